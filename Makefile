@@ -1,0 +1,60 @@
+# The everyday commands. `make help` lists them; CMakePresets.json has the builds behind them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build demo test deep lint asan tsan fuzz bench format clean
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+# The sources that git knows; in CI the clone may belong to another user than the one that runs this.
+LIST_SOURCES := git -c safe.directory='*' ls-files -z -- '*.h' '*.cpp'
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what is missing from Debian's packages (scripts/packages.txt)
+	@scripts/setup.sh
+
+build: setup ## build the library, the command and the tests: build/release
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS)
+
+demo: build ## embed a dozen sentences with all-MiniLM-L6-v2
+	scripts/demo.sh
+
+test: build ## run all tests
+	ctest --preset release --parallel $(JOBS)
+
+deep: setup lint asan tsan fuzz ## lint, sanitizers and fuzzers: what CI runs after the tests
+
+lint: setup ## check the format (clang-format) and the code (clang-tidy)
+	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror
+	cmake --preset lint --log-level=WARNING
+	cmake --build --preset lint
+	run-clang-tidy-19 -quiet -j $(JOBS) -p build/lint '/(src|tools)/.*\.cpp$$'
+
+asan: setup ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake --preset asan-ubsan
+	cmake --build --preset asan-ubsan --parallel $(JOBS)
+	ctest --preset asan-ubsan --parallel $(JOBS)
+
+tsan: setup ## run the tests of threads under ThreadSanitizer
+	cmake --preset tsan
+	cmake --build --preset tsan --parallel $(JOBS)
+	ctest --preset tsan
+
+fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
+	cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(JOBS)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/fuzz
+
+bench: build ## run the benchmarks of bench/
+	cmake --build --preset release --target benchmarks --parallel $(JOBS)
+	scripts/bench.sh build/release/bench
+
+format: ## format every source in place
+	$(LIST_SOURCES) | xargs -0 -r clang-format-19 -i
+
+clean: ## delete the build folder
+	rm -rf build

@@ -1,0 +1,39 @@
+# Options of every target of this project: the language, the warnings, the floating-point rules, the sanitizers, the cache.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
+add_compile_options(-Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 uses a deprecated function of its own in std::stable_sort, and Clang blames the caller.
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
+
+# Results must not depend on what a compiler chooses to contract, nor pay for an errno that nobody reads. Calls inside librlx need
+# no detour through the PLT: nobody replaces its functions.
+add_compile_options(-fno-math-errno -ffp-contract=off -fno-semantic-interposition)
+
+set(RLX_SANITIZE "" CACHE STRING "Sanitizers for everything that is built, e.g. address,undefined or thread (needs Clang)")
+if(RLX_SANITIZE)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "RLX_SANITIZE=${RLX_SANITIZE}: the compiler is ${CMAKE_CXX_COMPILER_ID} (allowed: Clang)")
+  endif()
+  add_compile_options(-fsanitize=${RLX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${RLX_SANITIZE})
+  if(RLX_SANITIZE MATCHES "undefined")
+    # `function` reads a word before the callee, which code from the JIT does not have; `vptr` needs type information of LLVM's classes.
+    add_compile_options(-fno-sanitize=function,vptr)
+    add_link_options(-fno-sanitize=function,vptr)
+  endif()
+endif()
+
+# Paths below the source folder are hashed relative to it, so that build folders and clones share their objects.
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
+endif()

@@ -1,0 +1,106 @@
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rlx/dtype.h"
+#include "rlx/error.h"
+
+namespace rlx {
+
+template <class T>
+inline constexpr DType dtype_of = [] {
+  static_assert(sizeof(T) == 0, "no element type for this C++ type");
+  return DType::f32;
+}();
+template <> inline constexpr DType dtype_of<float> = DType::f32;
+template <> inline constexpr DType dtype_of<double> = DType::f64;
+template <> inline constexpr DType dtype_of<std::int8_t> = DType::i8;
+template <> inline constexpr DType dtype_of<std::int16_t> = DType::i16;
+template <> inline constexpr DType dtype_of<std::int32_t> = DType::i32;
+template <> inline constexpr DType dtype_of<std::int64_t> = DType::i64;
+template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
+template <> inline constexpr DType dtype_of<std::uint16_t> = DType::u16;
+template <> inline constexpr DType dtype_of<std::uint32_t> = DType::u32;
+template <> inline constexpr DType dtype_of<std::uint64_t> = DType::u64;
+template <> inline constexpr DType dtype_of<bool> = DType::boolean;
+template <> inline constexpr DType dtype_of<std::complex<float>> = DType::c64;
+template <> inline constexpr DType dtype_of<std::complex<double>> = DType::c128;
+
+/// A dense row-major array in host memory. Copies share the bytes; `mutable_bytes` is for the one who made it.
+class Array {
+ public:
+  Array() = default;
+  /// Zero-filled. Throws Error when a size is negative or the total leaves 64 bits.
+  Array(DType dtype, std::vector<std::int64_t> shape);
+  /// A view of bytes that `owner` keeps alive; `bytes` must hold exactly the elements.
+  Array(DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+  template <class T>
+  static Array of(std::vector<std::int64_t> shape, std::span<const T> values);
+
+  DType dtype() const { return dtype_; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  std::int64_t size() const { return size_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// Throws InternalError for a view of foreign bytes.
+  std::span<std::byte> mutable_bytes();
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+
+  /// The elements; throws Error when T is not the element type or the bytes are not aligned for it.
+  template <class T>
+  std::span<const T> values() const;
+  template <class T>
+  std::span<T> mutable_values();
+
+  // Element access with conversion, for reference code and tests: any dtype, flat row-major index.
+  double get_double(std::int64_t i) const;
+  std::int64_t get_int(std::int64_t i) const;
+  std::uint64_t get_uint(std::int64_t i) const;
+  std::complex<double> get_complex(std::int64_t i) const;
+  /// Stores with the conversion rules of `cast`: round to nearest even, float to integer saturates, NaN gives 0, integers wrap.
+  void set_double(std::int64_t i, double value);
+  void set_int(std::int64_t i, std::int64_t value);
+  void set_uint(std::int64_t i, std::uint64_t value);
+  void set_complex(std::int64_t i, std::complex<double> value);
+
+  /// Same dtype, shape and bytes.
+  friend bool operator==(const Array& a, const Array& b);
+
+ private:
+  void check_type(DType wanted, std::size_t alignment) const;
+
+  DType dtype_ = DType::f32;
+  std::vector<std::int64_t> shape_;
+  std::int64_t size_ = 0;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> owner_;
+  std::byte* writable_ = nullptr;
+};
+
+template <class T>
+std::span<const T> Array::values() const {
+  check_type(dtype_of<T>, alignof(T));
+  return {reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(size_)};
+}
+
+template <class T>
+std::span<T> Array::mutable_values() {
+  check_type(dtype_of<T>, alignof(T));
+  return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<std::size_t>(size_)};
+}
+
+template <class T>
+Array Array::of(std::vector<std::int64_t> shape, std::span<const T> values) {
+  Array array(dtype_of<T>, std::move(shape));
+  if (array.size() != static_cast<std::int64_t>(values.size()))
+    fail("array: {} values for a shape of {} elements", values.size(), array.size());
+  std::copy(values.begin(), values.end(), array.mutable_values<T>().begin());
+  return array;
+}
+
+}  // namespace rlx

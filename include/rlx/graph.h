@@ -1,0 +1,136 @@
+#pragma once
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rlx/array.h"
+#include "rlx/type.h"
+
+namespace rlx {
+
+class Graph;
+struct GraphData;
+struct OpDef;
+
+/// A graph inside an op: the branches of cond, the body of scan. Its inputs and outputs are matched by position.
+using Region = std::shared_ptr<const Graph>;
+
+/// One attribute of a node, in the generic form that printing, hashing, equality and serialisation work on.
+using Attr = std::variant<bool, std::int64_t, double, std::string, DType, std::vector<std::int64_t>, Dims, Array, Region>;
+using Attrs = std::vector<Attr>;
+
+/// One result of one node.
+struct ValueId {
+  std::int32_t node = -1;
+  std::int32_t result = 0;
+  friend auto operator<=>(const ValueId&, const ValueId&) = default;
+};
+
+/// A handle to one result of a node. Valid as long as its graph. A default-made Value is null: "no operand", "zero tangent".
+class Value {
+ public:
+  Value() = default;
+  Value(GraphData* graph, ValueId id) : graph_(graph), id_(id) {}
+
+  explicit operator bool() const { return graph_ != nullptr; }
+  GraphData& graph() const { return *graph_; }
+  ValueId id() const { return id_; }
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Dims& shape() const { return type().shape; }
+  int rank() const { return type().rank(); }
+  /// The size along `axis`; negative axes count from the end.
+  const Dim& dim(std::int64_t axis) const;
+  friend bool operator==(const Value&, const Value&) = default;
+
+ private:
+  GraphData* graph_ = nullptr;
+  ValueId id_;
+};
+
+using Values = std::vector<Value>;
+
+/// An immutable node: ids are a topological order, equal nodes are one node.
+struct Node {
+  const OpDef* op = nullptr;
+  Attrs attrs;  // in the order of op->fields
+  std::vector<ValueId> operands;
+  std::vector<Type> results;
+};
+
+enum class InputKind : std::uint8_t { input, param, state };
+
+/// A graph input. Parameters are bound once per executable; a state stays on the device and may be replaced by an output.
+struct Input {
+  std::string name;
+  InputKind kind;
+  Type type;
+};
+
+/// A tensor program: an append-only table of nodes, named inputs and named outputs. Copies share the table.
+class Graph {
+ public:
+  explicit Graph(std::string name = "graph");
+  /// A graph for a region: values of `parent` used in it become captures, passed as operands after the declared inputs.
+  Graph(std::string name, GraphData& parent);
+
+  const std::string& name() const;
+  /// Throws Error when the name is empty, or taken.
+  Value input(std::string name, Dims shape, DType dtype);
+  Value param(std::string name, Dims shape, DType dtype);
+  Value state(std::string name, Dims shape, DType dtype);
+  Value add_input(Input input);
+  Value constant(Array value);
+  /// Throws Error when the name is taken or the value belongs to another graph.
+  void output(std::string name, Value value);
+
+  std::size_t size() const;
+  const Node& node(std::int32_t id) const;
+  const std::vector<std::pair<Input, Value>>& inputs() const;
+  const std::vector<std::pair<std::string, Value>>& outputs() const;
+  const Type& type(ValueId id) const;
+  /// Values of enclosing graphs that this region reads, in the order of its capture inputs.
+  const Values& captures() const;
+  /// Every symbol in the types of the inputs, with its bound.
+  std::map<std::string, std::int64_t> symbols() const;
+
+  GraphData& data() const { return *data_; }
+
+ private:
+  std::shared_ptr<GraphData> data_;
+};
+
+/// Same structure: inputs, nodes, outputs, in the same order.
+bool structurally_equal(const Graph& a, const Graph& b);
+std::size_t structural_hash(const Graph& graph);
+
+/// Adds a node (or finds the equal one) and gives its results. The base of every builder; throws Error for operands or
+/// attributes that the op does not allow.
+Values apply(const OpDef& op, Attrs attrs, std::span<const Value> operands);
+/// The same for an op without operands.
+Values apply(GraphData& graph, const OpDef& op, Attrs attrs);
+
+/// A scalar constant of `dtype` in the graph of `near`; it broadcasts against anything.
+Value scalar(Value near, double value, DType dtype);
+
+Value operator+(Value a, Value b);
+Value operator-(Value a, Value b);
+Value operator*(Value a, Value b);
+Value operator/(Value a, Value b);
+Value operator-(Value a);
+Value operator+(Value a, double b);
+Value operator-(Value a, double b);
+Value operator*(Value a, double b);
+Value operator/(Value a, double b);
+Value operator+(double a, Value b);
+Value operator-(double a, Value b);
+Value operator*(double a, Value b);
+Value operator/(double a, Value b);
+
+}  // namespace rlx

@@ -1,0 +1,9 @@
+#pragma once
+
+/// Everything a program needs: graphs, ops, transforms, sessions.
+#include "rlx/array.h"
+#include "rlx/graph.h"
+#include "rlx/ops.h"
+#include "rlx/session.h"
+#include "rlx/text.h"
+#include "rlx/transform.h"

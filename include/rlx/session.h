@@ -1,0 +1,136 @@
+#pragma once
+#include <filesystem>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rlx/array.h"
+#include "rlx/graph.h"
+
+namespace rlx {
+
+/// Where graphs run. Only the CPU is built in so far.
+class Device {
+ public:
+  static Device cpu() { return {}; }
+  /// One line: processor, instruction sets, caches, threads.
+  std::string description() const;
+};
+
+struct SessionOptions {
+  int threads = 0;      // 0: as many as the process may use
+  bool claims = true;   // false: hand-written kernels are not used
+  bool fuse = true;     // false: every node is a kernel of its own
+  bool allow_host = true;  // false: a node that only the host reference can compute is an Error
+  std::optional<std::filesystem::path> cache_folder;  // of compiled kernels; empty path: none; default: see default_cache_folder
+};
+
+/// What a session's compiler did so far.
+struct CompileCounters {
+  std::int64_t kernels_compiled = 0;   // by LLVM
+  std::int64_t kernels_from_disk = 0;
+  std::int64_t kernels_shared = 0;     // equal to one that was loaded already
+};
+
+/// A value handed to `run`: an array, or any contiguous range of elements whose shape the graph tells.
+class Feed {
+ public:
+  Feed(Array array) : array_(std::move(array)) {}  // NOLINT(google-explicit-constructor): reads as the value
+  template <class Range>
+    requires requires(const Range& r) { std::span(std::data(r), std::size(r)); }
+  Feed(const Range& values)  // NOLINT(google-explicit-constructor)
+      : array_(dtype_of<std::remove_cvref_t<decltype(*std::data(values))>>, {static_cast<std::int64_t>(std::size(values))},
+               std::as_bytes(std::span(std::data(values), std::size(values))), nullptr),
+        flat_(true) {}
+
+  const Array& array() const { return array_; }
+  bool flat() const { return flat_; }  // the shape is only an element count
+
+ private:
+  Array array_;
+  bool flat_ = false;
+};
+
+/// Results of a run by output name, in the order of the graph's outputs.
+class Outputs {
+ public:
+  explicit Outputs(std::vector<std::pair<std::string, Array>> items) : items_(std::move(items)) {}
+  /// Throws Error naming the outputs that exist.
+  const Array& at(std::string_view name) const;
+  const Array& operator[](std::size_t i) const { return items_[i].second; }
+  std::size_t size() const { return items_.size(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+
+ private:
+  std::vector<std::pair<std::string, Array>> items_;
+};
+
+/// How a node of the expanded graph is computed.
+struct NodeReport {
+  std::string text;  // the node as in the text form
+  std::string how;   // claimed, generated, fused, host, view, constant
+  std::string by;    // the claim or the kernel that computes it
+};
+
+/// One launch of a program, with its cost at given sizes.
+struct LaunchReport {
+  std::string name;
+  std::string kind;   // kernel, claim, host, control
+  std::string types;  // of what it writes
+  double flops = 0, bytes = 0;
+  double seconds = 0;  // measured, where asked for
+};
+
+enum class Stage : std::uint8_t { hir, mir, lir, kernels };
+
+/// A compiled graph. Copies share everything. `run` may be called from many threads at a time.
+class Executable {
+ public:
+  struct State;
+  explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  /// Binds a parameter; the bytes are shared, not copied. Throws Error for an unknown name, a wrong dtype or a wrong shape.
+  void set_param(std::string_view name, Feed value);
+  /// Parameters that are not bound yet.
+  std::vector<std::string> missing_params() const;
+  /// The value of a state input: zeros until it is set or an output of the same name replaced it.
+  Array state(std::string_view name) const;
+  void set_state(std::string_view name, Feed value);
+
+  /// Runs the graph. Sizes of symbols are found from the shapes. Throws Error for inputs that are missing, unknown or do not fit,
+  /// and for parameters that are not bound.
+  Outputs run(const std::map<std::string, Feed>& inputs) const;
+
+  /// The program at a stage: as given, as primitives and claims, as launches with the memory plan, or the generated kernels.
+  std::string dump(Stage stage) const;
+  std::vector<NodeReport> explain() const;
+  /// The launches with their cost at the sizes of `inputs`; each is timed `repeats` times (0: not timed), the minimum counts.
+  std::vector<LaunchReport> profile(const std::map<std::string, Feed>& inputs, int repeats) const;
+  /// Bytes of the arena at the bounds of the symbols.
+  std::int64_t arena_bytes() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A device with its threads and its compiler. Copies share everything.
+class Session {
+ public:
+  struct State;
+  explicit Session(Device device = Device::cpu(), SessionOptions options = {});
+  /// Throws Error when a node cannot run on the device.
+  Executable compile(const Graph& graph) const;
+  CompileCounters counters() const;
+  int threads() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace rlx

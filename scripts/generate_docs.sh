@@ -1,0 +1,33 @@
+#!/bin/sh
+# Writes cli.md, from the help texts of all commands, and ops.md, from the registry.
+# Usage: generate_docs.sh [RLX [FOLDER]]: the built command (default: build/release/rlx) and where to write (default: docs).
+set -eu
+root=$(dirname "$0")/..
+rlx=${1:-$root/build/release/rlx}
+folder=${2:-$root/docs}
+mkdir -p "$folder"
+
+help_of() {
+  printf '```\n'
+  # A width of the terminal must not show, nor blank lines at the ends.
+  COLUMNS=80 "$rlx" "$@" --help | sed -e 's/[ \t]*$//' | sed -e '/./,$!d' | sed -e ':a' -e '/^\n*$/{$d;N;ba' -e '}'
+  printf '```\n'
+}
+
+# The names in the list of subcommands that `rlx --help` prints; lines of continued descriptions are further in.
+commands() {
+  "$rlx" --help | sed -n -e '/^Subcommands:/,$s/^  \([a-z][a-z_]*\) .*/\1/p' -e '/^SUBCOMMANDS:/,$s/^  \([a-z][a-z_]*\) .*/\1/p'
+}
+
+{
+  printf '# The command `rlx`\n\nGenerated from the help texts by `scripts/generate_docs.sh`; do not edit.\n\n'
+  printf 'Exit status: 0, 1 for an error that the user can mend (one line `rlx: ...` on stderr), 2 for wrong usage, 70 for a fault of RLX itself.\n\n'
+  help_of
+  for command in $(commands); do
+    printf '\n## rlx %s\n\n' "$command"
+    help_of "$command"
+  done
+} > "$folder/cli.md.new"
+"$rlx" ops --markdown > "$folder/ops.md.new"
+mv "$folder/cli.md.new" "$folder/cli.md"
+mv "$folder/ops.md.new" "$folder/ops.md"

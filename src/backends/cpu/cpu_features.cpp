@@ -1,0 +1,178 @@
+#include "backends/cpu/cpu_features.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "rlx/error.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace rlx::cpu {
+namespace {
+
+constexpr std::array levels{CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512};
+
+#ifdef __x86_64__
+
+struct Cpuid {
+  std::uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+/// Zeros for a leaf that the CPU does not have.
+Cpuid cpuid(std::uint32_t leaf, std::uint32_t subleaf = 0) {
+  Cpuid r;
+  if (!__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d)) return {};
+  return r;
+}
+
+constexpr bool bit(std::uint64_t word, int at) { return (word >> at & 1) != 0; }
+
+/// The register state that the operating system saves: bits 1, 2 for AVX, 5..7 for AVX-512, 17, 18 for AMX.
+std::uint64_t saved_state(const Cpuid& basic) {
+  if (!bit(basic.c, 27)) return 0;  // OSXSAVE: without it XGETBV is an illegal instruction
+  std::uint32_t low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return std::uint64_t{high} << 32 | low;
+}
+
+void detect_instructions(CpuFeatures& f) {
+  const Cpuid basic = cpuid(1), extended = cpuid(7), more = cpuid(7, 1);
+  const std::uint64_t saved = saved_state(basic);
+  const bool avx = (saved & 0x6) == 0x6 && bit(basic.c, 28);
+  const bool avx512 = avx && (saved & 0xe0) == 0xe0 && bit(extended.b, 16);
+  const bool amx = (saved & 0x60000) == 0x60000 && bit(extended.d, 24);
+  f.avx2 = avx && bit(extended.b, 5);
+  f.fma = avx && bit(basic.c, 12);
+  f.f16c = avx && bit(basic.c, 29);
+  f.avx_vnni = avx && bit(more.a, 4);
+  f.avx512f = avx512;
+  f.avx512dq = avx512 && bit(extended.b, 17);
+  f.avx512bw = avx512 && bit(extended.b, 30);
+  f.avx512vl = avx512 && bit(extended.b, 31);
+  f.avx512_vnni = avx512 && bit(extended.c, 11);
+  f.avx512_bf16 = avx512 && bit(more.a, 5);
+  f.avx512_fp16 = avx512 && bit(extended.d, 23);
+  f.amx_tile = amx;
+  f.amx_bf16 = amx && bit(extended.d, 22);
+  f.amx_int8 = amx && bit(extended.d, 25);
+}
+
+/// Intel's leaf 4 and AMD's 0x8000001d have one layout. The other vendor's leaf reads as "no cache".
+void detect_caches(CpuFeatures& f) {
+  for (std::uint32_t leaf : {4u, 0x8000001du}) {
+    for (std::uint32_t index = 0; index < 8; ++index) {
+      const Cpuid r = cpuid(leaf, index);
+      const std::uint32_t type = r.a & 31;  // 0 ends the list; 1 data, 2 instructions, 3 both
+      if (type == 0) break;
+      if (type == 2) continue;
+      const std::int64_t ways = (r.b >> 22) + 1, partitions = (r.b >> 12 & 1023) + 1, line = (r.b & 4095) + 1;
+      const std::int64_t bytes = ways * partitions * line * (std::int64_t{r.c} + 1);
+      const std::uint32_t level = r.a >> 5 & 7;
+      if (level == 1) f.l1_bytes = bytes;
+      if (level == 2) f.l2_bytes = bytes;
+      if (level == 3) f.l3_bytes = bytes;
+    }
+  }
+}
+
+std::string detect_name() {
+  std::array<char, 49> text{};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const Cpuid r = cpuid(0x80000002u + i);
+    std::memcpy(&text[16 * i], &r, sizeof r);
+  }
+  std::string name = text.data();
+  name.erase(0, name.find_first_not_of(' '));
+  name.erase(name.find_last_not_of(' ') + 1);
+  return name.empty() ? "unnamed x86-64" : name;
+}
+
+#else
+
+void detect_instructions([[maybe_unused]] CpuFeatures& f) {
+#ifdef __ARM_NEON
+  f.neon = true;
+#endif
+}
+
+void detect_caches([[maybe_unused]] CpuFeatures& f) {
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  const long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE), l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (l1 > 0) f.l1_bytes = l1;
+  if (l2 > 0) f.l2_bytes = l2;
+  if (l3 > 0) f.l3_bytes = l3;
+#endif
+}
+
+std::string detect_name() { return "unnamed CPU"; }
+
+#endif
+
+CpuFeatures detect() {
+  CpuFeatures features;
+  features.name = detect_name();
+  detect_instructions(features);
+  detect_caches(features);
+  return features;
+}
+
+}  // namespace
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures features = detect();
+  return features;
+}
+
+std::string describe(const CpuFeatures& f) {
+  std::string text = fmt::format("{}, {}", f.name, to_string(best_level(f)));
+  const std::pair<bool, std::string_view> extras[] = {{f.f16c, "f16c"},         {f.avx_vnni, "avx_vnni"}, {f.avx512_vnni, "vnni"},
+                                                      {f.avx512_bf16, "bf16"},  {f.avx512_fp16, "fp16"},  {f.amx_bf16, "amx_bf16"},
+                                                      {f.amx_int8, "amx_int8"}, {f.neon, "neon"}};
+  for (const auto& [has, word] : extras) {
+    if (has) text += fmt::format(" {}", word);
+  }
+  return text + fmt::format(", L1 {} KiB, L2 {} KiB, L3 {} KiB", f.l1_bytes >> 10, f.l2_bytes >> 10, f.l3_bytes >> 10);
+}
+
+std::string_view to_string(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::portable: return "portable";
+    case CpuLevel::avx2: return "avx2";
+    case CpuLevel::avx512: return "avx512";
+  }
+  fail_internal("cpu level {} has no name", static_cast<int>(level));
+}
+
+CpuLevel best_level(const CpuFeatures& f) {
+  if (!f.avx2 || !f.fma) return CpuLevel::portable;
+  return f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl ? CpuLevel::avx512 : CpuLevel::avx2;
+}
+
+CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word) {
+  const CpuLevel best = best_level(features);
+  if (!word) return best;
+  std::string allowed;
+  for (CpuLevel level : levels) {
+    if (level > best) break;
+    if (to_string(level) == *word) return level;
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", to_string(level));
+  }
+  fail("RLX_CPU: '{}' is not a level of this CPU, {} (allowed: {})", *word, features.name, allowed);
+}
+
+CpuLevel cpu_level() {
+  static const CpuLevel level = [] {
+    const char* word = std::getenv("RLX_CPU");
+    return choose_level(cpu_features(), word && *word ? std::optional<std::string_view>(word) : std::nullopt);
+  }();
+  return level;
+}
+
+}  // namespace rlx::cpu

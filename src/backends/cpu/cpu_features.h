@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rlx::cpu {
+
+/// What this machine's CPU can do, with the operating system's consent (the state of its registers is saved on a task switch).
+/// Everything but `name` may decide which kernel runs; `name` is for reports only, as names have been seen to lie.
+struct CpuFeatures {
+  std::string name;
+
+  bool avx2 = false, fma = false, f16c = false;
+  bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
+  bool avx512_vnni = false, avx512_bf16 = false, avx512_fp16 = false, avx_vnni = false;
+  bool amx_tile = false, amx_int8 = false, amx_bf16 = false;  // a process must still ask the kernel for the tile registers
+  bool neon = false;
+
+  std::int64_t l1_bytes = 32 << 10;   // data cache of a core
+  std::int64_t l2_bytes = 256 << 10;  // of a core
+  std::int64_t l3_bytes = 0;          // shared; 0 when there is none or it is unknown
+};
+
+/// The instruction sets for which there are kernels; each includes those before it. avx512 stands for F, BW, DQ and VL.
+enum class CpuLevel { portable, avx2, avx512 };
+
+/// Detected on the first call.
+const CpuFeatures& cpu_features();
+
+/// One line for reports: name, level, further instruction sets, caches.
+std::string describe(const CpuFeatures& features);
+
+std::string_view to_string(CpuLevel level);
+
+/// The highest level that `features` allow.
+CpuLevel best_level(const CpuFeatures& features);
+
+/// `word` (portable, avx2 or avx512) when given, else the best. Throws Error for another word, or for a level that the CPU lacks.
+CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word);
+
+/// The level this process works at: choose_level of this CPU and the environment variable RLX_CPU, decided on the first call.
+CpuLevel cpu_level();
+
+}  // namespace rlx::cpu

@@ -1,0 +1,88 @@
+#pragma once
+#include <mutex>
+#include <unordered_map>
+
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/lower.h"
+
+namespace rlx::cpu {
+
+/// A size as a function of the values of a program's symbols, by position.
+class SizeFunction {
+ public:
+  SizeFunction() = default;
+  SizeFunction(const Dim& dim, const std::vector<std::string>& symbols);
+  std::int64_t operator()(const std::int64_t* values) const;
+
+ private:
+  struct Term {
+    std::int64_t coefficient;
+    std::vector<int> symbols;
+  };
+  std::int64_t constant_ = 0;
+  std::vector<Term> terms_;
+};
+
+/// Weights packed for the product kernels, shared by all programs that read the same bytes in the same layout.
+class PackedWeights {
+ public:
+  template <class T>
+  std::shared_ptr<const PackedB<T>> get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride, std::int64_t k,
+                                        std::int64_t n, ThreadPool& pool, CpuLevel level);
+
+ private:
+  struct Entry {
+    std::weak_ptr<const void> packed;
+    std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+};
+
+/// What a launch needs at run time, found once for each program.
+struct Step {
+  const Launch* launch = nullptr;
+  std::vector<int> buffers;  // kernel, epilogue: memory slot of each buffer; -1: the tile
+  int a = -1, b = -1, c = -1;  // product
+  std::vector<int> operands, results;  // host
+  std::vector<SizeFunction> grid;
+  std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
+  std::vector<std::array<SizeFunction, 4>> batch;     // product: extent and strides of a, b, c
+  std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
+  std::array<SizeFunction, 3> offsets;                // product: a, b, c
+  bool weights = false;                               // product: b is a parameter or constant that every batch item shares
+};
+
+/// Builds the steps of a program; `slot_of` numbers the memory of each stored value.
+std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of, const std::function<bool(ValueId)>& is_weight);
+
+/// Everything that one run reads and writes.
+struct RunState {
+  const Program* program = nullptr;
+  ThreadPool* pool = nullptr;
+  CpuLevel level{};
+  std::vector<std::byte*> memory;      // by slot
+  std::vector<std::int64_t> symbols;   // by position
+  Bindings bindings;
+  std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<float>&)> packed_f32;
+  std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<double>&)> packed_f64;
+};
+
+/// Runs one step.
+void execute(const Step& step, const RunState& run);
+
+/// Denormals are flushed to zero while it lives, on the thread that made it.
+class FlushDenormals {
+ public:
+  FlushDenormals();
+  ~FlushDenormals();
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  unsigned saved_;
+};
+/// Makes every worker of a pool flush denormals for good.
+void flush_denormals(ThreadPool& pool);
+
+}  // namespace rlx::cpu

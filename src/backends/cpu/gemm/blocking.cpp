@@ -1,0 +1,59 @@
+#include "backends/cpu/gemm/blocking.h"
+
+#include <algorithm>
+
+namespace rlx::cpu {
+namespace {
+
+// Measured on Zen 4 and not sensitive: half or double of each costs a few percent at most.
+constexpr std::int64_t longest_pass = 2048;  // steps of k
+constexpr std::int64_t most_rows = 128;      // a block of A this tall makes B's way from L3 cheap
+constexpr std::int64_t most_cols = 512;      // keeps the finished block in L2 for the epilogue
+constexpr double enough_balance = 0.95;
+
+// To share a loop costs about a microsecond. What one core does in that time:
+constexpr double multiply_adds_per_share = 50e3;
+constexpr double b_bytes_per_share = 25e3;  // of B read from memory, which is what few rows are bound by
+
+/// The share of the threads' time that is spent on useful tasks.
+double balance(const ProductSize& size, const Blocking& cut, int threads) {
+  const double tasks_each = static_cast<double>(divide_up(size.batch * cut.row_blocks * cut.col_blocks, threads));
+  const double largest =
+      static_cast<double>(divide_up(size.m, cut.row_blocks)) * static_cast<double>(divide_up(size.panels, cut.col_blocks));
+  const double all = static_cast<double>(size.batch) * static_cast<double>(size.m) * static_cast<double>(size.panels);
+  return all / (tasks_each * largest * threads);
+}
+
+/// Cuts one axis finer, up to `most` blocks, until the threads are busy; the first of equals is kept, as fewer blocks pack less.
+void refine(const ProductSize& size, Blocking& cut, std::int64_t Blocking::* axis, std::int64_t most, int threads) {
+  double best = balance(size, cut, threads);
+  Blocking trial = cut;
+  for (most = std::min(most, cut.*axis + threads); best < enough_balance && trial.*axis < most;) {
+    ++(trial.*axis);
+    const double now = balance(size, trial, threads);
+    if (now > best) best = now, cut = trial;
+  }
+}
+
+}  // namespace
+
+Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int threads) {
+  Blocking cut;
+  const std::int64_t passes = std::max<std::int64_t>(1, divide_up(size.k, longest_pass));
+  cut.depth = std::max<std::int64_t>(1, divide_up(size.k, passes));
+  const std::int64_t rows_in_cache = l2_bytes / 2 / (cut.depth * size.element_bytes);
+  const std::int64_t rows = std::clamp(rows_in_cache, 2 * size.max_rows, most_rows);
+  cut.row_blocks = divide_up(size.m, rows);
+  cut.col_blocks = divide_up(size.panels, std::max<std::int64_t>(1, most_cols / size.panel_cols));
+  refine(size, cut, &Blocking::col_blocks, size.panels, threads);
+  refine(size, cut, &Blocking::row_blocks, divide_up(size.m, std::min<std::int64_t>(size.max_rows, 4)), threads);
+
+  const double task_cols = static_cast<double>(divide_up(size.panels, cut.col_blocks) * size.panel_cols);
+  const double task_b = task_cols * static_cast<double>(size.k);
+  const double shares = std::max(task_b * static_cast<double>(divide_up(size.m, cut.row_blocks)) / multiply_adds_per_share,
+                                 task_b * static_cast<double>(size.element_bytes) / b_bytes_per_share);
+  cut.grain = shares >= 1 ? 1 : static_cast<std::int64_t>(std::min(1 / std::max(shares, 1e-6), 1e6)) + 1;
+  return cut;
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/gemm/packed_b.h"
+#include "base/thread_pool.h"
+
+namespace rlx::cpu {
+
+/// Fills `panel` (depth, rows), that is panel[k * rows + r], with rows row0.. and steps k0.. of A of one batch item: a cast, a
+/// dequantization or a normalisation inside the packing. It may run several times for the same piece of A, and on any worker.
+template <class T>
+using PackA = void (*)(void* context, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
+                       std::int64_t depth);
+
+/// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; it may change
+/// the tile, and stores where it likes. Called exactly once per block, on any worker; the blocks cover C without overlap.
+template <class T>
+using Epilogue = void (*)(void* context, T* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                          std::int64_t col0, std::int64_t cols);
+
+/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n), as values of T with sums in T. With k = 0, C is zeros.
+template <class T>
+struct GemmArgs {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+
+  Matrix<T> a{};  // unused where pack_a is set
+  PackA<T> pack_a = nullptr;
+  void* pack_a_context = nullptr;
+
+  Matrix<T> b{};                         // unused where packed_b is set
+  const PackedB<T>* packed_b = nullptr;  // k, n as here; its batch is 1 (one B for all items) or as here
+
+  T* c = nullptr;  // unused where epilogue is set; columns side by side
+  std::int64_t c_row_stride = 0, c_batch_stride = 0;
+  const std::int64_t* c_batch_offsets = nullptr;  // where each item starts, in place of c_batch_stride
+  Epilogue<T> epilogue = nullptr;
+  void* epilogue_context = nullptr;
+
+  CpuLevel level = cpu_level();    // of the kernel; packed_b brings its own
+  std::byte* workspace = nullptr;  // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call
+};
+
+/// The bytes of scratch memory that gemm needs for these sizes on a pool of `threads`. Reads no matrix.
+/// Throws Error for sizes below 0 or beyond 64 bits.
+template <class T>
+std::size_t gemm_workspace(const GemmArgs<T>& args, int threads);
+
+/// Every element of C is one chain of multiply-adds over ascending k, whatever the threads, the batch position and the sizes m and n:
+/// see MicroKernel. Throws Error for sizes below 0 or beyond 64 bits, a packed B of other sizes, and a missing matrix.
+template <class T>
+void gemm(const GemmArgs<T>& args, ThreadPool& pool);
+
+}  // namespace rlx::cpu

@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/gemm/aligned_buffer.h"
+#include "base/thread_pool.h"
+
+namespace rlx::cpu {
+
+/// A matrix of any layout per batch item; strides in elements, of any sign, 0 to repeat.
+template <class T>
+struct Matrix {
+  const T* data = nullptr;
+  std::int64_t row_stride = 0, col_stride = 0, batch_stride = 0;
+  const std::int64_t* batch_offsets = nullptr;  // where each item starts, in place of batch_stride: for batches over several axes
+
+  const T* item(std::int64_t batch) const { return data + (batch_offsets ? batch_offsets[batch] : batch * batch_stride); }
+};
+
+/// B (batch, k, n) in the layout of a level's kernel: panels of panel_cols columns, each (k, panel_cols), the last padded with zeros.
+/// Weights are packed once and used by any number of calls and threads.
+template <class T>
+class PackedB {
+ public:
+  /// Memory for the panels, still to be filled. Throws Error for sizes below 0 or beyond 64 bits.
+  PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, CpuLevel level = cpu_level());
+
+  std::int64_t batch() const { return batch_; }
+  std::int64_t k() const { return k_; }
+  std::int64_t n() const { return n_; }
+  CpuLevel level() const { return level_; }
+  std::int64_t panels() const { return panels_; }
+  std::int64_t panel_cols() const { return panel_cols_; }
+
+  /// Panel (k, panel_cols) of a batch item.
+  T* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * k_ * panel_cols_; }
+  const T* panel(std::int64_t batch, std::int64_t index) const { return data() + (batch * panels_ + index) * k_ * panel_cols_; }
+
+ private:
+  T* data() const { return reinterpret_cast<T*>(buffer_.data()); }
+
+  std::int64_t batch_, k_, n_;
+  CpuLevel level_;
+  std::int64_t panel_cols_, panels_;
+  AlignedBuffer buffer_;
+};
+
+/// Packs B (batch, k, n) with all threads of the pool. Throws as PackedB does.
+template <class T>
+PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level = cpu_level());
+
+}  // namespace rlx::cpu

@@ -1,0 +1,60 @@
+#include "backends/cpu/gemm/plan.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/checked.h"
+#include "rlx/error.h"
+
+namespace rlx::cpu {
+namespace {
+
+/// The bytes of an array of T, as whole cache lines, so that what follows it is aligned.
+template <class T>
+std::size_t line_bytes(const GemmArgs<T>& args, std::initializer_list<std::int64_t> sizes) {
+  constexpr std::int64_t line = AlignedBuffer::cache_line;
+  const auto elements = checked_product(sizes);
+  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(T)) : std::nullopt;
+  const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
+  if (!padded) fail("gemm: batch {}, m {}, n {}, k {} take more bytes than 64 bits count", args.batch, args.m, args.n, args.k);
+  return static_cast<std::size_t>(*padded / line * line);
+}
+
+template <class T>
+BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t item_bytes, int threads) {
+  if (args.packed_b) return BSource::packed;
+  const bool fits = item_bytes <= static_cast<std::size_t>(cpu_features().l2_bytes / 2);
+  return threads == 1 || (b_items >= 2 * threads && fits) ? BSource::per_worker : BSource::shared;
+}
+
+}  // namespace
+
+template <class T>
+Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
+  Plan<T> plan;
+  plan.kernel = &micro_kernel<T>(args.packed_b ? args.packed_b->level() : args.level);
+  const std::int64_t panel_cols = plan.kernel->panel_cols;
+  plan.panels = divide_up(args.n, panel_cols);
+  line_bytes(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
+  plan.cut = choose_blocking({args.batch, args.m, args.k, plan.panels, panel_cols, plan.kernel->max_rows, sizeof(T)},
+                             cpu_features().l2_bytes, threads);
+
+  const bool repeated = args.b.batch_stride == 0 && !args.b.batch_offsets;
+  plan.b_items = repeated ? 1 : args.batch;
+  const std::size_t item_bytes = line_bytes(args, {plan.panels, args.k, panel_cols});
+  plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
+  if (plan.b_source == BSource::shared) plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, args.k, panel_cols});
+  if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
+
+  const std::int64_t rows = divide_up(args.m, plan.cut.row_blocks);
+  plan.a_bytes = line_bytes(args, {rows, plan.cut.depth});
+  plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
+  plan.edge_bytes = line_bytes(args, {plan.kernel->max_rows, panel_cols});
+  plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;
+  return plan;
+}
+
+template Plan<float> make_plan(const GemmArgs<float>&, int);
+template Plan<double> make_plan(const GemmArgs<double>&, int);
+
+}  // namespace rlx::cpu

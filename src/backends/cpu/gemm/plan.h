@@ -1,0 +1,37 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/gemm/blocking.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/micro_kernel.h"
+
+namespace rlx::cpu {
+
+/// Where the panels of B come from.
+enum class BSource {
+  packed,      // the caller's PackedB
+  shared,      // packed by all workers before the product
+  per_worker,  // packed by each worker when it comes to a batch item: stays in its cache, and no step that all wait for
+};
+
+/// All that gemm decides before it works: the kernel, the cut and the places in the workspace, which holds the shared panels of B and
+/// then for each worker its own panels of B, its block of A, its block of C and a tile for the edge of C.
+template <class T>
+struct Plan {
+  const MicroKernel<T>* kernel = nullptr;
+  Blocking cut;
+  std::int64_t panels = 0;  // of B, per item
+  BSource b_source = BSource::packed;
+  std::int64_t b_items = 0;  // how many items of B are different, 1 or batch
+  std::size_t shared_bytes = 0, worker_bytes = 0;
+  std::size_t b_bytes = 0, a_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
+
+  std::int64_t panel_elements(const GemmArgs<T>& args) const { return args.k * kernel->panel_cols; }
+};
+
+/// Expects sizes of 1 or more, but for k, which may be 0. Throws Error for sizes beyond 64 bits.
+template <class T>
+Plan<T> make_plan(const GemmArgs<T>& args, int threads);
+
+}  // namespace rlx::cpu

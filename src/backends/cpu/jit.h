@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/cpu_features.h"
+#include "base/thread_pool.h"
+#include "emit/emit.h"
+
+namespace rlx::cpu {
+
+using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
+
+/// Where compiled kernels are kept between processes: RLX_CACHE if set (empty: nowhere), else XDG_CACHE_HOME/rlx, else ~/.cache/rlx.
+std::filesystem::path default_cache_folder();
+
+/// What a Jit has done so far.
+struct JitCounters {
+  std::int64_t compiled = 0;   // kernels that LLVM compiled
+  std::int64_t from_disk = 0;  // kernels whose object was in the cache folder
+  std::int64_t shared = 0;     // kernels that were loaded already
+};
+
+/// Compiles kernel texts with LLVM and keeps them loaded. Thread-safe.
+class Jit {
+ public:
+  /// An empty folder: no disk cache.
+  Jit(CpuLevel level, std::filesystem::path cache_folder);
+  ~Jit();
+  Jit(const Jit&) = delete;
+  Jit& operator=(const Jit&) = delete;
+
+  /// One function for each text. Texts that are not loaded yet come from the disk cache or are compiled, in parallel on `pool`.
+  /// A cache that cannot be read or written is reported once on stderr and done without.
+  std::vector<KernelFunction> load(std::span<const KernelText> texts, ThreadPool& pool);
+  JitCounters counters() const;
+  /// Compiler, its version, and the processor it generates for: part of every cache key.
+  const std::string& flags() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rlx::cpu

@@ -1,0 +1,64 @@
+#pragma once
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/cpu/jit.h"
+#include "backends/cpu/product.h"
+#include "kernel/schedule.h"
+
+namespace rlx::cpu {
+
+/// A generated kernel.
+struct KernelLaunch {
+  Kernel kernel;
+  KernelText text;
+  KernelFunction function = nullptr;
+};
+
+/// The matrix product claim, with its generated epilogue.
+struct ProductLaunch {
+  Product product;
+  KernelText text;  // of the epilogue, empty without one
+  KernelFunction epilogue = nullptr;
+};
+
+/// A node that the reference computes on the host.
+struct HostLaunch {
+  std::int32_t node = -1;
+};
+
+struct Launch {
+  std::variant<KernelLaunch, ProductLaunch, HostLaunch> what;
+  std::vector<ValueId> reads, writes;
+  std::string name() const;
+};
+
+/// A graph as a list of launches over stored values. `views` are values that share the bytes of another stored value.
+struct Program {
+  explicit Program(Graph g) : graph(std::move(g)) {}
+  Graph graph;  // primitives
+  std::vector<std::string> symbols;
+  std::vector<Launch> launches;
+  std::map<ValueId, ValueId> views;
+
+  /// The value whose bytes hold `value`.
+  ValueId root(ValueId value) const;
+};
+
+struct LowerOptions {
+  bool claims = true;
+  bool fuse = true;
+  bool allow_host = true;
+};
+
+/// Chooses which values are stored and builds one launch for each: claims, generated kernels, host nodes.
+/// Assumes: a graph of primitives. Guarantees: every output is stored; launches are in an order in which they can run.
+/// Throws Error naming op and types for a node that needs the host when that is not allowed.
+Program lower(const Graph& graph, const LowerOptions& options);
+
+/// True when a kernel can compute the node.
+bool can_generate(const Graph& graph, const Node& node);
+
+}  // namespace rlx::cpu

@@ -1,0 +1,246 @@
+#include "backends/cpu/product.h"
+
+#include <algorithm>
+
+namespace rlx::cpu {
+namespace {
+
+using At = std::vector<Index>;
+
+struct View {
+  ValueId value;
+  Dim offset;
+  std::map<int, Dim> strides;  // by variable
+};
+
+/// The expression as a strided read of a stored value.
+std::optional<View> as_view(const Kernel& kernel, ExprId id) {
+  const Expr& e = kernel.expr(id);
+  if (e.kind != Expr::Kind::load) return std::nullopt;
+  View view{kernel.buffers[static_cast<std::size_t>(e.buffer)].value, e.index.constant(), {}};
+  for (const Index::Term& term : e.index.terms()) {
+    if (term.atom->kind != Atom::Kind::variable) return std::nullopt;
+    view.strides[term.atom->id] = term.coefficient;
+  }
+  return view;
+}
+
+Dim stride_of(const View& view, int variable) {
+  auto it = view.strides.find(variable);
+  return it == view.strides.end() ? Dim(0) : it->second;
+}
+
+std::vector<Type> operand_types(const Graph& graph, const Node& node) {
+  std::vector<Type> types;
+  for (ValueId id : node.operands) types.push_back(graph.type(id));
+  return types;
+}
+
+/// Two neighbouring axes are one when every stride of the outer is the inner's times its extent.
+bool merges(const ProductAxis& outer, const ProductAxis& inner) {
+  return outer.a_stride == inner.a_stride * inner.extent && outer.b_stride == inner.b_stride * inner.extent &&
+         outer.c_stride == inner.c_stride * inner.extent;
+}
+
+/// Merges axes from the innermost outwards into `single`; those that do not fit are left in `rest`.
+void merge_axes(std::vector<ProductAxis> axes, ProductAxis& single, std::vector<ProductAxis>& rest) {
+  if (axes.empty()) return;
+  single = axes.back();
+  axes.pop_back();
+  while (!axes.empty() && merges(axes.back(), single)) {
+    single.extent = axes.back().extent * single.extent;
+    axes.pop_back();
+  }
+  rest.insert(rest.end(), axes.begin(), axes.end());
+}
+
+/// Variables of the result axes of a dot, and its two operands as views.
+struct Reading {
+  Kernel kernel;
+  At at;
+  std::vector<int> axis_variable;  // -1 where the extent is 1
+  std::vector<int> depth_variables;
+  std::optional<View> a, b;
+};
+
+int variable_of(const Index& index) { return index.terms().empty() ? -1 : index.terms()[0].atom->id; }
+
+}  // namespace
+
+std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored, ValueId& blocker) {
+  const Node& node = graph.node(dot.node);
+  const Type& type = graph.type(dot);
+  Reading r;
+  const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(r.kernel.add_variable(extent), extent); };
+  for (const Dim& extent : type.shape) r.at.push_back(fresh(extent));
+  for (const Index& i : r.at) r.axis_variable.push_back(variable_of(i));
+  const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), type, r.at, fresh);
+  for (const Index& i : loop.variables)
+    if (variable_of(i) >= 0) r.depth_variables.push_back(variable_of(i));
+  Puller puller(graph, r.kernel, is_stored);
+  for (int side = 0; side < 2; ++side) {
+    const ValueId operand = node.operands[static_cast<std::size_t>(side)];
+    auto view = as_view(r.kernel, puller.pull(operand, loop.factors[static_cast<std::size_t>(side)][0].index));
+    if (!view) {
+      blocker = operand;
+      return std::nullopt;
+    }
+    (side == 0 ? r.a : r.b) = std::move(view);
+  }
+
+  Product p;
+  p.dot = p.result = dot;
+  p.a = r.a->value;
+  p.b = r.b->value;
+  p.a_offset = r.a->offset;
+  p.b_offset = r.b->offset;
+  std::vector<ProductAxis> rows, columns, depth, rest;
+  Dim c_stride = 1;
+  for (std::size_t i = type.shape.size(); i-- > 0;) {
+    const int v = r.axis_variable[i];
+    if (v < 0) continue;
+    ProductAxis axis{type.shape[i], stride_of(*r.a, v), stride_of(*r.b, v), c_stride};
+    const bool in_a = !(axis.a_stride == Dim(0)), in_b = !(axis.b_stride == Dim(0));
+    auto& list = in_a && in_b ? p.batch : in_b ? columns : rows;
+    list.insert(list.begin(), axis);
+    c_stride = c_stride * type.shape[i];
+  }
+  for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), stride_of(*r.a, v), stride_of(*r.b, v), 0});
+  merge_axes(rows, p.rows, p.batch);
+  merge_axes(columns, p.columns, p.batch);
+  merge_axes(depth, p.depth, rest);
+  if (!rest.empty()) {  // several contracted axes that are not one: store the side whose strides do not chain
+    const bool a_chains = rest.back().a_stride == p.depth.a_stride * p.depth.extent;
+    blocker = node.operands[a_chains ? 1 : 0];
+    return std::nullopt;
+  }
+  if (!(p.columns.extent == Dim(1)) && !(p.columns.c_stride == Dim(1))) {  // a column axis that the right side repeats
+    blocker = node.operands[is_stored(node.operands[1]) ? 0 : 1];
+    return std::nullopt;
+  }
+  return p;
+}
+
+namespace {
+
+/// Where element `at` of the operand goes in the result of a structure op that only renames elements: the same flat position, or a
+/// permutation of the axes. Nothing for any other op.
+std::optional<At> follow(const Graph& graph, const Node& node, const At& at) {
+  if (!node.op->sources || node.operands.size() != 1) return std::nullopt;
+  const Type &from = graph.type(node.operands[0]), &to = node.results[0];
+  if (!(from.size() == to.size())) return std::nullopt;
+  Kernel scratch;
+  At to_at;
+  for (const Dim& extent : to.shape) to_at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  const auto sources = node.op->sources(node.attrs, operand_types(graph, node), to, to_at);
+  if (sources.size() != 1 || !sources[0].guards.empty()) return std::nullopt;
+  if (flatten(sources[0].index, from.shape) == flatten(to_at, to.shape)) return unflatten(flatten(at, from.shape), to.shape);
+  At result(to.shape.size(), Index(0));
+  std::size_t placed = 0;
+  for (std::size_t i = 0; i < from.shape.size(); ++i) {
+    const Index& source = sources[0].index[i];
+    if (source.is_constant() && from.shape[i] == Dim(1)) continue;
+    for (std::size_t j = 0; j < to_at.size(); ++j)
+      if (source == to_at[j]) result[j] = at[i], ++placed;
+  }
+  const auto wide = static_cast<std::size_t>(std::count_if(from.shape.begin(), from.shape.end(), [](const Dim& d) { return !(d == Dim(1)); }));
+  return placed == wide ? std::optional(result) : std::nullopt;
+}
+
+bool same_at(const At& a, const At& b) { return a == b; }
+
+}  // namespace
+
+std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
+                                     const std::function<bool(ValueId)>& must_store) {
+  constexpr std::size_t longest = 64;
+  Kernel scratch;
+  std::map<ValueId, At> at_of;
+  At at;
+  for (const Dim& extent : graph.type(dot).shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  at_of[dot] = at;
+  std::vector<ValueId> region{dot}, best;
+  while (region.size() < longest) {
+    // The earliest node that reads the region and is not part of it.
+    std::int32_t next = -1;
+    for (ValueId v : region)
+      if (auto it = users.find(v); it != users.end())
+        for (std::int32_t user : it->second)
+          if (!at_of.count({user, 0}) && (next < 0 || user < next)) next = user;
+    if (next < 0) break;
+    const Node& node = graph.node(next);
+    if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) break;
+    std::optional<At> where;
+    for (ValueId operand : node.operands) {
+      auto it = at_of.find(operand);
+      if (it == at_of.end()) continue;
+      std::optional<At> mine = node.op->kind == OpKind::scalar ? std::optional(it->second) : follow(graph, node, it->second);
+      if (!mine || (where && !same_at(*where, *mine))) return best;
+      where = std::move(mine);
+    }
+    const ValueId value{next, 0};
+    at_of[value] = *where;
+    region.push_back(value);
+    // Whole when every other value of the region is read inside only.
+    bool closed = true;
+    for (ValueId v : region) {
+      if (v == value) continue;
+      if (must_store(v)) closed = false;
+      if (auto it = users.find(v); it != users.end())
+        for (std::int32_t user : it->second) closed = closed && at_of.count({user, 0});
+    }
+    if (closed) best = region;
+    if (must_store(value)) break;
+  }
+  return best;
+}
+
+bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored) {
+  Kernel kernel;
+  kernel.tile = true;
+  Dim batches = 1;
+  for (const ProductAxis& axis : product.batch) batches *= axis.extent;
+  auto loop = [&](const Dim& extent) {
+    kernel.loops.push_back(kernel.add_variable(extent));
+    return Index::variable(kernel.loops.back(), extent);
+  };
+  const Index batch = loop(batches), row = loop(product.rows.extent), column = loop(product.columns.extent);
+  Dims batch_shape;
+  for (const ProductAxis& axis : product.batch) batch_shape.push_back(axis.extent);
+  const At batch_at = unflatten(batch, batch_shape);
+  Index flat = row * product.rows.c_stride + column * product.columns.c_stride;
+  for (std::size_t i = 0; i < batch_at.size(); ++i) flat = flat + batch_at[i] * product.batch[i].c_stride;
+
+  std::map<ValueId, At> at_of{{product.dot, unflatten(flat, graph.type(product.dot).shape)}};
+  for (ValueId value : region) {
+    if (value == product.dot) continue;
+    const Node& node = graph.node(value.node);
+    for (ValueId operand : node.operands)
+      if (auto it = at_of.find(operand); it != at_of.end()) {
+        if (node.op->kind == OpKind::scalar) at_of[value] = it->second;
+        else if (auto where = follow(graph, node, it->second)) at_of[value] = *where;
+        else return false;
+        break;
+      }
+  }
+  const ValueId last = region.back();
+  const Index tile_index = row * Dim::symbol(tile_stride_symbol, std::int64_t{1} << 40) + column;
+  Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
+  const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
+  const ExprId value = puller.pull(last, at_of[last], true);
+  for (Expr& e : kernel.exprs) {
+    if (e.kind == Expr::Kind::reduce) return false;
+    if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
+    if (!(e.index == dot_index)) return false;
+    e.index = tile_index;
+  }
+  const Index store = flatten(at_of[last], graph.type(last).shape);
+  for (const Index::Term& term : store.terms())
+    if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder) return false;
+  kernel.stores.push_back({puller.buffer_of(last, true), store, value});
+  product.epilogue = std::move(kernel);
+  product.result = last;
+  return true;
+}
+
+}  // namespace rlx::cpu

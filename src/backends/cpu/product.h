@@ -1,0 +1,42 @@
+#pragma once
+#include <map>
+#include <optional>
+
+#include "kernel/pull.h"
+
+namespace rlx::cpu {
+
+/// One axis of a matrix product with its strides, in elements, in the two operands and the result.
+struct ProductAxis {
+  Dim extent;
+  Dim a_stride, b_stride, c_stride;
+};
+
+/// A dot as the matrix product kernels take it: C (batch, m, n) = A (batch, m, k) * B (batch, k, n) over strided operands.
+/// `rows` and `columns` are single axes; what did not merge into them is part of `batch`.
+struct Product {
+  ValueId dot, result;  // result: the value that is stored (the dot, or the end of its epilogue)
+  ValueId a, b;         // the stored values that are read
+  Dim a_offset, b_offset, c_offset;
+  std::vector<ProductAxis> batch;
+  ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
+  std::optional<Kernel> epilogue;  // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+};
+
+/// Tries to see `dot` as a product whose operands are strided views of stored values. Nothing when an operand is computed or its
+/// index is not linear: that operand must be stored first (`blocker` says which).
+std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored, ValueId& blocker);
+
+/// The values computed from a dot element by element that can be computed on its tiles, in order: scalar ops, reshapes and
+/// permutations whose results are used by nobody outside the region but through its last value.
+/// `users` lists the nodes that read each value; `is_output` marks values that must be stored in any case.
+std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
+                                     const std::function<bool(ValueId)>& must_store);
+
+/// Completes `product` with an epilogue over `region`: its last value becomes the result. False when the tile cannot be addressed.
+bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored);
+
+/// Name of the symbol that stands for the row stride of a tile in epilogue kernels.
+inline constexpr const char* tile_stride_symbol = "tile_stride";
+
+}  // namespace rlx::cpu

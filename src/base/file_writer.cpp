@@ -1,0 +1,101 @@
+#include "base/file_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+/// The file that a chain of links ends at, also when that file does not exist yet.
+std::filesystem::path follow_links(std::filesystem::path path) {
+  std::error_code no_link;
+  for (int links = 0; links < 40; ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = path.parent_path() / next;
+  }
+  return path;
+}
+
+}  // namespace
+
+FileWriter::FileWriter(const std::filesystem::path& target) : target_(follow_links(target)) {
+  struct stat status{};
+  const bool exists = ::stat(target_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail("{}: is a directory, it cannot be replaced by a file", target_.string());
+  if (exists && !S_ISREG(status.st_mode)) fail("{}: is not a regular file, it cannot be replaced", target_.string());
+  open_temporary();
+  if (exists && ::fchmod(descriptor_, status.st_mode & 07777) != 0) fail_with_errno("cannot set the permissions");
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : target_(std::move(other.target_)), temporary_(std::move(other.temporary_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileWriter::~FileWriter() { discard(); }
+
+// mkstemp would give the file mode 0600 for ever; O_EXCL with a mode lets the umask decide as for any other new file.
+void FileWriter::open_temporary() {
+  static std::atomic<unsigned> counter{0};
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    temporary_ = target_;
+    temporary_ += fmt::format(".{}-{}.tmp", ::getpid(), counter.fetch_add(1));
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) return;
+    if (errno != EEXIST) break;
+  }
+  fail_with_errno("cannot create");
+}
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+  if (descriptor_ < 0) fail_internal("FileWriter: write to '{}' after its end", target_.string());
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), std::size_t{1} << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_with_errno("cannot write");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void FileWriter::commit() {
+  if (descriptor_ < 0) fail_internal("FileWriter: commit of '{}' after its end", target_.string());
+  const bool closed = ::close(descriptor_) == 0;  // a full disk or quota may only show here
+  descriptor_ = -1;
+  if (closed && ::rename(temporary_.c_str(), target_.c_str()) == 0) return;
+  const int reason = errno;
+  ::unlink(temporary_.c_str());
+  errno = reason;
+  fail_with_errno("cannot write");
+}
+
+void FileWriter::discard() noexcept {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+  descriptor_ = -1;
+}
+
+void FileWriter::fail_with_errno(std::string_view action) {
+  const int reason = errno;
+  discard();
+  fail("{}: {}: {}", target_.string(), action, std::generic_category().message(reason));
+}
+
+void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes) {
+  FileWriter writer(target);
+  writer.write(bytes);
+  writer.commit();
+}
+
+void write_file(const std::filesystem::path& target, std::string_view text) { write_file(target, std::as_bytes(std::span(text))); }
+
+}  // namespace rlx

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace rlx {
+
+/// Writes a file that appears whole or not at all: the bytes go to a temporary name beside the target, which `commit` renames.
+/// Without `commit` (an exception, an early return) the temporary is removed and an existing target is untouched.
+/// Writes are not buffered: hand over large pieces. Every failure throws Error naming the target and the system's reason.
+class FileWriter {
+ public:
+  /// A symbolic link is followed, a target that exists keeps its permissions; directories, pipes and devices are refused.
+  explicit FileWriter(const std::filesystem::path& target);
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&&) = delete;
+  ~FileWriter();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Makes the file visible under its name; the writer is finished after it.
+  void commit();
+
+ private:
+  void open_temporary();
+  void discard() noexcept;
+  [[noreturn]] void fail_with_errno(std::string_view action);
+
+  std::filesystem::path target_, temporary_;
+  int descriptor_ = -1;
+};
+
+/// Writes `bytes` as the whole content of `target`, atomically.
+void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes);
+void write_file(const std::filesystem::path& target, std::string_view text);
+
+}  // namespace rlx

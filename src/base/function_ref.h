@@ -1,0 +1,30 @@
+#pragma once
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace rlx {
+
+template <class Signature>
+class FunctionRef;
+
+/// A view of something callable: two pointers, no allocation. It does not own, so it must not outlive the callable: a parameter type,
+/// never a member.
+template <class Result, class... Args>
+class FunctionRef<Result(Args...)> {
+ public:
+  template <class Callable>
+    requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> && std::is_invocable_r_v<Result, Callable&, Args...>)
+  FunctionRef(Callable&& callable) noexcept  // implicit: a lambda is passed as it is
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))), call_([](void* object, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<Callable>*>(object))(std::forward<Args>(args)...);
+        }) {}
+
+  Result operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  Result (*call_)(void*, Args...);
+};
+
+}  // namespace rlx

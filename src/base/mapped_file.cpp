@@ -1,0 +1,59 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+/// Closes the descriptor when the scope ends; the mapping does not need it.
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+[[noreturn]] void fail_with_errno(const std::filesystem::path& path, std::string_view action) {
+  const int reason = errno;
+  fail("{}: {}: {}", path.string(), action, std::generic_category().message(reason));
+}
+
+}  // namespace
+
+MappedFile MappedFile::open(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever, before it can be refused.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.number < 0) fail_with_errno(path, "cannot open");
+  struct stat status{};
+  if (::fstat(file.number, &status) != 0) fail_with_errno(path, "cannot read its size");
+  if (S_ISDIR(status.st_mode)) fail("{}: is a directory, a file is needed", path.string());
+  if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", path.string());
+  if (status.st_size == 0) return MappedFile({});
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  if (address == MAP_FAILED) fail_with_errno(path, "cannot map");
+  return MappedFile({static_cast<const std::byte*>(address), size});
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace rlx

@@ -1,0 +1,20 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlx {
+
+/// A name from outside, in single quotes, fit for one line of an error message: control characters and bytes that are not
+/// UTF-8 are written \xNN, and what exceeds 120 bytes is cut with "...".
+std::string quote_name(std::string_view name);
+
+/// Up to three of `known` that `name` may have meant, nearest first: small edit distance, or one ends with the other
+/// after a dot or slash ('encoder.weight' for 'model.encoder.weight').
+std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known);
+
+/// " (near: 'a', 'b')" for the end of a message about an unknown name; empty when nothing is near.
+std::string near_hint(std::string_view name, std::span<const std::string_view> known);
+
+}  // namespace rlx

@@ -1,0 +1,149 @@
+#include "base/thread_pool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/cpu_count.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+// A ticket is a loop's number above the count of its workers. A worker that takes no part reads nothing but the ticket, so the next loop
+// need not wait for it. Numbers wrap around: a worker that missed a whole turn sees an equal ticket only for a loop that it has no part in.
+constexpr int worker_bits = 12;
+constexpr std::uint32_t worker_mask = (1u << worker_bits) - 1;
+constexpr int stop_workers = 0;           // no loop is shared by zero workers,
+constexpr std::uint32_t no_loop_yet = 1;  // nor by one: that runs inline
+static_assert(ThreadPool::max_threads == static_cast<int>(worker_mask));
+
+// Long enough to bridge the serial part between two loops of one model, short against a scheduler's time slice.
+constexpr std::chrono::microseconds spin_time{30};
+constexpr int pauses_per_clock_read = 16;
+
+/// Which loop the current thread is inside of, if any: a loop within it runs inline.
+struct Inside {
+  const ThreadPool* pool = nullptr;
+  int worker = 0;
+};
+thread_local Inside inside;
+
+alignas(128) std::atomic<int> spinning_threads{0};
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Spins until `value` differs from `old`. False when the time was over first.
+template <class Value>
+bool spin(const std::atomic<Value>& value, Value old) {
+  const auto deadline = std::chrono::steady_clock::now() + spin_time;
+  do {
+    for (int i = 0; i < pauses_per_clock_read; ++i) {
+      if (value.load(std::memory_order_acquire) != old) return true;
+      pause_cpu();
+    }
+  } while (std::chrono::steady_clock::now() < deadline);
+  return false;
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), ticket_(no_loop_yet) {
+  if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
+  workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
+  try {
+    for (int worker = 1; worker < threads; ++worker) workers_[worker].thread = std::thread([this, worker] { work(worker); });
+  } catch (const std::system_error& error) {
+    stop();  // those that did start
+    fail("thread pool: the system does not start {} threads: {}", threads, error.what());
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  publish({.workers = stop_workers});
+  for (int worker = 1; worker < size_; ++worker) {
+    if (workers_[worker].thread.joinable()) workers_[worker].thread.join();
+  }
+}
+
+void ThreadPool::publish(const Job& job) {
+  job_ = job;
+  const std::uint32_t number = (ticket_.load(std::memory_order_relaxed) >> worker_bits) + 1;
+  ticket_.store(number << worker_bits | static_cast<std::uint32_t>(job.workers), std::memory_order_seq_cst);
+  ticket_.notify_all();  // a system call only when someone sleeps
+}
+
+/// Returns once `value` differs from `old`: spins where a CPU is free for it, then sleeps.
+template <class Value>
+void ThreadPool::await_change(const std::atomic<Value>& value, Value old) const {
+  if (value.load(std::memory_order_acquire) != old) return;
+  if (size_ <= granted_) {
+    const bool allowed = spinning_threads.fetch_add(1, std::memory_order_relaxed) < granted_;
+    const bool changed = allowed && spin(value, old);
+    spinning_threads.fetch_sub(1, std::memory_order_relaxed);
+    if (changed) return;
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+void ThreadPool::work(int worker) {
+  for (std::uint32_t seen = no_loop_yet;;) {
+    await_change(ticket_, seen);
+    seen = ticket_.load(std::memory_order_acquire);
+    const int workers = static_cast<int>(seen & worker_mask);
+    if (workers == stop_workers) return;
+    if (worker >= workers) continue;
+    run_range(worker);
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+  }
+}
+
+void ThreadPool::run_range(int worker) noexcept {
+  const Job job = job_;
+  const std::int64_t grains = job.count / job.grain + (job.count % job.grain != 0);
+  // Whole grains per worker, the first `extra` workers one more: no product that could overflow.
+  const std::int64_t share = grains / job.workers, extra = grains % job.workers;
+  const std::int64_t first = share * worker + std::min<std::int64_t>(worker, extra);
+  const std::int64_t begin = first * job.grain;
+  const std::int64_t length = (share + (worker < extra)) * job.grain;
+  const std::int64_t end = worker + 1 == job.workers ? job.count : begin + length;
+  inside = {this, worker};
+  try {
+    (*job.body)(begin, end, worker);
+  } catch (...) {
+    workers_[worker].error = std::current_exception();
+  }
+  inside = {};
+}
+
+void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, Body body) {
+  if (count < 0 || grain < 1) fail("parallel_for: count {}, grain {} (allowed: count 0 and more, grain 1 and more)", count, grain);
+  if (count == 0) return;
+  if (inside.pool) return body(0, count, inside.pool == this ? inside.worker : 0);
+  if (size_ == 1 || count <= grain) return body(0, count, 0);
+
+  const std::lock_guard turn(callers_);
+  const std::int64_t grains = count / grain + (count % grain != 0);
+  const int workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
+  running_.store(workers - 1, std::memory_order_relaxed);
+  publish({&body, count, grain, workers});
+  run_range(0);
+  for (std::int32_t left; (left = running_.load(std::memory_order_acquire)) != 0;) await_change(running_, left);
+
+  std::exception_ptr first;
+  for (int worker = workers; worker-- > 0;) {
+    if (workers_[worker].error) first = std::exchange(workers_[worker].error, nullptr);
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace rlx

@@ -1,0 +1,71 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/function_ref.h"
+
+namespace rlx {
+
+/// Persistent threads that run one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
+///
+/// Idle workers spin for some tens of microseconds, so that loops that follow each other closely cost a fraction of a microsecond
+/// each, and then sleep. There are never more spinning threads than granted CPUs, over all pools of the process.
+class ThreadPool {
+ public:
+  using Body = FunctionRef<void(std::int64_t begin, std::int64_t end, int worker)>;
+
+  /// Throws Error when `threads` is outside 1..max_threads or the system cannot start them.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  static constexpr int max_threads = 4095;
+
+  int size() const { return size_; }
+
+  /// Calls `body` with disjoint ranges that cover 0..count, at most one range per worker, each (but the last) a multiple of `grain` long.
+  /// Which worker gets which range depends on count, grain and size() only. `worker` is in 0..size() and no two bodies of one loop run
+  /// under the same number at a time, so that it can index scratch memory.
+  ///
+  /// A loop of at most one grain, and a loop started inside a shared one, run inline on their caller. Shared loops of different threads
+  /// take turns.
+  /// When bodies throw, the loop still ends on all workers, and the exception of the lowest worker is rethrown here.
+  /// Throws Error for a negative count or a grain below 1.
+  void parallel_for(std::int64_t count, std::int64_t grain, Body body);
+
+ private:
+  /// What one worker writes is kept off its neighbours' cache lines (two, as the prefetcher fetches pairs).
+  struct alignas(128) Worker {
+    std::exception_ptr error;
+    std::thread thread;
+  };
+  struct Job {
+    const Body* body = nullptr;
+    std::int64_t count = 0;
+    std::int64_t grain = 1;
+    int workers = 0;
+  };
+
+  void work(int worker);
+  void run_range(int worker) noexcept;
+  void publish(const Job& job);
+  void stop();
+  template <class Value>
+  void await_change(const std::atomic<Value>& value, Value old) const;
+
+  const int size_;
+  const int granted_;
+  std::unique_ptr<Worker[]> workers_;
+  std::mutex callers_;
+  Job job_;
+  alignas(128) std::atomic<std::uint32_t> ticket_;     // number of the loop, and how many workers take part in it
+  alignas(128) std::atomic<std::int32_t> running_{0};  // workers of the current loop, other than the caller, that are not done
+};
+
+}  // namespace rlx

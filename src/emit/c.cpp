@@ -1,0 +1,110 @@
+// Prints a scheduled kernel as plain C11: the reference dialect, and what targets without an own emitter get.
+#include <set>
+
+#include "emit/c_scalar.h"
+#include "emit/printer.h"
+
+namespace rlx {
+namespace {
+
+class CPrinter : public KernelPrinter {
+ public:
+  using KernelPrinter::KernelPrinter;
+
+  KernelText print() {
+    print_body("begin", "end");
+    return named_by_hash(text(), "c");
+  }
+
+ private:
+  std::string text() const {
+    std::string all = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <string.h>\n\n" + scalars_.prelude();
+    all += "void " + std::string(name_marker) + "(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end) {\n";
+    all += "  (void)sizes, (void)begin, (void)end;\n";
+    for (const int id : used_buffers_) {
+      const std::string type = (buffer(id).written ? "" : "const ") + c_memory_type(buffer(id).dtype);
+      all += fmt::format("  {0}* restrict const b{1} = ({0}*)buffers[{1}];\n", type, id);
+    }
+    return all + entry_ + body_ + "}\n";
+  }
+
+  void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  std::string assign(const std::string& type, const std::string& expression) {
+    std::string name = fmt::format("t{}", ++temporaries_);
+    line("const " + type + " " + name + " = " + expression + ";");
+    return name;
+  }
+
+  // -- pieces of the walk. Sizes are written out where they are used: the compiler finds what is equal.
+  std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
+    constexpr std::string_view signs = "+*/%/%";
+    return fmt::format("({} {} {})", a, signs[static_cast<std::size_t>(op)], b);
+  }
+  std::string size_argument(std::size_t at) override { return fmt::format("sizes[{}]", at); }
+  std::string test(Guard::Kind kind, const std::string& index) override { return index + (kind == Guard::Kind::zero ? " == 0" : " >= 0"); }
+  std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
+  void loop(const std::string& low, const std::string& high, const LoopBody& body) override {
+    const std::string i = fmt::format("i{}", ++loops_);
+    line(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", i, low, high));
+    ++depth_;
+    body(i);
+    --depth_;
+    line("}");
+  }
+  std::string element(int id, const std::string& at) {
+    used_buffers_.insert(id);
+    return fmt::format("b{}[{}]", id, at);
+  }
+  std::string load(ExprId id, const Expr& e) {
+    std::string at = index(e.index);
+    if (scheduled_.guarded_loads.count(id)) {
+      // Read somewhere inside: the value is thrown away where the guard fails.
+      const std::string low = assign("int64_t", at), last = dim(e.last);
+      at = fmt::format("{0} < 0 ? 0 : {0} > {1} ? {1} : {0}", low, last);
+    }
+    return scalars_.from_memory(element(e.buffer, at), e.dtype);
+  }
+  void store(const KernelStore& s) override {
+    line(element(s.buffer, index(s.index)) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");
+  }
+
+  std::string compute(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    if (e.kind == Expr::Kind::constant) return c_constant(e);
+    return assign(c_register_type(e.dtype), expression(id, e));
+  }
+  std::string expression(ExprId id, const Expr& e) {
+    std::vector<CScalars::Operand> args;
+    for (ExprId arg : e.args) args.push_back({value(arg), kernel_.expr(arg).dtype});
+    switch (e.kind) {
+      case Expr::Kind::load: return load(id, e);
+      case Expr::Kind::scalar: return scalars_.emit(e.op, args, e.dtype);
+      case Expr::Kind::fma: return scalars_.fma(args[0].value, args[1].value, args[2].value, e.dtype);
+      case Expr::Kind::position: return scalars_.emit(ScalarOp::cast, {{index(e.index), i64}}, e.dtype);
+      case Expr::Kind::choose: return guards(e.guards) + " ? " + args[0].value + " : " + args[1].value;
+      default: fail_internal("emit: expression {} has no value of its own", id);
+    }
+  }
+
+  void begin_reduction(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    line(fmt::format("{} acc{} = {};", c_register_type(e.dtype), id, c_neutral(e.reduce, e.dtype)));
+  }
+  void accumulate(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    const std::string acc = reduced(id);
+    line(acc + " = " + scalars_.combine(e.reduce, acc, value(e.args[0]), e.dtype) + ";");
+  }
+  std::string reduced(ExprId id) override { return fmt::format("acc{}", id); }
+
+  CScalars scalars_;
+  std::set<int> used_buffers_;
+  std::size_t depth_ = 1;
+  int temporaries_ = 0, loops_ = 0;
+};
+
+}  // namespace
+
+KernelText emit_c(const Kernel& kernel) { return CPrinter(kernel).print(); }
+
+}  // namespace rlx

@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+
+#include "kernel/schedule.h"
+
+namespace rlx {
+
+/// The text of a kernel in one dialect. Both dialects define
+///   void NAME(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end)
+/// with one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin and end of
+/// every loop. A grid kernel computes the flat grid positions begin..end-1.
+struct KernelText {
+  std::string name;  // made of the hash of the text: equal kernels have equal names
+  std::string text;
+};
+
+KernelText emit_c(const Kernel& kernel);
+KernelText emit_llvm(const Kernel& kernel);
+
+/// Replaces the marker @NAME@ by a name made of the text's hash.
+KernelText named_by_hash(std::string text, std::string_view prefix);
+
+inline constexpr std::string_view name_marker = "@NAME@";
+
+}  // namespace rlx

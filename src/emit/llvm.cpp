@@ -1,0 +1,168 @@
+// Prints a scheduled kernel as LLVM IR text. The text is the cache key, and tests read it without LLVM.
+#include <algorithm>
+#include <array>
+
+#include "emit/llvm_scalar.h"
+#include "emit/printer.h"
+
+namespace rlx {
+namespace {
+
+class LlvmPrinter : public KernelPrinter {
+ public:
+  using KernelPrinter::KernelPrinter;
+
+  KernelText print() {
+    print_body("%begin", "%end");
+    return named_by_hash(module(), "k");
+  }
+
+ private:
+  // -- the module around the body: an outer function unpacks the arguments, the inner one knows that buffers do not overlap
+  std::string module() const {
+    std::string outer = "define void @" + std::string(name_marker) + "(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) #0 {\n";
+    std::string parameters, arguments;
+    auto parameter = [&](const std::string& type, const std::string& attribute, const std::string& value, const std::string& name) {
+      parameters += (parameters.empty() ? "" : ", ") + type + attribute + " %" + name;
+      arguments += (arguments.empty() ? "" : ", ") + type + " " + value;
+    };
+    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      outer += fmt::format("  %pb{0} = getelementptr inbounds ptr, ptr %buffers, i64 {0}\n  %b{0} = load ptr, ptr %pb{0}\n", i);
+      parameter("ptr", kernel_.buffers[i].written ? " noalias" : " noalias readonly", fmt::format("%b{}", i), fmt::format("b{}", i));
+    }
+    for (std::size_t i = 0; i < size_arguments(); ++i) {
+      outer += fmt::format("  %ps{0} = getelementptr inbounds i64, ptr %sizes, i64 {0}\n  %s{0} = load i64, ptr %ps{0}\n", i);
+      parameter("i64", "", fmt::format("%s{}", i), fmt::format("s{}", i));
+    }
+    parameter("i64", "", "%begin", "begin");
+    parameter("i64", "", "%end", "end");
+    outer += "  call void @" + std::string(name_marker) + "_body(" + arguments + ")\n  ret void\n}\n";
+    std::string inner = "define internal void @" + std::string(name_marker) + "_body(" + parameters + ") #0 {\nentry:\n" + entry_ + "  br label %start\nstart:\n" + body_ +
+                        "  ret void\n}\n";
+    std::string text = inner + outer;
+    for (const std::string& declaration : declarations_) text += declaration + "\n";
+    return text + "attributes #0 = { nounwind \"no-trapping-math\"=\"true\" }\n";
+  }
+
+  // -- small pieces
+  std::string fresh() { return fmt::format("%t{}", ++temporaries_); }
+  void line(const std::string& text) { body_ += "  " + text + "\n"; }
+  std::string assign(const std::string& text) {
+    std::string name = fresh();
+    line(name + " = " + text);
+    return name;
+  }
+  void label(const std::string& name) {
+    body_ += name + ":\n";
+    block_ = name;
+  }
+
+  // -- sizes and indices
+  std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
+    constexpr std::array<std::string_view, 6> instructions{"add nsw", "mul nsw", "sdiv", "srem", "udiv", "urem"};
+    return assign(fmt::format("{} i64 {}, {}", instructions[static_cast<std::size_t>(op)], a, b));
+  }
+  std::string size_argument(std::size_t at) override { return fmt::format("%s{}", at); }
+  std::string test(Guard::Kind kind, const std::string& index) override {
+    return assign(std::string(kind == Guard::Kind::zero ? "icmp eq" : "icmp sge") + " i64 " + index + ", 0");
+  }
+  std::string both(const std::string& a, const std::string& b) override { return assign("and i1 " + a + ", " + b); }
+
+  // -- memory
+  std::string address(int id, const std::string& at) {
+    return assign(fmt::format("getelementptr inbounds {}, ptr %b{}, i64 {}", llvm_memory_type(buffer(id).dtype), id, at));
+  }
+  std::string load(ExprId id, const Expr& e) {
+    std::string at = index(e.index);
+    if (scheduled_.guarded_loads.count(id)) {
+      // Read somewhere inside: the value is thrown away where the guard fails.
+      declare("declare i64 @llvm.smax.i64(i64, i64)");
+      declare("declare i64 @llvm.smin.i64(i64, i64)");
+      at = assign("call i64 @llvm.smax.i64(i64 " + at + ", i64 0)");
+      at = assign("call i64 @llvm.smin.i64(i64 " + at + ", i64 " + dim(e.last) + ")");
+    }
+    const std::string raw = assign(fmt::format("load {}, ptr {}", llvm_memory_type(e.dtype), address(e.buffer, at)));
+    return scalars().from_memory(raw, e.dtype);
+  }
+  void store(const KernelStore& s) override {
+    const DType dtype = buffer(s.buffer).dtype;
+    const std::string raw = scalars().to_memory(value(s.value), dtype);
+    line(fmt::format("store {} {}, ptr {}", llvm_memory_type(dtype), raw, address(s.buffer, index(s.index))));
+  }
+
+  LlvmScalars scalars() {
+    return LlvmScalars([this](const std::string& text) { return assign(text); }, [this](const std::string& text) { declare(text); });
+  }
+  void declare(const std::string& text) {
+    if (std::find(declarations_.begin(), declarations_.end(), text) == declarations_.end()) declarations_.push_back(text);
+  }
+
+  // -- expressions
+  std::string compute(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    std::vector<LlvmScalars::Operand> args;
+    for (ExprId arg : e.args) args.push_back({value(arg), kernel_.expr(arg).dtype});
+    switch (e.kind) {
+      case Expr::Kind::constant: return llvm_constant(e);
+      case Expr::Kind::load: return load(id, e);
+      case Expr::Kind::scalar: return scalars().emit(e.op, args, e.dtype);
+      case Expr::Kind::fma: return scalars().fma(args[0].value, args[1].value, args[2].value, e.dtype);
+      case Expr::Kind::position: return scalars().emit(ScalarOp::cast, {{index(e.index), i64}}, e.dtype);
+      case Expr::Kind::choose: {
+        const std::string type = llvm_register_type(e.dtype);
+        return assign(fmt::format("select i1 {}, {} {}, {} {}", guards(e.guards), type, args[0].value, type, args[1].value));
+      }
+      case Expr::Kind::reduce: break;
+    }
+    fail_internal("emit: expression {} has no value of its own", id);
+  }
+
+  // -- statements
+  void loop(const std::string& low, const std::string& high, const LoopBody& body) override {
+    const std::string name = fmt::format("loop{}", ++loops_), i = "%" + name + ".i", before = block_;
+    line("br label %" + name);
+    label(name);
+    line(fmt::format("{0} = phi i64 [ {1}, %{2} ], [ {0}.next, %{3}.latch ]", i, low, before, name));
+    line(fmt::format("{}.more = icmp slt i64 {}, {}", i, i, high));
+    line(fmt::format("br i1 {}.more, label %{}.body, label %{}.exit", i, name, name));
+    label(name + ".body");
+    body(i);
+    line("br label %" + name + ".latch");
+    label(name + ".latch");
+    line(fmt::format("{0}.next = add nsw i64 {0}, 1", i));
+    line("br label %" + name);
+    label(name + ".exit");
+  }
+  void begin_reduction(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    const std::string type = llvm_register_type(e.dtype);
+    entry_ += fmt::format("  %acc{} = alloca {}\n", id, type);
+    line(fmt::format("store {} {}, ptr %acc{}", type, llvm_neutral(e.reduce, e.dtype), id));
+  }
+  void accumulate(ExprId id) override {
+    const Expr& e = kernel_.expr(id);
+    const std::string type = llvm_register_type(e.dtype);
+    const std::string before = assign(fmt::format("load {}, ptr %acc{}", type, id));
+    const Expr& body = kernel_.expr(e.args[0]);
+    std::string after;
+    if (e.reduce == ReduceKind::sum && is_float(e.dtype) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul) {
+      declare(fmt::format("declare {0} @llvm.fmuladd.{1}({0}, {0}, {0})", type, e.dtype == f64 ? "f64" : "f32"));
+      after = assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, e.dtype == f64 ? "f64" : "f32",
+                                 value(body.args[0]), value(body.args[1]), before));
+    } else {
+      after = scalars().combine(e.reduce, before, value(e.args[0]), e.dtype);
+    }
+    line(fmt::format("store {} {}, ptr %acc{}", type, after, id));
+  }
+  std::string reduced(ExprId id) override { return assign(fmt::format("load {}, ptr %acc{}", llvm_register_type(kernel_.expr(id).dtype), id)); }
+
+  std::vector<std::string> declarations_;
+  std::string block_ = "start";
+  int temporaries_ = 0, loops_ = 0;
+};
+
+}  // namespace
+
+KernelText emit_llvm(const Kernel& kernel) { return LlvmPrinter(kernel).print(); }
+
+}  // namespace rlx

@@ -1,0 +1,133 @@
+#include "emit/printer.h"
+
+#include <algorithm>
+
+namespace rlx {
+
+// -- sizes and indices
+
+std::string KernelPrinter::symbol(const std::string& name) {
+  const auto it = std::find(kernel_.symbols.begin(), kernel_.symbols.end(), name);
+  if (it == kernel_.symbols.end()) fail_internal("emit: symbol '{}' is not a parameter of the kernel", name);
+  return size_argument(static_cast<std::size_t>(it - kernel_.symbols.begin()));
+}
+
+std::string KernelPrinter::sum(const std::string& a, const std::string& b) {
+  if (a == "0") return b;
+  if (b == "0") return a;
+  return size_op(SizeOp::add, a, b);
+}
+
+std::string KernelPrinter::times(const std::string& a, const std::string& b) {
+  if (a == "1") return b;
+  if (b == "1") return a;
+  return size_op(SizeOp::multiply, a, b);
+}
+
+std::string KernelPrinter::dim(const Dim& d) {
+  if (d.is_static()) return std::to_string(d.value());
+  const std::string key = d.to_string();
+  if (auto it = dims_.find(key); it != dims_.end()) return it->second;
+  std::string total = "0";
+  std::swap(body_, entry_);
+  for (const Dim::Term& term : d.terms()) {
+    std::string product = std::to_string(term.coefficient);
+    for (const auto& s : term.symbols) product = times(product, symbol(s->name));
+    total = sum(total, product);
+  }
+  std::swap(body_, entry_);
+  return dims_[key] = total;
+}
+
+std::string KernelPrinter::index(const Index& i) {
+  std::string total = dim(i.constant());
+  for (const Index::Term& term : i.terms()) {
+    const std::string factor = dim(term.coefficient);
+    total = sum(total, times(atom(*term.atom), factor));
+  }
+  return total;
+}
+
+std::string KernelPrinter::atom(const Atom& a) {
+  if (a.kind == Atom::Kind::variable) return variables_[static_cast<std::size_t>(a.id)];
+  if (a.kind == Atom::Kind::loaded) return value(a.id);
+  const std::string denominator = dim(a.denominator);
+  return size_op(a.kind == Atom::Kind::quotient ? SizeOp::divide : SizeOp::remainder, index(*a.numerator), denominator);
+}
+
+std::string KernelPrinter::guards(const std::vector<Guard>& list) {
+  std::string all;
+  for (const Guard& guard : list) {
+    const std::string one = test(guard.kind, index(guard.index));
+    all = all.empty() ? one : both(all, one);
+  }
+  return all;
+}
+
+// -- statements
+
+void KernelPrinter::print_block(const Block& block) {
+  for (const Statement& statement : block) print(statement);
+}
+
+void KernelPrinter::print(const Statement& s) {
+  switch (s.kind) {
+    case Statement::Kind::compute: values_[static_cast<std::size_t>(s.expr)] = compute(s.expr); break;
+    case Statement::Kind::begin: begin_reduction(s.expr); break;
+    case Statement::Kind::accumulate:
+      accumulate(s.expr);
+      open_reductions_.push_back(s.expr);
+      break;
+    case Statement::Kind::store: store(kernel_.stores[static_cast<std::size_t>(s.store)]); break;
+    case Statement::Kind::loop: {
+      const auto [low, high] = range(s.variable);
+      loop(low, high, [&](const std::string& i) {
+        variables_[static_cast<std::size_t>(s.variable)] = i;
+        print_block(s.body);
+      });
+      finish_reductions(s.variable);
+      break;
+    }
+  }
+}
+
+std::pair<std::string, std::string> KernelPrinter::range(int variable) {
+  if (kernel_.tile) {
+    const auto it = std::find(kernel_.loops.begin(), kernel_.loops.end(), variable);
+    if (it != kernel_.loops.end()) {
+      const std::size_t at = kernel_.symbols.size() + 2 * static_cast<std::size_t>(it - kernel_.loops.begin());
+      std::string low = size_argument(at);
+      return {std::move(low), size_argument(at + 1)};
+    }
+  }
+  return {"0", dim(kernel_.extent(variable))};
+}
+
+/// After the outermost loop of a reduction its accumulator is its value.
+void KernelPrinter::finish_reductions(int variable) {
+  std::erase_if(open_reductions_, [&](ExprId id) {
+    if (kernel_.expr(id).variables.front() != variable) return false;
+    values_[static_cast<std::size_t>(id)] = reduced(id);
+    return true;
+  });
+}
+
+void KernelPrinter::print_body(const std::string& begin, const std::string& end) {
+  if (kernel_.tile) return print_block(scheduled_.body);
+  loop(begin, end, [&](const std::string& flat) {
+    std::string rest = flat;
+    for (std::size_t g = scheduled_.grid.size(); g-- > 0;) {
+      std::string& variable = variables_[static_cast<std::size_t>(scheduled_.grid[g])];
+      if (g == 0) {
+        variable = rest;
+        break;
+      }
+      const std::string extent = dim(kernel_.extent(scheduled_.grid[g]));
+      variable = size_op(SizeOp::unsigned_remainder, rest, extent);
+      rest = size_op(SizeOp::unsigned_divide, rest, extent);
+    }
+    print_block(scheduled_.body);
+  });
+}
+
+}  // namespace rlx

@@ -1,0 +1,73 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emit/emit.h"
+
+namespace rlx {
+
+/// What all dialects share: the walk over the statements of a scheduled kernel, and the arithmetic of sizes and indices.
+/// A dialect says how each piece is written. A "value" is text that may be used any number of times.
+class KernelPrinter {
+ public:
+  explicit KernelPrinter(const Kernel& kernel)
+      : kernel_(kernel), scheduled_(schedule(kernel)), values_(kernel.exprs.size()), variables_(kernel.variables.size()) {}
+  virtual ~KernelPrinter() = default;
+  KernelPrinter(const KernelPrinter&) = delete;
+  KernelPrinter& operator=(const KernelPrinter&) = delete;
+
+ protected:
+  /// On 64-bit integers, as in C; grid positions are divided as unsigned ones.
+  enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder };
+  using LoopBody = std::function<void(const std::string& variable)>;
+
+  // -- what a dialect defines
+  virtual std::string size_op(SizeOp op, const std::string& a, const std::string& b) = 0;
+  /// Argument `at` of the kernel's `sizes`.
+  virtual std::string size_argument(std::size_t at) = 0;
+  /// Whether a guard's index is 0, or >= 0; and whether two conditions hold.
+  virtual std::string test(Guard::Kind kind, const std::string& index) = 0;
+  virtual std::string both(const std::string& a, const std::string& b) = 0;
+  /// A loop over low..high-1.
+  virtual void loop(const std::string& low, const std::string& high, const LoopBody& body) = 0;
+  virtual std::string compute(ExprId id) = 0;
+  virtual void store(const KernelStore& store) = 0;
+  virtual void begin_reduction(ExprId id) = 0;
+  virtual void accumulate(ExprId id) = 0;
+  /// The value of a reduction behind its loops.
+  virtual std::string reduced(ExprId id) = 0;
+
+  // -- what they get
+  void print_block(const Block& block);
+  /// The grid positions begin..end-1, or for a tile kernel its loops.
+  void print_body(const std::string& begin, const std::string& end);
+  /// A size. Those of symbols are computed once, in `entry_`.
+  std::string dim(const Dim& d);
+  std::string index(const Index& i);
+  std::string guards(const std::vector<Guard>& list);
+  const std::string& value(ExprId id) const { return values_[static_cast<std::size_t>(id)]; }
+  const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
+  /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop.
+  std::size_t size_arguments() const { return kernel_.symbols.size() + (kernel_.tile ? 2 * kernel_.loops.size() : 0); }
+
+  const Kernel& kernel_;
+  Scheduled scheduled_;
+  std::string entry_, body_;  // statements that run once, and those under way
+
+ private:
+  void print(const Statement& statement);
+  std::pair<std::string, std::string> range(int variable);
+  std::string symbol(const std::string& name);
+  std::string sum(const std::string& a, const std::string& b);
+  std::string times(const std::string& a, const std::string& b);
+  std::string atom(const Atom& a);
+  void finish_reductions(int variable);
+
+  std::vector<std::string> values_, variables_;
+  std::map<std::string, std::string> dims_;
+  std::vector<ExprId> open_reductions_;
+};
+
+}  // namespace rlx

@@ -1,0 +1,175 @@
+#include "formats/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "base/file_writer.h"
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "formats/npy_header.h"
+#include "formats/tensor_view.h"
+
+namespace rlx {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "row-major little-endian data is used as it lies in the file");
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t max_header_bytes = 65535;  // all that version 1.0 can write; longer ones only serve structured dtypes
+constexpr std::size_t header_alignment = 64;
+
+struct NpyType {
+  std::string_view code;  // without the byte order
+  DType dtype;
+};
+constexpr std::array<NpyType, 14> npy_types{{
+    {"b1", boolean},
+    {"i1", i8},
+    {"i2", i16},
+    {"i4", i32},
+    {"i8", i64},
+    {"u1", u8},
+    {"u2", u16},
+    {"u4", u32},
+    {"u8", u64},
+    {"f2", f16},
+    {"f4", f32},
+    {"f8", f64},
+    {"c8", c64},
+    {"c16", c128},
+}};
+
+/// Bytes that are reversed as one when the byte order changes: each part of a complex number has its own order.
+std::size_t bytes_per_part(DType dtype) {
+  const auto bytes = static_cast<std::size_t>(info(dtype).bits / 8);
+  return is_complex(dtype) ? bytes / 2 : bytes;
+}
+
+struct Layout {
+  DType dtype;
+  bool big_endian;
+};
+
+Layout parse_descr(std::string_view descr, std::string_view file) {
+  if (descr == "|O" || descr == "O") fail("{}: unsupported dtype '{}': objects are pickles, which are never loaded", file, descr);
+  const char order = descr.empty() ? '\0' : descr[0];
+  for (const NpyType& type : npy_types) {
+    if (descr.empty() || descr.substr(1) != type.code) continue;
+    const bool single = bytes_per_part(type.dtype) == 1;
+    if (order == '<' || order == '>' || (order == '|' && single)) return {type.dtype, order == '>' && !single};
+  }
+  fail("{}: unsupported dtype {} (allowed: b1, i1..i8, u1..u8, f2, f4, f8, c8, c16, after '<' or '>')", file, quote_name(descr));
+}
+
+std::size_t read_little_endian(std::span<const std::byte> bytes) {
+  std::size_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::size_t>(bytes[i]);
+  return value;
+}
+
+std::string_view header_text(std::span<const std::byte> bytes, std::string_view file) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.substr(0, magic.size()) != magic.substr(0, text.size())) fail("{}: not an npy file: bad magic", file);
+  if (text.size() < magic.size() + 2) fail("{}: truncated header: the file has {} bytes", file, text.size());
+  const int major = std::to_integer<int>(bytes[6]), minor = std::to_integer<int>(bytes[7]);
+  if (major < 1 || major > 3 || minor != 0) fail("{}: unsupported version {}.{} (allowed: 1.0, 2.0, 3.0)", file, major, minor);
+  const std::size_t start = major == 1 ? 10 : 12;
+  if (text.size() < start) fail("{}: truncated header: the file has {} bytes", file, text.size());
+  const std::size_t length = read_little_endian(bytes.subspan(8, start - 8));
+  if (length > text.size() - start) fail("{}: header of {} bytes ends past the end of the file ({} bytes)", file, length, text.size());
+  if (length > max_header_bytes) fail("{}: header of {} bytes (at most {} are read)", file, length, max_header_bytes);
+  return text.substr(start, length);
+}
+
+/// Element strides of a column-major array, in elements.
+std::vector<std::size_t> column_major_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::size_t> strides;
+  std::size_t stride = 1;
+  for (std::int64_t size : shape) {
+    strides.push_back(stride);
+    stride *= static_cast<std::size_t>(size);
+  }
+  return strides;
+}
+
+/// Fills `out` in row-major order from column-major `data`.
+void copy_column_major(std::span<const std::byte> data, const std::vector<std::int64_t>& shape, std::size_t element,
+                       std::span<std::byte> out) {
+  const std::vector<std::size_t> strides = column_major_strides(shape);
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::size_t source = 0;
+  for (std::size_t target = 0; target < out.size(); target += element) {
+    std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(source * element), element, out.begin() + static_cast<std::ptrdiff_t>(target));
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      source += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      source -= strides[axis] * static_cast<std::size_t>(shape[axis]);
+      index[axis] = 0;
+    }
+  }
+}
+
+void reverse_parts(std::span<std::byte> bytes, std::size_t part) {
+  for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<std::ptrdiff_t>(part))
+    std::reverse(at, at + static_cast<std::ptrdiff_t>(part));
+}
+
+std::string_view npy_code(DType dtype) {
+  for (const NpyType& type : npy_types)
+    if (type.dtype == dtype) return type.code;
+  return {};
+}
+
+std::string header_for(const Array& array) {
+  const char order = bytes_per_part(array.dtype()) == 1 ? '|' : '<';
+  std::string shape = fmt::format("{}", fmt::join(array.shape(), ", "));
+  if (array.rank() == 1) shape += ",";
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", order, npy_code(array.dtype()), shape);
+  const std::size_t used = magic.size() + 4 + text.size() + 1;
+  text.append((header_alignment - used % header_alignment) % header_alignment, ' ');
+  return text + "\n";
+}
+
+}  // namespace
+
+Array parse_npy(std::span<const std::byte> bytes, std::string_view name, std::shared_ptr<const void> owner) {
+  const std::string_view text = header_text(bytes, name);
+  const NpyHeader header = parse_npy_header(text, name);
+  const Layout layout = parse_descr(header.descr, name);
+  const auto needed = static_cast<std::uint64_t>(dense_bytes(layout.dtype, header.shape, fmt::format("{}: header", name)));
+  const auto start = static_cast<std::size_t>(text.data() + text.size() - reinterpret_cast<const char*>(bytes.data()));
+  const auto data = bytes.subspan(start);
+  if (data.size() != needed)
+    fail("{}: {} takes {} bytes, the file holds {} after its header", name, type_text(layout.dtype, header.shape), needed, data.size());
+  const bool transposed = header.fortran_order && header.shape.size() > 1;
+  if (!transposed && !layout.big_endian) return to_array({std::string(name), layout.dtype, header.shape, data}, std::move(owner));
+  Array out(layout.dtype, header.shape);
+  if (transposed) copy_column_major(data, header.shape, static_cast<std::size_t>(info(layout.dtype).bits / 8), out.mutable_bytes());
+  else std::copy(data.begin(), data.end(), out.mutable_bytes().begin());
+  if (layout.big_endian) reverse_parts(out.mutable_bytes(), bytes_per_part(layout.dtype));
+  return out;
+}
+
+Array read_npy(const std::filesystem::path& path) {
+  auto mapping = std::make_shared<const MappedFile>(MappedFile::open(path));
+  const auto bytes = mapping->bytes();
+  return parse_npy(bytes, path.string(), std::move(mapping));
+}
+
+void write_npy(const std::filesystem::path& path, const Array& array) {
+  if (npy_code(array.dtype()).empty()) fail("{}: npy has no dtype for {}", path.string(), name(array.dtype()));
+  dense_bytes(array.dtype(), array.shape(), path.string());  // refuses a rank that no reader accepts
+  const std::string header = header_for(array);
+  const std::array<char, 4> version_and_length{1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  FileWriter writer(path);
+  writer.write(fmt::format("{}{}{}", magic, std::string_view(version_and_length.data(), version_and_length.size()), header));
+  writer.write(array.bytes());
+  writer.commit();
+}
+
+}  // namespace rlx

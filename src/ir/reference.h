@@ -1,0 +1,33 @@
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace rlx {
+
+/// Runs a graph on the host with the reference rule of every op: slow, exact up to accumulation, and the oracle of all kernels.
+/// Results come in the order of the outputs; nodes that no output needs are not evaluated. Throws Error when an input is missing,
+/// unknown, or has the wrong dtype or shape, and when two shapes give one symbol different values.
+std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Array>& inputs);
+
+/// The same by position, for the region of a control flow op: its declared inputs, then its captures.
+std::vector<Array> evaluate_region(const Region& region, std::span<const Array> operands);
+
+/// One node: results from operands. Types and attributes must be static.
+std::vector<Array> evaluate_node(const OpDef& op, const Attrs& attrs, std::span<const Array> operands);
+
+/// One result computed through the rule that kernels are made from (`sources`, `address` or `loop`) instead of `evaluate`: what tests
+/// compare the two by. Throws Error when the op has none of these rules.
+Array evaluate_index_map(const OpDef& op, const Attrs& attrs, std::span<const Array> operands);
+
+/// Values of the symbols of a graph's inputs, found from the shapes that are bound to them, in the order of the inputs.
+Bindings bind_symbols(const Graph& graph, std::span<const Array> inputs);
+
+/// The same with every size a number; regions inside attributes are rebuilt.
+Type bind_sizes(const Type& type, const Bindings& bindings);
+Attrs bind_sizes(const Attrs& attrs, const Bindings& bindings);
+
+}  // namespace rlx

@@ -1,0 +1,109 @@
+#include "kernel/kernel.h"
+
+#include <bit>
+
+#include "base/hash.h"
+
+namespace rlx {
+namespace {
+
+std::size_t hash_expr(const Expr& e) {
+  std::size_t h = hash_mix(static_cast<std::size_t>(e.kind), static_cast<std::size_t>(e.dtype));
+  h = hash_mix(h, std::bit_cast<std::uint64_t>(e.number));
+  h = hash_mix(h, static_cast<std::size_t>(e.integer));
+  h = hash_mix(h, static_cast<std::size_t>(e.buffer));
+  h = hash_mix(h, e.index.hash());
+  h = hash_mix(h, static_cast<std::size_t>(e.op));
+  for (ExprId arg : e.args) h = hash_mix(h, static_cast<std::size_t>(arg));
+  for (const Guard& guard : e.guards) h = hash_mix(h, guard.index.hash());
+  for (int variable : e.variables) h = hash_mix(h, static_cast<std::size_t>(variable));
+  return h;
+}
+
+bool same_expr(const Expr& a, const Expr& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && std::bit_cast<std::uint64_t>(a.number) == std::bit_cast<std::uint64_t>(b.number) &&
+         a.integer == b.integer && a.buffer == b.buffer && a.op == b.op && a.args == b.args && a.reduce == b.reduce && a.variables == b.variables &&
+         a.index == b.index && a.guards == b.guards;
+}
+
+}  // namespace
+
+ExprId Kernel::add(Expr expr) {
+  const std::size_t h = hash_expr(expr);
+  for (auto [it, end] = by_hash_.equal_range(h); it != end; ++it)
+    if (same_expr(exprs[static_cast<std::size_t>(it->second)], expr)) return it->second;
+  const auto id = static_cast<ExprId>(exprs.size());
+  exprs.push_back(std::move(expr));
+  by_hash_.emplace(h, id);
+  return id;
+}
+
+ExprId Kernel::constant(double number, DType dtype) {
+  Expr e;
+  e.dtype = dtype;
+  e.number = number;
+  if (!is_float(dtype)) e.integer = static_cast<std::int64_t>(number);
+  return add(std::move(e));
+}
+
+ExprId Kernel::scalar(ScalarOp op, std::vector<ExprId> args, DType dtype) {
+  Expr e;
+  e.kind = Expr::Kind::scalar;
+  e.op = op;
+  e.dtype = dtype;
+  e.args = std::move(args);
+  return add(std::move(e));
+}
+
+ExprId Kernel::fma(ExprId a, ExprId b, ExprId c) {
+  Expr e;
+  e.kind = Expr::Kind::fma;
+  e.dtype = expr(a).dtype;
+  e.args = {a, b, c};
+  return add(std::move(e));
+}
+
+int Kernel::add_variable(Dim extent) {
+  variables.push_back({std::move(extent)});
+  return static_cast<int>(variables.size()) - 1;
+}
+
+bool can_generate(DType t) {
+  switch (t) {
+    case DType::f8e4m3: case DType::f8e5m2: case DType::i4: case DType::u4: case DType::c64: case DType::c128: return false;
+    default: return true;
+  }
+}
+
+namespace {
+
+std::string describe(const Kernel& kernel, const Expr& e) {
+  std::string text;
+  switch (e.kind) {
+    case Expr::Kind::constant: return is_float(e.dtype) ? fmt::format("{}", e.number) : fmt::format("{}", e.integer);
+    case Expr::Kind::load: return fmt::format("buffer{}[{}]", e.buffer, e.index.to_string());
+    case Expr::Kind::position: return fmt::format("position {}", e.index.to_string());
+    case Expr::Kind::scalar: text = std::string(name(e.op)); break;
+    case Expr::Kind::fma: text = "fma"; break;
+    case Expr::Kind::choose: text = "choose"; break;
+    case Expr::Kind::reduce: text = "reduce " + std::string(enum_words(e.reduce)[static_cast<std::size_t>(e.reduce)]); break;
+  }
+  for (int v : e.variables) text += fmt::format(" i{}<{}", v, kernel.extent(v).to_string());
+  for (const Guard& g : e.guards) text += fmt::format(" [{} {}]", g.index.to_string(), g.kind == Guard::Kind::zero ? "= 0" : ">= 0");
+  for (ExprId arg : e.args) text += fmt::format(" %{}", arg);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const Kernel& kernel) {
+  std::string text = "loops";
+  for (int v : kernel.loops) text += fmt::format(" i{}<{}", v, kernel.extent(v).to_string());
+  text += "\n";
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
+    text += fmt::format("  %{}: {} = {}\n", i, name(kernel.exprs[i].dtype), describe(kernel, kernel.exprs[i]));
+  for (const KernelStore& s : kernel.stores) text += fmt::format("  buffer{}[{}] = %{}\n", s.buffer, s.index.to_string(), s.value);
+  return text;
+}
+
+}  // namespace rlx

@@ -1,0 +1,66 @@
+#include "kernel/math_functions.h"
+
+namespace rlx::math {
+namespace {
+
+/// x = number * ln 2 + r with |r| <= ln 2 / 2.
+struct Reduced {
+  Nearest n;
+  Term r;
+};
+Reduced reduce(const Term& x) {
+  Nearest n = nearest(x, 1 / ln2);
+  const Term high = fma(n.number, -ln2_high, x);  // exact: multiples of 2^-24 below 1
+  return {n, fma(n.number, -ln2_low, high)};
+}
+
+/// e^r for |r| <= ln 2 / 2, relative error 3e-9 before rounding.
+Term exp_of_reduced(const Term& r) { return polynomial(r, {1, 1, 0.49999994, 0.166665152, 0.0416680835, 0.0083693536, 0.00138405629}); }
+
+/// e^x for -87 <= x <= 88; NaN stays.
+Term exp_in_range(const Term& x) {
+  const Reduced at = reduce(x);
+  return exp_of_reduced(at.r) * power_of_two(at.n.bits);
+}
+
+}  // namespace
+
+Term exp(const Term& x) {
+  const Reduced at = reduce(x);
+  // 2^n goes straight into the exponent field; outside of the normal numbers the field is wrong and replaced.
+  const Term y = bitcast(bitcast(exp_of_reduced(at.r), i32) + (at.n.bits << 23), f32);
+  const Term finite = select(x <= 88.72283172607422, y, x + infinity);
+  return select(x < -87.33654022216797, 0, finite);
+}
+
+Term expm1(const Term& x) {
+  const Term clamped = at_least(at_most(x, 89), -20);
+  const Reduced at = reduce(clamped);
+  const Term& r = at.r;
+  // e^x - 1 = 2 (scale - 1/2 + scale r + scale (e^r - 1 - r)): half the scale, as 2^128 would overflow.
+  const Term scale = power_of_two(at.n.bits - 1), offset = scale - 0.5;
+  const Term curved = r * r * polynomial(r, {0.5, 0.166666657, 0.041666463, 0.00833363924, 0.00139356777, 0.000196630892});
+  const Term sum = fma(scale, r, offset);
+  const Term lost = fma(scale, r, offset - sum);  // of the sum's rounding
+  const Term y = (sum + fma(scale, curved, lost)) * 2;
+  return select(abs(x) < 0x1p-25, x, y);
+}
+
+Term tanh(const Term& x) {
+  const Term a = abs(x), z = a * a;
+  const Term small = fma(a * z, polynomial(z, {-0.333332986, 0.133319363, -0.0537847169, 0.0207986254, -0.00589796668}), a);
+  const Term large = 1 - 2 / (exp_in_range(at_most(a, 10) * 2) + 1);
+  return with_sign_of(select(a < 0.6, small, large), x);
+}
+
+Term erf(const Term& x) {
+  const Term a = abs(x), z = a * a;
+  const Term small = fma(a, polynomial(z, {0.128379166, -0.37612626, 0.112835787, -0.0268533472, 0.0051871622, -0.00079978531, 7.80690389e-05}), a);
+  // The fourth root of 1 - erf is nearly a polynomial; above 3.92 the result is 1.
+  const Term root = polynomial(at_most(a, 3.95), {1.00397742, -0.302573413, -0.0740830302, -0.040532928, 0.060670983, -0.0204604119, 0.0029280188, -0.000157099406});
+  const Term square = root * root;
+  const Term large = fma(square, neg(square), 1);
+  return with_sign_of(select(a < 1, small, large), x);
+}
+
+}  // namespace rlx::math

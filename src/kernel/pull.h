@@ -1,0 +1,34 @@
+#pragma once
+#include <functional>
+
+#include "kernel/kernel.h"
+
+namespace rlx {
+
+/// Builds one kernel body by asking values of a graph for an element at an index. Structure ops only rewrite indices; a value that
+/// is stored becomes a load. Every (value, index) pair is asked for once.
+/// Assumes: a graph of primitives whose unstored values are scalar, structure, loop or address ops of types that kernels can compute.
+class Puller {
+ public:
+  using IsStored = std::function<bool(ValueId)>;
+  Puller(const Graph& graph, Kernel& kernel, IsStored is_stored) : graph_(graph), kernel_(kernel), is_stored_(std::move(is_stored)) {}
+
+  /// The expression of element `at` of `value`; `as_body` computes the value even though it is stored (it is what the kernel stores).
+  ExprId pull(ValueId value, const std::vector<Index>& at, bool as_body = false);
+  /// The slot of the buffer that holds `value`.
+  int buffer_of(ValueId value, bool written);
+
+ private:
+  ExprId compute(ValueId value, const std::vector<Index>& at);
+  ExprId pull_sources(const Node& node, const std::vector<Source>& sources, DType dtype);
+  ExprId pull_loop(ValueId value, const Node& node, const std::vector<Index>& at);
+  Index read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit);
+  std::vector<Type> operand_types(const Node& node) const;
+
+  const Graph& graph_;
+  Kernel& kernel_;
+  IsStored is_stored_;
+  std::unordered_multimap<std::size_t, std::tuple<ValueId, std::vector<Index>, ExprId>> memo_;
+};
+
+}  // namespace rlx

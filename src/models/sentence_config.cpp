@@ -1,0 +1,95 @@
+// Reading the folder that sentence-transformers saves a model in.
+#include <algorithm>
+#include <limits>
+
+#include "base/names.h"
+#include "models/model_folder.h"
+#include "models/sentence_encoder.h"
+
+namespace rlx {
+namespace {
+
+/// "sentence_transformers.models.Pooling" -> "Pooling"
+std::string last_part(const std::string& dotted) { return dotted.substr(dotted.rfind('.') + 1); }
+
+/// The module's own config, which must lie inside the model's folder.
+ConfigFile module_config(const ModelFolder& folder, const JsonField& module) {
+  const std::filesystem::path path = std::filesystem::path(module.at("path").as_string()).lexically_normal();
+  if (path.is_absolute() || (!path.empty() && *path.begin() == "..")) {
+    module.at("path").refuse("{} is outside the model's folder", quote_name(path.string()));
+  }
+  return ConfigFile::open(folder.path() / path / "config.json");
+}
+
+/// Pooling without the tokens of the prompt would need their number.
+void refuse_hidden_prompt(const JsonField& pooling, const std::string& prompt) {
+  auto included = pooling.find("include_prompt");
+  if (included && !included->as_bool() && !prompt.empty()) included->refuse("false is not supported with a default prompt (allowed: true)");
+}
+
+/// What follows the encoder, in the order of modules.json: pooling, and at most a normalisation.
+void read_modules(const ModelFolder& folder, SentenceModelConfig& result) {
+  const ConfigFile file = ConfigFile::open(folder.path() / "modules.json");
+  const auto modules = file.root().items();
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const JsonField type = modules[i].at("type");
+    const std::string kind = last_part(type.as_string());
+    if (i == 0 && kind == "Transformer") continue;
+    if (i == 1 && kind == "Pooling") {
+      const ConfigFile config = module_config(folder, modules[i]);
+      result.pooling = read_pooling(config.root(), result.bert.hidden_size);
+      refuse_hidden_prompt(config.root(), result.prompt);
+    } else if (i == 2 && kind == "Normalize") {
+      result.normalize = true;
+    } else {
+      type.refuse("{} is not supported as module {} (supported: Transformer, Pooling, Normalize, in this order)", quote_name(kind), i);
+    }
+  }
+  if (result.pooling.empty()) file.root().refuse("no module pools the tokens (allowed: Transformer, Pooling, Normalize, in this order)");
+}
+
+/// The field of a config that may be missing altogether.
+template <class Read>
+void read_optional(const std::filesystem::path& path, Read read) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) read(ConfigFile::open(path).root());
+}
+
+void read_length(const ModelFolder& folder, SentenceModelConfig& result) {
+  result.max_length = result.bert.max_position_embeddings;
+  auto shorten = [&](const JsonField& root, std::string_view name) {
+    // tokenizer_config.json says 1e30 for "no limit", which is not an integer of 64 bits.
+    auto field = root.find(name);
+    if (!field || field->value().is_number_float()) return;
+    const auto length = static_cast<std::int64_t>(field->as_integer(1, std::numeric_limits<std::int64_t>::max()));
+    result.max_length = std::min(result.max_length, length);
+  };
+  bool own = false;
+  read_optional(folder.path() / "sentence_bert_config.json", [&](const JsonField& root) {
+    if (auto lower = root.find("do_lower_case"); lower && lower->as_bool())
+      lower->refuse("true is not supported (the tokenizer may lower-case)");
+    own = root.find("max_seq_length").has_value();
+    shorten(root, "max_seq_length");
+  });
+  if (!own) read_optional(folder.path() / "tokenizer_config.json", [&](const JsonField& root) { shorten(root, "model_max_length"); });
+}
+
+void read_prompt(const ModelFolder& folder, SentenceModelConfig& result) {
+  read_optional(folder.path() / "config_sentence_transformers.json", [&](const JsonField& root) {
+    if (auto name = root.find("default_prompt_name")) result.prompt = root.at("prompts").at(name->as_string()).as_string();
+  });
+}
+
+}  // namespace
+
+SentenceModelConfig SentenceModelConfig::read(const ModelFolder& folder) {
+  folder.check_model_type("bert");
+  SentenceModelConfig result;
+  result.bert = BertConfig::read(folder.config());
+  read_prompt(folder, result);
+  read_modules(folder, result);
+  read_length(folder, result);
+  return result;
+}
+
+}  // namespace rlx

@@ -1,0 +1,108 @@
+#include "models/sentence_encoder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/model_folder.h"
+#include "models/tokenizer/tokenizer.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::int64_t largest_batch = 4096;
+
+/// Texts of one run as the graph's inputs, padded to the longest.
+struct Batch {
+  Array ids, mask, types;
+
+  Batch(std::int64_t texts, std::int64_t length) : ids(i32, {texts, length}), mask(i32, {texts, length}), types(i32, {texts, length}) {}
+
+  void set_row(std::size_t row, const std::vector<std::int32_t>& tokens) {
+    const auto begin = static_cast<std::ptrdiff_t>(row) * ids.shape()[1];
+    std::copy(tokens.begin(), tokens.end(), ids.mutable_values<std::int32_t>().begin() + begin);
+    std::fill_n(mask.mutable_values<std::int32_t>().begin() + begin, tokens.size(), 1);
+  }
+};
+
+}  // namespace
+
+struct SentenceEncoder::State {
+  SentenceModelConfig config;
+  Tokenizer tokenizer;
+  Executable executable;
+  std::size_t batch_size;
+};
+
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch) {
+  Graph graph("sentence_encoder");
+  const TextInputs inputs = TextInputs::declare(graph, max_batch, config.max_length);
+  Value states = bert_hidden_states(Flow(graph), config.bert, inputs).back();
+  Value pooled = pool(states, inputs.attention_mask, config.pooling);
+  graph.output("embedding", config.normalize ? normalize_rows(pooled) : pooled);
+  return graph;
+}
+
+SentenceEncoder SentenceEncoder::open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options) {
+  if (options.batch_size < 1 || options.batch_size > largest_batch) {
+    fail("batch size {} is not possible (allowed: 1..{})", options.batch_size, largest_batch);
+  }
+  const ModelFolder model = ModelFolder::open(folder);
+  SentenceModelConfig config = SentenceModelConfig::read(model);
+  Tokenizer tokenizer = Tokenizer::open(folder / "tokenizer.json");
+  tokenizer.set_padding(std::nullopt);
+  tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
+  const Graph graph = sentence_graph(config, options.batch_size);
+  const Weights weights = load_weights(graph, Checkpoint::open(folder), bert_weight_names());
+  Executable executable = session.compile(graph);
+  bind(executable, weights);
+  const auto batch_size = static_cast<std::size_t>(options.batch_size);
+  return SentenceEncoder(std::make_shared<State>(State{std::move(config), std::move(tokenizer), std::move(executable), batch_size}));
+}
+
+std::int64_t SentenceEncoder::width() const { return state_->config.width(); }
+
+const Executable& SentenceEncoder::executable() const { return state_->executable; }
+
+std::vector<std::int32_t> SentenceEncoder::token_ids(const std::string& text) const {
+  std::vector<std::int32_t> ids = state_->tokenizer.encode(state_->config.prompt + text).ids;
+  const std::int64_t rows = state_->config.bert.vocab_size;
+  for (std::int32_t id : ids) {
+    if (id >= rows) fail("tokenizer.json gives token {}, but the model's vocab_size is {}", id, rows);
+  }
+  if (ids.empty()) fail("tokenizer.json gives no tokens for a text of {} bytes, so there is nothing to embed", text.size());
+  return ids;
+}
+
+void SentenceEncoder::run_batch(std::span<const std::size_t> rows, std::vector<Embedding>& embeddings) const {
+  std::size_t longest = 0;
+  for (std::size_t row : rows) longest = std::max(longest, embeddings[row].ids.size());
+  Batch batch(static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest));
+  for (std::size_t i = 0; i < rows.size(); ++i) batch.set_row(i, embeddings[rows[i]].ids);
+  const Outputs outputs =
+      state_->executable.run({{"input_ids", batch.ids}, {"attention_mask", batch.mask}, {"token_type_ids", batch.types}});
+  const auto values = outputs.at("embedding").values<float>();
+  const auto width = static_cast<std::size_t>(this->width());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = values.subspan(i * width, width);
+    embeddings[rows[i]].values.assign(row.begin(), row.end());
+  }
+}
+
+std::vector<Embedding> SentenceEncoder::encode(std::span<const std::string> texts, const Progress& progress) const {
+  std::vector<Embedding> embeddings(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) embeddings[i].ids = token_ids(texts[i]);
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Longest first: what memory there is to touch is touched at once, and the time that is left is never underestimated.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return embeddings[a].ids.size() > embeddings[b].ids.size(); });
+  for (std::size_t begin = 0; begin < order.size(); begin += state_->batch_size) {
+    const auto rows = std::span(order).subspan(begin, std::min(state_->batch_size, order.size() - begin));
+    run_batch(rows, embeddings);
+    if (progress) progress(begin + rows.size(), order.size());
+  }
+  return embeddings;
+}
+
+}  // namespace rlx

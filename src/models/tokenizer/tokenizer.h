@@ -1,0 +1,79 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/tokenizer/encoding.h"
+#include "models/tokenizer/length.h"
+
+namespace rlx {
+
+class AddedTokens;
+class Decoder;
+class JsonField;
+class Normalizer;
+class PostProcessor;
+class PreTokenizer;
+class WordModel;
+
+/// A tokenizer from a `tokenizer.json`, as the `tokenizers` library (0.23) writes it, with a WordPiece model. A text goes through
+/// added tokens -> normalizer -> pre-tokenizer -> model -> truncation -> post-processor -> padding.
+///
+/// Texts are UTF-8; each part of one that is not counts as U+FFFD (which BERT's normalizer drops). Encoding changes no state, so that
+/// one Tokenizer serves any number of threads; the setters are not for use meanwhile.
+class Tokenizer {
+ public:
+  /// Reads a file. Throws Error, naming the file and the JSON field, for what cannot be read, is malformed, or is not supported.
+  static Tokenizer open(const std::filesystem::path& tokenizer_json);
+  /// The same from memory; errors call the file `what`.
+  static Tokenizer parse(std::string_view json, std::string_view what);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  /// The tokens of one text, truncated and padded. Throws Error if the text has 4 GiB or more, or cannot be truncated as asked for.
+  Encoding encode(std::string_view text, bool add_special_tokens = true) const;
+  /// The tokens of two texts in one encoding; offsets are into `a` or `b`.
+  Encoding encode_pair(std::string_view a, std::string_view b, bool add_special_tokens = true) const;
+  /// One encoding per text, with special tokens, padded to a common length if padding is set.
+  std::vector<Encoding> encode_batch(std::span<const std::string> texts) const;
+
+  /// Replace what the file says; nothing turns truncation or padding off.
+  /// Throws Error if max_length leaves no room for the special tokens, or a padded length is over max_padded_length.
+  void set_truncation(std::optional<Truncation> truncation);
+  void set_padding(std::optional<Padding> padding);
+  const std::optional<Truncation>& truncation() const { return truncation_; }
+  const std::optional<Padding>& padding() const { return padding_; }
+
+  /// The text of `ids`; ids of no token are left out.
+  std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = true) const;
+
+  std::optional<std::int32_t> token_to_id(std::string_view token) const;
+  /// Throws Error if no token has this id. The view lives as long as the tokenizer.
+  std::string_view id_to_token(std::int32_t id) const;
+  /// How many tokens there are, added ones included. Ids can be larger where they are not dense.
+  std::size_t vocab_size() const;
+
+ private:
+  explicit Tokenizer(const JsonField& file);
+
+  Encoding encode_words(std::string_view text) const;
+  Encoding encode_unpadded(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const;
+
+  std::unique_ptr<Normalizer> normalizer_;       // may be null
+  std::unique_ptr<PreTokenizer> pre_tokenizer_;  // may be null
+  std::unique_ptr<WordModel> model_;
+  std::unique_ptr<AddedTokens> added_tokens_;
+  std::unique_ptr<PostProcessor> post_processor_;
+  std::unique_ptr<Decoder> decoder_;
+  std::optional<Truncation> truncation_;
+  std::optional<Padding> padding_;
+};
+
+}  // namespace rlx

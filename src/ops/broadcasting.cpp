@@ -1,0 +1,71 @@
+#include "ops/broadcasting.h"
+
+#include <numeric>
+
+#include "ir/sources.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+
+Dims broadcast_shapes(std::string_view op, const Dims& a, const Dims& b) {
+  const Dims& longer = a.size() >= b.size() ? a : b;
+  const Dims& shorter = a.size() >= b.size() ? b : a;
+  Dims result = longer;
+  const std::size_t offset = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    const Dim &x = longer[offset + i], &y = shorter[i];
+    if (x == y || y == Dim(1)) continue;
+    if (!(x == Dim(1))) fail("rlx.{}: shapes {} and {} do not broadcast: {} against {}", op, to_string(a), to_string(b), x.to_string(), y.to_string());
+    result[offset + i] = y;
+  }
+  return result;
+}
+
+Value broadcast_to(Value x, Dims shape) {
+  if (x.shape() == shape) return x;
+  if (!(broadcast_shapes("broadcast_to", x.shape(), shape) == shape))
+    fail("rlx.broadcast_to: {} does not broadcast to {}", x.type().to_string(), to_string(shape));
+  std::vector<std::int64_t> axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(shape.size() - x.shape().size()));
+  return broadcast(x, std::move(shape), axes);
+}
+
+std::pair<Value, Value> match(std::string_view op, Value a, Value b) {
+  const DType dtype = promote(a.dtype(), b.dtype());
+  Dims shape = broadcast_shapes(op, a.shape(), b.shape());
+  return {broadcast_to(cast(a, dtype), shape), broadcast_to(cast(b, dtype), shape)};
+}
+
+DType accumulation_type(DType t) {
+  if (is_float(t)) return info(t).bits < 32 ? f32 : t;
+  if (is_bool(t)) return i32;
+  if (is_signed_int(t)) return info(t).bits < 32 ? i32 : t;
+  if (is_unsigned_int(t)) return info(t).bits < 32 ? u32 : t;
+  return t;
+}
+
+Value scalar(Value near, double value, DType dtype) {
+  Array array(dtype, {});
+  array.set_double(0, value);
+  return make_constant(near.graph(), std::move(array));
+}
+
+namespace {
+Value like(Value x, double value) { return scalar(x, value, x.dtype()); }
+}  // namespace
+
+Value operator+(Value a, Value b) { return add(a, b); }
+Value operator-(Value a, Value b) { return sub(a, b); }
+Value operator*(Value a, Value b) { return mul(a, b); }
+Value operator/(Value a, Value b) { return div(a, b); }
+Value operator-(Value a) { return neg(a); }
+Value operator+(Value a, double b) { return add(a, like(a, b)); }
+Value operator-(Value a, double b) { return sub(a, like(a, b)); }
+Value operator*(Value a, double b) { return mul(a, like(a, b)); }
+Value operator/(Value a, double b) { return div(a, like(a, b)); }
+Value operator+(double a, Value b) { return add(like(b, a), b); }
+Value operator-(double a, Value b) { return sub(like(b, a), b); }
+Value operator*(double a, Value b) { return mul(like(b, a), b); }
+Value operator/(double a, Value b) { return div(like(b, a), b); }
+
+}  // namespace rlx

@@ -1,0 +1,49 @@
+// Tests of float elements: isnan, isinf, is_finite. Their results are bool.
+#include <limits>
+
+#include "ops/wide.h"
+
+namespace rlx {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// What the tests share.
+template <class Self>
+struct FloatTest {
+  static constexpr OpKind kind = OpKind::composite;
+  static auto fields() { return Fields<>{}; }
+  static std::vector<Sample> samples() { return elementwise_samples({}, -2, 2, false); }
+};
+
+struct IsNan : FloatTest<IsNan> {
+  static constexpr std::string_view name = "isnan";
+  static constexpr std::string_view formula = "x != x";
+  static Value body(const IsNan&, Value x) { return check_float(name, x), ne(x, x); }
+};
+const Op<IsNan> isnan_op;
+
+struct IsInf : FloatTest<IsInf> {
+  static constexpr std::string_view name = "isinf";
+  static constexpr std::string_view formula = "|x| = infinity";
+  static Value body(const IsInf&, Value x) { return check_float(name, x), eq(abs(x), like(x, infinity)); }
+};
+const Op<IsInf> isinf_op;
+
+struct IsFinite : FloatTest<IsFinite> {
+  static constexpr std::string_view name = "is_finite";
+  static constexpr std::string_view formula = "|x| < infinity; false for NaN";
+  static Value body(const IsFinite&, Value x) { return check_float(name, x), lt(abs(x), like(x, infinity)); }
+};
+const Op<IsFinite> is_finite_op;
+
+}  // namespace
+
+/// True where x is NaN.
+Value isnan(Value x) { return isnan_op({}, x); }
+/// True where x is infinite, of either sign.
+Value isinf(Value x) { return isinf_op({}, x); }
+/// True where x is neither infinite nor NaN.
+Value is_finite(Value x) { return is_finite_op({}, x); }
+
+}  // namespace rlx

@@ -1,0 +1,194 @@
+// Pooling over windows of the last axes: composites of pad, window and reduce.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "ir/op.h"
+#include "ops/broadcasting.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// The geometry that every pool shares; lists have one number for each of the last axes of x.
+struct Windows {
+  Ints length, strides, padding, dilation;
+  bool ceil_mode = false;
+  std::size_t count() const { return length.size(); }
+  std::int64_t span(std::size_t i) const { return dilation[i] * (length[i] - 1) + 1; }
+  std::int64_t elements() const { return std::accumulate(length.begin(), length.end(), std::int64_t{1}, std::multiplies<>()); }
+};
+
+void check(std::string_view op, const Windows& w, Value x) {
+  if (w.count() == 0 || static_cast<int>(w.count()) > x.rank()) fail("rlx.{}: {} window lengths for {}", op, w.count(), x.type().to_string());
+  for (const Ints* list : {&w.strides, &w.padding, &w.dilation})
+    if (list->size() != w.count()) fail("rlx.{}: {} strides, paddings or dilations for {} window lengths", op, list->size(), w.count());
+  for (std::size_t i = 0; i < w.count(); ++i) {
+    if (w.length[i] < 1 || w.strides[i] < 1 || w.dilation[i] < 1)
+      fail("rlx.{}: length {}, stride {}, dilation {} (allowed: >= 1)", op, w.length[i], w.strides[i], w.dilation[i]);
+    if (w.padding[i] < 0 || 2 * w.padding[i] > w.span(i)) fail("rlx.{}: padding {} (allowed: 0..{}, half the window)", op, w.padding[i], w.span(i) / 2);
+  }
+}
+
+// What ceil_mode adds at the end of axis i, so that a last window that starts in x or its padding in front is whole.
+Dim extra(const Windows& w, std::size_t i, const Dim& size) {
+  if (!w.ceil_mode) return 0;
+  const std::int64_t n = size.value(), padded = n + 2 * w.padding[i], stride = w.strides[i];
+  std::int64_t last = (padded - w.span(i) + stride - 1) / stride;
+  if (last * stride >= n + w.padding[i]) --last;
+  return std::max<std::int64_t>(0, last * stride + w.span(i) - padded);
+}
+
+enum class Padding : std::uint8_t { all, given, ceil };
+
+Value padded(const Windows& w, Value x, double fill, Padding which, const Dims& sizes) {
+  const std::size_t lead = x.shape().size() - w.count();
+  Dims lo(x.shape().size(), 0), hi = lo;
+  for (std::size_t i = 0; i < w.count(); ++i) {
+    if (which != Padding::ceil) lo[lead + i] = hi[lead + i] = w.padding[i];
+    if (which != Padding::given) hi[lead + i] += extra(w, i, sizes[lead + i]);
+  }
+  return pad(x, lo, hi, {}, fill);
+}
+
+// Axes (lead..., n1, n2) become (lead..., o1, k1, o2, k2).
+Value windows(const Windows& w, Value x) {
+  const std::size_t lead = x.shape().size() - w.count();
+  for (std::size_t i = w.count(); i-- > 0;) x = window(x, static_cast<std::int64_t>(lead + i), w.length[i], w.strides[i], w.dilation[i]);
+  return x;
+}
+
+Axes window_axes(const Windows& w, int rank) {
+  Axes axes;
+  for (std::size_t i = 0; i < w.count(); ++i) axes.values.push_back(rank - static_cast<std::int64_t>(w.count()) + 2 * static_cast<std::int64_t>(i) + 1);
+  return axes;
+}
+
+// The windows with their elements on one last axis, in row-major order.
+Value flat_windows(const Windows& w, Value x) {
+  const Axes inner = window_axes(w, x.rank());
+  Value all = windows(w, x);
+  Ints perm;
+  Dims shape;
+  for (std::int64_t axis = 0; axis < all.rank(); ++axis)
+    if (!inner.contains(axis)) perm.push_back(axis), shape.push_back(all.dim(axis));
+  perm.insert(perm.end(), inner.begin(), inner.end());
+  shape.push_back(w.elements());
+  return reshape(transpose(all, perm), shape);
+}
+
+// Below every value; padding never wins.
+double lowest(DType t) {
+  if (is_float(t)) return -std::numeric_limits<double>::infinity();
+  return is_signed_int(t) ? -static_cast<double>(std::uint64_t{1} << (info(t).bits - 1)) : 0;
+}
+
+Sample sample(Dims shape, Attrs attrs, DType t = f32, double tolerance = 0) { return {{{{t, std::move(shape)}}}, std::move(attrs), tolerance}; }
+
+struct MaxPool {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "max_pool";
+  static constexpr std::string_view formula = "the largest element of each window over the last axes; the first of ties takes the gradient";
+  Ints window, strides, padding, dilation;
+  bool ceil_mode = false;
+  static auto fields() { return Fields<&MaxPool::window, &MaxPool::strides, &MaxPool::padding, &MaxPool::dilation, &MaxPool::ceil_mode>{}; }
+  static Windows geometry(const MaxPool& op) { return {op.window, op.strides, op.padding, op.dilation, op.ceil_mode}; }
+  static Value body(const MaxPool& op, Value x) {
+    const Windows w = geometry(op);
+    check(name, w, x);
+    if (is_complex(x.dtype())) fail("rlx.max_pool: {} has no order", x.type().to_string());
+    Value all = windows(w, padded(w, x, lowest(x.dtype()), Padding::all, x.shape()));
+    return reduce_max(all, window_axes(w, x.rank()));
+  }
+  static Values jvp(const MaxPool& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
+    if (!dx[0]) return {Value()};
+    const Windows w = geometry(op);
+    Value values = flat_windows(w, padded(w, x[0], lowest(x[0].dtype()), Padding::all, x[0].shape()));
+    Value tangents = flat_windows(w, padded(w, dx[0], 0, Padding::all, x[0].shape()));
+    Value first = eq(iota(values, values.shape(), i32, -1), argmax(values, -1, true));
+    return {sum(select(first, tangents, scalar(tangents, 0, tangents.dtype())), {-1})};
+  }
+  static std::vector<Sample> samples() {
+    return {sample({2, 7, 6}, attrs_of(MaxPool{{2, 2}, {2, 2}, {0, 0}, {1, 1}, false})), sample({2, 7, 6}, attrs_of(MaxPool{{3, 2}, {2, 1}, {1, 1}, {1, 2}, false})),
+            sample({2, 8}, attrs_of(MaxPool{{3}, {2}, {0}, {1}, true}), bf16), sample({5, 4, 6}, attrs_of(MaxPool{{2, 2, 2}, {1, 2, 3}, {0, 0, 1}, {1, 1, 1}, false}), i32)};
+  }
+};
+const Op<MaxPool> max_pool_op;
+
+struct SumPool {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "sum_pool";
+  static constexpr std::string_view formula = "the sum of each window over the last axes; padding is 0";
+  Ints window, strides, padding, dilation;
+  bool ceil_mode = false;
+  static auto fields() { return Fields<&SumPool::window, &SumPool::strides, &SumPool::padding, &SumPool::dilation, &SumPool::ceil_mode>{}; }
+  static Value body(const SumPool& op, Value x) {
+    const Windows w{op.window, op.strides, op.padding, op.dilation, op.ceil_mode};
+    check(name, w, x);
+    return sum(windows(w, padded(w, x, 0, Padding::all, x.shape())), window_axes(w, x.rank()));
+  }
+  static std::vector<Sample> samples() {
+    return {sample({2, 7, 6}, attrs_of(SumPool{{3, 2}, {2, 1}, {1, 1}, {1, 1}, false}), f32, 1e-6), sample({2, 8}, attrs_of(SumPool{{3}, {2}, {1}, {2}, true}), i32)};
+  }
+};
+const Op<SumPool> sum_pool_op;
+
+struct AvgPool {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "avg_pool";
+  static constexpr std::string_view formula = "the mean of each window over the last axes; padding counts as 0, or not at all";
+  Ints window, strides, padding;
+  bool ceil_mode = false, count_include_pad = true;
+  static auto fields() { return Fields<&AvgPool::window, &AvgPool::strides, &AvgPool::padding, &AvgPool::ceil_mode, &AvgPool::count_include_pad>{}; }
+  static Value body(const AvgPool& op, Value x) {
+    const Windows w{op.window, op.strides, op.padding, Ints(op.window.size(), 1), op.ceil_mode};
+    check(name, w, x);
+    if (!is_float(x.dtype()) && !is_complex(x.dtype())) fail("rlx.avg_pool: {} has no means (allowed: floats)", x.type().to_string());
+    Value wide = cast(x, accumulation_type(x.dtype())), total = pooled(w, padded(w, wide, 0, Padding::all, x.shape()));
+    const bool whole = op.count_include_pad ? !op.ceil_mode : !op.ceil_mode && std::all_of(op.padding.begin(), op.padding.end(), [](auto p) { return p == 0; });
+    if (whole) return cast(total / static_cast<double>(w.elements()), x.dtype());
+    // What ceil_mode adds never counts; given padding counts when asked to.
+    Dims ones_shape(x.shape().size() - w.count(), 1);
+    ones_shape.insert(ones_shape.end(), x.shape().end() - static_cast<std::ptrdiff_t>(w.count()), x.shape().end());
+    Value ones = broadcast_to(scalar(wide, 1, wide.dtype()), ones_shape);
+    Value counted = padded(w, padded(w, ones, op.count_include_pad ? 1 : 0, Padding::given, ones_shape), 0, Padding::ceil, ones_shape);
+    return cast(total / pooled(w, counted), x.dtype());
+  }
+  static Value pooled(const Windows& w, Value x) { return sum(windows(w, x), window_axes(w, x.rank())); }
+  static std::vector<Sample> samples() {
+    return {sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, true}), f32, 1e-6), sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, false}), f32, 1e-6),
+            sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, true}), bf16, 1e-6), sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, false}), f64, 1e-12)};
+  }
+};
+const Op<AvgPool> avg_pool_op;
+
+Ints filled(Ints list, const Ints& initial) {
+  if (list.empty()) return initial;
+  return list.size() == 1 ? Ints(initial.size(), list[0]) : list;
+}
+
+}  // namespace
+
+/// The largest element of each window over the last window.size() axes of x, 1-3 axes or more. Strides are the window by default; padding
+/// (at most half a window) never wins; lists may give one number for all axes. ceil_mode keeps a last window that only starts inside.
+/// The gradient goes to the first of ties.
+Value max_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
+               std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
+  return max_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
+}
+
+/// The sum of each window; arguments as in max_pool.
+Value sum_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
+               std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
+  return sum_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
+}
+
+/// The mean of each window; arguments as in max_pool. count_include_pad: padding counts as zeros, as in PyTorch.
+Value avg_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
+               bool ceil_mode /*= false*/, bool count_include_pad /*= true*/) {
+  return avg_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), ceil_mode, count_include_pad}, x);
+}
+
+}  // namespace rlx

@@ -1,0 +1,180 @@
+// Reductions: reduce and the sums, means and extremes built on it.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ir/op.h"
+#include "ops/broadcasting.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+using At = std::vector<Index>;
+
+double combine(ReduceKind kind, double a, double b) {
+  switch (kind) {
+    case ReduceKind::sum: return a + b;
+    case ReduceKind::prod: return a * b;
+    case ReduceKind::max: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
+    case ReduceKind::min: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
+  }
+  return a;
+}
+template <class T>
+T combine_exact(ReduceKind kind, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto x = static_cast<std::uint64_t>(a), z = static_cast<std::uint64_t>(b);
+    if (kind == ReduceKind::sum) return static_cast<T>(x + z);
+    if (kind == ReduceKind::prod) return static_cast<T>(x * z);
+    return kind == ReduceKind::max ? std::max(a, b) : std::min(a, b);
+  } else {
+    return kind == ReduceKind::prod ? a * b : a + b;
+  }
+}
+
+struct Reduce {
+  static constexpr OpKind kind = OpKind::primitive;
+  static constexpr std::string_view name = "reduce";
+  static constexpr std::string_view formula = "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits";
+  ReduceKind op = ReduceKind::sum;
+  Axes axes;
+  static auto fields() { return Fields<&Reduce::op, &Reduce::axes>{}; }
+
+  static bool kept(const Reduce& r, std::int64_t axis) { return !r.axes.contains(axis); }
+  static Type infer(const Reduce& r, const Type& x) {
+    const bool ordered = r.op == ReduceKind::max || r.op == ReduceKind::min;
+    if (ordered && is_complex(x.dtype)) fail("rlx.reduce: {} has no order", x.to_string());
+    if (is_bool(x.dtype) && !ordered) fail("rlx.reduce: a sum of bool: cast it first, or use max (any) and min (all)");
+    Type result{x.dtype, {}};
+    for (int axis = 0; axis < x.rank(); ++axis) {
+      if (kept(r, axis)) result.shape.push_back(x.dim(axis));
+      else if (ordered && x.dim(axis) == Dim(0)) fail("rlx.reduce: the {} of no elements: axis {} of {}", enum_words(r.op)[static_cast<std::size_t>(r.op)], axis, x.to_string());
+    }
+    return result;
+  }
+  static Loop loop(const Reduce& r, std::span<const Type> x, const Type&, const At& at, const FreshVariable& fresh) {
+    Loop result{r.op, accumulation_type(x[0].dtype), {}, {}};
+    Source source;
+    auto next = at.begin();
+    for (int axis = 0; axis < x[0].rank(); ++axis) {
+      if (kept(r, axis)) {
+        source.index.push_back(*next++);
+      } else {
+        result.variables.push_back(fresh(x[0].dim(axis)));
+        source.index.push_back(result.variables.back());
+      }
+    }
+    result.factors = {{source}};
+    return result;
+  }
+  template <class T, class Get, class Set>
+  static void accumulate(const Reduce& r, const Array& x, const Array& y, T start, Get get, Set set) {
+    std::vector<T> total(static_cast<std::size_t>(y.size()), start);
+    std::vector<std::int64_t> at(x.shape().size(), 0);
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      std::size_t to = 0;
+      for (std::size_t d = 0; d < at.size(); ++d)
+        if (kept(r, static_cast<std::int64_t>(d))) to = to * static_cast<std::size_t>(x.shape()[d]) + static_cast<std::size_t>(at[d]);
+      if constexpr (std::is_same_v<T, double>) total[to] = combine(r.op, total[to], get(i));
+      else total[to] = combine_exact(r.op, total[to], get(i));
+      for (std::size_t d = at.size(); d-- > 0 && ++at[d] == x.shape()[d];) at[d] = 0;
+    }
+    for (std::int64_t i = 0; i < y.size(); ++i) set(i, total[static_cast<std::size_t>(i)]);
+  }
+  static void evaluate(const Reduce& r, std::span<const Array> in, std::span<Array> out) {
+    const Array& x = in[0];
+    Array& y = out[0];
+    const bool low = r.op == ReduceKind::max, high = r.op == ReduceKind::min;
+    const bool one = r.op == ReduceKind::prod;
+    if (is_complex(x.dtype()))
+      accumulate<std::complex<double>>(r, x, y, one ? 1 : 0, [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
+    else if (is_float(x.dtype()))
+      accumulate<double>(r, x, y, low ? -INFINITY : high ? INFINITY : one, [&](auto i) { return x.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
+    else if (is_signed_int(x.dtype()))
+      accumulate<std::int64_t>(r, x, y, low ? INT64_MIN : high ? INT64_MAX : one, [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
+    else
+      accumulate<std::uint64_t>(r, x, y, low ? 0 : high ? UINT64_MAX : one, [&](auto i) { return x.get_uint(i); },
+                                [&](auto i, auto v) { is_bool(y.dtype()) ? y.set_double(i, v != 0) : y.set_uint(i, v); });
+  }
+  static Value expand(const Reduce& r, Value reduced, const Dims& shape) {
+    std::vector<std::int64_t> axes;
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
+      if (kept(r, axis)) axes.push_back(axis);
+    return broadcast(reduced, shape, axes);
+  }
+  static Values jvp(const Reduce& r, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
+    if (!dx[0]) return {Value()};
+    if (r.op == ReduceKind::sum) return {sum(dx[0], r.axes)};
+    if (r.op == ReduceKind::prod) return {prod_jvp(r, x[0], dx[0])};
+    // Ties share the derivative evenly.
+    Value at_extreme = cast(eq(x[0], expand(r, y[0], x[0].shape())), dx[0].dtype());
+    return {sum(dx[0] * at_extreme, r.axes) / sum(at_extreme, r.axes)};
+  }
+  /// Sum over elements of its tangent times the product of the others, without dividing (elements may be zero).
+  static Value prod_jvp(const Reduce& r, Value x, Value dx) {
+    Value total;
+    std::vector<std::int64_t> perm;
+    Dims flat;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (kept(r, axis)) perm.push_back(axis), flat.push_back(x.dim(axis));
+    Dim count = 1;
+    for (std::int64_t axis : r.axes) perm.push_back(axis), count *= x.dim(axis);
+    flat.push_back(count);
+    Value rows = reshape(rlx::transpose(x, perm), flat), tangents = reshape(rlx::transpose(dx, perm), flat);
+    const int last = rows.rank() - 1;
+    Value before = cumprod(rows, last, true, false), after = cumprod(rows, last, true, true);
+    return sum(tangents * before * after, {last});
+  }
+  static Values transpose_sum(const Reduce& r, Value x, Value dy) { return {expand(r, dy, x.shape())}; }
+  static Values transpose(const Reduce& r, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
+    if (r.op != ReduceKind::sum) fail_internal("rlx.reduce: only a sum is linear");
+    return transpose_sum(r, x[0], dy[0]);
+  }
+
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all;
+    for (DType t : {f32, f64, f16, bf16, i8, i32, u8, i64})
+      for (ReduceKind kind : {ReduceKind::sum, ReduceKind::max, ReduceKind::min})
+        for (const Axes& axes : {Axes{1}, Axes{0}, Axes{0, 2}, Axes{0, 1, 2}})
+          all.push_back({{{{t, {3, 4, 5}}, is_unsigned_int(t) ? 0.0 : -3.0, 3}}, attrs_of(Reduce{kind, axes})});
+    all.push_back({{{{f32, {3, 4}}, 0.5, 1.5}}, attrs_of(Reduce{ReduceKind::prod, {1}}), 1e-6});
+    all.push_back({{{{boolean, {3, 4}}, 0, 1}}, attrs_of(Reduce{ReduceKind::max, {1}})});
+    all.push_back({{{{c64, {3, 4}}}}, attrs_of(Reduce{ReduceKind::sum, {0}})});
+    all.push_back({{{{f32, {3, 0}}}}, attrs_of(Reduce{ReduceKind::sum, {1}})});
+    return all;
+  }
+};
+const Op<Reduce> reduce_op;
+
+Axes all_axes(Value x) {
+  std::vector<std::int64_t> axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+Value reduce(ReduceKind kind, Value x, Axes axes, bool keep_dims) {
+  for (auto& axis : axes.values) axis = normalize_axis("reduce", axis, x.type());
+  std::sort(axes.values.begin(), axes.values.end());
+  if (axes.values.empty()) return x;
+  Value result = reduce_op({kind, axes}, x);
+  if (!keep_dims) return result;
+  Dims shape = x.shape();
+  for (std::int64_t axis : axes) shape[static_cast<std::size_t>(axis)] = 1;
+  return reshape(result, shape);
+}
+
+}  // namespace
+
+/// The sum over `axes`; with keep_dims they stay with size 1. No axes: x itself.
+Value sum(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::sum, x, axes, keep_dims); }
+/// The sum over all axes.
+Value sum_all(Value x) { return sum(x, all_axes(x)); }
+/// The product over `axes`.
+Value prod(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
+/// The largest element over `axes`; NaN wins, ties share the gradient.
+Value reduce_max(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
+/// The smallest element over `axes`.
+Value reduce_min(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
+
+}  // namespace rlx

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+
+#include "ir/op.h"
+
+namespace rlx {
+
+/// The scalar operations of kernels: the rows of the scalar table, then those whose types an attribute decides.
+enum class ScalarOp : std::uint8_t {
+#define SCALAR(op, ...) op,
+#include "ops/scalar.def"
+#undef SCALAR
+  select,
+  cast,
+  bitcast,
+  complex,
+  real,
+  imag,
+};
+
+inline constexpr int scalar_table_size = static_cast<int>(ScalarOp::select);
+
+struct ScalarInfo {
+  std::string_view name;
+  int operands;
+  bool gives_bool;
+  double low, high;
+  double ulp;
+  std::string_view formula;
+};
+/// The row of an op of the table (not of those behind it).
+const ScalarInfo& scalar_info(ScalarOp op);
+std::string_view name(ScalarOp op);
+
+/// One element computed by the reference: operands and result in any dtype.
+void evaluate_scalar(ScalarOp op, std::span<const Array> operands, Array& result);
+
+}  // namespace rlx

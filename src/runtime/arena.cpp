@@ -1,0 +1,40 @@
+#include "runtime/arena.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "rlx/error.h"
+
+namespace rlx {
+
+Arena::Arena(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
+  if (bytes_ == 0) return;
+  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) fail("memory: {} MiB of scratch memory cannot be reserved: {}", bytes_ >> 20, std::strerror(errno));
+  data_ = static_cast<std::byte*>(memory);
+  madvise(memory, bytes_, MADV_HUGEPAGE);  // a wish: refusal costs speed only
+}
+
+Arena::~Arena() {
+  if (data_) munmap(data_, bytes_);
+}
+
+std::unique_ptr<Arena, std::function<void(Arena*)>> ArenaPool::borrow() {
+  std::unique_ptr<Arena> arena;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!idle_.empty()) {
+      arena = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!arena) arena = std::make_unique<Arena>(bytes_);
+  return {arena.release(), [this](Arena* used) {
+            const std::scoped_lock lock(mutex_);
+            idle_.emplace_back(used);
+          }};
+}
+
+}  // namespace rlx

@@ -1,0 +1,107 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/graph_data.h"
+#include "ir/sources.h"
+
+namespace rlx {
+
+Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered)
+    : session(std::move(shared)), source(graph), program(std::move(lowered)), bound(graph.inputs().size()) {
+  assign_slots();
+  plan_arena();
+  auto slot = [this](ValueId v) { return slot_of(v); };
+  auto is_weight = [this](ValueId v) {
+    const Slot& s = slots[static_cast<std::size_t>(slot_of(v))];
+    return s.place == Slot::Place::constant || (s.place == Slot::Place::input && source.inputs()[s.index].first.kind == InputKind::param);
+  };
+  steps = cpu::make_steps(program, slot, is_weight);
+}
+
+int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }
+
+std::size_t Executable::State::input_index(std::string_view name) const {
+  const auto& inputs = source.inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].first.name == name) return i;
+  return inputs.size();
+}
+
+void Executable::State::assign_slots() {
+  const Graph& graph = program.graph;
+  auto add = [this](ValueId value, Slot::Place place, std::size_t index) {
+    slot_by_value_[value] = static_cast<int>(slots.size());
+    slots.push_back({place, value, index});
+  };
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) add(graph.inputs()[i].second.id(), Slot::Place::input, i);
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
+    if (constant_value(graph.node(id))) add({id, 0}, Slot::Place::constant, static_cast<std::size_t>(id));
+  // A computed value that is an output is computed right where the caller reads it; its further names are copies.
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    const ValueId root = program.root(graph.outputs()[i].second.id());
+    if (!slot_by_value_.count(root)) add(root, Slot::Place::output, i);
+  }
+  for (const cpu::Launch& launch : program.launches)
+    for (ValueId v : launch.writes)
+      if (!slot_by_value_.count(program.root(v))) add(program.root(v), Slot::Place::arena, 0);
+  for (const auto& [name, value] : graph.outputs()) output_slots.push_back(slot_of(value.id()));
+}
+
+/// A block that `written` may take over: read for the last time by this kernel, of the same size, and at the very index it writes.
+int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
+  const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what);
+  if (!kernel || kernel->kernel.stores.size() != 1) return -1;
+  const KernelStore& store = kernel->kernel.stores[0];
+  for (std::size_t b = 0; b < kernel->kernel.buffers.size(); ++b) {
+    const KernelBuffer& buffer = kernel->kernel.buffers[b];
+    if (buffer.written) continue;
+    const int slot = slot_of(buffer.value);
+    if (slots[static_cast<std::size_t>(slot)].place != Slot::Place::arena || last_use[static_cast<std::size_t>(slot)] != step) continue;
+    const Type &from = program.graph.type(buffer.value), &to = program.graph.type(written);
+    if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) continue;
+    const auto& buffers = kernel->kernel.buffers;
+    const auto others = std::count_if(buffers.begin(), buffers.end(), [&](const KernelBuffer& o) { return !o.written && slot_of(o.value) == slot; });
+    const bool same_index = std::all_of(kernel->kernel.exprs.begin(), kernel->kernel.exprs.end(), [&](const Expr& e) {
+      return e.kind != Expr::Kind::load || e.buffer != static_cast<int>(b) || e.index == store.index;
+    });
+    if (same_index && others == 1) return slot;
+  }
+  return -1;
+}
+
+void Executable::State::plan_arena() {
+  std::vector<int> first(slots.size(), -1), last(slots.size(), -1);
+  for (std::size_t s = 0; s < program.launches.size(); ++s) {
+    const auto step = static_cast<int>(s);
+    for (ValueId v : program.launches[s].reads) last[static_cast<std::size_t>(slot_of(v))] = step;
+    for (ValueId v : program.launches[s].writes) {
+      const auto slot = static_cast<std::size_t>(slot_of(v));
+      first[slot] = step;
+      last[slot] = std::max(last[slot], step);
+    }
+  }
+  std::vector<Lifetime> blocks;
+  std::vector<int> block_of(slots.size(), -1);
+  std::vector<bool> taken(slots.size(), false);
+  for (std::size_t s = 0; s < program.launches.size(); ++s)
+    for (ValueId v : program.launches[s].writes) {
+      Slot& slot = slots[static_cast<std::size_t>(slot_of(v))];
+      if (slot.place != Slot::Place::arena) continue;
+      Lifetime block{bytes_for(program.graph.type(slot.value).dtype, program.graph.type(slot.value).size().upper()), static_cast<int>(s),
+                     last[static_cast<std::size_t>(slot_of(v))], -1};
+      const int reuse = in_place_candidate(program.launches[s], v, static_cast<int>(s), last);
+      if (reuse >= 0 && !taken[static_cast<std::size_t>(reuse)]) {
+        taken[static_cast<std::size_t>(reuse)] = true;
+        block.in_place_of = block_of[static_cast<std::size_t>(reuse)];
+      }
+      slot.index = blocks.size();
+      block_of[static_cast<std::size_t>(slot_of(v))] = static_cast<int>(blocks.size());
+      blocks.push_back(block);
+    }
+  plan = plan_memory(blocks);
+  arenas = std::make_unique<ArenaPool>(plan.bytes);
+}
+
+}  // namespace rlx

@@ -1,0 +1,63 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace rlx {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+std::int64_t round_up(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// Blocks chained by in-place reuse are one block with a longer life.
+struct Group {
+  std::int64_t bytes = 0;
+  int first = std::numeric_limits<int>::max(), last = -1;
+  std::int64_t offset = 0;
+};
+
+/// Offset of the smallest gap between the placed groups that overlap `group` in time.
+std::int64_t best_gap(const Group& group, const std::vector<Group*>& placed) {
+  std::vector<const Group*> busy;
+  for (const Group* other : placed)
+    if (other->first <= group.last && group.first <= other->last) busy.push_back(other);
+  std::sort(busy.begin(), busy.end(), [](const Group* a, const Group* b) { return a->offset < b->offset; });
+  std::int64_t end = 0, best = -1, best_size = std::numeric_limits<std::int64_t>::max();
+  for (const Group* other : busy) {
+    const std::int64_t gap = other->offset - end;
+    if (gap >= group.bytes && gap < best_size) best = end, best_size = gap;
+    end = std::max(end, other->offset + other->bytes);
+  }
+  return best >= 0 ? best : end;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
+  std::vector<std::size_t> group_of(blocks.size());
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const int reuse = blocks[i].in_place_of;
+    if (reuse >= 0) group_of[i] = group_of[static_cast<std::size_t>(reuse)];
+    else group_of[i] = groups.size(), groups.emplace_back();
+    Group& group = groups[group_of[i]];
+    group.bytes = std::max(group.bytes, round_up(blocks[i].bytes));
+    group.first = std::min(group.first, blocks[i].first);
+    group.last = std::max(group.last, blocks[i].last);
+  }
+  std::vector<Group*> order;
+  for (Group& group : groups) order.push_back(&group);
+  std::stable_sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return a->bytes > b->bytes; });
+  MemoryPlan plan;
+  std::vector<Group*> placed;
+  for (Group* group : order) {
+    group->offset = best_gap(*group, placed);
+    placed.push_back(group);
+    plan.bytes = std::max(plan.bytes, group->offset + group->bytes);
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) plan.offsets.push_back(groups[group_of[i]].offset);
+  return plan;
+}
+
+}  // namespace rlx

@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace rlx {
+
+/// A block of scratch memory that is needed from step `first` to step `last`, both included.
+struct Lifetime {
+  std::int64_t bytes = 0;
+  int first = 0, last = 0;
+  int in_place_of = -1;  // may take over the memory of this block, which ends where this one begins
+};
+
+struct MemoryPlan {
+  std::vector<std::int64_t> offsets;  // by block, multiples of 64
+  std::int64_t bytes = 0;
+};
+
+/// Places all blocks in one arena so that blocks that live at the same time do not overlap: largest first, each in the smallest gap
+/// that fits.
+MemoryPlan plan_memory(const std::vector<Lifetime>& blocks);
+
+}  // namespace rlx

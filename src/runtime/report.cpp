@@ -1,0 +1,111 @@
+// What a compiled graph looks like at each stage, and how each node is computed.
+#include <algorithm>
+
+#include "ir/graph_data.h"
+#include "ir/op.h"
+#include "ir/sources.h"
+#include "passes/expand.h"
+#include "rlx/text.h"
+#include "runtime/executable.h"
+
+namespace rlx {
+namespace {
+
+std::string place(const Executable::State& state, const Slot& slot) {
+  switch (slot.place) {
+    case Slot::Place::input: return "input '" + state.source.inputs()[slot.index].first.name + "'";
+    case Slot::Place::constant: return "constant";
+    case Slot::Place::output: return "output '" + state.source.outputs()[slot.index].first + "'";
+    case Slot::Place::arena: return fmt::format("arena+{}", state.plan.offsets[slot.index]);
+  }
+  return "";
+}
+
+std::string describe(const Executable::State& state, ValueId value) {
+  const Slot& slot = state.slots[static_cast<std::size_t>(state.slot_of(value))];
+  return fmt::format("%{}: {} at {}", value.node, state.program.graph.type(value).to_string(), place(state, slot));
+}
+
+std::string launch_list(const Executable::State& state) {
+  std::string text = fmt::format("arena: {} bytes at the bounds of the symbols\n", state.plan.bytes);
+  for (const cpu::Launch& launch : state.program.launches) {
+    text += launch.name() + "\n";
+    for (ValueId v : launch.reads) text += "  reads  " + describe(state, v) + "\n";
+    for (ValueId v : launch.writes) text += "  writes " + describe(state, v) + "\n";
+  }
+  return text;
+}
+
+std::string kernel_list(const Executable::State& state) {
+  std::string text;
+  for (const cpu::Launch& launch : state.program.launches) {
+    if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what))
+      text += "; " + kernel->text.name + "\n" + to_string(kernel->kernel) + kernel->text.text + "\n";
+    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
+      text += "; epilogue " + product->text.name + "\n" + to_string(*product->product.epilogue) + product->text.text + "\n";
+  }
+  return text;
+}
+
+/// One node as in the text form, without its value number.
+std::string node_text(const Node& node) {
+  std::string text;
+  for (const Type& type : node.results) text += (text.empty() ? "" : ", ") + type.to_string();
+  text += fmt::format(" = {}(", node.op->name);
+  for (std::size_t i = 0; i < node.operands.size(); ++i) text += fmt::format("{}%{}", i ? ", " : "", node.operands[i].node);
+  text += ")";
+  for (std::size_t i = 0; i < node.attrs.size(); ++i)
+    if (!equal(node.attrs[i], node.op->fields[i].initial)) text += fmt::format(" {}={}", node.op->fields[i].name, to_string(node.attrs[i]));
+  return text;
+}
+
+}  // namespace
+
+std::string Executable::dump(Stage stage) const {
+  switch (stage) {
+    case Stage::hir: return to_text(state_->source);
+    case Stage::mir: return to_text(state_->program.graph);
+    case Stage::lir: return launch_list(*state_);
+    case Stage::kernels: return kernel_list(*state_);
+  }
+  return "";
+}
+
+std::vector<NodeReport> Executable::explain() const {
+  const cpu::Program& program = state_->program;
+  const Graph& graph = program.graph;
+  std::map<ValueId, const cpu::Launch*> writer;
+  std::map<ValueId, std::string> claimed;
+  for (const cpu::Launch& launch : program.launches) {
+    for (ValueId v : launch.writes) writer[v] = &launch;
+    if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what)) claimed[product->product.dot] = launch.name();
+  }
+  // A value that is not stored is part of the kernels of its users; the first is named.
+  std::vector<std::string> by(graph.size());
+  for (auto id = static_cast<std::int32_t>(graph.size()); id-- > 0;) {
+    auto& mine = by[static_cast<std::size_t>(id)];
+    if (auto it = writer.find({id, 0}); it != writer.end()) mine = it->second->name();
+    for (ValueId operand : graph.node(id).operands)
+      if (!writer.count(operand) && !mine.empty()) by[static_cast<std::size_t>(operand.node)] = mine;
+  }
+  std::vector<NodeReport> reports;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
+    const Node& node = state_->source.node(id);
+    if (node.op->kind == OpKind::composite) reports.push_back({node_text(node), "decomposed", ""});
+  }
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
+    const Node& node = graph.node(id);
+    if (is_input(node)) continue;
+    NodeReport report{fmt::format("%{}: {}", id, node_text(node)), "fused", by[static_cast<std::size_t>(id)]};
+    const ValueId v{id, 0};
+    if (constant_value(node)) report.how = "constant";
+    else if (claimed.count(v)) report.how = "claimed", report.by = claimed[v];
+    else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
+    else if (auto it = writer.find(v); it != writer.end())
+      report.how = std::holds_alternative<cpu::HostLaunch>(it->second->what) ? "host" : "generated";
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace rlx

@@ -1,0 +1,18 @@
+#pragma once
+#include <functional>
+
+#include "ir/op.h"
+
+namespace rlx {
+
+/// Gives the cotangents of the operands that have a tangent (in their order, null for zero) from those of the results and the residuals.
+using Backward = std::function<Values(const Values& dy, const Values& residuals)>;
+
+/// A linear map that is known by its transpose only: `linear_call` nodes occur in linear graphs, between differentiation and
+/// transposition, and nowhere else. Gives the tangents of the results `y`, null where a result has no tangent.
+Values linear_call(const Values& y, const Values& dx, const Values& residuals, const Backward& backward);
+
+/// The same with a composite's own reverse rule.
+Values linear_by_vjp(const OpDef& op, const Attrs& attrs, const Values& x, const Values& y, const Values& dx);
+
+}  // namespace rlx

@@ -1,0 +1,206 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "base/cpu_count.h"
+#include "rlx/error.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using rlx::ThreadPool;
+
+/// How often each index was visited by a loop.
+std::vector<int> visits(ThreadPool& pool, std::int64_t count, std::int64_t grain) {
+  std::vector<int> seen(static_cast<std::size_t>(count));
+  pool.parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+  });
+  return seen;
+}
+
+void write(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+/// Keeps the thread busy for many times the microseconds that an idle thread of a pool spins.
+void outlast_spinning() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+/// A folder of the test's own.
+struct Folder {
+  fs::path path = fs::path(testing::TempDir()) / (std::string("rlx_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  Folder() { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+TEST(ThreadPool, VisitsEveryIndexOnce) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (std::int64_t count : {0, 1, 2, 3, 7, 8, 100, 1001}) {
+      for (std::int64_t grain : {1, 2, 3, 64, 5000}) {
+        EXPECT_EQ(visits(pool, count, grain), std::vector<int>(static_cast<std::size_t>(count), 1))
+            << threads << " threads, count " << count << ", grain " << grain;
+      }
+    }
+  }
+}
+
+TEST(ThreadPool, CutsIntoWholeGrainsTheSameWayEveryTime) {
+  ThreadPool pool(3);
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(3);
+    pool.parallel_for(25, 4,
+                      [&](std::int64_t begin, std::int64_t end, int worker) { ranges[static_cast<std::size_t>(worker)] = {begin, end}; });
+    EXPECT_EQ(ranges, (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 12}, {12, 20}, {20, 25}}));
+  }
+}
+
+TEST(ThreadPool, RunsOneGrainOnTheCallingThread) {
+  ThreadPool pool(4);
+  std::thread::id ran;
+  pool.parallel_for(10, 10, [&](std::int64_t, std::int64_t, int) { ran = std::this_thread::get_id(); });
+  EXPECT_EQ(ran, std::this_thread::get_id());
+}
+
+TEST(ThreadPool, UsesAllItsThreadsAtOnce) {
+  ThreadPool pool(3);
+  std::atomic<int> arrived{0};
+  pool.parallel_for(3, 1, [&](std::int64_t, std::int64_t, int) {
+    ++arrived;
+    while (arrived.load() < 3) std::this_thread::yield();  // ends only when three threads are here
+  });
+  EXPECT_EQ(arrived.load(), 3);
+}
+
+TEST(ThreadPool, RunsNestedLoopsInlineUnderTheSameWorker) {
+  ThreadPool pool(3), other(2);
+  std::atomic<int> inner{0}, moved{0};
+  pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const auto thread = std::this_thread::get_id();
+    for (std::int64_t i = begin; i < end; ++i) {
+      pool.parallel_for(10, 1, [&](std::int64_t from, std::int64_t to, int same) {
+        inner += static_cast<int>(to - from);
+        moved += same != worker || std::this_thread::get_id() != thread;
+      });
+      other.parallel_for(5, 1, [&](std::int64_t from, std::int64_t to, int) { inner += static_cast<int>(to - from); });
+    }
+  });
+  EXPECT_EQ(inner.load(), 6 * 15);
+  EXPECT_EQ(moved.load(), 0);
+}
+
+TEST(ThreadPool, TakesLoopsFromManyThreads) {
+  ThreadPool pool(3);
+  std::atomic<std::int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 200; ++repeat) {
+        pool.parallel_for(50, 1, [&](std::int64_t begin, std::int64_t end, int) { sum += end - begin; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum.load(), 4 * 200 * 50);
+}
+
+TEST(ThreadPool, RethrowsTheExceptionOfTheLowestWorkerAndStaysUsable) {
+  ThreadPool pool(3);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    try {
+      pool.parallel_for(3, 1, [](std::int64_t, std::int64_t, int worker) {
+        if (worker > 0) throw std::runtime_error("worker " + std::to_string(worker));
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "worker 1");
+    }
+    EXPECT_EQ(visits(pool, 30, 1), std::vector<int>(30, 1));
+  }
+  EXPECT_THROW(pool.parallel_for(3, 1,
+                                 [](std::int64_t, std::int64_t, int worker) {
+                                   if (worker == 0) throw std::logic_error("caller");
+                                 }),
+               std::logic_error);
+}
+
+TEST(ThreadPool, WorksWithMoreThreadsThanCpus) {
+  ThreadPool pool(rlx::granted_cpus() + 6);
+  for (int repeat = 0; repeat < 100; ++repeat) EXPECT_EQ(visits(pool, 1000, 1), std::vector<int>(1000, 1));
+}
+
+TEST(ThreadPool, WakesWorkersThatSleep) {
+  ThreadPool pool(2);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    outlast_spinning();  // the worker sleeps now; the caller below will, as its worker is slow
+    std::atomic<int> ran{0};
+    pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int worker) {
+      if (worker == 1) outlast_spinning();
+      ++ran;
+    });
+    EXPECT_EQ(ran.load(), 2);
+  }
+}
+
+TEST(ThreadPool, EndsWhileItsWorkersSleepOrSpin) {
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    ThreadPool pool(4);
+    if (repeat % 2 == 0) continue;
+    EXPECT_EQ(visits(pool, 8, 1), std::vector<int>(8, 1));
+  }
+}
+
+TEST(ThreadPool, RefusesBadArguments) {
+  EXPECT_THROW(ThreadPool(0), rlx::Error);
+  EXPECT_THROW(ThreadPool(-1), rlx::Error);
+  EXPECT_THROW(ThreadPool(ThreadPool::max_threads + 1), rlx::Error);
+  ThreadPool pool(2);
+  const auto body = [](std::int64_t, std::int64_t, int) {};
+  EXPECT_THROW(pool.parallel_for(-1, 1, body), rlx::Error);
+  EXPECT_THROW(pool.parallel_for(5, 0, body), rlx::Error);
+}
+
+TEST(CpuCount, GrantsAtLeastOneAndNoMoreThanThereAre) {
+  EXPECT_GE(rlx::granted_cpus(), 1);
+  EXPECT_LE(rlx::granted_cpus(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST(CpuCount, ReadsQuotas) {
+  EXPECT_EQ(rlx::parse_cpu_max("150000 100000\n"), 1.5);
+  EXPECT_EQ(rlx::parse_cpu_max("max 100000\n"), std::nullopt);
+  for (const char* text : {"", "5", "5 0", "-5 5", "5x 5", "99999999999999999999 1"})
+    EXPECT_EQ(rlx::parse_cpu_max(text), std::nullopt) << text;
+}
+
+TEST(CpuCount, TakesTheTightestQuotaOfACgroupAndItsAncestors) {
+  const Folder folder;
+  write(folder.path / "membership", "0::/a/b\n");
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), std::nullopt);
+  write(folder.path / "a/cpu.max", "200000 100000\n");
+  write(folder.path / "a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 2.0);
+  write(folder.path / "a/b/cpu.max", "50000 100000\n");
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 0.5);
+}
+
+TEST(CpuCount, ReadsTheFirstCgroupVersionAlsoWhereTheGroupIsTheRoot) {
+  const Folder folder;
+  write(folder.path / "membership", "5:memory:/x\n4:cpu,cpuacct:/not/visible/here\n");
+  write(folder.path / "cpu/cpu.cfs_quota_us", "300000\n");
+  write(folder.path / "cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 3.0);
+  write(folder.path / "cpu/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), std::nullopt);
+}
+
+}  // namespace

@@ -1,0 +1,103 @@
+// The documents in docs/ are what the command of this build generates, and the table of op kinds is whole.
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+#include "formats/temporary_folder.h"
+#include "ir/op.h"
+
+namespace rlx {
+namespace {
+
+using test::read_text;
+
+const std::filesystem::path project = test::fixture("").parent_path().parent_path().parent_path();
+
+/// Every op kind that the first RLX names, in all of its versions.
+constexpr std::string_view legacy_names[] = {
+    "Input", "Param", "Constant",
+    "Activation", "Cast", "Where", "Binary", "Compare",
+    "ComplexNormSq", "Conjugate",
+    "MatMul", "DotGeneral", "LoraMatMul",
+    "Reshape", "Transpose", "Narrow", "Concat", "Expand", "Gather", "ScatterAdd",
+    "Reduce", "Softmax", "Cumsum", "TopK",
+    "LayerNorm", "RmsNorm", "GroupNorm", "LayerNorm2d",
+    "Attention", "Rope", "AxialRope2d",
+    "Conv", "ConvTranspose2d", "Pool", "ResizeNearest2x",
+    "Quantize", "Dequantize", "FakeQuantize", "FakeQuantizeLSQ", "DequantMatMul", "QMatMul", "QConv2d",
+    "GroupedMatMul", "DequantGroupedMatMul", "DequantMoEWeights",
+    "SelectiveScan", "GatedDeltaNet",
+    "DenseSolve", "BatchedDenseSolve", "Fft", "Sample", "SoftmaxCrossEntropyWithLogits",
+    "If", "While", "Scan",
+    "ReluBackward", "ActivationBackward", "FakeQuantizeBackward", "FakeQuantizeLSQBackwardX", "FakeQuantizeLSQBackwardScale", "ComplexNormSqBackward",
+    "MaxPool2dBackward", "Conv2dBackwardInput", "Conv2dBackwardWeight", "SoftmaxCrossEntropyBackward", "AttentionBackward",
+    "LayerNormBackwardInput", "LayerNormBackwardGamma", "RmsNormBackwardInput", "RmsNormBackwardGamma", "RmsNormBackwardBeta",
+    "GroupNormBackwardInput", "GroupNormBackwardGamma", "GroupNormBackwardBeta", "RopeBackward", "CumsumBackward", "GatherBackward", "ScanBackward", "ScanBackwardXs",
+    "ElementwiseRegion", "FusedMatMulBiasAct", "FusedSwiGLU", "FusedResidualLN", "FusedResidualRmsNorm", "FusedAttentionBlock", "FusedTransformerLayer",
+    "Custom", "CustomFn", "GaussianSplatRender", "GaussianSplatRenderBackward", "GaussianSplatPrepare", "GaussianSplatRasterize",
+    "StopGradient", "BatchNormInference", "BatchNormInferenceBackwardInput", "BatchNormInferenceBackwardGamma", "BatchNormInferenceBackwardBeta",
+    "TransformRegion", "BatchElementwiseRegion", "RngNormal", "RngUniform", "Im2Col", "LogMel", "LogMelBackward", "WelchPeaks", "FftButterflyStage",
+    "Lstm", "Gru", "Rnn", "Mamba2",
+    "Fma", "Reverse", "ArgMax", "ArgMin", "SoftmaxCrossEntropy", "ScaledMatMul", "ScaledQuantize", "ScaledQuantScale", "ScaledDequantize",
+};
+
+/// Kinds whose op may still be missing. All others must be there.
+const std::set<std::string_view> waiting{
+    "DenseSolve", "BatchedDenseSolve", "Fft", "FftButterflyStage", "GaussianSplatRender", "GaussianSplatRenderBackward", "GaussianSplatPrepare",
+    "GaussianSplatRasterize", "LogMel", "LogMelBackward", "WelchPeaks", "Lstm", "Gru", "Rnn", "Fma"};
+
+TEST(Docs, AreWhatTheCommandGenerates) {
+  const test::TemporaryFolder folder;
+  const std::string line = "'" + (project / "scripts/generate_docs.sh").string() + "' '" RLX_COMMAND "' '" + folder.path().string() + "'";
+  ASSERT_EQ(std::system(line.c_str()), 0);
+  for (const std::string name : {"cli.md", "ops.md"}) {
+    const std::string generated = read_text(folder / name);
+    EXPECT_GT(generated.size(), 2000u) << name;
+    EXPECT_EQ(read_text(project / "docs" / name), generated) << name << ": run scripts/generate_docs.sh";
+  }
+}
+
+TEST(Docs, EveryCommandHasASection) {
+  const std::string text = read_text(project / "docs/cli.md");
+  for (const std::string name : {"embed", "eval", "grad", "dump", "explain", "verify", "inspect", "ops", "devices", "version"})
+    EXPECT_NE(text.find("\n## rlx " + name + "\n"), std::string::npos) << name;
+}
+
+TEST(Docs, EveryOpHasASectionWithAFormula) {
+  const std::string text = read_text(project / "docs/ops.md");
+  for (const auto& [name, op] : op_registry()) {
+    EXPECT_NE(text.find("\n### " + std::string(name) + "\n"), std::string::npos) << name;
+    EXPECT_FALSE(op->formula.empty()) << name;
+  }
+}
+
+/// The rows of the table of op kinds, by kind: all of the row.
+std::map<std::string, std::string> legacy_rows() {
+  const std::string text = read_text(project / "docs/ops.md");
+  std::istringstream table(text.substr(text.find("## Op kinds of the first RLX")));
+  std::map<std::string, std::string> rows;
+  for (std::string line; std::getline(table, line);) {
+    if (line.starts_with("| ")) rows[line.substr(2, line.find(' ', 2) - 2)] = line;
+  }
+  return rows;
+}
+
+TEST(Docs, EveryOpKindOfTheFirstRlxIsMapped) {
+  const auto rows = legacy_rows();
+  for (std::string_view name : legacy_names) {
+    const auto row = rows.find(std::string(name));
+    ASSERT_NE(row, rows.end()) << name;
+    EXPECT_EQ(row->second.find("|  |  |"), std::string::npos) << row->second;
+    if (waiting.count(name) == 0) {
+      EXPECT_EQ(row->second.find("not yet"), std::string::npos) << row->second;
+    }
+  }
+  EXPECT_EQ(rows.size(), std::size(legacy_names) + 1);  // and the head
+}
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include "cli/run_command.h"
+#include "formats/json.h"
+#include "formats/npy.h"
+#include "models/tiny_sentence_model.h"
+
+namespace rlx::test {
+namespace {
+
+class EmbedCommand : public testing::Test {
+ protected:
+  CommandResult embed(const std::string& arguments, const std::string& text = "a cat\ndogs ran\n\na cat sat\n") {
+    write_text(folder_ / "lines.txt", text);
+    return run_rlx("embed --model " + model_.path().string() + " " + arguments + " < " + (folder_ / "lines.txt").string());
+  }
+
+  TinySentenceModel model_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(EmbedCommand, ATableShowsEachLine) {
+  const CommandResult result = embed("");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(line_count(result.out), 5);
+  EXPECT_EQ(result.out.substr(0, 4), "text");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(EmbedCommand, JsonLinesHoldTextIdsAndEmbedding) {
+  const CommandResult result = embed("--json -", "a \"cat\"\r\nsat");
+  ASSERT_EQ(line_count(result.out), 2) << result.err;
+  const json::Value first = json::parse(result.out.substr(0, result.out.find('\n')), "line 1");
+  EXPECT_EQ(first.at("text"), "a \"cat\"");
+  EXPECT_EQ(first.at("ids"), json::parse("[2, 4, 1, 5, 1, 3]", "ids"));
+  EXPECT_EQ(first.at("embedding").size(), TinySentenceModel::width);
+}
+
+TEST_F(EmbedCommand, NpyAndJsonHoldTheSameNumbers) {
+  const std::filesystem::path npy = folder_ / "out.npy";
+  const CommandResult result = embed("--json --npy " + npy.string());
+  const Array array = read_npy(npy);
+  EXPECT_EQ(array.shape(), (std::vector<std::int64_t>{4, 64}));
+  const json::Value first = json::parse(result.out.substr(0, result.out.find('\n')), "line 1");
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(first.at("embedding").at(i).get<float>(), array.values<float>()[i]);
+  EXPECT_EQ(embed("--npy " + npy.string()).out, "");
+}
+
+TEST_F(EmbedCommand, SimilarityNamesTheNearestPairs) {
+  const CommandResult table = embed("--similarity --timing", "a cat\nran\na cat\n");
+  EXPECT_NE(table.out.find("nearest pairs\n  1.000  a cat"), std::string::npos) << table.out;
+  EXPECT_NE(table.err.find("kernels compiled"), std::string::npos);
+  const json::Value object = json::parse(embed("--similarity --json", "a cat\nran\na cat\n").out, "output");
+  EXPECT_EQ(object.at("nearest").at(0).at("first"), 0);
+  EXPECT_EQ(object.at("nearest").at(0).at("second"), 2);
+  EXPECT_EQ(object.at("similarity").size(), 3u);
+}
+
+TEST_F(EmbedCommand, NoLinesGiveNoEmbeddings) {
+  EXPECT_EQ(embed("--json", "").out, "");
+  EXPECT_EQ(embed("--npy " + (folder_ / "none.npy").string(), "").status, 0);
+  EXPECT_EQ(read_npy(folder_ / "none.npy").shape(), (std::vector<std::int64_t>{0, 64}));
+  EXPECT_EQ(embed("--similarity", "").status, 0);
+}
+
+TEST_F(EmbedCommand, ErrorsAreOneLineAndStatusOne) {
+  const std::string binary("\xff\n", 2);
+  for (const CommandResult& result :
+       {run_rlx("embed --model /nowhere < /dev/null"), embed("/no/such/file"), embed((folder_.path()).string()), embed("--json", binary),
+        embed("--npy /nowhere/out.npy"), run_rlx("embed --model " + folder_.path().string() + " < /dev/null")}) {
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.substr(0, 5), "rlx: ");
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  }
+}
+
+TEST_F(EmbedCommand, AClosedPipeEndsQuietly) {
+  const std::string lines(4000, '\n');  // more output than a pipe holds
+  write_text(folder_ / "lines.txt", lines);
+  const CommandResult result =
+      run_rlx("embed --json --model " + model_.path().string() + " " + (folder_ / "lines.txt").string() + " | head -n 1");
+  EXPECT_EQ(line_count(result.out), 1);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(EmbedCommand, AnInterruptLeavesNoFile) {
+  std::string lines;
+  for (int i = 0; i < 200000; ++i) lines += "a cat sat a dog ran a cat sat\n";
+  write_text(folder_ / "lines.txt", lines);
+  const std::filesystem::path output = folder_ / "output";
+  std::filesystem::create_directory(output);
+  // `timeout` sends the signal while batches run: 200000 lines take far longer than the second that it waits.
+  const std::string command = "timeout --preserve-status --signal=INT 1 " RLX_COMMAND " embed --batch-size 1 --model " +
+                              model_.path().string() + " --npy " + (output / "out.npy").string() + " " + (folder_ / "lines.txt").string();
+  const int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_TRUE(std::filesystem::is_empty(output));
+}
+
+}  // namespace
+}  // namespace rlx::test

@@ -1,0 +1,237 @@
+// eval, grad, dump, explain, inspect and ops as a user runs them.
+#include <gtest/gtest.h>
+
+#include "cli/run_command.h"
+#include "fixture.h"
+#include "formats/json.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "ir/op.h"
+#include "rlx/text.h"
+#include "runtime/graph_file.h"
+
+namespace rlx {
+namespace {
+
+using test::fixture;
+using test::CommandResult;
+using test::read_text;
+using test::run_rlx;
+using test::TemporaryFolder;
+using test::write_text;
+
+/// A user's error is one line on stderr that begins "rlx: ", with status 1, and nothing on stdout.
+void expect_error(const std::string& arguments, const std::string& part) {
+  const CommandResult ended = run_rlx(arguments);
+  EXPECT_EQ(ended.status, 1) << arguments << "\n" << ended.err;
+  EXPECT_TRUE(ended.err.starts_with("rlx: ")) << ended.err;
+  EXPECT_EQ(test::line_count(ended.err), 1) << ended.err;
+  EXPECT_NE(ended.err.find(part), std::string::npos) << ended.err;
+  EXPECT_EQ(ended.out, "");
+}
+
+void expect_usage(const std::string& arguments) {
+  const CommandResult ended = run_rlx(arguments);
+  EXPECT_EQ(ended.status, 2) << arguments << "\n" << ended.err;
+  EXPECT_NE(ended.err.find("--help"), std::string::npos) << ended.err;
+}
+
+std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+const std::string mlp = quoted(fixture("graphs/mlp.rlx"));
+
+/// x (2, 3) and w (3, 2) of small integers, so that sums are exact in every order.
+struct MlpFiles {
+  TemporaryFolder folder;
+  std::string arguments;
+
+  MlpFiles() {
+    const std::vector<float> x{1, 2, 3, 4, 5, 6}, w{1, 0, 0, 1, 1, 1};
+    write_npy(folder / "x.npy", Array::of<float>({2, 3}, x));
+    write_npy(folder / "w.npy", Array::of<float>({3, 2}, w));
+    arguments = " --in x=" + quoted(folder / "x.npy") + " --param w=" + quoted(folder / "w.npy") + " --out " + quoted(folder / "out");
+  }
+  Array output(const std::string& name) const { return read_npy(folder / "out" / (name + ".npy")); }
+};
+
+// x w = [[4, 5], [10, 11]], whose squares sum to 262; the gradient by w is 2 x^T (x w).
+constexpr float mlp_loss = 262;
+const std::vector<float> mlp_gradient{88, 98, 116, 130, 144, 162};
+
+TEST(Eval, WritesOneArrayForEachOutput) {
+  for (const std::string flags : {"", " --reference", " --no-claims", " --no-fusion", " --threads 1"}) {
+    const MlpFiles files;
+    const CommandResult ended = run_rlx("eval " + mlp + files.arguments + flags);
+    ASSERT_EQ(ended.status, 0) << flags << ended.err;
+    EXPECT_EQ(files.output("loss"), Array::of<float>({}, std::span(&mlp_loss, 1))) << flags;
+    EXPECT_NE(ended.out.find("loss"), std::string::npos);
+  }
+}
+
+TEST(Eval, TakesTensorsOfASafetensorsFile) {
+  const MlpFiles files;
+  const Array w = read_npy(files.folder / "w.npy");
+  const TensorView view{"w", w.dtype(), w.shape(), w.bytes()};
+  write_safetensors(files.folder / "all.safetensors", std::span(&view, 1));
+  const CommandResult ended = run_rlx("eval " + mlp + " --in x=" + quoted(files.folder / "x.npy") + " --param " + quoted(files.folder / "all.safetensors") +
+                                  " --out " + quoted(files.folder / "out"));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
+}
+
+TEST(Eval, ReadsAGraphFileWithItsWeights) {
+  const MlpFiles files;
+  const Graph graph = parse_graph(read_text(fixture("graphs/mlp.rlx")), "mlp.rlx");
+  save_graph(files.folder / "mlp.safetensors", {graph, {{"w", read_npy(files.folder / "w.npy")}}});
+  const CommandResult ended = run_rlx("eval " + quoted(files.folder / "mlp.safetensors") + " --in x=" + quoted(files.folder / "x.npy") + " --out " +
+                                  quoted(files.folder / "out"));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
+}
+
+TEST(Eval, ErrorsNameWhatIsWrong) {
+  const MlpFiles files;
+  const std::string out = " --out " + quoted(files.folder / "out");
+  const std::string x = " --in x=" + quoted(files.folder / "x.npy"), w = " --param w=" + quoted(files.folder / "w.npy");
+  expect_error("eval " + mlp + x + out, "'w'");
+  expect_error("eval " + mlp + w + out, "'x'");
+  expect_error("eval " + mlp + x + w + x + out, "twice");
+  expect_error("eval " + mlp + x + w + " --in xx=" + quoted(files.folder / "x.npy") + out, "'xx'");
+  expect_error("eval " + mlp + " --in x=" + quoted(files.folder / "w.npy") + w + out, "x");
+  expect_error("eval " + mlp + " --in x=" + quoted(files.folder / "absent.npy") + w + out, "absent.npy");
+  expect_error("eval " + quoted(files.folder / "absent.rlx") + out, "absent.rlx");
+  write_text(files.folder / "broken.rlx", "graph g {\n  %0 = dott()\n}\n");
+  expect_error("eval " + quoted(files.folder / "broken.rlx") + out, "broken.rlx:2:");
+}
+
+TEST(Eval, OutputNamesCannotLeaveTheFolder) {
+  const MlpFiles files;
+  std::string text = read_text(fixture("graphs/mlp.rlx"));
+  const std::string name = "output loss";
+  text.replace(text.find(name), name.size(), "output \"../loss\"");
+  write_text(files.folder / "escape.rlx", text);
+  expect_error("eval " + quoted(files.folder / "escape.rlx") + files.arguments, "../loss");
+}
+
+TEST(Eval, WrongUsageHasStatusTwo) {
+  expect_usage("eval");
+  expect_usage("eval " + mlp + " --in x --out somewhere");
+  expect_usage("eval " + mlp + " --in =x.npy --out somewhere");
+  expect_usage("explain");
+  expect_usage("explain " + mlp + " --size B=many");
+  expect_usage("dump " + mlp + " --stage nowhere");
+  expect_usage("grad " + mlp);
+}
+
+TEST(Grad, ItsGraphComputesTheGradient) {
+  const MlpFiles files;
+  const std::string gradient = quoted(files.folder / "gradient.rlx");
+  ASSERT_EQ(run_rlx("grad " + mlp + " --wrt w,x --value -o " + gradient).status, 0);
+  const CommandResult ended = run_rlx("eval " + gradient + files.arguments);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
+  EXPECT_EQ(files.output("grad_w"), Array::of<float>({3, 2}, mlp_gradient));
+  EXPECT_EQ(files.output("grad_x").shape(), (std::vector<std::int64_t>{2, 3}));
+}
+
+TEST(Grad, PrintsTextThatEvalReadsFromAPipe) {
+  const MlpFiles files;
+  const CommandResult ended = run_rlx("grad " + mlp + " --wrt w | " RLX_COMMAND " eval -" + files.arguments);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(files.output("grad_w"), Array::of<float>({3, 2}, mlp_gradient));
+}
+
+TEST(Grad, AnUnknownNameIsAnError) { expect_error("grad " + mlp + " --wrt v", "v"); }
+
+TEST(Dump, HirIsTheGraphItself) {
+  const CommandResult ended = run_rlx("dump " + mlp + " --stage hir");
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_TRUE(structurally_equal(parse_graph(ended.out, "dump"), parse_graph(read_text(fixture("graphs/mlp.rlx")), "mlp.rlx")));
+}
+
+TEST(Dump, LaterStagesShowTheMemoryPlanAndTheKernels) {
+  EXPECT_NE(run_rlx("dump " + mlp + " --stage mir").out.find("reduce"), std::string::npos);
+  EXPECT_NE(run_rlx("dump " + mlp + " --stage lir").out.find("arena"), std::string::npos);
+  EXPECT_NE(run_rlx("dump " + mlp + " --stage kernels --no-claims").out.find("define"), std::string::npos);
+}
+
+TEST(Explain, CountsTheWorkOfEveryLaunch) {
+  const CommandResult ended = run_rlx("explain " + mlp + " --size B=4 --json --repeats 1");
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json::Value report = json::parse(ended.out, "explain");
+  double flops = 0;
+  for (const json::Value& launch : report.at("launches")) {
+    flops += launch.at("flops").get<double>();
+    EXPECT_GT(launch.at("bytes").get<double>(), 0);
+    EXPECT_GT(launch.at("seconds").get<double>(), 0);
+    EXPECT_GT(launch.at("least_seconds").get<double>(), 0);
+  }
+  EXPECT_GE(flops, 2 * 4 * 3 * 2);  // of the product alone
+  EXPECT_GE(report.at("nodes").size(), 3u);
+  EXPECT_GT(report.at("machine").at("flops_per_second").get<double>(), 1e8);
+  EXPECT_GT(report.at("machine").at("bytes_per_second").get<double>(), 1e8);
+}
+
+TEST(Explain, TakesModelFoldersAndPrintsTables) {
+  const CommandResult ended = run_rlx("explain --model " + quoted(fixture("hf/bert")) + " --size S=7 --no-time");
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("decomposed"), std::string::npos);
+  EXPECT_NE(ended.out.find("launches, "), std::string::npos);
+}
+
+TEST(Explain, SizesAreChecked) {
+  expect_error("explain " + mlp + " --size B=33", "1..32");
+  expect_error("explain " + mlp + " --size C=1", "'C'");
+}
+
+TEST(Inspect, ListsTensorsOfAValidatedFile) {
+  const CommandResult ended = run_rlx("inspect --json " + quoted(fixture("hf/bert/model.safetensors")));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json::Value report = json::parse(ended.out, "inspect");
+  const SafetensorsFile file = SafetensorsFile::open(fixture("hf/bert/model.safetensors"));
+  ASSERT_EQ(report.at("tensors").size(), file.tensors().size());
+  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+    const TensorView& tensor = file.tensors()[i];
+    EXPECT_EQ(report.at("tensors")[i].at("name"), tensor.name);
+    EXPECT_EQ(report.at("tensors")[i].at("shape").get<std::vector<std::int64_t>>(), tensor.shape);
+    EXPECT_EQ(report.at("tensors")[i].at("bytes"), tensor.data.size());
+  }
+}
+
+TEST(Inspect, KnowsNpyAndGraphsByTheirFirstBytes) {
+  const MlpFiles files;
+  std::filesystem::copy_file(files.folder / "x.npy", files.folder / "nameless");
+  EXPECT_NE(run_rlx("inspect " + quoted(files.folder / "nameless")).out.find("f32[2,3]"), std::string::npos);
+  const CommandResult graph = run_rlx("inspect " + mlp);
+  EXPECT_EQ(graph.status, 0) << graph.err;
+  EXPECT_NE(graph.out.find("f32[B,3]"), std::string::npos);
+  EXPECT_NE(graph.out.find("param"), std::string::npos);
+}
+
+TEST(Inspect, MalformedFilesAreOneLineAndStatusOne) {
+  int count = 0;
+  for (const std::string kind : {"safetensors", "npy"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(fixture(kind + "/malformed"))) {
+      const std::string name = entry.path().filename().string();
+      if (entry.path().extension() != "." + kind) continue;
+      if (name.starts_with("valid")) {
+        EXPECT_EQ(run_rlx("inspect " + quoted(entry.path())).status, 0) << name;
+        continue;
+      }
+      expect_error("inspect " + quoted(entry.path()), name);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 20);
+}
+
+TEST(Ops, DescribesEachOpOfTheRegistry) {
+  const CommandResult list = run_rlx("ops");
+  ASSERT_EQ(list.status, 0) << list.err;
+  for (const auto& [name, op] : op_registry()) EXPECT_NE(list.out.find("\n" + std::string(name) + " "), std::string::npos) << name;
+  EXPECT_NE(run_rlx("ops softmax").out.find("axis"), std::string::npos);
+  expect_error("ops sofmax", "softmax");
+}
+
+}  // namespace
+}  // namespace rlx

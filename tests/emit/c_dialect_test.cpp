@@ -1,0 +1,274 @@
+// The C dialect against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels,
+// and kernels with several loops, reductions, guards and run-time sizes.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "kernel/graph_kernel.h"
+#include "ops/sample_operands.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+struct Case {
+  std::string name;
+  Graph graph;
+  std::map<std::string, Array> inputs;
+  std::vector<double> tolerances;  // of each output against the reference, relative to its largest value; empty = exact
+};
+
+bool kernels_can_compute(const Graph& graph) {
+  for (std::size_t n = 0; n < graph.size(); ++n)
+    for (const Type& type : graph.node(static_cast<std::int32_t>(n)).results)
+      if (!can_generate(type.dtype)) return false;
+  return true;
+}
+
+/// Equal bits, or both NaN.
+bool same_element(const Array& a, const Array& b, std::int64_t i) {
+  const std::size_t bytes = static_cast<std::size_t>(info(a.dtype()).bits) / 8, at = static_cast<std::size_t>(i) * bytes;
+  if (std::memcmp(a.bytes().data() + at, b.bytes().data() + at, bytes) == 0) return true;
+  return is_float(a.dtype()) && std::isnan(a.get_double(i)) && std::isnan(b.get_double(i));
+}
+
+/// Both dialects run all cases. They agree on every bit, but for float sums, which each may order and contract in its way.
+void compare(const std::vector<Case>& cases) {
+  std::vector<Kernel> kernels;
+  std::vector<KernelText> texts;
+  std::map<std::string, KernelText> distinct;
+  for (const Case& c : cases) {
+    kernels.push_back(kernel_of(c.graph));
+    texts.push_back(emit_c(kernels.back()));
+    distinct[texts.back().name] = texts.back();
+  }
+  std::vector<KernelText> sources;
+  for (auto& [name, text] : distinct) sources.push_back(text);
+  const CompiledC library(sources);
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    SCOPED_TRACE(cases[c].name);
+    const Graph& graph = cases[c].graph;
+    const auto by_c = run_kernel(graph, kernels[c], library.function(texts[c].name), cases[c].inputs);
+    const auto by_llvm = run_kernel(graph, kernels[c], compile_llvm(kernels[c]), cases[c].inputs);
+    const auto wanted = evaluate(graph, cases[c].inputs);
+    const bool exact = cases[c].tolerances.empty();
+    for (std::size_t o = 0; o < wanted.size(); ++o) {
+      const std::string& output = graph.outputs()[o].first;
+      for (std::int64_t i = 0; i < wanted[o].size(); ++i) {
+        const double reference = wanted[o].get_double(i), value = by_c[o].get_double(i);
+        if (exact) {
+          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i)) << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
+          ASSERT_TRUE(same_element(by_c[o], wanted[o], i)) << output << "[" << i << "]: C " << value << ", reference " << reference;
+        } else {
+          const double allowed = cases[c].tolerances[o] * (1 + largest_magnitude(wanted[o]));
+          ASSERT_TRUE(same_element(by_c[o], wanted[o], i) || std::fabs(value - reference) <= allowed) << output << "[" << i << "]: C " << value << ", reference " << reference;
+          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i) || std::fabs(value - by_llvm[o].get_double(i)) <= allowed)
+              << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
+        }
+      }
+    }
+  }
+}
+
+constexpr std::array generated_types{f32, f16, bf16, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean};
+constexpr std::int64_t count = 4000;
+
+/// Numbers of every kind: patterns of random bits, small integers, and the borders of the type.
+Array every_kind_of(DType t, std::mt19937_64& random) {
+  Array array(t, {count});
+  const auto bytes = static_cast<std::size_t>(info(t).bits) / 8;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = random();
+    if (is_bool(t)) array.set_int(i, static_cast<std::int64_t>(bits & 1));
+    else if (i % 3 == 0) array.set_double(i, static_cast<double>(bits % 9) - 4);
+    else if (i % 3 == 1) array.set_double(i, (static_cast<double>(bits >> 11) * 0x1p-53 - 0.5) * 20);
+    else std::memcpy(array.mutable_bytes().data() + static_cast<std::size_t>(i) * bytes, &bits, bytes);
+    // A processor may set the quiet bit of a NaN on its way through a register, so all NaN are quiet ones from the start.
+    if (is_float(t) && std::isnan(array.get_double(i))) array.set_double(i, NAN);
+  }
+  return array;
+}
+
+/// Error against the reference in units of the last place of the type; infinity counts as the largest number.
+double ulps_off(const Array& seen, const Array& wanted, std::int64_t i) {
+  const double a = seen.get_double(i), b = wanted.get_double(i);
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  if (std::isnan(a) || std::isnan(b)) return INFINITY;
+  const DType t = seen.dtype();
+  const double smallest = t == f64 ? 0x1p-1022 : t == f16 ? 0x1p-14 : 0x1p-126, largest = t == f64 ? 0x1.fffffffffffffp1023 : t == f16 ? 65504 : t == bf16 ? 0x1.fep127 : 0x1.fffffep127;
+  const double x = std::clamp(a, -largest, largest), y = std::clamp(b, -largest, largest);
+  int exponent = 0;
+  std::frexp(std::max(std::fabs(y), smallest), &exponent);
+  return std::fabs(x - y) / std::ldexp(epsilon(t), exponent - 1);
+}
+
+/// All scalar ops that take operands of this type, as the outputs of one graph.
+Graph scalar_ops_on(DType t, std::vector<double>& allowed) {
+  Graph graph;
+  const Value x = graph.input("x", {count}, t), z = graph.input("z", {count}, t), w = graph.input("w", {count}, boolean);
+  const auto add = [&](const std::string& name, double ulp, const auto& build) {
+    try {
+      const Value y = build();
+      if (!can_generate(y.dtype())) return;
+      // A value that is an output already is tested under its first name.
+      for (const auto& [other, value] : graph.outputs())
+        if (value == y) return;
+      graph.output(name, y);
+      allowed.push_back(ulp);
+    } catch (const Error&) {
+      return;  // the op does not take this type
+    }
+  };
+  for (int i = 0; i < scalar_table_size; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    const ScalarInfo& row = scalar_info(op);
+    // What the C library computes, in f32 for narrow floats, which is rounded once more: up to one unit for each.
+    add(std::string(row.name), row.ulp + 1, [&] { return apply(find_op(row.name), {}, row.operands == 1 ? std::vector{x} : std::vector{x, z})[0]; });
+  }
+  add("select", 0, [&] { return select(w, x, z); });
+  for (DType to : generated_types) {
+    add("cast to " + std::string(name(to)), is_float(to) ? 1 : 0, [&] { return to == t ? -x : cast(x, to); });
+    add("bits as " + std::string(name(to)), 0, [&] { return bitcast(x, to); });
+  }
+  return graph;
+}
+
+class ScalarOps : public testing::TestWithParam<DType> {};
+
+TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
+  std::vector<double> allowed;
+  const Graph graph = scalar_ops_on(GetParam(), allowed);
+  std::mt19937_64 random(7);
+  std::map<std::string, Array> inputs;
+  inputs.emplace("x", every_kind_of(GetParam(), random));
+  inputs.emplace("z", every_kind_of(GetParam(), random));
+  inputs.emplace("w", every_kind_of(boolean, random));
+  const Kernel kernel = kernel_of(graph);
+  const KernelText text = emit_c(kernel);
+  const CompiledC library({text});
+  const auto by_c = run_kernel(graph, kernel, library.function(text.name), inputs), by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs),
+             wanted = evaluate(graph, inputs);
+  for (std::size_t o = 0; o < wanted.size(); ++o) {
+    const std::string& name = graph.outputs()[o].first;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto operands = [&] { return fmt::format("{} of {} and {}", name, inputs["x"].get_double(i), inputs["z"].get_double(i)); };
+      if (!same_element(by_c[o], by_llvm[o], i)) {
+        ADD_FAILURE() << operands() << ": C " << by_c[o].get_double(i) << ", LLVM " << by_llvm[o].get_double(i);
+        break;
+      }
+      const bool agrees = is_float(wanted[o].dtype()) ? ulps_off(by_c[o], wanted[o], i) <= allowed[o] : same_element(by_c[o], wanted[o], i);
+      if (!agrees) {
+        ADD_FAILURE() << operands() << ": C " << by_c[o].get_double(i) << ", reference " << wanted[o].get_double(i);
+        break;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryType, ScalarOps, testing::ValuesIn(generated_types), [](const auto& info) { return std::string(name(info.param)); });
+
+TEST(CDialect, EveryOpWithARuleForKernelsOnItsSamples) {
+  std::vector<Case> cases;
+  for (const auto& [name, op] : op_registry()) {
+    if (op->kind == OpKind::scalar || !(op->sources || op->address || op->loop)) continue;
+    int number = 0;
+    for (const Sample& sample : op->samples()) {
+      Case c{fmt::format("{} sample {}", name, number++), Graph(), named(random_operands(sample, 3)), {}};
+      std::vector<Type> types;
+      for (const auto& operand : sample.operands) types.push_back(operand.type);
+      const Values results = apply_op(c.graph, *op, attributes(*op, sample), inputs_for(c.graph, types));
+      if (results.size() != 1 || !kernels_can_compute(c.graph)) continue;
+      c.graph.output("y", results[0]);
+      // Sums of at most 120 products, in another order than the reference's.
+      if (op->loop && is_float(results[0].dtype())) c.tolerances = {4 * epsilon(results[0].dtype())};
+      cases.push_back(std::move(c));
+    }
+  }
+  EXPECT_GT(cases.size(), 40u);
+  compare(cases);
+}
+
+Case make_case(std::string name, double tolerance) { return {std::move(name), Graph(), {}, {tolerance}}; }
+
+TEST(CDialect, KernelsWithSeveralReductionsGuardsAndRunTimeSizes) {
+  std::mt19937 random(11);
+  std::vector<Case> cases;
+  const Dim rows = Dim::symbol("rows", 64), columns = Dim::symbol("columns", 64);
+  const auto values = [&](DType t, std::vector<std::int64_t> shape) { return random_array({t, Dims(shape.begin(), shape.end())}, -3, 3, random); };
+  {
+    Case c = make_case("softmax of rows", 8 * epsilon(f32));
+    const Value x = c.graph.input("x", {rows, columns}, f32);
+    const Value top = reduce_max(x, {1}, true), e = exp(x - top);
+    c.graph.output("y", e / sum(e, {1}, true));
+    c.inputs["x"] = values(f32, {7, 33});
+    cases.push_back(std::move(c));
+  }
+  {
+    Case c = make_case("normalised rows of bf16", 4 * epsilon(bf16));
+    const Value x = c.graph.input("x", {rows, columns}, bf16), wide = cast(x, f32), n = sum(wide * 0.0 + 1.0, {1}, true);
+    const Value mean = sum(wide, {1}, true) / n, centred = wide - mean;
+    c.graph.output("y", cast(centred * rsqrt(sum(centred * centred, {1}, true) / n + 1e-5), bf16));
+    c.inputs["x"] = values(bf16, {5, 40});
+    cases.push_back(std::move(c));
+  }
+  {
+    Case c = make_case("product of a padded, reversed matrix", 64 * epsilon(f32));
+    const Value x = c.graph.input("x", {rows, 6}, f32), z = c.graph.input("z", {9, columns}, f32);
+    c.graph.output("y", matmul(reverse(pad(x, {0, 1}, {0, 2}, {}, 0.5), {1}), z));
+    c.inputs["x"] = values(f32, {4, 6});
+    c.inputs["z"] = values(f32, {9, 21});
+    cases.push_back(std::move(c));
+  }
+  {
+    Case c = make_case("joined parts, transposed and scaled by what is looked up", 2 * epsilon(f64));
+    const Value x = c.graph.input("x", {rows, 5}, f64), z = c.graph.input("z", {3, 5}, f64), which = c.graph.input("which", {5}, i32);
+    const Value joined = transpose(concat({x, z, x}, 0), {1, 0});
+    c.graph.output("y", joined * reshape(take(reshape(z, {15}), which), {5, 1}));
+    c.inputs["x"] = values(f64, {8, 5});
+    c.inputs["z"] = values(f64, {3, 5});
+    Array order(i32, {5});
+    for (std::int64_t i = 0; i < 5; ++i) order.set_int(i, i == 3 ? 99 : 14 - 2 * i);  // 99 is clipped
+    c.inputs["which"] = order;
+    cases.push_back(std::move(c));
+  }
+  {
+    Case c = make_case("integers", 0);
+    const Value x = c.graph.input("x", {rows, columns}, i16);
+    c.graph.output("y", sum(x * x, {0}, true) + reduce_max(x, {0}, true));
+    c.inputs["x"] = values(i16, {17, 9});
+    cases.push_back(std::move(c));
+  }
+  compare(cases);
+}
+
+TEST(CDialect, TileKernelsComputeTheirRangesAndNothingElse) {
+  Graph graph;
+  const Value x = graph.input("x", {6, 8}, f32);
+  graph.output("y", x * 2.0 + 1.0);
+  Kernel kernel = kernel_of(graph);
+  kernel.tile = true;
+  const KernelText text = emit_c(kernel);
+  const CompiledC library({text});
+  std::vector<float> in(48), expected(48, -1);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
+  for (std::size_t row = 1; row < 4; ++row)
+    for (std::size_t column = 2; column < 7; ++column) expected[row * 8 + column] = in[row * 8 + column] * 2 + 1;
+  const std::vector<std::int64_t> sizes{1, 4, 2, 7};
+  for (const auto function : {library.function(text.name), compile_llvm(kernel)}) {
+    std::vector<float> out(48, -1);
+    std::vector<void*> buffers;
+    for (const KernelBuffer& buffer : kernel.buffers) buffers.push_back(buffer.written ? out.data() : in.data());
+    function(buffers.data(), sizes.data(), 0, 0);
+    EXPECT_EQ(out, expected);
+  }
+}
+
+TEST(CDialect, EqualKernelsHaveEqualNames) {
+  const auto text = [] { return emit_c(pointwise(ScalarOp::exp, {f32}, f32)); };
+  EXPECT_EQ(text().name, text().name);
+  EXPECT_NE(text().name, emit_c(pointwise(ScalarOp::exp, {f64}, f64)).name);
+  EXPECT_NE(text().text.find("void " + text().name + "(void* const* buffers"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rlx::test

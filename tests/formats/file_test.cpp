@@ -1,0 +1,167 @@
+#include <csignal>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/file_writer.h"
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "formats/temporary_folder.h"
+
+namespace rlx {
+namespace {
+
+using test::error_of;
+using test::TemporaryFolder;
+
+std::string_view text_of(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}; }
+
+/// No file may grow beyond `bytes` while this lives; a write beyond fails with EFBIG, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(MappedFile, GivesTheBytesAndKeepsThemWhenMoved) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "abc");
+  test::write_text(folder / "b", "de");
+  MappedFile first = MappedFile::open(folder / "a");
+  const std::byte* address = first.bytes().data();
+  MappedFile second = std::move(first);
+  EXPECT_EQ(second.bytes().data(), address);
+  EXPECT_EQ(text_of(second), "abc");
+  second = MappedFile::open(folder / "b");
+  EXPECT_EQ(text_of(second), "de");
+}
+
+TEST(MappedFile, OutlivesTheNameOfTheFile) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "abc");
+  const MappedFile file = MappedFile::open(folder / "a");
+  std::filesystem::remove(folder / "a");
+  EXPECT_EQ(text_of(file), "abc");
+}
+
+TEST(MappedFile, AnEmptyFileHasNoBytes) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "empty", "");
+  EXPECT_TRUE(MappedFile::open(folder / "empty").bytes().empty());
+}
+
+TEST(MappedFile, NamesTheFileAndTheReason) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(error_of([&] { MappedFile::open(folder / "none"); }), (folder / "none").string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(error_of([&] { MappedFile::open(folder.path()); }), folder.path().string() + ": is a directory, a file is needed");
+}
+
+TEST(MappedFile, RefusesPipesWithoutWaiting) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(error_of([&] { MappedFile::open(folder / "pipe"); }).find("not a regular file"), std::string::npos);
+}
+
+TEST(FileWriter, ShowsNothingBeforeCommit) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "old");
+  {
+    FileWriter writer(folder / "a");
+    writer.write("new ");
+    writer.write("content");
+    EXPECT_EQ(test::read_text(folder / "a"), "old");
+    writer.commit();
+  }
+  EXPECT_EQ(test::read_text(folder / "a"), "new content");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(FileWriter, WithoutCommitNothingChangesAndNothingStays) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "old");
+  {
+    FileWriter(folder / "a").write("half");
+  }
+  {
+    FileWriter(folder / "b").write("half");
+  }
+  EXPECT_EQ(test::read_text(folder / "a"), "old");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(FileWriter, AFullDiskKeepsTheOldFile) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "old");
+  {
+    const FileSizeLimit limit(1000);
+    EXPECT_EQ(error_of([&] { write_file(folder / "a", std::string(5000, 'x')); }),
+              (folder / "a").string() + ": cannot write: File too large");
+  }
+  EXPECT_EQ(test::read_text(folder / "a"), "old");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(FileWriter, KeepsPermissionsOfAnExistingFile) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a", "old");
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0640), 0);
+  write_file(folder / "a", "new");
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(folder / "a").permissions()), 0640);
+  EXPECT_EQ(test::read_text(folder / "a"), "new");
+}
+
+TEST(FileWriter, WritesThroughALinkThatStays) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("real", folder / "link");
+  write_file(folder / "link", "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(test::read_text(folder / "real"), "text");
+}
+
+TEST(FileWriter, RefusesTargetsThatCannotBeReplaced) {
+  const TemporaryFolder folder;
+  EXPECT_NE(error_of([&] { write_file(folder.path(), "x"); }).find("is a directory"), std::string::npos);
+  EXPECT_NE(error_of([&] { write_file("/dev/null", "x"); }).find("not a regular file"), std::string::npos);
+  EXPECT_EQ(error_of([&] { write_file(folder / "none/a", "x"); }),
+            (folder / "none/a").string() + ": cannot create: No such file or directory");
+  EXPECT_TRUE(
+      error_of([] { write_file("/proc/rlx-test", "x"); }).starts_with("/proc/rlx-test: cannot create: "));  // no one may write there
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+TEST(FileWriter, IsFinishedAfterCommit) {
+  const TemporaryFolder folder;
+  FileWriter writer(folder / "a");
+  writer.commit();
+  EXPECT_THROW(writer.write("x"), InternalError);
+  EXPECT_THROW(writer.commit(), InternalError);
+}
+
+TEST(Names, AreQuotedForOneLine) {
+  EXPECT_EQ(quote_name("a.é😀"), "'a.é😀'");
+  EXPECT_EQ(quote_name("a\n\x1b\xff\xc2\x85"), "'a\\x0a\\x1b\\xff\\xc2\\x85'");
+  EXPECT_EQ(quote_name("\xe2\x82"), "'\\xe2\\x82'");
+  EXPECT_EQ(quote_name(std::string(500, 'x')), "'" + std::string(120, 'x') + "...'");
+}
+
+TEST(Names, NearOnesAreFound) {
+  const std::vector<std::string_view> known{"encoder.layer.0.weight", "encoder.layer.1.weight", "pooler.bias", "model.pooler.weight"};
+  EXPECT_EQ(near_hint("pooler.bais", known), " (near: 'pooler.bias')");
+  EXPECT_EQ(near_names("pooler.weight", known).at(0), "model.pooler.weight");
+  EXPECT_EQ(near_names("encoder.layer.2.weight", known).size(), 2u);
+  EXPECT_EQ(near_hint("something else", known), "");
+}
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "formats/json.h"
+#include "ir/reference.h"
+#include "models/model_folder.h"
+#include "models/similarity.h"
+#include "models/tiny_sentence_model.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+using test::error_of;
+using test::TinySentenceModel;
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) largest = std::max(largest, std::abs(double{a[i]} - b[i]));
+  return largest;
+}
+
+/// Two texts of three positions with two states each; the second text has one token of padding, whose states are large.
+Array pooled(const std::vector<Pooling>& modes) {
+  Graph graph;
+  Value states = graph.input("states", {2, 3, 2}, f32);
+  Value keep = graph.input("keep", {2, 3}, i32);
+  graph.output("pooled", pool(states, keep, modes));
+  const std::vector<float> values{1, 2, 3, 4, 5, 9, /**/ -1, -2, -3, 6, 1000, 1000};
+  const std::vector<std::int32_t> mask{1, 1, 1, 1, 1, 0};
+  return evaluate(graph, {{"states", Array::of<float>({2, 3, 2}, values)}, {"keep", Array::of<std::int32_t>({2, 3}, mask)}})[0];
+}
+
+void expect_pooled(const std::vector<Pooling>& modes, const std::vector<float>& expected) {
+  const Array result = pooled(modes);
+  EXPECT_LE(largest_difference(result.values<float>(), expected), 1e-6);  // a few roundings of values below 10
+}
+
+TEST(Pooling, EachModeLeavesPaddingOut) {
+  expect_pooled({Pooling::cls}, {1, 2, -1, -2});
+  expect_pooled({Pooling::max}, {5, 9, -1, 6});
+  expect_pooled({Pooling::mean}, {3, 5, -2, 2});
+  const auto root3 = static_cast<float>(std::sqrt(3)), root2 = static_cast<float>(std::sqrt(2));
+  expect_pooled({Pooling::mean_sqrt_len}, {9 / root3, 15 / root3, -4 / root2, 4 / root2});
+  expect_pooled({Pooling::weighted_mean}, {22.F / 6, 37.F / 6, -7.F / 3, 10.F / 3});
+  expect_pooled({Pooling::last_token}, {5, 9, -3, 6});
+}
+
+TEST(Pooling, SeveralModesStandSideBySide) { expect_pooled({Pooling::cls, Pooling::mean}, {1, 2, 3, 5, -1, -2, -2, 2}); }
+
+TEST(Pooling, ConfigsOfBothSpellingsAreRead) {
+  auto modes_of = [](const char* text) {
+    const json::Value value = json::parse(text, "config");
+    return read_pooling(JsonField(value, "config"), 64);
+  };
+  EXPECT_EQ(modes_of(R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})"), (std::vector{Pooling::cls, Pooling::mean}));
+  EXPECT_EQ(modes_of(R"({"pooling_mode": "lasttoken", "embedding_dimension": 64})"), std::vector{Pooling::last_token});
+  EXPECT_EQ(modes_of(R"({"pooling_mode": ["max", "weightedmean"]})"), (std::vector{Pooling::max, Pooling::weighted_mean}));
+  for (const char* wrong : {"{}", "[]", R"({"pooling_mode": "median"})", R"({"pooling_mode": 3})", R"({"pooling_mode_cls_token": 1})",
+                            R"({"pooling_mode_cls_token": true, "word_embedding_dimension": 32})"}) {
+    EXPECT_NE(error_of([&] { modes_of(wrong); }).find("config: "), std::string::npos) << wrong;
+  }
+}
+
+TEST(SentenceEncoder, ABatchGivesWhatEachTextGivesAlone) {
+  const TinySentenceModel model;
+  const auto encoder = SentenceEncoder::open(model.path(), Session(), {.batch_size = 3});
+  const std::vector<std::string> texts{"a cat", "", "dogs ran a cat sat", "A DOG sat", "unknown words", "a cat"};
+  std::vector<std::size_t> steps;
+  const auto together = encoder.encode(texts, [&](std::size_t done, std::size_t total) {
+    steps.push_back(done);
+    EXPECT_EQ(total, 6u);
+  });
+  EXPECT_EQ(steps, (std::vector<std::size_t>{3, 6}));
+  EXPECT_EQ(together[2].ids, (std::vector<std::int32_t>{2, 6, 9, 8, 4, 5, 7, 3}));
+  EXPECT_EQ(together[1].ids, (std::vector<std::int32_t>{2, 3}));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto alone = encoder.encode(std::span(texts).subspan(i, 1))[0];
+    EXPECT_EQ(alone.ids, together[i].ids);
+    // Values up to 1 through two layers: a different order of summation moves them by a few f32 roundings.
+    EXPECT_LE(largest_difference(alone.values, together[i].values), 2e-6) << texts[i];
+    EXPECT_NEAR(cosine(alone.values, alone.values), 1, 1e-12);
+    EXPECT_NEAR(std::inner_product(alone.values.begin(), alone.values.end(), alone.values.begin(), 0.0), 1, 1e-5);
+  }
+}
+
+TEST(SentenceEncoder, CompiledEmbeddingsMatchTheReference) {
+  const TinySentenceModel model;
+  const auto config = SentenceModelConfig::read(ModelFolder::open(model.path()));
+  const Graph graph = sentence_graph(config, 1);
+  const std::vector<std::int32_t> ids{2, 4, 5, 3}, ones{1, 1, 1, 1}, zeros{0, 0, 0, 0};
+  std::map<std::string, Array> values = load_weights(graph, Checkpoint::open(model.path()), bert_weight_names());
+  values["input_ids"] = Array::of<std::int32_t>({1, 4}, ids);
+  values["attention_mask"] = Array::of<std::int32_t>({1, 4}, ones);
+  values["token_type_ids"] = Array::of<std::int32_t>({1, 4}, zeros);
+  const Array expected = evaluate(graph, values)[0];
+  const auto encoder = SentenceEncoder::open(model.path(), Session());
+  EXPECT_LE(largest_difference(encoder.encode(std::vector<std::string>{"a cat"})[0].values, expected.values<float>()), 2e-6);
+}
+
+TEST(SentenceEncoder, NewLengthsAndBatchesCompileNothing) {
+  const TinySentenceModel model;
+  const Session session;
+  const auto encoder = SentenceEncoder::open(model.path(), session, {.batch_size = 4});
+  const auto before = session.counters();
+  for (std::string text = "a"; text.size() < 30; text += " cat") encoder.encode(std::vector<std::string>(text.size() % 5 + 1, text));
+  EXPECT_EQ(session.counters().kernels_compiled, before.kernels_compiled);
+  EXPECT_EQ(session.counters().kernels_from_disk, before.kernels_from_disk);
+}
+
+TEST(SentenceEncoder, LongTextsAreCutToTheModelsLength) {
+  const TinySentenceModel model;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "cat ";
+  const auto embedding = SentenceEncoder::open(model.path(), Session()).encode(std::vector<std::string>{text})[0];
+  EXPECT_EQ(embedding.ids.size(), 16u);
+  EXPECT_EQ(embedding.ids.back(), 3);
+}
+
+TEST(SentenceEncoder, NothingToEncodeGivesNothing) {
+  const TinySentenceModel model;
+  EXPECT_TRUE(SentenceEncoder::open(model.path(), Session()).encode({}).empty());
+}
+
+TEST(SentenceEncoder, FilesThatDoNotFitAreNamed) {
+  const std::vector<std::array<std::string, 3>> cases{
+      {"modules.json", "[]", "modules.json: no module pools the tokens"},
+      {"modules.json", "{}", "modules.json: expected an array"},
+      {"modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Dense", "path": "1"}])",
+       "'Dense' is not supported as module 1"},
+      {"modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "../x"}])", "outside the model's folder"},
+      {"1_Pooling/config.json", "{}", "no pooling mode is set"},
+      {"sentence_bert_config.json", R"({"max_seq_length": 0})", "max_seq_length: expected an integer"},
+      {"sentence_bert_config.json", R"({"do_lower_case": true})", "do_lower_case"},
+      {"config.json", R"({"model_type": "mpnet"})", "'mpnet' is not supported (supported: bert)"},
+      {"config.json", R"({"model_type": "bert"})", "is missing"},
+      {"tokenizer.json", "{}", "tokenizer.json"},
+      {"model.safetensors", "", "model.safetensors"},
+      {"config_sentence_transformers.json", R"({"default_prompt_name": "query", "prompts": {}})", "the field 'query' is missing"},
+  };
+  for (const auto& [file, text, message] : cases) {
+    const TinySentenceModel model;
+    model.write(file, text);
+    EXPECT_NE(error_of([&] { SentenceEncoder::open(model.path(), Session()); }).find(message), std::string::npos) << file << " " << text;
+  }
+}
+
+TEST(SentenceEncoder, ATokenBeyondTheVocabularyIsAnError) {
+  const TinySentenceModel model;
+  std::string tokenizer = test::read_text(model / "tokenizer.json");
+  const std::string token = R"("cat": 5)";
+  tokenizer.replace(tokenizer.find(token), token.size(), R"("cat": 256)");
+  model.write("tokenizer.json", tokenizer);
+  const auto encoder = SentenceEncoder::open(model.path(), Session());
+  EXPECT_NE(error_of([&] { encoder.encode(std::vector<std::string>{"cat"}); }).find("token 256, but the model's vocab_size is 256"),
+            std::string::npos);
+}
+
+TEST(SentenceEncoder, TheDefaultPromptIsPutBeforeEveryText) {
+  const TinySentenceModel model;
+  model.write("config_sentence_transformers.json", R"({"default_prompt_name": "q", "prompts": {"q": "a dog "}})");
+  const auto encoder = SentenceEncoder::open(model.path(), Session());
+  EXPECT_EQ(encoder.encode(std::vector<std::string>{"ran"})[0].ids, (std::vector<std::int32_t>{2, 4, 6, 8, 3}));
+}
+
+TEST(Similarity, PairsAreTheNearestOfEachText) {
+  const std::vector<Embedding> embeddings{{{}, {1, 0}}, {{}, {0, 2}}, {{}, {3, 0.5F}}, {{}, {0.5F, 4}}};
+  const Array matrix = similarity_matrix(embeddings);
+  EXPECT_EQ(matrix.get_double(0), 1);
+  EXPECT_EQ(matrix.get_double(1), 0);
+  EXPECT_EQ(matrix.get_double(4), 0);
+  const auto pairs = nearest_pairs(matrix);
+  ASSERT_EQ(pairs.size(), 2u);
+  EXPECT_EQ(pairs[0].first, 1u);  // (0, 2) and (0.5, 4) lie closer than (1, 0) and (3, 0.5)
+  EXPECT_EQ(pairs[0].second, 3u);
+  EXPECT_EQ(pairs[1].first, 0u);
+  EXPECT_EQ(pairs[1].second, 2u);
+  EXPECT_TRUE(nearest_pairs(similarity_matrix({})).empty());
+}
+
+/// The real model, where the environment says where it is; `make demo` fetches it.
+TEST(MiniLm, MatchesRecordedIdsAndEmbeddings) {
+  const char* folder = std::getenv("RLX_MINILM");
+  if (folder == nullptr) GTEST_SKIP() << "RLX_MINILM does not say where all-MiniLM-L6-v2 is";
+  const json::Value recorded = json::read_file(test::fixture("minilm/expected.json"));
+  std::vector<std::string> texts;
+  for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());
+  const auto embeddings = SentenceEncoder::open(folder, Session()).encode(texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const json::Value& row = recorded.at("rows").at(i);
+    const auto expected = row.at("embedding").get<std::vector<float>>();
+    EXPECT_EQ(embeddings[i].ids, row.at("ids").get<std::vector<std::int32_t>>()) << texts[i];
+    EXPECT_GE(cosine(embeddings[i].values, expected), 0.999999) << texts[i];
+    EXPECT_LE(largest_difference(embeddings[i].values, expected), 2e-6) << texts[i];
+  }
+}
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,66 @@
+// Fourier transforms, LU and triangular systems: small values and defining properties.
+#include <gtest/gtest.h>
+
+#include "ops/values.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+/// Values of order 1 after a few dozen f32 roundings.
+constexpr double few_roundings = 1e-5;
+
+void expect_near(const Doubles& seen, const Doubles& wanted, double allowed) {
+  ASSERT_EQ(seen.size(), wanted.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_NEAR(seen[i], wanted[i], allowed) << i;
+}
+
+TEST(Fft, OfFourValues) {
+  Array x(c64, {4});
+  const std::complex<double> in[] = {{1, 0}, {2, 0}, {3, 0}, {0, 4}};
+  for (std::int64_t i = 0; i < 4; ++i) x.set_complex(i, in[i]);
+  const Array y = run_all({x}, [](const Values& v) { return Values{fft(v[0])}; })[0];
+  const std::complex<double> wanted[] = {{6, 4}, {-6, -2}, {2, -4}, {2, 2}};
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(y.get_complex(i), wanted[i]) << i;
+}
+
+TEST(Fft, InverseAndRealFormsGiveTheSignalBack) {
+  std::mt19937 random(1);
+  for (std::int64_t n : {1, 2, 3, 8, 15, 37}) {
+    const Array x = random_array({f32, {2, n}}, -1, 1, random), z = random_array({c64, {n, 2}}, -1, 1, random);
+    expect_near(run({x}, [&](const Values& v) { return irfft(rfft(v[0]), n); }), values_of(x), few_roundings);
+    const Array back = run_all({z}, [](const Values& v) { return Values{fft(fft(v[0], 0), 0, true)}; })[0];
+    EXPECT_LE(difference(back, z), few_roundings) << n;
+  }
+}
+
+TEST(Lu, OfAMatrixThatNeedsPivots) {
+  const auto parts = run_all({floats({2, 2}, {1, 2, 4, 6})}, [](const Values& v) { return lu(v[0]); });
+  EXPECT_EQ(values_of(parts[0]), (Doubles{4, 6, 0.25, 0.5}));
+  EXPECT_EQ(values_of(parts[1]), (Doubles{1, 1}));
+  EXPECT_EQ(values_of(parts[2]), (Doubles{1, 0}));
+}
+
+TEST(Lu, SolvesASystemWithTheTriangularSolves) {
+  const Array a = floats({3, 3}, {0, 2, 1, 1, 1, 0, 3, 0, 1}), b = floats({3, 1}, {7, 3, 6});  // solution 1, 2, 3
+  const Doubles x = run({a, b}, [](const Values& v) {
+    const Values f = lu(v[0]);
+    Value moved = take(v[1], f[2], 0);
+    return triangular_solve(f[0], triangular_solve(f[0], moved, true, true, false, true), true, false);
+  });
+  expect_near(x, {1, 2, 3}, few_roundings);
+}
+
+TEST(TriangularSolve, ReadsOneTriangle) {
+  const Array a = floats({2, 2}, {2, 100, 3, 4}), b = floats({2, 1}, {2, 11});
+  const auto solved = [&](bool lower, bool transposed, bool unit) {
+    return run({a, b}, [&](const Values& v) { return triangular_solve(v[0], v[1], true, lower, transposed, unit); });
+  };
+  EXPECT_EQ(solved(true, false, false), (Doubles{1, 2}));
+  EXPECT_EQ(solved(true, false, true), (Doubles{2, 5}));
+  EXPECT_EQ(solved(true, true, false), (Doubles{-3.125, 2.75}));
+  EXPECT_EQ(solved(false, false, true), (Doubles{-1098, 11}));
+}
+
+}  // namespace
+}  // namespace rlx::test

@@ -1,0 +1,19 @@
+#pragma once
+#include <CLI/CLI.hpp>
+
+/// The subcommands of `rlx`, one file each: tools/<name>.cpp declares the options, calls the library and prints.
+/// A command throws rlx::Error for what the user can mend. It ends by `throw CLI::RuntimeError(1)` when it has already said on stdout
+/// why the exit status is not 0.
+namespace rlx::command {
+
+void add_embed(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_grad(CLI::App& app);
+void add_dump(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_verify(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_devices(CLI::App& app);
+void add_version(CLI::App& app);
+
+}  // namespace rlx::command

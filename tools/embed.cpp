@@ -1,0 +1,135 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "command.h"
+#include "embed_output.h"
+#include "formats/json.h"
+#include "interrupt.h"
+#include "models/sentence_encoder.h"
+#include "progress_bar.h"
+#include "rlx/session.h"
+
+namespace rlx::command {
+namespace {
+
+struct Options {
+  std::string model, file = "-", npy;
+  bool json = false, similarity = false, timing = false;
+  std::int64_t batch_size = 32;
+  int threads = 0;
+};
+
+class Stopwatch {
+ public:
+  double milliseconds() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::vector<std::string> lines_of(std::istream& in, const std::string& name) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  if (in.bad()) fail("{}: {}", name, std::strerror(errno));
+  return lines;
+}
+
+/// The lines of the file, or of standard input for "-".
+std::vector<std::string> read_lines(const std::string& file) {
+  if (file == "-") {
+    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type one text a line; end with Ctrl-D.\n";
+    return lines_of(std::cin, "standard input");
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
+  std::ifstream in(file);
+  if (!in) fail("{}: {}", file, std::strerror(errno));
+  return lines_of(in, file);
+}
+
+/// What the result cannot say is found before the time is spent.
+void check_utf8(const std::vector<std::string>& texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("line {}", i + 1));
+}
+
+void print_results(const Options& options, std::span<const std::string> texts, std::span<const Embedding> embeddings, std::int64_t width) {
+  if (!options.npy.empty()) write_embeddings(options.npy, embeddings, width);
+  if (options.similarity) {
+    (options.json ? print_similarity_json : print_similarity)(texts, embeddings);
+  } else if (options.json) {
+    print_json(texts, embeddings);
+  } else if (options.npy.empty()) {
+    print_table(texts, embeddings);
+  }
+}
+
+void print_timing(const Session& session, double open_ms, double encode_ms, std::span<const Embedding> embeddings) {
+  const CompileCounters counters = session.counters();
+  std::size_t tokens = 0;
+  for (const Embedding& embedding : embeddings) tokens += embedding.ids.size();
+  fmt::print(stderr, "model ready in {:.0f} ms: {} kernels compiled, {} from the disk cache, {} shared with an equal one\n", open_ms,
+             counters.kernels_compiled, counters.kernels_from_disk, counters.kernels_shared);
+  const double count = embeddings.empty() ? 1 : static_cast<double>(embeddings.size());
+  fmt::print(stderr, "{} texts of {} tokens embedded in {:.1f} ms on {} threads: {:.2f} ms each\n", embeddings.size(), tokens, encode_ms,
+             session.threads(), encode_ms / count);
+}
+
+void embed(const Options& options) {
+  const std::vector<std::string> texts = read_lines(options.file);
+  if (options.json) check_utf8(texts);
+  const InterruptGuard interrupt;
+  SessionOptions session_options;
+  session_options.threads = options.threads;
+  const Session session(Device::cpu(), session_options);
+  const Stopwatch open_time;
+  const auto encoder = SentenceEncoder::open(options.model, session, {.batch_size = options.batch_size});
+  const double open_ms = open_time.milliseconds();
+  const Stopwatch encode_time;
+  std::vector<Embedding> embeddings;
+  {
+    ProgressBar bar("embedding");
+    embeddings = encoder.encode(texts, [&](std::size_t done, std::size_t total) {
+      interrupt.check();
+      bar.update(done, total);
+    });
+  }
+  const double encode_ms = encode_time.milliseconds();
+  print_results(options, texts, embeddings, encoder.width());
+  interrupt.check();
+  if (options.timing) print_timing(session, open_ms, encode_ms, embeddings);
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("embed", "Turn lines of text into vectors with a sentence-transformers model");
+  command->add_option("--model", options->model, "Folder with config.json, model.safetensors, tokenizer.json and modules.json")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("file", options->file, "File of text lines; - reads standard input (the default)")->type_name("FILE");
+  command->add_flag("--json", options->json, "One object a line: {\"text\", \"ids\", \"embedding\"}");
+  command->add_option("--npy", options->npy, "Write all embeddings to this file, as a NumPy array of f32 (lines, width)")->type_name("OUT");
+  command->add_flag("--similarity", options->similarity, "Print the cosines of all pairs, and the nearest pairs");
+  command->add_flag("--timing", options->timing, "Say on stderr what was compiled and how long a text took");
+  command->add_option("--batch-size", options->batch_size, "Texts that run together, 1..4096; memory grows with it")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");
+  command->callback([options] { embed(*options); });
+}
+
+}  // namespace rlx::command

@@ -1,0 +1,167 @@
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "formats/json.h"
+#include "graph_input.h"
+#include "models/bert.h"
+#include "models/model_folder.h"
+#include "rlx/session.h"
+#include "roofline.h"
+
+namespace rlx::command {
+namespace {
+
+struct Options {
+  std::string graph, model;
+  std::vector<std::string> inputs, sizes;
+  std::int64_t size = 128;
+  int repeats = 5, threads = 0;
+  bool no_claims = false, no_fusion = false, no_time = false, json = false;
+};
+
+constexpr std::int64_t largest_batch = 4096;
+
+/// The encoder of a model folder. Its weights need not be read: no time depends on their values.
+SavedGraph model_graph(const std::string& path) {
+  const ModelFolder folder = ModelFolder::open(path);
+  folder.check_model_type("bert");
+  const BertConfig config = BertConfig::read(folder.config());
+  Graph graph("bert");
+  const TextInputs inputs = TextInputs::declare(graph, largest_batch, config.max_position_embeddings);
+  graph.output("last_hidden_state", bert_hidden_states(Flow(graph), config, inputs).back());
+  return {graph, {}};
+}
+
+struct Report {
+  std::vector<NodeReport> nodes;
+  std::vector<LaunchReport> launches;
+  std::optional<Roofline> roofline;  // nothing where no time was measured
+  int threads = 0;
+};
+
+Report make_report(const Options& options) {
+  const auto [graph, weights] = options.model.empty() ? read_graph(options.graph) : model_graph(options.model);
+  NamedArrays values;
+  read_arrays(options.inputs, values);
+  values.insert(weights.begin(), weights.end());
+  std::map<std::string, std::int64_t> sizes = parse_sizes(options.sizes);
+  if (!options.model.empty()) sizes.emplace("B", 1);
+  fill_missing(graph, sizes, options.size, values);
+  SessionOptions session_options;
+  session_options.threads = options.threads;
+  session_options.claims = !options.no_claims;
+  session_options.fuse = !options.no_fusion;
+  const Session session(Device::cpu(), session_options);
+  Executable executable = session.compile(graph);
+  const auto inputs = bind_values(executable, graph, values);
+  Report report{executable.explain(), executable.profile(inputs, options.no_time ? 0 : options.repeats), std::nullopt, session.threads()};
+  if (!options.no_time) report.roofline = measure_roofline(session.threads());
+  return report;
+}
+
+/// 12345678 -> "12.35M".
+std::string with_unit(double value) {
+  if (value < 1000) return fmt::format("{:.0f}", value);
+  if (value < 1e6) return fmt::format("{:.2f}k", value / 1e3);
+  if (value < 1e9) return fmt::format("{:.2f}M", value / 1e6);
+  return fmt::format("{:.2f}G", value / 1e9);
+}
+
+void print_nodes(const std::vector<NodeReport>& nodes) {
+  fmt::print("{:<11} {:<24} {}\n", "how", "by", "node");
+  for (const NodeReport& node : nodes) fmt::print("{:<11} {:<24} {}\n", node.how, node.by, node.text);
+}
+
+void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
+  fmt::print("{:<24} {:<8} {:>9} {:>9}", launch.name, launch.kind, with_unit(launch.bytes), with_unit(launch.flops));
+  if (roofline) {
+    const double least = roofline->seconds(launch.flops, launch.bytes);
+    fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6, launch.seconds > 0 ? 100 * least / launch.seconds : 0,
+               roofline->bound_by_memory(launch.flops, launch.bytes) ? "memory" : "compute");
+  }
+  fmt::print("  {}\n", launch.types);
+}
+
+void print_launches(const Report& report) {
+  fmt::print("\n{:<24} {:<8} {:>9} {:>9}", "launch", "kind", "bytes", "flops");
+  if (report.roofline) fmt::print(" {:>11} {:>11} {:>7}  {:<7}", "us", "least us", "reached", "bound");
+  fmt::print("  writes\n");
+  double seconds = 0, least = 0, flops = 0, bytes = 0;
+  for (const LaunchReport& launch : report.launches) {
+    print_launch(launch, report.roofline);
+    seconds += launch.seconds, flops += launch.flops, bytes += launch.bytes;
+    if (report.roofline) least += report.roofline->seconds(launch.flops, launch.bytes);
+  }
+  fmt::print("{} launches, {} bytes, {} flops", report.launches.size(), with_unit(bytes), with_unit(flops));
+  if (report.roofline) {
+    fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
+    fmt::print("This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s from memory. What stays in caches can go beyond 100%.",
+               report.threads, report.roofline->flops / 1e9, report.roofline->bytes / 1e9);
+  }
+  fmt::print("\n");
+}
+
+json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
+  json::Value one{{"name", launch.name}, {"kind", launch.kind}, {"writes", launch.types}, {"bytes", launch.bytes}, {"flops", launch.flops}};
+  if (roofline) {
+    one["seconds"] = launch.seconds;
+    one["least_seconds"] = roofline->seconds(launch.flops, launch.bytes);
+  }
+  return one;
+}
+
+void print_json(const Report& report) {
+  json::Value all;
+  all["nodes"] = json::Value::array();
+  for (const NodeReport& node : report.nodes) all["nodes"].push_back({{"node", node.text}, {"how", node.how}, {"by", node.by}});
+  all["launches"] = json::Value::array();
+  for (const LaunchReport& launch : report.launches) all["launches"].push_back(json_of(launch, report.roofline));
+  all["threads"] = report.threads;
+  if (report.roofline) all["machine"] = {{"flops_per_second", report.roofline->flops}, {"bytes_per_second", report.roofline->bytes}};
+  fmt::print("{}\n", all.dump(2));
+}
+
+void explain(const Options& options) {
+  const Report report = make_report(options);
+  if (options.json) return print_json(report);
+  print_nodes(report.nodes);
+  print_launches(report);
+}
+
+void add_inputs(CLI::App& command, Options& options) {
+  CLI::Option* graph = command.add_option("graph", options.graph, "File with a graph in text form, or a graph file; - reads standard input");
+  graph->type_name("GRAPH");
+  command.add_option("--model", options.model, "Explain the encoder of this folder with a BERT's config.json, instead of a graph")
+      ->type_name("DIR")
+      ->excludes(graph);
+  command.add_option("--in", options.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")->type_name("NAME=FILE");
+  command.add_option("--size", options.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
+  command.add_option("--default-size", options.size, "Size of the other symbols, but at most their bounds")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
+  add_inputs(*command, *options);
+  command->add_option("--repeats", options->repeats, "Runs that are timed; the fastest of each launch counts")->capture_default_str()->check(CLI::Range(1, 1000));
+  command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run");
+  command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
+  command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");
+  command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, machine");
+  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")->check(CLI::Range(1, 1024));
+  command->footer(
+      "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a kernel\n"
+      "of its own), fused (part of another kernel), a view (no computation), a constant, or host (computed by the reference loops).\n\n"
+      "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
+  command->callback([options] {
+    if (options->graph.empty() && options->model.empty()) throw CLI::RequiredError("graph or --model");
+    explain(*options);
+  });
+}
+
+}  // namespace rlx::command

@@ -1,0 +1,160 @@
+#include "graph_input.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "rlx/text.h"
+
+namespace rlx::command {
+namespace {
+
+/// Uniform numbers in -1..1: Knuth's 64-bit congruential generator, whose high bits are good enough for data that is only timed.
+class UniformNumbers {
+ public:
+  double next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state_ >> 40) / static_cast<double>(1 << 23) - 1;
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+Array made_up(const Type& type, const Bindings& sizes, UniformNumbers& numbers) {
+  std::vector<std::int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(sizes));
+  Array array(type.dtype, shape);
+  if (type.dtype == f32) {
+    for (float& value : array.mutable_values<float>()) value = static_cast<float>(numbers.next());
+    return array;
+  }
+  for (std::int64_t i = 0; i < array.size(); ++i) array.set_double(i, is_float(type.dtype) || is_complex(type.dtype) ? numbers.next() : 1);
+  return array;
+}
+
+/// The sizes that shapes of given values say at once: axes whose size is a symbol alone.
+void sizes_from_values(const Graph& graph, const NamedArrays& values, Bindings& sizes) {
+  for (const auto& [input, value] : graph.inputs()) {
+    const auto given = values.find(input.name);
+    if (given == values.end() || given->second.rank() != input.type.rank()) continue;
+    for (std::size_t axis = 0; axis < input.type.shape.size(); ++axis) {
+      const std::string text = input.type.shape[axis].to_string();
+      if (graph.symbols().count(text) != 0) sizes.emplace(text, given->second.shape()[axis]);
+    }
+  }
+}
+
+Bindings choose_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, std::int64_t default_size, const NamedArrays& values) {
+  const auto symbols = graph.symbols();
+  std::vector<std::string_view> names;
+  for (const auto& [name, bound] : symbols) names.push_back(name);
+  Bindings sizes;
+  for (const auto& [name, size] : given) {
+    const auto symbol = symbols.find(name);
+    if (symbol == symbols.end()) fail("graph '{}': symbol {} is unknown{}", graph.name(), quote_name(name), near_hint(name, names));
+    if (size < 1 || size > symbol->second) fail("graph '{}': size {} is out of range for symbol {} (allowed: 1..{})", graph.name(), size, name, symbol->second);
+    sizes[name] = size;
+  }
+  sizes_from_values(graph, values, sizes);
+  for (const auto& [name, bound] : symbols) sizes.emplace(name, std::min(bound, default_size));
+  return sizes;
+}
+
+void add_array(std::string name, Array array, NamedArrays& into) {
+  if (!into.emplace(name, std::move(array)).second) fail("a value for {} is given twice", quote_name(name));
+}
+
+void read_all_tensors(const std::string& file, NamedArrays& into) {
+  const SafetensorsFile tensors = SafetensorsFile::open(file);
+  for (const TensorView& tensor : tensors.tensors()) add_array(tensor.name, tensors.array(tensor.name), into);
+}
+
+}  // namespace
+
+bool looks_like_graph_text(std::string_view text) {
+  constexpr std::string_view blank = " \t\r\n";
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+    if (!text.starts_with('#')) break;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  return text.starts_with("graph") && text.size() > 5 && blank.find(text[5]) != std::string_view::npos;
+}
+
+bool looks_like_safetensors(std::string_view bytes) { return bytes.size() > 8 && bytes[8] == '{'; }
+
+SavedGraph read_graph(const std::string& file) {
+  if (file == "-") {
+    const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    return {parse_graph(text, "standard input"), {}};
+  }
+  const MappedFile mapped = MappedFile::open(file);
+  const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  if (!looks_like_graph_text(bytes) && looks_like_safetensors(bytes)) return load_graph(file);
+  return {parse_graph(bytes, file), {}};
+}
+
+void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into) {
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos && argument.ends_with(".safetensors")) {
+      read_all_tensors(argument, into);
+    } else if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
+      throw CLI::ValidationError(fmt::format("{}: not of the form NAME=FILE.npy or FILE.safetensors", argument));
+    } else {
+      add_array(argument.substr(0, equals), read_npy(argument.substr(equals + 1)), into);
+    }
+  }
+}
+
+std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& arguments) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    std::int64_t size = 0;
+    const char* end = argument.data() + argument.size();
+    const auto parsed = equals == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                                    : std::from_chars(argument.data() + equals + 1, end, size);
+    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end) throw CLI::ValidationError(fmt::format("{}: not of the form NAME=SIZE", argument));
+    if (!sizes.emplace(argument.substr(0, equals), size).second) throw CLI::ValidationError(fmt::format("{}: the symbol is given twice", argument));
+  }
+  return sizes;
+}
+
+void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>& sizes, std::int64_t default_size, NamedArrays& values) {
+  const Bindings bindings = choose_sizes(graph, sizes, default_size, values);
+  UniformNumbers numbers;
+  for (const auto& [input, value] : graph.inputs()) {
+    if (values.count(input.name) == 0) values.emplace(input.name, made_up(input.type, bindings, numbers));
+  }
+}
+
+BoundInputs sort_by_kind(const Graph& graph, const NamedArrays& values) {
+  std::map<std::string_view, InputKind> kinds;
+  for (const auto& [input, value] : graph.inputs()) kinds.emplace(input.name, input.kind);
+  BoundInputs bound;
+  for (const auto& [name, array] : values) {
+    const auto known = kinds.find(name);
+    const InputKind kind = known == kinds.end() ? InputKind::input : known->second;
+    if (kind == InputKind::input) bound.inputs.emplace(name, array);
+    else (kind == InputKind::param ? bound.params : bound.states).emplace(name, array);
+  }
+  return bound;
+}
+
+std::map<std::string, Feed> bind_values(Executable& executable, const Graph& graph, const NamedArrays& values) {
+  BoundInputs bound = sort_by_kind(graph, values);
+  for (const auto& [name, array] : bound.params) executable.set_param(name, array);
+  for (const auto& [name, array] : bound.states) executable.set_state(name, array);
+  return std::move(bound.inputs);
+}
+
+}  // namespace rlx::command

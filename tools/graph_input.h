@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rlx/graph.h"
+#include "rlx/session.h"
+#include "runtime/graph_file.h"
+
+/// What the commands that take a graph share: reading it, and giving values to its inputs.
+namespace rlx::command {
+
+/// A graph in text form, or a graph file with its weights; "-" reads text from standard input. Throws Error with the position of what is
+/// wrong.
+SavedGraph read_graph(const std::string& file);
+
+/// Whether bytes from the start of a file look like a graph in text form: the word `graph`, after comments and blank lines.
+bool looks_like_graph_text(std::string_view text);
+
+/// Values by the name of an input, parameter or state.
+using NamedArrays = std::map<std::string, Array>;
+
+/// Whether the bytes can only be a safetensors file, which a graph file is: a JSON object behind the 8 bytes of its length.
+bool looks_like_safetensors(std::string_view bytes);
+
+/// Adds the arrays that arguments of the command line name: NAME=FILE.npy, or FILE.safetensors for all of its tensors by their names.
+/// Throws CLI::ValidationError for an argument of another form, Error for a bad file or a name given twice.
+void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into);
+
+/// Sizes of symbols from arguments NAME=SIZE. Throws CLI::ValidationError.
+std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& arguments);
+
+/// An array for every input, parameter and state that `values` lacks: floats are uniform in -1..1 from a fixed seed, integers and bools 1.
+/// A symbol has the size that `sizes` gives, else the one that follows from `values`, else its bound or `default_size`, the smaller.
+/// Throws Error for a size outside the symbol's range, or of a symbol that the graph lacks.
+void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>& sizes, std::int64_t default_size, NamedArrays& values);
+
+/// The values sorted by what the graph says of their names.
+struct BoundInputs {
+  std::map<std::string, Feed> inputs;
+  std::map<std::string, Array> params, states;
+};
+/// Names that the graph lacks are kept as inputs, so that running reports them with the names that are near.
+BoundInputs sort_by_kind(const Graph& graph, const NamedArrays& values);
+
+/// Binds parameters and states of a compiled graph and gives what its runs take.
+std::map<std::string, Feed> bind_values(Executable& executable, const Graph& graph, const NamedArrays& values);
+
+}  // namespace rlx::command

@@ -1,0 +1,29 @@
+#include "progress_bar.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+namespace rlx::command {
+
+ProgressBar::ProgressBar(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+ProgressBar::~ProgressBar() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+}
+
+void ProgressBar::update(std::size_t done, std::size_t total) {
+  using namespace std::chrono_literals;
+  const auto now = Clock::now();
+  if (!terminal_ || total == 0 || now - start_ < 1s || (shown_ && now - drawn_ < 100ms)) return;
+  constexpr std::size_t width = 30;
+  const std::size_t filled = width * done / total;
+  fmt::print(stderr, "\r{} [{}{}] {}/{}\x1b[K", what_, std::string(filled, '#'), std::string(width - filled, '.'), done, total);
+  std::fflush(stderr);
+  shown_ = true;
+  drawn_ = now;
+}
+
+}  // namespace rlx::command

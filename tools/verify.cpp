@@ -1,0 +1,71 @@
+#include <cmath>
+#include <memory>
+
+#include <fmt/ranges.h>
+
+#include "command.h"
+#include "formats/json.h"
+#include "models/verify.h"
+#include "rlx/session.h"
+
+namespace rlx::command {
+namespace {
+
+struct Options {
+  std::vector<std::string> folders;
+  bool json = false;
+  int threads = 0;
+};
+
+void print_table(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
+  fmt::print("{}\n", folder);
+  for (const VerifiedTensor& tensor : tensors) {
+    fmt::print("  {:<24} {:>16}  difference {:.3g}  allowed {:.3g}  {}\n", tensor.name, fmt::format("[{}]", fmt::join(tensor.shape, ",")),
+               tensor.difference, tensor.allowed, tensor.passed() ? "ok" : "OVER");
+  }
+}
+
+/// One object a tensor, one line each.
+void print_json(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
+  for (const VerifiedTensor& tensor : tensors) {
+    json::Value line{{"folder", folder},
+                     {"tensor", tensor.name},
+                     {"shape", tensor.shape},
+                     {"compared", tensor.compared},
+                     {"difference", tensor.difference},  // NaN is written as null
+                     {"allowed", tensor.allowed},
+                     {"passed", tensor.passed()}};
+    fmt::print("{}\n", line.dump(-1, ' ', false, json::Value::error_handler_t::replace));
+  }
+}
+
+void verify(const Options& options) {
+  SessionOptions session_options;
+  session_options.threads = options.threads;
+  const Session session(Device::cpu(), session_options);
+  std::size_t over = 0;
+  for (const std::string& folder : options.folders) {
+    const auto tensors = verify_folder(folder, session);
+    (options.json ? print_json : print_table)(folder, tensors);
+    for (const VerifiedTensor& tensor : tensors) over += tensor.passed() ? 0 : 1;
+  }
+  if (over != 0) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("verify", "Run model folders and compare with outputs recorded from another implementation");
+  command->add_option("folders", options->folders, "Folders with config.json, model.safetensors and expected.safetensors")
+      ->required()
+      ->type_name("DIR");
+  command->add_flag("--json", options->json, "One JSON object a line for each recorded tensor");
+  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  command->footer("A tensor may differ by ten times the recording's own distance between f32 and f64. Exit status 1 when one is over.");
+  command->callback([options] { verify(*options); });
+}
+
+}  // namespace rlx::command
