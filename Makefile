@@ -24,7 +24,8 @@ demo: build ## embed a dozen sentences with all-MiniLM-L6-v2
 	scripts/demo.sh
 
 test: build ## run all tests
-	ctest --preset release --parallel $(JOBS)
+	scripts/fetch_minilm.sh build/minilm
+	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 
 deep: setup lint asan tsan fuzz ## lint, sanitizers and fuzzers: what CI runs after the tests
 
@@ -51,7 +52,7 @@ fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
 
 bench: build ## run the benchmarks of bench/
 	cmake --build --preset release --target benchmarks --parallel $(JOBS)
-	scripts/bench.sh build/release/bench
+	scripts/bench.sh build/release
 
 format: ## format every source in place
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 -i

@@ -1,9 +1,24 @@
 #!/usr/bin/env bash
-# Runs every benchmark of a folder, one after the other. Usage: scripts/bench.sh build/release/bench
+# Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results.
+# Usage: scripts/bench.sh build/release
 set -euo pipefail
-shopt -s nullglob
-for benchmark in "$1"/*; do
-  [ -f "$benchmark" ] && [ -x "$benchmark" ] || continue
-  echo "== $(basename "$benchmark")"
-  "$benchmark"
-done
+cd "$(dirname "$0")/.."
+build=$1
+results=bench/results
+mkdir -p "$results"
+
+echo "== peaks: the limits of this machine"
+"$build/bench/peaks"
+echo "== gemm"
+"$build/bench/gemm" --json "$results/gemm.json"
+
+echo "== MiniLM beside ONNX Runtime"
+scripts/fetch_minilm.sh build/minilm
+venv=build/bench-venv
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+if "$venv/bin/pip" install --quiet --disable-pip-version-check -r bench/requirements.txt; then
+  "$venv/bin/python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --json "$results/minilm.json"
+else
+  echo "bench: ONNX Runtime cannot be installed; only our side runs"
+fi
+"$build/bench/sentence_model" --model build/minilm --profile

@@ -13,6 +13,7 @@ void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_ops(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_version(CLI::App& app);
 

@@ -79,11 +79,15 @@ void eval(const Options& options) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("eval", "Run a graph on arrays from files");
-  command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")->required()->type_name("GRAPH");
+  command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")
+      ->required()
+      ->type_name("GRAPH");
   command->add_option("--in", options->inputs, "Value of an input or state, NAME=FILE.npy; or FILE.safetensors, its tensors by their names")
       ->type_name("NAME=FILE");
   command->add_option("--param", options->params, "Value of a parameter, in the same forms")->type_name("NAME=FILE");
-  command->add_option("--out", options->out, "Folder for the results, one NAME.npy for each output; made when missing")->required()->type_name("DIR");
+  command->add_option("--out", options->out, "Folder for the results, one NAME.npy for each output; made when missing")
+      ->required()
+      ->type_name("DIR");
   command->add_flag("--reference", options->reference, "Use the plain loops that kernels are tested against, instead of compiling");
   command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
   command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");

@@ -77,7 +77,8 @@ void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roo
   fmt::print("{:<24} {:<8} {:>9} {:>9}", launch.name, launch.kind, with_unit(launch.bytes), with_unit(launch.flops));
   if (roofline) {
     const double least = roofline->seconds(launch.flops, launch.bytes);
-    fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6, launch.seconds > 0 ? 100 * least / launch.seconds : 0,
+    fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6,
+               launch.seconds > 0 ? 100 * least / launch.seconds : 0,
                roofline->bound_by_memory(launch.flops, launch.bytes) ? "memory" : "compute");
   }
   fmt::print("  {}\n", launch.types);
@@ -96,8 +97,10 @@ void print_launches(const Report& report) {
   fmt::print("{} launches, {} bytes, {} flops", report.launches.size(), with_unit(bytes), with_unit(flops));
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
-    fmt::print("This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s from memory. What stays in caches can go beyond 100%.",
-               report.threads, report.roofline->flops / 1e9, report.roofline->bytes / 1e9);
+    fmt::print(
+        "This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s from memory. What stays in caches can go beyond "
+        "100%.",
+        report.threads, report.roofline->flops / 1e9, report.roofline->bytes / 1e9);
   }
   fmt::print("\n");
 }
@@ -130,12 +133,14 @@ void explain(const Options& options) {
 }
 
 void add_inputs(CLI::App& command, Options& options) {
-  CLI::Option* graph = command.add_option("graph", options.graph, "File with a graph in text form, or a graph file; - reads standard input");
+  CLI::Option* graph =
+      command.add_option("graph", options.graph, "File with a graph in text form, or a graph file; - reads standard input");
   graph->type_name("GRAPH");
   command.add_option("--model", options.model, "Explain the encoder of this folder with a BERT's config.json, instead of a graph")
       ->type_name("DIR")
       ->excludes(graph);
-  command.add_option("--in", options.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")->type_name("NAME=FILE");
+  command.add_option("--in", options.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")
+      ->type_name("NAME=FILE");
   command.add_option("--size", options.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
   command.add_option("--default-size", options.size, "Size of the other symbols, but at most their bounds")
       ->capture_default_str()
@@ -148,14 +153,17 @@ void add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
   add_inputs(*command, *options);
-  command->add_option("--repeats", options->repeats, "Runs that are timed; the fastest of each launch counts")->capture_default_str()->check(CLI::Range(1, 1000));
+  command->add_option("--repeats", options->repeats, "Runs that are timed; the fastest of each launch counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run");
   command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
   command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, machine");
   command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")->check(CLI::Range(1, 1024));
   command->footer(
-      "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a kernel\n"
+      "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
+      "kernel\n"
       "of its own), fused (part of another kernel), a view (no computation), a constant, or host (computed by the reference loops).\n\n"
       "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
   command->callback([options] {

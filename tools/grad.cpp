@@ -26,7 +26,8 @@ void grad(const Options& options) {
 void add_grad(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("grad", "Print the graph that computes the gradient of a graph");
-  command->add_option("graph", options->graph, "File with a graph in text form, whose only output is a float scalar; - reads standard input")
+  command
+      ->add_option("graph", options->graph, "File with a graph in text form, whose only output is a float scalar; - reads standard input")
       ->required()
       ->type_name("GRAPH");
   command->add_option("--wrt", options->wrt, "Names of the inputs and parameters to differentiate by, with commas between")
@@ -35,8 +36,9 @@ void add_grad(CLI::App& app) {
       ->type_name("NAMES");
   command->add_flag("--value", options->value, "Keep the scalar itself as the first output");
   command->add_option("-o,--out", options->out, "Write the text to this file instead of standard output")->type_name("FILE");
-  command->footer("Output grad_<name> has the type of input <name>.\n\nExample:\n  rlx grad loss.rlx --wrt w,b | rlx eval - --in x=x.npy "
-                  "--param w=w.npy --param b=b.npy --out grads");
+  command->footer(
+      "Output grad_<name> has the type of input <name>.\n\nExample:\n  rlx grad loss.rlx --wrt w,b | rlx eval - --in x=x.npy "
+      "--param w=w.npy --param b=b.npy --out grads");
   command->callback([options] { grad(*options); });
 }
 

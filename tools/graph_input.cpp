@@ -52,7 +52,8 @@ void sizes_from_values(const Graph& graph, const NamedArrays& values, Bindings& 
   }
 }
 
-Bindings choose_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, std::int64_t default_size, const NamedArrays& values) {
+Bindings choose_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, std::int64_t default_size,
+                      const NamedArrays& values) {
   const auto symbols = graph.symbols();
   std::vector<std::string_view> names;
   for (const auto& [name, bound] : symbols) names.push_back(name);
@@ -60,7 +61,8 @@ Bindings choose_sizes(const Graph& graph, const std::map<std::string, std::int64
   for (const auto& [name, size] : given) {
     const auto symbol = symbols.find(name);
     if (symbol == symbols.end()) fail("graph '{}': symbol {} is unknown{}", graph.name(), quote_name(name), near_hint(name, names));
-    if (size < 1 || size > symbol->second) fail("graph '{}': size {} is out of range for symbol {} (allowed: 1..{})", graph.name(), size, name, symbol->second);
+    if (size < 1 || size > symbol->second)
+      fail("graph '{}': size {} is out of range for symbol {} (allowed: 1..{})", graph.name(), size, name, symbol->second);
     sizes[name] = size;
   }
   sizes_from_values(graph, values, sizes);
@@ -123,8 +125,10 @@ std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& 
     const char* end = argument.data() + argument.size();
     const auto parsed = equals == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
                                                     : std::from_chars(argument.data() + equals + 1, end, size);
-    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end) throw CLI::ValidationError(fmt::format("{}: not of the form NAME=SIZE", argument));
-    if (!sizes.emplace(argument.substr(0, equals), size).second) throw CLI::ValidationError(fmt::format("{}: the symbol is given twice", argument));
+    if (equals == 0 || parsed.ec != std::errc() || parsed.ptr != end)
+      throw CLI::ValidationError(fmt::format("{}: not of the form NAME=SIZE", argument));
+    if (!sizes.emplace(argument.substr(0, equals), size).second)
+      throw CLI::ValidationError(fmt::format("{}: the symbol is given twice", argument));
   }
   return sizes;
 }

@@ -65,7 +65,8 @@ Contents safetensors_contents(const std::string& file) {
   const auto format = tensors.metadata().find("format");
   if (format != tensors.metadata().end() && format->second == "rlx-graph") return graph_contents(file);
   Contents contents{"safetensors", {}, tensors.metadata()};
-  for (const TensorView& tensor : tensors.tensors()) contents.items.push_back(tensor_item(tensor.name, tensor.dtype, tensor.shape, tensor.data.size()));
+  for (const TensorView& tensor : tensors.tensors())
+    contents.items.push_back(tensor_item(tensor.name, tensor.dtype, tensor.shape, tensor.data.size()));
   return contents;
 }
 
@@ -144,7 +145,9 @@ void inspect(const Options& options) {
 void add_inspect(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
-  command->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file")->required()->type_name("FILE");
+  command->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file")
+      ->required()
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "One JSON object: format, tensors (name, dtype, shape, bytes), metadata");
   command->footer("The whole file is checked before anything is printed. Exit status 1 when something in it is wrong.");
   command->callback([options] { inspect(*options); });

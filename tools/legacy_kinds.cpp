@@ -14,7 +14,8 @@ constexpr LegacyKind kinds[] = {
     {"Param", op, "input", "role=param; the other role is state"},
     {"Constant", op, "constant", ""},
 
-    {"Activation", op, "gelu gelu_tanh silu relu sigmoid tanh exp log sqrt rsqrt neg abs sin cos tan atan round", "one op for each of its kinds"},
+    {"Activation", op, "gelu gelu_tanh silu relu sigmoid tanh exp log sqrt rsqrt neg abs sin cos tan atan round",
+     "one op for each of its kinds"},
     {"Cast", op, "cast", ""},
     {"Where", op, "select", "builder where; the condition is bool, or not 0"},
     {"Binary", op, "add sub mul div max min pow", "builders promote and broadcast"},
@@ -104,7 +105,8 @@ constexpr LegacyKind kinds[] = {
     {"ScanBackward", gradient, "scan", "a scan from the other end"},
     {"ScanBackwardXs", gradient, "scan", "the stacked values of the same scan"},
 
-    {"ElementwiseRegion", fusion, "add sub mul div max min pow select cast eq ne lt le gt ge exp log sqrt tanh", "and every other scalar op; no limit of inputs"},
+    {"ElementwiseRegion", fusion, "add sub mul div max min pow select cast eq ne lt le gt ge exp log sqrt tanh",
+     "and every other scalar op; no limit of inputs"},
     {"FusedMatMulBiasAct", fusion, "dot add gelu relu silu", "the epilogue of a product"},
     {"FusedSwiGLU", fusion, "slice swiglu", ""},
     {"FusedResidualLN", fusion, "add layer_norm", ""},

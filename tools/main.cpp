@@ -25,6 +25,7 @@ void add_commands(CLI::App& app) {
   add_verify(app);
   add_inspect(app);
   add_devices(app);
+  add_ops(app);
   add_version(app);
 }
 

@@ -31,12 +31,16 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
-std::string code(std::string_view text) { return fmt::format("`{}`", text); }
+/// As code; text that has backticks of its own stands between double ones.
+std::string code(std::string_view text) {
+  return text.find('`') == std::string_view::npos ? fmt::format("`{}`", text) : fmt::format("`` {} ``", text);
+}
 
 std::string op_table() {
   std::string text = "| op | kind | what it computes | differentiable |\n|---|---|---|---|\n";
   for (const auto& [name, op] : op_registry())
-    text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", name, kind_word(op->kind), code(cell(op->formula)), cell(differentiability(*op)));
+    text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", name, kind_word(op->kind), code(cell(op->formula)),
+                        cell(differentiability(*op)));
   return text;
 }
 
@@ -51,7 +55,8 @@ std::string attribute_table(const OpDef& op) {
 }
 
 std::string op_section(const OpDef& op) {
-  std::string text = fmt::format("\n### {}\n\n{}, {}. Differentiable: {}.\n", op.name, kind_word(op.kind), code(op.formula), differentiability(op));
+  std::string text =
+      fmt::format("\n### {}\n\n{}, {}. Differentiable: {}.\n", op.name, kind_word(op.kind), code(op.formula), differentiability(op));
   text += attribute_table(op);
   const auto examples = type_examples(op, 3);
   if (examples.empty()) return text;
@@ -75,7 +80,8 @@ std::string derivation_words(const LegacyKind& kind) {
 
 std::string legacy_table() {
   std::string text =
-      "\n## Op kinds of the first RLX\n\nWhere each op kind of the first RLX (the Rust project MIT-RLX/rlx) is found here. `not yet`: the op that is named is not\n"
+      "\n## Op kinds of the first RLX\n\nWhere each op kind of the first RLX (the Rust project MIT-RLX/rlx) is found here. `not yet`: the "
+      "op that is named is not\n"
       "in the registry.\n\n| kind | here | ops | note |\n|---|---|---|---|\n";
   for (const LegacyKind& kind : legacy_kinds()) {
     std::vector<std::string> ops;

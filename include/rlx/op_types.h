@@ -143,9 +143,9 @@ struct AttentionOptions {
   double softcap = 0;       // c > 0: scores become c * tanh(score / c), before everything below
   bool causal = false;      // query i sees keys <= its position; the last query sits at the last key, unless `positions` says otherwise
   std::int64_t window = 0;  // w > 0: keys in (p - w, p] of a query at position p; implies causal
-  Value mask;               // bool, true = keep; broadcasts to (B, H, Sq, Sk)
-  Value bias;               // added to the scores; broadcasts to (B, H, Sq, Sk)
-  Value positions;          // integers, (Sq) or (B, Sq): the position of each query among the keys
+  Value mask = {};          // bool, true = keep; broadcasts to (B, H, Sq, Sk)
+  Value bias = {};          // added to the scores; broadcasts to (B, H, Sq, Sk)
+  Value positions = {};     // integers, (Sq) or (B, Sq): the position of each query among the keys
 };
 
 /// Which elements rope turns together: i with i + dims / 2, or 2i with 2i + 1.
@@ -165,7 +165,7 @@ struct RopeOptions {
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;              // yarn
   double attention_factor = 0;        // yarn, longrope: multiplies sin and cos; 0: derived from factor
-  std::vector<double> short_factors, long_factors;   // longrope: a divisor for each frequency
+  std::vector<double> short_factors = {}, long_factors = {};  // longrope: a divisor for each frequency
 };
 
 /// How a loss puts its elements together.

@@ -85,15 +85,18 @@ std::string float_to_int(DType from, DType to) {
   const bool is_signed = is_signed_int(to);
   const int bits = info(to).bits;
   const std::string lowest = integer_limit(to, false), bound = fmt::format("0x1p{}", bits - is_signed) + (from == f64 ? "" : "f");
-  return fmt::format(to_int, fmt::arg("T", c_register_type(to)), fmt::arg("F", c_register_type(from)), fmt::arg("from", name(from)), fmt::arg("to", name(to)),
-                     fmt::arg("low", is_signed ? "-" + bound : "0"), fmt::arg("nan_or_lowest", is_signed ? "x != x ? 0 : " + lowest : "0"),
-                     fmt::arg("high", bound), fmt::arg("highest", integer_limit(to, true)));
+  return fmt::format(to_int, fmt::arg("T", c_register_type(to)), fmt::arg("F", c_register_type(from)), fmt::arg("from", name(from)),
+                     fmt::arg("to", name(to)), fmt::arg("low", is_signed ? "-" + bound : "0"),
+                     fmt::arg("nan_or_lowest", is_signed ? "x != x ? 0 : " + lowest : "0"), fmt::arg("high", bound),
+                     fmt::arg("highest", integer_limit(to, true)));
 }
 
 std::string division(bool quotient, DType t) {
-  return fmt::format(fmt::runtime(is_signed_int(t) ? signed_division : unsigned_division), fmt::arg("T", c_register_type(t)), fmt::arg("t", name(t)),
-                     fmt::arg("name", quotient ? "div" : "rem"), fmt::arg("op", quotient ? "/" : "%"),
-                     fmt::arg("by_zero", !quotient ? "x" : is_signed_int(t) ? "-1" : integer_limit(t, true)),
+  return fmt::format(fmt::runtime(is_signed_int(t) ? signed_division : unsigned_division), fmt::arg("T", c_register_type(t)),
+                     fmt::arg("t", name(t)), fmt::arg("name", quotient ? "div" : "rem"), fmt::arg("op", quotient ? "/" : "%"),
+                     fmt::arg("by_zero", !quotient          ? "x"
+                                         : is_signed_int(t) ? "-1"
+                                                            : integer_limit(t, true)),
                      fmt::arg("by_minus_one", quotient ? fmt::format("(0 - (uint{}_t)x)", info(t).bits) : "0"));
 }
 
@@ -120,8 +123,8 @@ std::string definition(const std::string& name) {
     return fmt::format(extremum, fmt::arg("name", parts[0]), fmt::arg("t", parts[1]), fmt::arg("T", c_register_type(last)),
                        fmt::arg("same", parts[0] == "max" ? "!= 0" : "== 0"), fmt::arg("better", parts[0] == "max" ? ">" : "<"));
   if (parts[0] == "bits")
-    return fmt::format(bits_of, fmt::arg("a", parts[1]), fmt::arg("b", parts[2]), fmt::arg("A", c_register_type(parse_dtype(parts[1]).value())),
-                       fmt::arg("B", c_register_type(last)));
+    return fmt::format(bits_of, fmt::arg("a", parts[1]), fmt::arg("b", parts[2]),
+                       fmt::arg("A", c_register_type(parse_dtype(parts[1]).value())), fmt::arg("B", c_register_type(last)));
   return float_to_int(parse_dtype(parts[0]).value(), last);
 }
 

@@ -164,10 +164,9 @@ std::string CScalars::emit(ScalarOp op, const std::vector<Operand>& args, DType 
   if (form.empty()) fail_internal("emit: {} on {}", rlx::name(op), rlx::name(t));
   const auto operand = [&](std::size_t i) { return i < args.size() ? args[i].value : std::string(); };
   const DType reg = register_type(t);
-  const std::string text =
-      fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)), fmt::arg("T", c_register_type(t)),
-                  fmt::arg("U", info(t).bits == 64 ? "uint64_t" : "uint32_t"), fmt::arg("t", rlx::name(reg)), fmt::arg("f", t == f64 ? "" : "f"),
-                  fmt::arg("bits", info(t).bits));
+  const std::string text = fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)),
+                                       fmt::arg("T", c_register_type(t)), fmt::arg("U", info(t).bits == 64 ? "uint64_t" : "uint32_t"),
+                                       fmt::arg("t", rlx::name(reg)), fmt::arg("f", t == f64 ? "" : "f"), fmt::arg("bits", info(t).bits));
   if (text.starts_with("rlx_")) helper(text.substr(0, text.find('(')));
   return text;
 }

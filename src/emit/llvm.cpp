@@ -37,8 +37,8 @@ class LlvmPrinter : public KernelPrinter {
     parameter("i64", "", "%begin", "begin");
     parameter("i64", "", "%end", "end");
     outer += "  call void @" + std::string(name_marker) + "_body(" + arguments + ")\n  ret void\n}\n";
-    std::string inner = "define internal void @" + std::string(name_marker) + "_body(" + parameters + ") #0 {\nentry:\n" + entry_ + "  br label %start\nstart:\n" + body_ +
-                        "  ret void\n}\n";
+    std::string inner = "define internal void @" + std::string(name_marker) + "_body(" + parameters + ") #0 {\nentry:\n" + entry_ +
+                        "  br label %start\nstart:\n" + body_ + "  ret void\n}\n";
     std::string text = inner + outer;
     for (const std::string& declaration : declarations_) text += declaration + "\n";
     return text + "attributes #0 = { nounwind \"no-trapping-math\"=\"true\" }\n";
@@ -147,14 +147,16 @@ class LlvmPrinter : public KernelPrinter {
     std::string after;
     if (e.reduce == ReduceKind::sum && is_float(e.dtype) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul) {
       declare(fmt::format("declare {0} @llvm.fmuladd.{1}({0}, {0}, {0})", type, e.dtype == f64 ? "f64" : "f32"));
-      after = assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, e.dtype == f64 ? "f64" : "f32",
-                                 value(body.args[0]), value(body.args[1]), before));
+      after = assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type,
+                                 e.dtype == f64 ? "f64" : "f32", value(body.args[0]), value(body.args[1]), before));
     } else {
       after = scalars().combine(e.reduce, before, value(e.args[0]), e.dtype);
     }
     line(fmt::format("store {} {}, ptr %acc{}", type, after, id));
   }
-  std::string reduced(ExprId id) override { return assign(fmt::format("load {}, ptr %acc{}", llvm_register_type(kernel_.expr(id).dtype), id)); }
+  std::string reduced(ExprId id) override {
+    return assign(fmt::format("load {}, ptr %acc{}", llvm_register_type(kernel_.expr(id).dtype), id));
+  }
 
   std::vector<std::string> declarations_;
   std::string block_ = "start";

@@ -57,7 +57,7 @@ std::string LlvmScalars::call(const std::string& function, DType t, const std::v
   std::string declared, given;
   for (const std::string& arg : args) {
     declared += (declared.empty() ? "" : ", ") + type;
-    given += (given.empty() ? "" : ", ") + type + " " + arg;
+    given += fmt::format("{}{} {}", given.empty() ? "" : ", ", type, arg);
   }
   declare_("declare " + type + " @" + function + "(" + declared + ")");
   return assign_("call " + flags + type + " @" + function + "(" + given + ")");
@@ -171,7 +171,8 @@ std::string LlvmScalars::shift(ScalarOp op, const std::string& x, const std::str
 }
 
 std::string LlvmScalars::integer_op(ScalarOp op, const std::vector<Operand>& args, DType t) {
-  const std::string type = llvm_register_type(t), x = args[0].value, z = args.size() > 1 ? args[1].value : "";
+  const std::string type = llvm_register_type(t);
+  const std::string &x = args[0].value, z = args.size() > 1 ? args[1].value : "";
   const bool is_signed = is_signed_int(t);
   switch (op) {
     case ScalarOp::neg: return assign_("sub " + type + " 0, " + x);
@@ -181,7 +182,7 @@ std::string LlvmScalars::integer_op(ScalarOp op, const std::vector<Operand>& arg
       return assign_("select i1 " + negative + ", " + type + " " + assign_("sub " + type + " 0, " + x) + ", " + type + " " + x);
     }
     case ScalarOp::sign: {
-      const std::string positive = assign_("zext i1 " + assign_(std::string(is_signed ? "icmp sgt " : "icmp ne ") + type + " " + x + ", 0") + " to " + type);
+      std::string positive = assign_("zext i1 " + assign_(std::string(is_signed ? "icmp sgt " : "icmp ne ") + type + " " + x + ", 0") + " to " + type);
       if (!is_signed) return positive;
       const std::string negative = assign_("icmp slt " + type + " " + x + ", 0");
       return assign_("select i1 " + negative + ", " + type + " -1, " + type + " " + positive);

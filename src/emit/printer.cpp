@@ -24,6 +24,9 @@ std::string KernelPrinter::times(const std::string& a, const std::string& b) {
   return size_op(SizeOp::multiply, a, b);
 }
 
+/// A quotient or remainder; one by a size of 0 stands in a loop that never runs.
+std::string KernelPrinter::divided(SizeOp op, const std::string& a, const std::string& b) { return b == "0" ? "0" : size_op(op, a, b); }
+
 std::string KernelPrinter::dim(const Dim& d) {
   if (d.is_static()) return std::to_string(d.value());
   const std::string key = d.to_string();
@@ -52,7 +55,7 @@ std::string KernelPrinter::atom(const Atom& a) {
   if (a.kind == Atom::Kind::variable) return variables_[static_cast<std::size_t>(a.id)];
   if (a.kind == Atom::Kind::loaded) return value(a.id);
   const std::string denominator = dim(a.denominator);
-  return size_op(a.kind == Atom::Kind::quotient ? SizeOp::divide : SizeOp::remainder, index(*a.numerator), denominator);
+  return divided(a.kind == Atom::Kind::quotient ? SizeOp::divide : SizeOp::remainder, index(*a.numerator), denominator);
 }
 
 std::string KernelPrinter::guards(const std::vector<Guard>& list) {
@@ -123,8 +126,8 @@ void KernelPrinter::print_body(const std::string& begin, const std::string& end)
         break;
       }
       const std::string extent = dim(kernel_.extent(scheduled_.grid[g]));
-      variable = size_op(SizeOp::unsigned_remainder, rest, extent);
-      rest = size_op(SizeOp::unsigned_divide, rest, extent);
+      variable = divided(SizeOp::unsigned_remainder, rest, extent);
+      rest = divided(SizeOp::unsigned_divide, rest, extent);
     }
     print_block(scheduled_.body);
   });

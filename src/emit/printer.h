@@ -62,6 +62,7 @@ class KernelPrinter {
   std::string symbol(const std::string& name);
   std::string sum(const std::string& a, const std::string& b);
   std::string times(const std::string& a, const std::string& b);
+  std::string divided(SizeOp op, const std::string& a, const std::string& b);
   std::string atom(const Atom& a);
   void finish_reductions(int variable);
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <concepts>
 #include <limits>
 
@@ -90,8 +91,8 @@ double ValueReader::number() {
   if (!std::isnan(value) || lexer_.peek().kind != Token::Kind::string) return value;
   const Token token = lexer_.take();
   std::uint64_t bits = 0;
-  const char* last = token.text.data() + token.text.size();
-  const auto [end, error] = std::from_chars(token.text.data(), last, bits, 16);
+  const char *first = std::to_address(token.text.begin()), *last = first + token.text.size();
+  const auto [end, error] = std::from_chars(first, last, bits, 16);
   const auto exact = std::bit_cast<double>(bits);
   if (error != std::errc() || end != last || !std::isnan(exact)) lexer_.fail_at(token.at, fmt::format("{} are not the bits of a NaN", quote_name(token.text)));
   return exact;

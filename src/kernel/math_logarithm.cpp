@@ -9,7 +9,8 @@ constexpr double sqrt_half_bits = 0x3F3504F3;
 /// exponent * ln 2 + log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1.
 Term log_of_reduced(const Term& f, const Term& exponent) {
   const Term z = f * f;
-  const Term curved = polynomial(f, {0.333333313, -0.250008225, 0.200012609, -0.166233301, 0.142009586, -0.131576732, 0.127634376, -0.076457426});
+  const Term curved =
+      polynomial(f, {0.333333313, -0.250008225, 0.200012609, -0.166233301, 0.142009586, -0.131576732, 0.127634376, -0.076457426});
   const Term tail = fma(z, -0.5, fma(f * z, curved, exponent * ln2_low));
   return fma(exponent, ln2_high, f + tail);
 }
@@ -58,7 +59,8 @@ Term log2_wide(const Term& x) {
   const Term exponent = bitcast(biased | integer(0x4330000000000000), f64) - (0x1p52 + 1023);
   const Term m = bitcast(bits - (biased << 52) + integer(std::int64_t{1023} << 52), f64);
   const Term s = (m - 1) / (m + 1), z = s * s;
-  return fma(s, polynomial(z, {2.8853900817907761, 0.96179667242963984, 0.57708376735685951, 0.4116613262719766, 0.34094849919988407}), exponent);
+  return fma(s, polynomial(z, {2.8853900817907761, 0.96179667242963984, 0.57708376735685951, 0.4116613262719766, 0.34094849919988407}),
+             exponent);
 }
 
 /// 2^z rounded to f32; overflow gives infinity.
@@ -66,8 +68,8 @@ Term exp2_to_f32(const Term& z) {
   const Term clamped = at_least(at_most(z, 200), -200);
   const Nearest n = nearest(clamped, 1);
   const Term r = clamped - n.number;
-  const Term p = polynomial(r, {1, 0.69314718052675217, 0.24022651084283708, 0.055504110340006504, 0.0096180355594785317, 0.0013333357710871474,
-                                0.00015467572690728711, 1.5335027949841492e-05});
+  const Term p = polynomial(r, {1, 0.69314718052675217, 0.24022651084283708, 0.055504110340006504, 0.0096180355594785317,
+                                0.0013333357710871474, 0.00015467572690728711, 1.5335027949841492e-05});
   return cast(p * bitcast((n.bits << 52) + bitcast(z.constant(1), i64), f64), f32);
 }
 
@@ -103,7 +105,7 @@ Term pow(const Term& x, const Term& y) {
   const Term sign = select(negative & odd, bitcast(x, i32).constant(-2147483648.0), 0);
   const Term value = bitcast(bitcast(magnitude, i32) ^ sign, f32);
   const Term one = (y == 0) | (x == 1) | ((x == -1) & (abs(y) == infinity));
-  return select(one, 1, select(outside | (x != x) | (y != y), not_a_number, value));
+  return select(one, 1, select(outside | is_nan(x) | is_nan(y), not_a_number, value));
 }
 
 }  // namespace rlx::math

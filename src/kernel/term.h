@@ -28,8 +28,8 @@ class Term {
 /// A term, or a number that becomes a constant of the type at hand.
 class TermOrNumber {
  public:
-  TermOrNumber(const Term& term) : term_(term) {}      // NOLINT(google-explicit-constructor): formulas mix both
-  TermOrNumber(double number) : number_(number) {}     // NOLINT(google-explicit-constructor)
+  TermOrNumber(const Term& term) : term_(term) {}   // NOLINT(google-explicit-constructor): formulas mix both
+  TermOrNumber(double number) : number_(number) {}  // NOLINT(google-explicit-constructor)
   Term beside(const Term& other) const { return term_ ? *term_ : other.constant(number_); }
 
  private:
@@ -51,6 +51,8 @@ inline Term operator^(const Term& a, const TermOrNumber& b) { return a.apply(Sca
 inline Term operator==(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::eq, {b.beside(a)}, boolean); }
 inline Term operator==(const Term& a, const Term& b) { return a.apply(ScalarOp::eq, {b}, boolean); }
 inline Term operator!=(const Term& a, const Term& b) { return a.apply(ScalarOp::ne, {b}, boolean); }
+/// Only NaN differs from itself.
+inline Term is_nan(const Term& a) { return a.apply(ScalarOp::ne, {a}, boolean); }
 inline Term operator!=(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::ne, {b.beside(a)}, boolean); }
 inline Term operator<(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::lt, {b.beside(a)}, boolean); }
 inline Term operator<=(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::le, {b.beside(a)}, boolean); }
@@ -69,8 +71,12 @@ inline Term fma(const Term& a, const TermOrNumber& b, const TermOrNumber& c) {
   return {a.kernel(), a.kernel().fma(a.id(), b.beside(a).id(), c.beside(a).id())};
 }
 /// `a` where the condition holds, else `b`.
-inline Term select(const Term& condition, const Term& a, const TermOrNumber& b) { return condition.apply(ScalarOp::select, {a, b.beside(a)}, a.dtype()); }
-inline Term select(const Term& condition, double a, const Term& b) { return condition.apply(ScalarOp::select, {b.constant(a), b}, b.dtype()); }
+inline Term select(const Term& condition, const Term& a, const TermOrNumber& b) {
+  return condition.apply(ScalarOp::select, {a, b.beside(a)}, a.dtype());
+}
+inline Term select(const Term& condition, double a, const Term& b) {
+  return condition.apply(ScalarOp::select, {b.constant(a), b}, b.dtype());
+}
 
 /// coefficients[0] + coefficients[1] x + ..., by Horner's rule.
 inline Term polynomial(const Term& x, std::initializer_list<double> coefficients) {

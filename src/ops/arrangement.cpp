@@ -229,7 +229,7 @@ Value diagonal(Value x, std::int64_t axis1 /*= 0*/, std::int64_t axis2 /*= 1*/) 
     x = slice_axis(slice_axis(x, -1, 0, n), -2, 0, n);
   }
   // Row-major, the diagonal has stride n + 1: padded by n, the n * n elements are n rows that begin with it.
-  const Dim n = x.dim(-1);
+  const Dim& n = x.dim(-1);
   const int rank = x.rank();
   Value flat = flatten(x, -2, -1);
   Dims lo(flat.shape().size(), 0), hi = lo, rows(x.shape().begin(), x.shape().end() - 1);

@@ -89,7 +89,8 @@ struct Conv {
 
   static Loop loop(const Conv& op, std::span<const Type> types, const Type& result, const At& at, const FreshVariable& fresh) {
     const Type &x = types[0], &w = types[1];
-    const Index out = at[at_axis(op.out_spec[1])], channel = fresh(w.dim(op.rhs_spec[1]));
+    const Index& out = at[at_axis(op.out_spec[1])];
+    const Index channel = fresh(w.dim(op.rhs_spec[1]));
     const Index group = Index::quotient(out, *Dim::exact_div(w.dim(op.rhs_spec[0]), op.groups()));
     Source from{{}, 0, At(x.shape.size()), 0}, weight{{}, 1, At(w.shape.size()), 0};
     Loop all{ReduceKind::sum, accumulation_type(x.dtype), {channel}, {}};

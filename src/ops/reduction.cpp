@@ -113,7 +113,6 @@ struct Reduce {
   }
   /// Sum over elements of its tangent times the product of the others, without dividing (elements may be zero).
   static Value prod_jvp(const Reduce& r, Value x, Value dx) {
-    Value total;
     std::vector<std::int64_t> perm;
     Dims flat;
     for (int axis = 0; axis < x.rank(); ++axis)

@@ -25,7 +25,8 @@ Value turn(Value a, Value b, Value c, Value s) { return concat({a * c - b * s, b
 // x (..., S, D) with the pairs of its first elements turned by `angles` (..., S, pairs) in f64; elements behind stay.
 Value turn_pairs(Value x, Value angles, RopeStyle style, double magnitude) {
   Value wide = widen(x), c = cast(cos(angles) * magnitude, wide.dtype()), s = cast(sin(angles) * magnitude, wide.dtype());
-  const Dim pairs = angles.dim(-1), dims = pairs * 2, size = x.dim(-1);
+  const Dim &pairs = angles.dim(-1), &size = x.dim(-1);
+  const Dim dims = pairs * 2;
   Value front = slice_axis(wide, -1, 0, dims), result;
   if (style == RopeStyle::half) {
     result = turn(slice_axis(front, -1, 0, pairs), slice_axis(front, -1, pairs, dims), c, s);

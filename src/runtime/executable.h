@@ -36,7 +36,11 @@ struct Executable::State {
   std::unique_ptr<ArenaPool> arenas;
   mutable std::mutex mutex;       // of bound values and packed weights
   std::vector<Array> bound;       // by input: parameters and states
-  std::map<const cpu::Step*, std::shared_ptr<const void>> packed;
+  struct Packed {
+    Array weights;  // what was packed: a run may still use those that set_param replaced
+    std::shared_ptr<const void> panels;
+  };
+  std::map<const cpu::Step*, Packed> packed;
 
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;

@@ -228,14 +228,14 @@ class Run {
   template <class T>
   std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::GemmArgs<T>& args) {
     const std::scoped_lock lock(state_.mutex);
+    const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
+    const Array& weights = slot.place == Slot::Place::input ? arrays_[slot.index] : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
     auto& mine = state_.packed[&step];
-    if (!mine) {
-      const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
-      const Array& weights = slot.place == Slot::Place::input ? arrays_[slot.index] : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
+    if (!mine.panels || mine.weights.bytes().data() != weights.bytes().data()) {
       const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
-      mine = state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level);
+      mine = {weights, state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level)};
     }
-    return mine;
+    return mine.panels;
   }
   void update_states(const std::vector<std::pair<std::string, Array>>& items) {
     const auto& inputs = state_.source.inputs();

@@ -129,9 +129,10 @@ std::vector<Dual> by_recomputation(GraphData& target, const Call& op, const Valu
     Values again, unused;
     GraphData& graph = residuals[0].graph();
     // The forward pass begins when the cotangents are there, and shares nothing with the first one.
-    for (std::size_t i = 0; i < x.size(); ++i) again.push_back(after(residuals[i], *std::find_if(dy.begin(), dy.end(), [](Value v) { return bool(v); })));
+    const Value token = *std::find_if(dy.begin(), dy.end(), [](Value v) { return bool(v); });
+    for (std::size_t i = 0; i < x.size(); ++i) again.push_back(after(residuals[i], token));
     std::map<ValueId, Value> known;
-    for (std::size_t i = 0; i < keep.size(); ++i) known[keep[i]] = residuals[x.size() + i];
+    for (std::size_t i = 0; i < keep.size(); ++i) known[keep[i]] = after(residuals[x.size() + i], token);
     Linearized pass{{}, Graph("linear", graph), {}};
     const Values directions = tangent_inputs(pass.linear, chosen(types_of(x), active));
     const std::vector<Dual> results = run_keeping(graph, program, zip_duals(again, Reader(directions).spread(active)), {}, known, unused);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
@@ -41,6 +43,11 @@ void check_tangents(const OpDef& op, const Values& y, Values& dy) {
   }
 }
 
+Values refused(const OpDef& op, const Values& y, const Values& dx, Mode mode) {
+  const std::string message = fmt::format("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
+  return mode == Mode::reverse ? linear_refusal(y, dx, message) : throw Error(message);
+}
+
 /// The rules that an op itself brings: its reverse rule, its jvp, or its linearity.
 std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& attrs, const Values& x, const Values& dx, Mode mode) {
   const Values y = emit(target, op, attrs, x);
@@ -49,7 +56,7 @@ std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& a
   Values dy;
   if (op.jvp) dy = op.jvp(attrs, x, y, dx);
   else if (op.transpose) dy = apply_linear(target, op, attrs, x, dx);
-  else fail("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
+  else dy = refused(op, y, dx, mode);
   check_tangents(op, y, dy);
   return zip_duals(y, dy);
 }

@@ -13,7 +13,6 @@ using Ints = std::vector<std::int64_t>;
 /// Operands: tangents, then residuals. Inputs of `backward`: cotangents of the results, then residuals; output i is the cotangent of
 /// tangent targets[i].
 struct LinearCall {
-  static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "linear_call";
   Region backward;
   std::int64_t results = 0;
@@ -37,19 +36,44 @@ struct LinearCall {
   }
 };
 
+/// Operands: tangents. Results: of the types of `like`'s outputs.
+struct LinearRefusal {
+  static constexpr std::string_view name = "linear_refusal";
+  std::string message;
+  Region like;
+  static auto fields() { return Fields<&LinearRefusal::message, &LinearRefusal::like>{}; }
+  static std::vector<Type> infer(const LinearRefusal& op, std::span<const Type>) { return output_types(*op.like); }
+  static Values transpose(const LinearRefusal& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value>) { fail("{}", op.message); }
+};
+
 /// Not in the registry: no graph that a user sees has one.
-const OpDef& linear_call_def() {
+template <class T>
+const OpDef& unregistered() {
   static const OpDef def = [] {
     OpDef d;
-    d.name = LinearCall::name;
-    d.fields = detail::describe_all<LinearCall>(LinearCall::fields());
-    d.infer = [](const Attrs& a, std::span<const Type> x) { return LinearCall::infer(detail::unpack<LinearCall>(a, LinearCall::fields()), x); };
+    d.name = T::name;
+    d.fields = detail::describe_all<T>(T::fields());
+    d.infer = [](const Attrs& a, std::span<const Type> x) { return T::infer(detail::unpack<T>(a, T::fields()), x); };
     d.transpose = [](const Attrs& a, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
-      return LinearCall::transpose(detail::unpack<LinearCall>(a, LinearCall::fields()), x, linear, dy);
+      return T::transpose(detail::unpack<T>(a, T::fields()), x, linear, dy);
     };
     return d;
   }();
   return def;
+}
+
+/// One entry for each result: the next tangent where it carries one, else null.
+Values spread(const Values& y, const Values& tangents) {
+  Values result;
+  for (std::size_t i = 0, next = 0; i < y.size(); ++i) result.push_back(carries_tangent(y[i].type()) ? tangents[next++] : Value());
+  return result;
+}
+
+std::vector<Type> varying_types(const Values& y) {
+  std::vector<Type> types;
+  for (Value v : y)
+    if (carries_tangent(v.type())) types.push_back(v.type());
+  return types;
 }
 
 Values present(const Values& values) {
@@ -62,27 +86,25 @@ Values present(const Values& values) {
 }  // namespace
 
 Values linear_call(const Values& y, const Values& dx, const Values& residuals, const Backward& backward) {
-  Values varying;
-  for (Value v : y)
-    if (carries_tangent(v.type())) varying.push_back(v);
-  std::vector<Type> inputs = types_of(varying);
+  std::vector<Type> inputs = varying_types(y);
+  LinearCall op{{}, std::ssize(inputs), {}};
   for (const Type& type : types_of(residuals)) inputs.push_back(type);
-  LinearCall op{{}, std::ssize(varying), {}};
   op.backward = closed_region("backward", inputs, [&](const Values& in) {
-    const auto split = in.begin() + std::ssize(varying);
-    Values given(in.begin(), split), dy;
-    for (std::size_t i = 0, next = 0; i < y.size(); ++i) dy.push_back(carries_tangent(y[i].type()) ? given[next++] : Value());
-    const Values cotangents = backward(dy, Values(split, in.end()));
+    const auto split = in.begin() + op.results;
+    const Values cotangents = backward(spread(y, Values(in.begin(), split)), Values(split, in.end()));
     for (std::size_t i = 0; i < cotangents.size(); ++i)
       if (cotangents[i]) op.targets.push_back(static_cast<std::int64_t>(i));
     return present(cotangents);
   });
   if (op.targets.empty()) return Values(y.size());
-  Values operands = present(dx), tangents;
+  Values operands = present(dx);
   operands.insert(operands.end(), residuals.begin(), residuals.end());
-  const Values results = apply(linear_call_def(), attrs_of(op), operands);
-  for (std::size_t i = 0, next = 0; i < y.size(); ++i) tangents.push_back(carries_tangent(y[i].type()) ? results[next++] : Value());
-  return tangents;
+  return spread(y, apply(unregistered<LinearCall>(), attrs_of(op), operands));
+}
+
+Values linear_refusal(const Values& y, const Values& dx, const std::string& message) {
+  const Region like = closed_region("results", varying_types(y), [](const Values& in) { return in; });
+  return spread(y, apply(unregistered<LinearRefusal>(), attrs_of(LinearRefusal{message, like}), present(dx)));
 }
 
 Values linear_by_vjp(const OpDef& op, const Attrs& attrs, const Values& x, const Values& y, const Values& dx) {

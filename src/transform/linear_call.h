@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <string>
 
 #include "ir/op.h"
 
@@ -14,5 +15,9 @@ Values linear_call(const Values& y, const Values& dx, const Values& residuals, c
 
 /// The same with a composite's own reverse rule.
 Values linear_by_vjp(const OpDef& op, const Attrs& attrs, const Values& x, const Values& y, const Values& dx);
+
+/// Tangents of results that cannot be pulled back: transposing them throws Error(message). So an op without derivative is refused only
+/// where the gradient needs it, not where stop_gradient or an integer lies behind it.
+Values linear_refusal(const Values& y, const Values& dx, const std::string& message);
 
 }  // namespace rlx

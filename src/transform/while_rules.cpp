@@ -2,6 +2,7 @@
 #include "ir/graph_data.h"
 #include "ir/region.h"
 #include "transform/control_rules.h"
+#include "transform/linear_call.h"
 #include "transform/tangent.h"
 
 namespace rlx {
@@ -34,9 +35,12 @@ std::vector<Dual> forward_while(GraphData& target, const While& op, const std::v
 }  // namespace
 
 std::vector<Dual> differentiate_while(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode) {
-  if (mode == Mode::reverse)
-    fail("rlx.while: not differentiable in reverse mode: the number of iterations is unknown (use scan or fori_loop, or forward mode)");
-  return forward_while(target, Op<While>::from(attrs), operands);
+  const While op = Op<While>::from(attrs);
+  if (mode == Mode::forward) return forward_while(target, op, operands);
+  const Values y = make_while(op, primals_of(operands));
+  return zip_duals(y, linear_refusal(y, tangents_of(operands),
+                                     "rlx.while: not differentiable in reverse mode: the number of iterations is unknown (use scan or fori_loop, or "
+                                     "forward mode)"));
 }
 
 Values While::jvp(const While& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {

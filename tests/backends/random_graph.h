@@ -40,7 +40,6 @@ class RandomGraph {
 
   int pick(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
   const Item& any() { return values_[static_cast<std::size_t>(pick(static_cast<int>(values_.size())))]; }
-  bool symbolic() const { return !batch_.is_static(); }
   DType float_type(int narrow) const { return wide_ ? f64 : narrow ? bf16 : f32; }
 
   void add_input() {
@@ -153,7 +152,7 @@ class RandomGraph {
         hi[static_cast<std::size_t>(axis)] = pick(2);
         return add(pad(x.value, lo, hi, {}, 1), x.exact, x.narrow);
       }
-      case 5: return add(slice_axis(x.value, axis, size.lower() > 1 ? Dim(1) : Dim(0), size, 1 + pick(2)), x.exact, x.narrow);
+      case 5: return add(slice_axis(x.value, axis, size.lower() > 1 ? Dim(1) : Dim(0), size, size.is_static() ? 1 + pick(2) : 1), x.exact, x.narrow);
       case 6:
         if (rank > 3 || x.value.type().size().upper() > 200) return;
         return add(tile(expand_dims(x.value, {axis}), {2}), x.exact, x.narrow);

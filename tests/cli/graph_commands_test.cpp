@@ -13,8 +13,8 @@
 namespace rlx {
 namespace {
 
-using test::fixture;
 using test::CommandResult;
+using test::fixture;
 using test::read_text;
 using test::run_rlx;
 using test::TemporaryFolder;
@@ -73,8 +73,8 @@ TEST(Eval, TakesTensorsOfASafetensorsFile) {
   const Array w = read_npy(files.folder / "w.npy");
   const TensorView view{"w", w.dtype(), w.shape(), w.bytes()};
   write_safetensors(files.folder / "all.safetensors", std::span(&view, 1));
-  const CommandResult ended = run_rlx("eval " + mlp + " --in x=" + quoted(files.folder / "x.npy") + " --param " + quoted(files.folder / "all.safetensors") +
-                                  " --out " + quoted(files.folder / "out"));
+  const CommandResult ended = run_rlx("eval " + mlp + " --in x=" + quoted(files.folder / "x.npy") + " --param " +
+                                      quoted(files.folder / "all.safetensors") + " --out " + quoted(files.folder / "out"));
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
 }
@@ -83,8 +83,8 @@ TEST(Eval, ReadsAGraphFileWithItsWeights) {
   const MlpFiles files;
   const Graph graph = parse_graph(read_text(fixture("graphs/mlp.rlx")), "mlp.rlx");
   save_graph(files.folder / "mlp.safetensors", {graph, {{"w", read_npy(files.folder / "w.npy")}}});
-  const CommandResult ended = run_rlx("eval " + quoted(files.folder / "mlp.safetensors") + " --in x=" + quoted(files.folder / "x.npy") + " --out " +
-                                  quoted(files.folder / "out"));
+  const CommandResult ended = run_rlx("eval " + quoted(files.folder / "mlp.safetensors") + " --in x=" + quoted(files.folder / "x.npy") +
+                                      " --out " + quoted(files.folder / "out"));
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
 }

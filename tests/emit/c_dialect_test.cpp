@@ -57,11 +57,13 @@ void compare(const std::vector<Case>& cases) {
       for (std::int64_t i = 0; i < wanted[o].size(); ++i) {
         const double reference = wanted[o].get_double(i), value = by_c[o].get_double(i);
         if (exact) {
-          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i)) << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
+          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i))
+              << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
           ASSERT_TRUE(same_element(by_c[o], wanted[o], i)) << output << "[" << i << "]: C " << value << ", reference " << reference;
         } else {
           const double allowed = cases[c].tolerances[o] * (1 + largest_magnitude(wanted[o]));
-          ASSERT_TRUE(same_element(by_c[o], wanted[o], i) || std::fabs(value - reference) <= allowed) << output << "[" << i << "]: C " << value << ", reference " << reference;
+          ASSERT_TRUE(same_element(by_c[o], wanted[o], i) || std::fabs(value - reference) <= allowed)
+              << output << "[" << i << "]: C " << value << ", reference " << reference;
           ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i) || std::fabs(value - by_llvm[o].get_double(i)) <= allowed)
               << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
         }
@@ -95,7 +97,13 @@ double ulps_off(const Array& seen, const Array& wanted, std::int64_t i) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   if (std::isnan(a) || std::isnan(b)) return INFINITY;
   const DType t = seen.dtype();
-  const double smallest = t == f64 ? 0x1p-1022 : t == f16 ? 0x1p-14 : 0x1p-126, largest = t == f64 ? 0x1.fffffffffffffp1023 : t == f16 ? 65504 : t == bf16 ? 0x1.fep127 : 0x1.fffffep127;
+  const double smallest = t == f64   ? 0x1p-1022
+                          : t == f16 ? 0x1p-14
+                                     : 0x1p-126,
+               largest = t == f64    ? 0x1.fffffffffffffp1023
+                         : t == f16  ? 65504
+                         : t == bf16 ? 0x1.fep127
+                                     : 0x1.fffffep127;
   const double x = std::clamp(a, -largest, largest), y = std::clamp(b, -largest, largest);
   int exponent = 0;
   std::frexp(std::max(std::fabs(y), smallest), &exponent);
@@ -123,7 +131,8 @@ Graph scalar_ops_on(DType t, std::vector<double>& allowed) {
     const auto op = static_cast<ScalarOp>(i);
     const ScalarInfo& row = scalar_info(op);
     // What the C library computes, in f32 for narrow floats, which is rounded once more: up to one unit for each.
-    add(std::string(row.name), row.ulp + 1, [&] { return apply(find_op(row.name), {}, row.operands == 1 ? std::vector{x} : std::vector{x, z})[0]; });
+    add(std::string(row.name), row.ulp + 1,
+        [&] { return apply(find_op(row.name), {}, row.operands == 1 ? std::vector{x} : std::vector{x, z})[0]; });
   }
   add("select", 0, [&] { return select(w, x, z); });
   for (DType to : generated_types) {
@@ -146,8 +155,8 @@ TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
   const Kernel kernel = kernel_of(graph);
   const KernelText text = emit_c(kernel);
   const CompiledC library({text});
-  const auto by_c = run_kernel(graph, kernel, library.function(text.name), inputs), by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs),
-             wanted = evaluate(graph, inputs);
+  const auto by_c = run_kernel(graph, kernel, library.function(text.name), inputs),
+             by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs), wanted = evaluate(graph, inputs);
   for (std::size_t o = 0; o < wanted.size(); ++o) {
     const std::string& name = graph.outputs()[o].first;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -165,7 +174,8 @@ TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryType, ScalarOps, testing::ValuesIn(generated_types), [](const auto& info) { return std::string(name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(EveryType, ScalarOps, testing::ValuesIn(generated_types),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST(CDialect, EveryOpWithARuleForKernelsOnItsSamples) {
   std::vector<Case> cases;
@@ -194,7 +204,9 @@ TEST(CDialect, KernelsWithSeveralReductionsGuardsAndRunTimeSizes) {
   std::mt19937 random(11);
   std::vector<Case> cases;
   const Dim rows = Dim::symbol("rows", 64), columns = Dim::symbol("columns", 64);
-  const auto values = [&](DType t, std::vector<std::int64_t> shape) { return random_array({t, Dims(shape.begin(), shape.end())}, -3, 3, random); };
+  const auto values = [&](DType t, std::vector<std::int64_t> shape) {
+    return random_array({t, Dims(shape.begin(), shape.end())}, -3, 3, random);
+  };
   {
     Case c = make_case("softmax of rows", 8 * epsilon(f32));
     const Value x = c.graph.input("x", {rows, columns}, f32);

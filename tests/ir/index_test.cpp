@@ -140,8 +140,9 @@ TEST(Index, SimplifyingKeepsTheValue) {
     const std::vector<std::int64_t> point{static_cast<std::int64_t>(random() % 5), static_cast<std::int64_t>(random() % 6), static_cast<std::int64_t>(random() % 7)};
     const Sampled sampled = random_index(random, at, point, 4);
     ASSERT_EQ(value_of(sampled.index, point, {}), sampled.value) << sampled.index.to_string();
-    if (const auto top = sampled.index.upper()) ASSERT_GE(top->value(), sampled.value) << sampled.index.to_string();
-    if (const auto bottom = sampled.index.lower()) ASSERT_LE(bottom->value(), sampled.value) << sampled.index.to_string();
+    const auto top = sampled.index.upper(), bottom = sampled.index.lower();
+    ASSERT_TRUE(!top || top->value() >= sampled.value) << sampled.index.to_string();
+    ASSERT_TRUE(!bottom || bottom->value() <= sampled.value) << sampled.index.to_string();
   }
 }
 

@@ -62,7 +62,8 @@ class CompiledC {
       objects += " " + source.string();
     }
     const std::string library = (folder_ / "kernels.so").string();
-    const std::string command = "cc -O2 -Wall -Wextra -Werror -std=c11 -ffp-contract=off -fPIC -shared" + objects + " -o " + library + " -lm";
+    const std::string command =
+        "cc -O2 -Wall -Wextra -Werror -std=c11 -ffp-contract=off -fPIC -shared" + objects + " -o " + library + " -lm";
     if (std::system(command.c_str()) != 0) fail_internal("the C compiler refuses a kernel: {}", command);
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) fail_internal("{}", dlerror());

@@ -23,9 +23,9 @@ struct Function {
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> all{
-      {ScalarOp::exp, std::exp},   {ScalarOp::expm1, std::expm1},    {ScalarOp::log, std::log},         {ScalarOp::log1p, std::log1p},
-      {ScalarOp::tanh, std::tanh}, {ScalarOp::sin, std::sin, 0x1p47}, {ScalarOp::cos, std::cos, 0x1p47}, {ScalarOp::atan, std::atan},
-      {ScalarOp::erf, std::erf},
+      {ScalarOp::exp, std::exp},         {ScalarOp::expm1, std::expm1}, {ScalarOp::log, std::log},
+      {ScalarOp::log1p, std::log1p},     {ScalarOp::tanh, std::tanh},   {ScalarOp::sin, std::sin, 0x1p47},
+      {ScalarOp::cos, std::cos, 0x1p47}, {ScalarOp::atan, std::atan},   {ScalarOp::erf, std::erf},
   };
   return all;
 }
@@ -66,14 +66,16 @@ struct Worst {
 std::vector<float> arguments() {
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 997) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  for (float center : {0.5f, 0.6f, 1.0f, 2.0f, 0.34657359f, 0.70710678f, 1.41421356f, 3.14159265f, 1.57079633f, 88.7228317f, 87.3365402f, 103.97f, 9.01f, 3.92f}) {
+  for (float center : {0.5f, 0.6f, 1.0f, 2.0f, 0.34657359f, 0.70710678f, 1.41421356f, 3.14159265f, 1.57079633f, 88.7228317f, 87.3365402f,
+                       103.97f, 9.01f, 3.92f}) {
     const auto middle = std::bit_cast<std::uint32_t>(center);
     for (std::uint32_t bits = middle - 20000; bits < middle + 20000; ++bits) {
       x.push_back(std::bit_cast<float>(bits));
       x.push_back(-x.back());
     }
   }
-  for (float special : {0.0f, INFINITY, NAN, std::numeric_limits<float>::max(), std::numeric_limits<float>::min(), std::numeric_limits<float>::denorm_min()})
+  for (float special : {0.0f, INFINITY, NAN, std::numeric_limits<float>::max(), std::numeric_limits<float>::min(),
+                        std::numeric_limits<float>::denorm_min()})
     for (float sign : {1.0f, -1.0f}) x.push_back(sign * special);
   // A NaN whose payload fills every bit.
   x.push_back(std::bit_cast<float>(0x7fffffffu));
@@ -120,8 +122,30 @@ TEST(Math, StaysWithinTwoUnitsWhereSubnormalNumbersAreFlushed) {
 
 TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
   std::vector<float> x, z;
-  const std::vector<float> specials{0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, 1.5f, -1.5f, 16777216.0f, 16777215.0f, -16777215.0f, 1e30f, 1e-30f, -1e30f,
-                                    std::numeric_limits<float>::max(), std::numeric_limits<float>::min(), std::numeric_limits<float>::denorm_min()};
+  const std::vector<float> specials{0.0f,
+                                    -0.0f,
+                                    1.0f,
+                                    -1.0f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    2.0f,
+                                    -2.0f,
+                                    3.0f,
+                                    -3.0f,
+                                    0.5f,
+                                    -0.5f,
+                                    1.5f,
+                                    -1.5f,
+                                    16777216.0f,
+                                    16777215.0f,
+                                    -16777215.0f,
+                                    1e30f,
+                                    1e-30f,
+                                    -1e30f,
+                                    std::numeric_limits<float>::max(),
+                                    std::numeric_limits<float>::min(),
+                                    std::numeric_limits<float>::denorm_min()};
   for (float a : specials)
     for (float b : specials) x.push_back(a), z.push_back(b);
   std::uint32_t state = 1;
@@ -131,7 +155,8 @@ TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
     // Exponents that keep the result in range, and bases next to 1.
     const float limit = std::fabs(std::log2(base));
     x.push_back(i % 3 == 0 ? 1 + (static_cast<float>(next()) - 2147483648.0f) * 0x1p-32f * 0.5f : base);
-    z.push_back(i % 3 == 0 ? (static_cast<float>(next()) - 2147483648.0f) * 0x1p-31f * 250 : (static_cast<float>(next()) - 2147483648.0f) * 0x1p-31f * 150 / std::max(limit, 1e-3f));
+    z.push_back(i % 3 == 0 ? (static_cast<float>(next()) - 2147483648.0f) * 0x1p-31f * 250
+                           : (static_cast<float>(next()) - 2147483648.0f) * 0x1p-31f * 150 / std::max(limit, 1e-3f));
     if (i % 3 == 1) x.back() = -x.back(), z.back() = std::nearbyint(z.back());
   }
   const std::vector<float> y = run(vector_code(ScalarOp::pow, 2), x, &z);
@@ -147,10 +172,13 @@ TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
 TEST(Math, PowOfPlainExponentsIsExactUpToRounding) {
   for (double exponent : {1.0, 2.0, 3.0, -1.0, 0.5}) {
     Kernel kernel = test::pointwise(ScalarOp::neg, {f32}, f32);
-    kernel.stores[0].value = kernel.scalar(ScalarOp::pow, {kernel.exprs[0].kind == Expr::Kind::load ? 0 : 1, kernel.constant(exponent, f32)}, f32);
+    kernel.stores[0].value =
+        kernel.scalar(ScalarOp::pow, {kernel.exprs[0].kind == Expr::Kind::load ? 0 : 1, kernel.constant(exponent, f32)}, f32);
     expand_math(kernel);
-    const std::vector<float> x{0.0f, -0.0f, 1.5f, -1.5f, 0.3f, 7e11f, -2e-9f, INFINITY, -INFINITY, NAN}, y = run(test::compile_llvm(kernel), x);
-    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_LE(ulps(y[i], std::pow(static_cast<double>(x[i]), exponent)), 1.5) << x[i] << " ^ " << exponent;
+    const std::vector<float> x{0.0f, -0.0f, 1.5f, -1.5f, 0.3f, 7e11f, -2e-9f, INFINITY, -INFINITY, NAN},
+        y = run(test::compile_llvm(kernel), x);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      EXPECT_LE(ulps(y[i], std::pow(static_cast<double>(x[i]), exponent)), 1.5) << x[i] << " ^ " << exponent;
   }
 }
 
@@ -163,9 +191,11 @@ TEST(Math, NarrowFloatsAreRoundedWhenTheyAreStored) {
     vector_code(f.op, 1, bf16)(buffers, nullptr, 0, 65536);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double exact = f.exact(decode(bf16_format, x[i]));
-      if (std::isnan(exact) || std::fabs(decode(bf16_format, x[i])) >= f.largest || std::fabs(exact) < std::numeric_limits<float>::min()) continue;
+      if (std::isnan(exact) || std::fabs(decode(bf16_format, x[i])) >= f.largest || std::fabs(exact) < std::numeric_limits<float>::min())
+        continue;
       // The error in f32 can move a value over the middle between two bf16: one unit.
-      EXPECT_LE(std::abs(static_cast<int>(y[i]) - static_cast<int>(encode(bf16_format, exact))), 1) << name(f.op) << " of bf16 pattern " << i;
+      EXPECT_LE(std::abs(static_cast<int>(y[i]) - static_cast<int>(encode(bf16_format, exact))), 1)
+          << name(f.op) << " of bf16 pattern " << i;
     }
   }
 }

@@ -34,6 +34,16 @@ TEST(Fft, InverseAndRealFormsGiveTheSignalBack) {
   }
 }
 
+/// What its transpose rule rests on: the matrix of the transform is symmetric, so <F x, z> = <x, F z> without conjugation.
+TEST(Fft, IsItsOwnTranspose) {
+  std::mt19937 random(2);
+  const Array x = random_array({c128, {6}}, -1, 1, random), z = random_array({c128, {6}}, -1, 1, random);
+  for (bool inverse : {false, true}) {
+    const auto sides = run_all({x, z}, [&](const Values& v) { return Values{sum_all(fft(v[0], 0, inverse) * v[1]), sum_all(v[0] * fft(v[1], 0, inverse))}; });
+    EXPECT_LE(difference(sides[0], sides[1]), 1e-14);  // 36 products of order 1 in f64
+  }
+}
+
 TEST(Lu, OfAMatrixThatNeedsPivots) {
   const auto parts = run_all({floats({2, 2}, {1, 2, 4, 6})}, [](const Values& v) { return lu(v[0]); });
   EXPECT_EQ(values_of(parts[0]), (Doubles{4, 6, 0.25, 0.5}));

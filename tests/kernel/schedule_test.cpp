@@ -1,0 +1,78 @@
+// Loops of kernels: neighbours merge, invariants are hoisted, reductions are not repeated.
+#include "kernel/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/cpu/lower.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+/// The only kernel of a graph with one output.
+Kernel kernel_of(const Graph& graph) {
+  const cpu::Program program = cpu::lower(graph, {});
+  EXPECT_EQ(program.launches.size(), 1u);
+  return std::get<cpu::KernelLaunch>(program.launches.at(0).what).kernel;
+}
+
+int count(const Block& block, Statement::Kind kind) {
+  int total = 0;
+  for (const Statement& s : block) total += (s.kind == kind) + count(s.body, kind);
+  return total;
+}
+
+TEST(Schedule, PointwiseLoopsMergeIntoOne) {
+  Graph graph;
+  graph.output("y", graph.input("x", {4, 5, 6}, f32) + 1);
+  const Kernel kernel = kernel_of(graph);
+  ASSERT_EQ(kernel.loops.size(), 1u);
+  EXPECT_EQ(kernel.extent(kernel.loops[0]), Dim(120));
+}
+
+TEST(Schedule, ATransposeKeepsItsLoops) {
+  Graph graph;
+  graph.output("y", transpose(graph.input("x", {4, 5}, f32), {1, 0}));
+  EXPECT_EQ(kernel_of(graph).loops.size(), 2u);
+}
+
+TEST(Schedule, LoopsOfOneStepDisappear) {
+  Graph graph;
+  graph.output("y", transpose(graph.input("x", {1, 5}, f32), {1, 0}) + 1);
+  EXPECT_EQ(kernel_of(graph).loops.size(), 1u);
+}
+
+TEST(Schedule, ARowReductionRunsOncePerRow) {
+  Graph graph;
+  const Value x = graph.input("x", {4, 5}, f32);
+  graph.output("y", x - broadcast(sum(x, {1}), {4, 5}, {0}));
+  const Kernel kernel = kernel_of(graph);
+  const Scheduled scheduled = schedule(kernel);
+  EXPECT_EQ(scheduled.grid.size(), 1u) << "rows are split over threads";
+  EXPECT_EQ(count(scheduled.body, Statement::Kind::begin), 1);
+  EXPECT_EQ(count(scheduled.body, Statement::Kind::store), 1);
+  // The accumulator is begun beside the loop over the columns, not in it.
+  for (const Statement& s : scheduled.body)
+    if (s.kind == Statement::Kind::loop && count(s.body, Statement::Kind::store) == 1) {
+      EXPECT_EQ(count(s.body, Statement::Kind::begin), 0);
+    }
+}
+
+TEST(Schedule, AReductionThatARowWouldRepeatIsAKernelOfItsOwn) {
+  Graph graph;
+  const Value x = graph.input("x", {40, 50}, f32);
+  graph.output("y", x - broadcast(sum(x, {0}), {40, 50}, {1}));
+  EXPECT_EQ(cpu::lower(graph, {}).launches.size(), 2u);
+}
+
+TEST(Schedule, CostCountsBytesAndOperations) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", 100);
+  graph.output("y", graph.input("x", {b, 8}, f32) + graph.input("z", {b, 8}, f32));
+  const Cost c = cost(kernel_of(graph), {{"B", 10}});
+  EXPECT_EQ(c.bytes, 3 * 80 * 4);
+  EXPECT_EQ(c.flops, 80);
+}
+
+}  // namespace
+}  // namespace rlx

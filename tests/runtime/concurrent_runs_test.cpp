@@ -1,0 +1,131 @@
+// Many threads on one program, on several programs of one session, and compiling at the same time.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "rlx/ops.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr int thread_count = 8, runs_each = 20;
+
+SessionOptions two_threads() {
+  SessionOptions options;
+  options.threads = 2;
+  options.cache_folder = "";
+  return options;
+}
+
+/// Calls `body(thread)` on every thread at once; exceptions are failures.
+template <class Body>
+void on_all_threads(const Body& body) {
+  std::vector<std::thread> threads;
+  std::atomic<int> ready = 0;
+  for (int t = 0; t < thread_count; ++t)
+    threads.emplace_back([&, t] {
+      ++ready;
+      while (ready < thread_count) std::this_thread::yield();
+      try {
+        body(t);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// y = row sums of x w * scale + 1, through a product with packed weights and two further launches. With x all v and w all 1 over depth
+/// 64 and 64 columns: y = 64 * (64 v scale + 1), exact in f32 for small integers.
+Graph product(double scale) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 32), 64}, f32), w = graph.param("w", {64, 64}, f32);
+  const Value h = matmul(x, w) * scale + 1;
+  graph.output("y", sum(h, {1}));
+  graph.output("largest", reduce_max(h, {0, 1}));
+  return graph;
+}
+
+void expect_product(const Executable& program, double scale, int seed) {
+  const std::int64_t batch = 1 + seed % 32;
+  const float v = static_cast<float>(1 + seed % 7);
+  Array x(f32, {batch, 64});
+  for (float& element : x.mutable_values<float>()) element = v;
+  const Outputs outputs = program.run({{"x", x}});
+  const float h = static_cast<float>(64 * v * scale + 1);
+  ASSERT_EQ(outputs.at("y").shape(), std::vector<std::int64_t>{batch});
+  for (float y : outputs.at("y").values<float>()) ASSERT_EQ(y, 64 * h);
+  ASSERT_EQ(outputs.at("largest").values<float>()[0], h);
+}
+
+TEST(ConcurrentRuns, OneProgram) {
+  const Session session(Device::cpu(), two_threads());
+  const std::vector<float> ones(64 * 64, 1);
+  Executable program = session.compile(product(2));
+  program.set_param("w", ones);
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) expect_product(program, 2, t * 31 + i);
+  });
+}
+
+TEST(ConcurrentRuns, SeveralProgramsOfOneSession) {
+  const Session session(Device::cpu(), two_threads());
+  const std::vector<float> ones(64 * 64, 1);
+  std::vector<Executable> programs;
+  for (int p = 0; p < 4; ++p) {
+    programs.push_back(session.compile(product(p + 1)));
+    programs.back().set_param("w", ones);
+  }
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) {
+      const int p = (t + i) % 4;
+      expect_product(programs[static_cast<std::size_t>(p)], p + 1, t * 31 + i);
+    }
+  });
+}
+
+TEST(ConcurrentRuns, CompilingWhileOthersRun) {
+  const Session session(Device::cpu(), two_threads());
+  const std::vector<float> ones(64 * 64, 1);
+  on_all_threads([&](int t) {
+    for (int i = 0; i < 3; ++i) {
+      Executable program = session.compile(product(1 + (t + i) % 5));
+      program.set_param("w", ones);
+      expect_product(program, 1 + (t + i) % 5, t * 31 + i);
+    }
+  });
+}
+
+TEST(ConcurrentRuns, SessionsOfTheirOwn) {
+  const std::vector<float> ones(64 * 64, 1);
+  on_all_threads([&](int t) {
+    const Session session(Device::cpu(), two_threads());
+    Executable program = session.compile(product(2));
+    program.set_param("w", ones);
+    expect_product(program, 2, t);
+  });
+}
+
+/// A parameter that changes during runs: every result belongs to one of its values.
+TEST(ConcurrentRuns, ParametersMayChangeBetweenRuns) {
+  const Session session(Device::cpu(), two_threads());
+  const std::vector<float> one(64 * 64, 1), two(64 * 64, 2);
+  Executable program = session.compile(product(1));
+  program.set_param("w", one);
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) {
+      if (t == 0) {
+        program.set_param("w", i % 2 ? one : two);
+        continue;
+      }
+      const Outputs y = program.run({{"x", Array::of<float>({1, 64}, std::vector<float>(64, 1))}});
+      const float seen = y.at("largest").values<float>()[0];
+      ASSERT_TRUE(seen == 65 || seen == 129) << seen;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rlx::test

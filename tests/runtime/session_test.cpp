@@ -1,0 +1,174 @@
+// Binding of inputs, parameters, states and sizes; outputs of every kind; empty tensors; memory that is reused in place.
+#include <gtest/gtest.h>
+
+#include "ops/evaluated.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+namespace {
+
+const Session& session() {
+  static const Session shared = [] {
+    SessionOptions options;
+    options.cache_folder = "";
+    return Session(Device::cpu(), options);
+  }();
+  return shared;
+}
+
+/// y = x * scale for x: f32[B,2] with B <= 8, and a parameter scale: f32[2].
+Executable scaled() {
+  Graph graph("scaled");
+  const Value x = graph.input("x", {Dim::symbol("B", 8), 2}, f32);
+  graph.output("y", x * graph.param("scale", {2}, f32));
+  return session().compile(graph);
+}
+
+void expect_error(const std::string& seen, std::initializer_list<std::string_view> parts) {
+  for (std::string_view part : parts) EXPECT_NE(seen.find(part), std::string::npos) << seen << "\nmust contain: " << part;
+}
+
+TEST(Binding, ErrorsNameWhatDoesNotFit) {
+  Executable program = scaled();
+  const Array x = counting(f32, {3, 2});
+  EXPECT_EQ(program.missing_params(), std::vector<std::string>{"scale"});
+  expect_error(error_of([&] { program.run({{"x", x}}); }), {"parameter 'scale'", "not bound"});
+  expect_error(error_of([&] { program.set_param("scael", counting(f32, {2})); }), {"parameter 'scael' is unknown", "scale"});
+  expect_error(error_of([&] { program.set_param("x", counting(f32, {2})); }), {"'x' is a input, not a parameter"});
+  expect_error(error_of([&] { program.set_param("scale", counting(f64, {2})); }), {"parameter 'scale'", "f64", "f32"});
+  expect_error(error_of([&] { program.set_param("scale", counting(f32, {3})); }), {"parameter 'scale'", "[3]", "f32[2]"});
+  program.set_param("scale", array(f32, {2}, {10, 100}));
+  EXPECT_TRUE(program.missing_params().empty());
+  expect_error(error_of([&] { program.run({}); }), {"input 'x'", "f32[B,2]", "missing"});
+  expect_error(error_of([&] { program.run({{"x", x}, {"z", x}}); }), {"input 'z' is unknown"});
+  expect_error(error_of([&] { program.run({{"x", x}, {"scale", x}}); }), {"'scale' is a parameter, not a input"});
+  expect_error(error_of([&] { program.run({{"x", counting(i32, {3, 2})}}); }), {"input 'x'", "i32", "f32"});
+  expect_error(error_of([&] { program.run({{"x", counting(f32, {3, 3})}}); }), {"input 'x'", "[3,3]", "axis 1 is 3", "2"});
+  expect_error(error_of([&] { program.run({{"x", counting(f32, {6})}}); }), {"input 'x'", "rank 1", "rank 2"});
+  expect_error(error_of([&] { program.run({{"x", counting(f32, {9, 2})}}); }), {"B would be 9", "1..8"});
+  expect_error(error_of([&] { program.run({{"x", counting(f32, {0, 2})}}); }), {"B would be 0", "1..8"});
+  expect_near(program.run({{"x", x}}).at("y"), {0, 100, 20, 300, 40, 500}, 0);
+}
+
+TEST(Binding, OutputsByName) {
+  Executable program = scaled();
+  program.set_param("scale", array(f32, {2}, {1, 1}));
+  const Outputs y = program.run({{"x", counting(f32, {1, 2})}});
+  EXPECT_EQ(y.size(), 1u);
+  EXPECT_EQ(y.begin()->first, "y");
+  expect_error(error_of([&] { y.at("z"); }), {"output 'z' is unknown"});
+}
+
+TEST(Binding, ParametersAreSharedNotCopied) {
+  Executable program = scaled();
+  Array scale = array(f32, {2}, {1, 2});
+  program.set_param("scale", scale);
+  scale.mutable_values<float>()[0] = 5;
+  expect_near(program.run({{"x", array(f32, {1, 2}, {1, 1})}}).at("y"), {5, 2}, 0);
+}
+
+TEST(Binding, AFlatRangeTakesTheShapeOfAStaticType) {
+  Graph graph;
+  graph.output("y", transpose(graph.input("x", {2, 3}, f32), {1, 0}));
+  const Executable program = session().compile(graph);
+  expect_near(program.run({{"x", std::vector<float>{0, 1, 2, 3, 4, 5}}}).at("y"), {0, 3, 1, 4, 2, 5}, 0);
+  expect_error(error_of([&] { program.run({{"x", std::vector<float>(5)}}); }), {"5 values", "f32[2,3]", "6"});
+}
+
+TEST(Symbols, AreSolvedFromSumsAndMustAgree) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", 8), s = Dim::symbol("S", 8);
+  const Value joined = graph.input("joined", {b + s * 2}, f32), one = graph.input("one", {b}, f32);
+  graph.output("y", concat({joined, one}, 0));
+  const Executable program = session().compile(graph);
+  EXPECT_EQ(program.run({{"joined", counting(f32, {7})}, {"one", counting(f32, {3})}}).at("y").shape(), Shape{10});
+  expect_error(error_of([&] { program.run({{"joined", counting(f32, {6})}, {"one", counting(f32, {3})}}); }), {"joined"});
+  Graph square;
+  square.output("y", square.input("x", {b, b}, f32) * 2);
+  expect_error(error_of([&] { session().compile(square).run({{"x", counting(f32, {2, 3})}}); }), {"input 'x'", "[2,3]", "axis 1 is 3", "2"});
+}
+
+TEST(States, StartAtZeroAndFollowTheOutputOfTheirName) {
+  Graph graph;
+  graph.output("total", graph.state("total", {2}, f32) + graph.input("x", {2}, f32));
+  Executable program = session().compile(graph);
+  const Array x = array(f32, {2}, {1, 10});
+  program.run({{"x", x}});
+  expect_near(program.run({{"x", x}}).at("total"), {2, 20}, 0);
+  expect_near(program.state("total"), {2, 20}, 0);
+  program.set_state("total", array(f32, {2}, {5, 5}));
+  expect_near(program.run({{"x", x}}).at("total"), {6, 15}, 0);
+  expect_error(error_of([&] { program.state("x"); }), {"'x' is a input, not a state"});
+  expect_error(error_of([&] { program.set_state("total", counting(i32, {2})); }), {"state 'total'", "i32", "f32"});
+}
+
+TEST(OutputsOfEveryKind, InputConstantViewAndDuplicate) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3}, f32), sum_of_x = sum(x, {1});
+  graph.output("input", x);
+  graph.output("constant", graph.constant(array(f32, {2}, {7, 8})));
+  graph.output("view", reshape(x, {6}));
+  graph.output("sum", sum_of_x);
+  graph.output("again", sum_of_x);
+  graph.output("view of sum", reshape(sum_of_x, {2, 1}));
+  const Array fed = counting(f32, {2, 3});
+  const Outputs y = session().compile(graph).run({{"x", fed}});
+  EXPECT_EQ(y.at("input"), fed);
+  EXPECT_NE(y.at("input").bytes().data(), fed.bytes().data()) << "an output is the caller's own";
+  expect_near(y.at("constant"), {7, 8}, 0);
+  expect_near(y.at("view"), {0, 1, 2, 3, 4, 5}, 0);
+  expect_near(y.at("sum"), {3, 12}, 0);
+  expect_near(y.at("again"), {3, 12}, 0);
+  expect_near(y.at("view of sum"), {3, 12}, 0);
+}
+
+TEST(EmptyTensors, RunThroughEveryKindOfKernel) {
+  Graph graph;
+  const Value x = graph.input("x", {0, 3}, f32);
+  graph.output("pointwise", tanh(x));
+  graph.output("sum", sum(x, {0}));
+  graph.output("product", matmul(transpose(x, {1, 0}), x));
+  graph.output("joined", concat({x, scalar(x, 1, f32) + iota(x, {1, 3}, f32, 1)}, 0));
+  for (const bool fuse : {true, false}) {
+    SessionOptions options;
+    options.fuse = fuse;
+    options.cache_folder = "";
+    const Outputs y = Session(Device::cpu(), options).compile(graph).run({{"x", Array(f32, {0, 3})}});
+    EXPECT_EQ(y.at("pointwise").shape(), (Shape{0, 3}));
+    expect_near(y.at("sum"), {0, 0, 0}, 0);
+    expect_near(y.at("product"), Doubles(9, 0), 0);
+    expect_near(y.at("joined"), {1, 2, 3}, 0);
+  }
+}
+
+/// Every step reads its operand at the index it writes (in place), or turned round (not in place).
+TEST(InPlace, OnlyWhereEveryElementIsReadBeforeItIsWritten) {
+  SessionOptions options;
+  options.fuse = false;
+  options.cache_folder = "";
+  const Session unfused(Device::cpu(), options);
+  const Array x = uniform(f32, {64, 64}, -1, 1, 1);
+  for (const bool turn : {false, true}) {
+    Graph graph;
+    Value h = graph.input("x", {64, 64}, f32);
+    for (int i = 0; i < 6; ++i) h = turn ? transpose(neg(h), {1, 0}) : neg(abs(h));
+    graph.output("y", h);
+    const Executable program = unfused.compile(graph);
+    EXPECT_EQ(program.run({{"x", x}}).at("y"), evaluate(graph, {{"x", x}})[0]);
+    EXPECT_EQ(program.arena_bytes(), (turn ? 2 : 1) * 64 * 64 * 4);
+  }
+}
+
+TEST(InPlace, AValueThatIsReadAgainStays) {
+  SessionOptions options;
+  options.fuse = false;
+  options.cache_folder = "";
+  Graph graph;
+  const Value a = graph.input("x", {100}, f32) + 1, b = a * 2;
+  graph.output("y", a * b);
+  const Array x = counting(f32, {100});
+  EXPECT_EQ(Session(Device::cpu(), options).compile(graph).run({{"x", x}}).at("y"), evaluate(graph, {{"x", x}})[0]);
+}
+
+}  // namespace
+}  // namespace rlx::test

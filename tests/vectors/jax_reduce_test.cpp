@@ -1,0 +1,149 @@
+// Reductions, contractions, convolutions and windows against values and derivatives computed by JAX.
+#include "vectors/jax_case.h"
+
+namespace rlx::test {
+namespace {
+
+Axes axes_of(const json::Value& p) { return Axes(numbers(p["axis"])); }
+std::int64_t axis_of(const json::Value& p) { return p["axis"].get<std::int64_t>(); }
+bool backwards(const json::Value& p) { return p.value("reverse", false); }
+
+/// A reduction over the axes that the parameters name.
+template <class Op>
+JaxMapping reduced(Op op) {
+  return {.build = [op](const Values& x, const json::Value& p) { return Values{op(x[0], axes_of(p))}; }};
+}
+
+/// The running log of the sum of exponentials, from the end to the front; the shift by the largest element cancels.
+Value cumulative_logsumexp(Value x, std::int64_t axis, bool reverse) {
+  const Value shift = stop_gradient(reduce_max(x, {axis}, true));
+  return log(cumsum(exp(x - shift), axis, false, reverse)) + shift;
+}
+
+/// log |sum of b e^x| and the sign of the sum.
+Values weighted_logsumexp(const Values& x) {
+  const Value shift = stop_gradient(reduce_max(x[0], {1}, true)), total = sum(x[1] * exp(x[0] - shift), {1});
+  return {log(abs(total)) + squeeze(shift, {1}), sign(total)};
+}
+
+JaxGroup reductions() {
+  const double infinity = std::numeric_limits<double>::infinity();
+  return {
+      .rules = {
+          {"jnp.sum", reduced([](Value x, Axes axes) { return sum(x, axes); })},
+          {"jnp.prod", reduced([](Value x, Axes axes) { return prod(x, axes); })},
+          {"jnp.max", reduced([](Value x, Axes axes) { return reduce_max(x, axes); })},
+          {"jnp.min", reduced([](Value x, Axes axes) { return reduce_min(x, axes); })},
+          {"jnp.mean", reduced([](Value x, Axes axes) { return mean(x, axes); })},
+          {"jnp.var", reduced([](Value x, Axes axes) { return var(x, axes, 0); })},
+          {"jnp.std", reduced([](Value x, Axes axes) { return std_dev(x, axes, 0); })},
+          {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p)), i64)}; }}},
+          {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{argmax(x[0], axis_of(p))}; }}},
+          {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{argmin(x[0], axis_of(p))}; }}},
+          {"sum_i8_to_i32", made([](auto& x) { return Values{sum(cast(x[0], i32), {1})}; })},
+          {"lax.cumsum", {.build = [](auto& x, auto& p) { return Values{cumsum(x[0], axis_of(p), false, backwards(p))}; }}},
+          {"lax.cumprod", {.build = [](auto& x, auto& p) { return Values{cumprod(x[0], axis_of(p), false, backwards(p))}; }}},
+          {"lax.cummin", {.build = [](auto& x, auto& p) { return Values{cummin(x[0], axis_of(p), backwards(p))}; }}},
+          {"lax.cummax", {.build = [](auto& x, auto& p) { return Values{cummax(x[0], axis_of(p), backwards(p))}; }}},
+          {"lax.cumlogsumexp", {.build = [](auto& x, auto& p) { return Values{cumulative_logsumexp(x[0], axis_of(p), backwards(p))}; }}},
+          {"logsumexp_b", made(weighted_logsumexp)},
+          {"norms", made([infinity](auto& x) { return Values{norm(x[0], {1}), norm(x[0], {1}, 1), norm(x[0], {1}, infinity)}; })},
+      },
+      .waiting = {{"reduce_or_i32", "reduction by bitwise or"}},
+  };
+}
+
+Values contracted(const Values& x, const json::Value& p) {
+  const json::Value &d = p["dimension_numbers"], &contract = d[0], &batch = d[1];
+  Value a = x[0], b = x[1];
+  if (p.contains("preferred_element_type")) {
+    a = cast(a, f32);
+    b = cast(b, f32);
+  }
+  return {dot(a, b, numbers(contract[0]), numbers(contract[1]), numbers(batch[0]), numbers(batch[1]))};
+}
+
+JaxGroup contractions() {
+  return {
+      .rules = {
+          {"lax.dot_general", {.build = contracted}},
+          {"einsum_2", made([](auto& x) { return Values{einsum("iij->ij", x)}; })},
+          {"einsum_5", made([](auto& x) { return Values{einsum("bgqd,bkd->bgqk", x)}; })},
+      },
+  };
+}
+
+/// Where the letters of "NHWC" stand, in the order first, second, spatial; the spatial letters of all layouts have one order.
+std::vector<std::int64_t> layout(const std::string& letters, const std::string& order) {
+  std::vector<std::int64_t> places;
+  for (char letter : order) places.push_back(static_cast<std::int64_t>(letters.find(letter)));
+  return places;
+}
+
+/// Fills in the padding of one spatial axis: numbers, nothing, or what keeps ceil(size / stride) results.
+void add_padding(ConvOptions& options, const json::Value& padding, std::size_t axis, std::int64_t size, std::int64_t kernel) {
+  std::int64_t lo = 0, hi = 0;
+  if (padding.is_array()) {
+    lo = padding[axis][0].get<std::int64_t>();
+    hi = padding[axis][1].get<std::int64_t>();
+  } else if (padding != "VALID") {
+    const std::int64_t stride = options.strides[axis], results = (size + stride - 1) / stride;
+    const std::int64_t total = std::max<std::int64_t>(0, (results - 1) * stride + kernel - size);
+    lo = padding == "SAME_LOWER" ? total - total / 2 : total / 2;
+    hi = total - lo;
+  }
+  options.padding_lo.push_back(lo);
+  options.padding_hi.push_back(hi);
+}
+
+Values convolved(const Values& x, const json::Value& p) {
+  const auto names = p["dimension_numbers"].get<std::vector<std::string>>();
+  std::string spatial;
+  for (char letter : names[0])
+    if (letter != 'N' && letter != 'C') spatial += letter;
+  ConvOptions options{.lhs_spec = layout(names[0], "NC" + spatial), .rhs_spec = layout(names[1], "OI" + spatial), .out_spec = layout(names[2], "NC" + spatial)};
+  options.strides = numbers(p["window_strides"]);
+  if (p.contains("rhs_dilation")) options.rhs_dilation = numbers(p["rhs_dilation"]);
+  options.feature_group_count = p.value("feature_group_count", 1);
+  for (std::size_t i = 0; i < spatial.size(); ++i)
+    add_padding(options, p["padding"], i, x[0].dim(options.lhs_spec[i + 2]).value(), x[1].dim(options.rhs_spec[i + 2]).value());
+  return {conv_general(x[0], x[1], options)};
+}
+
+JaxGroup convolutions() {
+  // SAME for kernels of (3, 4) and strides of (2, 3): k + s - 2 elements around the dilated operand, the larger half in front.
+  const ConvOptions transposed{.lhs_spec = {0, 3, 1, 2}, .rhs_spec = {3, 2, 0, 1}, .out_spec = {0, 3, 1, 2},
+                               .padding_lo = {2, 3}, .padding_hi = {1, 2}, .lhs_dilation = {2, 3}};
+  return {.rules = {
+              {"lax.conv_general_dilated", {.build = convolved}},
+              {"conv_transpose_same", made([transposed](auto& x) { return Values{conv_general(x[0], x[1], transposed)}; })},
+          }};
+}
+
+/// Windows of the axes H, W of (N, H, W, C); C takes part with windows of 1.
+JaxGroup windows() {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto lowest = [infinity](const Values& x) {
+    const Value rows = pad(x[0], {0, 1, 0, 0}, {0, 0, 2, 0}, {}, infinity);
+    return Values{-max_pool(-rows, {2, 3, 1}, {1, 2, 1})};
+  };
+  const auto average = [](const Values& x) {
+    const Dims lo{0, 1, 0, 0}, hi{0, 1, 1, 0};
+    const Value ones = broadcast(scalar(x[0], 1, f32), x[0].shape(), {});
+    return Values{sum_pool(pad(x[0], lo, hi), {3, 3, 1}, {2, 2, 1}) / sum_pool(pad(ones, lo, hi), {3, 3, 1}, {2, 2, 1})};
+  };
+  return {.rules = {
+              {"max_pool", made([](auto& x) { return Values{max_pool(x[0], {2, 2, 1}, {2, 2, 1})}; })},
+              {"min_pool", made(lowest)},
+              {"max_pool_dilated", made([](auto& x) { return Values{max_pool(x[0], {2, 2, 1}, {1, 2, 1}, {0, 0, 0}, {2, 2, 1})}; })},
+              {"avg_pool_same", made(average)},
+          }};
+}
+
+TEST(Jax, Reductions) { check_jax_group("reduce", reductions()); }
+TEST(Jax, Contractions) { check_jax_group("dot", contractions()); }
+TEST(Jax, Convolutions) { check_jax_group("conv", convolutions()); }
+TEST(Jax, Windows) { check_jax_group("window", windows()); }
+
+}  // namespace
+}  // namespace rlx::test
