@@ -5,5 +5,6 @@
 #include "rlx/graph.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
+#include "rlx/tensor.h"
 #include "rlx/text.h"
 #include "rlx/transform.h"

@@ -1,0 +1,41 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rlx/graph.h"
+#include "rlx/session.h"
+
+namespace rlx {
+
+/// A value for interactive use: operations on it are only noted down, and the whole expression is compiled and run when it is read.
+/// Copies share the value, which is computed once. Types are checked at once: a wrong shape is an Error where it is written.
+class Tensor {
+ public:
+  using Builder = std::function<Value(const Values&)>;
+
+  Tensor(Array array);  // NOLINT(google-explicit-constructor): an array is a value
+  /// The result of `build` on the operands, which may use every builder of rlx/ops.h:
+  /// `Tensor::of([](const Values& v) { return softmax(matmul(v[0], v[1]), 1); }, {x, w})`.
+  static Tensor of(Builder build, std::vector<Tensor> operands);
+
+  const Type& type() const;
+  /// The value; computes it on `session`, together with everything it needs, if nobody has read it before.
+  const Array& read(const Session& session) const;
+  /// The same on a session that all tensors share, made at the first call.
+  const Array& read() const;
+
+ private:
+  struct Node;
+  explicit Tensor(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  std::shared_ptr<Node> node_;
+};
+
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& a, const Tensor& b);
+/// Matrix product with NumPy's rules.
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+}  // namespace rlx

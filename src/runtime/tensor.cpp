@@ -1,0 +1,99 @@
+#include "rlx/tensor.h"
+
+#include <mutex>
+
+#include "rlx/ops.h"
+
+namespace rlx {
+
+/// A concrete array, or how to compute one. Once computed, the recipe is dropped, and with it the operands.
+struct Tensor::Node {
+  Type type;
+  std::mutex mutex;
+  std::optional<Array> value;
+  Builder build;
+  std::vector<Tensor> operands;
+};
+
+namespace {
+Type type_of(const Array& array) { return {array.dtype(), Dims(array.shape().begin(), array.shape().end())}; }
+}  // namespace
+
+Tensor::Tensor(Array array) : node_(std::make_shared<Node>()) {
+  node_->type = type_of(array);
+  node_->value = std::move(array);
+}
+
+Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
+  Graph scratch("tensor");
+  Values inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) inputs.push_back(scratch.input(fmt::format("{}", i), operands[i].type().shape, operands[i].type().dtype));
+  auto node = std::make_shared<Node>();
+  node->type = build(inputs).type();
+  node->build = std::move(build);
+  node->operands = std::move(operands);
+  return Tensor(std::move(node));
+}
+
+const Type& Tensor::type() const { return node_->type; }
+
+const Array& Tensor::read(const Session& session) const {
+  const std::scoped_lock whole(node_->mutex);
+  if (node_->value) return *node_->value;
+  Graph graph("tensor");
+  std::map<std::string, Feed> feeds;
+  std::map<const Node*, Value> values;
+  // Operands before users, without recursion: expressions built in loops are deep.
+  std::vector<Tensor> stack{*this};  // copies: another thread may compute a node meanwhile and drop its operands
+  while (!stack.empty()) {
+    const std::shared_ptr<Node> held = stack.back().node_;
+    Node& node = *held;
+    std::unique_lock<std::mutex> lock;
+    if (&node != node_.get()) lock = std::unique_lock(node.mutex);
+    const std::size_t depth = stack.size();
+    if (!values.count(&node) && !node.value)
+      for (const Tensor& operand : node.operands)
+        if (!values.count(operand.node_.get())) stack.push_back(operand);
+    if (stack.size() > depth) continue;
+    if (!values.count(&node)) {
+      if (node.value) {
+        const std::string name = fmt::format("{}", feeds.size());
+        values[&node] = graph.input(name, node.type.shape, node.type.dtype);
+        feeds.emplace(name, *node.value);
+      } else {
+        Values operands;
+        for (const Tensor& operand : node.operands) operands.push_back(values.at(operand.node_.get()));
+        values[&node] = node.build(operands);
+      }
+    }
+    stack.pop_back();
+  }
+  graph.output("value", values.at(node_.get()));
+  node_->value = session.compile(graph).run(feeds)[0];
+  node_->build = nullptr;
+  node_->operands.clear();
+  return *node_->value;
+}
+
+const Array& Tensor::read() const {
+  static const Session shared;
+  return read(shared);
+}
+
+Tensor operator+(const Tensor& a, const Tensor& b) {
+  return Tensor::of([](const Values& v) { return v[0] + v[1]; }, {a, b});
+}
+Tensor operator-(const Tensor& a, const Tensor& b) {
+  return Tensor::of([](const Values& v) { return v[0] - v[1]; }, {a, b});
+}
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  return Tensor::of([](const Values& v) { return v[0] * v[1]; }, {a, b});
+}
+Tensor operator/(const Tensor& a, const Tensor& b) {
+  return Tensor::of([](const Values& v) { return v[0] / v[1]; }, {a, b});
+}
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  return Tensor::of([](const Values& v) { return matmul(v[0], v[1]); }, {a, b});
+}
+
+}  // namespace rlx

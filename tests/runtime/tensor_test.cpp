@@ -1,0 +1,52 @@
+#include "rlx/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+const Session& session() {
+  static const Session one(Device::cpu(), {.threads = 2, .cache_folder = ""});
+  return one;
+}
+
+Tensor vector_of(std::vector<float> values) { return Tensor(Array::of<float>({static_cast<std::int64_t>(values.size())}, values)); }
+
+std::vector<float> read(const Tensor& t) {
+  const auto values = t.read(session()).values<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(Tensor, ComputesAWholeExpressionWhenItIsRead) {
+  const Tensor a = vector_of({1, 2, 3}), b = vector_of({4, 5, 6});
+  EXPECT_EQ(read((a + b) * a - b / b), (std::vector<float>{4, 13, 26}));
+}
+
+TEST(Tensor, TakesAnyBuilder) {
+  const Tensor x(Array::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4}));
+  const Tensor y = Tensor::of([](const Values& v) { return sum(matmul(v[0], v[0]), {1}); }, {x});
+  EXPECT_EQ(read(y), (std::vector<float>{17, 37}));
+}
+
+TEST(Tensor, IsComputedOnce) {
+  const Tensor a = vector_of({1, 2}), b = a + a;
+  const Array* first = &b.read(session());
+  EXPECT_EQ(first, &b.read(session()));
+  EXPECT_EQ(read(b * b), (std::vector<float>{4, 16}));
+}
+
+TEST(Tensor, DeepExpressionsNeedNoDeepStack) {
+  const Tensor one = vector_of({1});
+  Tensor total = one;
+  for (int i = 0; i < 2000; ++i) total = total + one;
+  EXPECT_EQ(read(total), (std::vector<float>{2001}));
+}
+
+TEST(Tensor, RefusesAWrongShapeWhereItIsWritten) {
+  EXPECT_THROW(vector_of({1, 2}) + vector_of({1, 2, 3}), Error);
+}
+
+}  // namespace
+}  // namespace rlx
