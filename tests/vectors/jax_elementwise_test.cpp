@@ -43,8 +43,8 @@ JaxGroup elementwise() {
   return {
       .rules = {
           {"lax.neg", unary(neg, exact)},
-          {"lax.abs", {.build = [](auto& x, auto&) { return Values{abs(x[0])}; }, .tolerance = exact, .derivatives = true}},
-          {"lax.ceil", unary(ceil, exact)},
+          {"lax.abs", unary(abs, exact)},
+          {"lax.ceil", {.build = [](auto& x, auto&) { return Values{ceil(x[0])}; }, .tolerance = exact, .compiled = false}},  // kernels flush subnormals
           {"lax.exp2", unary(exp2, rounded_once)},
           {"lax.expm1", unary(expm1, rounded_once)},
           {"lax.log1p", unary(log1p, rounded_once)},
@@ -69,8 +69,8 @@ JaxGroup elementwise() {
           {"lax.mul", binary(mul, rounded_once)},
           {"lax.pow", binary(pow, rounded_once)},
           {"lax.atan2", binary(atan2, composed)},
-          {"lax.ne", binary(ne)},
-          {"lax.gt", binary(gt)},
+          {"lax.ne", {.build = [](auto& x, auto&) { return Values{ne(x[0], x[1])}; }, .flushed = true}},
+          {"lax.gt", {.build = [](auto& x, auto&) { return Values{gt(x[0], x[1])}; }, .flushed = true}},
           {"lax_lt_to.hard", made([](auto& x) { return Values{lt(total_order_key(x[0]), total_order_key(x[1]))}; })},
           {"lax.min", binary(min, exact)},
           {"lax.rem", binary(rem, rounded_once)},
@@ -148,6 +148,8 @@ JaxGroup casts() {
     const DType to = recorded_dtype(entry["out"][0].get<std::string>());
     group.rules[name] = made([to](auto& x) { return Values{cast_to(x[0], to)}; }, exact);
   }
+  group.rules["f64_to_bool"].flushed = true;
+  group.rules["f32_to_f64"].compiled = false;  // kernels flush the subnormal operands that were recorded exactly
   return group;
 }
 

@@ -1,0 +1,265 @@
+// Values, gradients and Hessian-vector products of layers against PyTorch's.
+#include "vectors/torch_layers.h"
+
+namespace rlx::test {
+namespace {
+
+std::vector<std::int64_t> list(const json::Value& p, const char* key) {
+  if (!p.contains(key)) return {};
+  if (p[key].is_number()) return {p[key].get<std::int64_t>()};
+  return p[key].get<std::vector<std::int64_t>>();
+}
+
+/// One bias for each channel, on axis 1.
+Value with_bias(Value y, Value bias) {
+  Dims shape(static_cast<std::size_t>(y.rank()), Dim(1));
+  shape[1] = bias.dim(0);
+  return y + reshape(bias, shape);
+}
+
+Values convolved(TorchOperands& x, const json::Value& p) {
+  const auto groups = static_cast<std::int64_t>(number(p, "groups", 1));
+  return {with_bias(conv(x["x"], x["w"], list(p, "stride"), list(p, "padding"), list(p, "dilation"), groups), x["b"])};
+}
+/// A kernel of 4 needs 3 elements of padding: 1 in front, 2 behind.
+Values convolved_same(TorchOperands& x, const json::Value&) { return {with_bias(conv(pad(x["x"], {0, 0, 1}, {0, 0, 2}), x["w"]), x["b"])}; }
+Values deconvolved(TorchOperands& x, const json::Value& p) {
+  const auto groups = static_cast<std::int64_t>(number(p, "groups", 1));
+  return {with_bias(conv_transpose(x["x"], x["w"], list(p, "stride"), list(p, "padding"), list(p, "output_padding"), list(p, "dilation"), groups), x["b"])};
+}
+
+Values max_pooled(TorchOperands& x, const json::Value& p) {
+  return {max_pool(x["x"], list(p, "kernel"), list(p, "stride"), list(p, "padding"), list(p, "dilation"), p.value("ceil_mode", false))};
+}
+Values mean_pooled(TorchOperands& x, const json::Value& p) {
+  return {avg_pool(x["x"], list(p, "kernel"), list(p, "stride"), list(p, "padding"), p.value("ceil_mode", false), p["count_include_pad"].get<bool>())};
+}
+
+TorchRule resized(ResizeMode mode) {
+  return [mode](TorchOperands& x, const json::Value& p) {
+    Dims shape;
+    for (std::int64_t size : list(p, "size")) shape.push_back(size);
+    return Values{resize(x["x"], shape, mode, p.value("align_corners", false))};
+  };
+}
+
+Values shuffled(TorchOperands& x, const json::Value&) {
+  const Value parts = transpose(reshape(x["x"], {2, 2, 2, 2, 3, 2}), {0, 1, 4, 2, 5, 3}), y = reshape(parts, {2, 2, 6, 4});
+  const Value back = transpose(reshape(y, {2, 2, 3, 2, 2, 2}), {0, 1, 3, 5, 2, 4});
+  return {y, reshape(back, {2, 8, 3, 2})};
+}
+Values unfolded(TorchOperands& x, const json::Value&) {
+  const Value rows = window(pad(x["x"], {0, 0, 1, 0}, {0, 0, 1, 0}), 2, 2, 2), both = window(rows, 4, 3, 1, 2);  // N C oh kh ow kw
+  return {reshape(transpose(both, {0, 1, 3, 5, 2, 4}), {2, 12, 8})};
+}
+Values folded(TorchOperands& x, const json::Value&) {
+  const Value both = transpose(reshape(x["x"], {2, 3, 2, 2, 4, 3}), {0, 1, 4, 2, 5, 3});
+  return {fold(fold(both, 4, 4), 2, 5)};
+}
+
+Values index_added(TorchOperands& x, const json::Value& p) {
+  return {scatter(x["x"], expand_dims(x["i"], {-1}), x["y"] * number(p, "alpha", 1), {{1}, {0}, {0}}, ScatterKind::add)};
+}
+/// x[i[r][c]][c] += y[r][c].
+Values column_added(TorchOperands& x, const json::Value&) {
+  const Value places = stack({x["i"], iota(x["i"], x["i"].shape(), i64, 1)}, -1);
+  return {scatter(x["x"], places, x["y"], {{}, {0, 1}, {0, 1}}, ScatterKind::add)};
+}
+
+Values sorted_descending(TorchOperands& x, const json::Value&) { return sort({x["x"], iota(x["x"], x["x"].shape(), i64, 1)}, 1, 1, true); }
+Values largest(TorchOperands& x, const json::Value& p) {
+  const Values found = top_k(x["x"], p["k"].get<std::int64_t>());
+  return {found[0], cast(found[1], i64)};
+}
+/// The gradient goes to one of the ties, the first.
+Values largest_of_row(TorchOperands& x, const json::Value&) {
+  const Value place = argmax(x["x"], 1, true);
+  return {squeeze(take_along_axis(x["x"], place, 1), {1}), cast(squeeze(place, {1}), i64)};
+}
+/// The element before the middle of 6.
+Values lower_median(TorchOperands& x, const json::Value&) { return {squeeze(slice_axis(sort({x["x"]})[0], 1, 2, 3), {1})}; }
+
+Values running_logsumexp(TorchOperands& x, const json::Value&) {
+  const Value shift = stop_gradient(reduce_max(x["x"], {1}, true));
+  return {log(cumsum(exp(x["x"] - shift), 1)) + shift};
+}
+
+/// Every expert on every token, weighted by the renewed probabilities of the two best.
+Values mixture(TorchOperands& x, const json::Value&) {
+  const Values best = top_k(softmax(matmul(x["x"], x["router"])), 2);
+  const Value weights = best[0] / sum(best[0], {1}, true);
+  const Value gate = einsum("tk,tke->te", {weights, one_hot(best[1], 4)});
+  return {einsum("te,tef,efd->td", {gate, silu(einsum("td,edf->tef", {x["x"], x["w1"]})), x["w2"]})};
+}
+
+/// Ours divides by the root of the key size, 4, and has an axis of heads.
+Values delta_rule(TorchOperands& x, const json::Value&) {
+  const auto one_head = [](Value v) { return expand_dims(v, {2}); };
+  const Values y = gated_delta_net(one_head(x["q"]), one_head(x["k"]), one_head(x["v"]), one_head(x["g"]), one_head(x["beta"]));
+  return {squeeze(y[0], {2}) * 2, squeeze(y[1], {1})};
+}
+
+std::map<std::string, TorchRule> rules() {
+  std::map<std::string, TorchRule> all = torch_layers();
+  for (const char* name : {"conv2d", "conv2d_groups", "conv2d_depthwise", "conv2d_stride_dilation", "conv1d", "conv3d"}) all[name] = convolved;
+  for (const char* name : {"conv_transpose2d", "conv_transpose2d_groups", "conv_transpose1d", "conv_transpose3d"}) all[name] = deconvolved;
+  all["conv1d_same"] = convolved_same;
+  all["max_pool2d_ties"] = all["max_pool2d_ceil_dilation"] = max_pooled;
+  all["max_pool2d_nan"] = [](auto& x, auto&) { return Values{max_pool(x["x"], {2, 2}, {1, 1})}; };
+  all["avg_pool2d"] = all["avg_pool2d_no_pad_ceil"] = mean_pooled;
+  all["interpolate_nearest"] = resized(ResizeMode::nearest);
+  all["interpolate_nearest-exact"] = resized(ResizeMode::nearest_exact);
+  for (const char* name : {"bilinear_centers", "bilinear_corners", "linear", "trilinear"}) all["interpolate_" + std::string(name)] = resized(ResizeMode::linear);
+  all["interpolate_bicubic_centers"] = all["interpolate_bicubic_corners"] = resized(ResizeMode::cubic);
+  all["pixel_shuffle"] = shuffled;
+  all["unfold"] = unfolded;
+  all["fold"] = folded;
+  all["gather"] = [](auto& x, auto&) { return Values{take_along_axis(x["x"], x["i"], 1)}; };
+  all["index_select"] = [](auto& x, auto&) { return Values{take(x["x"], x["i"], 1)}; };
+  all["index_add"] = index_added;
+  all["scatter_add"] = column_added;
+  all["dropout_mask"] = [](auto& x, auto& p) { return Values{select(x["m"], x["x"] / (1 - number(p, "p", 0)), scalar(x["x"], 0, f32))}; };
+  all["cumsum_0"] = [](auto& x, auto&) { return Values{cumsum(x["x"], 0)}; };
+  all["cumsum_1"] = [](auto& x, auto&) { return Values{cumsum(x["x"], 1)}; };
+  all["cumprod_zeros"] = [](auto& x, auto&) { return Values{cumprod(x["x"], 1)}; };
+  all["logcumsumexp"] = running_logsumexp;
+  all["sort"] = sorted_descending;
+  all["topk"] = largest;
+  all["max_all_ties"] = [](auto& x, auto&) { return Values{reduce_max(x["x"], {1}), reduce_max(x["x"], {0, 1})}; };
+  all["max_dim_ties"] = largest_of_row;
+  all["prod_zeros"] = [](auto& x, auto&) { return Values{prod(x["x"], {1})}; };
+  all["median"] = lower_median;
+  all["cdist"] = [](auto& x, auto&) { return Values{norm(expand_dims(x["x"], {1}) - expand_dims(x["y"], {0}), {2})}; };
+  all["bilinear"] = [](auto& x, auto&) { return Values{einsum("bi,oij,bj->bo", {x["x"], x["w"], x["y"]}) + x["b"]}; };
+  all["moe_top2"] = mixture;
+  all["mamba_scan"] = [](auto& x, auto&) { return selective_scan(x["x"], x["dt"], x["A"], x["B"], x["C"], x["D"]); };
+  all["gated_delta_rule"] = delta_rule;
+  return all;
+}
+
+/// Cases by name, with the op that is not there yet.
+const std::map<std::string, std::string> waiting{
+    {"triplet_margin", "triplet margin loss"},
+    {"gaussian_nll", "Gaussian negative log-likelihood"},
+    {"poisson_nll", "Poisson negative log-likelihood"},
+    {"ctc_none", "connectionist temporal classification"},
+    {"ctc_mean", "connectionist temporal classification"},
+    {"ctc_infinity", "connectionist temporal classification"},
+    {"embedding_bag_sum", "embedding bag"},
+    {"embedding_bag_mean", "embedding bag"},
+    {"embedding_bag_max", "embedding bag"},
+    {"scatter_reduce_prod_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_prod_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_mean_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_mean_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_amax_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_amax_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_amin_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"scatter_reduce_amin_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
+    {"masked_fill_where", "the fill value is not recorded"},
+    {"adaptive_avg_pool2d", "adaptive pooling"},
+    {"adaptive_max_pool2d", "adaptive pooling"},
+    {"lp_pool2d", "pooling by a p-norm"},
+    {"interpolate_area", "adaptive pooling"},
+    {"interpolate_bilinear_antialias", "resize with antialiasing or with given scales"},
+    {"interpolate_bilinear_scale", "resize with antialiasing or with given scales"},
+    {"interpolate_bicubic_antialias", "resize with antialiasing or with given scales"},
+    {"interpolate_bicubic_scale", "resize with antialiasing or with given scales"},
+    {"grid_sample_bilinear_zeros", "grid sampling"},
+    {"grid_sample_bilinear_border", "grid sampling"},
+    {"grid_sample_bilinear_reflection", "grid sampling"},
+    {"grid_sample_nearest_zeros", "grid sampling"},
+    {"grid_sample_nearest_border", "grid sampling"},
+    {"grid_sample_nearest_reflection", "grid sampling"},
+    {"grid_sample_bicubic_zeros", "grid sampling"},
+    {"grid_sample_bicubic_border", "grid sampling"},
+    {"grid_sample_bicubic_reflection", "grid sampling"},
+    {"affine_grid", "affine grid"},
+    {"lstm_1", "recurrent layers"},
+    {"lstm_2_bidirectional", "recurrent layers"},
+    {"gru_1", "recurrent layers"},
+    {"gru_2_bidirectional", "recurrent layers"},
+    {"rnn_1", "recurrent layers"},
+    {"rnn_2_bidirectional", "recurrent layers"},
+    {"cummax", "cummax that gives a tie to the last element; ours splits it"},
+};
+
+class TorchCase {
+ public:
+  TorchCase(const json::Value& entry, const SafetensorsFile& file) : entry_(entry), file_(file), name_(entry["name"].get<std::string>()) {
+    // f32 sums of up to a hundred products, recorded in f32 or from f64; an offset of 1000 leaves f32 6e-5 of each element.
+    tolerance_ = name_ == "layer_norm_offset" ? Tolerance{0, 2e-4} : Tolerance{4e-6, 4e-6};
+  }
+
+  void check(const TorchRule& rule) {
+    for (const auto& [key, type] : entry_["in"].items()) x_[key] = graph_.input(key, file_.array(name_ + "/in/" + key));
+    const Values y = rule(x_, entry_.contains("params") ? entry_["params"] : json::Value::object());
+    for (std::size_t i = 0; i < entry_["out"].size(); ++i) {
+      const Array wanted = recorded("out" + std::to_string(i));
+      if (i < y.size()) graph_.expect("out" + std::to_string(i), y[i], wanted, tolerance_);
+      else EXPECT_TRUE(is_integer(wanted.dtype())) << "no result " << i;  // the positions that pooling and cummax found
+    }
+    gradients(y);
+    graph_.check(true);
+  }
+
+ private:
+  Array recorded(const std::string& key) const {
+    const std::string precise = name_ + "/exact_" + key;
+    return file_.array(file_.find(precise) ? precise : name_ + "/" + key);
+  }
+
+  void gradients(const Values& y) {
+    const auto names = entry_["grad"].get<std::vector<std::string>>();
+    if (names.empty()) return;
+    Values outputs, cotangents, inputs, tangents;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::string key = "ct" + std::to_string(i);
+      if (!file_.find(name_ + "/" + key)) continue;
+      outputs.push_back(y[i]);
+      cotangents.push_back(graph_.input(key, file_.array(name_ + "/" + key)));
+    }
+    const bool second = entry_.contains("hvp");
+    for (const std::string& key : names) {
+      inputs.push_back(x_.at(key));
+      if (second) tangents.push_back(graph_.input("tan/" + key, file_.array(name_ + "/tan/" + key)));
+    }
+    const Values slopes = vjp(outputs, inputs, cotangents);
+    for (std::size_t i = 0; i < names.size(); ++i) graph_.expect("grad/" + names[i], slopes[i], recorded("grad/" + names[i]), tolerance_);
+    if (!second) return;
+    const Values curved = jvp(slopes, inputs, tangents);
+    for (std::size_t i = 0; i < names.size(); ++i) graph_.expect("hvp/" + names[i], curved[i], recorded("hvp/" + names[i]), tolerance_);
+  }
+
+  const json::Value& entry_;
+  const SafetensorsFile& file_;
+  std::string name_;
+  Tolerance tolerance_;
+  RecordedGraph graph_;
+  TorchOperands x_;
+};
+
+// Every case is checked, or listed as waiting, and every name of the tables is the name of a case.
+TEST(Torch, Backward) {
+  const SafetensorsFile file = SafetensorsFile::open(fixture("torch/backward.safetensors"));
+  const json::Value index = json::read_file(fixture("torch/backward.json"));
+  const std::map<std::string, TorchRule> all = rules();
+  std::set<std::string> names;
+  for (const json::Value& entry : index["cases"]) {
+    const auto name = entry["name"].get<std::string>();
+    SCOPED_TRACE(name);
+    names.insert(name);
+    EXPECT_NE(all.contains(name), waiting.contains(name)) << "neither mapped nor waiting, or both";
+    if (!all.contains(name) || waiting.contains(name)) continue;
+    try {
+      TorchCase(entry, file).check(all.at(name));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  for (const auto& [name, rule] : all) EXPECT_TRUE(names.contains(name)) << name;
+  for (const auto& [name, op] : waiting) EXPECT_TRUE(names.contains(name)) << name;
+}
+
+}  // namespace
+}  // namespace rlx::test
