@@ -186,6 +186,15 @@ struct Softsign : Activation<Softsign> {
 };
 const Op<Softsign> softsign_op;
 
+struct Tanhshrink : Activation<Tanhshrink> {
+  static constexpr std::string_view name = "tanhshrink";
+  static constexpr std::string_view formula = "x - tanh(x)";
+  static Value body(const Tanhshrink&, Value x) {
+    return in_wide(name, x, [](Value v) { return v - tanh(v); });
+  }
+};
+const Op<Tanhshrink> tanhshrink_op;
+
 struct Prelu : Activation<Prelu> {
   static constexpr std::string_view name = "prelu";
   static constexpr std::string_view formula = "x where x > 0, else slope * x, with a slope for each element";
@@ -234,5 +243,7 @@ Value hardsigmoid(Value x) { return hardsigmoid_op({}, x); }
 Value hardswish(Value x) { return hardswish_op({}, x); }
 /// x / (1 + |x|).
 Value softsign(Value x) { return softsign_op({}, x); }
+/// x - tanh(x).
+Value tanhshrink(Value x) { return tanhshrink_op({}, x); }
 
 }  // namespace rlx
