@@ -40,7 +40,8 @@ constexpr std::string_view f32_to_f16 = R"(static inline uint16_t rlx_f32_to_f16
 constexpr std::string_view f16_to_f32 = R"(static inline float rlx_f16_to_f32(uint16_t x) {
   const uint32_t sign = (uint32_t)(x & 0x8000u) << 16, exponent = (x >> 10) & 0x1fu, mantissa = x & 0x3ffu;
   if (exponent == 0) return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f;
-  const uint32_t bits = sign | (exponent == 31 ? 0x7f800000u | mantissa << 13 | (mantissa ? 0x400000u : 0u) : ((exponent + 112u) << 23) | mantissa << 13);
+  const uint32_t top = exponent == 31 ? 0x7f800000u | (mantissa ? 0x400000u : 0u) : (exponent + 112u) << 23;
+  const uint32_t bits = sign | top | mantissa << 13;
   float y;
   memcpy(&y, &bits, 4);
   return y;

@@ -58,7 +58,9 @@ void check_shapes(const Graph& graph, std::span<const Array> inputs, const Bindi
 }
 
 /// A region with every size a number. Inputs, captures and outputs keep their order.
-Region bind_region(const Graph& region, const Bindings& bindings) {
+Region bind_region(const Graph& region, Bindings bindings) {
+  // A symbol of its own (the batch size of a batch rule) has no value yet: such a region is looked at, not run.
+  for (const auto& [name, bound] : region.symbols()) bindings.try_emplace(name, 1);
   Graph copy(region.name());
   copy.data().parent = region.data().parent;
   copy.data().captures = region.captures();

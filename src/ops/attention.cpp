@@ -79,6 +79,7 @@ struct Attention {
     std::size_t next = 3;
     Value mask = op.has_mask ? operands[next++] : Value(), bias = op.has_bias ? operands[next++] : Value();
     Value positions = op.has_positions ? operands[next++] : Value();
+    if (positions && positions.rank() == 0) fail("rlx.attention: positions {} (allowed: (..., Sq))", positions.type().to_string());
     const Dim group = heads_per_group(q, k, v);
     Value scores = by_head(q, k, group, k.rank() - 1) * (op.scale != 0 ? op.scale : 1 / std::sqrt(static_cast<double>(q.dim(-1).value())));
     if (op.softcap > 0) scores = tanh(scores / op.softcap) * op.softcap;

@@ -72,7 +72,7 @@ std::vector<Sample> Call::samples() {
   return {{{{t}, {t}}, attrs_of(plain), 1e-6}, {{{t}, {t}}, attrs_of(saving), 1e-6}};
 }
 
-Values make_call(const Call& op, In x) { return x.empty() ? fail("rlx.call: needs at least one operand"), Values() : call_op.all(op, x); }
+Values make_call(const Call& op, In x) { return call_op.all(op, x); }
 
 // ---- cond ----------------------------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ namespace {
 
 const Op<Scan> scan_op;
 
-/// Elements count * at .. of `from` go to the front of `to`, or the other way round.
+/// Copies `count` elements; packed types have no byte of their own for each.
 void copy_slice(const Array& from, std::int64_t from_start, Array& to, std::int64_t to_start, std::int64_t count) {
   if (is_packed(from.dtype())) {
     for (std::int64_t i = 0; i < count; ++i) to.set_int(to_start + i, from.get_int(from_start + i));

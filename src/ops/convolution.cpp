@@ -20,8 +20,11 @@ Dim spread(const Dim& n, std::int64_t d) { return n == Dim(0) ? Dim(0) : (n - 1)
 
 // floor(a / b), also for a symbolic a whose remainder is a number.
 Dim floor_div(std::string_view what, const Dim& a, std::int64_t b) {
-  for (std::int64_t rest = 0; rest < b; ++rest)
-    if (auto q = Dim::exact_div(a - rest, b)) return *q;
+  std::int64_t constant = 0;
+  for (const Dim::Term& term : a.terms())
+    if (term.symbols.empty()) constant = term.coefficient;
+  const std::int64_t rest = (constant % b + b) % b;
+  if (auto q = Dim::exact_div(a - rest, b)) return *q;
   fail("rlx.conv: {}: stride {} on a symbolic size: {} does not divide", what, b, a.to_string());
 }
 

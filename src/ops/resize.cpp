@@ -1,6 +1,7 @@
 // Resampling of the last axes of a tensor, one axis after the other.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ir/sources.h"
 #include "ops/wide.h"
@@ -10,11 +11,19 @@ namespace {
 
 constexpr double cubic_a = -0.75;  // Keys' parameter, as PyTorch and ONNX take it
 
-std::int64_t static_size(const Dim& size, Value x) {
+constexpr std::int64_t largest_size = std::int64_t{1} << 30;  // products of two sizes stay far from 64 bits
+
+std::int64_t static_size(const Dim& size, const Type& x) {
   if (!size.is_static())
-    fail("rlx.resize: size {} of {} is symbolic (allowed: static sizes, or a whole multiple in nearest mode)", size.to_string(),
-         x.type().to_string());
+    fail("rlx.resize: size {} of {} is symbolic (allowed: static sizes, or a whole multiple in nearest mode)", size.to_string(), x.to_string());
+  if (size.value() > largest_size) fail("rlx.resize: size {} of {} is too large (allowed: 1..{})", size.value(), x.to_string(), largest_size);
   return size.value();
+}
+
+// The number of times that each element is taken, where nearest mode needs no sizes.
+std::optional<std::int64_t> whole_factor(const Dim& out, const Dim& in) {
+  const auto factor = Dim::exact_div(out, in);
+  return factor && factor->is_static() ? std::optional(factor->value()) : std::nullopt;
 }
 
 // Elements floor((start + o * step) / divisor) for o = 0..count-1: each element stands `divisor` times, every step-th is taken.
@@ -24,8 +33,8 @@ Value strided(Value x, std::int64_t axis, std::int64_t start, std::int64_t step,
 
 Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred) {
   const Dim& in = x.dim(axis);
-  if (auto factor = Dim::exact_div(out, in); factor && factor->is_static()) return repeat(x, factor->value(), axis);
-  const std::int64_t from = static_size(in, x), to = static_size(out, x);
+  if (auto factor = whole_factor(out, in)) return repeat(x, *factor, axis);
+  const std::int64_t from = static_size(in, x.type()), to = static_size(out, x.type());
   const std::int64_t scale = centred ? 2 : 1;
   return strided(x, axis, centred ? from : 0, scale * from, scale * to, to);
 }
@@ -59,7 +68,7 @@ Array interpolation_matrix(DType dtype, std::int64_t in, std::int64_t out, Resiz
 }
 
 Value interpolated(Value x, std::int64_t axis, const Dim& out, ResizeMode mode, bool align_corners) {
-  const std::int64_t from = static_size(x.dim(axis), x), to = static_size(out, x);
+  const std::int64_t from = static_size(x.dim(axis), x.type()), to = static_size(out, x.type());
   Value matrix = make_constant(x.graph(), interpolation_matrix(x.dtype(), from, to, mode, align_corners));
   return move_axis(dot(x, matrix, {axis}, {1}), -1, axis);
 }
@@ -74,14 +83,27 @@ struct Resize {
   bool align_corners = false;
   static auto fields() { return Fields<&Resize::sizes, &Resize::mode, &Resize::align_corners>{}; }
 
-  static void check(const Resize& op, Value x) {
+  static void check(const Resize& op, const Type& x) {
     const auto count = static_cast<int>(op.sizes.size());
-    if (count > x.rank()) fail("rlx.resize: {} sizes for {}", count, x.type().to_string());
+    if (count > x.rank()) fail("rlx.resize: {} sizes for {}", count, x.to_string());
+    if (!is_nearest(op) && !is_float(x.dtype)) fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
     if (op.align_corners && is_nearest(op))
       fail("rlx.resize: align_corners with mode '{}' (allowed: linear, cubic)", enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
     for (int i = 0; i < count; ++i)
       for (const Dim& size : {op.sizes[static_cast<std::size_t>(i)], x.dim(x.rank() - count + i)})
-        if (!(size - 1).known_non_negative()) fail("rlx.resize: {} to {} (allowed: sizes >= 1)", x.type().to_string(), to_string(op.sizes));
+        if (!(size - 1).known_non_negative()) fail("rlx.resize: {} to {} (allowed: sizes >= 1)", x.to_string(), to_string(op.sizes));
+  }
+  // Written out, because the body of a graph that is only read or checked would compute its matrices.
+  static Type infer(const Resize& op, const Type& x) {
+    check(op, x);
+    Type result = x;
+    const std::size_t first = x.shape.size() - op.sizes.size();
+    for (std::size_t i = 0; i < op.sizes.size(); ++i) {
+      const Dim &in = x.shape[first + i], &out = op.sizes[i];
+      if (!(in == out) && !(is_nearest(op) && whole_factor(out, in))) static_size(in, x), static_size(out, x);
+      result.shape[first + i] = out;
+    }
+    return result;
   }
   static bool is_nearest(const Resize& op) { return op.mode == ResizeMode::nearest || op.mode == ResizeMode::nearest_exact; }
   static Value along(const Resize& op, Value x) {
@@ -95,7 +117,6 @@ struct Resize {
     return x;
   }
   static Value body(const Resize& op, Value x) {
-    check(op, x);
     if (is_nearest(op)) return along(op, x);
     return in_wide(name, x, [&](Value v) { return along(op, v); });
   }

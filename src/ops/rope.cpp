@@ -74,13 +74,19 @@ struct AxialRope2d {
   std::int64_t width = 1, height = 1;
   double theta = 10000;
   static auto fields() { return Fields<&AxialRope2d::width, &AxialRope2d::height, &AxialRope2d::theta>{}; }
-  static Value body(const AxialRope2d& op, Value x) {
-    check_float(name, x);
-    const std::int64_t size = x.dim(-1).value();
-    if (size % 4 != 0) fail("rlx.axial_rope_2d: head size {} of {} (allowed: a multiple of 4)", size, x.type().to_string());
+  // Written out, because the body of a graph that is only read or checked would compute its table.
+  static Type infer(const AxialRope2d& op, const Type& x) {
+    if (!is_float(x.dtype)) fail("rlx.axial_rope_2d: {} is not allowed (allowed: floats)", x.to_string());
+    if (x.rank() < 2) fail("rlx.axial_rope_2d: {} has fewer than 2 axes", x.to_string());
+    const Dim &tokens = x.dim(x.rank() - 2), &size = x.dim(x.rank() - 1);
+    if (size.value() % 4 != 0) fail("rlx.axial_rope_2d: head size {} of {} (allowed: a multiple of 4)", size.value(), x.to_string());
     if (op.width < 1 || op.height < 1) fail("rlx.axial_rope_2d: grid {} x {} (allowed: >= 1)", op.width, op.height);
-    if (!Dim::exact_div(x.dim(-2), op.width * op.height))
-      fail("rlx.axial_rope_2d: {} tokens of {} are no multiple of the grid {} x {}", x.dim(-2).to_string(), x.type().to_string(), op.width, op.height);
+    if (!Dim::exact_div(tokens, Dim(op.width) * op.height))
+      fail("rlx.axial_rope_2d: {} tokens of {} are no multiple of the grid {} x {}", tokens.to_string(), x.to_string(), op.width, op.height);
+    return x;
+  }
+  static Value body(const AxialRope2d& op, Value x) {
+    const std::int64_t size = x.dim(-1).value();
     Array frequency(f64, {size / 4});
     for (std::int64_t i = 0; i < size / 4; ++i) frequency.set_double(i, std::pow(op.theta, -4.0 * static_cast<double>(i) / static_cast<double>(size)));
     Value table = make_constant(x.graph(), frequency), token = iota(x, {x.dim(-2), 1}, i32, 0);

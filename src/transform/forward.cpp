@@ -43,9 +43,11 @@ void check_tangents(const OpDef& op, const Values& y, Values& dy) {
   }
 }
 
+/// Forward mode needs the tangent now; reverse mode may turn out not to.
 Values refused(const OpDef& op, const Values& y, const Values& dx, Mode mode) {
   const std::string message = fmt::format("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
-  return mode == Mode::reverse ? linear_refusal(y, dx, message) : throw Error(message);
+  if (mode == Mode::forward) fail("{}", message);
+  return linear_refusal(y, dx, message);
 }
 
 /// The rules that an op itself brings: its reverse rule, its jvp, or its linearity.

@@ -1,7 +1,5 @@
 // The derivative transforms between values of one graph.
 #include <algorithm>
-#include <numeric>
-#include <set>
 
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
@@ -84,21 +82,20 @@ void check_direction(std::string_view op, std::string_view what, std::size_t i, 
   if (!(direction.type() == type)) fail("rlx.{}: {} {} is {}, the value {}", op, what, i, direction.type().to_string(), type.to_string());
 }
 
-/// Outputs of one graph; those of enclosing graphs are seen from the innermost one.
-Values in_one_graph(std::string_view op, const Values& outputs) {
+GraphData& common_graph(std::string_view op, const Values& outputs) {
   if (outputs.empty()) fail("rlx.{}: no outputs", op);
   for (Value v : outputs)
     if (!v || &v.graph() != &outputs[0].graph()) fail("rlx.{}: the outputs must be values of one graph", op);
-  return outputs;
+  return outputs[0].graph();
 }
 
-struct Backward {
-  Values outputs;
-  Values inputs;
+struct BackwardPass {
+  Values outputs;    // computed again where composites were differentiated by their bodies
+  Values gradients;  // by input
 };
 
-Backward run_backward(std::string_view op, const Values& outputs, const Values& inputs, const std::function<Values(const Values&)>& seeds) {
-  GraphData& graph = in_one_graph(op, outputs)[0].graph();
+BackwardPass run_backward(std::string_view op, const Values& outputs, const Values& inputs, const std::function<Values(const Values&)>& seeds) {
+  GraphData& graph = common_graph(op, outputs);
   std::vector<Type> types;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) fail("rlx.{}: input {} is null", op, i);
@@ -135,7 +132,7 @@ Value unit_vectors(Value near, const Type& type) {
 
 Values jvp(const Values& outputs, const Values& inputs, const Values& tangents) {
   check_counts("jvp", "tangents", inputs.size(), tangents.size());
-  GraphData& graph = in_one_graph("jvp", outputs)[0].graph();
+  GraphData& graph = common_graph("jvp", outputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) check_direction("jvp", "tangent", i, tangents[i], inputs[i].type());
   check_captures("jvp", graph, inputs);
   Values results;
@@ -147,14 +144,14 @@ Values jvp(const Values& outputs, const Values& inputs, const Values& tangents) 
 Values vjp(const Values& outputs, const Values& inputs, const Values& cotangents) {
   check_counts("vjp", "cotangents", outputs.size(), cotangents.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) check_direction("vjp", "cotangent", i, cotangents[i], outputs[i].type());
-  return run_backward("vjp", outputs, inputs, [&](const Values&) { return cotangents; }).inputs;
+  return run_backward("vjp", outputs, inputs, [&](const Values&) { return cotangents; }).gradients;
 }
 
 std::pair<Value, Values> value_and_grad(Value output, const Values& inputs) {
   if (!output || output.rank() != 0 || !is_float(output.dtype()))
     fail("rlx.grad: the output is {} (allowed: a float scalar)", output ? output.type().to_string() : "null");
-  const Backward result = run_backward("grad", {output}, inputs, [](const Values& y) { return Values{filled(y[0].graph(), y[0].type(), 1)}; });
-  return {result.outputs[0], result.inputs};
+  const BackwardPass result = run_backward("grad", {output}, inputs, [](const Values& y) { return Values{filled(y[0].graph(), y[0].type(), 1)}; });
+  return {result.outputs[0], result.gradients};
 }
 
 Values grad(Value output, const Values& inputs) { return value_and_grad(output, inputs).second; }

@@ -44,7 +44,7 @@ JaxGroup elementwise() {
       .rules = {
           {"lax.neg", unary(neg, exact)},
           {"lax.abs", unary(abs, exact)},
-          {"lax.ceil", {.build = [](auto& x, auto&) { return Values{ceil(x[0])}; }, .tolerance = exact, .compiled = false}},  // kernels flush subnormals
+          {"lax.ceil", unary(ceil, exact)},
           {"lax.exp2", unary(exp2, rounded_once)},
           {"lax.expm1", unary(expm1, rounded_once)},
           {"lax.log1p", unary(log1p, rounded_once)},
@@ -74,7 +74,8 @@ JaxGroup elementwise() {
           {"lax_lt_to.hard", made([](auto& x) { return Values{lt(total_order_key(x[0]), total_order_key(x[1]))}; })},
           {"lax.min", binary(min, exact)},
           {"lax.rem", binary(rem, rounded_once)},
-          {"clamp", made([](auto& x) { return Values{clamp(x[1], x[0], x[2])}; }, exact)},
+          {"clamp",  // of hard operands too
+           {.build = [](auto& x, auto&) { return Values{clamp(x[1], x[0], x[2])}; }, .tolerance = exact, .compiled = false}},
           {"select_n.i32",
            made([](auto& x) {
              return Values{select(eq(x[0], scalar(x[0], 0, i32)), x[1], select(eq(x[0], scalar(x[0], 1, i32)), x[2], x[3]))};

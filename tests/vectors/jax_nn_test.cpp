@@ -38,7 +38,6 @@ JaxGroup nn() {
   return {
       .rules = {
           {"nn.relu", unary(relu, exact)},
-          {"relu_hard", {.build = [](auto& x, auto&) { return Values{relu(x[0])}; }, .tolerance = exact, .compiled = false}},  // kernels flush subnormals
           {"nn.selu", unary(selu)},
           {"nn.softplus", unary(softplus)},
           {"nn.soft_sign", unary(softsign)},

@@ -74,7 +74,6 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"cross_entropy_ignore_smooth", recorded_cross_entropy},
       {"cross_entropy_all", recorded_cross_entropy},
       {"cross_entropy_soft", recorded_cross_entropy},
-      {"cross_entropy_nothing", recorded_cross_entropy},
       {"cross_entropy_none_2d", [](auto& x, auto&) { return Values{cross_entropy(x["x"], x["t"], Reduction::none, 0, -100, 1)}; }},
       {"nll_weight", [](auto& x, auto&) { return Values{nll(log_softmax(x["x"]), x["t"], Reduction::mean, -100, 1, x["w"])}; }},
       {"bce_logits_pos_weight", [](auto& x, auto&) { return Values{bce_with_logits(x["x"], x["t"], x["w"])}; }},
