@@ -96,7 +96,8 @@ int main(int argc, char** argv) {
     }
     const auto times = measure(encoder.executable(), inputs, repeats);
     const auto after = session.counters();
-    fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled, before.kernels_from_disk, before.kernels_shared);
+    fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled,
+               before.kernels_from_disk, before.kernels_shared);
     fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
                after.kernels_compiled - before.kernels_compiled);
     if (profile) print_profile(encoder.executable(), inputs);

@@ -16,19 +16,32 @@ inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0, "no element type for this C++ type");
   return DType::f32;
 }();
-template <> inline constexpr DType dtype_of<float> = DType::f32;
-template <> inline constexpr DType dtype_of<double> = DType::f64;
-template <> inline constexpr DType dtype_of<std::int8_t> = DType::i8;
-template <> inline constexpr DType dtype_of<std::int16_t> = DType::i16;
-template <> inline constexpr DType dtype_of<std::int32_t> = DType::i32;
-template <> inline constexpr DType dtype_of<std::int64_t> = DType::i64;
-template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
-template <> inline constexpr DType dtype_of<std::uint16_t> = DType::u16;
-template <> inline constexpr DType dtype_of<std::uint32_t> = DType::u32;
-template <> inline constexpr DType dtype_of<std::uint64_t> = DType::u64;
-template <> inline constexpr DType dtype_of<bool> = DType::boolean;
-template <> inline constexpr DType dtype_of<std::complex<float>> = DType::c64;
-template <> inline constexpr DType dtype_of<std::complex<double>> = DType::c128;
+template <>
+inline constexpr DType dtype_of<float> = DType::f32;
+template <>
+inline constexpr DType dtype_of<double> = DType::f64;
+template <>
+inline constexpr DType dtype_of<std::int8_t> = DType::i8;
+template <>
+inline constexpr DType dtype_of<std::int16_t> = DType::i16;
+template <>
+inline constexpr DType dtype_of<std::int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<std::int64_t> = DType::i64;
+template <>
+inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
+template <>
+inline constexpr DType dtype_of<std::uint16_t> = DType::u16;
+template <>
+inline constexpr DType dtype_of<std::uint32_t> = DType::u32;
+template <>
+inline constexpr DType dtype_of<std::uint64_t> = DType::u64;
+template <>
+inline constexpr DType dtype_of<bool> = DType::boolean;
+template <>
+inline constexpr DType dtype_of<std::complex<float>> = DType::c64;
+template <>
+inline constexpr DType dtype_of<std::complex<double>> = DType::c128;
 
 /// A dense row-major array in host memory. Copies share the bytes; `mutable_bytes` is for the one who made it.
 class Array {

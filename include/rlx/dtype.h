@@ -8,15 +8,31 @@ namespace rlx {
 
 /// Element types. i4 and u4 are packed two to a byte, low nibble first; complex are (re, im) pairs.
 enum class DType : std::uint8_t {
-  f32, f16, bf16, f64, f8e4m3, f8e5m2,
-  i8, i16, i32, i64, u8, u16, u32, u64, i4, u4,
-  boolean, c64, c128,
+  f32,
+  f16,
+  bf16,
+  f64,
+  f8e4m3,
+  f8e5m2,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  i4,
+  u4,
+  boolean,
+  c64,
+  c128,
 };
 
 inline constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, f64 = DType::f64, f8e4m3 = DType::f8e4m3,
-                       f8e5m2 = DType::f8e5m2, i8 = DType::i8, i16 = DType::i16, i32 = DType::i32, i64 = DType::i64,
-                       u8 = DType::u8, u16 = DType::u16, u32 = DType::u32, u64 = DType::u64, i4 = DType::i4, u4 = DType::u4,
-                       boolean = DType::boolean, c64 = DType::c64, c128 = DType::c128;
+                       f8e5m2 = DType::f8e5m2, i8 = DType::i8, i16 = DType::i16, i32 = DType::i32, i64 = DType::i64, u8 = DType::u8,
+                       u16 = DType::u16, u32 = DType::u32, u64 = DType::u64, i4 = DType::i4, u4 = DType::u4, boolean = DType::boolean,
+                       c64 = DType::c64, c128 = DType::c128;
 
 enum class DTypeClass : std::uint8_t { floating, signed_int, unsigned_int, boolean, complex };
 
@@ -27,12 +43,12 @@ struct DTypeInfo {
 };
 
 inline constexpr std::array<DTypeInfo, 19> dtype_table{{
-    {"f32", 32, DTypeClass::floating},      {"f16", 16, DTypeClass::floating},     {"bf16", 16, DTypeClass::floating},
-    {"f64", 64, DTypeClass::floating},      {"f8e4m3", 8, DTypeClass::floating},   {"f8e5m2", 8, DTypeClass::floating},
-    {"i8", 8, DTypeClass::signed_int},      {"i16", 16, DTypeClass::signed_int},   {"i32", 32, DTypeClass::signed_int},
-    {"i64", 64, DTypeClass::signed_int},    {"u8", 8, DTypeClass::unsigned_int},   {"u16", 16, DTypeClass::unsigned_int},
-    {"u32", 32, DTypeClass::unsigned_int},  {"u64", 64, DTypeClass::unsigned_int}, {"i4", 4, DTypeClass::signed_int},
-    {"u4", 4, DTypeClass::unsigned_int},    {"bool", 8, DTypeClass::boolean},      {"c64", 64, DTypeClass::complex},
+    {"f32", 32, DTypeClass::floating},     {"f16", 16, DTypeClass::floating},     {"bf16", 16, DTypeClass::floating},
+    {"f64", 64, DTypeClass::floating},     {"f8e4m3", 8, DTypeClass::floating},   {"f8e5m2", 8, DTypeClass::floating},
+    {"i8", 8, DTypeClass::signed_int},     {"i16", 16, DTypeClass::signed_int},   {"i32", 32, DTypeClass::signed_int},
+    {"i64", 64, DTypeClass::signed_int},   {"u8", 8, DTypeClass::unsigned_int},   {"u16", 16, DTypeClass::unsigned_int},
+    {"u32", 32, DTypeClass::unsigned_int}, {"u64", 64, DTypeClass::unsigned_int}, {"i4", 4, DTypeClass::signed_int},
+    {"u4", 4, DTypeClass::unsigned_int},   {"bool", 8, DTypeClass::boolean},      {"c64", 64, DTypeClass::complex},
     {"c128", 128, DTypeClass::complex},
 }};
 

@@ -79,17 +79,19 @@ constexpr auto enum_words(ScatterKind) { return std::array<std::string_view, 5>{
 
 /// JAX's dimension numbers of gather and scatter. The last axis of the indices holds a start position; the others enumerate windows.
 struct GatherNumbers {
-  std::vector<std::int64_t> offset_dims;           // axes of the result (scatter: of the updates) that run inside a window
-  std::vector<std::int64_t> collapsed_slice_dims;  // operand axes with window size 1 that the result lacks (scatter: inserted)
-  std::vector<std::int64_t> start_index_map;       // the operand axis of each component of a start position
+  std::vector<std::int64_t> offset_dims;                       // axes of the result (scatter: of the updates) that run inside a window
+  std::vector<std::int64_t> collapsed_slice_dims;              // operand axes with window size 1 that the result lacks (scatter: inserted)
+  std::vector<std::int64_t> start_index_map;                   // the operand axis of each component of a start position
   std::vector<std::int64_t> operand_batching_dims = {};        // operand axes that go along with ...
   std::vector<std::int64_t> start_indices_batching_dims = {};  // ... these axes of the indices
 };
 
-/// The options of conv_general. A spec lists the axes (batch, feature, spatial...) of x and the result, (out, in, spatial...) of the kernel.
+/// The options of conv_general. A spec lists the axes (batch, feature, spatial...) of x and the result, (out, in, spatial...) of the
+/// kernel.
 struct ConvOptions {
   std::vector<std::int64_t> lhs_spec = {}, rhs_spec = {}, out_spec = {};  // empty: batch or out first, then feature or in, then spatial
-  std::vector<std::int64_t> strides = {}, padding_lo = {}, padding_hi = {}, lhs_dilation = {}, rhs_dilation = {};  // per spatial axis; empty: 1, padding 0
+  std::vector<std::int64_t> strides = {}, padding_lo = {}, padding_hi = {}, lhs_dilation = {},
+                            rhs_dilation = {};  // per spatial axis; empty: 1, padding 0
   std::int64_t feature_group_count = 1, batch_group_count = 1;
 };
 
@@ -112,11 +114,11 @@ enum class ScaleMode : std::uint8_t { per_batch, ema, fixed };
 constexpr auto enum_words(ScaleMode) { return std::array<std::string_view, 3>{"per_batch", "ema", "fixed"}; }
 
 struct FakeQuantizeOptions {
-  int bits = 8;                        // 2, 4 or 8
+  int bits = 8;                           // 2, 4 or 8
   std::optional<std::int64_t> axis = {};  // one scale for each element of this axis; none: one for the tensor
   StraightThrough derivative = StraightThrough::identity;
   ScaleMode scale_mode = ScaleMode::per_batch;
-  double decay = 0.99;                 // of the running mean
+  double decay = 0.99;  // of the running mean
 };
 
 /// Zero points of an integer layer, and the range its results saturate to (an activation fused into it narrows the range).
@@ -160,11 +162,11 @@ struct RopeOptions {
   std::int64_t dims = 0;  // the first elements of a head that turn; 0: all
   RopeStyle style = RopeStyle::half;
   RopeScaling scaling = RopeScaling::none;
-  double factor = 1;                  // linear, llama3, yarn: how much longer; longrope: longest context / original_length
-  double original_length = 8192;      // llama3, yarn, longrope: the trained context, in tokens
+  double factor = 1;                                 // linear, llama3, yarn: how much longer; longrope: longest context / original_length
+  double original_length = 8192;                     // llama3, yarn, longrope: the trained context, in tokens
   double low_freq_factor = 1, high_freq_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;              // yarn
-  double attention_factor = 0;        // yarn, longrope: multiplies sin and cos; 0: derived from factor
+  double attention_factor = 0;                       // yarn, longrope: multiplies sin and cos; 0: derived from factor
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: a divisor for each frequency
 };
 
@@ -177,8 +179,8 @@ enum class Role : std::uint8_t { plain, axis, axes, perm, sizes, per_dim_zero, p
 struct Field {
   std::string_view name;
   Role role;
-  std::size_t kind;  // index in the Attr variant
-  Attr initial;      // the default member initialiser
+  std::size_t kind;                     // index in the Attr variant
+  Attr initial;                         // the default member initialiser
   std::vector<std::string_view> words;  // for an enumeration: the allowed values, in order
 };
 

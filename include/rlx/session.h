@@ -23,18 +23,18 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;      // 0: as many as the process may use
-  bool claims = true;   // false: hand-written kernels are not used
-  bool fuse = true;     // false: every node is a kernel of its own
-  bool allow_host = true;  // false: a node that only the host reference can compute is an Error
+  int threads = 0;                                    // 0: as many as the process may use
+  bool claims = true;                                 // false: hand-written kernels are not used
+  bool fuse = true;                                   // false: every node is a kernel of its own
+  bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
   std::optional<std::filesystem::path> cache_folder;  // of compiled kernels; empty path: none; default: see default_cache_folder
 };
 
 /// What a session's compiler did so far.
 struct CompileCounters {
-  std::int64_t kernels_compiled = 0;   // by LLVM
+  std::int64_t kernels_compiled = 0;  // by LLVM
   std::int64_t kernels_from_disk = 0;
-  std::int64_t kernels_shared = 0;     // equal to one that was loaded already
+  std::int64_t kernels_shared = 0;  // equal to one that was loaded already
 };
 
 /// A value handed to `run`: an array, or any contiguous range of elements whose shape the graph tells.

@@ -91,6 +91,7 @@ Graph hvp_graph(const Graph& graph, const std::vector<std::string>& wrt);
 Graph jacobian_graph(const Graph& graph, const std::vector<std::string>& wrt, JacobianMode mode = JacobianMode::reverse);
 /// The graph on a batch of `size` examples: an input has the batch on the axis that `in_axes` gives (absent or nullopt: none), every
 /// output on `out_axis`.
-Graph vmap_graph(const Graph& graph, const std::map<std::string, std::optional<std::int64_t>>& in_axes, std::int64_t out_axis, const Dim& size);
+Graph vmap_graph(const Graph& graph, const std::map<std::string, std::optional<std::int64_t>>& in_axes, std::int64_t out_axis,
+                 const Dim& size);
 
 }  // namespace rlx

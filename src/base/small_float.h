@@ -50,7 +50,8 @@ inline std::uint32_t encode(const SmallFloat& format, double value) {
   std::frexp(magnitude, &exponent);
   const int lowest = 1 - format.bias();
   const int scale = std::max(exponent - 1, lowest) - format.mantissa_bits;  // weight of one unit in the last place
-  const double rounded = std::nearbyint(std::ldexp(magnitude, -scale));     // below 2^(mantissa_bits + 1), so exact; default rounding is half-even
+  const double rounded =
+      std::nearbyint(std::ldexp(magnitude, -scale));  // below 2^(mantissa_bits + 1), so exact; default rounding is half-even
   const auto units = static_cast<std::uint32_t>(rounded);
   // `units` carries the hidden bit: adding it to the exponent field makes a carry move to the next exponent by itself.
   const std::uint32_t bits = (static_cast<std::uint32_t>(scale + format.mantissa_bits - lowest) << format.mantissa_bits) + units;

@@ -152,7 +152,8 @@ std::string LlvmScalars::divide(ScalarOp op, const std::string& x, const std::st
     unsafe = assign_("or i1 " + zero + ", " + minus_one);
   }
   const std::string safe = assign_("select i1 " + unsafe + ", " + type + " 1, " + type + " " + z);
-  std::string result = assign_(std::string(quotient ? (is_signed ? "sdiv " : "udiv ") : (is_signed ? "srem " : "urem ")) + type + " " + x + ", " + safe);
+  std::string result =
+      assign_(std::string(quotient ? (is_signed ? "sdiv " : "udiv ") : (is_signed ? "srem " : "urem ")) + type + " " + x + ", " + safe);
   if (is_signed) {
     const std::string special = quotient ? assign_("sub " + type + " 0, " + x) : "0";
     result = assign_("select i1 " + minus_one + ", " + type + " " + special + ", " + type + " " + result);
@@ -182,7 +183,8 @@ std::string LlvmScalars::integer_op(ScalarOp op, const std::vector<Operand>& arg
       return assign_("select i1 " + negative + ", " + type + " " + assign_("sub " + type + " 0, " + x) + ", " + type + " " + x);
     }
     case ScalarOp::sign: {
-      std::string positive = assign_("zext i1 " + assign_(std::string(is_signed ? "icmp sgt " : "icmp ne ") + type + " " + x + ", 0") + " to " + type);
+      std::string positive =
+          assign_("zext i1 " + assign_(std::string(is_signed ? "icmp sgt " : "icmp ne ") + type + " " + x + ", 0") + " to " + type);
       if (!is_signed) return positive;
       const std::string negative = assign_("icmp slt " + type + " " + x + ", 0");
       return assign_("select i1 " + negative + ", " + type + " -1, " + type + " " + positive);
@@ -252,7 +254,8 @@ std::string LlvmScalars::emit(ScalarOp op, const std::vector<Operand>& args, DTy
     std::string bits = args[0].value;
     const std::string memory = fmt::format("i{}", info(from).bits);
     if (is_float(from)) bits = to_memory(bits, from);
-    if (is_float(from) && llvm_memory_type(from) != memory) bits = assign_("bitcast " + llvm_memory_type(from) + " " + bits + " to " + memory);
+    if (is_float(from) && llvm_memory_type(from) != memory)
+      bits = assign_("bitcast " + llvm_memory_type(from) + " " + bits + " to " + memory);
     if (!is_float(result)) return bits;
     if (llvm_memory_type(result) != memory) bits = assign_("bitcast " + memory + " " + bits + " to " + llvm_memory_type(result));
     return from_memory(bits, result);

@@ -14,7 +14,8 @@ std::int64_t element_count(DType dtype, const std::vector<std::int64_t>& shape) 
   for (std::int64_t size : shape)
     if (size < 0) fail("array: size {} is negative", size);
   auto count = checked_product(shape);
-  if (!count || !checked_mul(*count, std::int64_t{16})) fail("array: {} elements of {} are too many", fmt::format("{}", shape.size()), name(dtype));
+  if (!count || !checked_mul(*count, std::int64_t{16}))
+    fail("array: {} elements of {} are too many", fmt::format("{}", shape.size()), name(dtype));
   return *count;
 }
 
@@ -122,7 +123,8 @@ std::int64_t Array::get_int(std::int64_t i) const {
     }
     case DTypeClass::unsigned_int: return static_cast<std::int64_t>(get_uint(i));
     case DTypeClass::boolean: return bytes_[static_cast<std::size_t>(i)] != std::byte{0};
-    default: return saturate<std::int64_t>(get_double(i), std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+    default:
+      return saturate<std::int64_t>(get_double(i), std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
   }
 }
 

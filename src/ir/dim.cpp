@@ -56,8 +56,7 @@ Dim Dim::from_terms(std::vector<Term> terms) {
   for (Term& term : terms) {
     if (!merged.empty() && monomial_equal(merged.back().symbols, term.symbols))
       merged.back().coefficient = exact(checked_add(merged.back().coefficient, term.coefficient));
-    else
-      merged.push_back(std::move(term));
+    else merged.push_back(std::move(term));
   }
   std::erase_if(merged, [](const Term& t) { return t.coefficient == 0; });
   Dim result;
@@ -113,8 +112,7 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
     for (const auto& symbol : term.symbols) {
       auto it = bindings.find(symbol->name);
       if (it == bindings.end()) fail("symbol '{}' has no value", symbol->name);
-      if (it->second < 1 || it->second > symbol->bound)
-        fail("symbol '{}' is {} (allowed: 1..{})", symbol->name, it->second, symbol->bound);
+      if (it->second < 1 || it->second > symbol->bound) fail("symbol '{}' is {} (allowed: 1..{})", symbol->name, it->second, symbol->bound);
       product = exact(checked_mul(product, it->second));
     }
     total = exact(checked_add(total, product));
@@ -127,8 +125,7 @@ void Dim::collect_symbols(std::map<std::string, std::int64_t>& into) const {
   for (const Term& term : *terms_)
     for (const auto& symbol : term.symbols) {
       auto [it, added] = into.emplace(symbol->name, symbol->bound);
-      if (!added && it->second != symbol->bound)
-        fail("symbol '{}' has two bounds: {} and {}", symbol->name, it->second, symbol->bound);
+      if (!added && it->second != symbol->bound) fail("symbol '{}' has two bounds: {} and {}", symbol->name, it->second, symbol->bound);
     }
 }
 

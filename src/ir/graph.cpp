@@ -57,7 +57,8 @@ void normalize_axes(const OpDef& op, Attrs& attrs, std::span<const Value> operan
       for (auto& axis : axes) axis = normalize_axis(op.name, axis, operands[0].type());
       auto sorted = axes;
       std::sort(sorted.begin(), sorted.end());
-      if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail("rlx.{}: an axis is named twice in {}", op.name, to_string(attrs[i]));
+      if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        fail("rlx.{}: an axis is named twice in {}", op.name, to_string(attrs[i]));
     }
   }
 }
@@ -134,16 +135,23 @@ Value Graph::add_input(Input input) {
   return make_input(*data_, std::move(input));
 }
 
-Value Graph::input(std::string name, Dims shape, DType dtype) { return add_input({std::move(name), InputKind::input, {dtype, std::move(shape)}}); }
-Value Graph::param(std::string name, Dims shape, DType dtype) { return add_input({std::move(name), InputKind::param, {dtype, std::move(shape)}}); }
-Value Graph::state(std::string name, Dims shape, DType dtype) { return add_input({std::move(name), InputKind::state, {dtype, std::move(shape)}}); }
+Value Graph::input(std::string name, Dims shape, DType dtype) {
+  return add_input({std::move(name), InputKind::input, {dtype, std::move(shape)}});
+}
+Value Graph::param(std::string name, Dims shape, DType dtype) {
+  return add_input({std::move(name), InputKind::param, {dtype, std::move(shape)}});
+}
+Value Graph::state(std::string name, Dims shape, DType dtype) {
+  return add_input({std::move(name), InputKind::state, {dtype, std::move(shape)}});
+}
 Value Graph::constant(Array value) { return make_constant(*data_, std::move(value)); }
 
 void Graph::output(std::string name, Value value) {
   if (!value) fail("graph '{}': output '{}' is null", data_->name, name);
   for (const auto& [other, v] : data_->outputs)
     if (other == name) fail("graph '{}': output '{}' exists already", data_->name, name);
-  if (!is_descendant(data_.get(), &value.graph())) fail("graph '{}': output '{}' belongs to graph '{}'", data_->name, name, value.graph().name);
+  if (!is_descendant(data_.get(), &value.graph()))
+    fail("graph '{}': output '{}' belongs to graph '{}'", data_->name, name, value.graph().name);
   data_->outputs.emplace_back(std::move(name), lift(*data_, value));
 }
 

@@ -10,13 +10,13 @@ namespace rlx {
 /// The table behind Graph. Nodes are never changed or removed; a pass builds a new table.
 struct GraphData {
   std::string name;
-  std::deque<Node> nodes;                                        // a deque keeps references valid while it grows
-  std::unordered_multimap<std::size_t, std::int32_t> by_hash;    // for hash-consing
+  std::deque<Node> nodes;                                      // a deque keeps references valid while it grows
+  std::unordered_multimap<std::size_t, std::int32_t> by_hash;  // for hash-consing
   std::vector<std::pair<Input, Value>> inputs;
   std::vector<std::pair<std::string, Value>> outputs;
 
-  GraphData* parent = nullptr;  // of a region
-  Values captures;              // values of enclosing graphs
+  GraphData* parent = nullptr;                             // of a region
+  Values captures;                                         // values of enclosing graphs
   std::map<std::pair<GraphData*, ValueId>, Value> lifted;  // captured value -> the input that stands for it
 
   const Node& node(std::int32_t id) const { return nodes[static_cast<std::size_t>(id)]; }

@@ -83,7 +83,8 @@ struct Guard {
 };
 
 /// One way in which a structure op reads its operand: where every guard holds, the result element is operand[index]; an
-/// operand of `fill_value` means the fill, of `index_value` the number index[0] itself. The first source whose guards hold counts; the last has none.
+/// operand of `fill_value` means the fill, of `index_value` the number index[0] itself. The first source whose guards hold counts; the last
+/// has none.
 struct Source {
   static constexpr int fill_value = -1, index_value = -2;
   std::vector<Guard> guards;

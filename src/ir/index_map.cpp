@@ -76,7 +76,8 @@ const Source& chosen(const std::vector<Source>& sources, const Point& point) {
 void copy_element(const Array& from, std::int64_t i, Array& to, std::int64_t j) {
   if (is_packed(to.dtype())) return to.set_uint(j, from.get_uint(i));
   const auto width = static_cast<std::size_t>(bytes_for(to.dtype(), 1));
-  std::memcpy(to.mutable_bytes().data() + static_cast<std::size_t>(j) * width, from.bytes().data() + static_cast<std::size_t>(i) * width, width);
+  std::memcpy(to.mutable_bytes().data() + static_cast<std::size_t>(j) * width, from.bytes().data() + static_cast<std::size_t>(i) * width,
+              width);
 }
 
 void write(const std::vector<Source>& sources, const Point& point, Array& to, std::int64_t j) {

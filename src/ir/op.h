@@ -5,9 +5,9 @@
 #include <set>
 #include <type_traits>
 
-#include "rlx/op_types.h"
 #include "ir/index.h"
 #include "rlx/graph.h"
+#include "rlx/op_types.h"
 
 namespace rlx {
 
@@ -47,16 +47,18 @@ struct OpDef {
   std::string_view name;
   OpKind kind = OpKind::primitive;
   std::vector<Field> fields;
-  int scalar = -1;           // row of the scalar table
-  int arity = -1;            // number of operands; -1 = checked by `infer`
+  int scalar = -1;                 // row of the scalar table
+  int arity = -1;                  // number of operands; -1 = checked by `infer`
   std::set<int> integer_operands;  // no derivative flows into these
 
   using InferRule = std::vector<Type> (*)(const Attrs&, std::span<const Type> operands);
   using BodyRule = Values (*)(const Attrs&, std::span<const Value> operands);
-  using SourcesRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result, const std::vector<Index>& at);
-  using LoopRule = Loop (*)(const Attrs&, std::span<const Type> operands, const Type& result, const std::vector<Index>& at, const FreshVariable&);
-  using AddressRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result, const std::vector<Index>& at,
-                                              const ReadIndex&);
+  using SourcesRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result,
+                                              const std::vector<Index>& at);
+  using LoopRule = Loop (*)(const Attrs&, std::span<const Type> operands, const Type& result, const std::vector<Index>& at,
+                            const FreshVariable&);
+  using AddressRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result,
+                                              const std::vector<Index>& at, const ReadIndex&);
   using EvaluateRule = void (*)(const Attrs&, std::span<const Array> operands, std::span<Array> results);
   using JvpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   using TransposeRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
@@ -189,10 +191,10 @@ R call(R (*rule)(const Op&, Args...), const Op& op, std::span<const Item> items)
 template <class Op, class R, class... Args>
 constexpr int arity_of(R (*)(const Op&, Args...)) {
   if constexpr (sizeof...(Args) == 1 && ((std::same_as<std::remove_cvref_t<Args>, std::span<const Value>> ||
-                                          std::same_as<std::remove_cvref_t<Args>, std::span<const Type>>) && ...))
+                                          std::same_as<std::remove_cvref_t<Args>, std::span<const Type>>) &&
+                                         ...))
     return -1;
-  else
-    return static_cast<int>(sizeof...(Args));
+  else return static_cast<int>(sizeof...(Args));
 }
 
 inline Values to_values(Value v) { return {v}; }
@@ -200,21 +202,36 @@ inline Values to_values(Values v) { return v; }
 inline std::vector<Type> to_types(Type t) { return {std::move(t)}; }
 inline std::vector<Type> to_types(std::vector<Type> t) { return t; }
 
-template <class T> concept HasBody = requires { &T::body; };
-template <class T> concept HasInfer = requires { &T::infer; };
-template <class T> concept HasSources = requires { &T::sources; };
-template <class T> concept HasEvaluate = requires { &T::evaluate; };
-template <class T> concept HasLoop = requires { &T::loop; };
-template <class T> concept HasAddress = requires { &T::address; };
-template <class T> concept HasScalar = requires { T::scalar; };
-template <class T> concept HasJvp = requires { &T::jvp; };
-template <class T> concept HasTranspose = requires { &T::transpose; };
-template <class T> concept HasVjp = requires { &T::vjp; };
-template <class T> concept HasBatch = requires { &T::batch; };
-template <class T> concept HasSamples = requires { &T::samples; };
-template <class T> concept HasReason = requires { T::not_differentiable; };
-template <class T> concept HasFormula = requires { T::formula; };
-template <class T> concept HasIntegerOperands = requires { T::integer_operands; };
+template <class T>
+concept HasBody = requires { &T::body; };
+template <class T>
+concept HasInfer = requires { &T::infer; };
+template <class T>
+concept HasSources = requires { &T::sources; };
+template <class T>
+concept HasEvaluate = requires { &T::evaluate; };
+template <class T>
+concept HasLoop = requires { &T::loop; };
+template <class T>
+concept HasAddress = requires { &T::address; };
+template <class T>
+concept HasScalar = requires { T::scalar; };
+template <class T>
+concept HasJvp = requires { &T::jvp; };
+template <class T>
+concept HasTranspose = requires { &T::transpose; };
+template <class T>
+concept HasVjp = requires { &T::vjp; };
+template <class T>
+concept HasBatch = requires { &T::batch; };
+template <class T>
+concept HasSamples = requires { &T::samples; };
+template <class T>
+concept HasReason = requires { T::not_differentiable; };
+template <class T>
+concept HasFormula = requires { T::formula; };
+template <class T>
+concept HasIntegerOperands = requires { T::integer_operands; };
 
 /// Result types of a composite: those of its body on inputs of the given types.
 std::vector<Type> infer_from_body(const OpDef& def, const Attrs& attrs, std::span<const Type> operands);
@@ -263,7 +280,8 @@ class Op {
     static_assert(T::kind == OpKind::composite || detail::HasInfer<T>, "a primitive needs a shape rule: infer");
     static_assert(T::kind != OpKind::structure || (detail::HasSources<T> && detail::HasTranspose<T>),
                   "a structure op needs an index map (sources) and a transpose");
-    static_assert((T::kind != OpKind::primitive && T::kind != OpKind::scalar) || detail::HasEvaluate<T>, "a primitive needs a reference evaluation: evaluate");
+    static_assert((T::kind != OpKind::primitive && T::kind != OpKind::scalar) || detail::HasEvaluate<T>,
+                  "a primitive needs a reference evaluation: evaluate");
     static_assert(T::kind == OpKind::composite || detail::HasTranspose<T> || detail::HasJvp<T> || detail::HasReason<T>,
                   "a primitive needs a transpose (linear) or a jvp, or says why it is not_differentiable");
     static_assert(detail::HasSamples<T>, "an op needs samples for the generated tests");
@@ -280,7 +298,9 @@ class Op {
       d.infer = [](const Attrs& a, std::span<const Type> x) { return detail::to_types(detail::call(&T::infer, from(a), x)); };
     }
     if constexpr (detail::HasSources<T>)
-      d.sources = [](const Attrs& a, std::span<const Type> x, const Type& r, const std::vector<Index>& at) { return T::sources(from(a), x, r, at); };
+      d.sources = [](const Attrs& a, std::span<const Type> x, const Type& r, const std::vector<Index>& at) {
+        return T::sources(from(a), x, r, at);
+      };
     if constexpr (detail::HasScalar<T>) d.scalar = static_cast<int>(T::scalar);
     if constexpr (detail::HasLoop<T>)
       d.loop = [](const Attrs& a, std::span<const Type> x, const Type& r, const std::vector<Index>& at, const FreshVariable& fresh) {

@@ -99,7 +99,8 @@ std::vector<Array> evaluate_body(const OpDef& op, const Attrs& attrs, std::span<
 /// For each node the last node that reads it; the size of the graph for outputs and -1 for nodes that nothing needs.
 std::vector<std::int64_t> last_uses(const Graph& graph) {
   std::vector<std::int64_t> last(graph.size(), -1);
-  for (const auto& [name, value] : graph.outputs()) last[static_cast<std::size_t>(value.id().node)] = static_cast<std::int64_t>(graph.size());
+  for (const auto& [name, value] : graph.outputs())
+    last[static_cast<std::size_t>(value.id().node)] = static_cast<std::int64_t>(graph.size());
   for (std::size_t i = graph.size(); i-- > 0;) {
     if (last[i] < 0) continue;
     for (ValueId id : graph.node(static_cast<std::int32_t>(i)).operands) {
@@ -120,7 +121,8 @@ std::vector<Array> evaluate_at(const Graph& graph, std::span<const Array> inputs
     std::vector<Array> operands;
     for (ValueId id : node.operands) operands.push_back(values[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.result)]);
     const Array* constant = constant_value(node);
-    values[i] = constant ? std::vector{*constant} : evaluate_node(*node.op, bindings.empty() ? node.attrs : bind_sizes(node.attrs, bindings), operands);
+    values[i] = constant ? std::vector{*constant}
+                         : evaluate_node(*node.op, bindings.empty() ? node.attrs : bind_sizes(node.attrs, bindings), operands);
     for (ValueId id : node.operands)
       if (last[static_cast<std::size_t>(id.node)] == static_cast<std::int64_t>(i)) values[static_cast<std::size_t>(id.node)].clear();
   }
@@ -187,7 +189,8 @@ std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Arra
     ordered.push_back(it->second);
   }
   for (const auto& [name, array] : inputs) {
-    const bool known = std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](const auto& entry) { return entry.first.name == name; });
+    const bool known =
+        std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](const auto& entry) { return entry.first.name == name; });
     if (!known) fail("graph '{}': has no input '{}'", graph.name(), name);
   }
   return evaluate_at(graph, ordered, bind_symbols(graph, ordered));

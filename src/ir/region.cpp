@@ -45,7 +45,8 @@ GraphData& innermost_graph(std::string_view op, std::span<const Value> values) {
   for (const Value& v : values) {
     if (!v) continue;
     if (!graph || encloses(graph, &v.graph())) graph = &v.graph();
-    else if (!encloses(&v.graph(), graph)) fail("rlx.{}: operands belong to different graphs '{}' and '{}'", op, graph->name, v.graph().name);
+    else if (!encloses(&v.graph(), graph))
+      fail("rlx.{}: operands belong to different graphs '{}' and '{}'", op, graph->name, v.graph().name);
   }
   if (!graph) fail("rlx.{}: needs at least one operand", op);
   return traced_region && encloses(graph, traced_region) ? *traced_region : *graph;

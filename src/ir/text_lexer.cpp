@@ -77,7 +77,8 @@ std::string Lexer::unescape(const Token& token) const {
       out += static_cast<char>(byte);
       i += 2;
     } else {
-      fail_at(token.at, fmt::format("escape {} in a string is unknown (allowed: \\\" \\\\ \\n \\t \\xNN)", quote_name(token.text.substr(i - 1, 2))));
+      fail_at(token.at,
+              fmt::format("escape {} in a string is unknown (allowed: \\\" \\\\ \\n \\t \\xNN)", quote_name(token.text.substr(i - 1, 2))));
     }
   }
   return out;
@@ -117,7 +118,8 @@ std::size_t Lexer::number_length() const {
     if (is_digit(next(length + 1 + sign))) length = run(length + 1 + sign, is_digit);
   }
   if (is_word(next(length)) || next(length) == '.')
-    fail_at(here_, fmt::format("{} is not a number", quote_name(text_.substr(offset_, run(length, [](char c) { return is_word(c) || c == '.'; })))));
+    fail_at(here_, fmt::format("{} is not a number",
+                               quote_name(text_.substr(offset_, run(length, [](char c) { return is_word(c) || c == '.'; })))));
   return length;
 }
 

@@ -71,11 +71,14 @@ class GraphReader {
   /// %2: f32[B,2], i32[B,2] = op(%0, %1) {attribute=value}
   void node(Scope& scope) {
     const Token name = lexer_.take();
-    if (name.text.find('.') != std::string_view::npos) lexer_.fail_at(name.at, fmt::format("{}: a new value has no result number", name.text));
+    if (name.text.find('.') != std::string_view::npos)
+      lexer_.fail_at(name.at, fmt::format("{}: a new value has no result number", name.text));
     if (scope.values.contains(name.text)) lexer_.fail_at(name.at, fmt::format("{} has a value already", name.text));
     const Position types_at = lexer_.accept(":") ? lexer_.peek().at : Position{0, 0};
     std::vector<Type> types;
-    if (types_at.line > 0) do types.push_back(values_.type()); while (lexer_.accept(","));
+    if (types_at.line > 0) do
+        types.push_back(values_.type());
+      while (lexer_.accept(","));
     lexer_.expect("=");
     const Token word = lexer_.expect(Token::Kind::word, "the name of an op");
     const OpDef& op = lexer_.placed(word.at, [&]() -> std::reference_wrapper<const OpDef> { return find_op(word.text); });
@@ -120,7 +123,8 @@ class GraphReader {
     const Values& results = it->second;
     std::size_t result = 0;
     if (dot == std::string_view::npos) {
-      if (results.size() != 1) lexer_.fail_at(token.at, fmt::format("{} has {} results; write {}.0 for the first", name, results.size(), name));
+      if (results.size() != 1)
+        lexer_.fail_at(token.at, fmt::format("{} has {} results; write {}.0 for the first", name, results.size(), name));
       return results[0];
     }
     const std::string_view number = token.text.substr(dot + 1);
@@ -145,7 +149,8 @@ class GraphReader {
       const Token name = lexer_.expect(Token::Kind::word, "the name of an attribute");
       const auto i = static_cast<std::size_t>(std::find(names.begin(), names.end(), name.text) - names.begin());
       if (i == names.size())
-        lexer_.fail_at(name.at, fmt::format("rlx.{} has no attribute {} (allowed: {})", op.name, quote_name(name.text), fmt::join(names, ", ")));
+        lexer_.fail_at(name.at,
+                       fmt::format("rlx.{} has no attribute {} (allowed: {})", op.name, quote_name(name.text), fmt::join(names, ", ")));
       if (given[i]) lexer_.fail_at(name.at, fmt::format("attribute '{}' is given twice", name.text));
       given[i] = true;
       lexer_.expect("=");

@@ -108,7 +108,8 @@ void collect_symbols(const Graph& graph, std::map<std::string, std::int64_t>& in
 /// Writes one graph and, deeper, the regions in it.
 class Printer {
  public:
-  Printer(const Graph& graph, const KeepArray& keep, int depth) : graph_(graph), keep_(keep), indent_(static_cast<std::size_t>(depth) * 2, ' ') {}
+  Printer(const Graph& graph, const KeepArray& keep, int depth)
+      : graph_(graph), keep_(keep), indent_(static_cast<std::size_t>(depth) * 2, ' ') {}
 
   /// name(symbols) { ... }
   std::string print(const std::map<std::string, std::int64_t>& symbols) {
@@ -118,7 +119,8 @@ class Printer {
     if (!list.empty()) out_ += "(" + list + ")";
     out_ += " {\n";
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) node(id);
-    for (const auto& [name, value] : graph_.outputs()) out_ += fmt::format("{}  output {} = {}\n", indent_, name_text(name), reference(value.id()));
+    for (const auto& [name, value] : graph_.outputs())
+      out_ += fmt::format("{}  output {} = {}\n", indent_, name_text(name), reference(value.id()));
     return std::move(out_) + indent_ + "}";
   }
 

@@ -3,9 +3,9 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <memory>
 #include <concepts>
 #include <limits>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -49,7 +49,8 @@ Number ValueReader::parse(bool negative) {
   Number value{};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range)
-    lexer_.fail_at(token.at, fmt::format("{} is out of range (allowed: {}..{})", digits, std::numeric_limits<Number>::lowest(), std::numeric_limits<Number>::max()));
+    lexer_.fail_at(token.at, fmt::format("{} is out of range (allowed: {}..{})", digits, std::numeric_limits<Number>::lowest(),
+                                         std::numeric_limits<Number>::max()));
   if (error != std::errc() || end != digits.data() + digits.size()) lexer_.fail_at(token.at, fmt::format("{} is no integer", digits));
   return value;
 }
@@ -94,7 +95,8 @@ double ValueReader::number() {
   const char *first = std::to_address(token.text.begin()), *last = first + token.text.size();
   const auto [end, error] = std::from_chars(first, last, bits, 16);
   const auto exact = std::bit_cast<double>(bits);
-  if (error != std::errc() || end != last || !std::isnan(exact)) lexer_.fail_at(token.at, fmt::format("{} are not the bits of a NaN", quote_name(token.text)));
+  if (error != std::errc() || end != last || !std::isnan(exact))
+    lexer_.fail_at(token.at, fmt::format("{} are not the bits of a NaN", quote_name(token.text)));
   return exact;
 }
 
@@ -113,7 +115,8 @@ Dim ValueReader::factor(bool negative) {
   if (it != symbols_.end()) return negative ? -it->second : it->second;
   std::vector<std::string_view> names;
   for (const auto& [name, symbol] : symbols_) names.push_back(name);
-  lexer_.fail_at(token.at, fmt::format("symbol {} is not declared in the head of the graph{}", quote_name(token.text), near_hint(token.text, names)));
+  lexer_.fail_at(token.at,
+                 fmt::format("symbol {} is not declared in the head of the graph{}", quote_name(token.text), near_hint(token.text, names)));
 }
 
 Dim ValueReader::term(bool negative) {
@@ -170,7 +173,8 @@ std::string ValueReader::text(const Field& field) {
   std::string value = lexer_.name(fmt::format("a word or string for '{}'", field.name));
   bool known = field.words.empty();
   for (std::string_view word : field.words) known = known || word == value;
-  if (!known) lexer_.fail_at(at, fmt::format("{} {} is unknown (allowed: {})", field.name, quote_name(value), fmt::join(field.words, ", ")));
+  if (!known)
+    lexer_.fail_at(at, fmt::format("{} {} is unknown (allowed: {})", field.name, quote_name(value), fmt::join(field.words, ", ")));
   return value;
 }
 
@@ -233,7 +237,8 @@ Array ValueReader::bytes(const std::vector<std::int64_t>& shape, DType dtype, st
   const auto into = array.mutable_bytes();
   for (std::size_t i = 0; i < wanted; ++i) {
     const int high = hex_digit(token.text[2 * i]), low = hex_digit(token.text[2 * i + 1]);
-    if (high < 0 || low < 0) lexer_.fail_at(token.at, fmt::format("{} are not hexadecimal digits", quote_name(token.text.substr(2 * i, 2))));
+    if (high < 0 || low < 0)
+      lexer_.fail_at(token.at, fmt::format("{} are not hexadecimal digits", quote_name(token.text.substr(2 * i, 2))));
     into[i] = static_cast<std::byte>(high * 16 + low);
   }
   return array;
@@ -261,7 +266,8 @@ Array ValueReader::named_array(const Type& type) {
   if (!find_) lexer_.fail_at(token.at, "an array is kept outside of this text, in a graph file");
   const Array found = lexer_.placed(token.at, [&] { return find_(lexer_.unescape(token)); });
   const Type seen{found.dtype(), Dims(found.shape().begin(), found.shape().end())};
-  if (!(seen == type)) lexer_.fail_at(token.at, fmt::format("array {} is {}, stated {}", quote_name(token.text), seen.to_string(), type.to_string()));
+  if (!(seen == type))
+    lexer_.fail_at(token.at, fmt::format("array {} is {}, stated {}", quote_name(token.text), seen.to_string(), type.to_string()));
   return found;
 }
 

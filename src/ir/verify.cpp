@@ -54,7 +54,8 @@ class Verifier {
     const auto& fields = node.op->fields;
     if (node.attrs.size() != fields.size()) refuse("has {} attributes, needs {}", node.attrs.size(), fields.size());
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (node.attrs[i].index() != fields[i].kind) refuse("attribute '{}' has the wrong type: {}", fields[i].name, to_string(node.attrs[i]));
+      if (node.attrs[i].index() != fields[i].kind)
+        refuse("attribute '{}' has the wrong type: {}", fields[i].name, to_string(node.attrs[i]));
       const auto* text = std::get_if<std::string>(&node.attrs[i]);
       if (text && !fields[i].words.empty() && std::find(fields[i].words.begin(), fields[i].words.end(), *text) == fields[i].words.end())
         refuse("attribute '{}' is '{}'", fields[i].name, *text);
@@ -74,17 +75,20 @@ class Verifier {
     }
     if (inferred.size() != node.results.size()) refuse("has {} results, its rule gives {}", node.results.size(), inferred.size());
     for (std::size_t i = 0; i < inferred.size(); ++i)
-      if (!(inferred[i] == node.results[i])) refuse("result {} is {}, its rule gives {}", i, node.results[i].to_string(), inferred[i].to_string());
+      if (!(inferred[i] == node.results[i]))
+        refuse("result {} is {}, its rule gives {}", i, node.results[i].to_string(), inferred[i].to_string());
   }
 
   void check_result(ValueId id) const {
     const std::size_t results = graph_.node(id.node).results.size();
-    if (id.result < 0 || static_cast<std::size_t>(id.result) >= results) refuse("%{} has no result {} (it has {})", id.node, id.result, results);
+    if (id.result < 0 || static_cast<std::size_t>(id.result) >= results)
+      refuse("%{} has no result {} (it has {})", id.node, id.result, results);
   }
 
   void check_value(std::string_view name, const Value& value) const {
     if (!value || &value.graph() != &graph_.data()) refuse("'{}' is a value of another graph", name);
-    if (value.id().node < 0 || value.id().node >= static_cast<std::int32_t>(graph_.size())) refuse("'{}' is %{}, which does not exist", name, value.id().node);
+    if (value.id().node < 0 || value.id().node >= static_cast<std::int32_t>(graph_.size()))
+      refuse("'{}' is %{}, which does not exist", name, value.id().node);
     check_result(value.id());
   }
 

@@ -22,8 +22,8 @@ std::size_t hash_expr(const Expr& e) {
 
 bool same_expr(const Expr& a, const Expr& b) {
   return a.kind == b.kind && a.dtype == b.dtype && std::bit_cast<std::uint64_t>(a.number) == std::bit_cast<std::uint64_t>(b.number) &&
-         a.integer == b.integer && a.buffer == b.buffer && a.op == b.op && a.args == b.args && a.reduce == b.reduce && a.variables == b.variables &&
-         a.index == b.index && a.guards == b.guards;
+         a.integer == b.integer && a.buffer == b.buffer && a.op == b.op && a.args == b.args && a.reduce == b.reduce &&
+         a.variables == b.variables && a.index == b.index && a.guards == b.guards;
 }
 
 }  // namespace
@@ -70,7 +70,12 @@ int Kernel::add_variable(Dim extent) {
 
 bool can_generate(DType t) {
   switch (t) {
-    case DType::f8e4m3: case DType::f8e5m2: case DType::i4: case DType::u4: case DType::c64: case DType::c128: return false;
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+    case DType::i4:
+    case DType::u4:
+    case DType::c64:
+    case DType::c128: return false;
     default: return true;
   }
 }

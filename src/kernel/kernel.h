@@ -25,17 +25,17 @@ struct Expr {
   };
   Kind kind = Kind::constant;
   DType dtype = f32;
-  double number = 0;          // constant; integers beyond 2^53 are in `integer`
+  double number = 0;  // constant; integers beyond 2^53 are in `integer`
   std::int64_t integer = 0;
   int buffer = 0;
   Index index;
-  Dim last;                   // load: the largest index inside the buffer
+  Dim last;  // load: the largest index inside the buffer
   ScalarOp op = ScalarOp::neg;
   std::vector<ExprId> args;
   std::vector<Guard> guards;
   ReduceKind reduce = ReduceKind::sum;
   std::vector<int> variables;
-  ValueId origin;             // reduce: the graph value it computes
+  ValueId origin;  // reduce: the graph value it computes
 };
 
 /// A loop of a kernel; its variable runs over 0..extent-1.
@@ -65,7 +65,7 @@ struct Kernel {
   std::vector<Expr> exprs;
   std::vector<KernelStore> stores;
   std::vector<std::string> symbols;  // in the order in which run-time values are passed
-  bool tile = false;  // every loop runs over a range given at run time (an epilogue over a tile of a product)
+  bool tile = false;                 // every loop runs over a range given at run time (an epilogue over a tile of a product)
 
   ExprId add(Expr expr);
   ExprId constant(double number, DType dtype);

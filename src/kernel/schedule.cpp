@@ -10,7 +10,8 @@ namespace {
 void add_index_variables(const Index& index, const std::vector<std::set<int>>& of_expr, std::set<int>& into) {
   index.for_each_atom([&](const Atom& atom) {
     if (atom.kind == Atom::Kind::variable) into.insert(atom.id);
-    if (atom.kind == Atom::Kind::loaded) into.insert(of_expr[static_cast<std::size_t>(atom.id)].begin(), of_expr[static_cast<std::size_t>(atom.id)].end());
+    if (atom.kind == Atom::Kind::loaded)
+      into.insert(of_expr[static_cast<std::size_t>(atom.id)].begin(), of_expr[static_cast<std::size_t>(atom.id)].end());
   });
 }
 
@@ -38,7 +39,8 @@ bool uses_as_one(const Index& index, int a, int b, const Dim& extent_b) {
       if (term.atom->id == b) coefficient_b = term.coefficient;
     } else if (term.atom->numerator) {
       bool inside = false;
-      term.atom->numerator->for_each_atom([&](const Atom& atom) { inside = inside || (atom.kind == Atom::Kind::variable && (atom.id == a || atom.id == b)); });
+      term.atom->numerator->for_each_atom(
+          [&](const Atom& atom) { inside = inside || (atom.kind == Atom::Kind::variable && (atom.id == a || atom.id == b)); });
       if (inside) return false;
     }
   }
@@ -172,7 +174,8 @@ class Scheduler {
         for (ExprId arg : e.args) visit(arg);
     }
     for (std::size_t i = 0; i < kernel_.exprs.size(); ++i)
-      if (kernel_.exprs[i].kind == Expr::Kind::load && !free_uses.count(static_cast<ExprId>(i))) result.guarded_loads.insert(static_cast<ExprId>(i));
+      if (kernel_.exprs[i].kind == Expr::Kind::load && !free_uses.count(static_cast<ExprId>(i)))
+        result.guarded_loads.insert(static_cast<ExprId>(i));
   }
 
   const Kernel& kernel_;
@@ -247,7 +250,8 @@ Cost cost(const Kernel& kernel, const Bindings& bindings) {
     if (e.kind == Expr::Kind::scalar || e.kind == Expr::Kind::reduce) total.flops += runs;
     if (e.kind == Expr::Kind::fma) total.flops += 2 * runs;
   }
-  for (const auto& [buffer, elements] : touched) total.bytes += elements * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
+  for (const auto& [buffer, elements] : touched)
+    total.bytes += elements * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
   for (const KernelStore& s : kernel.stores) total.bytes += grid * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
   return total;
 }

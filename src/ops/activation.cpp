@@ -200,7 +200,8 @@ struct Prelu : Activation<Prelu> {
   static constexpr std::string_view formula = "x where x > 0, else slope * x, with a slope for each element";
   static Value body(const Prelu&, Value x, Value slope) { return select(gt(x, like(x, 0)), x, x * slope); }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {2, 3, 4}}, -3, -0.05}, {{f32, {2, 3, 4}}}}, {}, 1e-6}, {{{{f64, {4}}, 0.05, 3}, {{f64, {4}}}}, {}, 1e-6},
+    return {{{{{f32, {2, 3, 4}}, -3, -0.05}, {{f32, {2, 3, 4}}}}, {}, 1e-6},
+            {{{{f64, {4}}, 0.05, 3}, {{f64, {4}}}}, {}, 1e-6},
             {{{{bf16, {4}}}, {{bf16, {4}}}}, {}, 0, false}};
   }
 };

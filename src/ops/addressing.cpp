@@ -54,7 +54,8 @@ Dims with_front(Dims shape, const Dim& size) {
 void check_starts(std::string_view op, const Type& x, std::span<const Type> starts) {
   if (starts.size() != x.shape.size()) fail("rlx.{}: {} starts for {}", op, starts.size(), x.to_string());
   for (std::size_t d = 0; d < starts.size(); ++d)
-    if (!is_integer(starts[d].dtype) || starts[d].rank() != 0) fail("rlx.{}: start {} is {} (allowed: an integer scalar)", op, d, starts[d].to_string());
+    if (!is_integer(starts[d].dtype) || starts[d].rank() != 0)
+      fail("rlx.{}: start {} is {} (allowed: an integer scalar)", op, d, starts[d].to_string());
 }
 
 void check_window(std::string_view op, const Type& x, const Dims& sizes) {
@@ -67,7 +68,8 @@ void check_window(std::string_view op, const Type& x, const Dims& sizes) {
 /// The starts on the host, moved so that the window fits.
 Ints clamped_starts(const Array& x, std::span<const Array> starts, const Ints& sizes) {
   Ints result;
-  for (std::size_t d = 0; d < starts.size(); ++d) result.push_back(std::clamp<std::int64_t>(starts[d].get_int(0), 0, x.shape()[d] - sizes[d]));
+  for (std::size_t d = 0; d < starts.size(); ++d)
+    result.push_back(std::clamp<std::int64_t>(starts[d].get_int(0), 0, x.shape()[d] - sizes[d]));
   return result;
 }
 
@@ -104,7 +106,8 @@ GatherNumbers window_per_entry(std::size_t rank, bool own) {
 struct DynamicSlice {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "dynamic_slice";
-  static constexpr std::string_view formula = "`sizes` elements of x from the starts (one integer operand for each axis), clamped so that the slice fits";
+  static constexpr std::string_view formula =
+      "`sizes` elements of x from the starts (one integer operand for each axis), clamped so that the slice fits";
   static constexpr std::array<int, 8> integer_operands{1, 2, 3, 4, 5, 6, 7, 8};
   Dims sizes;
   static auto fields() { return Fields<&DynamicSlice::sizes>{}; }
@@ -113,7 +116,8 @@ struct DynamicSlice {
     check_window(name, x[0], op.sizes);
     return {x[0].dtype, op.sizes};
   }
-  static std::vector<Source> address(const DynamicSlice& op, std::span<const Type> types, const Type&, const At& at, const ReadIndex& read) {
+  static std::vector<Source> address(const DynamicSlice& op, std::span<const Type> types, const Type&, const At& at,
+                                     const ReadIndex& read) {
     Source source;
     for (std::size_t d = 0; d < at.size(); ++d)
       source.index.push_back(at[d] + read(static_cast<int>(d) + 1, {}, types[0].shape[d] - op.sizes[d] + 1));
@@ -122,7 +126,8 @@ struct DynamicSlice {
   static void evaluate(const DynamicSlice&, std::span<const Array> x, std::span<Array> y) {
     const Ints start = clamped_starts(x[0], x.subspan(1), y[0].shape());
     Ints at(start.size(), 0);
-    for (std::int64_t i = 0; i < y[0].size(); ++i, advance(at, y[0].shape())) copy_element(x[0], flat_position(at, start, x[0].shape()), y[0], i);
+    for (std::int64_t i = 0; i < y[0].size(); ++i, advance(at, y[0].shape()))
+      copy_element(x[0], flat_position(at, start, x[0].shape()), y[0], i);
   }
   static Values transpose(const DynamicSlice&, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
     Values result(x.size());
@@ -132,7 +137,8 @@ struct DynamicSlice {
   static Values batch(const DynamicSlice& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
     Values starts(x.begin() + 1, x.end());
     if (any_start_batched(batched, 1))
-      return {gather(x[0], start_rows(starts, size), window_per_entry(starts.size(), batched[0]), batched[0] ? with_front(op.sizes, 1) : op.sizes)};
+      return {gather(x[0], start_rows(starts, size), window_per_entry(starts.size(), batched[0]),
+                     batched[0] ? with_front(op.sizes, 1) : op.sizes)};
     starts.insert(starts.begin(), scalar(x[0], 0, i32));
     return {dynamic_slice(x[0], starts, with_front(op.sizes, size))};
   }
@@ -149,7 +155,8 @@ const Op<DynamicSlice> dynamic_slice_op;
 struct DynamicUpdate {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "dynamic_update";
-  static constexpr std::string_view formula = "x with a window replaced by `update`, at the starts (one integer operand for each axis), clamped so that it fits";
+  static constexpr std::string_view formula =
+      "x with a window replaced by `update`, at the starts (one integer operand for each axis), clamped so that it fits";
   static constexpr std::array<int, 8> integer_operands{2, 3, 4, 5, 6, 7, 8, 9};
   static auto fields() { return Fields<>{}; }
   static Type infer(const DynamicUpdate&, std::span<const Type> x) {
@@ -176,7 +183,8 @@ struct DynamicUpdate {
     for (std::int64_t i = 0; i < y[0].size(); ++i) copy_element(x[0], i, y[0], i);
     const Ints start = clamped_starts(x[0], x.subspan(2), x[1].shape());
     Ints at(start.size(), 0);
-    for (std::int64_t i = 0; i < x[1].size(); ++i, advance(at, x[1].shape())) copy_element(x[1], i, y[0], flat_position(at, start, x[0].shape()));
+    for (std::int64_t i = 0; i < x[1].size(); ++i, advance(at, x[1].shape()))
+      copy_element(x[1], i, y[0], flat_position(at, start, x[0].shape()));
   }
   static Values jvp(const DynamicUpdate&, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
     if (!dx[0] && !dx[1]) return {Value()};

@@ -19,25 +19,29 @@ struct Attention {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "attention";
   static constexpr std::string_view formula =
-      "softmax(cap(q k^T * scale) + bias, masked) v; a row that sees no key gives 0. Operands: q, k, v, then those of mask, bias, positions that are there";
+      "softmax(cap(q k^T * scale) + bias, masked) v; a row that sees no key gives 0. Operands: q, k, v, then those of mask, bias, "
+      "positions that are there";
   double scale = 0, softcap = 0;
   bool causal = false;
   std::int64_t window = 0;
   bool has_mask = false, has_bias = false, has_positions = false;
   static auto fields() {
-    return Fields<&Attention::scale, &Attention::softcap, &Attention::causal, &Attention::window, &Attention::has_mask, &Attention::has_bias,
-                  &Attention::has_positions>{};
+    return Fields<&Attention::scale, &Attention::softcap, &Attention::causal, &Attention::window, &Attention::has_mask,
+                  &Attention::has_bias, &Attention::has_positions>{};
   }
 
   /// Heads of q for each head of k and v.
   static Dim heads_per_group(Value q, Value k, Value v) {
     const int rank = q.rank();
-    bool fits = rank >= 3 && k.rank() == rank && v.rank() == rank && q.dim(-1) == k.dim(-1) && k.dim(-2) == v.dim(-2) && k.dim(-3) == v.dim(-3);
+    bool fits =
+        rank >= 3 && k.rank() == rank && v.rank() == rank && q.dim(-1) == k.dim(-1) && k.dim(-2) == v.dim(-2) && k.dim(-3) == v.dim(-3);
     for (int axis = 0; fits && axis < rank - 3; ++axis) fits = q.dim(axis) == k.dim(axis) && q.dim(axis) == v.dim(axis);
     const auto group = fits ? Dim::exact_div(q.dim(-3), k.dim(-3)) : std::nullopt;
     if (!group)
-      fail("rlx.attention: q {}, k {}, v {} do not fit (allowed: q [B, H, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], H a multiple of Hkv)",
-           q.type().to_string(), k.type().to_string(), v.type().to_string());
+      fail(
+          "rlx.attention: q {}, k {}, v {} do not fit (allowed: q [B, H, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], H a multiple of "
+          "Hkv)",
+          q.type().to_string(), k.type().to_string(), v.type().to_string());
     return *group;
   }
   /// (..., H, S, D) as (..., Hkv, G, S, D): the heads that share keys side by side, so that no head is copied.
@@ -93,14 +97,17 @@ struct Attention {
     return cast(by_head(weights, v, group, v.rank() - 2), operands[0].dtype());
   }
   static std::vector<Sample> samples() {
-    const Sample::Operand q{{f32, {2, 4, 3, 8}}}, kv{{f32, {2, 2, 5, 8}}}, all_heads{{f32, {2, 4, 5, 8}}}, mask{{boolean, {2, 1, 3, 5}}, 0, 1},
-        bias{{f32, {1, 4, 1, 5}}}, positions{{i32, {1, 3}}, -1, 5}, half{{bf16, {1, 2, 3, 4}}}, wide{{f64, {1, 2, 3, 4}}};
+    const Sample::Operand q{{f32, {2, 4, 3, 8}}}, kv{{f32, {2, 2, 5, 8}}}, all_heads{{f32, {2, 4, 5, 8}}},
+        mask{{boolean, {2, 1, 3, 5}}, 0, 1}, bias{{f32, {1, 4, 1, 5}}}, positions{{i32, {1, 3}}, -1, 5}, half{{bf16, {1, 2, 3, 4}}},
+        wide{{f64, {1, 2, 3, 4}}};
     return {{{q, all_heads, all_heads}, attrs_of(Attention{}), 4e-6},
             {{q, kv, kv}, attrs_of(Attention{.scale = 0.7, .softcap = 2, .causal = true}), 4e-6},
             {{q, kv, kv, mask}, attrs_of(Attention{.has_mask = true}), 4e-6},
             {{q, kv, kv, bias}, attrs_of(Attention{.window = 2, .has_bias = true}), 4e-6},
             {{q, kv, kv, mask, bias, positions},
-             attrs_of(Attention{.scale = 0.5, .softcap = 3, .causal = true, .window = 4, .has_mask = true, .has_bias = true, .has_positions = true}), 4e-6},
+             attrs_of(Attention{
+                 .scale = 0.5, .softcap = 3, .causal = true, .window = 4, .has_mask = true, .has_bias = true, .has_positions = true}),
+             4e-6},
             {{half, half, half}, attrs_of(Attention{.causal = true}), 4e-6},
             {{wide, wide, wide}, attrs_of(Attention{.causal = true}), 4e-6}};
   }
@@ -121,8 +128,8 @@ Value fitting_positions(Value positions, const Dims& scores) {
   const Dims wanted(scores.begin(), scores.end() - 3);
   Dims full = wanted;
   full.push_back(scores[scores.size() - 2]);
-  if (!is_integer(positions.dtype()) || positions.rank() == 0 || !(positions.dim(-1) == full.back()) || positions.rank() > static_cast<int>(full.size()) ||
-      !(broadcast_shapes("attention", positions.shape(), full) == full))
+  if (!is_integer(positions.dtype()) || positions.rank() == 0 || !(positions.dim(-1) == full.back()) ||
+      positions.rank() > static_cast<int>(full.size()) || !(broadcast_shapes("attention", positions.shape(), full) == full))
     fail("rlx.attention: positions {} do not fit (allowed: integers that broadcast to {})", positions.type().to_string(), to_string(full));
   return with_rank(positions, static_cast<int>(full.size()));
 }
@@ -138,16 +145,20 @@ Value attention(Value q, Value k, Value v, const AttentionOptions& options /*= {
   Attention::heads_per_group(q, k, v);
   if (options.softcap < 0 || options.window < 0)
     fail("rlx.attention: softcap {}, window {} (allowed: >= 0)", options.softcap, options.window);
-  if (options.mask && !is_bool(options.mask.dtype())) fail("rlx.attention: the mask is {} (allowed: bool, true = keep)", options.mask.type().to_string());
-  if (options.bias && !is_float(options.bias.dtype())) fail("rlx.attention: the bias is {} (allowed: floats)", options.bias.type().to_string());
+  if (options.mask && !is_bool(options.mask.dtype()))
+    fail("rlx.attention: the mask is {} (allowed: bool, true = keep)", options.mask.type().to_string());
+  if (options.bias && !is_float(options.bias.dtype()))
+    fail("rlx.attention: the bias is {} (allowed: floats)", options.bias.type().to_string());
   if (options.scale == 0 && !q.dim(-1).is_static()) fail("rlx.attention: a symbolic head size {} needs a scale", q.dim(-1).to_string());
   Dims scores = q.shape();
   scores.back() = k.dim(-2);
   Values operands{q, k, v};
-  for (Value extra : {fitting("mask", options.mask, scores), fitting("bias", options.bias, scores), fitting_positions(options.positions, scores)})
+  for (Value extra :
+       {fitting("mask", options.mask, scores), fitting("bias", options.bias, scores), fitting_positions(options.positions, scores)})
     if (extra) operands.push_back(extra);
-  return attention_op.of({options.scale, options.softcap, options.causal, options.window, bool(options.mask), bool(options.bias), bool(options.positions)},
-                         operands);
+  return attention_op.of(
+      {options.scale, options.softcap, options.causal, options.window, bool(options.mask), bool(options.bias), bool(options.positions)},
+      operands);
 }
 
 }  // namespace rlx

@@ -15,7 +15,8 @@ Dims broadcast_shapes(std::string_view op, const Dims& a, const Dims& b) {
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     const Dim &x = longer[offset + i], &y = shorter[i];
     if (x == y || y == Dim(1)) continue;
-    if (!(x == Dim(1))) fail("rlx.{}: shapes {} and {} do not broadcast: {} against {}", op, to_string(a), to_string(b), x.to_string(), y.to_string());
+    if (!(x == Dim(1)))
+      fail("rlx.{}: shapes {} and {} do not broadcast: {} against {}", op, to_string(a), to_string(b), x.to_string(), y.to_string());
     result[offset + i] = y;
   }
   return result;

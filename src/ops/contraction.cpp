@@ -17,7 +17,8 @@ bool contains(const Ints& list, std::int64_t v) { return std::find(list.begin(),
 struct Dot {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "dot";
-  static constexpr std::string_view formula = "sum over the contracted axes of x * z; result axes: batch, free of x, free of z (JAX dot_general)";
+  static constexpr std::string_view formula =
+      "sum over the contracted axes of x * z; result axes: batch, free of x, free of z (JAX dot_general)";
   Ints lhs_contract, rhs_contract, lhs_batch, rhs_batch;
   static auto fields() { return Fields<&Dot::lhs_contract, &Dot::rhs_contract, &Dot::lhs_batch, &Dot::rhs_batch>{}; }
 
@@ -32,10 +33,12 @@ struct Dot {
     all.insert(all.end(), batch.begin(), batch.end());
     std::sort(all.begin(), all.end());
     if (std::adjacent_find(all.begin(), all.end()) != all.end() || (!all.empty() && (all.front() < 0 || all.back() >= t.rank())))
-      fail("rlx.dot: {} axes contract {} and batch {} must be distinct axes of {}", side, to_string(Attr(contract)), to_string(Attr(batch)), t.to_string());
+      fail("rlx.dot: {} axes contract {} and batch {} must be distinct axes of {}", side, to_string(Attr(contract)), to_string(Attr(batch)),
+           t.to_string());
   }
   static Type infer(const Dot& op, const Type& x, const Type& z) {
-    if (x.dtype != z.dtype || is_bool(x.dtype)) fail("rlx.dot: operands are {} and {}: both must have one number type", x.to_string(), z.to_string());
+    if (x.dtype != z.dtype || is_bool(x.dtype))
+      fail("rlx.dot: operands are {} and {}: both must have one number type", x.to_string(), z.to_string());
     check_axes(x, op.lhs_contract, op.lhs_batch, "lhs");
     check_axes(z, op.rhs_contract, op.rhs_batch, "rhs");
     if (op.lhs_contract.size() != op.rhs_contract.size() || op.lhs_batch.size() != op.rhs_batch.size())
@@ -43,7 +46,8 @@ struct Dot {
     auto agree = [&](const Ints& a, const Ints& b, std::string_view what) {
       for (std::size_t i = 0; i < a.size(); ++i)
         if (!(x.dim(a[i]) == z.dim(b[i])))
-          fail("rlx.dot: {} axis {} of {} is {}, axis {} of {} is {}", what, a[i], x.to_string(), x.dim(a[i]).to_string(), b[i], z.to_string(), z.dim(b[i]).to_string());
+          fail("rlx.dot: {} axis {} of {} is {}, axis {} of {} is {}", what, a[i], x.to_string(), x.dim(a[i]).to_string(), b[i],
+               z.to_string(), z.dim(b[i]).to_string());
     };
     agree(op.lhs_contract, op.rhs_contract, "contracted");
     agree(op.lhs_batch, op.rhs_batch, "batch");
@@ -81,15 +85,19 @@ struct Dot {
     for (auto axis : axes) {
       Ints next;
       for (auto base : result)
-        for (std::int64_t i = 0; i < a.shape()[static_cast<std::size_t>(axis)]; ++i) next.push_back(base + i * strides[static_cast<std::size_t>(axis)]);
+        for (std::int64_t i = 0; i < a.shape()[static_cast<std::size_t>(axis)]; ++i)
+          next.push_back(base + i * strides[static_cast<std::size_t>(axis)]);
       result = std::move(next);
     }
     return result;
   }
   template <class T, class Get, class Set>
   static void contract(const Dot& op, const Array& x, const Array& z, Get get, Set set) {
-    auto rest = [](const Array& a, const Ints& c, const Ints& b) { return free_axes({a.dtype(), Dims(a.shape().begin(), a.shape().end())}, c, b); };
-    const Ints xb = offsets(x, op.lhs_batch), zb = offsets(z, op.rhs_batch), xk = offsets(x, op.lhs_contract), zk = offsets(z, op.rhs_contract);
+    auto rest = [](const Array& a, const Ints& c, const Ints& b) {
+      return free_axes({a.dtype(), Dims(a.shape().begin(), a.shape().end())}, c, b);
+    };
+    const Ints xb = offsets(x, op.lhs_batch), zb = offsets(z, op.rhs_batch), xk = offsets(x, op.lhs_contract),
+               zk = offsets(z, op.rhs_contract);
     const Ints xm = offsets(x, rest(x, op.lhs_contract, op.lhs_batch)), zn = offsets(z, rest(z, op.rhs_contract, op.rhs_batch));
     std::int64_t out = 0;
     for (std::size_t b = 0; b < xb.size(); ++b)
@@ -103,11 +111,14 @@ struct Dot {
   static void evaluate(const Dot& op, std::span<const Array> in, std::span<Array> out) {
     Array& y = out[0];
     if (is_complex(y.dtype()))
-      contract<std::complex<double>>(op, in[0], in[1], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
+      contract<std::complex<double>>(
+          op, in[0], in[1], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
     else if (is_float(y.dtype()))
-      contract<double>(op, in[0], in[1], [](const Array& a, auto i) { return a.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
+      contract<double>(
+          op, in[0], in[1], [](const Array& a, auto i) { return a.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
     else
-      contract<std::uint64_t>(op, in[0], in[1], [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
+      contract<std::uint64_t>(
+          op, in[0], in[1], [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
   }
   static Value again(const Dot& op, Value x, Value z) { return dot(x, z, op.lhs_contract, op.rhs_contract, op.lhs_batch, op.rhs_batch); }
   static Values jvp(const Dot& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
@@ -115,8 +126,8 @@ struct Dot {
     return {left && right ? left + right : left ? left : right};
   }
   /// The cotangent of one side: contract dy with the other side over that side's free axes, then put the axes in order.
-  static Value transpose_side(Value dy, Value other, const Type& self, const Ints& self_contract, const Ints& self_batch, const Ints& other_contract,
-                              const Ints& other_batch, bool self_is_lhs) {
+  static Value transpose_side(Value dy, Value other, const Type& self, const Ints& self_contract, const Ints& self_batch,
+                              const Ints& other_contract, const Ints& other_batch, bool self_is_lhs) {
     const Ints self_free = free_axes(self, self_contract, self_batch), other_free = free_axes(other.type(), other_contract, other_batch);
     const auto batches = static_cast<std::int64_t>(self_batch.size());
     Ints dy_batch(self_batch.size()), dy_other(other_free.size());
@@ -126,7 +137,8 @@ struct Dot {
     // The contracted axes come in the order of `other`'s axes; pair them with ours.
     Ints order(other_contract.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return other_contract[static_cast<std::size_t>(a)] < other_contract[static_cast<std::size_t>(b)]; });
+    std::sort(order.begin(), order.end(),
+              [&](auto a, auto b) { return other_contract[static_cast<std::size_t>(a)] < other_contract[static_cast<std::size_t>(b)]; });
     Ints perm(self.shape.size());
     std::int64_t next = 0;
     for (auto axis : self_batch) perm[static_cast<std::size_t>(axis)] = next++;
@@ -135,8 +147,10 @@ struct Dot {
     return rlx::transpose(product, perm);
   }
   static Values transpose(const Dot& op, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
-    return {linear[0] ? transpose_side(dy[0], x[1], x[0].type(), op.lhs_contract, op.lhs_batch, op.rhs_contract, op.rhs_batch, true) : Value(),
-            linear[1] ? transpose_side(dy[0], x[0], x[1].type(), op.rhs_contract, op.rhs_batch, op.lhs_contract, op.lhs_batch, false) : Value()};
+    return {
+        linear[0] ? transpose_side(dy[0], x[1], x[0].type(), op.lhs_contract, op.lhs_batch, op.rhs_contract, op.rhs_batch, true) : Value(),
+        linear[1] ? transpose_side(dy[0], x[0], x[1].type(), op.rhs_contract, op.rhs_batch, op.lhs_contract, op.lhs_batch, false)
+                  : Value()};
   }
   static Ints shifted(Ints axes) {
     for (auto& axis : axes) ++axis;
@@ -172,8 +186,8 @@ const Op<Dot> dot_op;
 
 /// Contracts x and z over the paired axes `lhs_contract` and `rhs_contract`, keeping the paired batch axes; the operands are promoted.
 /// Result axes: batch, free axes of x, free axes of z.
-Value dot(Value x, Value z, std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract, std::vector<std::int64_t> lhs_batch /*= {}*/,
-          std::vector<std::int64_t> rhs_batch /*= {}*/) {
+Value dot(Value x, Value z, std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract,
+          std::vector<std::int64_t> lhs_batch /*= {}*/, std::vector<std::int64_t> rhs_batch /*= {}*/) {
   const DType dtype = promote(x.dtype(), z.dtype());
   return dot_op({lhs_contract, rhs_contract, lhs_batch, rhs_batch}, cast(x, dtype), cast(z, dtype));
 }

@@ -65,7 +65,8 @@ Values Call::body(const Call& op, In x) { return inline_graph(present({name, "fu
 
 std::vector<Sample> Call::samples() {
   const Type t{f32, {3}};
-  Region square_sum = closed_region("square_sum", {t, t}, [](const Values& x) { return Values{x[0] * x[0] + x[1], sum(x[1] * x[0], {0})}; });
+  Region square_sum =
+      closed_region("square_sum", {t, t}, [](const Values& x) { return Values{x[0] * x[0] + x[1], sum(x[1] * x[0], {0})}; });
   Call plain, saving;
   plain.function = saving.function = square_sum;
   saving.save = Save::nothing;
@@ -121,7 +122,8 @@ std::vector<Type> While::infer(const While& op, std::span<const Type> operands) 
   if (predicate.size() != 1) fail("rlx.while: the condition gives {} results (allowed: 1)", predicate.size());
   check_predicate(name, predicate[0]);
   check_carry(name, operands.first(static_cast<std::size_t>(op.carries)), carry);
-  if (carry.size() != static_cast<std::size_t>(op.carries)) fail("rlx.while: the step gives {} results for {} carries", carry.size(), op.carries);
+  if (carry.size() != static_cast<std::size_t>(op.carries))
+    fail("rlx.while: the step gives {} results for {} carries", carry.size(), op.carries);
   return carry;
 }
 
@@ -157,8 +159,8 @@ void copy_slice(const Array& from, std::int64_t from_start, Array& to, std::int6
   }
   const std::size_t width = static_cast<std::size_t>(info(from.dtype()).bits) / 8;
   if (count == 0) return;
-  std::memcpy(to.mutable_bytes().data() + static_cast<std::size_t>(to_start) * width, from.bytes().data() + static_cast<std::size_t>(from_start) * width,
-              static_cast<std::size_t>(count) * width);
+  std::memcpy(to.mutable_bytes().data() + static_cast<std::size_t>(to_start) * width,
+              from.bytes().data() + static_cast<std::size_t>(from_start) * width, static_cast<std::size_t>(count) * width);
 }
 
 Array slice_of(const Array& stacked, std::int64_t i) {
@@ -171,7 +173,8 @@ Array slice_of(const Array& stacked, std::int64_t i) {
 
 std::vector<Type> Scan::infer(const Scan& op, std::span<const Type> operands) {
   check_carry_count(name, op.carries + op.scanned, operands.size());
-  if (op.length.size() != 1 || !op.length[0].known_non_negative()) fail("rlx.scan: length {} (allowed: one size >= 0)", to_string(op.length));
+  if (op.length.size() != 1 || !op.length[0].known_non_negative())
+    fail("rlx.scan: length {} (allowed: one size >= 0)", to_string(op.length));
   const auto carries = static_cast<std::size_t>(op.carries), scanned = static_cast<std::size_t>(op.scanned);
   std::vector<Type> wanted(operands.begin(), operands.end());
   for (std::size_t i = carries; i < carries + scanned; ++i) {
@@ -206,7 +209,8 @@ std::vector<Sample> Scan::samples() {
     Value next = sin(x[0]) * x[1] + x[2];
     return Values{next, next * x[0]};
   });
-  return {{{{t}, {stacked}, {t}}, attrs_of(Scan{step, 1, 1, {4}, false}), 1e-6}, {{{t}, {stacked}, {t}}, attrs_of(Scan{step, 1, 1, {4}, true}), 1e-6}};
+  return {{{{t}, {stacked}, {t}}, attrs_of(Scan{step, 1, 1, {4}, false}), 1e-6},
+          {{{t}, {stacked}, {t}}, attrs_of(Scan{step, 1, 1, {4}, true}), 1e-6}};
 }
 
 Values make_scan(const Scan& op, In x) { return scan_op.all(op, x); }
@@ -233,7 +237,9 @@ struct After {
   static constexpr std::string_view formula = "x, not before `token` is computed";
   static auto fields() { return Fields<>{}; }
   static Type infer(const After&, const Type& x, const Type&) { return x; }
-  static std::vector<Source> sources(const After&, std::span<const Type>, const Type&, const std::vector<Index>& at) { return {{{}, 0, at, 0}}; }
+  static std::vector<Source> sources(const After&, std::span<const Type>, const Type&, const std::vector<Index>& at) {
+    return {{{}, 0, at, 0}};
+  }
   static Values jvp(const After&, In, In, In dx) { return {dx[0]}; }
   static Values transpose(const After&, In, const std::vector<bool>& linear, In dy) { return {linear[0] ? dy[0] : Value(), Value()}; }
   static Values batch(const After&, In x, const std::vector<bool>& batched, const Dim& size) {
@@ -265,7 +271,8 @@ Values cond(Value predicate, Values operands, const std::function<Values(const V
   append(all, operands);
   GraphData& graph = innermost_graph("cond", all);
   const std::vector<Type> types = types_of(operands);
-  const ClosedRegions closed = close_regions({trace_region("then", &graph, types, then), trace_region("otherwise", &graph, types, otherwise)});
+  const ClosedRegions closed =
+      close_regions({trace_region("then", &graph, types, then), trace_region("otherwise", &graph, types, otherwise)});
   append(all, closed.captures);
   return make_cond({closed.regions[0], closed.regions[1]}, all);
 }
@@ -273,23 +280,25 @@ Values cond(Value predicate, Values operands, const std::function<Values(const V
 /// The results of branches[index]; an index outside 0..n-1 takes the nearest branch. A tree of conds.
 Values switch_case(Value index, Values operands, const std::vector<std::function<Values(const Values&)>>& branches) {
   if (branches.empty()) fail("rlx.switch_case: needs at least one branch");
-  if (!is_integer(index.dtype()) || index.rank() != 0) fail("rlx.switch_case: the index is {} (allowed: an integer scalar)", index.type().to_string());
+  if (!is_integer(index.dtype()) || index.rank() != 0)
+    fail("rlx.switch_case: the index is {} (allowed: an integer scalar)", index.type().to_string());
   if (branches.size() == 1) return branches[0](operands);
   const auto half = static_cast<std::ptrdiff_t>(branches.size() / 2);
   auto half_of = [&](auto begin, auto end, std::ptrdiff_t first) {
     const std::vector<std::function<Values(const Values&)>> part(begin, end);
     return [=](const Values& x) { return switch_case(index - static_cast<double>(first), x, part); };
   };
-  return cond(lt(index, scalar(index, static_cast<double>(half), index.dtype())), operands, half_of(branches.begin(), branches.begin() + half, 0),
-              half_of(branches.begin() + half, branches.end(), half));
+  return cond(lt(index, scalar(index, static_cast<double>(half), index.dtype())), operands,
+              half_of(branches.begin(), branches.begin() + half, 0), half_of(branches.begin() + half, branches.end(), half));
 }
 
 /// carry = step(carry) as long as condition(carry), a bool scalar, holds. The types of the carry stay. Differentiable in forward mode.
 Values while_loop(const std::function<Value(const Values&)>& condition, const std::function<Values(const Values&)>& step, Values carry) {
   GraphData& graph = innermost_graph("while", carry);
   const std::vector<Type> types = types_of(carry);
-  const ClosedRegions closed = close_regions(
-      {trace_region("condition", &graph, types, [&](const Values& x) { return Values{condition(x)}; }), trace_region("step", &graph, types, step)});
+  const ClosedRegions closed =
+      close_regions({trace_region("condition", &graph, types, [&](const Values& x) { return Values{condition(x)}; }),
+                     trace_region("step", &graph, types, step)});
   Values all = carry;
   append(all, closed.captures);
   return make_while({closed.regions[0], closed.regions[1], std::ssize(carry)}, all);

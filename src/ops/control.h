@@ -10,7 +10,8 @@ namespace rlx {
 struct Call {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "call";
-  static constexpr std::string_view formula = "the results of a region; may bring its own derivatives and batching, or recompute in reverse mode";
+  static constexpr std::string_view formula =
+      "the results of a region; may bring its own derivatives and batching, or recompute in reverse mode";
   Region function;       // x..., captures... -> y...
   Region jvp_rule;       // x..., tangents of the x that carry one..., captures... -> tangents of the y that carry one
   Region forward_rule;   // x..., captures... -> y..., residuals...
@@ -19,7 +20,8 @@ struct Call {
   Save save = Save::everything;
   std::int64_t captured = 0;
   static auto fields() {
-    return Fields<&Call::function, &Call::jvp_rule, &Call::forward_rule, &Call::backward_rule, &Call::batch_rule, &Call::save, &Call::captured>{};
+    return Fields<&Call::function, &Call::jvp_rule, &Call::forward_rule, &Call::backward_rule, &Call::batch_rule, &Call::save,
+                  &Call::captured>{};
   }
   static Values body(const Call& op, std::span<const Value> x);
   static Values batch(const Call& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
@@ -63,7 +65,8 @@ struct While {
 struct Scan {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "scan";
-  static constexpr std::string_view formula = "for i in 0..length-1 (or down): carry, y[i] = step(carry, x[i]); results: the last carry, then every y";
+  static constexpr std::string_view formula =
+      "for i in 0..length-1 (or down): carry, y[i] = step(carry, x[i]); results: the last carry, then every y";
   Region step;
   std::int64_t carries = 0, scanned = 0;
   Dims length = {1};

@@ -32,16 +32,18 @@ struct Conv {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "conv";
   static constexpr std::string_view formula =
-      "y[n,o,p] = sum over input channels c of the group and kernel positions k of x[n, c, p * stride + k * rhs_dilation - lo] * w[o, c, k], x dilated and padded "
+      "y[n,o,p] = sum over input channels c of the group and kernel positions k of x[n, c, p * stride + k * rhs_dilation - lo] * w[o, c, "
+      "k], x dilated and padded "
       "with 0 (JAX conv_general_dilated)";
   Ints lhs_spec, rhs_spec, out_spec, strides, padding_lo, padding_hi, lhs_dilation, rhs_dilation;
   std::int64_t feature_group_count = 1, batch_group_count = 1;
   static auto fields() {
-    return Fields<&Conv::lhs_spec, &Conv::rhs_spec, &Conv::out_spec, &Conv::strides, &Conv::padding_lo, &Conv::padding_hi, &Conv::lhs_dilation,
-                  &Conv::rhs_dilation, &Conv::feature_group_count, &Conv::batch_group_count>{};
+    return Fields<&Conv::lhs_spec, &Conv::rhs_spec, &Conv::out_spec, &Conv::strides, &Conv::padding_lo, &Conv::padding_hi,
+                  &Conv::lhs_dilation, &Conv::rhs_dilation, &Conv::feature_group_count, &Conv::batch_group_count>{};
   }
   ConvOptions options() const {
-    return {lhs_spec, rhs_spec, out_spec, strides, padding_lo, padding_hi, lhs_dilation, rhs_dilation, feature_group_count, batch_group_count};
+    return {lhs_spec,         rhs_spec, out_spec, strides, padding_lo, padding_hi, lhs_dilation, rhs_dilation, feature_group_count,
+            batch_group_count};
   }
   std::size_t spatial() const { return strides.size(); }
   std::int64_t groups() const { return std::max(feature_group_count, batch_group_count); }
@@ -55,9 +57,11 @@ struct Conv {
   static void check_sizes(const Conv& op, const Type& x, const Type& w) {
     const Dim &batch = x.dim(op.lhs_spec[0]), &channels = x.dim(op.lhs_spec[1]), &out = w.dim(op.rhs_spec[0]), &in = w.dim(op.rhs_spec[1]);
     const std::int64_t fg = op.feature_group_count, bg = op.batch_group_count;
-    if (fg < 1 || bg < 1 || (fg > 1 && bg > 1)) fail("rlx.conv: {} feature and {} batch groups (allowed: >= 1, at most one above 1)", fg, bg);
+    if (fg < 1 || bg < 1 || (fg > 1 && bg > 1))
+      fail("rlx.conv: {} feature and {} batch groups (allowed: >= 1, at most one above 1)", fg, bg);
     if (!(in * fg == channels))
-      fail("rlx.conv: {} has {} channels, {} takes {} in each of {} groups", x.to_string(), channels.to_string(), w.to_string(), in.to_string(), fg);
+      fail("rlx.conv: {} has {} channels, {} takes {} in each of {} groups", x.to_string(), channels.to_string(), w.to_string(),
+           in.to_string(), fg);
     if (!Dim::exact_div(out, op.groups())) fail("rlx.conv: {} output channels do not divide into {} groups", out.to_string(), op.groups());
     if (!Dim::exact_div(batch, bg)) fail("rlx.conv: batch {} does not divide into {} groups", batch.to_string(), bg);
   }
@@ -70,7 +74,8 @@ struct Conv {
         if (v < 1) fail("rlx.conv: stride or dilation {} (allowed: >= 1)", v);
   }
   static Type infer(const Conv& op, const Type& x, const Type& w) {
-    if (x.dtype != w.dtype || is_bool(x.dtype)) fail("rlx.conv: operands are {} and {}: both must have one number type", x.to_string(), w.to_string());
+    if (x.dtype != w.dtype || is_bool(x.dtype))
+      fail("rlx.conv: operands are {} and {}: both must have one number type", x.to_string(), w.to_string());
     check_windows(op, x.shape.size());
     check_spec("lhs", op.lhs_spec, x);
     check_spec("rhs", op.rhs_spec, w);
@@ -120,7 +125,8 @@ struct Conv {
   }
 
   // Row-major position in x of what meets kernel position `k` at result position `at`; -1 in padding and holes.
-  static std::int64_t input_position(const Conv& op, const Array& x, const Array& w, const Array& y, const Ints& at, std::int64_t channel, const Ints& k) {
+  static std::int64_t input_position(const Conv& op, const Array& x, const Array& w, const Array& y, const Ints& at, std::int64_t channel,
+                                     const Ints& k) {
     const std::int64_t group = at[at_axis(op.out_spec[1])] / (w.shape()[at_axis(op.rhs_spec[0])] / op.groups());
     Ints from(at.size());
     from[at_axis(op.lhs_spec[0])] = at[at_axis(op.out_spec[0])];
@@ -128,7 +134,8 @@ struct Conv {
     if (op.batch_group_count > 1) from[at_axis(op.lhs_spec[0])] += group * y.shape()[at_axis(op.out_spec[0])];
     else from[at_axis(op.lhs_spec[1])] += group * w.shape()[at_axis(op.rhs_spec[1])];
     for (std::size_t i = 0; i < k.size(); ++i) {
-      const std::int64_t p = at[at_axis(op.out_spec[i + 2])] * op.strides[i] + k[i] * op.rhs_dilation[i] - op.padding_lo[i], hole = op.lhs_dilation[i];
+      const std::int64_t p = at[at_axis(op.out_spec[i + 2])] * op.strides[i] + k[i] * op.rhs_dilation[i] - op.padding_lo[i],
+                         hole = op.lhs_dilation[i];
       if (p < 0 || p % hole != 0 || p / hole >= x.shape()[at_axis(op.lhs_spec[i + 2])]) return -1;
       from[at_axis(op.lhs_spec[i + 2])] = p / hole;
     }
@@ -167,11 +174,14 @@ struct Conv {
   static void evaluate(const Conv& op, std::span<const Array> x, std::span<Array> out) {
     Array& y = out[0];
     if (is_integer(y.dtype()))
-      convolve<std::uint64_t>(op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
+      convolve<std::uint64_t>(
+          op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
     else if (is_complex(y.dtype()))
-      convolve<std::complex<double>>(op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
+      convolve<std::complex<double>>(
+          op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
     else
-      convolve<double>(op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
+      convolve<double>(
+          op, x[0], x[1], y, [](const Array& a, auto i) { return a.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
   }
 
   static Values jvp(const Conv& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
@@ -203,7 +213,8 @@ struct Conv {
     Axes flipped;
     for (std::size_t i = 0; i < op.spatial(); ++i) {
       const Dim kernel = spread(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]), before = kernel - op.padding_lo[i] - 1;
-      const Dim after = spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + kernel - 1 - spread(dy.dim(op.out_spec[i + 2]), op.strides[i]) - before;
+      const Dim after =
+          spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + kernel - 1 - spread(dy.dim(op.out_spec[i + 2]), op.strides[i]) - before;
       o.padding_lo.push_back(before.value());
       o.padding_hi.push_back(after.value());
       flipped.values.push_back(op.rhs_spec[i + 2]);
@@ -213,8 +224,8 @@ struct Conv {
     return move_groups(dx, op.lhs_spec[1], op.lhs_spec[0], op.batch_group_count);
   }
   static Value transpose_rhs(const Conv& op, Value dy, Value x, const Type& w) {
-    ConvOptions o{swapped(op.lhs_spec), swapped(op.out_spec), swapped(op.rhs_spec), op.rhs_dilation, op.padding_lo, {}, op.lhs_dilation, op.strides,
-                  op.batch_group_count, op.feature_group_count};
+    ConvOptions o{swapped(op.lhs_spec), swapped(op.out_spec), swapped(op.rhs_spec), op.rhs_dilation,       op.padding_lo, {},
+                  op.lhs_dilation,      op.strides,           op.batch_group_count, op.feature_group_count};
     for (std::size_t i = 0; i < op.spatial(); ++i) {
       const Dim kernel = spread(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]), in = spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]);
       o.padding_hi.push_back((spread(dy.dim(op.out_spec[i + 2]), op.strides[i]) - in + kernel - op.padding_lo[i] - 1).value());
@@ -223,7 +234,8 @@ struct Conv {
   }
   static Values transpose(const Conv& op, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
     if (dy[0].type().size() == Dim(0)) return {zeros(dy[0], x[0].type()), zeros(dy[0], x[1].type())};
-    return {linear[0] ? transpose_lhs(op, dy[0], x[1], x[0].type()) : Value(), linear[1] ? transpose_rhs(op, dy[0], x[0], x[1].type()) : Value()};
+    return {linear[0] ? transpose_lhs(op, dy[0], x[1], x[0].type()) : Value(),
+            linear[1] ? transpose_rhs(op, dy[0], x[0], x[1].type()) : Value()};
   }
 
   // Puts the batch on axis 0 of x inside its axis 1 + `axis`, between the groups and the rest of it.
@@ -246,8 +258,10 @@ struct Conv {
   }
   static Values batch(const Conv& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
     ConvOptions o = op.options();
-    if (!batched[1]) return {split_batch(conv_general(merge_batch(x[0], op.lhs_spec[0], op.batch_group_count), x[1], o), op.out_spec[0], 1, size)};
-    if (!batched[0]) return {split_batch(conv_general(x[0], merge_batch(x[1], op.rhs_spec[0], op.groups()), o), op.out_spec[1], op.groups(), size)};
+    if (!batched[1])
+      return {split_batch(conv_general(merge_batch(x[0], op.lhs_spec[0], op.batch_group_count), x[1], o), op.out_spec[0], 1, size)};
+    if (!batched[0])
+      return {split_batch(conv_general(x[0], merge_batch(x[1], op.rhs_spec[0], op.groups()), o), op.out_spec[1], op.groups(), size)};
     // Every batch entry becomes a group of its own.
     const bool by_batch = op.batch_group_count > 1;
     (by_batch ? o.batch_group_count : o.feature_group_count) *= size.value();
@@ -316,7 +330,8 @@ Value conv(Value x, Value w, std::vector<std::int64_t> strides /*= {}*/, std::ve
 /// PyTorch's conv_transpose: the gradient of conv by its input, as a layer. x (N, C, spatial...), w (C, O / groups, spatial...); a spatial
 /// size becomes (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
 Value conv_transpose(Value x, Value w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
-                     std::vector<std::int64_t> output_padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, std::int64_t groups /*= 1*/) {
+                     std::vector<std::int64_t> output_padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/,
+                     std::int64_t groups /*= 1*/) {
   check_rank("conv_transpose", x, w);
   const auto n = static_cast<std::size_t>(x.rank()) - 2;
   padding = per_axis("conv_transpose", "paddings", padding, n, 0);

@@ -67,7 +67,8 @@ Dual scan(ReduceKind kind, const Dual& x, std::int64_t axis) {
   const Dual odd = scan(kind, combine(kind, part(x, axis, 0, n / 2 * 2, 2), part(x, axis, 1, n, 2)), axis);
   if (n == 2) return {concat({part(x, axis, 0, 1).value, odd.value}, axis), concat({part(x, axis, 0, 1).tangent, odd.tangent}, axis)};
   const Dual even = combine(kind, part(odd, axis, 0, (n - 1) / 2), part(x, axis, 2, n, 2)), first = part(x, axis, 0, 1);
-  return {interleave(concat({first.value, even.value}, axis), odd.value, axis), interleave(concat({first.tangent, even.tangent}, axis), odd.tangent, axis)};
+  return {interleave(concat({first.value, even.value}, axis), odd.value, axis),
+          interleave(concat({first.tangent, even.tangent}, axis), odd.tangent, axis)};
 }
 
 struct Cumulative {
@@ -111,12 +112,22 @@ struct Cumulative {
     const int bits = info(x.dtype()).bits;
     const auto greatest = static_cast<std::int64_t>(~0ull >> (65 - bits));
     if (is_signed_int(x.dtype()))
-      run<std::int64_t>(op, x, max ? -greatest - 1 : min ? greatest : prod, [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
+      run<std::int64_t>(
+          op, x,
+          max   ? -greatest - 1
+          : min ? greatest
+                : prod,
+          [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
     else if (is_unsigned_int(x.dtype()))
-      run<std::uint64_t>(op, x, min ? ~0ull >> (64 - bits) : prod, [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
+      run<std::uint64_t>(
+          op, x, min ? ~0ull >> (64 - bits) : prod, [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
     else
-      run<std::complex<double>>(op, x, max ? -infinity : min ? infinity : prod, [&](auto i) { return x.get_complex(i); },
-                                [&](auto i, auto v) { y.set_complex(i, v); });
+      run<std::complex<double>>(
+          op, x,
+          max   ? -infinity
+          : min ? infinity
+                : prod,
+          [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
   }
 
   // Moves the elements by one towards the end; 0 comes in.

@@ -53,7 +53,8 @@ struct Cast {
   static constexpr OpKind kind = OpKind::scalar;
   static constexpr std::string_view name = "cast";
   static constexpr ScalarOp scalar = ScalarOp::cast;
-  static constexpr std::string_view formula = "x as `to`: round half to even; float to integer truncates, saturates, NaN gives 0; integers wrap; to bool: x != 0";
+  static constexpr std::string_view formula =
+      "x as `to`: round half to even; float to integer truncates, saturates, NaN gives 0; integers wrap; to bool: x != 0";
   DType to = f32;
   static auto fields() { return Fields<&Cast::to>{}; }
   static Type infer(const Cast& op, const Type& x) { return {op.to, x.shape}; }
@@ -77,7 +78,8 @@ struct Cast {
     std::vector<Sample> all;
     for (DType from : {f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i32, i64, u8, u32, i4, u4, boolean})
       for (DType to : {f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, i4, u4, boolean})
-        all.push_back({{{{from, {3, 4}}, is_unsigned_int(from) ? 0.0 : -3.0, 3}}, attrs_of(Cast{.to = to}), 0, is_float(from) && is_float(to)});
+        all.push_back(
+            {{{{from, {3, 4}}, is_unsigned_int(from) ? 0.0 : -3.0, 3}}, attrs_of(Cast{.to = to}), 0, is_float(from) && is_float(to)});
     return all;
   }
 };
@@ -100,8 +102,10 @@ struct Bitcast {
     std::copy(x[0].bytes().begin(), x[0].bytes().end(), y[0].mutable_bytes().begin());
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {5}}}}, attrs_of(Bitcast{.to = i32}), 0, false}, {{{{i32, {5}}, -100, 100}}, attrs_of(Bitcast{.to = f32}), 0, false},
-            {{{{f64, {5}}}}, attrs_of(Bitcast{.to = u64}), 0, false}, {{{{bf16, {5}}}}, attrs_of(Bitcast{.to = u16}), 0, false}};
+    return {{{{{f32, {5}}}}, attrs_of(Bitcast{.to = i32}), 0, false},
+            {{{{i32, {5}}, -100, 100}}, attrs_of(Bitcast{.to = f32}), 0, false},
+            {{{{f64, {5}}}}, attrs_of(Bitcast{.to = u64}), 0, false},
+            {{{{bf16, {5}}}}, attrs_of(Bitcast{.to = u16}), 0, false}};
   }
 };
 const Op<Bitcast> bitcast_op;

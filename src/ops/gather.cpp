@@ -18,7 +18,8 @@ struct Gather {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "gather";
   static constexpr std::string_view formula =
-      "windows of x that start where the indices say (JAX dimension numbers); a window not wholly inside is moved (clip) or reads `fill_value`";
+      "windows of x that start where the indices say (JAX dimension numbers); a window not wholly inside is moved (clip) or reads "
+      "`fill_value`";
   static constexpr std::array<int, 1> integer_operands{1};
   Ints offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
   Dims slice_sizes;
@@ -41,7 +42,8 @@ struct Gather {
     const Ints window = window_axes(numbers, x.rank());
     for (std::size_t d = 0; d < x.shape.size(); ++d) {
       const bool spans = std::find(window.begin(), window.end(), static_cast<std::int64_t>(d)) != window.end();
-      if (!(x.shape[d] - op.slice_sizes[d]).known_non_negative() || !op.slice_sizes[d].known_non_negative() || (!spans && !(op.slice_sizes[d] == Dim(1))))
+      if (!(x.shape[d] - op.slice_sizes[d]).known_non_negative() || !op.slice_sizes[d].known_non_negative() ||
+          (!spans && !(op.slice_sizes[d] == Dim(1))))
         fail("rlx.gather: slice size {} along axis {} of {} (allowed: {})", op.slice_sizes[d].to_string(), d, x.to_string(),
              spans ? "0.." + x.shape[d].to_string() : "1, the axis is collapsed or batching");
     }
@@ -53,7 +55,8 @@ struct Gather {
     return result;
   }
 
-  static std::vector<Source> address(const Gather& op, std::span<const Type> types, const Type& result, const At& at, const ReadIndex& read) {
+  static std::vector<Source> address(const Gather& op, std::span<const Type> types, const Type& result, const At& at,
+                                     const ReadIndex& read) {
     const GatherNumbers numbers = op.numbers();
     At row;
     for (std::int64_t axis : batch_axes(numbers, result.rank())) row.push_back(at[static_cast<std::size_t>(axis)]);
@@ -72,7 +75,8 @@ struct Gather {
       }
     }
     for (std::size_t k = 0; k < op.operand_batching_dims.size(); ++k)
-      source.index[static_cast<std::size_t>(op.operand_batching_dims[k])] = row[static_cast<std::size_t>(op.start_indices_batching_dims[k])];
+      source.index[static_cast<std::size_t>(op.operand_batching_dims[k])] =
+          row[static_cast<std::size_t>(op.start_indices_batching_dims[k])];
     const Ints window = window_axes(numbers, types[0].rank());
     for (std::size_t k = 0; k < window.size(); ++k) {
       Index& index = source.index[static_cast<std::size_t>(window[k])];
@@ -110,7 +114,8 @@ struct Gather {
   }
 
   static Sample rows(DType t, IndexMode mode, double fill) {
-    return {{{{t, {5, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}, {{i32, {7, 1}}, -3, 7}}, attrs_of(Gather{{1}, {0}, {0}, {}, {}, {1, 4}, mode, fill})};
+    return {{{{t, {5, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}, {{i32, {7, 1}}, -3, 7}},
+            attrs_of(Gather{{1}, {0}, {0}, {}, {}, {1, 4}, mode, fill})};
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> all;

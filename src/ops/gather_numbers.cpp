@@ -30,7 +30,8 @@ Ints with_front(Ints axes) {
 }  // namespace
 
 void check_numbers(std::string_view op, const GatherNumbers& n, const Type& x, const Type& indices, int result_rank) {
-  if (!is_integer(indices.dtype) || indices.rank() == 0) fail("rlx.{}: indices are {} (allowed: integers of rank >= 1)", op, indices.to_string());
+  if (!is_integer(indices.dtype) || indices.rank() == 0)
+    fail("rlx.{}: indices are {} (allowed: integers of rank >= 1)", op, indices.to_string());
   check_axes(op, "offset_dims", n.offset_dims, result_rank, true);
   check_axes(op, "collapsed_slice_dims", n.collapsed_slice_dims, x.rank(), true);
   check_axes(op, "operand_batching_dims", n.operand_batching_dims, x.rank(), false);
@@ -40,13 +41,15 @@ void check_numbers(std::string_view op, const GatherNumbers& n, const Type& x, c
     fail("rlx.{}: the last axis of indices {} must have size {}, as start_index_map {}", op, indices.to_string(), n.start_index_map.size(),
          to_string(Attr(n.start_index_map)));
   if (n.operand_batching_dims.size() != n.start_indices_batching_dims.size())
-    fail("rlx.{}: {} operand batching axes, but {} of the indices", op, n.operand_batching_dims.size(), n.start_indices_batching_dims.size());
+    fail("rlx.{}: {} operand batching axes, but {} of the indices", op, n.operand_batching_dims.size(),
+         n.start_indices_batching_dims.size());
   for (std::size_t i = 0; i < n.operand_batching_dims.size(); ++i) {
     const std::int64_t axis = n.operand_batching_dims[i];
     if (contains(n.collapsed_slice_dims, axis) || contains(n.start_index_map, axis))
       fail("rlx.{}: batching axis {} is also collapsed or indexed", op, axis);
     if (!(x.dim(axis) == indices.dim(n.start_indices_batching_dims[i])))
-      fail("rlx.{}: batching axis {} of {} differs from axis {} of indices {}", op, axis, x.to_string(), n.start_indices_batching_dims[i], indices.to_string());
+      fail("rlx.{}: batching axis {} of {} differs from axis {} of indices {}", op, axis, x.to_string(), n.start_indices_batching_dims[i],
+           indices.to_string());
   }
   if (window_axes(n, x.rank()).size() != n.offset_dims.size())
     fail("rlx.{}: {} offset axes for {} window axes of {}", op, n.offset_dims.size(), window_axes(n, x.rank()).size(), x.to_string());
@@ -83,7 +86,8 @@ GatherNumbers batched_numbers(const GatherNumbers& n, bool operand, bool indices
   return result;
 }
 
-WindowPositions::WindowPositions(const GatherNumbers& numbers, const Array& x, const Array& indices, Ints window, IndexMode mode, int result_rank)
+WindowPositions::WindowPositions(const GatherNumbers& numbers, const Array& x, const Array& indices, Ints window, IndexMode mode,
+                                 int result_rank)
     : numbers_(numbers),
       shape_(x.shape()),
       indices_(indices),

@@ -21,7 +21,8 @@ GatherNumbers batched_numbers(const GatherNumbers& numbers, bool operand, bool i
 class WindowPositions {
  public:
   /// `window` has the size of a window along each operand axis.
-  WindowPositions(const GatherNumbers& numbers, const Array& x, const Array& indices, std::vector<std::int64_t> window, IndexMode mode, int result_rank);
+  WindowPositions(const GatherNumbers& numbers, const Array& x, const Array& indices, std::vector<std::int64_t> window, IndexMode mode,
+                  int result_rank);
   /// Row-major position in the operand; nothing where the window is not wholly inside and the mode is fill.
   std::optional<std::int64_t> find(const std::vector<std::int64_t>& at) const;
 

@@ -45,7 +45,8 @@ Numbers transform(const Numbers& x, double sign) {
   }
   Numbers y(x.size());
   for (std::int64_t k = 0; k < n; ++k)
-    for (std::int64_t r = 0; r < p; ++r) y[static_cast<std::size_t>(k)] += root(k * r, n, sign) * parts[static_cast<std::size_t>(r)][static_cast<std::size_t>(k % m)];
+    for (std::int64_t r = 0; r < p; ++r)
+      y[static_cast<std::size_t>(k)] += root(k * r, n, sign) * parts[static_cast<std::size_t>(r)][static_cast<std::size_t>(k % m)];
   return y;
 }
 
@@ -100,7 +101,8 @@ Value swap_last(Value x) { return move_axis(x, -1, -2); }
 struct TriangularSolve {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "triangular_solve";
-  static constexpr std::string_view formula = "X with a X = b, or X a = b (left = false); only the lower or upper triangle of a, or of its transpose, is read";
+  static constexpr std::string_view formula =
+      "X with a X = b, or X a = b (left = false); only the lower or upper triangle of a, or of its transpose, is read";
   bool left = true, lower = true, transpose_a = false, unit_diagonal = false;
   static auto fields() {
     return Fields<&TriangularSolve::left, &TriangularSolve::lower, &TriangularSolve::transpose_a, &TriangularSolve::unit_diagonal>{};
@@ -110,7 +112,9 @@ struct TriangularSolve {
     bool fits = rank >= 2 && b.shape.size() == rank && a.dtype == b.dtype && is_wide(a.dtype) && a.shape[rank - 1] == a.shape[rank - 2];
     if (fits) fits = b.shape[rank - (op.left ? 2 : 1)] == a.shape[rank - 1];
     for (std::size_t d = 0; fits && d + 2 < rank; ++d) fits = a.shape[d] == b.shape[d];
-    if (!fits) fail("rlx.triangular_solve: a is {}, b is {} (allowed: a square, b with as many {}, f32, f64 or complex)", a.to_string(), b.to_string(), op.left ? "rows" : "columns");
+    if (!fits)
+      fail("rlx.triangular_solve: a is {}, b is {} (allowed: a square, b with as many {}, f32, f64 or complex)", a.to_string(),
+           b.to_string(), op.left ? "rows" : "columns");
     return b;
   }
   static void evaluate(const TriangularSolve& op, std::span<const Array> in, std::span<Array> out) {
@@ -133,7 +137,9 @@ struct TriangularSolve {
         }
       }
   }
-  static Value solve(const TriangularSolve& op, Value a, Value b) { return triangular_solve(a, b, op.left, op.lower, op.transpose_a, op.unit_diagonal); }
+  static Value solve(const TriangularSolve& op, Value a, Value b) {
+    return triangular_solve(a, b, op.left, op.lower, op.transpose_a, op.unit_diagonal);
+  }
   static Values jvp(const TriangularSolve& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     Value right = dx[1];
     if (dx[0]) {
@@ -153,7 +159,9 @@ struct TriangularSolve {
     for (bool left : {true, false})
       for (bool lower : {true, false})
         for (bool transpose_a : {true, false})
-          all.push_back({{{{f32, {2, 3, 3}}, 0.5, 1.5}, {{f32, left ? Dims{2, 3, 4} : Dims{2, 4, 3}}}}, attrs_of(TriangularSolve{left, lower, transpose_a, lower == left}), 1e-5});
+          all.push_back({{{{f32, {2, 3, 3}}, 0.5, 1.5}, {{f32, left ? Dims{2, 3, 4} : Dims{2, 4, 3}}}},
+                         attrs_of(TriangularSolve{left, lower, transpose_a, lower == left}),
+                         1e-5});
     all.push_back({{{{f64, {4, 4}}, 0.5, 1.5}, {{f64, {4, 1}}}}, attrs_of(TriangularSolve{}), 1e-10});
     all.push_back({{{{c64, {3, 3}}, 0.5, 1.5}, {{c64, {3, 2}}}}, attrs_of(TriangularSolve{}), 1e-5});
     return all;
@@ -164,7 +172,9 @@ const Op<TriangularSolve> triangular_solve_op;
 struct Lu {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "lu";
-  static constexpr std::string_view formula = "P a = L U by partial pivoting: L (unit diagonal, not stored) and U in one matrix, the pivot row of each step, and the permutation of the rows";
+  static constexpr std::string_view formula =
+      "P a = L U by partial pivoting: L (unit diagonal, not stored) and U in one matrix, the pivot row of each step, and the permutation "
+      "of the rows";
   static auto fields() { return Fields<>{}; }
   static std::vector<Type> infer(const Lu&, const Type& a) {
     if (a.rank() < 2 || !is_wide(a.dtype)) fail("rlx.lu: {} (allowed: matrices of f32, f64 or complex)", a.to_string());
@@ -209,7 +219,8 @@ struct Lu {
   static Values jvp(const Lu&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     if (!dx[0]) return Values(3);
     const int rank = x[0].rank();
-    if (!(x[0].dim(rank - 1) == x[0].dim(rank - 2))) fail("rlx.lu: of {} is not differentiable (allowed: square matrices)", x[0].type().to_string());
+    if (!(x[0].dim(rank - 1) == x[0].dim(rank - 2)))
+      fail("rlx.lu: of {} is not differentiable (allowed: square matrices)", x[0].type().to_string());
     Dims column = y[2].shape();
     column.push_back(1);
     Value moved = take_along_axis(dx[0], reshape(y[2], column), rank - 2);
@@ -218,7 +229,10 @@ struct Lu {
     return {matmul(unit, below) + below + matmul(triangle(f, false, 0), triangle(y[0], false, 0)), Value(), Value()};
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {4, 4}}}}, {}, 1e-5}, {{{{f64, {2, 3, 3}}}}, {}, 1e-10}, {{{{f32, {3, 5}}}}, {}, 1e-5, false}, {{{{c64, {5, 3}}}}, {}, 1e-5, false}};
+    return {{{{{f32, {4, 4}}}}, {}, 1e-5},
+            {{{{f64, {2, 3, 3}}}}, {}, 1e-10},
+            {{{{f32, {3, 5}}}}, {}, 1e-5, false},
+            {{{{c64, {5, 3}}}}, {}, 1e-5, false}};
   }
 };
 const Op<Lu> lu_op;
@@ -240,19 +254,21 @@ Value rfft(Value x, std::int64_t axis /*= -1*/) {
 /// The real signal of length n with the given n / 2 + 1 frequencies.
 Value irfft(Value z, std::int64_t n, std::int64_t axis /*= -1*/) {
   axis = normalize_axis("irfft", axis, z.type());
-  if (n < 1 || !(z.dim(axis) == Dim(n / 2 + 1))) fail("rlx.irfft: length {} needs {} frequencies along axis {} of {}", n, n / 2 + 1, axis, z.type().to_string());
+  if (n < 1 || !(z.dim(axis) == Dim(n / 2 + 1)))
+    fail("rlx.irfft: length {} needs {} frequencies along axis {} of {}", n, n / 2 + 1, axis, z.type().to_string());
   if (n > 2) z = concat({z, conjugate(reverse(slice_axis(z, axis, 1, (n + 1) / 2), {axis}))}, axis);
   return real(fft(z, axis, true));
 }
 
 /// X with a X = b (left) or X a = b. Only the lower or the upper triangle of a (..., N, N) is read, of its transpose with transpose_a, with
 /// ones on the diagonal if unit_diagonal.
-Value triangular_solve(Value a, Value b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/, bool unit_diagonal /*= false*/) {
+Value triangular_solve(Value a, Value b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/,
+                       bool unit_diagonal /*= false*/) {
   return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, a, b);
 }
 
-/// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of the
-/// rows i32). Row i of P a is row permutation[i] of a.
+/// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of
+/// the rows i32). Row i of P a is row permutation[i] of a.
 Values lu(Value a) {
   const Value operands[] = {a};
   return lu_op.all({}, operands);

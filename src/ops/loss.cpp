@@ -1,4 +1,6 @@
 // Losses, with PyTorch's semantics: an op gives the loss of each element (or example), the builder reduces.
+#include <limits>
+
 #include "ops/wide.h"
 
 namespace rlx {
@@ -27,7 +29,8 @@ struct Nll {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "nll";
   static constexpr std::string_view formula =
-      "-weight[t] * ((1 - s) x[t] + s / C * sum x), x log-probabilities (with `logits`: log_softmax of x) along `axis`, t the target, s the smoothing "
+      "-weight[t] * ((1 - s) x[t] + s / C * sum x), x log-probabilities (with `logits`: log_softmax of x) along `axis`, t the target, s "
+      "the smoothing "
       "(whose sum takes each class's weight); results: the loss and weight[t], both 0 where t is ignore_index or no class";
   static constexpr std::array<int, 1> integer_operands{1};
   Axis axis = -1;
@@ -43,7 +46,8 @@ struct Nll {
     Dims examples = x.shape();
     examples.erase(examples.begin() + op.axis);
     if (!is_integer(targets.dtype()) || !(targets.shape() == examples))
-      fail("rlx.nll: targets {} do not fit {} (allowed: integers of shape {})", targets.type().to_string(), operands[0].type().to_string(), to_string(examples));
+      fail("rlx.nll: targets {} do not fit {} (allowed: integers of shape {})", targets.type().to_string(), operands[0].type().to_string(),
+           to_string(examples));
     Value rows = op.logits ? log_softmax(x, op.axis) : x, zero = like(x, 0);
     Value weight = op.has_weight ? cast(operands[2], x.dtype()) : Value(), weighted = weight ? rows * weight : rows;
     Dims column = x.shape();
@@ -153,7 +157,8 @@ const Op<BinaryCrossEntropy> binary_cross_entropy_op;
 struct BinaryCrossEntropyLogits {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "binary_cross_entropy_logits";
-  static constexpr std::string_view formula = "(1 - target) * x + (1 + (w - 1) * target) * softplus(-x), w the weight of positives (operand 2, when there is one)";
+  static constexpr std::string_view formula =
+      "(1 - target) * x + (1 + (w - 1) * target) * softplus(-x), w the weight of positives (operand 2, when there is one)";
   bool has_weight = false;
   static auto fields() { return Fields<&BinaryCrossEntropyLogits::has_weight>{}; }
   static Value body(const BinaryCrossEntropyLogits& op, In operands) {
@@ -207,7 +212,8 @@ struct CosineSimilarity {
     });
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {4, 6}}}, {{f32, {4, 6}}}}, attrs_of(CosineSimilarity{1}), 4e-6}, {{{{f32, {4, 6}}}, {{f32, {4, 6}}}}, attrs_of(CosineSimilarity{0}), 4e-6}};
+    return {{{{{f32, {4, 6}}}, {{f32, {4, 6}}}}, attrs_of(CosineSimilarity{1}), 4e-6},
+            {{{{f32, {4, 6}}}, {{f32, {4, 6}}}}, attrs_of(CosineSimilarity{0}), 4e-6}};
   }
 };
 const Op<CosineSimilarity> cosine_similarity_op;
@@ -218,7 +224,8 @@ Value class_weights(std::string_view op, Value weight, Value x, std::int64_t axi
   Dims shape(x.shape().size(), 1);
   shape[static_cast<std::size_t>(axis)] = x.dim(axis);
   if (weight.rank() != 1 || !(weight.dim(0) == x.dim(axis)))
-    fail("rlx.{}: class weights {} do not fit {} (allowed: [{}])", op, weight.type().to_string(), x.type().to_string(), x.dim(axis).to_string());
+    fail("rlx.{}: class weights {} do not fit {} (allowed: [{}])", op, weight.type().to_string(), x.type().to_string(),
+         x.dim(axis).to_string());
   return reshape(weight, shape);
 }
 
@@ -229,7 +236,10 @@ Value weighted_loss(const Nll& op, Value x, Value targets, Value weight, Reducti
   const Values results = nll_op.all(op, operands);
   if (reduction == Reduction::none) return results[0];
   if (reduction == Reduction::sum) return sum_all(results[0]);
-  return sum_all(results[0]) / sum_all(results[1]);
+  // No target counts: the mean is NaN, but no logit moves it, so the NaN must not come out of a division by zero.
+  const Value total = sum_all(results[1]), empty = eq(total, scalar(total, 0, total.dtype()));
+  const Value mean = sum_all(results[0]) / select(empty, scalar(total, 1, total.dtype()), total);
+  return select(empty, scalar(mean, std::numeric_limits<double>::quiet_NaN(), mean.dtype()), mean);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Layers that are one product or one lookup, and what stands beside them: linear, lora and grouped products, embedding, one_hot, gates, dropout.
+// Layers that are one product or one lookup, and what stands beside them: linear, lora and grouped products, embedding, one_hot, gates,
+// dropout.
 #include "ops/wide.h"
 
 namespace rlx {
@@ -49,17 +50,20 @@ const Op<LoraMatmul> lora_matmul_op;
 struct GroupedMatmul {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "grouped_matmul";
-  static constexpr std::string_view formula = "row m of x (M, K) times matrix expert[m] of w (E, K, N); expert (M) of integers, clamped to 0..E-1";
+  static constexpr std::string_view formula =
+      "row m of x (M, K) times matrix expert[m] of w (E, K, N); expert (M) of integers, clamped to 0..E-1";
   static constexpr std::array<int, 1> integer_operands{2};
   static auto fields() { return Fields<>{}; }
   static Value body(const GroupedMatmul&, Value x, Value w, Value expert) {
-    if (x.rank() != 2 || w.rank() != 3 || expert.rank() != 1 || !is_integer(expert.dtype()) || !(x.dim(1) == w.dim(1)) || !(x.dim(0) == expert.dim(0)))
-      fail("rlx.grouped_matmul: x {}, w {}, expert {} do not fit (allowed: x [M, K], w [E, K, N], expert [M] of integers)", x.type().to_string(),
-           w.type().to_string(), expert.type().to_string());
+    if (x.rank() != 2 || w.rank() != 3 || expert.rank() != 1 || !is_integer(expert.dtype()) || !(x.dim(1) == w.dim(1)) ||
+        !(x.dim(0) == expert.dim(0)))
+      fail("rlx.grouped_matmul: x {}, w {}, expert {} do not fit (allowed: x [M, K], w [E, K, N], expert [M] of integers)",
+           x.type().to_string(), w.type().to_string(), expert.type().to_string());
     return dot(x, take(w, expert, 0), {1}, {1}, {0}, {0});
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {6, 4}}}, {{f32, {3, 4, 5}}}, {{i32, {6}}, 0, 2}}, {}, 4e-6}, {{{{bf16, {6, 4}}}, {{bf16, {3, 4, 5}}}, {{i64, {6}}, 0, 2}}, {}, 4e-6}};
+    return {{{{{f32, {6, 4}}}, {{f32, {3, 4, 5}}}, {{i32, {6}}, 0, 2}}, {}, 4e-6},
+            {{{{bf16, {6, 4}}}, {{bf16, {3, 4, 5}}}, {{i64, {6}}, 0, 2}}, {}, 4e-6}};
   }
 };
 const Op<GroupedMatmul> grouped_matmul_op;
@@ -76,7 +80,9 @@ struct Embedding {
     return take(table, ids, 0);
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {6, 4}}}, {{i32, {2, 3}}, 0, 5}}, {}}, {{{{bf16, {6, 4}}}, {{i64, {5}}, 0, 5}}, {}}, {{{{f32, {6, 4}}}, {{i32, {}}, 0, 5}}, {}}};
+    return {{{{{f32, {6, 4}}}, {{i32, {2, 3}}, 0, 5}}, {}},
+            {{{{bf16, {6, 4}}}, {{i64, {5}}, 0, 5}}, {}},
+            {{{{f32, {6, 4}}}, {{i32, {}}, 0, 5}}, {}}};
   }
 };
 const Op<Embedding> embedding_op;
@@ -84,7 +90,8 @@ const Op<Embedding> embedding_op;
 struct OneHot {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "one_hot";
-  static constexpr std::string_view formula = "1 where the position on a new last axis of size `depth` is ids[...], else 0; all 0 for an id outside";
+  static constexpr std::string_view formula =
+      "1 where the position on a new last axis of size `depth` is ids[...], else 0; all 0 for an id outside";
   std::int64_t depth = 1;
   DType dtype = f32;
   static auto fields() { return Fields<&OneHot::depth, &OneHot::dtype>{}; }
@@ -97,8 +104,10 @@ struct OneHot {
     return cast(eq(reshape(wide, shape), iota(ids, {op.depth}, wide.dtype(), 0)), op.dtype);
   }
   static std::vector<Sample> samples() {
-    return {{{{{i32, {2, 3}}, -1, 5}}, attrs_of(OneHot{5, f32}), 0, false}, {{{{i64, {4}}, 0, 4}}, attrs_of(OneHot{5, bf16}), 0, false},
-            {{{{u8, {4}}, 0, 4}}, attrs_of(OneHot{300, boolean}), 0, false}, {{{{i32, {}}, 0, 4}}, attrs_of(OneHot{5, i32}), 0, false}};
+    return {{{{{i32, {2, 3}}, -1, 5}}, attrs_of(OneHot{5, f32}), 0, false},
+            {{{{i64, {4}}, 0, 4}}, attrs_of(OneHot{5, bf16}), 0, false},
+            {{{{u8, {4}}, 0, 4}}, attrs_of(OneHot{300, boolean}), 0, false},
+            {{{{i32, {}}, 0, 4}}, attrs_of(OneHot{5, i32}), 0, false}};
   }
 };
 const Op<OneHot> one_hot_op;
@@ -128,7 +137,8 @@ struct GeGlu {
     return cast((op.tanh_form ? gelu_tanh(wide) : gelu(wide)) * widen(up), gate.dtype());
   }
   static std::vector<Sample> samples() {
-    auto all = elementwise_samples(attrs_of(GeGlu{false}), -3, 3, true, 2), more = elementwise_samples(attrs_of(GeGlu{true}), -3, 3, true, 2);
+    auto all = elementwise_samples(attrs_of(GeGlu{false}), -3, 3, true, 2),
+         more = elementwise_samples(attrs_of(GeGlu{true}), -3, 3, true, 2);
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -148,7 +158,8 @@ struct Dropout {
     return select(ge(uniform, like(uniform, op.rate)), x * kept, like(x, 0));
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {4, 6}}}, {{f32, {4, 6}}, 0, 1}}, attrs_of(Dropout{0.3}), 1e-6, false}, {{{{bf16, {4, 6}}}, {{f32, {4, 6}}, 0, 1}}, attrs_of(Dropout{0.5}), 0, false}};
+    return {{{{{f32, {4, 6}}}, {{f32, {4, 6}}, 0, 1}}, attrs_of(Dropout{0.3}), 1e-6, false},
+            {{{{bf16, {4, 6}}}, {{f32, {4, 6}}, 0, 1}}, attrs_of(Dropout{0.5}), 0, false}};
   }
 };
 const Op<Dropout> dropout_op;
@@ -156,9 +167,7 @@ const Op<Dropout> dropout_op;
 }  // namespace
 
 /// x w^T + bias: x (..., in), w (out, in) as PyTorch keeps it, bias (out) or null; operands are promoted.
-Value linear(Value x, Value w, Value bias /*= {}*/) {
-  return bias ? linear_op({true}, x, w, bias) : linear_op({false}, x, w);
-}
+Value linear(Value x, Value w, Value bias /*= {}*/) { return bias ? linear_op({true}, x, w, bias) : linear_op({false}, x, w); }
 /// x w + scale * (x a) b: a product with a low-rank correction. x (..., k), w (k, n), a (k, r), b (r, n).
 Value lora_matmul(Value x, Value w, Value a, Value b, double scale /*= 1*/) { return lora_matmul_op({scale}, x, w, a, b); }
 /// Row m of x (M, K) times matrix expert[m] of w (E, K, N), giving (M, N): the product of a mixture of experts.
@@ -177,7 +186,8 @@ Value geglu(Value gate, Value up, bool tanh_form /*= false*/) {
   std::tie(gate, up) = match("geglu", gate, up);
   return geglu_op({tanh_form}, gate, up);
 }
-/// x with each element zeroed at probability `rate`, the others divided by 1 - rate. `uniform` holds a number in 0..1 for each element of x.
+/// x with each element zeroed at probability `rate`, the others divided by 1 - rate. `uniform` holds a number in 0..1 for each element of
+/// x.
 Value dropout(Value x, Value uniform, double rate) { return dropout_op({rate}, x, broadcast_to(uniform, x.shape())); }
 
 }  // namespace rlx

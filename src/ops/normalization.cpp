@@ -113,7 +113,8 @@ const Op<RmsNorm> rms_norm_op;
 struct GroupNorm {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "group_norm";
-  static constexpr std::string_view formula = "layer_norm over each of `groups` equal runs of channels (axis `axis`) and all axes behind, * gamma + beta";
+  static constexpr std::string_view formula =
+      "layer_norm over each of `groups` equal runs of channels (axis `axis`) and all axes behind, * gamma + beta";
   Axis axis = 1;
   std::int64_t groups = 1;
   double eps = 1e-5;
@@ -126,7 +127,8 @@ struct GroupNorm {
     std::size_t next = 1;
     Value gamma = next_if(op.has_gamma, operands, next), beta = next_if(op.has_beta, operands, next), x = operands[0];
     const auto run = op.groups > 0 ? Dim::exact_div(x.dim(op.axis), op.groups) : std::nullopt;
-    if (!run) fail("rlx.group_norm: {} channels of {} do not divide into {} groups", x.dim(op.axis).to_string(), x.type().to_string(), op.groups);
+    if (!run)
+      fail("rlx.group_norm: {} channels of {} do not divide into {} groups", x.dim(op.axis).to_string(), x.type().to_string(), op.groups);
     Dims grouped = x.shape();
     grouped[static_cast<std::size_t>(op.axis)] = op.groups;
     grouped.insert(grouped.begin() + op.axis + 1, *run);
@@ -172,7 +174,8 @@ struct BatchNormTraining {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "batch_norm_training";
   static constexpr std::string_view formula =
-      "y by the batch's mean and biased variance over `axes`; running mean and variance moved by `momentum` towards the batch's, the variance unbiased";
+      "y by the batch's mean and biased variance over `axes`; running mean and variance moved by `momentum` towards the batch's, the "
+      "variance unbiased";
   Axes axes;
   double eps = 1e-5, momentum = 0.1;
   bool has_gamma = false, has_beta = false;
@@ -203,12 +206,14 @@ const Op<BatchNormTraining> batch_norm_training_op;
 struct LocalResponseNorm {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "local_response_norm";
-  static constexpr std::string_view formula = "x / (k + alpha / size * sum of x^2 over `size` neighbours along `axis`)^beta; size / 2 of them before x";
+  static constexpr std::string_view formula =
+      "x / (k + alpha / size * sum of x^2 over `size` neighbours along `axis`)^beta; size / 2 of them before x";
   Axis axis = 1;
   std::int64_t size = 5;
   double alpha = 1e-4, beta = 0.75, k = 1;
   static auto fields() {
-    return Fields<&LocalResponseNorm::axis, &LocalResponseNorm::size, &LocalResponseNorm::alpha, &LocalResponseNorm::beta, &LocalResponseNorm::k>{};
+    return Fields<&LocalResponseNorm::axis, &LocalResponseNorm::size, &LocalResponseNorm::alpha, &LocalResponseNorm::beta,
+                  &LocalResponseNorm::k>{};
   }
   static Value body(const LocalResponseNorm& op, Value x) {
     if (op.size < 1) fail("rlx.local_response_norm: size {} (allowed: >= 1)", op.size);
@@ -238,7 +243,8 @@ struct L2Normalize {
     return in_wide(name, x, [&](Value v) { return v / max(norm(v, op.axes, 2, true), like(v, op.eps)); });
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {3, 8}}}}, attrs_of(L2Normalize{{1}}), 4e-6}, {{{{f32, {3, 4, 5}}}}, attrs_of(L2Normalize{{0, 2}}), 4e-6},
+    return {{{{{f32, {3, 8}}}}, attrs_of(L2Normalize{{1}}), 4e-6},
+            {{{{f32, {3, 4, 5}}}}, attrs_of(L2Normalize{{0, 2}}), 4e-6},
             {{{{bf16, {3, 8}}}}, attrs_of(L2Normalize{{1}}), 4e-6}};
   }
 };
@@ -266,7 +272,9 @@ Value group_norm(Value x, std::int64_t groups, Value gamma /*= {}*/, Value beta 
   return group_norm_op.of({axis, groups, eps, bool(gamma), bool(beta)}, listed({x, gamma, beta}));
 }
 /// layer_norm over the channels of each pixel of x (N, C, H, W). gamma, beta: [C] or null.
-Value layer_norm_2d(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-6*/) { return layer_norm(x, gamma, beta, {1}, eps); }
+Value layer_norm_2d(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-6*/) {
+  return layer_norm(x, gamma, beta, {1}, eps);
+}
 /// Normalises each channel of each example of x (N, C, spatial...) over the spatial axes. gamma, beta: [C] or null.
 Value instance_norm(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-5*/) {
   Axes spatial;
@@ -297,7 +305,8 @@ Values batch_norm_training(Value x, Value running_mean, Value running_var, Value
   return {results[0], reshape(results[1], running_mean.shape()), reshape(results[2], running_var.shape())};
 }
 /// x divided by a power of the sum of squares of `size` neighbours along `axis`; alpha is divided by size, as in PyTorch.
-Value local_response_norm(Value x, std::int64_t size, double alpha /*= 1e-4*/, double beta /*= 0.75*/, double k /*= 1*/, Axis axis /*= 1*/) {
+Value local_response_norm(Value x, std::int64_t size, double alpha /*= 1e-4*/, double beta /*= 0.75*/, double k /*= 1*/,
+                          Axis axis /*= 1*/) {
   return local_response_norm_op({axis, size, alpha, beta, k}, x);
 }
 /// x / max(|x|, eps) with the 2-norm over `axes`.

@@ -22,13 +22,15 @@ struct Windows {
 };
 
 void check(std::string_view op, const Windows& w, Value x) {
-  if (w.count() == 0 || static_cast<int>(w.count()) > x.rank()) fail("rlx.{}: {} window lengths for {}", op, w.count(), x.type().to_string());
+  if (w.count() == 0 || static_cast<int>(w.count()) > x.rank())
+    fail("rlx.{}: {} window lengths for {}", op, w.count(), x.type().to_string());
   for (const Ints* list : {&w.strides, &w.padding, &w.dilation})
     if (list->size() != w.count()) fail("rlx.{}: {} strides, paddings or dilations for {} window lengths", op, list->size(), w.count());
   for (std::size_t i = 0; i < w.count(); ++i) {
     if (w.length[i] < 1 || w.strides[i] < 1 || w.dilation[i] < 1)
       fail("rlx.{}: length {}, stride {}, dilation {} (allowed: >= 1)", op, w.length[i], w.strides[i], w.dilation[i]);
-    if (w.padding[i] < 0 || 2 * w.padding[i] > w.span(i)) fail("rlx.{}: padding {} (allowed: 0..{}, half the window)", op, w.padding[i], w.span(i) / 2);
+    if (w.padding[i] < 0 || 2 * w.padding[i] > w.span(i))
+      fail("rlx.{}: padding {} (allowed: 0..{}, half the window)", op, w.padding[i], w.span(i) / 2);
   }
 }
 
@@ -62,7 +64,8 @@ Value windows(const Windows& w, Value x) {
 
 Axes window_axes(const Windows& w, int rank) {
   Axes axes;
-  for (std::size_t i = 0; i < w.count(); ++i) axes.values.push_back(rank - static_cast<std::int64_t>(w.count()) + 2 * static_cast<std::int64_t>(i) + 1);
+  for (std::size_t i = 0; i < w.count(); ++i)
+    axes.values.push_back(rank - static_cast<std::int64_t>(w.count()) + 2 * static_cast<std::int64_t>(i) + 1);
   return axes;
 }
 
@@ -85,7 +88,9 @@ double lowest(DType t) {
   return is_signed_int(t) ? -static_cast<double>(std::uint64_t{1} << (info(t).bits - 1)) : 0;
 }
 
-Sample sample(Dims shape, Attrs attrs, DType t = f32, double tolerance = 0) { return {{{{t, std::move(shape)}}}, std::move(attrs), tolerance}; }
+Sample sample(Dims shape, Attrs attrs, DType t = f32, double tolerance = 0) {
+  return {{{{t, std::move(shape)}}}, std::move(attrs), tolerance};
+}
 
 struct MaxPool {
   static constexpr OpKind kind = OpKind::composite;
@@ -111,8 +116,10 @@ struct MaxPool {
     return {sum(select(first, tangents, scalar(tangents, 0, tangents.dtype())), {-1})};
   }
   static std::vector<Sample> samples() {
-    return {sample({2, 7, 6}, attrs_of(MaxPool{{2, 2}, {2, 2}, {0, 0}, {1, 1}, false})), sample({2, 7, 6}, attrs_of(MaxPool{{3, 2}, {2, 1}, {1, 1}, {1, 2}, false})),
-            sample({2, 8}, attrs_of(MaxPool{{3}, {2}, {0}, {1}, true}), bf16), sample({5, 4, 6}, attrs_of(MaxPool{{2, 2, 2}, {1, 2, 3}, {0, 0, 1}, {1, 1, 1}, false}), i32)};
+    return {sample({2, 7, 6}, attrs_of(MaxPool{{2, 2}, {2, 2}, {0, 0}, {1, 1}, false})),
+            sample({2, 7, 6}, attrs_of(MaxPool{{3, 2}, {2, 1}, {1, 1}, {1, 2}, false})),
+            sample({2, 8}, attrs_of(MaxPool{{3}, {2}, {0}, {1}, true}), bf16),
+            sample({5, 4, 6}, attrs_of(MaxPool{{2, 2, 2}, {1, 2, 3}, {0, 0, 1}, {1, 1, 1}, false}), i32)};
   }
 };
 const Op<MaxPool> max_pool_op;
@@ -130,7 +137,8 @@ struct SumPool {
     return sum(windows(w, padded(w, x, 0, Padding::all, x.shape())), window_axes(w, x.rank()));
   }
   static std::vector<Sample> samples() {
-    return {sample({2, 7, 6}, attrs_of(SumPool{{3, 2}, {2, 1}, {1, 1}, {1, 1}, false}), f32, 1e-6), sample({2, 8}, attrs_of(SumPool{{3}, {2}, {1}, {2}, true}), i32)};
+    return {sample({2, 7, 6}, attrs_of(SumPool{{3, 2}, {2, 1}, {1, 1}, {1, 1}, false}), f32, 1e-6),
+            sample({2, 8}, attrs_of(SumPool{{3}, {2}, {1}, {2}, true}), i32)};
   }
 };
 const Op<SumPool> sum_pool_op;
@@ -141,13 +149,17 @@ struct AvgPool {
   static constexpr std::string_view formula = "the mean of each window over the last axes; padding counts as 0, or not at all";
   Ints window, strides, padding;
   bool ceil_mode = false, count_include_pad = true;
-  static auto fields() { return Fields<&AvgPool::window, &AvgPool::strides, &AvgPool::padding, &AvgPool::ceil_mode, &AvgPool::count_include_pad>{}; }
+  static auto fields() {
+    return Fields<&AvgPool::window, &AvgPool::strides, &AvgPool::padding, &AvgPool::ceil_mode, &AvgPool::count_include_pad>{};
+  }
   static Value body(const AvgPool& op, Value x) {
     const Windows w{op.window, op.strides, op.padding, Ints(op.window.size(), 1), op.ceil_mode};
     check(name, w, x);
     if (!is_float(x.dtype()) && !is_complex(x.dtype())) fail("rlx.avg_pool: {} has no means (allowed: floats)", x.type().to_string());
     Value wide = cast(x, accumulation_type(x.dtype())), total = pooled(w, padded(w, wide, 0, Padding::all, x.shape()));
-    const bool whole = op.count_include_pad ? !op.ceil_mode : !op.ceil_mode && std::all_of(op.padding.begin(), op.padding.end(), [](auto p) { return p == 0; });
+    const bool whole = op.count_include_pad
+                           ? !op.ceil_mode
+                           : !op.ceil_mode && std::all_of(op.padding.begin(), op.padding.end(), [](auto p) { return p == 0; });
     if (whole) return cast(total / static_cast<double>(w.elements()), x.dtype());
     // What ceil_mode adds never counts; given padding counts when asked to.
     Dims ones_shape(x.shape().size() - w.count(), 1);
@@ -158,8 +170,10 @@ struct AvgPool {
   }
   static Value pooled(const Windows& w, Value x) { return sum(windows(w, x), window_axes(w, x.rank())); }
   static std::vector<Sample> samples() {
-    return {sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, true}), f32, 1e-6), sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, false}), f32, 1e-6),
-            sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, true}), bf16, 1e-6), sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, false}), f64, 1e-12)};
+    return {sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, true}), f32, 1e-6),
+            sample({2, 7, 6}, attrs_of(AvgPool{{3, 2}, {2, 1}, {1, 1}, false, false}), f32, 1e-6),
+            sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, true}), bf16, 1e-6),
+            sample({3, 8}, attrs_of(AvgPool{{3}, {2}, {1}, true, false}), f64, 1e-12)};
   }
 };
 const Op<AvgPool> avg_pool_op;
@@ -174,20 +188,22 @@ Ints filled(Ints list, const Ints& initial) {
 /// The largest element of each window over the last window.size() axes of x, 1-3 axes or more. Strides are the window by default; padding
 /// (at most half a window) never wins; lists may give one number for all axes. ceil_mode keeps a last window that only starts inside.
 /// The gradient goes to the first of ties.
-Value max_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
-               std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
-  return max_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
+Value max_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+               std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
+  return max_pool_op(
+      {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
 }
 
 /// The sum of each window; arguments as in max_pool.
-Value sum_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
-               std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
-  return sum_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
+Value sum_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+               std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
+  return sum_pool_op(
+      {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
 }
 
 /// The mean of each window; arguments as in max_pool. count_include_pad: padding counts as zeros, as in PyTorch.
-Value avg_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
-               bool ceil_mode /*= false*/, bool count_include_pad /*= true*/) {
+Value avg_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+               std::vector<std::int64_t> padding /*= {}*/, bool ceil_mode /*= false*/, bool count_include_pad /*= true*/) {
   return avg_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), ceil_mode, count_include_pad}, x);
 }
 

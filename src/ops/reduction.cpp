@@ -49,7 +49,8 @@ struct Reduce {
     Type result{x.dtype, {}};
     for (int axis = 0; axis < x.rank(); ++axis) {
       if (kept(r, axis)) result.shape.push_back(x.dim(axis));
-      else if (ordered && x.dim(axis) == Dim(0)) fail("rlx.reduce: the {} of no elements: axis {} of {}", enum_words(r.op)[static_cast<std::size_t>(r.op)], axis, x.to_string());
+      else if (ordered && x.dim(axis) == Dim(0))
+        fail("rlx.reduce: the {} of no elements: axis {} of {}", enum_words(r.op)[static_cast<std::size_t>(r.op)], axis, x.to_string());
     }
     return result;
   }
@@ -88,14 +89,29 @@ struct Reduce {
     const bool low = r.op == ReduceKind::max, high = r.op == ReduceKind::min;
     const bool one = r.op == ReduceKind::prod;
     if (is_complex(x.dtype()))
-      accumulate<std::complex<double>>(r, x, y, one ? 1 : 0, [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
+      accumulate<std::complex<double>>(
+          r, x, y, one ? 1 : 0, [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
     else if (is_float(x.dtype()))
-      accumulate<double>(r, x, y, low ? -INFINITY : high ? INFINITY : one, [&](auto i) { return x.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
+      accumulate<double>(
+          r, x, y,
+          low    ? -INFINITY
+          : high ? INFINITY
+                 : one,
+          [&](auto i) { return x.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
     else if (is_signed_int(x.dtype()))
-      accumulate<std::int64_t>(r, x, y, low ? INT64_MIN : high ? INT64_MAX : one, [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
+      accumulate<std::int64_t>(
+          r, x, y,
+          low    ? INT64_MIN
+          : high ? INT64_MAX
+                 : one,
+          [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
     else
-      accumulate<std::uint64_t>(r, x, y, low ? 0 : high ? UINT64_MAX : one, [&](auto i) { return x.get_uint(i); },
-                                [&](auto i, auto v) { is_bool(y.dtype()) ? y.set_double(i, v != 0) : y.set_uint(i, v); });
+      accumulate<std::uint64_t>(
+          r, x, y,
+          low    ? 0
+          : high ? UINT64_MAX
+                 : one,
+          [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { is_bool(y.dtype()) ? y.set_double(i, v != 0) : y.set_uint(i, v); });
   }
   static Value expand(const Reduce& r, Value reduced, const Dims& shape) {
     std::vector<std::int64_t> axes;

@@ -15,8 +15,10 @@ constexpr std::int64_t largest_size = std::int64_t{1} << 30;  // products of two
 
 std::int64_t static_size(const Dim& size, const Type& x) {
   if (!size.is_static())
-    fail("rlx.resize: size {} of {} is symbolic (allowed: static sizes, or a whole multiple in nearest mode)", size.to_string(), x.to_string());
-  if (size.value() > largest_size) fail("rlx.resize: size {} of {} is too large (allowed: 1..{})", size.value(), x.to_string(), largest_size);
+    fail("rlx.resize: size {} of {} is symbolic (allowed: static sizes, or a whole multiple in nearest mode)", size.to_string(),
+         x.to_string());
+  if (size.value() > largest_size)
+    fail("rlx.resize: size {} of {} is too large (allowed: 1..{})", size.value(), x.to_string(), largest_size);
   return size.value();
 }
 
@@ -86,7 +88,8 @@ struct Resize {
   static void check(const Resize& op, const Type& x) {
     const auto count = static_cast<int>(op.sizes.size());
     if (count > x.rank()) fail("rlx.resize: {} sizes for {}", count, x.to_string());
-    if (!is_nearest(op) && !is_float(x.dtype)) fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
+    if (!is_nearest(op) && !is_float(x.dtype))
+      fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
     if (op.align_corners && is_nearest(op))
       fail("rlx.resize: align_corners with mode '{}' (allowed: linear, cubic)", enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
     for (int i = 0; i < count; ++i)

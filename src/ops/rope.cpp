@@ -45,7 +45,8 @@ struct Rope {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "rope";
   static constexpr std::string_view formula =
-      "pairs (a, b) of x become magnitude * (a cos t - b sin t, b cos t + a sin t), t = position * frequency; x (..., S, D), positions (..., S, 1), "
+      "pairs (a, b) of x become magnitude * (a cos t - b sin t, b cos t + a sin t), t = position * frequency; x (..., S, D), positions "
+      "(..., S, 1), "
       "frequencies (..., pairs) of f64";
   RopeStyle style = RopeStyle::half;
   double magnitude = 1;
@@ -60,7 +61,8 @@ struct Rope {
     std::vector<Sample> all;
     for (RopeStyle style : {RopeStyle::half, RopeStyle::interleaved})
       for (DType t : {f32, bf16})
-        for (std::int64_t n : {4, 3}) all.push_back({{{{t, {2, 3, 5, 8}}}, positions, pairs(n)}, attrs_of(Rope{style, n == 4 ? 1 : 1.2}), 4e-6});
+        for (std::int64_t n : {4, 3})
+          all.push_back({{{{t, {2, 3, 5, 8}}}, positions, pairs(n)}, attrs_of(Rope{style, n == 4 ? 1 : 1.2}), 4e-6});
     return all;
   }
 };
@@ -70,7 +72,8 @@ struct AxialRope2d {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "axial_rope_2d";
   static constexpr std::string_view formula =
-      "rope on a grid: token s lies at column s mod width, row s / width (mod height); adjacent pairs, the first half turned by the column, the second by the row";
+      "rope on a grid: token s lies at column s mod width, row s / width (mod height); adjacent pairs, the first half turned by the "
+      "column, the second by the row";
   std::int64_t width = 1, height = 1;
   double theta = 10000;
   static auto fields() { return Fields<&AxialRope2d::width, &AxialRope2d::height, &AxialRope2d::theta>{}; }
@@ -82,13 +85,15 @@ struct AxialRope2d {
     if (size.value() % 4 != 0) fail("rlx.axial_rope_2d: head size {} of {} (allowed: a multiple of 4)", size.value(), x.to_string());
     if (op.width < 1 || op.height < 1) fail("rlx.axial_rope_2d: grid {} x {} (allowed: >= 1)", op.width, op.height);
     if (!Dim::exact_div(tokens, Dim(op.width) * op.height))
-      fail("rlx.axial_rope_2d: {} tokens of {} are no multiple of the grid {} x {}", tokens.to_string(), x.to_string(), op.width, op.height);
+      fail("rlx.axial_rope_2d: {} tokens of {} are no multiple of the grid {} x {}", tokens.to_string(), x.to_string(), op.width,
+           op.height);
     return x;
   }
   static Value body(const AxialRope2d& op, Value x) {
     const std::int64_t size = x.dim(-1).value();
     Array frequency(f64, {size / 4});
-    for (std::int64_t i = 0; i < size / 4; ++i) frequency.set_double(i, std::pow(op.theta, -4.0 * static_cast<double>(i) / static_cast<double>(size)));
+    for (std::int64_t i = 0; i < size / 4; ++i)
+      frequency.set_double(i, std::pow(op.theta, -4.0 * static_cast<double>(i) / static_cast<double>(size)));
     Value table = make_constant(x.graph(), frequency), token = iota(x, {x.dim(-2), 1}, i32, 0);
     auto whole = [&](std::int64_t v) { return scalar(x, static_cast<double>(v), i32); };
     Value column = rem(token, whole(op.width)), row = rem(div(token, whole(op.width)), whole(op.height));
@@ -96,14 +101,16 @@ struct AxialRope2d {
     return turn_pairs(x, angles, RopeStyle::interleaved, 1);
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {2, 12, 8}}}}, attrs_of(AxialRope2d{4, 3, 10000}), 4e-6}, {{{{f32, {2, 3, 12, 4}}}}, attrs_of(AxialRope2d{3, 2, 100}), 4e-6}};
+    return {{{{{f32, {2, 12, 8}}}}, attrs_of(AxialRope2d{4, 3, 10000}), 4e-6},
+            {{{{f32, {2, 3, 12, 4}}}}, attrs_of(AxialRope2d{3, 2, 100}), 4e-6}};
   }
 };
 const Op<AxialRope2d> axial_rope_2d_op;
 
 std::vector<double> unscaled_frequencies(const RopeOptions& o, std::int64_t dims) {
   std::vector<double> frequencies;
-  for (std::int64_t i = 0; i < dims / 2; ++i) frequencies.push_back(std::pow(o.theta, -2.0 * static_cast<double>(i) / static_cast<double>(dims)));
+  for (std::int64_t i = 0; i < dims / 2; ++i)
+    frequencies.push_back(std::pow(o.theta, -2.0 * static_cast<double>(i) / static_cast<double>(dims)));
   return frequencies;
 }
 

@@ -82,8 +82,8 @@ bool allowed(Types types, DType t) {
 }
 
 std::string_view describe(Types types) {
-  constexpr std::array<std::string_view, 7> words{"floats, integers, complex", "floats, integers", "floats", "floats, complex",
-                                                  "integers, bool",           "integers",         "any type"};
+  constexpr std::array<std::string_view, 7> words{
+      "floats, integers, complex", "floats, integers", "floats", "floats, complex", "integers, bool", "integers", "any type"};
   return words[static_cast<std::size_t>(types)];
 }
 
@@ -111,21 +111,29 @@ template <ScalarOp op>
 struct Row;
 
 #define ZERO Value()
-#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, formula)                                           \
-  template <>                                                                                                                        \
-  struct Row<ScalarOp::op> {                                                                                                         \
-    static constexpr Types allowed_types = Types::types;                                                                             \
-    static constexpr Result result = Result::result_type;                                                                            \
-    template <class T>                                                                                                               \
-    static auto apply([[maybe_unused]] T x, [[maybe_unused]] T z, [[maybe_unused]] int bits) { return value; }                       \
-    static Values jvp(std::span<const Value> in, [[maybe_unused]] Value y, std::span<const Value> tangents) {                        \
-      [[maybe_unused]] Value x = in[0], z = in.size() > 1 ? in[1] : Value();                                                         \
-      Value total;                                                                                                                   \
-      auto add_term = [&](Value term) { total = !term ? total : total ? total + term : term; };                                      \
-      if (tangents[0]) { [[maybe_unused]] Value d = tangents[0]; add_term(d0); }                                                     \
-      if (arity > 1 && tangents[1]) { [[maybe_unused]] Value d = tangents[1]; add_term(d1); }                                        \
-      return {total};                                                                                                                \
-    }                                                                                                                                \
+#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, formula)                     \
+  template <>                                                                                                 \
+  struct Row<ScalarOp::op> {                                                                                  \
+    static constexpr Types allowed_types = Types::types;                                                      \
+    static constexpr Result result = Result::result_type;                                                     \
+    template <class T>                                                                                        \
+    static auto apply([[maybe_unused]] T x, [[maybe_unused]] T z, [[maybe_unused]] int bits) {                \
+      return value;                                                                                           \
+    }                                                                                                         \
+    static Values jvp(std::span<const Value> in, [[maybe_unused]] Value y, std::span<const Value> tangents) { \
+      [[maybe_unused]] Value x = in[0], z = in.size() > 1 ? in[1] : Value();                                  \
+      Value total;                                                                                            \
+      auto add_term = [&](Value term) { total = !term ? total : total ? total + term : term; };               \
+      if (tangents[0]) {                                                                                      \
+        [[maybe_unused]] Value d = tangents[0];                                                               \
+        add_term(d0);                                                                                         \
+      }                                                                                                       \
+      if (arity > 1 && tangents[1]) {                                                                         \
+        [[maybe_unused]] Value d = tangents[1];                                                               \
+        add_term(d1);                                                                                         \
+      }                                                                                                       \
+      return {total};                                                                                         \
+    }                                                                                                         \
   };
 #include "ops/scalar.def"
 #undef SCALAR
@@ -154,7 +162,8 @@ void evaluate_row(std::span<const Array> in, Array& out) {
   auto store = [&](std::int64_t i, auto value) {
     using V = decltype(value);
     if constexpr (std::is_same_v<V, bool>) out.set_double(i, value);
-    else if constexpr (std::is_same_v<V, std::uint64_t>) is_bool(out.dtype()) ? out.set_double(i, static_cast<double>(value & 1)) : out.set_uint(i, value);
+    else if constexpr (std::is_same_v<V, std::uint64_t>)
+      is_bool(out.dtype()) ? out.set_double(i, static_cast<double>(value & 1)) : out.set_uint(i, value);
     else if constexpr (std::is_same_v<V, std::int64_t>) out.set_int(i, value);
     else if constexpr (std::is_same_v<V, std::complex<double>>) out.set_complex(i, value);
     else out.set_double(i, value);
@@ -182,7 +191,8 @@ std::vector<Sample> samples() {
     if (!allowed(Row<op>::allowed_types, t)) continue;
     double low = is_unsigned_int(t) || is_bool(t) ? std::max(0.0, row.low) : row.low;
     for (const Dims& shape : {Dims{}, Dims{5}, Dims{2, 3, 4}})
-      all.push_back({std::vector<Sample::Operand>(static_cast<std::size_t>(row.operands), {{t, shape}, low, row.high}), {}, 0, !row.gives_bool});
+      all.push_back(
+          {std::vector<Sample::Operand>(static_cast<std::size_t>(row.operands), {{t, shape}, low, row.high}), {}, 0, !row.gives_bool});
   }
   return all;
 }
@@ -203,8 +213,7 @@ const OpDef& scalar_def() {
       d.jvp = [](const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
         return Row<op>::jvp(x, y[0], dx);
       };
-    else
-      d.not_differentiable = "its result is bool";
+    else d.not_differentiable = "its result is bool";
     d.samples = &samples<op>;
     return d;
   }();
@@ -238,8 +247,10 @@ std::string_view name(ScalarOp op) {
   return i < scalar_table_size ? infos[static_cast<std::size_t>(i)].name : others[static_cast<std::size_t>(i - scalar_table_size)];
 }
 
-#define SCALAR_1(op) Value op(Value x) { return build<ScalarOp::op>(x); }
-#define SCALAR_2(op) Value op(Value x, Value z) { return build<ScalarOp::op>(x, z); }
+#define SCALAR_1(op) \
+  Value op(Value x) { return build<ScalarOp::op>(x); }
+#define SCALAR_2(op) \
+  Value op(Value x, Value z) { return build<ScalarOp::op>(x, z); }
 #define SCALAR(op, arity, ...) SCALAR_##arity(op)
 #include "ops/scalar.def"
 #undef SCALAR

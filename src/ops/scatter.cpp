@@ -39,8 +39,8 @@ struct Scatter {
   Ints offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
   IndexMode mode = IndexMode::clip;
   static auto fields() {
-    return Fields<&Scatter::op, &Scatter::offset_dims, &Scatter::collapsed_slice_dims, &Scatter::start_index_map, &Scatter::operand_batching_dims,
-                  &Scatter::start_indices_batching_dims, &Scatter::mode>{};
+    return Fields<&Scatter::op, &Scatter::offset_dims, &Scatter::collapsed_slice_dims, &Scatter::start_index_map,
+                  &Scatter::operand_batching_dims, &Scatter::start_indices_batching_dims, &Scatter::mode>{};
   }
   GatherNumbers numbers() const {
     return {offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims};
@@ -56,7 +56,8 @@ struct Scatter {
     if (updates.rank() != rank || updates.dtype != x.dtype)
       fail("rlx.scatter: updates are {} (allowed: {} of rank {})", updates.to_string(), rlx::name(x.dtype), rank);
     if (is_complex(x.dtype) && (s.op == ScatterKind::min || s.op == ScatterKind::max)) fail("rlx.scatter: {} has no order", x.to_string());
-    if (is_bool(x.dtype) && (s.op == ScatterKind::add || s.op == ScatterKind::mul)) fail("rlx.scatter: bool has no sum or product: use max or min");
+    if (is_bool(x.dtype) && (s.op == ScatterKind::add || s.op == ScatterKind::mul))
+      fail("rlx.scatter: bool has no sum or product: use max or min");
     const GatherNumbers numbers = s.numbers();
     check_numbers(name, numbers, x, indices, rank);
     const Dims sizes = window_sizes(s, x, updates);
@@ -66,7 +67,8 @@ struct Scatter {
     const Ints batch = batch_axes(numbers, rank);
     for (std::size_t k = 0; k < batch.size(); ++k)
       if (!(updates.dim(batch[k]) == indices.shape[k]))
-        fail("rlx.scatter: axis {} of updates {} differs from axis {} of indices {}", batch[k], updates.to_string(), k, indices.to_string());
+        fail("rlx.scatter: axis {} of updates {} differs from axis {} of indices {}", batch[k], updates.to_string(), k,
+             indices.to_string());
     return x;
   }
 
@@ -76,7 +78,8 @@ struct Scatter {
     for (std::int64_t i = 0; i < x[0].size(); ++i) total.push_back(get(x[0], i));
     Ints sizes;
     const Type updates{x[2].dtype(), Dims(x[2].shape().begin(), x[2].shape().end())};
-    for (const Dim& d : window_sizes(s, {x[0].dtype(), Dims(x[0].shape().begin(), x[0].shape().end())}, updates)) sizes.push_back(d.value());
+    for (const Dim& d : window_sizes(s, {x[0].dtype(), Dims(x[0].shape().begin(), x[0].shape().end())}, updates))
+      sizes.push_back(d.value());
     const WindowPositions positions(s.numbers(), x[0], x[1], sizes, s.mode, x[2].rank());
     Ints at(x[2].shape().size(), 0);
     for (std::int64_t i = 0; i < x[2].size(); ++i, advance(at, x[2].shape())) {
@@ -89,11 +92,14 @@ struct Scatter {
     // Signed sums are taken modulo 2^64 as unsigned ones; the order of min and max is the type's own.
     const bool ordered = s.op == ScatterKind::min || s.op == ScatterKind::max;
     if (is_signed_int(x[0].dtype()) && ordered)
-      combine_all<std::int64_t>(s, x, y[0], [](const Array& a, auto i) { return a.get_int(i); }, [&](auto i, auto v) { y[0].set_int(i, v); });
+      combine_all<std::int64_t>(
+          s, x, y[0], [](const Array& a, auto i) { return a.get_int(i); }, [&](auto i, auto v) { y[0].set_int(i, v); });
     else if (is_integer(x[0].dtype()))
-      combine_all<std::uint64_t>(s, x, y[0], [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y[0].set_uint(i, v); });
+      combine_all<std::uint64_t>(
+          s, x, y[0], [](const Array& a, auto i) { return a.get_uint(i); }, [&](auto i, auto v) { y[0].set_uint(i, v); });
     else
-      combine_all<std::complex<double>>(s, x, y[0], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y[0].set_complex(i, v); });
+      combine_all<std::complex<double>>(
+          s, x, y[0], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y[0].set_complex(i, v); });
   }
 
   static Value zeros_like(Value x) { return broadcast_to(scalar(x, 0, x.dtype()), x.shape()); }
@@ -124,7 +130,8 @@ struct Scatter {
   }
   static Values transpose(const Scatter& s, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
     if (s.op == ScatterKind::mul) return {scatter(dy[0], x[1], x[2], s.numbers(), s.op, s.mode), Value(), Value()};
-    if (s.op == ScatterKind::add) return {linear[0] ? dy[0] : Value(), Value(), linear[2] ? read_back(s, dy[0], x[1], x[0].type(), x[2].type()) : Value()};
+    if (s.op == ScatterKind::add)
+      return {linear[0] ? dy[0] : Value(), Value(), linear[2] ? read_back(s, dy[0], x[1], x[0].type(), x[2].type()) : Value()};
     if (s.op != ScatterKind::set) fail_internal("rlx.scatter: min and max are not linear");
     // Of several updates of one element the last counts: number them, scatter the numbers, and see which are still there.
     Dims flat{x[2].type().size()};
@@ -132,7 +139,8 @@ struct Scatter {
     Value none = broadcast_to(scalar(dy[0], 0, i64), x[0].shape());
     Value winners = scatter(none, x[1], ids, s.numbers(), ScatterKind::set, s.mode);
     Value wins = eq(read_back(s, winners, x[1], x[0].type(), x[2].type()), ids);
-    Value to_updates = linear[2] ? select(wins, read_back(s, dy[0], x[1], x[0].type(), x[2].type()), scalar(dy[0], 0, dy[0].dtype())) : Value();
+    Value to_updates =
+        linear[2] ? select(wins, read_back(s, dy[0], x[1], x[0].type(), x[2].type()), scalar(dy[0], 0, dy[0].dtype())) : Value();
     return {linear[0] ? select(eq(winners, none), dy[0], scalar(dy[0], 0, dy[0].dtype())) : Value(), Value(), to_updates};
   }
   static Values batch(const Scatter& s, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
@@ -151,8 +159,12 @@ struct Scatter {
     for (ScatterKind kind : {ScatterKind::set, ScatterKind::add, ScatterKind::mul, ScatterKind::min, ScatterKind::max})
       for (DType t : {f32, f64, i32, u8})
         for (IndexMode mode : {IndexMode::clip, IndexMode::fill})
-          all.push_back({{{{t, {5, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}, {{i32, {7, 1}}, -2, 6}, {{t, {7, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}},
-                         attrs_of(Scatter{kind, {1}, {0}, {0}, {}, {}, mode}), 0, kind != ScatterKind::mul});
+          all.push_back({{{{t, {5, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2},
+                          {{i32, {7, 1}}, -2, 6},
+                          {{t, {7, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}},
+                         attrs_of(Scatter{kind, {1}, {0}, {0}, {}, {}, mode}),
+                         0,
+                         kind != ScatterKind::mul});
     const Sample::Operand x{{f32, {5, 4}}}, points{{i32, {3, 4, 2}}, 0, 4}, rows{{i64, {5, 3, 1}}, 0, 3};
     all.push_back({{x, points, {{f32, {3, 4}}}}, attrs_of(Scatter{ScatterKind::add, {}, {0, 1}, {0, 1}, {}, {}, IndexMode::fill})});
     all.push_back({{x, rows, {{f32, {5, 3}}}}, attrs_of(Scatter{ScatterKind::set, {}, {1}, {1}, {0}, {0}, IndexMode::clip})});
@@ -165,7 +177,8 @@ const Op<Scatter> scatter_op;
 
 /// x with windows of `updates` combined into it at the start positions in the last axis of `indices`; see GatherNumbers, whose result is
 /// the updates here. Updates are taken in row-major order; a window not wholly inside is moved inside (clip) or dropped (fill).
-Value scatter(Value x, Value indices, Value updates, GatherNumbers numbers, ScatterKind kind /*= ScatterKind::set*/, IndexMode mode /*= IndexMode::clip*/) {
+Value scatter(Value x, Value indices, Value updates, GatherNumbers numbers, ScatterKind kind /*= ScatterKind::set*/,
+              IndexMode mode /*= IndexMode::clip*/) {
   return scatter_op({kind, numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map, numbers.operand_batching_dims,
                      numbers.start_indices_batching_dims, mode},
                     x, indices, cast(updates, x.dtype()));

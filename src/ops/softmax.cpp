@@ -22,7 +22,8 @@ std::vector<Sample> samples_along(Make attrs_for) {
 struct Softmax {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "softmax";
-  static constexpr std::string_view formula = "e^(x - max) / sum(e^(x - max)) along `axis`; zero_empty: a row of only -infinity gives 0 instead of NaN";
+  static constexpr std::string_view formula =
+      "e^(x - max) / sum(e^(x - max)) along `axis`; zero_empty: a row of only -infinity gives 0 instead of NaN";
   Axis axis = -1;
   bool zero_empty = false;
   static auto fields() { return Fields<&Softmax::axis, &Softmax::zero_empty>{}; }

@@ -32,16 +32,20 @@ struct Sort {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "sort";
   static constexpr std::string_view formula =
-      "all operands reordered along `axis` so that the first `keys` of them, compared one after another, increase (or decrease); stable; NaN is the largest";
+      "all operands reordered along `axis` so that the first `keys` of them, compared one after another, increase (or decrease); stable; "
+      "NaN is the largest";
   Axis axis = -1;
   std::int64_t keys = 1;
   bool descending = false;
   static auto fields() { return Fields<&Sort::axis, &Sort::keys, &Sort::descending>{}; }
   static std::vector<Type> infer(const Sort& op, std::span<const Type> x) {
-    if (op.keys < 1 || op.keys > static_cast<std::int64_t>(x.size())) fail("rlx.sort: {} keys of {} operands (allowed: 1..{})", op.keys, x.size(), x.size());
+    if (op.keys < 1 || op.keys > static_cast<std::int64_t>(x.size()))
+      fail("rlx.sort: {} keys of {} operands (allowed: 1..{})", op.keys, x.size(), x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (!(x[i].shape == x[0].shape)) fail("rlx.sort: operand {} is {}, operand 0 is {}: shapes must agree", i, x[i].to_string(), x[0].to_string());
-      if (static_cast<std::int64_t>(i) < op.keys && is_complex(x[i].dtype)) fail("rlx.sort: key {} is {}, which has no order", i, x[i].to_string());
+      if (!(x[i].shape == x[0].shape))
+        fail("rlx.sort: operand {} is {}, operand 0 is {}: shapes must agree", i, x[i].to_string(), x[0].to_string());
+      if (static_cast<std::int64_t>(i) < op.keys && is_complex(x[i].dtype))
+        fail("rlx.sort: key {} is {}, which has no order", i, x[i].to_string());
     }
     return {x.begin(), x.end()};
   }
@@ -56,11 +60,13 @@ struct Sort {
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
         for (std::int64_t key = 0; key < op.keys; ++key)
-          if (const int c = compare(x[static_cast<std::size_t>(key)], begin + a * inner, begin + b * inner)) return op.descending ? c > 0 : c < 0;
+          if (const int c = compare(x[static_cast<std::size_t>(key)], begin + a * inner, begin + b * inner))
+            return op.descending ? c > 0 : c < 0;
         return false;
       });
       for (std::size_t k = 0; k < x.size(); ++k)
-        for (std::int64_t i = 0; i < n; ++i) copy_element(x[k], begin + order[static_cast<std::size_t>(i)] * inner, y[k], begin + i * inner);
+        for (std::int64_t i = 0; i < n; ++i)
+          copy_element(x[k], begin + order[static_cast<std::size_t>(i)] * inner, y[k], begin + i * inner);
     }
   }
   // Tangents move as their elements do.
@@ -76,7 +82,8 @@ struct Sort {
     std::vector<Sample> all;
     for (DType t : {f32, f64, bf16, i32, u8, i64, boolean})
       for (bool descending : {false, true})
-        all.push_back({{{{t, {3, 7}}, is_unsigned_int(t) || is_bool(t) ? 0.0 : -9.0, is_bool(t) ? 1.0 : 9.0}}, attrs_of(Sort{1, 1, descending})});
+        all.push_back(
+            {{{{t, {3, 7}}, is_unsigned_int(t) || is_bool(t) ? 0.0 : -9.0, is_bool(t) ? 1.0 : 9.0}}, attrs_of(Sort{1, 1, descending})});
     all.push_back({{{{f32, {5, 3}}}, {{i32, {5, 3}}, 0, 9}}, attrs_of(Sort{0, 1, false})});
     all.push_back({{{{i32, {2, 9}}, 0, 2}, {{f32, {2, 9}}}, {{f32, {2, 9}}}}, attrs_of(Sort{1, 2, true})});
     return all;
@@ -87,7 +94,8 @@ const Op<Sort> sort_op;
 struct TopK {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "top_k";
-  static constexpr std::string_view formula = "the k largest elements along `axis`, largest first, and their positions; ties by position; NaN is the largest";
+  static constexpr std::string_view formula =
+      "the k largest elements along `axis`, largest first, and their positions; ties by position; NaN is the largest";
   std::int64_t k = 1;
   Axis axis = -1;
   static auto fields() { return Fields<&TopK::k, &TopK::axis>{}; }
@@ -100,7 +108,9 @@ struct TopK {
     return sorted;
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {3, 7}}}}, attrs_of(TopK{3, 1})}, {{{{i32, {6, 2}}, 0, 4}}, attrs_of(TopK{2, 0})}, {{{{bf16, {5}}}}, attrs_of(TopK{5, 0})}};
+    return {{{{{f32, {3, 7}}}}, attrs_of(TopK{3, 1})},
+            {{{{i32, {6, 2}}, 0, 4}}, attrs_of(TopK{2, 0})},
+            {{{{bf16, {5}}}}, attrs_of(TopK{5, 0})}};
   }
 };
 const Op<TopK> top_k_op;
@@ -110,7 +120,8 @@ template <bool largest>
 struct ArgExtreme {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = largest ? "argmax" : "argmin";
-  static constexpr std::string_view formula = largest ? "the position of the first largest element along `axis`" : "the position of the first smallest element along `axis`";
+  static constexpr std::string_view formula =
+      largest ? "the position of the first largest element along `axis`" : "the position of the first smallest element along `axis`";
   Axis axis = -1;
   bool keep_dims = false;
   static auto fields() { return Fields<&ArgExtreme::axis, &ArgExtreme::keep_dims>{}; }

@@ -67,7 +67,8 @@ const Op<Variance> var_op;
 struct Norm {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "norm";
-  static constexpr std::string_view formula = "(sum |x|^p)^(1/p) over `axes`; p = infinity: max |x|; p = 0: the number of elements that are not 0";
+  static constexpr std::string_view formula =
+      "(sum |x|^p)^(1/p) over `axes`; p = infinity: max |x|; p = 0: the number of elements that are not 0";
   Axes axes;
   double p = 2;
   bool keep_dims = false;
@@ -109,7 +110,8 @@ struct All {
   static auto fields() { return Fields<&All::axes, &All::keep_dims>{}; }
   static Value body(const All& op, Value x) { return reduce_min(cast(x, boolean), op.axes, op.keep_dims); }
   static std::vector<Sample> samples() {
-    return {{{{{boolean, {3, 4}}, 0, 1}}, attrs_of(All{{1}, false}), 0, false}, {{{{i32, {3, 4}}, 0, 9}}, attrs_of(All{{0, 1}, true}), 0, false}};
+    return {{{{{boolean, {3, 4}}, 0, 1}}, attrs_of(All{{1}, false}), 0, false},
+            {{{{i32, {3, 4}}, 0, 9}}, attrs_of(All{{0, 1}, true}), 0, false}};
   }
 };
 const Op<All> all_op;
@@ -123,7 +125,8 @@ struct Any {
   static auto fields() { return Fields<&Any::axes, &Any::keep_dims>{}; }
   static Value body(const Any& op, Value x) { return reduce_max(cast(x, boolean), op.axes, op.keep_dims); }
   static std::vector<Sample> samples() {
-    return {{{{{boolean, {3, 4}}, 0, 1}}, attrs_of(Any{{1}, false}), 0, false}, {{{{i32, {3, 4}}, 0, 1}}, attrs_of(Any{{0, 1}, true}), 0, false}};
+    return {{{{{boolean, {3, 4}}, 0, 1}}, attrs_of(Any{{1}, false}), 0, false},
+            {{{{i32, {3, 4}}, 0, 1}}, attrs_of(Any{{0, 1}, true}), 0, false}};
   }
 };
 const Op<Any> any_op;
@@ -137,7 +140,8 @@ struct CountNonzero {
   static auto fields() { return Fields<&CountNonzero::axes, &CountNonzero::keep_dims>{}; }
   static Value body(const CountNonzero& op, Value x) { return sum(cast(cast(x, boolean), i32), op.axes, op.keep_dims); }
   static std::vector<Sample> samples() {
-    return {{{{{i32, {3, 4}}, -1, 1}}, attrs_of(CountNonzero{{1}, false}), 0, false}, {{{{f32, {3, 4}}}}, attrs_of(CountNonzero{{0, 1}, true}), 0, false}};
+    return {{{{{i32, {3, 4}}, -1, 1}}, attrs_of(CountNonzero{{1}, false}), 0, false},
+            {{{{f32, {3, 4}}}}, attrs_of(CountNonzero{{0, 1}, true}), 0, false}};
   }
 };
 const Op<CountNonzero> count_nonzero_op;
@@ -165,7 +169,9 @@ Value mean_all(Value x) {
 /// The variance over `axes`, in two passes, divided by count - correction (1: unbiased, 0: of the population).
 Value var(Value x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) { return var_op({axes, correction, keep_dims}, x); }
 /// The standard deviation, the square root of var.
-Value std_dev(Value x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) { return sqrt(var(x, axes, correction, keep_dims)); }
+Value std_dev(Value x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) {
+  return sqrt(var(x, axes, correction, keep_dims));
+}
 /// The p-norm over `axes`: p = 1, 2, any number, infinity (largest magnitude), -infinity (smallest), 0 (count). Derivative 0 at 0.
 Value norm(Value x, Axes axes, double p /*= 2*/, bool keep_dims /*= false*/) { return norm_op({axes, p, keep_dims}, x); }
 /// True where every element over `axes` is true (not 0).

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/op.h"
 #include "ops/broadcasting.h"
 #include "rlx/ops.h"
-#include "ir/op.h"
 
 namespace rlx {
 namespace {
@@ -51,7 +51,8 @@ struct Transpose {
     std::vector<std::int64_t> sorted(op.perm.begin(), op.perm.end()), all(x.shape.size());
     std::sort(sorted.begin(), sorted.end());
     std::iota(all.begin(), all.end(), 0);
-    if (sorted != all) fail("rlx.transpose: {} is not a permutation of the axes of {}", rlx::to_string(Attr(op.perm.values)), x.to_string());
+    if (sorted != all)
+      fail("rlx.transpose: {} is not a permutation of the axes of {}", rlx::to_string(Attr(op.perm.values)), x.to_string());
     Type result{x.dtype, {}};
     for (std::int64_t axis : op.perm) result.shape.push_back(x.dim(axis));
     return result;
@@ -87,8 +88,7 @@ struct Broadcast {
       if (axis < 0 || axis >= rank || (i > 0 && axis <= op.axes[i - 1]))
         fail("rlx.broadcast: axes {} must increase within 0..{}", rlx::to_string(Attr(op.axes.values)), rank - 1);
       const Dim &from = x.shape[i], &to = op.shape[static_cast<std::size_t>(axis)];
-      if (!(from == to) && !(from == Dim(1)))
-        fail("rlx.broadcast: axis {} of {} cannot stretch to {}", i, x.to_string(), to.to_string());
+      if (!(from == to) && !(from == Dim(1))) fail("rlx.broadcast: axis {} of {} cannot stretch to {}", i, x.to_string(), to.to_string());
     }
     return {x.dtype, op.shape.values};
   }
@@ -124,7 +124,8 @@ struct Slice {
   static Type infer(const Slice& op, const Type& x) {
     const std::size_t rank = x.shape.size();
     if (op.start.size() != rank || op.limit.size() != rank || op.stride.size() != rank)
-      fail("rlx.slice: {} needs {} starts, limits and strides, given {}, {}, {}", x.to_string(), rank, op.start.size(), op.limit.size(), op.stride.size());
+      fail("rlx.slice: {} needs {} starts, limits and strides, given {}, {}, {}", x.to_string(), rank, op.start.size(), op.limit.size(),
+           op.stride.size());
     Type result{x.dtype, {}};
     for (std::size_t i = 0; i < rank; ++i) {
       const Dim &start = op.start[i], &limit = op.limit[i], length = limit - start;
@@ -156,7 +157,8 @@ struct Slice {
     return {pad(dy[0], lo, hi, interior, 0)};
   }
   static std::vector<Sample> samples() {
-    return {sample({5, 6}, attrs_of(Slice{Dims{1, 2}, Dims{4, 6}, Dims{1, 1}})), sample({7}, attrs_of(Slice{Dims{1}, Dims{7}, Dims{3}}), i16),
+    return {sample({5, 6}, attrs_of(Slice{Dims{1, 2}, Dims{4, 6}, Dims{1, 1}})),
+            sample({7}, attrs_of(Slice{Dims{1}, Dims{7}, Dims{3}}), i16),
             sample({4, 3}, attrs_of(Slice{Dims{2, 0}, Dims{2, 3}, Dims{1, 2}}))};
   }
 };
@@ -165,14 +167,16 @@ const Op<Slice> slice_op;
 struct Pad {
   static constexpr OpKind kind = OpKind::structure;
   static constexpr std::string_view name = "pad";
-  static constexpr std::string_view formula = "`interior` fill values between elements, then `lo` before and `hi` after; negative lo and hi crop";
+  static constexpr std::string_view formula =
+      "`interior` fill values between elements, then `lo` before and `hi` after; negative lo and hi crop";
   PerDim<Neutral::zero> lo, hi, interior;
   double fill = 0;
   static auto fields() { return Fields<&Pad::lo, &Pad::hi, &Pad::interior, &Pad::fill>{}; }
   static Type infer(const Pad& op, const Type& x) {
     const std::size_t rank = x.shape.size();
     if (op.lo.size() != rank || op.hi.size() != rank || op.interior.size() != rank)
-      fail("rlx.pad: {} needs {} values each, given lo {}, hi {}, interior {}", x.to_string(), rank, op.lo.size(), op.hi.size(), op.interior.size());
+      fail("rlx.pad: {} needs {} values each, given lo {}, hi {}, interior {}", x.to_string(), rank, op.lo.size(), op.hi.size(),
+           op.interior.size());
     Type result{x.dtype, {}};
     for (std::size_t i = 0; i < rank; ++i) {
       const std::int64_t interior = op.interior[i].value();
@@ -221,7 +225,8 @@ struct Pad {
     return interior;
   }
   static std::vector<Sample> samples() {
-    return {sample({3, 4}, attrs_of(Pad{Dims{1, 0}, Dims{2, 1}, Dims{0, 0}, 1.5})), sample({5}, attrs_of(Pad{Dims{-1}, Dims{2}, Dims{2}, 0})),
+    return {sample({3, 4}, attrs_of(Pad{Dims{1, 0}, Dims{2, 1}, Dims{0, 0}, 1.5})),
+            sample({5}, attrs_of(Pad{Dims{-1}, Dims{2}, Dims{2}, 0})),
             sample({3, 4}, attrs_of(Pad{Dims{1, -1}, Dims{-1, -2}, Dims{1, 0}, 0}), i32)};
   }
 };
@@ -239,7 +244,9 @@ struct Concat {
       const Type& t = operands[k];
       bool fits = t.dtype == result.dtype && t.rank() == result.rank();
       for (int i = 0; fits && i < t.rank(); ++i) fits = i == op.axis || t.dim(i) == result.dim(i);
-      if (!fits) fail("rlx.concat: operand {} is {}, operand 0 is {}: all but axis {} must agree", k, t.to_string(), operands[0].to_string(), op.axis.value);
+      if (!fits)
+        fail("rlx.concat: operand {} is {}, operand 0 is {}: all but axis {} must agree", k, t.to_string(), operands[0].to_string(),
+             op.axis.value);
       result.shape[static_cast<std::size_t>(op.axis)] += t.dim(op.axis);
     }
     return result;
@@ -274,7 +281,8 @@ struct Concat {
     return parts;
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {2, 3}}}, {{f32, {4, 3}}}}, attrs_of(Concat{0})}, {{{{i32, {2, 3}}}, {{i32, {2, 1}}}, {{i32, {2, 2}}}}, attrs_of(Concat{1})}};
+    return {{{{{f32, {2, 3}}}, {{f32, {4, 3}}}}, attrs_of(Concat{0})},
+            {{{{i32, {2, 3}}}, {{i32, {2, 1}}}, {{i32, {2, 2}}}}, attrs_of(Concat{1})}};
   }
 };
 const Op<Concat> concat_op;
@@ -301,7 +309,8 @@ const Op<Reverse> reverse_op;
 struct Window {
   static constexpr OpKind kind = OpKind::structure;
   static constexpr std::string_view name = "window";
-  static constexpr std::string_view formula = "axis n becomes (o, k): element o * stride + k * dilation; a view of all windows of length `length`";
+  static constexpr std::string_view formula =
+      "axis n becomes (o, k): element o * stride + k * dilation; a view of all windows of length `length`";
   Axis axis;
   std::int64_t length = 1, stride = 1, dilation = 1;
   static auto fields() { return Fields<&Window::axis, &Window::length, &Window::stride, &Window::dilation>{}; }
@@ -309,8 +318,10 @@ struct Window {
     if (op.length < 1 || op.stride < 1 || op.dilation < 1)
       fail("rlx.window: length {}, stride {}, dilation {} (allowed: >= 1)", op.length, op.stride, op.dilation);
     const Dim room = x.dim(op.axis) - Dim((op.length - 1) * op.dilation + 1);
-    if (!room.known_non_negative()) fail("rlx.window: {} windows of {} do not fit axis {} of {}", op.length, op.dilation, op.axis.value, x.to_string());
-    if (op.stride != 1 && !room.is_static()) fail("rlx.window: stride {} on the symbolic axis {} of {}", op.stride, op.axis.value, x.to_string());
+    if (!room.known_non_negative())
+      fail("rlx.window: {} windows of {} do not fit axis {} of {}", op.length, op.dilation, op.axis.value, x.to_string());
+    if (op.stride != 1 && !room.is_static())
+      fail("rlx.window: stride {} on the symbolic axis {} of {}", op.stride, op.axis.value, x.to_string());
     Type result = x;
     const auto at = static_cast<std::size_t>(op.axis.value);
     result.shape[at] = op.stride == 1 ? room + 1 : Dim(room.value() / op.stride + 1);
@@ -328,7 +339,8 @@ struct Window {
     return {fold(dy[0], op.axis, x[0].dim(op.axis), op.stride, op.dilation)};
   }
   static std::vector<Sample> samples() {
-    return {sample({7, 2}, attrs_of(Window{0, 3, 2, 1})), sample({2, 9}, attrs_of(Window{1, 3, 1, 2})), sample({2, 8, 3}, attrs_of(Window{1, 2, 3, 2}), i32)};
+    return {sample({7, 2}, attrs_of(Window{0, 3, 2, 1})), sample({2, 9}, attrs_of(Window{1, 3, 1, 2})),
+            sample({2, 8, 3}, attrs_of(Window{1, 2, 3, 2}), i32)};
   }
 };
 const Op<Window> window_op;
@@ -336,14 +348,16 @@ const Op<Window> window_op;
 struct Fold {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "fold";
-  static constexpr std::string_view formula = "axes (o, k) become n: the sum of the elements with o * stride + k * dilation = n; the transpose of window";
+  static constexpr std::string_view formula =
+      "axes (o, k) become n: the sum of the elements with o * stride + k * dilation = n; the transpose of window";
   Axis axis;
   Dims extent = {1};
   std::int64_t stride = 1, dilation = 1;
   static auto fields() { return Fields<&Fold::axis, &Fold::extent, &Fold::stride, &Fold::dilation>{}; }
   static Type infer(const Fold& op, const Type& x) {
     if (op.axis + 1 >= x.rank()) fail("rlx.fold: axis {} of {} has no window axis behind it", op.axis.value, x.to_string());
-    if (op.extent.size() != 1 || op.stride < 1 || op.dilation < 1) fail("rlx.fold: stride {}, dilation {} (allowed: >= 1)", op.stride, op.dilation);
+    if (op.extent.size() != 1 || op.stride < 1 || op.dilation < 1)
+      fail("rlx.fold: stride {}, dilation {} (allowed: >= 1)", op.stride, op.dilation);
     const Dim needed = (x.dim(op.axis) - 1) * op.stride + (x.dim(op.axis + 1) - 1) * op.dilation + 1;
     if (!(op.extent[0] - needed).known_non_negative())
       fail("rlx.fold: extent {} is too small for {} (allowed: >= {})", op.extent[0].to_string(), x.to_string(), needed.to_string());
@@ -375,7 +389,8 @@ struct Fold {
       for (std::int64_t o = 0; o < folds; ++o)
         for (std::int64_t k = 0; k < length; ++k)
           for (std::int64_t c = 0; c < inner; ++c)
-            total[static_cast<std::size_t>((a * extent + o * op.stride + k * op.dilation) * inner + c)] += x[0].get_complex(((a * folds + o) * length + k) * inner + c);
+            total[static_cast<std::size_t>((a * extent + o * op.stride + k * op.dilation) * inner + c)] +=
+                x[0].get_complex(((a * folds + o) * length + k) * inner + c);
     for (std::int64_t i = 0; i < y[0].size(); ++i) y[0].set_complex(i, total[static_cast<std::size_t>(i)]);
   }
   static Values transpose(const Fold& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
@@ -384,7 +399,8 @@ struct Fold {
     return {window(slice_axis(dy[0], op.axis, 0, covered), op.axis, x[0].dim(op.axis + 1).value(), op.stride, op.dilation)};
   }
   static std::vector<Sample> samples() {
-    return {sample({3, 3, 2}, attrs_of(Fold{0, {7}, 2, 1})), sample({2, 5, 3}, attrs_of(Fold{1, {9}, 1, 2})), sample({2, 2, 3}, attrs_of(Fold{1, {8}, 2, 2}))};
+    return {sample({3, 3, 2}, attrs_of(Fold{0, {7}, 2, 1})), sample({2, 5, 3}, attrs_of(Fold{1, {9}, 1, 2})),
+            sample({2, 2, 3}, attrs_of(Fold{1, {8}, 2, 2}))};
   }
 };
 const Op<Fold> fold_op;
@@ -402,7 +418,8 @@ Value reshape(Value x, Dims shape) {
   }
   if (inferred < shape.size()) {
     auto size = Dim::exact_div(x.type().size(), known);
-    if (!size) fail("rlx.reshape: {} elements of {} do not divide into {}", x.type().size().to_string(), x.type().to_string(), to_string(shape));
+    if (!size)
+      fail("rlx.reshape: {} elements of {} do not divide into {}", x.type().size().to_string(), x.type().to_string(), to_string(shape));
     shape[inferred] = *size;
   }
   return x.shape() == shape ? x : reshape_op({shape}, x);

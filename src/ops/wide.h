@@ -36,7 +36,8 @@ inline Value with_rank(Value x, int rank) {
 }
 
 /// Samples of an elementwise op: every float type, ranks 0 to 3, all operands alike.
-inline std::vector<Sample> elementwise_samples(const Attrs& attrs, double low, double high, bool differentiable = true, std::size_t operands = 1) {
+inline std::vector<Sample> elementwise_samples(const Attrs& attrs, double low, double high, bool differentiable = true,
+                                               std::size_t operands = 1) {
   std::vector<Sample> all;
   const std::vector<Type> types{{f32, {}}, {f32, {2, 3, 4}}, {f64, {7}}, {bf16, {2, 5}}, {f16, {2, 5}}};
   // 4e-6: a dozen f32 roundings, for a kernel that computes in f32 what the reference computes in f64.

@@ -62,7 +62,8 @@ int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId wri
     const Type &from = program.graph.type(buffer.value), &to = program.graph.type(written);
     if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) continue;
     const auto& buffers = kernel->kernel.buffers;
-    const auto others = std::count_if(buffers.begin(), buffers.end(), [&](const KernelBuffer& o) { return !o.written && slot_of(o.value) == slot; });
+    const auto others =
+        std::count_if(buffers.begin(), buffers.end(), [&](const KernelBuffer& o) { return !o.written && slot_of(o.value) == slot; });
     const bool same_index = std::all_of(kernel->kernel.exprs.begin(), kernel->kernel.exprs.end(), [&](const Expr& e) {
       return e.kind != Expr::Kind::load || e.buffer != static_cast<int>(b) || e.index == store.index;
     });

@@ -27,15 +27,15 @@ struct Executable::State {
   State(std::shared_ptr<Session::State> session, const Graph& graph, cpu::Program lowered);
 
   std::shared_ptr<Session::State> session;
-  Graph source;          // as the user gave it
+  Graph source;  // as the user gave it
   cpu::Program program;
   std::vector<Slot> slots;
   std::vector<int> output_slots;  // of every output
   std::vector<cpu::Step> steps;
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
-  mutable std::mutex mutex;       // of bound values and packed weights
-  std::vector<Array> bound;       // by input: parameters and states
+  mutable std::mutex mutex;  // of bound values and packed weights
+  std::vector<Array> bound;  // by input: parameters and states
   struct Packed {
     Array weights;  // what was packed: a run may still use those that set_param replaced
     std::shared_ptr<const void> panels;

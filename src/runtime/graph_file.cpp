@@ -30,9 +30,12 @@ void check_weights(const std::string& file, const SavedGraph& saved) {
   for (const auto& [name, type] : wanted) names.push_back(name);
   for (const auto& [name, array] : saved.weights) {
     const auto it = wanted.find(name);
-    if (it == wanted.end()) fail("{}: array {} is no parameter or state of graph {}{}", file, quote_name(name), quote_name(saved.graph.name()), near_hint(name, names));
+    if (it == wanted.end())
+      fail("{}: array {} is no parameter or state of graph {}{}", file, quote_name(name), quote_name(saved.graph.name()),
+           near_hint(name, names));
     if (!fits(array, *it->second))
-      fail("{}: array {} is {}, the graph declares {}", file, quote_name(name), type_text(array.dtype(), array.shape()), it->second->to_string());
+      fail("{}: array {} is {}, the graph declares {}", file, quote_name(name), type_text(array.dtype(), array.shape()),
+           it->second->to_string());
   }
 }
 
@@ -44,7 +47,8 @@ const std::string& metadata_field(const SafetensorsFile& file, const std::string
 
 void check_format(const SafetensorsFile& file) {
   const std::string& format = metadata_field(file, "format");
-  if (format != format_name) fail("{}: not a graph file: metadata 'format' is {} (needed: '{}')", file.name(), quote_name(format), format_name);
+  if (format != format_name)
+    fail("{}: not a graph file: metadata 'format' is {} (needed: '{}')", file.name(), quote_name(format), format_name);
   const std::string& text = metadata_field(file, "version");
   int version = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
@@ -69,7 +73,8 @@ void save_graph(const std::filesystem::path& path, const SavedGraph& saved) {
     return tensors.emplace_back(view_of("#" + std::to_string(constants++), array)).name;
   };
   const std::string text = to_text(saved.graph, keep);
-  write_safetensors(path, tensors, {{"format", std::string(format_name)}, {"version", std::to_string(graph_file_version)}, {"graph", text}});
+  write_safetensors(path, tensors,
+                    {{"format", std::string(format_name)}, {"version", std::to_string(graph_file_version)}, {"graph", text}});
 }
 
 SavedGraph load_graph(const std::filesystem::path& path) {

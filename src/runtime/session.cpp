@@ -38,13 +38,15 @@ Executable Session::compile(const Graph& graph) const {
   std::vector<KernelText> texts;
   for (const cpu::Launch& launch : program.launches) {
     if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) texts.push_back(kernel->text);
-    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue) texts.push_back(product->text);
+    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
+      texts.push_back(product->text);
   }
   const auto functions = state_->jit.load(texts, state_->pool);
   std::size_t next = 0;
   for (cpu::Launch& launch : program.launches) {
     if (auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) kernel->function = functions[next++];
-    else if (auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue) product->epilogue = functions[next++];
+    else if (auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
+      product->epilogue = functions[next++];
   }
   return Executable(std::make_shared<Executable::State>(state_, graph, std::move(program)));
 }
@@ -69,10 +71,12 @@ std::vector<std::int64_t> static_shape(const Type& type, const Bindings& binding
 /// The array that was fed under a name, with the dtype checked; a flat one takes the shape of a static type.
 Array checked(std::string_view what, std::string_view name, const Type& type, const Feed& feed) {
   Array array = feed.array();
-  if (array.dtype() != type.dtype) fail("{} '{}': elements are {}, must be {}", what, name, rlx::name(array.dtype()), rlx::name(type.dtype));
+  if (array.dtype() != type.dtype)
+    fail("{} '{}': elements are {}, must be {}", what, name, rlx::name(array.dtype()), rlx::name(type.dtype));
   if (feed.flat() && type.rank() != 1) {
     if (!type.is_static()) fail("{} '{}': {} needs an array with a shape, given {} values", what, name, type.to_string(), array.size());
-    if (type.size().value() != array.size()) fail("{} '{}': {} values for {} ({} elements)", what, name, array.size(), type.to_string(), type.size().value());
+    if (type.size().value() != array.size())
+      fail("{} '{}': {} values for {} ({} elements)", what, name, array.size(), type.to_string(), type.size().value());
     array = Array(array.dtype(), static_shape(type, {}), array.bytes(), array.owner());
   }
   const auto alignment = static_cast<std::uintptr_t>(std::max(1, info(type.dtype).bits / 8));
@@ -116,7 +120,8 @@ std::vector<std::string> Executable::missing_params() const {
   std::vector<std::string> names;
   const auto& inputs = state_->source.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].first.kind == InputKind::param && !state_->bound[i].owner() && state_->bound[i].bytes().data() == nullptr) names.push_back(inputs[i].first.name);
+    if (inputs[i].first.kind == InputKind::param && !state_->bound[i].owner() && state_->bound[i].bytes().data() == nullptr)
+      names.push_back(inputs[i].first.name);
   return names;
 }
 
@@ -172,7 +177,9 @@ class Run {
     const auto& names = state_.source.outputs();
     std::vector<std::pair<std::string, Array>> items;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!direct_[i]) std::memcpy(outputs_[i].mutable_bytes().data(), run_.memory[static_cast<std::size_t>(state_.output_slots[i])], outputs_[i].bytes().size());
+      if (!direct_[i])
+        std::memcpy(outputs_[i].mutable_bytes().data(), run_.memory[static_cast<std::size_t>(state_.output_slots[i])],
+                    outputs_[i].bytes().size());
       items.emplace_back(names[i].first, outputs_[i]);
     }
     update_states(items);
@@ -202,12 +209,14 @@ class Run {
   }
   void bind_symbols() {
     SymbolBinder binder;
-    for (std::size_t i = 0; i < arrays_.size(); ++i) binder.bind(state_.source.inputs()[i].first.name, state_.source.inputs()[i].first.type, arrays_[i].shape());
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+      binder.bind(state_.source.inputs()[i].first.name, state_.source.inputs()[i].first.type, arrays_[i].shape());
     run_.bindings = binder.finish();
     for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   }
   void make_outputs() {
-    for (const auto& [name, value] : state_.source.outputs()) outputs_.emplace_back(value.dtype(), static_shape(value.type(), run_.bindings));
+    for (const auto& [name, value] : state_.source.outputs())
+      outputs_.emplace_back(value.dtype(), static_shape(value.type(), run_.bindings));
     direct_.assign(outputs_.size(), false);
   }
   void place_slots() {
@@ -215,7 +224,8 @@ class Run {
       switch (slot.place) {
         case Slot::Place::input: run_.memory.push_back(const_cast<std::byte*>(arrays_[slot.index].bytes().data())); break;
         case Slot::Place::constant:
-          run_.memory.push_back(const_cast<std::byte*>(constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)))->bytes().data()));
+          run_.memory.push_back(
+              const_cast<std::byte*>(constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)))->bytes().data()));
           break;
         case Slot::Place::arena: run_.memory.push_back(arena_->data() + state_.plan.offsets[slot.index]); break;
         case Slot::Place::output:
@@ -229,11 +239,14 @@ class Run {
   std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::GemmArgs<T>& args) {
     const std::scoped_lock lock(state_.mutex);
     const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
-    const Array& weights = slot.place == Slot::Place::input ? arrays_[slot.index] : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
+    const Array& weights = slot.place == Slot::Place::input
+                               ? arrays_[slot.index]
+                               : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
     auto& mine = state_.packed[&step];
     if (!mine.panels || mine.weights.bytes().data() != weights.bytes().data()) {
       const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
-      mine = {weights, state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level)};
+      mine = {weights,
+              state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level)};
     }
     return mine.panels;
   }
@@ -271,7 +284,9 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
   for (const cpu::Launch& launch : state_->program.launches) {
     LaunchReport report{launch.name(), "host", {}, 0, 0, 0};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
-    auto bytes_of = [&](ValueId v) { return static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(run.bindings()))); };
+    auto bytes_of = [&](ValueId v) {
+      return static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(run.bindings())));
+    };
     if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) {
       const Cost c = cost(kernel->kernel, run.bindings());
       report.kind = "kernel";

@@ -3,8 +3,8 @@
 namespace rlx {
 
 void SymbolBinder::mismatch(const Pending& size, std::int64_t wanted) const {
-  fail("input '{}': shape {} does not fit {}: axis {} is {} (allowed: {})", size.input, to_string(Dims(size.shape.begin(), size.shape.end())),
-       size.type.to_string(), size.axis, size.shape[size.axis], wanted);
+  fail("input '{}': shape {} does not fit {}: axis {} is {} (allowed: {})", size.input,
+       to_string(Dims(size.shape.begin(), size.shape.end())), size.type.to_string(), size.axis, size.shape[size.axis], wanted);
 }
 
 /// Finds the only unknown symbol of a size that is linear in it; true when nothing is left to find.
@@ -28,8 +28,8 @@ bool SymbolBinder::solve(const Pending& size) {
     fail("input '{}': axis {} of {} cannot be {}", size.input, size.axis, size.type.to_string(), size.shape[size.axis]);
   const std::int64_t value = rest / factor;
   if (value < 1 || value > unknown->bound)
-    fail("input '{}': shape {} does not fit {}: {} would be {} (allowed: 1..{})", size.input, to_string(Dims(size.shape.begin(), size.shape.end())),
-         size.type.to_string(), unknown->name, value, unknown->bound);
+    fail("input '{}': shape {} does not fit {}: {} would be {} (allowed: 1..{})", size.input,
+         to_string(Dims(size.shape.begin(), size.shape.end())), size.type.to_string(), unknown->name, value, unknown->bound);
   bindings_[unknown->name] = value;
   return true;
 }
@@ -41,7 +41,8 @@ void SymbolBinder::check(const Pending& size) const {
 
 void SymbolBinder::bind(std::string_view input, const Type& type, const std::vector<std::int64_t>& shape) {
   if (static_cast<int>(shape.size()) != type.rank())
-    fail("input '{}': shape {} has rank {}, {} has rank {}", input, to_string(Dims(shape.begin(), shape.end())), shape.size(), type.to_string(), type.rank());
+    fail("input '{}': shape {} has rank {}, {} has rank {}", input, to_string(Dims(shape.begin(), shape.end())), shape.size(),
+         type.to_string(), type.rank());
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     Pending size{std::string(input), type, shape, axis};
     if (solve(size)) check(size);

@@ -27,7 +27,8 @@ Tensor::Tensor(Array array) : node_(std::make_shared<Node>()) {
 Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
   Graph scratch("tensor");
   Values inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i) inputs.push_back(scratch.input(fmt::format("{}", i), operands[i].type().shape, operands[i].type().dtype));
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    inputs.push_back(scratch.input(fmt::format("{}", i), operands[i].type().shape, operands[i].type().dtype));
   auto node = std::make_shared<Node>();
   node->type = build(inputs).type();
   node->build = std::move(build);

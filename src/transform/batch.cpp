@@ -112,7 +112,8 @@ std::vector<Batched> batch_by_roles(const OpDef& op, const Attrs& attrs, std::sp
 
 /// A composite stays whole where that is safe: its rules and claims stay with it. Otherwise its body runs on the batch, and its own
 /// derivatives go along as those of a call.
-std::vector<Batched> batch_composite(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Batched> operands, const Dim& size) {
+std::vector<Batched> batch_composite(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Batched> operands,
+                                     const Dim& size) {
   std::vector<Type> types;
   for (const Batched& operand : operands) {
     types.push_back(operand.value.type());

@@ -63,7 +63,8 @@ std::vector<Dual> by_vjp_rule(GraphData& target, const Call& op, const Values& x
     for (Value v : dy)
       if (v) operands.push_back(v);
     append(operands, {end, saved.end()});
-    const Values all = spread_tangents({x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own_operands(op, x))}, inline_graph(*op.backward_rule, operands));
+    const Values all = spread_tangents({x.begin(), x.begin() + static_cast<std::ptrdiff_t>(own_operands(op, x))},
+                                       inline_graph(*op.backward_rule, operands));
     for (std::size_t i = 0; i < all.size(); ++i)
       if (dx[i]) wanted.push_back(all[i]);
     return wanted;

@@ -35,7 +35,8 @@ Region forward_branch(const Graph& branch, const std::vector<bool>& active, cons
 std::vector<Dual> forward_cond(const Cond& op, const Values& x, const Values& dx) {
   const std::span<const Value> operands = std::span(x).subspan(1), tangents = std::span(dx).subspan(1);
   const std::vector<bool> active = has_tangent(zip_duals({operands.begin(), operands.end()}, {tangents.begin(), tangents.end()}));
-  const std::vector<bool> varying = either(varying_outputs(*op.then, active, Mode::forward), varying_outputs(*op.otherwise, active, Mode::forward));
+  const std::vector<bool> varying =
+      either(varying_outputs(*op.then, active, Mode::forward), varying_outputs(*op.otherwise, active, Mode::forward));
   Values all = x;
   for (Value v : chosen(tangents, active)) all.push_back(v);
   const Values results = make_cond({forward_branch(*op.then, active, varying), forward_branch(*op.otherwise, active, varying)}, all);

@@ -47,7 +47,8 @@ std::vector<bool> stable_marks(const Graph& step, std::size_t carries, std::vect
 }
 
 /// The outputs with a batch where `wanted` says so, which is at least where they have one.
-Values run_batched(const Graph& region, const Values& in, const std::vector<bool>& marks, const std::vector<bool>& wanted, const Dim& size) {
+Values run_batched(const Graph& region, const Values& in, const std::vector<bool>& marks, const std::vector<bool>& wanted,
+                   const Dim& size) {
   const std::vector<Batched> results = batch_graph(in[0].graph(), region, with_marks(in, marks), size);
   Values values;
   for (std::size_t i = 0; i < results.size(); ++i) values.push_back(wanted[i] ? with_batch(results[i], size) : results[i].value);
@@ -97,7 +98,8 @@ Values While::batch(const While& op, std::span<const Value> x, const std::vector
   While loop{{}, {}, op.carries};
   // Examples that are done keep their values until all are.
   auto goes_on = [&](const Values& in) { return run_batched(*op.condition, in, marks, {many_ends}, size)[0]; };
-  loop.condition = closed_region("condition", types, [&](const Values& in) { return Values{many_ends ? any(goes_on(in), {0}) : goes_on(in)}; });
+  loop.condition =
+      closed_region("condition", types, [&](const Values& in) { return Values{many_ends ? any(goes_on(in), {0}) : goes_on(in)}; });
   loop.step = closed_region("step", types, [&](const Values& in) {
     Values next = run_batched(*op.step, in, marks, carry_marks, size);
     for (std::size_t i = 0; many_ends && i < carries; ++i) next[i] = select(along(goes_on(in), next[i]), next[i], in[i]);

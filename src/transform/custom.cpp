@@ -109,7 +109,8 @@ Function custom_vmap(Function function, VmapRule rule) {
     const Graph traced_rule = trace_region("batch_rule", &graph, types, rule);
     std::vector<Type> wanted = output_types(traced);
     for (Type& type : wanted) type = batched_type(type, call_batch_size());
-    if (output_types(traced_rule) != wanted) fail("rlx.custom_vmap: the rule must give the results of the function with the batch as axis 0");
+    if (output_types(traced_rule) != wanted)
+      fail("rlx.custom_vmap: the rule must give the results of the function with the batch as axis 0");
     return call({}, x, {traced, traced_rule}, {&Call::function, &Call::batch_rule});
   };
 }

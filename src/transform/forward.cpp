@@ -22,7 +22,8 @@ std::vector<Dual> without_tangents(const Values& primals) { return zip_duals(pri
 
 /// The body of a composite, differentiated.
 std::vector<Dual> differentiate_body(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, Mode mode) {
-  const Graph body = trace_region(std::string(op.name), nullptr, types_of(primals_of(operands)), [&](const Values& x) { return op.body(attrs, x); });
+  const Graph body =
+      trace_region(std::string(op.name), nullptr, types_of(primals_of(operands)), [&](const Values& x) { return op.body(attrs, x); });
   return push_forward(target, body, operands, mode);
 }
 
@@ -45,7 +46,8 @@ void check_tangents(const OpDef& op, const Values& y, Values& dy) {
 
 /// Forward mode needs the tangent now; reverse mode may turn out not to.
 Values refused(const OpDef& op, const Values& y, const Values& dx, Mode mode) {
-  const std::string message = fmt::format("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
+  const std::string message =
+      fmt::format("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
   if (mode == Mode::forward) fail("{}", message);
   return linear_refusal(y, dx, message);
 }

@@ -43,9 +43,9 @@ bool depends_on(Value value, Value input) {
   const std::vector<std::int32_t> nodes = needed_nodes(value.graph(), outputs);
   if (&value.graph() == &input.graph())
     return value != input && std::any_of(nodes.begin(), nodes.end(), [&](std::int32_t id) {
-      const auto& operands = value.graph().node(id).operands;
-      return std::find(operands.begin(), operands.end(), input.id()) != operands.end();
-    });
+             const auto& operands = value.graph().node(id).operands;
+             return std::find(operands.begin(), operands.end(), input.id()) != operands.end();
+           });
   return std::any_of(value.graph().captures.begin(), value.graph().captures.end(),
                      [&](Value v) { return encloses(&input.graph(), &v.graph()) && depends_on(v, input); });
 }
@@ -55,8 +55,10 @@ void check_captures(std::string_view op, GraphData& graph, const Values& inputs)
   for (Value input : inputs)
     for (Value captured : graph.captures)
       if (&input.graph() != &graph && encloses(&input.graph(), &captured.graph()) && depends_on(captured, input))
-        fail("rlx.{}: the region '{}' uses a value that the enclosing graph computes from an input of the derivative (pass it as an operand)", op,
-             graph.name);
+        fail(
+            "rlx.{}: the region '{}' uses a value that the enclosing graph computes from an input of the derivative (pass it as an "
+            "operand)",
+            op, graph.name);
 }
 
 /// The outputs again, with tangents, where the inputs have the given ones.
@@ -94,7 +96,8 @@ struct BackwardPass {
   Values gradients;  // by input
 };
 
-BackwardPass run_backward(std::string_view op, const Values& outputs, const Values& inputs, const std::function<Values(const Values&)>& seeds) {
+BackwardPass run_backward(std::string_view op, const Values& outputs, const Values& inputs,
+                          const std::function<Values(const Values&)>& seeds) {
   GraphData& graph = common_graph(op, outputs);
   std::vector<Type> types;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -150,7 +153,8 @@ Values vjp(const Values& outputs, const Values& inputs, const Values& cotangents
 std::pair<Value, Values> value_and_grad(Value output, const Values& inputs) {
   if (!output || output.rank() != 0 || !is_float(output.dtype()))
     fail("rlx.grad: the output is {} (allowed: a float scalar)", output ? output.type().to_string() : "null");
-  const BackwardPass result = run_backward("grad", {output}, inputs, [](const Values& y) { return Values{filled(y[0].graph(), y[0].type(), 1)}; });
+  const BackwardPass result =
+      run_backward("grad", {output}, inputs, [](const Values& y) { return Values{filled(y[0].graph(), y[0].type(), 1)}; });
   return {result.outputs[0], result.gradients};
 }
 

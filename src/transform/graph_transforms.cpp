@@ -82,11 +82,13 @@ Graph jacobian_graph(const Graph& graph, const std::vector<std::string>& wrt, Ja
   return dead_code_eliminated(copy.graph);
 }
 
-Graph vmap_graph(const Graph& graph, const std::map<std::string, std::optional<std::int64_t>>& in_axes, std::int64_t out_axis, const Dim& size) {
+Graph vmap_graph(const Graph& graph, const std::map<std::string, std::optional<std::int64_t>>& in_axes, std::int64_t out_axis,
+                 const Dim& size) {
   Graph result(graph.name());
   std::vector<Batched> operands;
   for (const auto& [name, axis] : in_axes) {
-    const bool known = std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](const auto& entry) { return entry.first.name == name; });
+    const bool known =
+        std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](const auto& entry) { return entry.first.name == name; });
     if (!known) fail("rlx.vmap: graph '{}' has no input '{}'", graph.name(), name);
   }
   for (auto [input, value] : graph.inputs()) {
@@ -101,7 +103,8 @@ Graph vmap_graph(const Graph& graph, const std::map<std::string, std::optional<s
     operands.push_back({batched ? move_axis(v, axis, 0) : v, batched});
   }
   const std::vector<Batched> outputs = batch_graph(result.data(), graph, operands, size);
-  for (std::size_t i = 0; i < outputs.size(); ++i) result.output(graph.outputs()[i].first, move_axis(with_batch(outputs[i], size), 0, out_axis));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    result.output(graph.outputs()[i].first, move_axis(with_batch(outputs[i], size), 0, out_axis));
   return dead_code_eliminated(result);
 }
 

@@ -43,7 +43,9 @@ struct LinearRefusal {
   Region like;
   static auto fields() { return Fields<&LinearRefusal::message, &LinearRefusal::like>{}; }
   static std::vector<Type> infer(const LinearRefusal& op, std::span<const Type>) { return output_types(*op.like); }
-  static Values transpose(const LinearRefusal& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value>) { fail("{}", op.message); }
+  static Values transpose(const LinearRefusal& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value>) {
+    fail("{}", op.message);
+  }
 };
 
 /// Not in the registry: no graph that a user sees has one.

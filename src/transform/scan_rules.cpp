@@ -62,8 +62,8 @@ std::set<ValueId> loop_invariants(const Graph& step, std::size_t varying_inputs)
 
 /// The forward and the linear half of a step.
 struct Halves {
-  Region primal;          // carry, scanned, constants -> next carry, y..., saved residuals
-  Region linear;          // tangents of the carry; of scanned, then saved residuals; of constants, then the constants
+  Region primal;  // carry, scanned, constants -> next carry, y..., saved residuals
+  Region linear;  // tangents of the carry; of scanned, then saved residuals; of constants, then the constants
   std::size_t saved = 0;
 };
 
@@ -124,7 +124,8 @@ Halves split_step(const Scan& op, const Layout& layout, const std::vector<bool>&
   for (Value v : linear.captures()) (invariants.contains(v.id()) ? invariant : saved).push_back(v);
   append(results, saved);
   for (std::size_t i = 0; i < results.size(); ++i) primal.output("out" + std::to_string(i), results[i]);
-  return {std::make_shared<const Graph>(dead_code_eliminated(primal)), close_linear(primal, linear, layout, saved, invariant), saved.size()};
+  return {std::make_shared<const Graph>(dead_code_eliminated(primal)), close_linear(primal, linear, layout, saved, invariant),
+          saved.size()};
 }
 
 std::vector<Dual> reverse_scan(GraphData& target, const Scan& op, const std::vector<Dual>& operands) {
@@ -198,10 +199,12 @@ Values Scan::transpose(const Scan& op, std::span<const Value> x, const std::vect
   Values operands, stacked, constants;
   std::vector<Type> inputs;
   for (std::size_t i = 0; i < carries; ++i) {
-    if (!carries_tangent(types[i])) fail("rlx.scan: not differentiable in reverse mode: its carry {} mixes tangents with {}", i, types[i].to_string());
+    if (!carries_tangent(types[i]))
+      fail("rlx.scan: not differentiable in reverse mode: its carry {} mixes tangents with {}", i, types[i].to_string());
     operands.push_back(materialized(target, dy[i], types[i]));
   }
-  for (std::size_t i = carries + scanned; i < x.size(); ++i) linear[i] ? operands.push_back(zeros(target, x[i].type())) : constants.push_back(x[i]);
+  for (std::size_t i = carries + scanned; i < x.size(); ++i)
+    linear[i] ? operands.push_back(zeros(target, x[i].type())) : constants.push_back(x[i]);
   Scan reversed{{}, std::ssize(operands), 0, op.length, !op.reverse};
   for (std::size_t i = carries; i < types.size(); ++i) {
     Type type = types[i];

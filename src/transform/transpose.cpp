@@ -63,7 +63,8 @@ class Transposition {
     if (!cotangent || !is_linear(id)) return;
     const Type& wanted = program_.type(id);
     if (!(cotangent.type() == wanted))
-      fail_internal("rlx.{}: its cotangent is {}, the value {}", program_.node(id.node).op->name, cotangent.type().to_string(), wanted.to_string());
+      fail_internal("rlx.{}: its cotangent is {}, the value {}", program_.node(id.node).op->name, cotangent.type().to_string(),
+                    wanted.to_string());
     Value& total = cotangents_[id];
     total = sum_of(total, cotangent);
   }
@@ -92,7 +93,8 @@ class Transposition {
     const Values dx = transpose_node(node, x, linear, dy);
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (!linear[i] || i >= dx.size() || !dx[i]) continue;
-      if (&dx[i].graph() == &program_.data()) fail_internal("rlx.{}: not linear in operand {}, but its tangent reaches it", node.op->name, i);
+      if (&dx[i].graph() == &program_.data())
+        fail_internal("rlx.{}: not linear in operand {}, but its tangent reaches it", node.op->name, i);
       add(node.operands[i], dx[i]);
     }
   }
@@ -118,7 +120,8 @@ class Transposition {
   }
 
   Values transpose_body(const Node& node, const Values& x, const std::vector<bool>& linear, const Values& dy) {
-    const Graph body = trace_region(std::string(node.op->name), nullptr, types_of(x), [&](const Values& in) { return node.op->body(node.attrs, in); });
+    const Graph body =
+        trace_region(std::string(node.op->name), nullptr, types_of(x), [&](const Values& in) { return node.op->body(node.attrs, in); });
     Values residuals = x;
     for (std::size_t i = 0; i < x.size(); ++i)
       if (linear[i]) residuals[i] = {};

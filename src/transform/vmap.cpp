@@ -23,7 +23,8 @@ Dim batch_size(const Values& operands, std::vector<std::optional<std::int64_t>>&
     in_axes[i] = normalize_axis("vmap", *in_axes[i], operands[i].type());
     const Dim& given = operands[i].dim(*in_axes[i]);
     if (size && !(*size == given))
-      fail("rlx.vmap: axis {} of operand {}, {}, is {}, other batches are {}", *in_axes[i], i, operands[i].type().to_string(), given.to_string(), size->to_string());
+      fail("rlx.vmap: axis {} of operand {}, {}, is {}, other batches are {}", *in_axes[i], i, operands[i].type().to_string(),
+           given.to_string(), size->to_string());
     size = given;
   }
   if (!size) fail("rlx.vmap: no operand has a batch axis");
@@ -32,7 +33,8 @@ Dim batch_size(const Values& operands, std::vector<std::optional<std::int64_t>>&
 
 }  // namespace
 
-Values vmap(const Function& function, const Values& operands, std::vector<std::optional<std::int64_t>> in_axes, std::vector<std::int64_t> out_axes) {
+Values vmap(const Function& function, const Values& operands, std::vector<std::optional<std::int64_t>> in_axes,
+            std::vector<std::int64_t> out_axes) {
   const Dim size = batch_size(operands, in_axes);
   GraphData& target = innermost_graph("vmap", operands);
   std::vector<Type> types;

@@ -38,9 +38,10 @@ std::vector<Dual> differentiate_while(GraphData& target, const Attrs& attrs, con
   const While op = Op<While>::from(attrs);
   if (mode == Mode::forward) return forward_while(target, op, operands);
   const Values y = make_while(op, primals_of(operands));
-  return zip_duals(y, linear_refusal(y, tangents_of(operands),
-                                     "rlx.while: not differentiable in reverse mode: the number of iterations is unknown (use scan or fori_loop, or "
-                                     "forward mode)"));
+  return zip_duals(
+      y, linear_refusal(y, tangents_of(operands),
+                        "rlx.while: not differentiable in reverse mode: the number of iterations is unknown (use scan or fori_loop, or "
+                        "forward mode)"));
 }
 
 Values While::jvp(const While& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {

@@ -67,15 +67,19 @@ class RandomGraph {
     return find([](const Item& i) { return is_float(i.value.dtype()); });
   }
   const Item* find_like(const Item& like) {
-    return find([&](const Item& i) { return i.value.dtype() == like.value.dtype() && i.narrow == like.narrow && i.value.shape() == like.value.shape(); });
+    return find([&](const Item& i) {
+      return i.value.dtype() == like.value.dtype() && i.narrow == like.narrow && i.value.shape() == like.value.shape();
+    });
   }
   void add(Value value, bool exact, int narrow) { values_.push_back({value, exact, narrow}); }
 
   void add_op() {
     switch (pick(9)) {
-      case 0: case 1: return add_unary();
+      case 0:
+      case 1: return add_unary();
       case 2: return add_binary();
-      case 3: case 4: return add_structure();
+      case 3:
+      case 4: return add_structure();
       case 5: return add_reduction();
       case 6: return add_choice();
       case 7: return add_product();
@@ -118,7 +122,11 @@ class RandomGraph {
     const bool exact = x.exact && z.exact;
     if (is_integer(x.value.dtype())) {
       const int choice = pick(4);
-      return add(choice == 0 ? rlx::max(x.value, z.value) : choice == 1 ? rlx::min(x.value, z.value) : choice == 2 ? x.value + z.value : x.value * z.value, true, 0);
+      return add(choice == 0   ? rlx::max(x.value, z.value)
+                 : choice == 1 ? rlx::min(x.value, z.value)
+                 : choice == 2 ? x.value + z.value
+                               : x.value * z.value,
+                 true, 0);
     }
     switch (pick(5)) {
       case 0: return add(rlx::max(x.value, z.value), exact, x.narrow);
@@ -152,7 +160,9 @@ class RandomGraph {
         hi[static_cast<std::size_t>(axis)] = pick(2);
         return add(pad(x.value, lo, hi, {}, 1), x.exact, x.narrow);
       }
-      case 5: return add(slice_axis(x.value, axis, size.lower() > 1 ? Dim(1) : Dim(0), size, size.is_static() ? 1 + pick(2) : 1), x.exact, x.narrow);
+      case 5:
+        return add(slice_axis(x.value, axis, size.lower() > 1 ? Dim(1) : Dim(0), size, size.is_static() ? 1 + pick(2) : 1), x.exact,
+                   x.narrow);
       case 6:
         if (rank > 3 || x.value.type().size().upper() > 200) return;
         return add(tile(expand_dims(x.value, {axis}), {2}), x.exact, x.narrow);

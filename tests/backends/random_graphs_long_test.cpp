@@ -15,7 +15,8 @@ Dim batch_of(unsigned seed) { return seed % 3 == 0 ? Dim::symbol("B", 4) : Dim(s
 /// The graphs of seeds first, first + 1, ..., all with the batch size of the first.
 Graph draw(unsigned first, unsigned count, bool wide) {
   Graph graph;
-  for (unsigned i = 0; i < count; ++i) RandomGraph(graph, first + i, wide, "g" + std::to_string(i) + "_", batch_of(first / graphs_per_program)).draw();
+  for (unsigned i = 0; i < count; ++i)
+    RandomGraph(graph, first + i, wide, "g" + std::to_string(i) + "_", batch_of(first / graphs_per_program)).draw();
   return graph;
 }
 
@@ -73,7 +74,8 @@ std::string text_of(unsigned seed, unsigned first) {
   return to_text(graph);
 }
 
-void compare(const Graph& graph, const Outputs& seen, const std::vector<Array>& reference, const std::vector<Array>& exact, unsigned first) {
+void compare(const Graph& graph, const Outputs& seen, const std::vector<Array>& reference, const std::vector<Array>& exact,
+             unsigned first) {
   const std::vector<double> eps = epsilons(graph);
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const bool number = is_float(reference[i].dtype());
@@ -82,7 +84,8 @@ void compare(const Graph& graph, const Outputs& seen, const std::vector<Array>& 
     if (d <= limit) continue;
     const std::string& name = graph.outputs()[i].first;
     const unsigned seed = first + static_cast<unsigned>(std::stoi(name.substr(1)));
-    ADD_FAILURE() << "seed " << seed << ", output " << name << " " << type_of(reference[i]).to_string() << ": off by " << d << " (allowed " << limit << ")\n"
+    ADD_FAILURE() << "seed " << seed << ", output " << name << " " << type_of(reference[i]).to_string() << ": off by " << d << " (allowed "
+                  << limit << ")\n"
                   << text_of(seed, first);
   }
 }

@@ -140,7 +140,8 @@ TEST(EveryOpOnCpu, AtLowerLevels) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (auto level : {cpu::CpuLevel::portable, cpu::CpuLevel::avx2}) {
     if (level >= cpu::best_level(cpu::cpu_features())) continue;
-    const std::string command = "RLX_CPU=" + std::string(cpu::to_string(level)) + " '" + self + "' --gtest_filter=EveryOpOnCpu.Default --gtest_brief=1";
+    const std::string command =
+        "RLX_CPU=" + std::string(cpu::to_string(level)) + " '" + self + "' --gtest_filter=EveryOpOnCpu.Default --gtest_brief=1";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
   }
 }

@@ -72,7 +72,8 @@ TEST(GraphFile, RefusesForeignAndNewerFiles) {
   EXPECT_EQ(error({{"format", "rlx-graph"}, {"version", "0"}}), name + "metadata 'version' is '0' (allowed: 1..1)");
   EXPECT_EQ(error({{"format", "rlx-graph"}, {"version", "1.0"}}), name + "metadata 'version' is '1.0' (allowed: 1..1)");
   EXPECT_EQ(error({{"format", "rlx-graph"}, {"version", "1"}}), name + "not a graph file: metadata 'graph' is missing");
-  EXPECT_EQ(error({{"format", "rlx-graph"}, {"version", "1"}, {"graph", "graph g {\n!"}}), (folder / "f").string() + ":graph:2:1: '!' starts nothing that is known");
+  EXPECT_EQ(error({{"format", "rlx-graph"}, {"version", "1"}, {"graph", "graph g {\n!"}}),
+            (folder / "f").string() + ":graph:2:1: '!' starts nothing that is known");
 }
 
 TEST(GraphFile, RefusesArraysThatDoNotFitTheGraph) {
@@ -84,7 +85,8 @@ TEST(GraphFile, RefusesArraysThatDoNotFitTheGraph) {
     write(graph, tensor);
     return error_of([&] { load_graph(folder / "f"); }).substr((folder / "f").string().size());
   };
-  const std::string param = "graph g { %0: f32[2] = input {label=\"layer.w\", role=param} }", constant = "graph g { %0 = constant {value=f32[2] array \"#1\"} }";
+  const std::string param = "graph g { %0: f32[2] = input {label=\"layer.w\", role=param} }",
+                    constant = "graph g { %0 = constant {value=f32[2] array \"#1\"} }";
   write(param, "layer.w");
   EXPECT_EQ(load_graph(folder / "f").weights.count("layer.w"), 1u);
   EXPECT_EQ(error(param, "w"), ": array 'w' is no parameter or state of graph 'g' (near: 'layer.w')");
@@ -99,7 +101,8 @@ TEST(GraphFile, SavingChecksTheWeights) {
   const TemporaryFolder folder;
   SavedGraph saved = example();
   saved.weights.emplace("layer.weigth", ramp(f32, {1}));
-  EXPECT_NE(error_of([&] { save_graph(folder / "g", saved); }).find("no parameter or state of graph 'example' (near: 'layer.weight')"), std::string::npos);
+  EXPECT_NE(error_of([&] { save_graph(folder / "g", saved); }).find("no parameter or state of graph 'example' (near: 'layer.weight')"),
+            std::string::npos);
   saved = example();
   saved.weights.at("layer.weight") = ramp(bf16, {3, 100});
   EXPECT_NE(error_of([&] { save_graph(folder / "g", saved); }).find("is bf16[3,100], the graph declares f32[3,100]"), std::string::npos);

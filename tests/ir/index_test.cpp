@@ -76,18 +76,25 @@ TEST(Index, QuotientAndRemainderJoinAgain) {
 }
 
 TEST(Index, ReshapesThereAndBackCancel) {
-  const std::vector<std::vector<Dims>> chains{
-      {{6, 4}, {3, 8}, {6, 4}},          {{2, 3, 4}, {24}, {2, 3, 4}},         {{5, 7}, {7, 5}, {35}, {5, 7}}, {{B, S, 4}, {B * S, 4}, {B, S, 4}},
-      {{B * S, 4}, {B, S, 4}, {B * S, 4}}, {{B, S}, {S, B}, {B, S}},           {{B, 12, 2}, {B, 3, 4, 2}, {B, 6, 4}, {B, 12, 2}},
-      {{B, S, 8}, {B, S, 2, 4}, {B * S * 2, 4}, {B, S, 8}}, {{1, B, 1}, {B}, {1, B, 1}}};
+  const std::vector<std::vector<Dims>> chains{{{6, 4}, {3, 8}, {6, 4}},
+                                              {{2, 3, 4}, {24}, {2, 3, 4}},
+                                              {{5, 7}, {7, 5}, {35}, {5, 7}},
+                                              {{B, S, 4}, {B * S, 4}, {B, S, 4}},
+                                              {{B * S, 4}, {B, S, 4}, {B * S, 4}},
+                                              {{B, S}, {S, B}, {B, S}},
+                                              {{B, 12, 2}, {B, 3, 4, 2}, {B, 6, 4}, {B, 12, 2}},
+                                              {{B, S, 8}, {B, S, 2, 4}, {B * S * 2, 4}, {B, S, 8}},
+                                              {{1, B, 1}, {B}, {1, B, 1}}};
   for (const auto& chain : chains) {
     const std::vector<Index> at = variables(chain.back()), from = through(chain);
-    for (std::size_t axis = 0; axis < at.size(); ++axis) EXPECT_EQ(from[axis], at[axis]) << from[axis].to_string() << " in " << to_string(chain[1]);
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      EXPECT_EQ(from[axis], at[axis]) << from[axis].to_string() << " in " << to_string(chain[1]);
   }
 }
 
 TEST(Index, ReshapesReadTheElementsOfTheSameRowMajorPosition) {
-  const std::vector<std::vector<Dims>> chains{{{3, 8}, {6, 4}},       {{4, 9}, {6, 6}, {12, 3}}, {{S, B}, {B, S}}, {{B, 6}, {2, 3 * B}, {3, B, 2}},
+  const std::vector<std::vector<Dims>> chains{{{3, 8}, {6, 4}},         {{4, 9}, {6, 6}, {12, 3}},
+                                              {{S, B}, {B, S}},         {{B, 6}, {2, 3 * B}, {3, B, 2}},
                                               {{B * S, 4}, {B, 4 * S}}, {{S, 2, B}, {B, S, 2}, {2 * S * B}}};
   const Bindings symbols{{"B", 3}, {"S", 5}};
   for (const auto& chain : chains) {
@@ -137,7 +144,8 @@ TEST(Index, SimplifyingKeepsTheValue) {
   std::mt19937 random(3);
   const std::vector<Index> at = variables({5, 6, 7});
   for (int round = 0; round < 3000; ++round) {
-    const std::vector<std::int64_t> point{static_cast<std::int64_t>(random() % 5), static_cast<std::int64_t>(random() % 6), static_cast<std::int64_t>(random() % 7)};
+    const std::vector<std::int64_t> point{static_cast<std::int64_t>(random() % 5), static_cast<std::int64_t>(random() % 6),
+                                          static_cast<std::int64_t>(random() % 7)};
     const Sampled sampled = random_index(random, at, point, 4);
     ASSERT_EQ(value_of(sampled.index, point, {}), sampled.value) << sampled.index.to_string();
     const auto top = sampled.index.upper(), bottom = sampled.index.lower();

@@ -86,7 +86,8 @@ TEST(Text, IsReadAsPeopleWriteIt) {
       %w_long = input {label="w", role=state, dtype=f32, shape=[B,B,3]}
       %sum = add(%x, %w_long.0) output "y" = %sum  # no line is needed for each
       output x = %x
-    })", "f.rlx");
+    })",
+                                  "f.rlx");
   EXPECT_EQ(to_text(graph), R"(graph "two words"(B<=4) {
   %0: f32[B,B,3] = input {label="x"}
   %1: f32[B,B,3] = input {label="w", role=state}
@@ -129,7 +130,10 @@ Array patterns(DType dtype) {
 
 Array first_elements(const Array& from, std::int64_t begin, std::int64_t count) {
   const auto width = static_cast<std::size_t>(bytes_for(from.dtype(), 2)) / 2;
-  return {from.dtype(), {count}, from.bytes().subspan(static_cast<std::size_t>(begin) * width, static_cast<std::size_t>(count) * width), from.owner()};
+  return {from.dtype(),
+          {count},
+          from.bytes().subspan(static_cast<std::size_t>(begin) * width, static_cast<std::size_t>(count) * width),
+          from.owner()};
 }
 
 TEST(Text, ArraysOfEveryTypeKeepTheirBits) {
@@ -152,7 +156,8 @@ TEST(Text, ArraysOfEveryTypeKeepTheirBits) {
 
 TEST(Text, NumbersThatAreHardToPrintKeepTheirBits) {
   const auto limit = [](auto number) { return std::numeric_limits<decltype(number)>(); };
-  const std::vector<float> floats{0.1f, -0.0f, limit(0.f).max(), limit(0.f).min(), limit(0.f).denorm_min(), -limit(0.f).infinity(), 16777217.f, 8.5899346e9f};
+  const std::vector<float> floats{
+      0.1f, -0.0f, limit(0.f).max(), limit(0.f).min(), limit(0.f).denorm_min(), -limit(0.f).infinity(), 16777217.f, 8.5899346e9f};
   const std::vector<double> doubles{0.1, -0.0, 1e300, 5e-324, limit(0.).max(), limit(0.).infinity(), limit(0.).quiet_NaN(), 1.0 / 3};
   const std::vector<std::int64_t> integers{limit(std::int64_t{}).min(), limit(std::int64_t{}).max(), -1};
   const std::vector<std::uint64_t> naturals{limit(std::uint64_t{}).max(), 0};
@@ -199,7 +204,8 @@ TEST(Text, RegionsAreNestedGraphs) {
   const Value x = graph.input("x", {2}, f32), c = graph.param("c", {2}, f32);
   const auto below = [](Value v, double limit) { return lt(sum(v, {0}), scalar(v, limit, f32)); };
   const auto step = [&](const Values& s) {
-    return cond(below(s[0], 5), {s[0]}, [&](const Values& t) { return Values{t[0] * c}; }, [&](const Values& t) { return Values{t[0] + x}; });
+    return cond(
+        below(s[0], 5), {s[0]}, [&](const Values& t) { return Values{t[0] * c}; }, [&](const Values& t) { return Values{t[0] + x}; });
   };
   const Values result = while_loop([&](const Values& s) { return below(s[0], 100); }, step, {x});
   graph.output("y", result[0]);
@@ -229,7 +235,8 @@ constexpr std::string_view x_line = "graph g(B<=4) {\n%0: f32[B,2] = input {labe
 
 INSTANTIATE_TEST_SUITE_P(
     Head, MalformedText,
-    testing::Values(Malformed{"", "f.rlx:1:1: the end of the text where 'graph' is needed"}, Malformed{"grph g {}", "f.rlx:1:1: 'grph' where 'graph' is needed"},
+    testing::Values(Malformed{"", "f.rlx:1:1: the end of the text where 'graph' is needed"},
+                    Malformed{"grph g {}", "f.rlx:1:1: 'grph' where 'graph' is needed"},
                     Malformed{"graph 7 {}", "f.rlx:1:7: '7' where the graph's name is needed"},
                     Malformed{"graph g", "f.rlx:1:8: the end of the text where '{' is needed"},
                     Malformed{"graph g {} x", "f.rlx:1:12: 'x' where the end of the text is needed"},
@@ -239,7 +246,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Malformed{"graph g(B<=1,\nB<=2) {}", "f.rlx:2:1: symbol 'B' is declared twice"},
                     Malformed{"graph g(B<=9999999999999999999) {}",
                               "f.rlx:1:12: 9999999999999999999 is out of range (allowed: -9223372036854775808..9223372036854775807)"},
-                    Malformed{"graph \"g {\n}", "f.rlx:1:7: a string has no end"}, Malformed{"graph \"g\\", "f.rlx:1:7: a string has no end"},
+                    Malformed{"graph \"g {\n}", "f.rlx:1:7: a string has no end"},
+                    Malformed{"graph \"g\\", "f.rlx:1:7: a string has no end"},
                     Malformed{"graph \"\\q\" {}", "f.rlx:1:7: escape '\\q' in a string is unknown (allowed: \\\" \\\\ \\n \\t \\xNN)"},
                     Malformed{"graph \"\\x4\" {}", "f.rlx:1:7: \\x in a string needs two hexadecimal digits"},
                     Malformed{"graph g { @ }", "f.rlx:1:11: '@' starts nothing that is known"},
@@ -247,40 +255,45 @@ INSTANTIATE_TEST_SUITE_P(
                     Malformed{"graph \"\xc3\xa9\" { $ }", "f.rlx:1:13: '$' starts nothing that is known"},
                     Malformed{"graph g { % }", "f.rlx:1:11: '%' without the name of a value"},
                     Malformed{"graph g { %1. }", "f.rlx:1:11: '.' without the number of a result"},
-                    Malformed{"graph g { 12ab }", "f.rlx:1:11: '12ab' is not a number"}, Malformed{"graph g { 1.2.3 }", "f.rlx:1:11: '1.2.3' is not a number"},
+                    Malformed{"graph g { 12ab }", "f.rlx:1:11: '12ab' is not a number"},
+                    Malformed{"graph g { 1.2.3 }", "f.rlx:1:11: '1.2.3' is not a number"},
                     Malformed{"graph g { add }", "f.rlx:1:11: 'add' where a value such as %0, 'output' or '}' is needed"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Node, MalformedText,
-    testing::Values(Malformed{"graph g {\n  %0: f32[] = sofmax(%1)\n}", "f.rlx:2:15: op 'sofmax' is unknown (near: 'softmax'..."},
-                    Malformed{"graph g {\n  %0 = abs(%1)\n}", "f.rlx:2:12: %1 has no value here"},
-                    Malformed{"graph g {\n  %0 = abs(%0)\n}", "f.rlx:2:12: %0 has no value here"},
-                    Malformed{"graph g { %0 = add }", "f.rlx:1:16: rlx.add: takes 2 operands, given 0"},
-                    Malformed{"graph g { %0 = concat }", "f.rlx:1:16: rlx.concat: needs at least one operand"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = add(%0) }", "f.rlx:2:6: rlx.add: takes 2 operands, given 1"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = input(%0) {label=\"y\"} }", "f.rlx:2:6: rlx.input: takes no operands, given 1"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = constant(%0) {value=f32[] {1}} }",
-                              "f.rlx:2:6: rlx.constant: takes no operands, given 1"},
-                    Malformed{"graph g { %0 = constant }", "f.rlx:1:16: rlx.constant: has no value"},
-                    Malformed{"graph g { %0: f32[] = input }", "f.rlx:1:23: graph 'g': an input needs a name"},
-                    Malformed{"graph g { %0: f32[-1] = input {label=\"x\"} }", "f.rlx:1:25: graph 'g': input 'x': size -1 is negative"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"} %0: f32[] = input {label=\"y\"} }", "f.rlx:1:41: %0 has a value already"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"} %1: i8[] = input {label=\"x\"} }",
-                              "f.rlx:1:52: graph 'g': input 'x' exists already"},
-                    Malformed{"graph g { %0.1: f32[] = input {label=\"x\"} }", "f.rlx:1:11: %0.1: a new value has no result number"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"} output y = %0.1 }", "f.rlx:1:52: %0 has no result 1 (allowed: 0..0)"},
-                    Malformed{"graph g { %0: f32[] = input {label=\"x\"} output y = %0 output y = %0 }",
-                              "f.rlx:1:62: graph 'g': output 'y' exists already"},
-                    Malformed{"graph g { %0: f32[3] = input {label=\"x\"} %1 = top_k(%0) {k=1} output y = %1 }",
-                              "f.rlx:1:74: %1 has 2 results; write %1.0 for the first"},
-                    Malformed{"graph g { output y = %0 }", "f.rlx:1:22: %0 has no value here"}));
+    testing::Values(
+        Malformed{"graph g {\n  %0: f32[] = sofmax(%1)\n}", "f.rlx:2:15: op 'sofmax' is unknown (near: 'softmax'..."},
+        Malformed{"graph g {\n  %0 = abs(%1)\n}", "f.rlx:2:12: %1 has no value here"},
+        Malformed{"graph g {\n  %0 = abs(%0)\n}", "f.rlx:2:12: %0 has no value here"},
+        Malformed{"graph g { %0 = add }", "f.rlx:1:16: rlx.add: takes 2 operands, given 0"},
+        Malformed{"graph g { %0 = concat }", "f.rlx:1:16: rlx.concat: needs at least one operand"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = add(%0) }", "f.rlx:2:6: rlx.add: takes 2 operands, given 1"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = input(%0) {label=\"y\"} }",
+                  "f.rlx:2:6: rlx.input: takes no operands, given 1"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"}\n%1 = constant(%0) {value=f32[] {1}} }",
+                  "f.rlx:2:6: rlx.constant: takes no operands, given 1"},
+        Malformed{"graph g { %0 = constant }", "f.rlx:1:16: rlx.constant: has no value"},
+        Malformed{"graph g { %0: f32[] = input }", "f.rlx:1:23: graph 'g': an input needs a name"},
+        Malformed{"graph g { %0: f32[-1] = input {label=\"x\"} }", "f.rlx:1:25: graph 'g': input 'x': size -1 is negative"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"} %0: f32[] = input {label=\"y\"} }", "f.rlx:1:41: %0 has a value already"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"} %1: i8[] = input {label=\"x\"} }",
+                  "f.rlx:1:52: graph 'g': input 'x' exists already"},
+        Malformed{"graph g { %0.1: f32[] = input {label=\"x\"} }", "f.rlx:1:11: %0.1: a new value has no result number"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"} output y = %0.1 }", "f.rlx:1:52: %0 has no result 1 (allowed: 0..0)"},
+        Malformed{"graph g { %0: f32[] = input {label=\"x\"} output y = %0 output y = %0 }",
+                  "f.rlx:1:62: graph 'g': output 'y' exists already"},
+        Malformed{"graph g { %0: f32[3] = input {label=\"x\"} %1 = top_k(%0) {k=1} output y = %1 }",
+                  "f.rlx:1:74: %1 has 2 results; write %1.0 for the first"},
+        Malformed{"graph g { output y = %0 }", "f.rlx:1:22: %0 has no value here"}));
 
 TEST(Text, RuleErrorsCarryThePosition) {
   const std::string head(x_line);
-  EXPECT_EQ(error_of(head + "  %1: f32[B,2] = softmax(%0) {axis=4}\n}"), "f.rlx:3:18: rlx.softmax: axis 4 is out of range for f32[B,2] (allowed: -2..1)");
+  EXPECT_EQ(error_of(head + "  %1: f32[B,2] = softmax(%0) {axis=4}\n}"),
+            "f.rlx:3:18: rlx.softmax: axis 4 is out of range for f32[B,2] (allowed: -2..1)");
   EXPECT_EQ(error_of(head + "  %1: f32[B,3] = abs(%0)\n}"), "f.rlx:3:7: %1: stated f32[B,3], abs gives f32[B,2]");
   EXPECT_EQ(error_of(head + "  %1: f32[B,2], f32[] = abs(%0)\n}"), "f.rlx:3:7: %1: stated 2 result types, abs gives 1");
-  EXPECT_EQ(error_of(head + "  %1 = reshape(%0) {shape=[B,C]}\n}"), "f.rlx:3:30: symbol 'C' is not declared in the head of the graph (near: 'B')");
+  EXPECT_EQ(error_of(head + "  %1 = reshape(%0) {shape=[B,C]}\n}"),
+            "f.rlx:3:30: symbol 'C' is not declared in the head of the graph (near: 'B')");
 }
 
 TEST(Text, AttributeErrorsCarryThePosition) {
@@ -290,11 +303,15 @@ TEST(Text, AttributeErrorsCarryThePosition) {
   EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axis=1.5}\n}"), "f.rlx:3:24: 1.5 is no integer");
   EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axis=[1]}\n}"), "f.rlx:3:24: '[' where a number is needed");
   EXPECT_EQ(error_of(head + "%1 = cast(%0) {to=f33}\n}").substr(0, 50), "f.rlx:3:19: element type 'f33' is unknown (allowed");
-  EXPECT_EQ(error_of(head + "%1 = input {label=\"y\", role=weight}\n}"), "f.rlx:3:29: role 'weight' is unknown (allowed: input, param, state)");
-  EXPECT_EQ(error_of(head + "%1 = leaky_relu(%0) {slope=nan \"3ff0000000000000\"}\n}"), "f.rlx:3:32: '3ff0000000000000' are not the bits of a NaN");
+  EXPECT_EQ(error_of(head + "%1 = input {label=\"y\", role=weight}\n}"),
+            "f.rlx:3:29: role 'weight' is unknown (allowed: input, param, state)");
+  EXPECT_EQ(error_of(head + "%1 = leaky_relu(%0) {slope=nan \"3ff0000000000000\"}\n}"),
+            "f.rlx:3:32: '3ff0000000000000' are not the bits of a NaN");
 }
 
-std::string constant_error(std::string_view array) { return error_of(fmt::format("graph g(B<=4) {{ %0 = constant {{value={}}} }}", array)); }
+std::string constant_error(std::string_view array) {
+  return error_of(fmt::format("graph g(B<=4) {{ %0 = constant {{value={}}} }}", array));
+}
 
 TEST(Text, ArraysAreCheckedBeforeMemoryIsTaken) {
   EXPECT_EQ(constant_error("f32[2] {1}"), "f.rlx:1:47: 1 elements, the shape has 2");
@@ -315,14 +332,17 @@ TEST(Text, ArraysAreCheckedBeforeMemoryIsTaken) {
 }
 
 TEST(Text, SizesOfTextCannotExhaustTheReader) {
-  EXPECT_NE(error_of("graph " + std::string(5000, 'a') + " {}").find("a name or number has 5000 characters (allowed: 1024)"), std::string::npos);
+  EXPECT_NE(error_of("graph " + std::string(5000, 'a') + " {}").find("a name or number has 5000 characters (allowed: 1024)"),
+            std::string::npos);
   std::string axes = "1";
   for (int i = 0; i < 64; ++i) axes += ",1";
   EXPECT_NE(error_of("graph g { %0: f32[" + axes + "] = input {label=\"x\"} }").find("a shape has more than 64 axes"), std::string::npos);
-  EXPECT_NE(error_of("graph g(B<=4) { %0: f32[9223372036854775807*B+1*B] = input {label=\"x\"} }").find("leaves the range of 64-bit"), std::string::npos);
+  EXPECT_NE(error_of("graph g(B<=4) { %0: f32[9223372036854775807*B+1*B] = input {label=\"x\"} }").find("leaves the range of 64-bit"),
+            std::string::npos);
   std::string power = "B";
   for (int i = 0; i < 64; ++i) power += "*B";
-  EXPECT_NE(error_of("graph g(B<=4) { %0: f32[" + power + "] = input {label=\"x\"} }").find("f.rlx:1:25: a size is a product of too many"), std::string::npos);
+  EXPECT_NE(error_of("graph g(B<=4) { %0: f32[" + power + "] = input {label=\"x\"} }").find("f.rlx:1:25: a size is a product of too many"),
+            std::string::npos);
 }
 
 }  // namespace

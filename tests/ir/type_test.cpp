@@ -29,7 +29,8 @@ TEST(DType, PromotionIsCommutativeAndKeepsEqualTypes) {
   for (std::size_t i = 0; i < dtype_table.size(); ++i) {
     EXPECT_EQ(promote(at(i), at(i)), at(i));
     EXPECT_EQ(promote(boolean, at(i)), at(i));
-    for (std::size_t j = 0; j < dtype_table.size(); ++j) EXPECT_EQ(promote(at(i), at(j)), promote(at(j), at(i))) << name(at(i)) << " " << name(at(j));
+    for (std::size_t j = 0; j < dtype_table.size(); ++j)
+      EXPECT_EQ(promote(at(i), at(j)), promote(at(j), at(i))) << name(at(i)) << " " << name(at(j));
   }
 }
 

@@ -49,7 +49,9 @@ class Attention : public ::testing::Test {
     const Array seen = run_all(operands, [&](const Values& x) { return Values{attention(x[0], x[1], x[2], options(x))}; })[0];
     EXPECT_LE(difference(seen, plain(q_, k_, v_)), 1e-13);
   }
-  static PlainAttention plain(std::function<bool(std::int64_t, std::int64_t, std::int64_t)> sees) { return {2, 4, 2, 3, 5, 8, std::move(sees)}; }
+  static PlainAttention plain(std::function<bool(std::int64_t, std::int64_t, std::int64_t)> sees) {
+    return {2, 4, 2, 3, 5, 8, std::move(sees)};
+  }
 };
 
 TEST_F(Attention, CausalMasksAreAlignedToTheRight) {
@@ -57,15 +59,16 @@ TEST_F(Attention, CausalMasksAreAlignedToTheRight) {
 }
 
 TEST_F(Attention, WindowsHoldTheLastKeysUpToThePosition) {
-  expect_like(plain([](auto, auto i, auto j) { return j <= i + 2 && j > i; }), {}, [](const Values&) { return AttentionOptions{.window = 2}; });
+  expect_like(plain([](auto, auto i, auto j) { return j <= i + 2 && j > i; }), {},
+              [](const Values&) { return AttentionOptions{.window = 2}; });
 }
 
 TEST_F(Attention, PositionsAreThoseOfEachBatch) {
   const Doubles positions{0, 4, -1, 2, 3, 1};
-  expect_like(plain([&](auto b, auto i, auto j) { return double(j) <= positions[static_cast<std::size_t>(b * 3 + i)]; }), {array_of(i32, {2, 3}, positions)},
-              [](const Values& x) { return AttentionOptions{.causal = true, .positions = x[3]}; });
-  expect_like(plain([&](auto, auto i, auto j) { return double(j) <= positions[static_cast<std::size_t>(i)]; }), {array_of(i64, {3}, {0, 4, -1})},
-              [](const Values& x) { return AttentionOptions{.causal = true, .positions = x[3]}; });
+  expect_like(plain([&](auto b, auto i, auto j) { return double(j) <= positions[static_cast<std::size_t>(b * 3 + i)]; }),
+              {array_of(i32, {2, 3}, positions)}, [](const Values& x) { return AttentionOptions{.causal = true, .positions = x[3]}; });
+  expect_like(plain([&](auto, auto i, auto j) { return double(j) <= positions[static_cast<std::size_t>(i)]; }),
+              {array_of(i64, {3}, {0, 4, -1})}, [](const Values& x) { return AttentionOptions{.causal = true, .positions = x[3]}; });
 }
 
 TEST_F(Attention, RowsWithNothingToSeeGiveZeros) {
@@ -78,7 +81,8 @@ TEST_F(Attention, RowsWithNothingToSeeGiveZeros) {
 TEST_F(Attention, WorksOnSymbolicLengths) {
   Graph graph;
   const Dim batch = Dim::symbol("B", 8), queries = Dim::symbol("Q", 16), keys = Dim::symbol("K", 16);
-  Value q = graph.input("q", {batch, 4, queries, 8}, f64), k = graph.input("k", {batch, 2, keys, 8}, f64), v = graph.input("v", {batch, 2, keys, 8}, f64);
+  Value q = graph.input("q", {batch, 4, queries, 8}, f64), k = graph.input("k", {batch, 2, keys, 8}, f64),
+        v = graph.input("v", {batch, 2, keys, 8}, f64);
   graph.output("y", attention(q, k, v, {.causal = true}));
   const Array seen = evaluate(graph, {{"q", q_}, {"k", k_}, {"v", v_}})[0];
   EXPECT_LE(difference(seen, plain([](auto, auto i, auto j) { return j <= i + 2; })(q_, k_, v_)), 1e-13);
@@ -107,7 +111,8 @@ Doubles plain_rope(const Array& x, std::int64_t position, const Doubles& frequen
 }
 
 Doubles rope_at(const Array& x, std::int64_t position, const RopeOptions& options) {
-  return values_of(run_all({x, array_of(i32, {1}, {static_cast<double>(position)})}, [&](const Values& v) { return Values{rope(v[0], v[1], options)}; })[0]);
+  return values_of(run_all({x, array_of(i32, {1}, {static_cast<double>(position)})},
+                           [&](const Values& v) { return Values{rope(v[0], v[1], options)}; })[0]);
 }
 
 Doubles powers(double theta, std::int64_t dims) {
@@ -146,8 +151,10 @@ TEST(Rope, ScalingsFollowTheModelConfigs) {
   expect({.scaling = RopeScaling::llama3, .factor = 8, .original_length = 1024, .low_freq_factor = 8, .high_freq_factor = 32},
          {1, (1 - smooth) * plain[1] / 8 + smooth * plain[1], 0.01 / 8, 0.001 / 8}, 1);
   // Pairs with 32 and 1 turns in 4096 tokens lie at 1.31 and 2.81: the ramp runs from 1 to 3.
-  expect({.scaling = RopeScaling::yarn, .factor = 4, .original_length = 4096}, {1, 0.1, 0.01 * (0.5 + 0.5 / 4), 0.001 / 4}, 0.1 * std::log(4.0) + 1);
-  const RopeOptions longer{.scaling = RopeScaling::longrope, .factor = 4, .original_length = 16, .short_factors = {1, 2, 1, 1}, .long_factors = {1, 4, 8, 16}};
+  expect({.scaling = RopeScaling::yarn, .factor = 4, .original_length = 4096}, {1, 0.1, 0.01 * (0.5 + 0.5 / 4), 0.001 / 4},
+         0.1 * std::log(4.0) + 1);
+  const RopeOptions longer{
+      .scaling = RopeScaling::longrope, .factor = 4, .original_length = 16, .short_factors = {1, 2, 1, 1}, .long_factors = {1, 4, 8, 16}};
   const double magnitude = std::sqrt(1 + std::log(4.0) / std::log(16.0));
   expect(longer, {1, 0.05, 0.01, 0.001}, magnitude);
   expect_close(rope_at(x, 16, longer), plain_rope(x, 16, {1, 0.025, 0.00125, 0.0000625}, RopeStyle::half, magnitude), 1e-14);

@@ -19,7 +19,8 @@ TEST(Iota, CountsAlongItsAxis) {
 
 TEST(Gather, ClipMovesWindowsInside) {
   const GatherNumbers rows{{1}, {0}, {0}};
-  EXPECT_EQ(run({matrix, ints({3, 1}, {2, -5, 9})}, [&](const Values& x) { return gather(x[0], x[1], rows, {1, 2}); }), (Doubles{5, 6, 1, 2, 5, 6}));
+  EXPECT_EQ(run({matrix, ints({3, 1}, {2, -5, 9})}, [&](const Values& x) { return gather(x[0], x[1], rows, {1, 2}); }),
+            (Doubles{5, 6, 1, 2, 5, 6}));
   // Windows of two rows: the last start that fits is 1.
   const GatherNumbers pairs{{1, 2}, {}, {0}};
   EXPECT_EQ(run({matrix, ints({1, 1}, {2})}, [&](const Values& x) { return gather(x[0], x[1], pairs, {2, 2}); }), (Doubles{3, 4, 5, 6}));
@@ -86,7 +87,8 @@ TEST(DynamicSlice, ClampsAndOnDemandWrapsStarts) {
 }
 
 TEST(DynamicUpdate, ReplacesAWindow) {
-  EXPECT_EQ(run({matrix, floats({2, 1}, {7, 8}), ints({}, {5}), ints({}, {1})}, [](const Values& x) { return dynamic_update(x[0], x[1], {x[2], x[3]}); }),
+  EXPECT_EQ(run({matrix, floats({2, 1}, {7, 8}), ints({}, {5}), ints({}, {1})},
+                [](const Values& x) { return dynamic_update(x[0], x[1], {x[2], x[3]}); }),
             (Doubles{1, 2, 3, 7, 5, 8}));
 }
 
@@ -107,10 +109,12 @@ TEST(Cumulative, DerivativesNeedNoDivision) {
 }
 
 TEST(Sort, IsStableAndPutsNaNLast) {
-  const auto sorted = run_all({floats({5}, {2, nan, 1, 2, -INFINITY}), ints({5}, {0, 1, 2, 3, 4})}, [](const Values& x) { return sort(x, 1, 0); });
+  const auto sorted =
+      run_all({floats({5}, {2, nan, 1, 2, -INFINITY}), ints({5}, {0, 1, 2, 3, 4})}, [](const Values& x) { return sort(x, 1, 0); });
   EXPECT_EQ(values_of(sorted[1]), (Doubles{4, 2, 0, 3, 1}));
   EXPECT_TRUE(std::isnan(sorted[0].get_double(4)));
-  EXPECT_EQ(run({floats({5}, {2, nan, 1, 2, -INFINITY})}, [](const Values& x) { return argsort(x[0], 0, true); }), (Doubles{1, 0, 3, 2, 4}));
+  EXPECT_EQ(run({floats({5}, {2, nan, 1, 2, -INFINITY})}, [](const Values& x) { return argsort(x[0], 0, true); }),
+            (Doubles{1, 0, 3, 2, 4}));
   const auto by_two = run_all({ints({4}, {1, 0, 1, 0}), ints({4}, {5, 6, 4, 7})}, [](const Values& x) { return sort(x, 2, 0); });
   EXPECT_EQ(values_of(by_two[0]), (Doubles{0, 0, 1, 1}));
   EXPECT_EQ(values_of(by_two[1]), (Doubles{6, 7, 4, 5}));

@@ -39,7 +39,8 @@ TEST(Fft, IsItsOwnTranspose) {
   std::mt19937 random(2);
   const Array x = random_array({c128, {6}}, -1, 1, random), z = random_array({c128, {6}}, -1, 1, random);
   for (bool inverse : {false, true}) {
-    const auto sides = run_all({x, z}, [&](const Values& v) { return Values{sum_all(fft(v[0], 0, inverse) * v[1]), sum_all(v[0] * fft(v[1], 0, inverse))}; });
+    const auto sides = run_all(
+        {x, z}, [&](const Values& v) { return Values{sum_all(fft(v[0], 0, inverse) * v[1]), sum_all(v[0] * fft(v[1], 0, inverse))}; });
     EXPECT_LE(difference(sides[0], sides[1]), 1e-14);  // 36 products of order 1 in f64
   }
 }

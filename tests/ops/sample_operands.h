@@ -97,8 +97,10 @@ inline double largest_magnitude(const Array& a) {
 /// Spacing of a float type at 1; 0 for types that are exact.
 inline double epsilon(DType t) {
   switch (t) {
-    case DType::f64: case DType::c128: return 0x1p-52;
-    case DType::f32: case DType::c64: return 0x1p-23;
+    case DType::f64:
+    case DType::c128: return 0x1p-52;
+    case DType::f32:
+    case DType::c64: return 0x1p-23;
     case DType::f16: return 0x1p-10;
     case DType::bf16: return 0x1p-7;
     case DType::f8e4m3: return 0x1p-3;

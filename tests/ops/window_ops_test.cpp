@@ -24,7 +24,8 @@ TEST(Conv, GroupsSeeTheirOwnChannels) {
   EXPECT_EQ(run({x, w}, [](const Values& v) { return conv(v[0], v[1], {}, {}, {}, 2); }), (Doubles{10, 20, 300, 400}));
   // Batch groups: entry 0 meets the first output channel, entry 1 the second.
   const Array batch = floats({2, 1, 2}, {1, 2, 3, 4});
-  EXPECT_EQ(run({batch, w}, [](const Values& v) { return conv_general(v[0], v[1], {.batch_group_count = 2}); }), (Doubles{10, 20, 300, 400}));
+  EXPECT_EQ(run({batch, w}, [](const Values& v) { return conv_general(v[0], v[1], {.batch_group_count = 2}); }),
+            (Doubles{10, 20, 300, 400}));
   EXPECT_EQ(error_of([&] { run({x, w}, [](const Values& v) { return conv(v[0], v[1]); }); }),
             "rlx.conv: f32[1,2,2] has 2 channels, f32[2,1,1] takes 1 in each of 1 groups");
 }
@@ -44,7 +45,8 @@ TEST(ConvTranspose, SpreadsEveryElement) {
   EXPECT_EQ(run({x, w}, [](const Values& v) { return conv_transpose(v[0], v[1], {2}, {1}, {1}); }), (Doubles{10, 2, 20, 3, 30}));
   // Two groups of one channel, each with two output channels.
   const Array channels = floats({1, 2, 1}, {1, 2}), grouped = floats({2, 2, 1}, {3, 4, 5, 6});
-  EXPECT_EQ(run({channels, grouped}, [](const Values& v) { return conv_transpose(v[0], v[1], {}, {}, {}, {}, 2); }), (Doubles{3, 4, 10, 12}));
+  EXPECT_EQ(run({channels, grouped}, [](const Values& v) { return conv_transpose(v[0], v[1], {}, {}, {}, {}, 2); }),
+            (Doubles{3, 4, 10, 12}));
 }
 
 TEST(Pool, ReducesWindowsOfTheLastAxes) {
@@ -70,13 +72,17 @@ TEST(Pool, CeilModeKeepsALastPartialWindow) {
 }
 
 TEST(Pool, MaxGivesTheGradientToTheFirstOfTies) {
-  EXPECT_EQ(run_jvp_of(floats({4}, {2, 2, 1, 1}), floats({4}, {1, 10, 100, 1000}), [](Value x) { return max_pool(x, {2}); }), (Doubles{1, 100}));
-  EXPECT_EQ(run_jvp_of(floats({2, 2}, {1, 3, 3, 3}), floats({2, 2}, {1, 10, 100, 1000}), [](Value x) { return max_pool(x, {2, 2}); }), (Doubles{10}));
+  EXPECT_EQ(run_jvp_of(floats({4}, {2, 2, 1, 1}), floats({4}, {1, 10, 100, 1000}), [](Value x) { return max_pool(x, {2}); }),
+            (Doubles{1, 100}));
+  EXPECT_EQ(run_jvp_of(floats({2, 2}, {1, 3, 3, 3}), floats({2, 2}, {1, 10, 100, 1000}), [](Value x) { return max_pool(x, {2, 2}); }),
+            (Doubles{10}));
 }
 
 TEST(Pool, NamesWhatIsWrong) {
-  EXPECT_EQ(error_of([] { run({line}, [](const Values& v) { return max_pool(v[0], {2}, {}, {2}); }); }), "rlx.max_pool: padding 2 (allowed: 0..1, half the window)");
-  EXPECT_EQ(error_of([] { run({ints({2}, {1, 2})}, [](const Values& v) { return avg_pool(v[0], {2}); }); }), "rlx.avg_pool: i32[2] has no means (allowed: floats)");
+  EXPECT_EQ(error_of([] { run({line}, [](const Values& v) { return max_pool(v[0], {2}, {}, {2}); }); }),
+            "rlx.max_pool: padding 2 (allowed: 0..1, half the window)");
+  EXPECT_EQ(error_of([] { run({ints({2}, {1, 2})}, [](const Values& v) { return avg_pool(v[0], {2}); }); }),
+            "rlx.avg_pool: i32[2] has no means (allowed: floats)");
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ TEST(Symbols, AreSolvedFromSumsAndMustAgree) {
   expect_error(error_of([&] { program.run({{"joined", counting(f32, {6})}, {"one", counting(f32, {3})}}); }), {"joined"});
   Graph square;
   square.output("y", square.input("x", {b, b}, f32) * 2);
-  expect_error(error_of([&] { session().compile(square).run({{"x", counting(f32, {2, 3})}}); }), {"input 'x'", "[2,3]", "axis 1 is 3", "2"});
+  expect_error(error_of([&] { session().compile(square).run({{"x", counting(f32, {2, 3})}}); }),
+               {"input 'x'", "[2,3]", "axis 1 is 3", "2"});
 }
 
 TEST(States, StartAtZeroAndFollowTheOutputOfTheirName) {

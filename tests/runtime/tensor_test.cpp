@@ -44,9 +44,7 @@ TEST(Tensor, DeepExpressionsNeedNoDeepStack) {
   EXPECT_EQ(read(total), (std::vector<float>{2001}));
 }
 
-TEST(Tensor, RefusesAWrongShapeWhereItIsWritten) {
-  EXPECT_THROW(vector_of({1, 2}) + vector_of({1, 2, 3}), Error);
-}
+TEST(Tensor, RefusesAWrongShapeWhereItIsWritten) { EXPECT_THROW(vector_of({1, 2}) + vector_of({1, 2, 3}), Error); }
 
 }  // namespace
 }  // namespace rlx

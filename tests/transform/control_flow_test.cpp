@@ -44,11 +44,15 @@ void check(const Program& program, const std::vector<Array>& x, bool reverse = t
   const double h = 1e-6, slope = (value_at(program, along(x, d, h)) - value_at(program, along(x, d, -h))) / (2 * h);
   std::vector<Array> all = x;
   all.insert(all.end(), d.begin(), d.end());
-  const auto split = [&](const Values& v) { return std::pair{Values(v.begin(), v.begin() + std::ssize(x)), Values(v.begin() + std::ssize(x), v.end())}; };
-  const double forward = run(all, [&](const Values& v) {
-    const auto [primal, tangents] = split(v);
-    return jvp({program(primal)}, primal, tangents);
-  })[0].get_double(0);
+  const auto split = [&](const Values& v) {
+    return std::pair{Values(v.begin(), v.begin() + std::ssize(x)), Values(v.begin() + std::ssize(x), v.end())};
+  };
+  const double forward = run(all,
+                             [&](const Values& v) {
+                               const auto [primal, tangents] = split(v);
+                               return jvp({program(primal)}, primal, tangents);
+                             })[0]
+                             .get_double(0);
   EXPECT_NEAR(forward, slope, difference_tolerance * (1 + std::abs(slope)));
   if (!reverse) return;
   auto gradient = [&](const std::vector<Array>& at) { return run(at, [&](const Values& v) { return grad(program(v), v); }); };
@@ -66,7 +70,8 @@ void check(const Program& program, const std::vector<Array>& x, bool reverse = t
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_LE(difference(second[i], second[i + x.size()]), rounding_tolerance * (1 + magnitude(second)));  // a Hessian is symmetric
     for (std::int64_t k = 0; k < x[i].size(); ++k)
-      EXPECT_NEAR(second[i].get_double(k), (high[i].get_double(k) - low[i].get_double(k)) / (2 * h), difference_tolerance * (1 + magnitude(second)));
+      EXPECT_NEAR(second[i].get_double(k), (high[i].get_double(k) - low[i].get_double(k)) / (2 * h),
+                  difference_tolerance * (1 + magnitude(second)));
   }
 }
 
@@ -80,14 +85,17 @@ void check_vmap(const Function& function, const std::vector<Array>& x) {
     std::vector<Array> one;
     for (const Array& each : x) one.push_back(slice_of(each, n));
     const auto wanted = run(one, function);
-    for (std::size_t k = 0; k < wanted.size(); ++k) EXPECT_LE(difference(slice_of(all[k], n), wanted[k]), rounding_tolerance) << "example " << n;
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      EXPECT_LE(difference(slice_of(all[k], n), wanted[k]), rounding_tolerance) << "example " << n;
   }
 }
 
 // ---- cond ----------------------------------------------------------------------------------------------------------------------
 
 Value branches(Value predicate, Value x, Value w) {
-  return cond(predicate, {x}, [&](const Values& v) { return Values{sum_all(sin(v[0]) * w)}; }, [](const Values& v) { return Values{sum_all(v[0] * v[0])}; })[0];
+  return cond(
+      predicate, {x}, [&](const Values& v) { return Values{sum_all(sin(v[0]) * w)}; },
+      [](const Values& v) { return Values{sum_all(v[0] * v[0])}; })[0];
 }
 
 TEST(Cond, RunsTheBranchThatThePredicateChooses) {
@@ -99,11 +107,13 @@ TEST(Cond, RunsTheBranchThatThePredicateChooses) {
 
 TEST(Cond, IsDifferentiableInBothModesByOperandsAndCaptures) {
   for (double at : {0.5, -0.5})
-    check([](const Values& v) { return branches(gt(v[2], scalar(v[2], 0, f64)), v[0], v[1]) * v[2]; }, {random_f64({3}, 1), random_f64({3}, 2), numbers({}, {at})});
+    check([](const Values& v) { return branches(gt(v[2], scalar(v[2], 0, f64)), v[0], v[1]) * v[2]; },
+          {random_f64({3}, 1), random_f64({3}, 2), numbers({}, {at})});
 }
 
 TEST(Cond, BatchesWithACommonAndWithABatchedPredicate) {
-  check_vmap([](const Values& v) { return Values{branches(gt(v[0], scalar(v[0], 0, f64)), v[1], v[1])}; }, {numbers({2}, {1, -1}), random_f64({2, 3}, 1)});
+  check_vmap([](const Values& v) { return Values{branches(gt(v[0], scalar(v[0], 0, f64)), v[1], v[1])}; },
+             {numbers({2}, {1, -1}), random_f64({2, 3}, 1)});
   const auto y = run({numbers({}, {-1}), random_f64({2, 3}, 1)}, [](const Values& v) {
     return vmap([&](const Values& x) { return Values{branches(gt(v[0], scalar(v[0], 0, f64)), x[0], x[0])}; }, {v[1]}, {0});
   })[0];
@@ -127,8 +137,8 @@ TEST(SwitchCase, TakesTheNearestBranchForAnIndexOutside) {
 
 /// Doubles the sine of x until the sum of the carry is above 4: how often depends on the value.
 Value grow(Value x, Value factor) {
-  return while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 4, f64)); }, [&](const Values& c) { return Values{c[0] * factor + c[1] * c[1], c[1] * 1.5}; },
-                    {x, x * x})[0];
+  return while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 4, f64)); },
+                    [&](const Values& c) { return Values{c[0] * factor + c[1] * c[1], c[1] * 1.5}; }, {x, x * x})[0];
 }
 
 TEST(While, RunsUntilTheConditionFails) {
@@ -160,7 +170,8 @@ TEST(While, BatchesExamplesThatEndAtDifferentTimes) {
 TEST(While, BatchesWithACommonCounter) {
   auto function = [](const Values& v) {
     Value zero = scalar(v[0], 0, i32);
-    return while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 3, i32)); }, [](const Values& c) { return Values{c[0] + 1, sin(c[1])}; }, {zero, v[0]});
+    return while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 3, i32)); },
+                      [](const Values& c) { return Values{c[0] + 1, sin(c[1])}; }, {zero, v[0]});
   };
   check_vmap(function, {random_f64({2, 3}, 1)});
   Graph graph;
@@ -176,8 +187,10 @@ TEST(While, NamesTheCarryThatChangesItsType) {
   Graph graph;
   Value x = graph.input("x", {3}, f32);
   EXPECT_EQ(error_of([&] {
-    while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 1, f32)); }, [](const Values& c) { return Values{c[0], sum_all(c[1])}; }, {sum_all(x), x});
-  }), "rlx.while: carry 1 is f32[3], the step gives f32[]");
+              while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 1, f32)); },
+                         [](const Values& c) { return Values{c[0], sum_all(c[1])}; }, {sum_all(x), x});
+            }),
+            "rlx.while: carry 1 is f32[3], the step gives f32[]");
   EXPECT_EQ(error_of([&] { while_loop([](const Values& c) { return c[0]; }, [](const Values& c) { return c; }, {x}); }),
             "rlx.while: the predicate is f32[3] (allowed: a bool scalar)");
 }
@@ -186,10 +199,12 @@ TEST(While, NamesTheCarryThatChangesItsType) {
 
 /// A small recurrent network: state (3), inputs (T, 3), weights (3, 3) captured. Gives the last state and all outputs.
 Values recurrence(Value state, Value inputs, Value weights, bool reverse = false) {
-  return scan([&](const Values& carry, const Values& x) {
-    Value next = tanh(matmul(weights, carry[0]) + x[0]);
-    return std::pair{Values{next}, Values{next * x[0], sum_all(carry[0] * carry[0])}};
-  }, {state}, {inputs}, {}, reverse);
+  return scan(
+      [&](const Values& carry, const Values& x) {
+        Value next = tanh(matmul(weights, carry[0]) + x[0]);
+        return std::pair{Values{next}, Values{next * x[0], sum_all(carry[0] * carry[0])}};
+      },
+      {state}, {inputs}, {}, reverse);
 }
 
 Value recurrence_loss(const Values& v, bool reverse = false) {
@@ -202,7 +217,8 @@ std::vector<Array> recurrence_operands() { return {random_f64({3}, 1), random_f6
 TEST(Scan, CarriesAndStacksInTheOrderOfTheSlices) {
   for (bool reverse : {false, true}) {
     const auto y = run({numbers({}, {1}), numbers({3}, {1, 2, 3})}, [&](const Values& v) {
-      return scan([](const Values& c, const Values& x) { return std::pair{Values{c[0] * 2 + x[0]}, Values{c[0]}}; }, {v[0]}, {v[1]}, {}, reverse);
+      return scan([](const Values& c, const Values& x) { return std::pair{Values{c[0] * 2 + x[0]}, Values{c[0]}}; }, {v[0]}, {v[1]}, {},
+                  reverse);
     });
     EXPECT_EQ(y[0].get_double(0), reverse ? 25 : 19);
     EXPECT_EQ(y[1], reverse ? numbers({3}, {12, 5, 1}) : numbers({3}, {1, 3, 8}));
@@ -223,38 +239,55 @@ TEST(Scan, IsDifferentiableInBothModes) {
 
 TEST(Scan, IsDifferentiableByOneOperandAlone) {
   const auto x = recurrence_operands();
-  check([&](const Values& v) { return recurrence_loss({v[0], make_constant(v[0].graph(), x[1]), make_constant(v[0].graph(), x[2])}); }, {x[0]});
-  check([&](const Values& v) { return recurrence_loss({make_constant(v[0].graph(), x[0]), v[0], make_constant(v[0].graph(), x[2])}); }, {x[1]});
-  check([&](const Values& v) { return recurrence_loss({make_constant(v[0].graph(), x[0]), make_constant(v[0].graph(), x[1]), v[0]}); }, {x[2]});
+  check([&](const Values& v) { return recurrence_loss({v[0], make_constant(v[0].graph(), x[1]), make_constant(v[0].graph(), x[2])}); },
+        {x[0]});
+  check([&](const Values& v) { return recurrence_loss({make_constant(v[0].graph(), x[0]), v[0], make_constant(v[0].graph(), x[2])}); },
+        {x[1]});
+  check([&](const Values& v) { return recurrence_loss({make_constant(v[0].graph(), x[0]), make_constant(v[0].graph(), x[1]), v[0]}); },
+        {x[2]});
 }
 
 TEST(Scan, ActivatesCarriesThatBecomeActiveLater) {
   // x reaches the third carry after three steps only.
-  check([](const Values& v) {
-    Value zero = v[0] * 0 + 1;
-    const Values y = scan([&](const Values& c, const Values&) { return std::pair{Values{c[0] * v[0], c[0] * c[1], sin(c[1]) + c[2]}, Values{}}; },
-                          {stop_gradient(zero), stop_gradient(zero), stop_gradient(zero)}, {}, 4);
-    return y[2] * v[0];
-  }, {numbers({}, {0.8})});
+  check(
+      [](const Values& v) {
+        Value zero = v[0] * 0 + 1;
+        const Values y =
+            scan([&](const Values& c, const Values&) { return std::pair{Values{c[0] * v[0], c[0] * c[1], sin(c[1]) + c[2]}, Values{}}; },
+                 {stop_gradient(zero), stop_gradient(zero), stop_gradient(zero)}, {}, 4);
+        return y[2] * v[0];
+      },
+      {numbers({}, {0.8})});
 }
 
 TEST(Scan, NestsWithDerivatives) {
-  check([](const Values& v) {
-    return scan([&](const Values& carry, const Values& row) {
-      Value inner = scan([&](const Values& c, const Values& x) { return std::pair{Values{sin(c[0] * v[2] + x[0])}, Values{}}; }, {carry[0]}, {row[0]})[0];
-      return std::pair{Values{inner * carry[0] + 0.1}, Values{}};
-    }, {v[0]}, {v[1]})[0];
-  }, {numbers({}, {0.7}), random_f64({3, 2}, 5), numbers({}, {0.9})});
+  check(
+      [](const Values& v) {
+        return scan(
+            [&](const Values& carry, const Values& row) {
+              Value inner = scan([&](const Values& c, const Values& x) { return std::pair{Values{sin(c[0] * v[2] + x[0])}, Values{}}; },
+                                 {carry[0]}, {row[0]})[0];
+              return std::pair{Values{inner * carry[0] + 0.1}, Values{}};
+            },
+            {v[0]}, {v[1]})[0];
+      },
+      {numbers({}, {0.7}), random_f64({3, 2}, 5), numbers({}, {0.9})});
 }
 
 TEST(Scan, HoldsACondWithDerivatives) {
-  check([](const Values& v) {
-    return scan([&](const Values& carry, const Values& x) {
-      return std::pair{cond(gt(x[0], scalar(x[0], 0, f64)), {carry[0]}, [&](const Values& c) { return Values{sin(c[0]) * x[0] + v[2]}; },
-                            [&](const Values& c) { return Values{c[0] * c[0] * v[2]}; }),
-                       Values{}};
-    }, {v[0]}, {v[1]})[0];
-  }, {numbers({}, {0.7}), numbers({4}, {0.5, -0.3, 0.9, -1}), numbers({}, {0.9})});
+  check(
+      [](const Values& v) {
+        return scan(
+            [&](const Values& carry, const Values& x) {
+              return std::pair{
+                  cond(
+                      gt(x[0], scalar(x[0], 0, f64)), {carry[0]}, [&](const Values& c) { return Values{sin(c[0]) * x[0] + v[2]}; },
+                      [&](const Values& c) { return Values{c[0] * c[0] * v[2]}; }),
+                  Values{}};
+            },
+            {v[0]}, {v[1]})[0];
+      },
+      {numbers({}, {0.7}), numbers({4}, {0.5, -0.3, 0.9, -1}), numbers({}, {0.9})});
 }
 
 TEST(Scan, KeepsLoopInvariantsOutOfTheResiduals) {
@@ -283,7 +316,10 @@ TEST(Scan, BatchesWhatOneOperandMakesBatched) {
   const auto y = run({states, x[1], x[2]}, [](const Values& v) {
     return vmap([&](const Values& s) { return recurrence(s[0], v[1], v[2]); }, {v[0]}, {0}, {0, 1, 0});
   });
-  for (int n = 0; n < 2; ++n) EXPECT_LE(difference(slice_of(y[0], n), run({slice_of(states, n), x[1], x[2]}, [](const Values& v) { return recurrence(v[0], v[1], v[2]); })[0]), rounding_tolerance);
+  for (int n = 0; n < 2; ++n)
+    EXPECT_LE(difference(slice_of(y[0], n),
+                         run({slice_of(states, n), x[1], x[2]}, [](const Values& v) { return recurrence(v[0], v[1], v[2]); })[0]),
+              rounding_tolerance);
   EXPECT_EQ(y[1].shape(), (std::vector<std::int64_t>{4, 2, 3}));
 }
 
@@ -293,7 +329,9 @@ TEST(Scan, SaysWhichPartDoesNotFit) {
   auto step = [](const Values& c, const Values&) { return std::pair{Values{c[0] * 2}, Values{}}; };
   EXPECT_EQ(error_of([&] { scan(step, {n}, {x, n}); }), "rlx.scan: operand 1 is f32[5]: its axis 0 must have the length 4");
   EXPECT_EQ(error_of([&] { scan(step, {n}, {}); }), "rlx.scan: without operands to scan it needs a length");
-  EXPECT_EQ(error_of([&] { scan([](const Values& c, const Values& v) { return std::pair{Values{c[0] + sum_all(v[0]), c[0]}, Values{}}; }, {n}, {x}); }),
+  EXPECT_EQ(error_of([&] {
+              scan([](const Values& c, const Values& v) { return std::pair{Values{c[0] + sum_all(v[0]), c[0]}, Values{}}; }, {n}, {x});
+            }),
             "rlx.scan: the carry has 1 values, the step gives 2");
   EXPECT_EQ(error_of([&] { scan([](const Values& c, const Values&) { return std::pair{Values{cast(c[0], f64)}, Values{}}; }, {n}, {x}); }),
             "rlx.scan: carry 0 is f32[5], the step gives f64[5]");
@@ -301,7 +339,8 @@ TEST(Scan, SaysWhichPartDoesNotFit) {
 
 TEST(Scan, WorksForASymbolicLength) {
   Graph graph;
-  Value state = graph.input("s", {3}, f64), inputs = graph.input("x", {Dim::symbol("T", 8), 3}, f64), weights = graph.input("w", {3, 3}, f64);
+  Value state = graph.input("s", {3}, f64), inputs = graph.input("x", {Dim::symbol("T", 8), 3}, f64),
+        weights = graph.input("w", {3, 3}, f64);
   graph.output("y", recurrence_loss({state, inputs, weights}));
   const auto x = recurrence_operands();
   const auto symbolic = evaluate(grad_graph(graph, {"s", "x", "w"}), {{"s", x[0]}, {"x", x[1]}, {"w", x[2]}});
@@ -310,9 +349,16 @@ TEST(Scan, WorksForASymbolicLength) {
 }
 
 TEST(ForiLoop, CountsAndIsDifferentiable) {
-  EXPECT_EQ(value_at([](const Values& v) { return fori_loop(4, [](Value i, const Values& c) { return Values{c[0] + cast(i, f64)}; }, {v[0]})[0]; }, {numbers({}, {1})}), 7);
-  check([](const Values& v) { return fori_loop(4, [&](Value i, const Values& c) { return Values{sin(c[0] * v[1]) + cast(i, f64)}; }, {v[0]})[0]; },
-        {numbers({}, {0.3}), numbers({}, {0.7})});
+  EXPECT_EQ(
+      value_at(
+          [](const Values& v) { return fori_loop(4, [](Value i, const Values& c) { return Values{c[0] + cast(i, f64)}; }, {v[0]})[0]; },
+          {numbers({}, {1})}),
+      7);
+  check(
+      [](const Values& v) {
+        return fori_loop(4, [&](Value i, const Values& c) { return Values{sin(c[0] * v[1]) + cast(i, f64)}; }, {v[0]})[0];
+      },
+      {numbers({}, {0.3}), numbers({}, {0.7})});
 }
 
 TEST(Grad, InsideAScanStepIsGradientDescent) {

@@ -40,22 +40,23 @@ TEST(Vmap, TakesAndGivesAnyAxis) {
 
 TEST(Vmap, NestsAndSeesValuesOfAllLevels) {
   const auto y = run({numbers({2}, {1, 2}), numbers({3}, {10, 20, 30}), numbers({}, {100})}, [](const Values& v) {
-    return vmap([&](const Values& a) {
-      return vmap([&](const Values& b) { return Values{a[0] * b[0] + v[2]}; }, {v[1]}, {0});
-    }, {v[0]}, {0});
+    return vmap([&](const Values& a) { return vmap([&](const Values& b) { return Values{a[0] * b[0] + v[2]}; }, {v[1]}, {0}); }, {v[0]},
+                {0});
   })[0];
   EXPECT_EQ(y, numbers({2, 3}, {110, 120, 130, 120, 140, 160}));
 }
 
 TEST(Vmap, GivesEveryExampleAResultThatDependsOnNone) {
-  const auto y = run({numbers({2}, {1, 2}), numbers({}, {5})}, [](const Values& v) { return vmap([&](const Values&) { return Values{v[1]}; }, {v[0]}, {0}); })[0];
+  const auto y = run({numbers({2}, {1, 2}), numbers({}, {5})},
+                     [](const Values& v) { return vmap([&](const Values&) { return Values{v[1]}; }, {v[0]}, {0}); })[0];
   EXPECT_EQ(y, numbers({2}, {5, 5}));
 }
 
 TEST(Vmap, OfGradGivesPerExampleGradients) {
   const Array x = random_f64({4, 3}, 1), w = random_f64({3}, 2);
   auto loss = [](Value example, Value weights) { return tanh(matmul(example, weights)); };
-  const auto y = run({x, w}, [&](const Values& v) { return vmap([&](const Values& e) { return grad(loss(e[0], v[1]), {e[0]}); }, {v[0]}, {0}); })[0];
+  const auto y =
+      run({x, w}, [&](const Values& v) { return vmap([&](const Values& e) { return grad(loss(e[0], v[1]), {e[0]}); }, {v[0]}, {0}); })[0];
   for (int n = 0; n < 4; ++n) {
     const double s = std::tanh(inner_product(slice_of(x, n), w));
     for (int i = 0; i < 3; ++i) EXPECT_NEAR(y.get_double(n * 3 + i), (1 - s * s) * w.get_double(i), rounding_tolerance);
@@ -68,7 +69,8 @@ TEST(Vmap, OfGradByASharedOperandGivesOneGradientForEachExample) {
     return vmap([](const Values& e) { return grad(sin(matmul(e[0], e[1])), {e[1]}); }, v, {0, std::nullopt});
   })[0];
   for (int n = 0; n < 4; ++n)
-    for (int i = 0; i < 3; ++i) EXPECT_NEAR(y.get_double(n * 3 + i), std::cos(inner_product(slice_of(x, n), w)) * x.get_double(n * 3 + i), rounding_tolerance);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_NEAR(y.get_double(n * 3 + i), std::cos(inner_product(slice_of(x, n), w)) * x.get_double(n * 3 + i), rounding_tolerance);
 }
 
 TEST(Vmap, KeepsCompositesWholeWhereItCan) {
@@ -84,7 +86,9 @@ TEST(Vmap, KeepsCompositesWholeWhereItCan) {
 TEST(Vmap, KeepsADerivativeThatTheBodyAloneWouldLose) {
   // atan2's body is not smooth on the diagonal; its rule is.
   const Array x = numbers({2, 1}, {1, 0.5});
-  const auto g = run({x, x}, [](const Values& v) { return grad(sum_all(vmap([](const Values& e) { return Values{atan2(e[0], e[1])}; }, v, {0, 0})[0]), v); });
+  const auto g = run({x, x}, [](const Values& v) {
+    return grad(sum_all(vmap([](const Values& e) { return Values{atan2(e[0], e[1])}; }, v, {0, 0})[0]), v);
+  });
   EXPECT_NEAR(g[0].get_double(0), 0.5, rounding_tolerance);
   EXPECT_NEAR(g[0].get_double(1), 1, rounding_tolerance);
 }
@@ -169,14 +173,16 @@ TEST(Checkpoint, ComposesWithTheOtherTransforms) {
     });
   };
   const auto wanted = results(Save::everything), seen = results(Save::nothing);
-  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_LE(difference(seen[i], wanted[i]), rounding_tolerance * (1 + magnitude(wanted))) << i;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_LE(difference(seen[i], wanted[i]), rounding_tolerance * (1 + magnitude(wanted))) << i;
 }
 
 // ---- custom rules --------------------------------------------------------------------------------------------------------------
 
 /// exp with a derivative that is ten times too large, so that one sees who was asked.
 Function loud_exp_jvp() {
-  return custom_jvp([](const Values& x) { return Values{exp(x[0])}; }, [](const Values& x, const Values& dx) { return Values{exp(x[0]) * dx[0] * 10}; });
+  return custom_jvp([](const Values& x) { return Values{exp(x[0])}; },
+                    [](const Values& x, const Values& dx) { return Values{exp(x[0]) * dx[0] * 10}; });
 }
 
 Function loud_exp_vjp() {
@@ -193,8 +199,12 @@ TEST(CustomJvp, IsUsedInBothModesAndUnderVmap) {
   const auto y = run({x}, [](const Values& v) {
     const Function f = loud_exp_jvp();
     Value ones = v[0] * 0 + 1;
-    return Values{f(v)[0], jvp(f(v), v, {ones})[0], grad(sum_all(f(v)[0]), v)[0], grad(sum_all(vmap(f, v, {0})[0]), v)[0],
-                  vmap([&](const Values& e) { return grad(f(e)[0], e); }, v, {0})[0], jvp(vmap(f, v, {0}), v, {ones})[0]};
+    return Values{f(v)[0],
+                  jvp(f(v), v, {ones})[0],
+                  grad(sum_all(f(v)[0]), v)[0],
+                  grad(sum_all(vmap(f, v, {0})[0]), v)[0],
+                  vmap([&](const Values& e) { return grad(f(e)[0], e); }, v, {0})[0],
+                  jvp(vmap(f, v, {0}), v, {ones})[0]};
   });
   for (int i = 0; i < 3; ++i) {
     EXPECT_NEAR(y[0].get_double(i), std::exp(x.get_double(i)), rounding_tolerance);
@@ -231,12 +241,11 @@ TEST(CustomVjp, WorksInsideScanAndCond) {
 }
 
 TEST(CustomVjp, SumsOverTheBatchForASharedOperand) {
-  auto product = custom_vjp([](const Values& x) { return Values{x[0] * x[1]}; },
-                            [](const Values& x) { return std::pair{Values{x[0] * x[1]}, x}; },
-                            [](const Values& kept, const Values& dy) { return Values{dy[0] * kept[1] * 10, dy[0] * kept[0] * 10}; });
-  const auto g = run({numbers({3}, {1, 2, 3}), numbers({}, {5})}, [&](const Values& v) {
-    return grad(sum_all(vmap(product, v, {0, std::nullopt})[0]), v);
-  });
+  auto product =
+      custom_vjp([](const Values& x) { return Values{x[0] * x[1]}; }, [](const Values& x) { return std::pair{Values{x[0] * x[1]}, x}; },
+                 [](const Values& kept, const Values& dy) { return Values{dy[0] * kept[1] * 10, dy[0] * kept[0] * 10}; });
+  const auto g = run({numbers({3}, {1, 2, 3}), numbers({}, {5})},
+                     [&](const Values& v) { return grad(sum_all(vmap(product, v, {0, std::nullopt})[0]), v); });
   EXPECT_EQ(g[0], numbers({3}, {50, 50, 50}));
   EXPECT_EQ(g[1], numbers({}, {60}));
 }
@@ -245,17 +254,20 @@ TEST(CustomRules, HandleIntegerOperands) {
   auto scaled = custom_vjp([](const Values& x) { return Values{x[0] * cast(x[1], f64)}; },
                            [](const Values& x) { return std::pair{Values{x[0] * cast(x[1], f64)}, Values{x[1]}}; },
                            [](const Values& kept, const Values& dy) { return Values{dy[0] * cast(kept[0], f64) * 10, Value()}; });
-  const auto g = run({numbers({}, {2}), Array::of<std::int32_t>({}, std::vector<std::int32_t>{3})}, [&](const Values& v) { return grad(scaled(v)[0], {v[0]}); });
+  const auto g = run({numbers({}, {2}), Array::of<std::int32_t>({}, std::vector<std::int32_t>{3})},
+                     [&](const Values& v) { return grad(scaled(v)[0], {v[0]}); });
   EXPECT_EQ(g[0].get_double(0), 30);
 }
 
 TEST(CustomRules, RefuseDerivativesByCapturedValues) {
   Graph graph;
   Value x = graph.input("x", {}, f64), w = graph.input("w", {}, f64);
-  const Function f = custom_jvp([=](const Values& v) { return Values{v[0] * w}; }, [=](const Values&, const Values& dx) { return Values{dx[0] * w}; });
+  const Function f =
+      custom_jvp([=](const Values& v) { return Values{v[0] * w}; }, [=](const Values&, const Values& dx) { return Values{dx[0] * w}; });
   grad(f({x})[0], {x});
   EXPECT_EQ(error_of([&] { grad(f({x})[0], {w}); }),
-            "rlx.call: not differentiable: 'custom_jvp' has a jvp of its own and captures f64[], by which it is differentiated: pass that as an operand");
+            "rlx.call: not differentiable: 'custom_jvp' has a jvp of its own and captures f64[], by which it is differentiated: pass that "
+            "as an operand");
 }
 
 TEST(CustomRules, CheckWhatTheRuleGives) {
@@ -271,10 +283,10 @@ TEST(CustomRules, CheckWhatTheRuleGives) {
 }
 
 TEST(CustomVmap, IsUsedForFixedAndSymbolicBatches) {
-  const Function f = custom_vmap([](const Values& x) { return Values{x[0] + x[1]}; }, [](const Values& x) { return Values{x[0] + x[1] + 100}; });
-  const auto y = run({numbers({2}, {1, 2}), numbers({}, {10})}, [&](const Values& v) {
-    return Values{f({v[0], v[0]})[0], vmap(f, v, {0, std::nullopt})[0]};
-  });
+  const Function f =
+      custom_vmap([](const Values& x) { return Values{x[0] + x[1]}; }, [](const Values& x) { return Values{x[0] + x[1] + 100}; });
+  const auto y = run({numbers({2}, {1, 2}), numbers({}, {10})},
+                     [&](const Values& v) { return Values{f({v[0], v[0]})[0], vmap(f, v, {0, std::nullopt})[0]}; });
   EXPECT_EQ(y[0], numbers({2}, {2, 4}));
   EXPECT_EQ(y[1], numbers({2}, {111, 112}));
   Graph graph;

@@ -44,7 +44,8 @@ TEST(Grad, OfAnMlpMatchesDifferences) { check_gradient(two_layers, two_layer_ope
 
 TEST(Grad, OfSoftmaxAndNormsMatchesDifferences) {
   check_gradient([](const Values& v) { return sum_all(softmax(v[0], -1) * v[1]); }, {random_f64({3, 4}, 1), random_f64({3, 4}, 2)});
-  check_gradient([](const Values& v) { return sum_all(layer_norm(v[0], v[1], v[2]) * v[0]); }, {random_f64({3, 4}, 1), random_f64({4}, 2), random_f64({4}, 3)});
+  check_gradient([](const Values& v) { return sum_all(layer_norm(v[0], v[1], v[2]) * v[0]); },
+                 {random_f64({3, 4}, 1), random_f64({4}, 2), random_f64({4}, 3)});
 }
 
 TEST(Grad, FollowsEveryUseOfAValue) {
@@ -82,7 +83,9 @@ TEST(Hvp, MatchesDifferencesOfTheGradient) {
   auto function = [](Value a, Value c) { return [=](const Values& w) { return Values{two_layers({a, w[0], c})}; }; };
   const auto product = run({x[0], x[1], x[2], v}, [&](const Values& in) { return Values{hvp(function(in[0], in[2]), in[1], in[3])}; })[0];
   const double h = 1e-6;
-  auto gradient = [&](double factor) { return run({x[0], moved(x[1], v, factor), x[2]}, [](const Values& in) { return grad(two_layers(in), {in[1]}); })[0]; };
+  auto gradient = [&](double factor) {
+    return run({x[0], moved(x[1], v, factor), x[2]}, [](const Values& in) { return grad(two_layers(in), {in[1]}); })[0];
+  };
   const Array high = gradient(h), low = gradient(-h);
   for (std::int64_t i = 0; i < product.size(); ++i)
     EXPECT_NEAR(product.get_double(i), (high.get_double(i) - low.get_double(i)) / (2 * h), difference_tolerance);
@@ -92,7 +95,8 @@ TEST(Jacobian, IsTheSameInBothModesAndHoldsTheDerivatives) {
   const std::vector<Array> x{numbers({2}, {0.5, 2}), numbers({2}, {3, -1})};
   for (JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse}) {
     const auto j = run(x, [&](const Values& v) {
-      return jacobian([&](const Values& in) { return Values{matmul(reshape(in[0], {2, 1}), reshape(v[1], {1, 2})), in[0] * in[0]}; }, v[0], mode);
+      return jacobian([&](const Values& in) { return Values{matmul(reshape(in[0], {2, 1}), reshape(v[1], {1, 2})), in[0] * in[0]}; }, v[0],
+                      mode);
     });
     EXPECT_EQ(j[0].shape(), (std::vector<std::int64_t>{2, 2, 2}));
     EXPECT_EQ(j[0], numbers({2, 2, 2}, {3, 0, -1, 0, 0, 3, 0, -1}));
@@ -185,9 +189,9 @@ TEST(Derivatives, IntegersBetweenFloatsStopTheTangent) {
 TEST(Grad, InsideARegionRefusesALostPath) {
   Graph graph;
   Value x = graph.input("x", {}, f64), square = x * x;
-  EXPECT_EQ(error_of([&] {
-    fori_loop(3, [&](Value, const Values& carry) { return Values{carry[0] + grad(square * carry[0], {x})[0]}; }, {x});
-  }), "rlx.grad: the region 'step' uses a value that the enclosing graph computes from an input of the derivative (pass it as an operand)");
+  EXPECT_EQ(
+      error_of([&] { fori_loop(3, [&](Value, const Values& carry) { return Values{carry[0] + grad(square * carry[0], {x})[0]}; }, {x}); }),
+      "rlx.grad: the region 'step' uses a value that the enclosing graph computes from an input of the derivative (pass it as an operand)");
 }
 
 }  // namespace

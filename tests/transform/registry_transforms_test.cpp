@@ -43,7 +43,9 @@ std::vector<Case> all_cases() {
 }
 
 bool varies(const Type& type) { return is_float(type.dtype); }
-bool varies(const OpDef& op, std::size_t i, const Array& x) { return is_float(x.dtype()) && !op.integer_operands.contains(static_cast<int>(i)); }
+bool varies(const OpDef& op, std::size_t i, const Array& x) {
+  return is_float(x.dtype()) && !op.integer_operands.contains(static_cast<int>(i));
+}
 
 std::vector<Array> evaluated(const Case& c, const std::vector<Array>& x) { return run_op(*c.op, c.attrs, x); }
 
@@ -75,7 +77,8 @@ std::optional<Case> smooth(Case c) {
 /// Random directions for the operands that vary; empty arrays for the others.
 std::vector<Array> directions(const Case& c, unsigned seed) {
   std::vector<Array> result;
-  for (std::size_t i = 0; i < c.x.size(); ++i) result.push_back(varies(*c.op, i, c.x[i]) ? random_f64(c.x[i].shape(), seed + static_cast<unsigned>(i)) : Array());
+  for (std::size_t i = 0; i < c.x.size(); ++i)
+    result.push_back(varies(*c.op, i, c.x[i]) ? random_f64(c.x[i].shape(), seed + static_cast<unsigned>(i)) : Array());
   return result;
 }
 
@@ -93,8 +96,7 @@ struct Program {
   const Case& c;
   Values operator()(const Values& varying) const {
     Values operands;
-    for (std::size_t i = 0, next = 0; i < c.x.size(); ++i)
-      operands.push_back(given(c, i) ? varying[next++] : constant(varying[0], c.x[i]));
+    for (std::size_t i = 0, next = 0; i < c.x.size(); ++i) operands.push_back(given(c, i) ? varying[next++] : constant(varying[0], c.x[i]));
     Values floats;
     for (Value y : apply(*c.op, c.attrs, operands))
       if (varies(y.type())) floats.push_back(y);
@@ -210,11 +212,13 @@ TEST(EveryOp, SecondDerivativesAgree) {
     const std::vector<Array> forward(both.begin(), both.begin() + std::ssize(x)), reverse(both.begin() + std::ssize(x), both.end());
     EXPECT_NEAR(dot_product(w, forward), dot_product(reverse, d), 1e-9 * (1 + magnitude(both)));
     const double h = 1e-5;
-    const std::vector<Array> high = run_vjp(c, varying(c, shifted(c, directions(c, 80), h)), dy), low = run_vjp(c, varying(c, shifted(c, directions(c, 80), -h)), dy);
+    const std::vector<Array> high = run_vjp(c, varying(c, shifted(c, directions(c, 80), h)), dy),
+                             low = run_vjp(c, varying(c, shifted(c, directions(c, 80), -h)), dy);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double allowed = 1e-6 * (1 + largest_magnitude(forward[i]) + largest_magnitude(high[i]));
       for (std::int64_t k = 0; k < x[i].size(); ++k)
-        ASSERT_NEAR(forward[i].get_double(k), (high[i].get_double(k) - low[i].get_double(k)) / (2 * h), allowed) << "operand " << i << " element " << k;
+        ASSERT_NEAR(forward[i].get_double(k), (high[i].get_double(k) - low[i].get_double(k)) / (2 * h), allowed)
+            << "operand " << i << " element " << k;
     }
   });
 }
@@ -304,14 +308,17 @@ TEST(EveryOp, VmapMatchesALoop) {
 TEST(EveryOp, VmapOfVjpMatchesALoop) {
   for_each_smooth([](const Case& c) {
     for (const std::vector<bool>& batched : batch_patterns(c.x.size()))
-      check_batch(c, batched, [&](const Values& v) {
-        Values inputs, floats;
-        for (std::size_t i = 0; i < v.size(); ++i)
-          if (given(c, i)) inputs.push_back(v[i]);
-        for (Value y : apply(*c.op, c.attrs, v))
-          if (varies(y.type())) floats.push_back(y);
-        return vjp(floats, inputs, floats);
-      }, 1e4);  // f64: 2e-12 relative; sums of cotangents come in another order
+      check_batch(
+          c, batched,
+          [&](const Values& v) {
+            Values inputs, floats;
+            for (std::size_t i = 0; i < v.size(); ++i)
+              if (given(c, i)) inputs.push_back(v[i]);
+            for (Value y : apply(*c.op, c.attrs, v))
+              if (varies(y.type())) floats.push_back(y);
+            return vjp(floats, inputs, floats);
+          },
+          1e4);  // f64: 2e-12 relative; sums of cotangents come in another order
   });
 }
 

@@ -71,7 +71,9 @@ class JaxCase {
 
  private:
   DType dtype(const char* key, std::size_t i) const { return recorded_dtype(entry_[key][i].get<std::string>()); }
-  Array array(const std::string& key, std::size_t i, DType type) const { return recorded_array(file_, name_ + "/" + key + std::to_string(i), type); }
+  Array array(const std::string& key, std::size_t i, DType type) const {
+    return recorded_array(file_, name_ + "/" + key + std::to_string(i), type);
+  }
   /// What f64 arithmetic gave on the same operands, where it was recorded.
   Array wanted(const std::string& key, std::size_t i, DType type) const {
     const std::string precise = "exact_" + key;

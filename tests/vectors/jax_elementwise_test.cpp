@@ -41,108 +41,116 @@ Value cast_to(Value x, DType to) { return x.dtype() == to ? x : cast(x, to); }
 
 JaxGroup elementwise() {
   return {
-      .rules = {
-          {"lax.neg", unary(neg, exact)},
-          {"lax.abs", unary(abs, exact)},
-          {"lax.ceil", unary(ceil, exact)},
-          {"lax.exp2", unary(exp2, rounded_once)},
-          {"lax.expm1", unary(expm1, rounded_once)},
-          {"lax.log1p", unary(log1p, rounded_once)},
-          {"jnp.log2", unary(log2, composed)},
-          {"lax.sqrt", unary(sqrt, rounded_once)},
-          {"lax.rsqrt", unary(rsqrt, rounded_once)},
-          {"lax.sin", unary(sin, rounded_once)},
-          {"lax.cos", unary(cos, rounded_once)},
-          {"lax.tanh", unary(tanh, rounded_once)},
-          {"lax.sinh", unary(sinh, composed)},
-          {"lax.asin", unary(asin, composed)},
-          {"lax.acos", unary(acos, composed)},
-          {"lax.asinh", unary(asinh, composed)},
-          {"lax.acosh", unary(acosh, composed)},
-          {"lax.erf", unary(erf, rounded_once)},
-          {"lax.erfc", unary(erfc, composed)},
-          {"lax.square", unary(square, rounded_once)},
-          {"jnp.reciprocal", unary(reciprocal, rounded_once)},
-          {"round_half_even", unary(round, exact)},
-          {"lax.integer_pow", {.build = [](auto& x, auto& p) { return Values{integer_power(x[0], p["y"].template get<std::int64_t>())}; }, .tolerance = rounded_once}},
-          {"reduce_precision_8_7", made([](auto& x) { return Values{cast(cast(x[0], bf16), f32)}; }, exact)},
-          {"lax.mul", binary(mul, rounded_once)},
-          {"lax.pow", binary(pow, rounded_once)},
-          {"lax.atan2", binary(atan2, composed)},
-          {"lax.ne", {.build = [](auto& x, auto&) { return Values{ne(x[0], x[1])}; }, .flushed = true}},
-          {"lax.gt", {.build = [](auto& x, auto&) { return Values{gt(x[0], x[1])}; }, .flushed = true}},
-          {"lax_lt_to.hard", made([](auto& x) { return Values{lt(total_order_key(x[0]), total_order_key(x[1]))}; })},
-          {"lax.min", binary(min, exact)},
-          {"lax.rem", binary(rem, rounded_once)},
-          {"clamp",  // of hard operands too
-           {.build = [](auto& x, auto&) { return Values{clamp(x[1], x[0], x[2])}; }, .tolerance = exact, .compiled = false}},
-          {"select_n.i32",
-           made([](auto& x) {
-             return Values{select(eq(x[0], scalar(x[0], 0, i32)), x[1], select(eq(x[0], scalar(x[0], 1, i32)), x[2], x[3]))};
-           }, exact)},
-          {"complex_imag", unary(imag, exact)},
-          {"complex_exp", unary(exp)},
-          {"complex_tanh", unary(tanh)},
-          {"complex_add2", binary(add)},
-          {"complex_div2", binary(div)},
-      },
-      .waiting = {
-          {"lgamma.hard", "lgamma"},
-          {"digamma.diff", "digamma"},
-          {"bessel_i1e.hard", "bessel_i1e"},
-          {"igammac", "igammac"},
-          {"zeta", "zeta"},
-          {"reduce_precision_8_23", "reduce_precision; with all bits of f32 it is the identity"},
-      },
+      .rules =
+          {
+              {"lax.neg", unary(neg, exact)},
+              {"lax.abs", unary(abs, exact)},
+              {"lax.ceil", unary(ceil, exact)},
+              {"lax.exp2", unary(exp2, rounded_once)},
+              {"lax.expm1", unary(expm1, rounded_once)},
+              {"lax.log1p", unary(log1p, rounded_once)},
+              {"jnp.log2", unary(log2, composed)},
+              {"lax.sqrt", unary(sqrt, rounded_once)},
+              {"lax.rsqrt", unary(rsqrt, rounded_once)},
+              {"lax.sin", unary(sin, rounded_once)},
+              {"lax.cos", unary(cos, rounded_once)},
+              {"lax.tanh", unary(tanh, rounded_once)},
+              {"lax.sinh", unary(sinh, composed)},
+              {"lax.asin", unary(asin, composed)},
+              {"lax.acos", unary(acos, composed)},
+              {"lax.asinh", unary(asinh, composed)},
+              {"lax.acosh", unary(acosh, composed)},
+              {"lax.erf", unary(erf, rounded_once)},
+              {"lax.erfc", unary(erfc, composed)},
+              {"lax.square", unary(square, rounded_once)},
+              {"jnp.reciprocal", unary(reciprocal, rounded_once)},
+              {"round_half_even", unary(round, exact)},
+              {"lax.integer_pow",
+               {.build = [](auto& x, auto& p) { return Values{integer_power(x[0], p["y"].template get<std::int64_t>())}; },
+                .tolerance = rounded_once}},
+              {"reduce_precision_8_7", made([](auto& x) { return Values{cast(cast(x[0], bf16), f32)}; }, exact)},
+              {"lax.mul", binary(mul, rounded_once)},
+              {"lax.pow", binary(pow, rounded_once)},
+              {"lax.atan2", binary(atan2, composed)},
+              {"lax.ne", {.build = [](auto& x, auto&) { return Values{ne(x[0], x[1])}; }, .flushed = true}},
+              {"lax.gt", {.build = [](auto& x, auto&) { return Values{gt(x[0], x[1])}; }, .flushed = true}},
+              {"lax_lt_to.hard", made([](auto& x) { return Values{lt(total_order_key(x[0]), total_order_key(x[1]))}; })},
+              {"lax.min", binary(min, exact)},
+              {"lax.rem", binary(rem, rounded_once)},
+              {"clamp",  // of hard operands too
+               {.build = [](auto& x, auto&) { return Values{clamp(x[1], x[0], x[2])}; }, .tolerance = exact, .compiled = false}},
+              {"select_n.i32", made(
+                                   [](auto& x) {
+                                     return Values{
+                                         select(eq(x[0], scalar(x[0], 0, i32)), x[1], select(eq(x[0], scalar(x[0], 1, i32)), x[2], x[3]))};
+                                   },
+                                   exact)},
+              {"complex_imag", unary(imag, exact)},
+              {"complex_exp", unary(exp)},
+              {"complex_tanh", unary(tanh)},
+              {"complex_add2", binary(add)},
+              {"complex_div2", binary(div)},
+          },
+      .waiting =
+          {
+              {"lgamma.hard", "lgamma"},
+              {"digamma.diff", "digamma"},
+              {"bessel_i1e.hard", "bessel_i1e"},
+              {"igammac", "igammac"},
+              {"zeta", "zeta"},
+              {"reduce_precision_8_23", "reduce_precision; with all bits of f32 it is the identity"},
+          },
   };
 }
 
 JaxGroup integer() {
   return {
-      .rules = {
-          {"lax.add", binary(add)},
-          {"lax.sub", binary(sub)},
-          {"lax.mul", binary(mul)},
-          {"lax.div", binary(div)},
-          {"lax.rem", binary(rem)},
-          {"lax.min", binary(min)},
-          {"lax.max", binary(max)},
-          {"lax.neg", unary(neg)},
-          {"lax.sign", unary(sign)},
-          {"lax.bitwise_xor", binary(logical_xor)},
-          {"lax.bitwise_or", binary(logical_or)},
-          {"lax.bitwise_and", binary(logical_and)},
-          {"lax.bitwise_not", unary(logical_not)},
-          {"lax.shift_left", binary(shl)},
-          {"lax.shift_right_arithmetic", binary(shift_by_top_bit)},
-          {"lax.shift_right_logical", binary(shr)},
-          {"lax.integer_pow", {.build = [](auto& x, auto& p) { return Values{integer_power(x[0], p["y"].template get<std::int64_t>())}; }}},
-          {"jnp.remainder", binary(floored_remainder)},
-          {"jnp.floor_divide", binary(floored_quotient)},
-          {"reduce_prod.u8", made([](auto& x) { return Values{prod(x[0], {0})}; })},
-          {"reduce_sum.u32", made([](auto& x) { return Values{sum(x[0], {0})}; })},
-          {"reduce_sum.i64", made([](auto& x) { return Values{sum(x[0], {0})}; })},
-          {"mul_hi_u32", made([](auto& x) { return Values{high_word(cast(x[0], u64) * cast(x[1], u64))}; })},
-      },
-      .waiting = {
-          {"clz.i8", "count of leading zeros"},
-          {"clz.i32", "count of leading zeros"},
-          {"clz.u8", "count of leading zeros"},
-          {"population_count.u32", "count of set bits"},
-      },
+      .rules =
+          {
+              {"lax.add", binary(add)},
+              {"lax.sub", binary(sub)},
+              {"lax.mul", binary(mul)},
+              {"lax.div", binary(div)},
+              {"lax.rem", binary(rem)},
+              {"lax.min", binary(min)},
+              {"lax.max", binary(max)},
+              {"lax.neg", unary(neg)},
+              {"lax.sign", unary(sign)},
+              {"lax.bitwise_xor", binary(logical_xor)},
+              {"lax.bitwise_or", binary(logical_or)},
+              {"lax.bitwise_and", binary(logical_and)},
+              {"lax.bitwise_not", unary(logical_not)},
+              {"lax.shift_left", binary(shl)},
+              {"lax.shift_right_arithmetic", binary(shift_by_top_bit)},
+              {"lax.shift_right_logical", binary(shr)},
+              {"lax.integer_pow",
+               {.build = [](auto& x, auto& p) { return Values{integer_power(x[0], p["y"].template get<std::int64_t>())}; }}},
+              {"jnp.remainder", binary(floored_remainder)},
+              {"jnp.floor_divide", binary(floored_quotient)},
+              {"reduce_prod.u8", made([](auto& x) { return Values{prod(x[0], {0})}; })},
+              {"reduce_sum.u32", made([](auto& x) { return Values{sum(x[0], {0})}; })},
+              {"reduce_sum.i64", made([](auto& x) { return Values{sum(x[0], {0})}; })},
+              {"mul_hi_u32", made([](auto& x) { return Values{high_word(cast(x[0], u64) * cast(x[1], u64))}; })},
+          },
+      .waiting =
+          {
+              {"clz.i8", "count of leading zeros"},
+              {"clz.i32", "count of leading zeros"},
+              {"clz.u8", "count of leading zeros"},
+              {"population_count.u32", "count of set bits"},
+          },
   };
 }
 
 JaxGroup casts() {
   JaxGroup group{.rules = {
-      {"bitcast_float32_int32", made([](auto& x) { return Values{bitcast(x[0], i32)}; })},
-      {"bitcast_int64_float64", made([](auto& x) { return Values{bitcast(x[0], f64)}; }, exact)},
-      {"bitcast_float64_uint32",
-       made([](auto& x) {
-         const Value bits = bitcast(x[0], u64);
-         return Values{stack({cast(bits, u32), high_word(bits)}, -1)};
-       })},
-  }};
+                     {"bitcast_float32_int32", made([](auto& x) { return Values{bitcast(x[0], i32)}; })},
+                     {"bitcast_int64_float64", made([](auto& x) { return Values{bitcast(x[0], f64)}; }, exact)},
+                     {"bitcast_float64_uint32", made([](auto& x) {
+                        const Value bits = bitcast(x[0], u64);
+                        return Values{stack({cast(bits, u32), high_word(bits)}, -1)};
+                      })},
+                 }};
   for (const json::Value& entry : jax_index()["cases"]) {
     const auto name = entry["name"].get<std::string>();
     if (entry["group"] != "cast" || name.starts_with("bitcast")) continue;
@@ -160,8 +168,8 @@ TEST(Jax, Casts) { check_jax_group("cast", casts()); }
 
 // The tests of this folder know every group of the index.
 TEST(Jax, EveryGroupIsTested) {
-  const std::set<std::string> tested{"elementwise", "integer", "cast", "structure", "reduce", "sort", "gather_scatter", "dot",
-                                     "conv", "window", "nn", "fft", "linalg", "control", "vmap", "transforms"};
+  const std::set<std::string> tested{"elementwise", "integer", "cast", "structure", "reduce", "sort",    "gather_scatter", "dot",
+                                     "conv",        "window",  "nn",   "fft",       "linalg", "control", "vmap",           "transforms"};
   for (const json::Value& entry : jax_index()["cases"]) EXPECT_TRUE(tested.contains(entry["group"].get<std::string>())) << entry["name"];
 }
 

@@ -36,26 +36,27 @@ Values batch_normalized(const Values& x) {
 
 JaxGroup nn() {
   return {
-      .rules = {
-          {"nn.relu", unary(relu, exact)},
-          {"nn.selu", unary(selu)},
-          {"nn.softplus", unary(softplus)},
-          {"nn.soft_sign", unary(softsign)},
-          {"nn.hard_sigmoid", unary(hardsigmoid)},
-          {"nn.squareplus", made([](auto& x) { return Values{(x[0] + sqrt(x[0] * x[0] + 4)) * 0.5}; })},
-          {"nn.standardize", made([](auto& x) { return Values{layer_norm(x[0])}; }, layers)},
-          {"nn.gelu", unary(gelu_tanh, hard)},
-          {"nn.sigmoid", unary(sigmoid, hard)},
-          {"nn.glu", unary(gated)},
-          {"softmax_two_axes", made([](auto& x) { return Values{exp(x[0] - logsumexp(x[0], {0, 2}, true))}; }, layers)},
-          {"nn.log_softmax", made([](auto& x) { return Values{log_softmax(x[0])}; }, layers)},
-          {"layer_norm", made([](auto& x) { return Values{layer_norm(x[0], x[1], x[2])}; }, layers)},
-          {"batch_norm_train", made(batch_normalized, layers)},
-          {"bce_logits", made([](auto& x) { return Values{bce_with_logits(x[0], x[1])}; })},
-          {"attention_causal", made([](auto& x) { return Values{attend(x, {.causal = true})}; }, layers)},
-          {"attention_window", made([](auto& x) { return Values{attend_window(x)}; }, layers)},
-          {"mlp", made([](auto& x) { return Values{matmul(tanh(matmul(x[0], x[1]) + x[2]), x[3])}; }, layers)},
-      },
+      .rules =
+          {
+              {"nn.relu", unary(relu, exact)},
+              {"nn.selu", unary(selu)},
+              {"nn.softplus", unary(softplus)},
+              {"nn.soft_sign", unary(softsign)},
+              {"nn.hard_sigmoid", unary(hardsigmoid)},
+              {"nn.squareplus", made([](auto& x) { return Values{(x[0] + sqrt(x[0] * x[0] + 4)) * 0.5}; })},
+              {"nn.standardize", made([](auto& x) { return Values{layer_norm(x[0])}; }, layers)},
+              {"nn.gelu", unary(gelu_tanh, hard)},
+              {"nn.sigmoid", unary(sigmoid, hard)},
+              {"nn.glu", unary(gated)},
+              {"softmax_two_axes", made([](auto& x) { return Values{exp(x[0] - logsumexp(x[0], {0, 2}, true))}; }, layers)},
+              {"nn.log_softmax", made([](auto& x) { return Values{log_softmax(x[0])}; }, layers)},
+              {"layer_norm", made([](auto& x) { return Values{layer_norm(x[0], x[1], x[2])}; }, layers)},
+              {"batch_norm_train", made(batch_normalized, layers)},
+              {"bce_logits", made([](auto& x) { return Values{bce_with_logits(x[0], x[1])}; })},
+              {"attention_causal", made([](auto& x) { return Values{attend(x, {.causal = true})}; }, layers)},
+              {"attention_window", made([](auto& x) { return Values{attend_window(x)}; }, layers)},
+              {"mlp", made([](auto& x) { return Values{matmul(tanh(matmul(x[0], x[1]) + x[2]), x[3])}; }, layers)},
+          },
   };
 }
 
@@ -76,21 +77,23 @@ JaxGroup fourier() {
     });
   };
   return {
-      .rules = {
-          {"fft_8", over(1)},
-          {"fft2", over(2)},
-          {"fft3", over(3)},
-          {"fft_prime", over(1)},
-          {"ifft_7", made([](auto& x) { return Values{fft(x[0], -1, true)}; })},
-          {"rfft_12", made([](auto& x) { return Values{rfft(x[0])}; })},
-          {"irfft_8", made([](auto& x) { return Values{irfft(x[0], 8)}; })},
-          {"dct2", unary(cosine_transform)},
-      },
+      .rules =
+          {
+              {"fft_8", over(1)},
+              {"fft2", over(2)},
+              {"fft3", over(3)},
+              {"fft_prime", over(1)},
+              {"ifft_7", made([](auto& x) { return Values{fft(x[0], -1, true)}; })},
+              {"rfft_12", made([](auto& x) { return Values{rfft(x[0])}; })},
+              {"irfft_8", made([](auto& x) { return Values{irfft(x[0], 8)}; })},
+              {"dct2", unary(cosine_transform)},
+          },
   };
 }
 
 Values solved(const Values& x, const json::Value& p) {
-  return {triangular_solve(x[0], x[1], p["left_side"].get<bool>(), p["lower"].get<bool>(), p["transpose_a"].get<bool>(), p["unit_diagonal"].get<bool>())};
+  return {triangular_solve(x[0], x[1], p["left_side"].get<bool>(), p["lower"].get<bool>(), p["transpose_a"].get<bool>(),
+                           p["unit_diagonal"].get<bool>())};
 }
 
 /// The sign and the log of the magnitude of the determinant, from P a = L U; every pivot off the diagonal is one exchange.
@@ -104,26 +107,29 @@ Values sign_and_log_determinant(const Values& x) {
 
 JaxGroup linear_algebra() {
   return {
-      .rules = {
-          {"lax.linalg.triangular_solve", {.build = solved}},
-          {"triangular_solve_upper_f64", made([](auto& x) { return Values{triangular_solve(swap_axes(x[0], -1, -2), x[1], true, false)}; })},
-          {"slogdet_f32", made(sign_and_log_determinant, Tolerance{2e-5, 2e-5})},  // the condition of the matrices, a few tens, on the roundings
-          {"slogdet_f64", made(sign_and_log_determinant)},
-          {"matrix_power_f64",
-           made([](auto& x) {
-             const Value two = matmul(x[0], x[0]);
-             return Values{matmul(matmul(two, two), x[0])};
-           })},
-      },
-      .waiting = {
-          {"cholesky_f32", "cholesky"},
-          {"cholesky_f64", "cholesky"},
-          {"eigh_f32", "eigenvalues and vectors of symmetric matrices"},
-          {"eigh_f64", "eigenvalues and vectors of symmetric matrices"},
-          {"svdvals_f32", "singular values"},
-          {"svdvals_f64", "singular values"},
-          {"householder_product", "products of Householder reflections"},
-      },
+      .rules =
+          {
+              {"lax.linalg.triangular_solve", {.build = solved}},
+              {"triangular_solve_upper_f64",
+               made([](auto& x) { return Values{triangular_solve(swap_axes(x[0], -1, -2), x[1], true, false)}; })},
+              {"slogdet_f32",
+               made(sign_and_log_determinant, Tolerance{2e-5, 2e-5})},  // the condition of the matrices, a few tens, on the roundings
+              {"slogdet_f64", made(sign_and_log_determinant)},
+              {"matrix_power_f64", made([](auto& x) {
+                 const Value two = matmul(x[0], x[0]);
+                 return Values{matmul(matmul(two, two), x[0])};
+               })},
+          },
+      .waiting =
+          {
+              {"cholesky_f32", "cholesky"},
+              {"cholesky_f64", "cholesky"},
+              {"eigh_f32", "eigenvalues and vectors of symmetric matrices"},
+              {"eigh_f64", "eigenvalues and vectors of symmetric matrices"},
+              {"svdvals_f32", "singular values"},
+              {"svdvals_f64", "singular values"},
+              {"householder_product", "products of Householder reflections"},
+          },
   };
 }
 

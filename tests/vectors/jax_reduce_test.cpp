@@ -29,26 +29,28 @@ Values weighted_logsumexp(const Values& x) {
 JaxGroup reductions() {
   const double infinity = std::numeric_limits<double>::infinity();
   return {
-      .rules = {
-          {"jnp.sum", reduced([](Value x, Axes axes) { return sum(x, axes); })},
-          {"jnp.prod", reduced([](Value x, Axes axes) { return prod(x, axes); })},
-          {"jnp.max", reduced([](Value x, Axes axes) { return reduce_max(x, axes); })},
-          {"jnp.min", reduced([](Value x, Axes axes) { return reduce_min(x, axes); })},
-          {"jnp.mean", reduced([](Value x, Axes axes) { return mean(x, axes); })},
-          {"jnp.var", reduced([](Value x, Axes axes) { return var(x, axes, 0); })},
-          {"jnp.std", reduced([](Value x, Axes axes) { return std_dev(x, axes, 0); })},
-          {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p)), i64)}; }}},
-          {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{argmax(x[0], axis_of(p))}; }}},
-          {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{argmin(x[0], axis_of(p))}; }}},
-          {"sum_i8_to_i32", made([](auto& x) { return Values{sum(cast(x[0], i32), {1})}; })},
-          {"lax.cumsum", {.build = [](auto& x, auto& p) { return Values{cumsum(x[0], axis_of(p), false, backwards(p))}; }}},
-          {"lax.cumprod", {.build = [](auto& x, auto& p) { return Values{cumprod(x[0], axis_of(p), false, backwards(p))}; }}},
-          {"lax.cummin", {.build = [](auto& x, auto& p) { return Values{cummin(x[0], axis_of(p), backwards(p))}; }}},
-          {"lax.cummax", {.build = [](auto& x, auto& p) { return Values{cummax(x[0], axis_of(p), backwards(p))}; }}},
-          {"lax.cumlogsumexp", {.build = [](auto& x, auto& p) { return Values{cumulative_logsumexp(x[0], axis_of(p), backwards(p))}; }}},
-          {"logsumexp_b", made(weighted_logsumexp)},
-          {"norms", made([infinity](auto& x) { return Values{norm(x[0], {1}), norm(x[0], {1}, 1), norm(x[0], {1}, infinity)}; })},
-      },
+      .rules =
+          {
+              {"jnp.sum", reduced([](Value x, Axes axes) { return sum(x, axes); })},
+              {"jnp.prod", reduced([](Value x, Axes axes) { return prod(x, axes); })},
+              {"jnp.max", reduced([](Value x, Axes axes) { return reduce_max(x, axes); })},
+              {"jnp.min", reduced([](Value x, Axes axes) { return reduce_min(x, axes); })},
+              {"jnp.mean", reduced([](Value x, Axes axes) { return mean(x, axes); })},
+              {"jnp.var", reduced([](Value x, Axes axes) { return var(x, axes, 0); })},
+              {"jnp.std", reduced([](Value x, Axes axes) { return std_dev(x, axes, 0); })},
+              {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p)), i64)}; }}},
+              {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{argmax(x[0], axis_of(p))}; }}},
+              {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{argmin(x[0], axis_of(p))}; }}},
+              {"sum_i8_to_i32", made([](auto& x) { return Values{sum(cast(x[0], i32), {1})}; })},
+              {"lax.cumsum", {.build = [](auto& x, auto& p) { return Values{cumsum(x[0], axis_of(p), false, backwards(p))}; }}},
+              {"lax.cumprod", {.build = [](auto& x, auto& p) { return Values{cumprod(x[0], axis_of(p), false, backwards(p))}; }}},
+              {"lax.cummin", {.build = [](auto& x, auto& p) { return Values{cummin(x[0], axis_of(p), backwards(p))}; }}},
+              {"lax.cummax", {.build = [](auto& x, auto& p) { return Values{cummax(x[0], axis_of(p), backwards(p))}; }}},
+              {"lax.cumlogsumexp",
+               {.build = [](auto& x, auto& p) { return Values{cumulative_logsumexp(x[0], axis_of(p), backwards(p))}; }}},
+              {"logsumexp_b", made(weighted_logsumexp)},
+              {"norms", made([infinity](auto& x) { return Values{norm(x[0], {1}), norm(x[0], {1}, 1), norm(x[0], {1}, infinity)}; })},
+          },
       .waiting = {{"reduce_or_i32", "reduction by bitwise or"}},
   };
 }
@@ -65,11 +67,12 @@ Values contracted(const Values& x, const json::Value& p) {
 
 JaxGroup contractions() {
   return {
-      .rules = {
-          {"lax.dot_general", {.build = contracted}},
-          {"einsum_2", made([](auto& x) { return Values{einsum("iij->ij", x)}; })},
-          {"einsum_5", made([](auto& x) { return Values{einsum("bgqd,bkd->bgqk", x)}; })},
-      },
+      .rules =
+          {
+              {"lax.dot_general", {.build = contracted}},
+              {"einsum_2", made([](auto& x) { return Values{einsum("iij->ij", x)}; })},
+              {"einsum_5", made([](auto& x) { return Values{einsum("bgqd,bkd->bgqk", x)}; })},
+          },
   };
 }
 
@@ -101,7 +104,9 @@ Values convolved(const Values& x, const json::Value& p) {
   std::string spatial;
   for (char letter : names[0])
     if (letter != 'N' && letter != 'C') spatial += letter;
-  ConvOptions options{.lhs_spec = layout(names[0], "NC" + spatial), .rhs_spec = layout(names[1], "OI" + spatial), .out_spec = layout(names[2], "NC" + spatial)};
+  ConvOptions options{.lhs_spec = layout(names[0], "NC" + spatial),
+                      .rhs_spec = layout(names[1], "OI" + spatial),
+                      .out_spec = layout(names[2], "NC" + spatial)};
   options.strides = numbers(p["window_strides"]);
   if (p.contains("rhs_dilation")) options.rhs_dilation = numbers(p["rhs_dilation"]);
   options.feature_group_count = p.value("feature_group_count", 1);
@@ -112,8 +117,12 @@ Values convolved(const Values& x, const json::Value& p) {
 
 JaxGroup convolutions() {
   // SAME for kernels of (3, 4) and strides of (2, 3): k + s - 2 elements around the dilated operand, the larger half in front.
-  const ConvOptions transposed{.lhs_spec = {0, 3, 1, 2}, .rhs_spec = {3, 2, 0, 1}, .out_spec = {0, 3, 1, 2},
-                               .padding_lo = {2, 3}, .padding_hi = {1, 2}, .lhs_dilation = {2, 3}};
+  const ConvOptions transposed{.lhs_spec = {0, 3, 1, 2},
+                               .rhs_spec = {3, 2, 0, 1},
+                               .out_spec = {0, 3, 1, 2},
+                               .padding_lo = {2, 3},
+                               .padding_hi = {1, 2},
+                               .lhs_dilation = {2, 3}};
   return {.rules = {
               {"lax.conv_general_dilated", {.build = convolved}},
               {"conv_transpose_same", made([transposed](auto& x) { return Values{conv_general(x[0], x[1], transposed)}; })},

@@ -17,35 +17,40 @@ Values sliced(const Values& x, const json::Value& p) {
 
 JaxGroup structure() {
   return {
-      .rules = {
-          {"lax.reshape", {.build = [](auto& x, auto& p) { return Values{reshape(x[0], sizes(numbers(p["new_sizes"])))}; }}},
-          {"lax.transpose", {.build = transposed}},
-          {"lax.slice", {.build = sliced}},
-          {"pad", made([](auto& x) { return Values{padded(x[0], x[1], {1, 0, 3}, {2, 0, 0}, {0, 0, 0})}; })},
-          {"pad_interior_negative", made([](auto& x) { return Values{padded(x[0], x[1], {-1, -2, 0}, {0, -1, -3}, {2, 1, 3})}; })},
-          {"jnp_pad_reflect", made([](auto& x) { return Values{pad_mode(x[0], {1, 2}, {2, 0}, PadMode::reflect)}; })},
-          {"concatenate", made([](auto& x) { return Values{concat(x, 1)}; })},
-          {"iota", made([](auto& x) { return Values{iota(x[0], x[0].shape(), i32, 1), iota(x[0], x[0].shape(), f32, 2) + x[0]}; })},
-          {"repeat", made([](auto& x) { return Values{repeat(x[0], 3, 1)}; })},
-          {"stack", made([](auto& x) { return Values{stack(x, 1)}; })},
-          {"trace", made([](auto& x) { return Values{sum(diagonal(x[0]), {0})}; })},
-      },
-      .waiting = {
-          {"jnp_pad_linear_ramp", "padding by a linear ramp"},
-          {"interp", "piecewise linear interpolation of a table"},
-          {"image_resize_linear_antialias", "resize with antialiasing"},
-          {"image_resize_cubic_plain", "cubic resize with a = -0.5; ours is PyTorch's, -0.75"},
-      },
+      .rules =
+          {
+              {"lax.reshape", {.build = [](auto& x, auto& p) { return Values{reshape(x[0], sizes(numbers(p["new_sizes"])))}; }}},
+              {"lax.transpose", {.build = transposed}},
+              {"lax.slice", {.build = sliced}},
+              {"pad", made([](auto& x) { return Values{padded(x[0], x[1], {1, 0, 3}, {2, 0, 0}, {0, 0, 0})}; })},
+              {"pad_interior_negative", made([](auto& x) { return Values{padded(x[0], x[1], {-1, -2, 0}, {0, -1, -3}, {2, 1, 3})}; })},
+              {"jnp_pad_reflect", made([](auto& x) { return Values{pad_mode(x[0], {1, 2}, {2, 0}, PadMode::reflect)}; })},
+              {"concatenate", made([](auto& x) { return Values{concat(x, 1)}; })},
+              {"iota", made([](auto& x) { return Values{iota(x[0], x[0].shape(), i32, 1), iota(x[0], x[0].shape(), f32, 2) + x[0]}; })},
+              {"repeat", made([](auto& x) { return Values{repeat(x[0], 3, 1)}; })},
+              {"stack", made([](auto& x) { return Values{stack(x, 1)}; })},
+              {"trace", made([](auto& x) { return Values{sum(diagonal(x[0]), {0})}; })},
+          },
+      .waiting =
+          {
+              {"jnp_pad_linear_ramp", "padding by a linear ramp"},
+              {"interp", "piecewise linear interpolation of a table"},
+              {"image_resize_linear_antialias", "resize with antialiasing"},
+              {"image_resize_cubic_plain", "cubic resize with a = -0.5; ours is PyTorch's, -0.75"},
+          },
   };
 }
 
 JaxGroup sorting() {
   return {
-      .rules = {
-          {"lax.sort", {.build = [](auto& x, auto& p) { return sort({x[0]}, 1, p["dimension"].template get<std::int64_t>()); }, .tolerance = exact}},
-          {"sort_descending_nan", made([](auto& x) { return sort({x[0]}, 1, 1, true); }, exact)},
-          {"top_k_nan", made([](auto& x) { return top_k(x[0], 5); }, exact)},
-      },
+      .rules =
+          {
+              {"lax.sort",
+               {.build = [](auto& x, auto& p) { return sort({x[0]}, 1, p["dimension"].template get<std::int64_t>()); },
+                .tolerance = exact}},
+              {"sort_descending_nan", made([](auto& x) { return sort({x[0]}, 1, 1, true); }, exact)},
+              {"top_k_nan", made([](auto& x) { return top_k(x[0], 5); }, exact)},
+          },
       .waiting = {{"nonzero_size", "nonzero with a fixed number of results"}},
   };
 }
@@ -72,24 +77,27 @@ Value indexed(Value x, Value i, Value u, ScatterKind kind) {
 JaxGroup indexing() {
   const GatherNumbers rows{{1}, {0}, {0}}, points{{}, {0, 1}, {0, 1}};
   return {
-      .rules = {
-          {"lax.gather", {.build = gathered}},
-          {"gather_i32_fill", made([rows](auto& x) { return Values{gather(x[0], x[1], rows, {1, 4}, IndexMode::fill)}; })},
-          {"take_clip", made([](auto& x) { return Values{take(x[0], x[1], 1)}; })},
-          {"take_along_axis", made([](auto& x) { return Values{take_along_axis(x[0], x[1], 1, IndexMode::fill)}; })},
-          {"scatter_rows_drop", row_scatter(ScatterKind::set, IndexMode::fill)},
-          {"scatter_add_rows_clip", row_scatter(ScatterKind::add, IndexMode::clip)},
-          {"scatter_min_rows_drop", row_scatter(ScatterKind::min, IndexMode::fill)},
-          {"scatter_max_rows_clip", row_scatter(ScatterKind::max, IndexMode::clip)},
-          {"scatter_points_add", made([points](auto& x) { return Values{scatter(x[0], x[1], x[2], points, ScatterKind::add, IndexMode::fill)}; })},
-          {"scatter_min_ties_values",
-           made([](auto& x) { return Values{indexed(x[0], x[1], x[2], ScatterKind::min), indexed(x[0], x[1], x[2], ScatterKind::max)}; })},
-          {"embedding", made([](auto& x) { return Values{embedding(x[0], x[1])}; })},
-          {"dynamic_slice_-5_99_2", made([](auto& x) { return Values{dynamic_slice(x[0], {x[1], x[2]}, {2, 3}, true)}; })},
-          {"dynamic_update_slice_3_2_1", made([](auto& x) { return Values{dynamic_update(x[0], x[1], {x[2], x[3]}, true)}; })},
-          {"dynamic_index",
-           made([](auto& x) { return Values{squeeze(dynamic_slice(x[0], {scalar(x[0], 0, i32), x[1]}, {5, 1}, true), {1})}; })},
-      },
+      .rules =
+          {
+              {"lax.gather", {.build = gathered}},
+              {"gather_i32_fill", made([rows](auto& x) { return Values{gather(x[0], x[1], rows, {1, 4}, IndexMode::fill)}; })},
+              {"take_clip", made([](auto& x) { return Values{take(x[0], x[1], 1)}; })},
+              {"take_along_axis", made([](auto& x) { return Values{take_along_axis(x[0], x[1], 1, IndexMode::fill)}; })},
+              {"scatter_rows_drop", row_scatter(ScatterKind::set, IndexMode::fill)},
+              {"scatter_add_rows_clip", row_scatter(ScatterKind::add, IndexMode::clip)},
+              {"scatter_min_rows_drop", row_scatter(ScatterKind::min, IndexMode::fill)},
+              {"scatter_max_rows_clip", row_scatter(ScatterKind::max, IndexMode::clip)},
+              {"scatter_points_add",
+               made([points](auto& x) { return Values{scatter(x[0], x[1], x[2], points, ScatterKind::add, IndexMode::fill)}; })},
+              {"scatter_min_ties_values", made([](auto& x) {
+                 return Values{indexed(x[0], x[1], x[2], ScatterKind::min), indexed(x[0], x[1], x[2], ScatterKind::max)};
+               })},
+              {"embedding", made([](auto& x) { return Values{embedding(x[0], x[1])}; })},
+              {"dynamic_slice_-5_99_2", made([](auto& x) { return Values{dynamic_slice(x[0], {x[1], x[2]}, {2, 3}, true)}; })},
+              {"dynamic_update_slice_3_2_1", made([](auto& x) { return Values{dynamic_update(x[0], x[1], {x[2], x[3]}, true)}; })},
+              {"dynamic_index",
+               made([](auto& x) { return Values{squeeze(dynamic_slice(x[0], {scalar(x[0], 0, i32), x[1]}, {5, 1}, true), {1})}; })},
+          },
   };
 }
 

@@ -17,8 +17,9 @@ Values sine_loop(const Values& x) {
 }
 
 Values three_branches(const Values& x) {
-  return switch_case(x[0], {x[1]}, {[](const Values& v) { return Values{sin(v[0])}; }, [](const Values& v) { return Values{v[0] * v[0]}; },
-                                    [](const Values& v) { return Values{-v[0]}; }});
+  return switch_case(x[0], {x[1]},
+                     {[](const Values& v) { return Values{sin(v[0])}; }, [](const Values& v) { return Values{v[0] * v[0]}; },
+                      [](const Values& v) { return Values{-v[0]}; }});
 }
 
 Values scan_without_inputs(const Values& x) {
@@ -51,16 +52,17 @@ Values recomputed(const Values& x) {
 
 JaxGroup control() {
   return {
-      .rules = {
-          {"while_newton", made(newton_root)},
-          {"while_jvp", made(sine_loop)},
-          {"switch_m1", made(three_branches)},
-          {"switch_9", made(three_branches)},
-          {"scan_no_inputs", made(scan_without_inputs)},
-          {"scan_int_carry", made(scan_with_counter)},
-          {"custom_root_grad", made(implicit_root)},
-          {"checkpoint", made(recomputed)},
-      },
+      .rules =
+          {
+              {"while_newton", made(newton_root)},
+              {"while_jvp", made(sine_loop)},
+              {"switch_m1", made(three_branches)},
+              {"switch_9", made(three_branches)},
+              {"scan_no_inputs", made(scan_without_inputs)},
+              {"scan_int_carry", made(scan_with_counter)},
+              {"custom_root_grad", made(implicit_root)},
+              {"checkpoint", made(recomputed)},
+          },
   };
 }
 
@@ -89,12 +91,13 @@ JaxMapping batched(const Function& function, std::vector<std::optional<std::int6
 JaxGroup batching() {
   const Function sliced = [](const Values& x) { return Values{dynamic_slice(x[0], {x[1]}, {3}, true)}; };
   return {
-      .rules = {
-          {"vmap_dynamic_slice", batched(sliced, {0, 0})},
-          {"vmap_scatter_add", batched(added_at, {0, 0, 0})},
-          {"vmap_scan", batched(geometric_scan, {0, 1})},
-          {"vmap_cholesky_solve", batched(positive_solve, {0, 0}, Tolerance{2e-5, 2e-5})},  // condition of about ten
-      },
+      .rules =
+          {
+              {"vmap_dynamic_slice", batched(sliced, {0, 0})},
+              {"vmap_scatter_add", batched(added_at, {0, 0, 0})},
+              {"vmap_scan", batched(geometric_scan, {0, 1})},
+              {"vmap_cholesky_solve", batched(positive_solve, {0, 0}, Tolerance{2e-5, 2e-5})},  // condition of about ten
+          },
   };
 }
 
@@ -107,10 +110,11 @@ JaxMapping hessian(const std::function<Value(Value)>& function) {
 
 JaxGroup transforms() {
   return {
-      .rules = {
-          {"hessian", hessian([](Value x) { return sum(log(cosh(x)), {0}) * prod(x, {0}); })},
-          {"grad_of_softmax_ce_hessian", hessian([](Value x) { return -squeeze(slice_axis(log_softmax(x), 0, 1, 2), {0}); })},
-      },
+      .rules =
+          {
+              {"hessian", hessian([](Value x) { return sum(log(cosh(x)), {0}) * prod(x, {0}); })},
+              {"grad_of_softmax_ce_hessian", hessian([](Value x) { return -squeeze(slice_axis(log_softmax(x), 0, 1, 2), {0}); })},
+          },
   };
 }
 

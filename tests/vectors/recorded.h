@@ -56,14 +56,15 @@ inline bool expect_recorded(const Array& seen, const Array& wanted, Tolerance to
   int wrong = 0;
   for (std::int64_t i = 0; i < wanted.size() && wrong < 3; ++i) {
     const std::complex<double> a = number || pair ? seen.get_complex(i) : 0, b = number || pair ? wanted.get_complex(i) : 0;
-    const bool good = pair ? within(a.real(), b.real(), tolerance.relative, absolute) && within(a.imag(), b.imag(), tolerance.relative, absolute)
-                      : number ? within(seen.get_double(i), wanted.get_double(i), tolerance.relative, absolute)
-                               : seen.get_uint(i) == wanted.get_uint(i);
+    const bool good =
+        pair     ? within(a.real(), b.real(), tolerance.relative, absolute) && within(a.imag(), b.imag(), tolerance.relative, absolute)
+        : number ? within(seen.get_double(i), wanted.get_double(i), tolerance.relative, absolute)
+                 : seen.get_uint(i) == wanted.get_uint(i);
     if (good) continue;
     ++wrong;
-    ADD_FAILURE() << "element " << i << ": " << (number ? seen.get_double(i) : a.real()) << (pair ? " " + std::to_string(a.imag()) : "") << " instead of "
-                  << (number ? wanted.get_double(i) : b.real()) << (pair ? " " + std::to_string(b.imag()) : "") << " (integers: " << seen.get_int(i) << ", "
-                  << wanted.get_int(i) << ")";
+    ADD_FAILURE() << "element " << i << ": " << (number ? seen.get_double(i) : a.real()) << (pair ? " " + std::to_string(a.imag()) : "")
+                  << " instead of " << (number ? wanted.get_double(i) : b.real()) << (pair ? " " + std::to_string(b.imag()) : "")
+                  << " (integers: " << seen.get_int(i) << ", " << wanted.get_int(i) << ")";
   }
   return wrong == 0;
 }
@@ -97,7 +98,8 @@ class RecordedGraph {
     for (const auto& [input, value] : graph_.inputs()) used[input.name] = bound_.at(input.name);
     const std::vector<Array> seen = evaluate(graph_, used);
     bool good = true;
-    for (std::size_t i = 0; i < seen.size(); ++i) good &= expect_recorded(seen[i], wanted_[i].first, wanted_[i].second, graph_.outputs()[i].first);
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      good &= expect_recorded(seen[i], wanted_[i].first, wanted_[i].second, graph_.outputs()[i].first);
     if (!compiled || !good) return;
     const std::map<std::string, Feed> feeds(used.begin(), used.end());
     const Outputs results = recorded_session().compile(graph_).run(feeds);

@@ -8,7 +8,9 @@ namespace rlx::test {
 using TorchOperands = std::map<std::string, Value>;
 using TorchRule = std::function<Values(TorchOperands&, const json::Value& parameters)>;
 
-inline double number(const json::Value& parameters, const char* key, double initial) { return parameters.contains(key) ? parameters[key].get<double>() : initial; }
+inline double number(const json::Value& parameters, const char* key, double initial) {
+  return parameters.contains(key) ? parameters[key].get<double>() : initial;
+}
 
 inline Values recorded_attention(TorchOperands& x, const json::Value& p) {
   AttentionOptions options{.scale = number(p, "scale", 0), .softcap = number(p, "softcap", 0), .causal = p.contains("causal")};
@@ -22,8 +24,8 @@ inline Values recorded_attention(TorchOperands& x, const json::Value& p) {
 
 inline Values recorded_cross_entropy(TorchOperands& x, const json::Value& p) {
   const Reduction reduction = p.contains("reduction") ? Reduction::sum : Reduction::mean;
-  return {cross_entropy(x["x"], x["t"], reduction, number(p, "label_smoothing", 0), static_cast<std::int64_t>(number(p, "ignore_index", -100)), 1,
-                        x.contains("w") ? x["w"] : Value())};
+  return {cross_entropy(x["x"], x["t"], reduction, number(p, "label_smoothing", 0),
+                        static_cast<std::int64_t>(number(p, "ignore_index", -100)), 1, x.contains("w") ? x["w"] : Value())};
 }
 
 // x (..., D) turned by recorded angles (S, D / 2): as the angles of a position of 1.
@@ -41,10 +43,12 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"layer_norm_offset", [](auto& x, auto&) { return Values{layer_norm(x["x"])}; }},
       {"rms_norm", [](auto& x, auto& p) { return Values{rms_norm(x["x"], x["w"], {-1}, number(p, "eps", 0))}; }},
       {"rms_norm_plain", [](auto& x, auto& p) { return Values{rms_norm(x["x"], {}, {-1}, number(p, "eps", 0))}; }},
-      {"group_norm", [](auto& x, auto& p) { return Values{group_norm(x["x"], static_cast<std::int64_t>(number(p, "groups", 1)), x["w"], x["b"])}; }},
+      {"group_norm",
+       [](auto& x, auto& p) { return Values{group_norm(x["x"], static_cast<std::int64_t>(number(p, "groups", 1)), x["w"], x["b"])}; }},
       {"instance_norm", [](auto& x, auto&) { return Values{instance_norm(x["x"])}; }},
       {"batch_norm_train", [](auto& x, auto&) { return batch_norm_training(x["x"], x["mean"], x["var"], x["w"], x["b"], 0.1, 1e-5); }},
-      {"batch_norm_eval", [](auto& x, auto&) { return Values{batch_norm(x["x"], x["mean"], x["var"], x["w"], x["b"]), x["mean"], x["var"]}; }},
+      {"batch_norm_eval",
+       [](auto& x, auto&) { return Values{batch_norm(x["x"], x["mean"], x["var"], x["w"], x["b"]), x["mean"], x["var"]}; }},
       {"local_response_norm", [](auto& x, auto&) { return Values{local_response_norm(x["x"], 5, 0.01, 0.75, 1)}; }},
       {"normalize_l2", [](auto& x, auto&) { return Values{l2_normalize(x["x"])}; }},
       {"weight_norm", [](auto& x, auto&) { return Values{weight_norm(x["v"], x["g"])}; }},
@@ -74,6 +78,7 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"cross_entropy_ignore_smooth", recorded_cross_entropy},
       {"cross_entropy_all", recorded_cross_entropy},
       {"cross_entropy_soft", recorded_cross_entropy},
+      {"cross_entropy_nothing", recorded_cross_entropy},
       {"cross_entropy_none_2d", [](auto& x, auto&) { return Values{cross_entropy(x["x"], x["t"], Reduction::none, 0, -100, 1)}; }},
       {"nll_weight", [](auto& x, auto&) { return Values{nll(log_softmax(x["x"]), x["t"], Reduction::mean, -100, 1, x["w"])}; }},
       {"bce_logits_pos_weight", [](auto& x, auto&) { return Values{bce_with_logits(x["x"], x["t"], x["w"])}; }},

@@ -31,7 +31,9 @@ inline TorchRule recurrent(const TorchCell& cell) {
     for (int layer = 0; layer < p["layers"].get<int>(); ++layer) {
       Values outputs;
       for (int direction = 0; direction < directions; ++direction) {
-        const auto weight = [&](const char* name) { return x.at(name + ("_l" + std::to_string(layer)) + (direction == 1 ? "_reverse" : "")); };
+        const auto weight = [&](const char* name) {
+          return x.at(name + ("_l" + std::to_string(layer)) + (direction == 1 ? "_reverse" : ""));
+        };
         const Value w = weight("weight_ih"), u = weight("weight_hh"), wb = weight("bias_ih"), ub = weight("bias_hh");
         Values state;
         for (const char* part : parts) {

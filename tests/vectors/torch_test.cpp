@@ -33,14 +33,17 @@ Values convolved(TorchOperands& x, const json::Value& p) {
 Values convolved_same(TorchOperands& x, const json::Value&) { return {with_bias(conv(pad(x["x"], {0, 0, 1}, {0, 0, 2}), x["w"]), x["b"])}; }
 Values deconvolved(TorchOperands& x, const json::Value& p) {
   const auto groups = static_cast<std::int64_t>(number(p, "groups", 1));
-  return {with_bias(conv_transpose(x["x"], x["w"], list(p, "stride"), list(p, "padding"), list(p, "output_padding"), list(p, "dilation"), groups), x["b"])};
+  return {with_bias(
+      conv_transpose(x["x"], x["w"], list(p, "stride"), list(p, "padding"), list(p, "output_padding"), list(p, "dilation"), groups),
+      x["b"])};
 }
 
 Values max_pooled(TorchOperands& x, const json::Value& p) {
   return {max_pool(x["x"], pair_of(p, "kernel"), list(p, "stride"), list(p, "padding"), list(p, "dilation"), p.value("ceil_mode", false))};
 }
 Values mean_pooled(TorchOperands& x, const json::Value& p) {
-  return {avg_pool(x["x"], pair_of(p, "kernel"), list(p, "stride"), list(p, "padding"), p.value("ceil_mode", false), p["count_include_pad"].get<bool>())};
+  return {avg_pool(x["x"], pair_of(p, "kernel"), list(p, "stride"), list(p, "padding"), p.value("ceil_mode", false),
+                   p["count_include_pad"].get<bool>())};
 }
 
 TorchRule resized(ResizeMode mode) {
@@ -110,7 +113,8 @@ Values delta_rule(TorchOperands& x, const json::Value&) {
 
 std::map<std::string, TorchRule> rules() {
   std::map<std::string, TorchRule> all = torch_layers();
-  for (const char* name : {"conv2d", "conv2d_groups", "conv2d_depthwise", "conv2d_stride_dilation", "conv1d", "conv3d"}) all[name] = convolved;
+  for (const char* name : {"conv2d", "conv2d_groups", "conv2d_depthwise", "conv2d_stride_dilation", "conv1d", "conv3d"})
+    all[name] = convolved;
   for (const char* name : {"conv_transpose2d", "conv_transpose2d_groups", "conv_transpose1d", "conv_transpose3d"}) all[name] = deconvolved;
   all["conv1d_same"] = convolved_same;
   all["max_pool2d_ties"] = all["max_pool2d_ceil_dilation"] = max_pooled;
@@ -118,7 +122,8 @@ std::map<std::string, TorchRule> rules() {
   all["avg_pool2d"] = all["avg_pool2d_no_pad_ceil"] = mean_pooled;
   all["interpolate_nearest"] = resized(ResizeMode::nearest);
   all["interpolate_nearest-exact"] = resized(ResizeMode::nearest_exact);
-  for (const char* name : {"bilinear_centers", "bilinear_corners", "linear", "trilinear"}) all["interpolate_" + std::string(name)] = resized(ResizeMode::linear);
+  for (const char* name : {"bilinear_centers", "bilinear_corners", "linear", "trilinear"})
+    all["interpolate_" + std::string(name)] = resized(ResizeMode::linear);
   all["interpolate_bicubic_centers"] = all["interpolate_bicubic_corners"] = resized(ResizeMode::cubic);
   all["pixel_shuffle"] = shuffled;
   all["unfold"] = unfolded;
@@ -152,7 +157,6 @@ std::map<std::string, TorchRule> rules() {
 
 /// Cases by name, with the op that is not there yet.
 const std::map<std::string, std::string> waiting{
-    {"cross_entropy_nothing", "the zero gradient of a mean over no targets: ours is NaN, from 0 times infinity"},
     {"triplet_margin", "triplet margin loss"},
     {"gaussian_nll", "Gaussian negative log-likelihood"},
     {"poisson_nll", "Poisson negative log-likelihood"},

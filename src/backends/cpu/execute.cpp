@@ -39,10 +39,11 @@ std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
 }
 
 template <class T>
-std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride,
-                                                     std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level) {
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {}", static_cast<const void*>(weights.bytes().data()), offset, row_stride, col_stride, k, n,
-                                      static_cast<int>(level), sizeof(T));
+std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, std::int64_t offset, std::int64_t row_stride,
+                                                     std::int64_t col_stride, std::int64_t k, std::int64_t n, ThreadPool& pool,
+                                                     CpuLevel level) {
+  const std::string key = fmt::format("{} {} {} {} {} {} {} {}", static_cast<const void*>(weights.bytes().data()), offset, row_stride,
+                                      col_stride, k, n, static_cast<int>(level), sizeof(T));
   {
     const std::scoped_lock lock(mutex_);
     if (auto it = entries_.find(key); it != entries_.end() && !it->second.owner.expired())
@@ -55,8 +56,10 @@ std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, std::
   entries_[key] = {packed, weights.owner()};
   return packed;
 }
-template std::shared_ptr<const PackedB<float>> PackedWeights::get<float>(const Array&, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
-template std::shared_ptr<const PackedB<double>> PackedWeights::get<double>(const Array&, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
+template std::shared_ptr<const PackedB<float>> PackedWeights::get<float>(const Array&, std::int64_t, std::int64_t, std::int64_t,
+                                                                         std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
+template std::shared_ptr<const PackedB<double>> PackedWeights::get<double>(const Array&, std::int64_t, std::int64_t, std::int64_t,
+                                                                           std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
 
 namespace {
 
@@ -99,7 +102,8 @@ void prepare_product(Step& step, const ProductLaunch& launch, const Program& pro
 
 }  // namespace
 
-std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of, const std::function<bool(ValueId)>& is_weight) {
+std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of,
+                             const std::function<bool(ValueId)>& is_weight) {
   std::vector<Step> steps;
   for (const Launch& launch : program.launches) {
     Step step;
@@ -132,7 +136,8 @@ void run_kernel(const Step& step, const KernelLaunch& launch, const RunState& ru
   for (const auto& [runs, operations] : step.work) work += static_cast<double>(runs(run.symbols.data())) * operations;
   constexpr double worth_a_thread = 32768;  // operations: a few microseconds
   const auto grain = static_cast<std::int64_t>(std::max(1.0, worth_a_thread / std::max(1.0, work)));
-  run.pool->parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end, int) { launch.function(buffers.data(), run.symbols.data(), begin, end); });
+  run.pool->parallel_for(
+      count, grain, [&](std::int64_t begin, std::int64_t end, int) { launch.function(buffers.data(), run.symbols.data(), begin, end); });
 }
 
 /// What an epilogue kernel is called with.
@@ -144,7 +149,8 @@ struct EpilogueContext {
 };
 
 template <class T>
-void call_epilogue(void* context, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0, std::int64_t cols) {
+void call_epilogue(void* context, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0,
+                   std::int64_t cols) {
   const auto& c = *static_cast<const EpilogueContext*>(context);
   constexpr std::size_t most = 64;
   std::array<void*, most> buffers;

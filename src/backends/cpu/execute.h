@@ -27,8 +27,8 @@ class SizeFunction {
 class PackedWeights {
  public:
   template <class T>
-  std::shared_ptr<const PackedB<T>> get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride, std::int64_t k,
-                                        std::int64_t n, ThreadPool& pool, CpuLevel level);
+  std::shared_ptr<const PackedB<T>> get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride,
+                                        std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level);
 
  private:
   struct Entry {
@@ -42,8 +42,8 @@ class PackedWeights {
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
-  std::vector<int> buffers;  // kernel, epilogue: memory slot of each buffer; -1: the tile
-  int a = -1, b = -1, c = -1;  // product
+  std::vector<int> buffers;            // kernel, epilogue: memory slot of each buffer; -1: the tile
+  int a = -1, b = -1, c = -1;          // product
   std::vector<int> operands, results;  // host
   std::vector<SizeFunction> grid;
   std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
@@ -54,15 +54,16 @@ struct Step {
 };
 
 /// Builds the steps of a program; `slot_of` numbers the memory of each stored value.
-std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of, const std::function<bool(ValueId)>& is_weight);
+std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of,
+                             const std::function<bool(ValueId)>& is_weight);
 
 /// Everything that one run reads and writes.
 struct RunState {
   const Program* program = nullptr;
   ThreadPool* pool = nullptr;
   CpuLevel level{};
-  std::vector<std::byte*> memory;      // by slot
-  std::vector<std::int64_t> symbols;   // by position
+  std::vector<std::byte*> memory;     // by slot
+  std::vector<std::int64_t> symbols;  // by position
   Bindings bindings;
   std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<float>&)> packed_f32;
   std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<double>&)> packed_f64;

@@ -53,8 +53,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   std::string error;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!found) fail_internal("jit: {}", error);
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-                                                                         llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.features, llvm::TargetOptions(),
+                                                                         llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                         llvm::CodeGenOptLevel::Default));
 }
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -75,7 +76,9 @@ std::string compile(const KernelText& kernel, const Target& target) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic diagnostic;
   auto module = llvm::parseIR(llvm::MemoryBufferRef(kernel.text, kernel.name), diagnostic, context);
-  if (!module) fail_internal("jit: {}: line {}: {}\n{}", kernel.name, diagnostic.getLineNo(), diagnostic.getMessage().str(), diagnostic.getLineContents().str());
+  if (!module)
+    fail_internal("jit: {}: line {}: {}\n{}", kernel.name, diagnostic.getLineNo(), diagnostic.getMessage().str(),
+                  diagnostic.getLineContents().str());
   auto machine = make_machine(target);
   module->setTargetTriple(machine->getTargetTriple().str());
   module->setDataLayout(machine->createDataLayout());
@@ -83,7 +86,8 @@ std::string compile(const KernelText& kernel, const Target& target) {
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) fail_internal("jit: the target writes no objects");
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    fail_internal("jit: the target writes no objects");
   passes.run(*module);
   return {object.begin(), object.end()};
 }

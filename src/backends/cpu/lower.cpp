@@ -26,9 +26,20 @@ namespace {
 int weight(const Node& node) {
   if (node.op->kind != OpKind::scalar) return 0;
   switch (static_cast<ScalarOp>(node.op->scalar)) {
-    case ScalarOp::exp: case ScalarOp::expm1: case ScalarOp::log: case ScalarOp::log1p: case ScalarOp::sin: case ScalarOp::cos:
-    case ScalarOp::tanh: case ScalarOp::atan: case ScalarOp::erf: case ScalarOp::pow: return 16;
-    case ScalarOp::div: case ScalarOp::rem: case ScalarOp::sqrt: case ScalarOp::rsqrt: return 4;
+    case ScalarOp::exp:
+    case ScalarOp::expm1:
+    case ScalarOp::log:
+    case ScalarOp::log1p:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::tanh:
+    case ScalarOp::atan:
+    case ScalarOp::erf:
+    case ScalarOp::pow: return 16;
+    case ScalarOp::div:
+    case ScalarOp::rem:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt: return 4;
     default: return 1;
   }
 }
@@ -43,7 +54,8 @@ class Lowering {
     if (options_.claims) claim_products();
     share_expensive_values();
     // A reduction that a kernel would repeat is stored instead, and everything is built again.
-    while (!build()) {}
+    while (!build()) {
+    }
     Program program(graph_);
     for (const auto& [name, bound] : graph_.symbols()) program.symbols.push_back(name);
     program.launches = std::move(launches_);
@@ -84,7 +96,9 @@ class Lowering {
       if (generated && options_.fuse) continue;
       for (std::size_t r = 0; r < node.results.size(); ++r) stored_.insert({id, static_cast<std::int32_t>(r)});
       if (generated) continue;
-      if (!options_.allow_host) fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", node.op->name, node.results[0].to_string());
+      if (!options_.allow_host)
+        fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", node.op->name,
+             node.results[0].to_string());
       host_.insert(id);
       for (ValueId operand : node.operands) stored_.insert(operand);
     }
@@ -285,7 +299,8 @@ class Lowering {
 
 std::string Launch::name() const {
   if (const auto* kernel = std::get_if<KernelLaunch>(&what)) return kernel->text.name.substr(0, 9);
-  if (const auto* product = std::get_if<ProductLaunch>(&what)) return product->text.name.empty() ? "gemm" : "gemm+" + product->text.name.substr(0, 9);
+  if (const auto* product = std::get_if<ProductLaunch>(&what))
+    return product->text.name.empty() ? "gemm" : "gemm+" + product->text.name.substr(0, 9);
   return "host";
 }
 

@@ -39,7 +39,8 @@ std::optional<std::vector<std::byte>> ObjectCache::find(std::string_view key) co
     std::memcpy(&header, bytes.data(), sizeof header);
     const auto object = bytes.subspan(sizeof header);
     const XXH128_hash_t wanted = XXH3_128bits(key.data(), key.size());
-    if (header.magic != magic || !XXH128_isEqual(header.key, wanted) || !XXH128_isEqual(header.content, XXH3_128bits(object.data(), object.size())))
+    if (header.magic != magic || !XXH128_isEqual(header.key, wanted) ||
+        !XXH128_isEqual(header.content, XXH3_128bits(object.data(), object.size())))
       return std::nullopt;
     return std::vector<std::byte>(object.begin(), object.end());
   } catch (const Error&) {  // unreadable: as good as absent

@@ -143,7 +143,8 @@ std::optional<At> follow(const Graph& graph, const Node& node, const At& at) {
     for (std::size_t j = 0; j < to_at.size(); ++j)
       if (source == to_at[j]) result[j] = at[i], ++placed;
   }
-  const auto wide = static_cast<std::size_t>(std::count_if(from.shape.begin(), from.shape.end(), [](const Dim& d) { return !(d == Dim(1)); }));
+  const auto wide =
+      static_cast<std::size_t>(std::count_if(from.shape.begin(), from.shape.end(), [](const Dim& d) { return !(d == Dim(1)); }));
   return placed == wide ? std::optional(result) : std::nullopt;
 }
 
@@ -236,7 +237,8 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   }
   const Index store = flatten(at_of[last], graph.type(last).shape);
   for (const Index::Term& term : store.terms())
-    if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder) return false;
+    if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
+      return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   product.epilogue = std::move(kernel);
   product.result = last;
