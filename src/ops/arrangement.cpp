@@ -241,7 +241,7 @@ Value diagonal(Value x, std::int64_t axis1 /*= 0*/, std::int64_t axis2 /*= 1*/) 
 /// A matrix with the last axis of x on its diagonal, zeros elsewhere: [..., n] gives [..., n, n].
 Value diag(Value x) {
   if (x.rank() == 0) fail("rlx.diag: {} has no axis", x.type().to_string());
-  const Dim n = x.dim(-1);
+  const Dim& n = x.dim(-1);
   Value rows = expand_dims(x, {-1});
   Dims lo(rows.shape().size(), 0), hi = lo, shape = x.shape();
   hi.back() = n;

@@ -37,7 +37,7 @@ struct Attention {
         rank >= 3 && k.rank() == rank && v.rank() == rank && q.dim(-1) == k.dim(-1) && k.dim(-2) == v.dim(-2) && k.dim(-3) == v.dim(-3);
     for (int axis = 0; fits && axis < rank - 3; ++axis) fits = q.dim(axis) == k.dim(axis) && q.dim(axis) == v.dim(axis);
     const auto group = fits ? Dim::exact_div(q.dim(-3), k.dim(-3)) : std::nullopt;
-    if (!group)
+    if (!group || !(*group - 1).known_non_negative())
       fail(
           "rlx.attention: q {}, k {}, v {} do not fit (allowed: q [B, H, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], H a multiple of "
           "Hkv)",

@@ -89,8 +89,25 @@ struct SampleToken {
   static SampleToken of(const SampleOptions& o) {
     return {o.repetition_penalty, o.frequency_penalty, o.presence_penalty, o.top_k, o.typical_p, o.top_p, o.min_p, o.temperature};
   }
-  static Value body(const SampleToken& op, std::span<const Value> x) {
+  static void check_operands(std::span<const Value> x) {
+    if (x.size() < 2 || x.size() > 3) fail("rlx.sample_token: {} operands (allowed: logits, uniform and perhaps counts)", x.size());
+    const Type &logits = x[0].type(), &uniform = x[1].type();
+    if (logits.rank() < 1 || !(uniform.shape == Dims(logits.shape.begin(), logits.shape.end() - 1)))
+      fail("rlx.sample_token: uniform is {} beside logits {} (allowed: their shape without the last axis)", uniform.to_string(),
+           logits.to_string());
     check_float(name, x[0]);
+  }
+  static void check_options(const SampleToken& op) {
+    check("repetition_penalty", op.repetition_penalty, op.repetition_penalty > 0, "> 0");
+    check("top_k", static_cast<double>(op.top_k), op.top_k >= 0, ">= 0");
+    check("typical_p", op.typical_p, op.typical_p > 0 && op.typical_p <= 1, "above 0, at most 1");
+    check("top_p", op.top_p, op.top_p > 0 && op.top_p <= 1, "above 0, at most 1");
+    check("min_p", op.min_p, op.min_p >= 0 && op.min_p <= 1, "0..1");
+    check("temperature", op.temperature, op.temperature >= 0, ">= 0");
+  }
+  static Value body(const SampleToken& op, std::span<const Value> x) {
+    check_operands(x);
+    check_options(op);
     Candidates c{widen(x[0]), {}};
     if (x.size() == 3) c.logits = penalised(c.logits, x[2], {op.repetition_penalty, op.frequency_penalty, op.presence_penalty});
     if (op.temperature == 0) return cast(argmax(c.logits, -1), i32);
@@ -117,15 +134,6 @@ const Op<SampleToken> sample_token_op;
 /// probability exceeds `uniform` [B], in 0..1 without 1 (random_uniform). Temperature 0 takes the largest logit after the penalties, the
 /// lowest id on ties, and no other filter. A null `counts` applies no penalty. Throws Error for options out of range.
 Value sample_token(Value logits, Value uniform, SampleOptions options /*= {}*/, Value counts /*= {}*/) {
-  if (logits.rank() < 1 || !(uniform.shape() == Dims(logits.shape().begin(), logits.shape().end() - 1)))
-    fail("rlx.sample_token: uniform is {} beside logits {} (allowed: their shape without the last axis)", uniform.type().to_string(),
-         logits.type().to_string());
-  check("repetition_penalty", options.repetition_penalty, options.repetition_penalty > 0, "> 0");
-  check("top_k", static_cast<double>(options.top_k), options.top_k >= 0, ">= 0");
-  check("typical_p", options.typical_p, options.typical_p > 0 && options.typical_p <= 1, "above 0, at most 1");
-  check("top_p", options.top_p, options.top_p > 0 && options.top_p <= 1, "above 0, at most 1");
-  check("min_p", options.min_p, options.min_p >= 0 && options.min_p <= 1, "0..1");
-  check("temperature", options.temperature, options.temperature >= 0, ">= 0");
   Values operands{logits, uniform};
   if (counts) operands.push_back(broadcast_to(counts, logits.shape()));
   return sample_token_op.of(SampleToken::of(options), operands);
