@@ -12,6 +12,29 @@ namespace rlx {
 
 namespace scalar_values {
 // The values of integer and floating-point corner cases, as StableHLO and JAX define them.
+/// Integers wrap: computed on their unsigned bits.
+template <class T>
+auto bits_of(T x) {
+  if constexpr (std::is_integral_v<T>) return static_cast<std::uint64_t>(x);
+  else return x;
+}
+template <class T>
+T neg(T x) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - bits_of(x));
+  else return -x;
+}
+template <class T>
+T add(T x, T z) {
+  return static_cast<T>(bits_of(x) + bits_of(z));
+}
+template <class T>
+T sub(T x, T z) {
+  return static_cast<T>(bits_of(x) - bits_of(z));
+}
+template <class T>
+T mul(T x, T z) {
+  return static_cast<T>(bits_of(x) * bits_of(z));
+}
 template <class T>
 T abs(T x) {
   if constexpr (std::is_same_v<T, std::uint64_t>) return x;
