@@ -61,7 +61,11 @@ const Op<Call> call_op;
 
 Dim call_batch_size() { return Dim::symbol("call_batch", std::int64_t{1} << 20); }
 
-Values Call::body(const Call& op, In x) { return inline_graph(present({name, "function"}, op.function), x); }
+Values Call::body(const Call& op, In x) {
+  check_inputs({name, "function"}, op.function, types_of(x));
+  check_carry_count(name, op.captured, x.size());
+  return inline_graph(*op.function, x);
+}
 
 std::vector<Sample> Call::samples() {
   const Type t{f32, {3}};

@@ -205,7 +205,10 @@ void evaluate_row(std::span<const Array> in, Array& out) {
   fail_internal("rlx.{}: no reference evaluation for {}", infos[static_cast<std::size_t>(op)].name, rlx::name(t));
 }
 
-/// A sample for each dtype that the row allows, and one with broadcast-free rank 0 and 3.
+/// Outside the template below: clang 19 reads `Dims{5}` of an initializer list there as five zeros.
+const std::array<Dims, 3> sample_shapes{Dims{}, Dims{5}, Dims{2, 3, 4}};
+
+/// Samples of ranks 0, 1 and 3 for each dtype that the row allows.
 template <ScalarOp op>
 std::vector<Sample> samples() {
   const ScalarInfo& row = infos[static_cast<std::size_t>(op)];
@@ -213,7 +216,7 @@ std::vector<Sample> samples() {
   for (DType t : {f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, i4, u4, boolean, c64, c128}) {
     if (!allowed(Row<op>::allowed_types, t)) continue;
     double low = is_unsigned_int(t) || is_bool(t) ? std::max(0.0, row.low) : row.low;
-    for (const Dims& shape : {Dims{}, Dims{5}, Dims{2, 3, 4}})
+    for (const Dims& shape : sample_shapes)
       all.push_back(
           {std::vector<Sample::Operand>(static_cast<std::size_t>(row.operands), {{t, shape}, low, row.high}), {}, 0, !row.gives_bool});
   }
