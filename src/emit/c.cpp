@@ -37,15 +37,16 @@ class CPrinter : public KernelPrinter {
 
   // -- pieces of the walk. Sizes are written out where they are used: the compiler finds what is equal.
   std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
-    constexpr std::string_view signs = "+*/%/%";
+    if (op == SizeOp::min) return fmt::format("({0} < {1} ? {0} : {1})", a, b);
+    constexpr std::string_view signs = "+*/%/%-";
     return fmt::format("({} {} {})", a, signs[static_cast<std::size_t>(op)], b);
   }
   std::string size_argument(std::size_t at) override { return fmt::format("sizes[{}]", at); }
   std::string test(Guard::Kind kind, const std::string& index) override { return index + (kind == Guard::Kind::zero ? " == 0" : " >= 0"); }
   std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
-  void loop(const std::string& low, const std::string& high, const LoopBody& body) override {
+  void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
     const std::string i = fmt::format("i{}", ++loops_);
-    line(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", i, low, high));
+    line(fmt::format("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step));
     ++depth_;
     body(i);
     --depth_;
@@ -86,16 +87,20 @@ class CPrinter : public KernelPrinter {
     }
   }
 
-  void begin_reduction(ExprId id) override {
-    const Expr& e = kernel_.expr(id);
-    line(fmt::format("{} acc{} = {};", c_register_type(e.dtype), id, c_neutral(e.reduce, e.dtype)));
+  void declare_variable(ExprId id, bool per_lane) override {
+    const std::string size = per_lane ? fmt::format("[{}]", block_lanes) : "";
+    entry_ += fmt::format("  {} var{}{};\n", c_register_type(kernel_.expr(id).dtype), id, size);
   }
-  void accumulate(ExprId id) override {
-    const Expr& e = kernel_.expr(id);
-    const std::string acc = reduced(id);
-    line(acc + " = " + scalars_.combine(e.reduce, acc, value(e.args[0]), e.dtype) + ";");
+  void set_variable(ExprId id, const std::string& lane, const std::string& value) override {
+    line(variable(id, lane) + " = " + value + ";");
   }
-  std::string reduced(ExprId id) override { return fmt::format("acc{}", id); }
+  std::string variable(ExprId id, const std::string& lane) override {
+    return lane.empty() ? fmt::format("var{}", id) : fmt::format("var{}[{}]", id, lane);
+  }
+  std::string neutral(const Expr& reduction) override { return c_neutral(reduction.reduce, reduction.dtype); }
+  std::string combined(const Expr& e, const std::string& before) override {
+    return scalars_.combine(e.reduce, before, value(e.args[0]), e.dtype);
+  }
 
   CScalars scalars_;
   std::set<int> used_buffers_;

@@ -59,7 +59,11 @@ class LlvmPrinter : public KernelPrinter {
 
   // -- sizes and indices
   std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
-    constexpr std::array<std::string_view, 6> instructions{"add nsw", "mul nsw", "sdiv", "srem", "udiv", "urem"};
+    if (op == SizeOp::min) {
+      declare("declare i64 @llvm.smin.i64(i64, i64)");
+      return assign(fmt::format("call i64 @llvm.smin.i64(i64 {}, i64 {})", a, b));
+    }
+    constexpr std::array<std::string_view, 7> instructions{"add nsw", "mul nsw", "sdiv", "srem", "udiv", "urem", "sub nsw"};
     return assign(fmt::format("{} i64 {}, {}", instructions[static_cast<std::size_t>(op)], a, b));
   }
   std::string size_argument(std::size_t at) override { return fmt::format("%s{}", at); }
@@ -118,7 +122,7 @@ class LlvmPrinter : public KernelPrinter {
   }
 
   // -- statements
-  void loop(const std::string& low, const std::string& high, const LoopBody& body) override {
+  void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
     const std::string name = fmt::format("loop{}", ++loops_), i = "%" + name + ".i", before = block_;
     line("br label %" + name);
     label(name);
@@ -129,33 +133,34 @@ class LlvmPrinter : public KernelPrinter {
     body(i);
     line("br label %" + name + ".latch");
     label(name + ".latch");
-    line(fmt::format("{0}.next = add nsw i64 {0}, 1", i));
+    line(fmt::format("{0}.next = add nsw i64 {0}, {1}", i, step));
     line("br label %" + name);
     label(name + ".exit");
   }
-  void begin_reduction(ExprId id) override {
-    const Expr& e = kernel_.expr(id);
-    const std::string type = llvm_register_type(e.dtype);
-    entry_ += fmt::format("  %acc{} = alloca {}\n", id, type);
-    line(fmt::format("store {} {}, ptr %acc{}", type, llvm_neutral(e.reduce, e.dtype), id));
+  void declare_variable(ExprId id, bool per_lane) override {
+    const std::string type = llvm_register_type(kernel_.expr(id).dtype);
+    entry_ +=
+        per_lane ? fmt::format("  %var{} = alloca [{} x {}]\n", id, block_lanes, type) : fmt::format("  %var{} = alloca {}\n", id, type);
   }
-  void accumulate(ExprId id) override {
-    const Expr& e = kernel_.expr(id);
-    const std::string type = llvm_register_type(e.dtype);
-    const std::string before = assign(fmt::format("load {}, ptr %acc{}", type, id));
+  std::string variable_address(ExprId id, const std::string& lane) {
+    if (lane.empty()) return fmt::format("%var{}", id);
+    return assign(fmt::format("getelementptr inbounds {}, ptr %var{}, i64 {}", llvm_register_type(kernel_.expr(id).dtype), id, lane));
+  }
+  void set_variable(ExprId id, const std::string& lane, const std::string& value) override {
+    line(fmt::format("store {} {}, ptr {}", llvm_register_type(kernel_.expr(id).dtype), value, variable_address(id, lane)));
+  }
+  std::string variable(ExprId id, const std::string& lane) override {
+    return assign(fmt::format("load {}, ptr {}", llvm_register_type(kernel_.expr(id).dtype), variable_address(id, lane)));
+  }
+  std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
+  std::string combined(const Expr& e, const std::string& before) override {
     const Expr& body = kernel_.expr(e.args[0]);
-    std::string after;
-    if (e.reduce == ReduceKind::sum && is_float(e.dtype) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul) {
-      declare(fmt::format("declare {0} @llvm.fmuladd.{1}({0}, {0}, {0})", type, e.dtype == f64 ? "f64" : "f32"));
-      after = assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type,
-                                 e.dtype == f64 ? "f64" : "f32", value(body.args[0]), value(body.args[1]), before));
-    } else {
-      after = scalars().combine(e.reduce, before, value(e.args[0]), e.dtype);
-    }
-    line(fmt::format("store {} {}, ptr %acc{}", type, after, id));
-  }
-  std::string reduced(ExprId id) override {
-    return assign(fmt::format("load {}, ptr %acc{}", llvm_register_type(kernel_.expr(id).dtype), id));
+    if (e.reduce != ReduceKind::sum || !is_float(e.dtype) || body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul)
+      return scalars().combine(e.reduce, before, value(e.args[0]), e.dtype);
+    const std::string type = llvm_register_type(e.dtype), suffix = e.dtype == f64 ? "f64" : "f32";
+    declare(fmt::format("declare {0} @llvm.fmuladd.{1}({0}, {0}, {0})", type, suffix));
+    const std::string &a = value(body.args[0]), &b = value(body.args[1]);
+    return assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, suffix, a, b, before));
   }
 
   std::vector<std::string> declarations_;

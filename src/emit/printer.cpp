@@ -75,23 +75,61 @@ void KernelPrinter::print_block(const Block& block) {
 
 void KernelPrinter::print(const Statement& s) {
   switch (s.kind) {
-    case Statement::Kind::compute: values_[static_cast<std::size_t>(s.expr)] = compute(s.expr); break;
-    case Statement::Kind::begin: begin_reduction(s.expr); break;
-    case Statement::Kind::accumulate:
-      accumulate(s.expr);
+    case Statement::Kind::compute:
+      values_[static_cast<std::size_t>(s.expr)] = compute(s.expr);
+      if (per_lane(s.expr)) set_variable(s.expr, lane_, value(s.expr));
+      break;
+    case Statement::Kind::begin: set(s.expr, neutral(kernel_.expr(s.expr))); break;
+    case Statement::Kind::accumulate: {
+      const std::string lane = per_lane(s.expr) ? lane_ : "";
+      set_variable(s.expr, lane, combined(kernel_.expr(s.expr), variable(s.expr, lane)));
       open_reductions_.push_back(s.expr);
       break;
+    }
     case Statement::Kind::store: store(kernel_.stores[static_cast<std::size_t>(s.store)]); break;
-    case Statement::Kind::loop: {
+    case Statement::Kind::loop: print_loop(s); break;
+    case Statement::Kind::blocks: {
       const auto [low, high] = range(s.variable);
-      loop(low, high, [&](const std::string& i) {
-        variables_[static_cast<std::size_t>(s.variable)] = i;
+      for (ExprId id : scheduled_.per_lane) declare_variable(id, true);
+      loop(low, high, block_lanes, [&](const std::string& first) {
+        const std::string past = size_op(SizeOp::add, first, std::to_string(block_lanes));
+        block_range_ = {first, size_op(SizeOp::min, past, high)};
         print_block(s.body);
       });
-      finish_reductions(s.variable);
       break;
     }
+    case Statement::Kind::lanes: print_lanes(s); break;
   }
+}
+
+void KernelPrinter::print_loop(const Statement& s) {
+  const auto [low, high] = range(s.variable);
+  loop(low, high, 1, [&](const std::string& i) {
+    variables_[static_cast<std::size_t>(s.variable)] = i;
+    print_block(s.body);
+  });
+  finish_reductions(s.variable);
+}
+
+void KernelPrinter::print_lanes(const Statement& s) {
+  loop(block_range_.first, block_range_.second, 1, [&](const std::string& i) {
+    variables_[static_cast<std::size_t>(s.variable)] = i;
+    lane_ = size_op(SizeOp::subtract, i, block_range_.first);
+    for (ExprId id : scheduled_.per_lane) values_[static_cast<std::size_t>(id)].clear();
+    print_block(s.body);
+  });
+}
+
+/// What an earlier loop over the lanes left is read when it is first asked for.
+const std::string& KernelPrinter::value(ExprId id) {
+  std::string& text = values_[static_cast<std::size_t>(id)];
+  if (text.empty() && per_lane(id)) text = variable(id, lane_);
+  return text;
+}
+
+void KernelPrinter::set(ExprId id, const std::string& value) {
+  if (!per_lane(id) && declared_.insert(id).second) declare_variable(id, false);
+  set_variable(id, per_lane(id) ? lane_ : "", value);
 }
 
 std::pair<std::string, std::string> KernelPrinter::range(int variable) {
@@ -103,6 +141,7 @@ std::pair<std::string, std::string> KernelPrinter::range(int variable) {
       return {std::move(low), size_argument(at + 1)};
     }
   }
+  if (variable == scheduled_.split) return split_range_;
   return {"0", dim(kernel_.extent(variable))};
 }
 
@@ -110,14 +149,15 @@ std::pair<std::string, std::string> KernelPrinter::range(int variable) {
 void KernelPrinter::finish_reductions(int variable) {
   std::erase_if(open_reductions_, [&](ExprId id) {
     if (kernel_.expr(id).variables.front() != variable) return false;
-    values_[static_cast<std::size_t>(id)] = reduced(id);
+    if (!per_lane(id)) values_[static_cast<std::size_t>(id)] = this->variable(id, "");
     return true;
   });
 }
 
 void KernelPrinter::print_body(const std::string& begin, const std::string& end) {
-  if (kernel_.tile) return print_block(scheduled_.body);
-  loop(begin, end, [&](const std::string& flat) {
+  split_range_ = {begin, end};
+  if (kernel_.tile || scheduled_.split >= 0) return print_block(scheduled_.body);
+  loop(begin, end, 1, [&](const std::string& flat) {
     std::string rest = flat;
     for (std::size_t g = scheduled_.grid.size(); g-- > 0;) {
       std::string& variable = variables_[static_cast<std::size_t>(scheduled_.grid[g])];

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ class KernelPrinter {
 
  protected:
   /// On 64-bit integers, as in C; grid positions are divided as unsigned ones.
-  enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder };
+  enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder, subtract, min };
   using LoopBody = std::function<void(const std::string& variable)>;
 
   // -- what a dialect defines
@@ -30,14 +31,18 @@ class KernelPrinter {
   /// Whether a guard's index is 0, or >= 0; and whether two conditions hold.
   virtual std::string test(Guard::Kind kind, const std::string& index) = 0;
   virtual std::string both(const std::string& a, const std::string& b) = 0;
-  /// A loop over low..high-1.
-  virtual void loop(const std::string& low, const std::string& high, const LoopBody& body) = 0;
+  /// A loop over low, low + step, ... below high.
+  virtual void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) = 0;
   virtual std::string compute(ExprId id) = 0;
   virtual void store(const KernelStore& store) = 0;
-  virtual void begin_reduction(ExprId id) = 0;
-  virtual void accumulate(ExprId id) = 0;
-  /// The value of a reduction behind its loops.
-  virtual std::string reduced(ExprId id) = 0;
+  /// A variable that lives across loops: a reduction's accumulator, or a value kept for each lane of a block, whose element `lane` is
+  /// meant where that is not empty.
+  virtual void declare_variable(ExprId id, bool per_lane) = 0;
+  virtual void set_variable(ExprId id, const std::string& lane, const std::string& value) = 0;
+  virtual std::string variable(ExprId id, const std::string& lane) = 0;
+  virtual std::string neutral(const Expr& reduction) = 0;
+  /// The accumulator `before` combined with the reduction's body.
+  virtual std::string combined(const Expr& reduction, const std::string& before) = 0;
 
   // -- what they get
   void print_block(const Block& block);
@@ -47,7 +52,7 @@ class KernelPrinter {
   std::string dim(const Dim& d);
   std::string index(const Index& i);
   std::string guards(const std::vector<Guard>& list);
-  const std::string& value(ExprId id) const { return values_[static_cast<std::size_t>(id)]; }
+  const std::string& value(ExprId id);
   const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
   /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop.
   std::size_t size_arguments() const { return kernel_.symbols.size() + (kernel_.tile ? 2 * kernel_.loops.size() : 0); }
@@ -64,11 +69,18 @@ class KernelPrinter {
   std::string times(const std::string& a, const std::string& b);
   std::string divided(SizeOp op, const std::string& a, const std::string& b);
   std::string atom(const Atom& a);
+  void print_loop(const Statement& s);
+  void print_lanes(const Statement& s);
+  bool per_lane(ExprId id) const { return scheduled_.per_lane.count(id) > 0; }
+  void set(ExprId id, const std::string& value);
   void finish_reductions(int variable);
 
   std::vector<std::string> values_, variables_;
   std::map<std::string, std::string> dims_;
   std::vector<ExprId> open_reductions_;
+  std::set<ExprId> declared_;
+  std::pair<std::string, std::string> split_range_, block_range_;
+  std::string lane_;  // position in the block at hand
 };
 
 }  // namespace rlx

@@ -1,7 +1,10 @@
 #include "kernel/pull.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "ir/sources.h"
+#include "kernel/cost.h"
 
 namespace rlx {
 
@@ -121,13 +124,29 @@ ExprId Puller::pull_sources(const Node& node, const std::vector<Source>& sources
   return result;
 }
 
+/// A variable of this extent for a reduction at `at`. Reductions share theirs, so that equal terms are one expression and the schedule
+/// can run them in one loop; not where one is inside the other.
+int Puller::loop_variable(const Dim& extent, const std::vector<Index>& at, const std::vector<int>& taken) {
+  std::set<int> used;
+  const auto free = free_variables(kernel_);
+  for (const Index& index : at) add_index_variables(index, free, used);
+  int depth = 0;
+  for (int v : used)
+    if (auto it = loop_depth_.find(v); it != loop_depth_.end()) depth = std::max(depth, it->second + 1);
+  for (const auto& [v, its_depth] : loop_depth_)
+    if (its_depth == depth && kernel_.extent(v) == extent && std::find(taken.begin(), taken.end(), v) == taken.end()) return v;
+  const int v = kernel_.add_variable(extent);
+  loop_depth_[v] = depth;
+  return v;
+}
+
 ExprId Puller::pull_loop(ValueId value, const Node& node, const std::vector<Index>& at) {
   const Type& type = graph_.type(value);
   Expr reduce;
   reduce.kind = Expr::Kind::reduce;
   reduce.origin = value;
   const FreshVariable fresh = [&](const Dim& extent) {
-    const int id = kernel_.add_variable(extent);
+    const int id = loop_variable(extent, at, reduce.variables);
     reduce.variables.push_back(id);
     return Index::variable(id, extent);
   };

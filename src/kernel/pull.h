@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 
 #include "kernel/kernel.h"
 
@@ -22,12 +23,14 @@ class Puller {
   ExprId compute(ValueId value, const std::vector<Index>& at);
   ExprId pull_sources(const Node& node, const std::vector<Source>& sources, DType dtype);
   ExprId pull_loop(ValueId value, const Node& node, const std::vector<Index>& at);
+  int loop_variable(const Dim& extent, const std::vector<Index>& at, const std::vector<int>& taken);
   Index read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit);
   std::vector<Type> operand_types(const Node& node) const;
 
   const Graph& graph_;
   Kernel& kernel_;
   IsStored is_stored_;
+  std::map<int, int> loop_depth_;  // of the variables of reductions: how many reductions are around
   std::unordered_multimap<std::size_t, std::tuple<ValueId, std::vector<Index>, ExprId>> memo_;
 };
 

@@ -2,24 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/graph_data.h"
+#include "kernel/lanes.h"
 
 namespace rlx {
 namespace {
-
-void add_index_variables(const Index& index, const std::vector<std::set<int>>& of_expr, std::set<int>& into) {
-  index.for_each_atom([&](const Atom& atom) {
-    if (atom.kind == Atom::Kind::variable) into.insert(atom.id);
-    if (atom.kind == Atom::Kind::loaded)
-      into.insert(of_expr[static_cast<std::size_t>(atom.id)].begin(), of_expr[static_cast<std::size_t>(atom.id)].end());
-  });
-}
-
-template <class Visit>
-void for_each_index(Expr& e, const Visit& visit) {
-  visit(e.index);
-  for (Guard& guard : e.guards) visit(guard.index);
-}
 
 /// Expressions that an index needs: those behind its loaded atoms.
 std::vector<ExprId> loaded_exprs(const Index& index) {
@@ -30,72 +16,41 @@ std::vector<ExprId> loaded_exprs(const Index& index) {
   return ids;
 }
 
-/// True when `index` uses a and b only as a * extent(b) + b.
-bool uses_as_one(const Index& index, int a, int b, const Dim& extent_b) {
-  Dim coefficient_a = 0, coefficient_b = 0;
-  for (const Index::Term& term : index.terms()) {
-    if (term.atom->kind == Atom::Kind::variable) {
-      if (term.atom->id == a) coefficient_a = term.coefficient;
-      if (term.atom->id == b) coefficient_b = term.coefficient;
-    } else if (term.atom->numerator) {
-      bool inside = false;
-      term.atom->numerator->for_each_atom(
-          [&](const Atom& atom) { inside = inside || (atom.kind == Atom::Kind::variable && (atom.id == a || atom.id == b)); });
-      if (inside) return false;
-    }
-  }
-  return coefficient_a == coefficient_b * extent_b;
-}
-
-bool try_merge(Kernel& kernel, std::size_t at) {
-  const int a = kernel.loops[at], b = kernel.loops[at + 1];
-  const Dim extent_b = kernel.extent(b);
-  bool fits = true;
-  for (Expr& e : kernel.exprs) for_each_index(e, [&](Index& i) { fits = fits && uses_as_one(i, a, b, extent_b); });
-  for (KernelStore& s : kernel.stores) fits = fits && uses_as_one(s.index, a, b, extent_b);
-  if (!fits) return false;
-  const int merged = kernel.add_variable(kernel.extent(a) * extent_b);
-  const auto replace = [&](const Atom& atom) -> Index {
-    if (atom.kind == Atom::Kind::loaded) return Index::loaded(atom.id, atom.extent);
-    if (atom.id == a) return 0;
-    return atom.id == b ? Index::variable(merged, kernel.extent(merged)) : Index::variable(atom.id, atom.extent);
-  };
-  for (Expr& e : kernel.exprs) for_each_index(e, [&](Index& i) { i = i.substitute(replace); });
-  for (KernelStore& s : kernel.stores) s.index = s.index.substitute(replace);
-  kernel.loops[at] = merged;
-  kernel.loops.erase(kernel.loops.begin() + static_cast<std::ptrdiff_t>(at) + 1);
-  return true;
+template <class Visit>
+void for_each_operand(const Expr& e, const Visit& visit) {
+  for (ExprId arg : e.args) visit(arg);
+  for (ExprId id : loaded_exprs(e.index)) visit(id);
+  for (const Guard& guard : e.guards)
+    for (ExprId id : loaded_exprs(guard.index)) visit(id);
 }
 
 /// Emits expressions on demand into the outermost open scope that knows their variables.
 class Scheduler {
  public:
-  explicit Scheduler(const Kernel& kernel) : kernel_(kernel), free_(free_variables(kernel)), done_(kernel.exprs.size(), false) {}
+  explicit Scheduler(const Kernel& kernel) : kernel_(kernel), free_(free_variables(kernel)), done_(kernel.exprs.size(), false) {
+    find_reachable();
+  }
 
   Scheduled run() {
-    Scheduled result;
     const auto& loops = kernel_.loops;
-    const bool inner = kernel_.tile ? !loops.empty() : loops.size() > 1;
-    const std::size_t outer = loops.size() - (inner ? 1 : 0);
-    if (!kernel_.tile) result.grid.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(outer));
-    open({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(outer)});
+    const bool blocks = worth_blocks(kernel_, free_);
+    const bool inner = blocks || (kernel_.tile ? !loops.empty() : loops.size() > 1);
+    const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
+    Scheduled result;
+    if (!kernel_.tile) result.grid.assign(loops.begin(), outer);
+    if (blocks && result.grid.empty()) result.split = loops.back();
+    open({loops.begin(), outer});
     if (inner) open({loops.back()});
-    for (std::size_t i = 0; i < kernel_.stores.size(); ++i) {
-      need(kernel_.stores[i].value);
-      need_index(kernel_.stores[i].index);
-      Statement store{Statement::Kind::store, -1, -1, static_cast<int>(i), {}};
-      scopes_.back().block.push_back(std::move(store));
-    }
+    for (std::size_t i = 0; i < kernel_.stores.size(); ++i) need_store(i);
     if (inner) {
       Block body = close();
-      scopes_.back().block.push_back({Statement::Kind::loop, -1, loops.back(), -1, std::move(body)});
+      if (blocks) body = split_lanes(kernel_, free_, loops.back(), std::move(body), result.per_lane);
+      const auto kind = blocks ? Statement::Kind::blocks : Statement::Kind::loop;
+      scopes_.back().block.push_back({kind, -1, loops.back(), -1, std::move(body)});
     }
     result.body = close();
-    for (auto it = kernel_.tile ? loops.rbegin() + (inner ? 1 : 0) : loops.rend(); it != loops.rend(); ++it) {
-      Block outer_body;
-      outer_body.push_back({Statement::Kind::loop, -1, *it, -1, std::move(result.body)});
-      result.body = std::move(outer_body);
-    }
+    if (kernel_.tile)
+      for (auto it = outer; it != loops.begin();) result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
     find_guarded_loads(result);
     return result;
   }
@@ -104,53 +59,120 @@ class Scheduler {
   struct Scope {
     std::set<int> variables;
     Block block;
+    std::vector<ExprId> computed;  // known inside this scope only
   };
-  void open(std::set<int> variables) { scopes_.push_back({std::move(variables), {}}); }
+  void open(std::set<int> variables) { scopes_.push_back({std::move(variables), {}, {}}); }
   Block close() {
-    Block block = std::move(scopes_.back().block);
+    Scope scope = std::move(scopes_.back());
     scopes_.pop_back();
-    return block;
+    set_done(scope, false);
+    return std::move(scope.block);
   }
-  Scope& home(ExprId id) {
+  void set_done(const Scope& scope, bool done) {
+    for (ExprId id : scope.computed) done_[static_cast<std::size_t>(id)] = done;
+  }
+  std::size_t home(ExprId id) const {
     std::size_t depth = 0;
     for (std::size_t s = 1; s < scopes_.size(); ++s)
       for (int v : free_[static_cast<std::size_t>(id)])
         if (scopes_[s].variables.count(v)) depth = s;
-    return scopes_[depth];
+    return depth;
   }
-  void need_index(const Index& index) {
-    for (ExprId id : loaded_exprs(index)) need(id);
+  void mark(ExprId id, Scope& scope) {
+    done_[static_cast<std::size_t>(id)] = true;
+    scope.computed.push_back(id);
+  }
+  void need_store(std::size_t at) {
+    need(kernel_.stores[at].value);
+    for (ExprId id : loaded_exprs(kernel_.stores[at].index)) need(id);
+    scopes_.back().block.push_back({Statement::Kind::store, -1, -1, static_cast<int>(at), {}});
   }
   void need(ExprId id) {
     if (done_[static_cast<std::size_t>(id)]) return;
-    done_[static_cast<std::size_t>(id)] = true;
     const Expr& e = kernel_.expr(id);
     if (e.kind == Expr::Kind::reduce) return need_reduction(id, e);
-    for (ExprId arg : e.args) need(arg);
-    need_index(e.index);
-    for (const Guard& guard : e.guards) need_index(guard.index);
-    home(id).block.push_back({Statement::Kind::compute, id, -1, -1, {}});
+    for_each_operand(e, [&](ExprId operand) { need(operand); });
+    Scope& scope = scopes_[home(id)];
+    scope.block.push_back({Statement::Kind::compute, id, -1, -1, {}});
+    mark(id, scope);
   }
+
   void need_reduction(ExprId id, const Expr& e) {
-    // The scopes below the reduction's own are set aside while its loops are built.
-    const auto level = static_cast<std::size_t>(&home(id) - scopes_.data());
+    // The scopes below the reduction's own, and what they know, are set aside while its loops are built.
+    const std::size_t level = home(id);
     std::vector<Scope> aside;
     while (scopes_.size() > level + 1) {
+      set_done(scopes_.back(), false);
       aside.push_back(std::move(scopes_.back()));
       scopes_.pop_back();
     }
+    const std::vector<ExprId> group = with_partners(id, level);
+    for (ExprId member : group) {
+      mark(member, scopes_.back());
+      under_way_.insert(member);
+    }
     for (int variable : e.variables) open({variable});
-    need(e.args[0]);
-    scopes_.back().block.push_back({Statement::Kind::accumulate, id, -1, -1, {}});
+    for (ExprId member : group) {
+      need(kernel_.expr(member).args[0]);
+      scopes_.back().block.push_back({Statement::Kind::accumulate, member, -1, -1, {}});
+    }
     for (std::size_t i = e.variables.size(); i-- > 0;) {
       Block body = close();
-      if (i == 0) scopes_.back().block.push_back({Statement::Kind::begin, id, -1, -1, {}});
+      if (i == 0)
+        for (ExprId member : group) scopes_.back().block.push_back({Statement::Kind::begin, member, -1, -1, {}});
       scopes_.back().block.push_back({Statement::Kind::loop, -1, e.variables[i], -1, std::move(body)});
     }
+    for (ExprId member : group) under_way_.erase(member);
     while (!aside.empty()) {
+      set_done(aside.back(), true);
       scopes_.push_back(std::move(aside.back()));
       aside.pop_back();
     }
+  }
+  /// The reductions that can run in the loops of `id`: over the same variables, at the same place, with terms that are known, and not
+  /// needed by `id` itself.
+  std::vector<ExprId> with_partners(ExprId id, std::size_t level) const {
+    std::vector<ExprId> group{id};
+    const std::set<ExprId> needed = operands_of(kernel_.expr(id).args[0]);
+    for (std::size_t i = 0; i < kernel_.exprs.size(); ++i) {
+      const auto other = static_cast<ExprId>(i);
+      if (other == id || done_[i] || !reachable_[i] || needed.count(other) || kernel_.exprs[i].variables != kernel_.expr(id).variables)
+        continue;
+      if (free_[i] == free_[static_cast<std::size_t>(id)] && home(other) == level && !has_open_reduction(kernel_.exprs[i].args[0]))
+        group.push_back(other);
+    }
+    return group;
+  }
+  /// Whether an expression needs a reduction whose value is not known yet.
+  bool has_open_reduction(ExprId id) const {
+    for (ExprId operand : operands_of(id))
+      if (kernel_.expr(operand).kind == Expr::Kind::reduce && (!done_[static_cast<std::size_t>(operand)] || under_way_.count(operand)))
+        return true;
+    return false;
+  }
+  /// The expression and everything that it needs.
+  std::set<ExprId> operands_of(ExprId id) const {
+    std::set<ExprId> seen{id};
+    std::vector<ExprId> stack{id};
+    while (!stack.empty()) {
+      const ExprId top = stack.back();
+      stack.pop_back();
+      for_each_operand(kernel_.expr(top), [&](ExprId operand) {
+        if (seen.insert(operand).second) stack.push_back(operand);
+      });
+    }
+    return seen;
+  }
+
+  void find_reachable() {
+    reachable_.assign(kernel_.exprs.size(), false);
+    const auto reach = [&](ExprId id) { reachable_[static_cast<std::size_t>(id)] = true; };
+    for (const KernelStore& s : kernel_.stores) {
+      reach(s.value);
+      for (ExprId id : loaded_exprs(s.index)) reach(id);
+    }
+    for (std::size_t i = kernel_.exprs.size(); i-- > 0;)
+      if (reachable_[i]) for_each_operand(kernel_.exprs[i], reach);
   }
 
   void find_guarded_loads(Scheduled& result) const {
@@ -180,80 +202,13 @@ class Scheduler {
 
   const Kernel& kernel_;
   std::vector<std::set<int>> free_;
-  std::vector<bool> done_;
+  std::vector<bool> done_, reachable_;
+  std::set<ExprId> under_way_;  // reductions whose loops are being built
   std::vector<Scope> scopes_;
 };
 
 }  // namespace
 
-std::vector<std::set<int>> free_variables(const Kernel& kernel) {
-  std::vector<std::set<int>> result(kernel.exprs.size());
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
-    const Expr& e = kernel.exprs[i];
-    std::set<int>& mine = result[i];
-    for (ExprId arg : e.args) mine.insert(result[static_cast<std::size_t>(arg)].begin(), result[static_cast<std::size_t>(arg)].end());
-    add_index_variables(e.index, result, mine);
-    for (const Guard& guard : e.guards) add_index_variables(guard.index, result, mine);
-    for (int v : e.variables) mine.erase(v);
-  }
-  return result;
-}
-
-void merge_loops(Kernel& kernel) {
-  if (kernel.tile) return;
-  for (std::size_t at = kernel.loops.size(); at-- > 0;)
-    if (kernel.extent(kernel.loops[at]) == Dim(1)) kernel.loops.erase(kernel.loops.begin() + static_cast<std::ptrdiff_t>(at));
-  for (std::size_t at = kernel.loops.size(); at-- > 1;) try_merge(kernel, at - 1);
-}
-
 Scheduled schedule(const Kernel& kernel) { return Scheduler(kernel).run(); }
-
-std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
-  const auto free = free_variables(kernel);
-  const std::size_t outer = kernel.loops.size() > 1 ? kernel.loops.size() - 1 : kernel.loops.size();
-  std::vector<Recompute> result;
-  // Variables bound by reductions around an expression come through its free variables; the grid always runs whole.
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
-    const Expr& e = kernel.exprs[i];
-    if (e.kind != Expr::Kind::reduce) continue;
-    double runs = 1;
-    std::size_t depth = 0;
-    for (std::size_t l = 0; l < kernel.loops.size(); ++l)
-      if (free[i].count(kernel.loops[l])) depth = std::max(depth, l < outer ? outer : l + 1);
-    for (std::size_t l = 0; l < depth; ++l) runs *= static_cast<double>(kernel.extent(kernel.loops[l]).upper());
-    for (int v : free[i])
-      if (std::find(kernel.loops.begin(), kernel.loops.end(), v) == kernel.loops.end()) {
-        if (depth < outer) {  // inside another reduction, which runs for every row
-          for (std::size_t l = depth; l < outer; ++l) runs *= static_cast<double>(kernel.extent(kernel.loops[l]).upper());
-          depth = outer;
-        }
-        runs *= static_cast<double>(kernel.extent(v).upper());
-      }
-    const double elements = std::max(1.0, static_cast<double>(graph.type(e.origin).size().upper()));
-    result.push_back({e.origin, runs / elements});
-  }
-  return result;
-}
-
-Cost cost(const Kernel& kernel, const Bindings& bindings) {
-  const auto free = free_variables(kernel);
-  Cost total;
-  double grid = 1;
-  for (int v : kernel.loops) grid *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-  std::map<int, double> touched;  // distinct elements of a buffer, at most
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
-    const Expr& e = kernel.exprs[i];
-    double runs = 1;
-    for (int v : free[i]) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-    for (int v : e.variables) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-    if (e.kind == Expr::Kind::load) touched[e.buffer] = std::max(touched[e.buffer], runs);
-    if (e.kind == Expr::Kind::scalar || e.kind == Expr::Kind::reduce) total.flops += runs;
-    if (e.kind == Expr::Kind::fma) total.flops += 2 * runs;
-  }
-  for (const auto& [buffer, elements] : touched)
-    total.bytes += elements * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
-  for (const KernelStore& s : kernel.stores) total.bytes += grid * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
-  return total;
-}
 
 }  // namespace rlx

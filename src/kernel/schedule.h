@@ -1,7 +1,7 @@
 #pragma once
 #include <set>
 
-#include "kernel/kernel.h"
+#include "kernel/cost.h"
 
 namespace rlx {
 
@@ -14,6 +14,8 @@ struct Statement {
     compute,     // value of `expr`
     begin,       // accumulator of the reduction `expr` set to its neutral value
     loop,        // `body` for each value of `variable`
+    blocks,      // `body` for each run of up to `block_lanes` values of `variable`
+    lanes,       // `body` for each value of `variable` in the block at hand
     accumulate,  // accumulator of `expr` combined with its body
     store,       // kernel.stores[store]
   };
@@ -24,37 +26,26 @@ struct Statement {
   Block body;
 };
 
+inline constexpr int block_lanes = 128;
+
 /// A kernel as loops. Grid variables are decoded from one flat index that the caller splits over threads; `body` runs for each.
 struct Scheduled {
   std::vector<int> grid;
   Block body;
+  /// The only loop of a kernel whose lanes run in blocks: the caller's range is a range of this variable. -1: none.
+  int split = -1;
   /// Loads that only happen under a guard: their index must be clamped, for it is computed in any case.
   std::set<ExprId> guarded_loads;
+  /// Values and accumulators that are kept for each lane of a block, from one loop over the lanes to the next.
+  std::set<ExprId> per_lane;
 };
 
 /// Merges neighbouring loops wherever every index treats them as one. Guarantees: the same stores.
 void merge_loops(Kernel& kernel);
 
 /// Places every expression in the outermost loop where its variables are known, so invariants are hoisted and every reduction runs
-/// once for each value of the variables it depends on.
+/// once for each value of the variables it depends on. Reductions over the same range that do not need each other share a loop.
+/// A reduction whose terms lie side by side along the innermost loop, and apart along its own, runs over blocks of lanes.
 Scheduled schedule(const Kernel& kernel);
-
-/// Run-time executions of each expression divided by the elements of the value it computes, for reductions, at the bounds of the
-/// symbols: 1 = nothing is computed twice.
-struct Recompute {
-  ValueId value;
-  double factor;
-};
-std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph);
-
-/// Arithmetic operations and bytes moved by one run with the given symbols.
-struct Cost {
-  double flops = 0;
-  double bytes = 0;
-};
-Cost cost(const Kernel& kernel, const Bindings& bindings);
-
-/// Variables that each expression depends on.
-std::vector<std::set<int>> free_variables(const Kernel& kernel);
 
 }  // namespace rlx

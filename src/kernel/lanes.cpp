@@ -1,0 +1,115 @@
+#include "kernel/lanes.h"
+
+#include <map>
+
+namespace rlx {
+namespace {
+
+class LaneSplitter {
+ public:
+  LaneSplitter(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, std::set<ExprId>& per_lane)
+      : kernel_(kernel), free_(free), lane_(lane), per_lane_(per_lane) {}
+
+  Block split(Block block) {
+    Block out, lanes;
+    const auto flush = [&] {
+      if (!lanes.empty()) out.push_back({Statement::Kind::lanes, -1, lane_, -1, std::exchange(lanes, {})});
+    };
+    for (Statement& s : block) {
+      if (!depends(s)) {
+        out.push_back(std::move(s));  // needs nothing of the lanes, so it may run before them
+      } else if (s.kind == Statement::Kind::loop) {
+        flush();
+        s.body = split(std::move(s.body));
+        out.push_back(std::move(s));
+      } else {
+        lanes.push_back(std::move(s));
+      }
+    }
+    flush();
+    return out;
+  }
+
+  /// What is computed in one loop over the lanes and read in another.
+  void find_kept(const Block& block) {
+    for (const Statement& s : block) {
+      if (s.kind == Statement::Kind::lanes) ++segment_;
+      if (s.kind == Statement::Kind::begin && depends(s)) per_lane_.insert(s.expr);
+      if (s.kind == Statement::Kind::compute || s.kind == Statement::Kind::accumulate) read_operands(kernel_.expr(s.expr));
+      if (s.kind == Statement::Kind::store) {
+        const KernelStore& store = kernel_.stores[static_cast<std::size_t>(s.store)];
+        read(store.value);
+        read(store.index);
+      }
+      if (s.kind == Statement::Kind::compute) computed_in_[s.expr] = segment_;
+      find_kept(s.body);
+    }
+  }
+
+ private:
+  bool depends(const Statement& s) const {
+    if (s.kind == Statement::Kind::store) return true;
+    if (s.kind != Statement::Kind::loop) return free_[static_cast<std::size_t>(s.expr)].count(lane_) > 0;
+    for (const Statement& inner : s.body)
+      if (depends(inner)) return true;
+    return false;
+  }
+  void read_operands(const Expr& e) {
+    for (ExprId arg : e.args) read(arg);
+    read(e.index);
+    for (const Guard& guard : e.guards) read(guard.index);
+  }
+  void read(const Index& index) {
+    index.for_each_atom([&](const Atom& atom) {
+      if (atom.kind == Atom::Kind::loaded) read(atom.id);
+    });
+  }
+  void read(ExprId id) {
+    if (!free_[static_cast<std::size_t>(id)].count(lane_)) return;
+    if (auto it = computed_in_.find(id); it != computed_in_.end() && it->second != segment_) per_lane_.insert(id);
+  }
+
+  const Kernel& kernel_;
+  const std::vector<std::set<int>>& free_;
+  int lane_;
+  std::set<ExprId>& per_lane_;
+  std::map<ExprId, int> computed_in_;
+  int segment_ = 0;
+};
+
+Dim coefficient(const Index& index, int variable) {
+  for (const Index::Term& term : index.terms())
+    if (term.atom->kind == Atom::Kind::variable && term.atom->id == variable) return term.coefficient;
+  return 0;
+}
+
+}  // namespace
+
+bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free) {
+  constexpr std::int64_t fewest_lanes = 8;
+  if (kernel.tile || kernel.loops.empty()) return false;
+  const int lane = kernel.loops.back();
+  if (kernel.extent(lane).upper() < fewest_lanes) return false;
+  std::set<int> innermost;  // of the reductions of each lane
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
+    if (kernel.exprs[i].kind == Expr::Kind::reduce && free[i].count(lane)) innermost.insert(kernel.exprs[i].variables.back());
+  int along_lanes = 0, along_terms = 0;
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+    if (kernel.exprs[i].kind != Expr::Kind::load) continue;
+    for (int v : innermost) {
+      if (!free[i].count(v)) continue;
+      along_lanes += coefficient(kernel.exprs[i].index, lane) == Dim(1);
+      along_terms += coefficient(kernel.exprs[i].index, v) == Dim(1);
+    }
+  }
+  return along_lanes > along_terms;
+}
+
+Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane) {
+  LaneSplitter splitter(kernel, free, lane, per_lane);
+  Block result = splitter.split(std::move(body));
+  splitter.find_kept(result);
+  return result;
+}
+
+}  // namespace rlx

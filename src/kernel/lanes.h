@@ -1,0 +1,14 @@
+#pragma once
+#include "kernel/schedule.h"
+
+namespace rlx {
+
+/// True when the reductions inside the innermost loop read their terms along that loop: memory is then read in order by turning the
+/// loops around, with an accumulator for each of a block of lanes.
+bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free);
+
+/// The body of the loop over `lane`, as a body of one block: what depends on the lane runs in loops over the lanes inside the loops of
+/// the reductions. Adds to `per_lane` what one such loop leaves for the next.
+Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane);
+
+}  // namespace rlx
