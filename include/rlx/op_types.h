@@ -77,6 +77,10 @@ constexpr auto enum_words(IndexMode) { return std::array<std::string_view, 2>{"c
 enum class ScatterKind : std::uint8_t { set, add, mul, min, max };
 constexpr auto enum_words(ScatterKind) { return std::array<std::string_view, 5>{"set", "add", "mul", "min", "max"}; }
 
+/// How scatter_reduce puts together the updates that meet in one element.
+enum class ScatterReduceKind : std::uint8_t { sum, mean, prod, max, min };
+constexpr auto enum_words(ScatterReduceKind) { return std::array<std::string_view, 5>{"sum", "mean", "prod", "max", "min"}; }
+
 /// JAX's dimension numbers of gather and scatter. The last axis of the indices holds a start position; the others enumerate windows.
 struct GatherNumbers {
   std::vector<std::int64_t> offset_dims;                       // axes of the result (scatter: of the updates) that run inside a window
@@ -103,6 +107,18 @@ constexpr auto enum_words(PadMode) { return std::array<std::string_view, 5>{"con
 /// How resize finds an element: nearest is floor(o * in / out), nearest_exact floor((o + 0.5) * in / out).
 enum class ResizeMode : std::uint8_t { nearest, nearest_exact, linear, cubic };
 constexpr auto enum_words(ResizeMode) { return std::array<std::string_view, 4>{"nearest", "nearest_exact", "linear", "cubic"}; }
+
+/// How grid_sample reads between elements: the nearest one (half to even), linear or cubic (a = -0.75) interpolation.
+enum class GridMode : std::uint8_t { nearest, linear, cubic };
+constexpr auto enum_words(GridMode) { return std::array<std::string_view, 3>{"nearest", "linear", "cubic"}; }
+
+/// What grid_sample reads outside: 0, the border element, or the elements mirrored at the border.
+enum class GridPadding : std::uint8_t { zeros, border, reflection };
+constexpr auto enum_words(GridPadding) { return std::array<std::string_view, 3>{"zeros", "border", "reflection"}; }
+
+/// How embedding_bag puts the rows of a bag together.
+enum class BagMode : std::uint8_t { sum, mean, max };
+constexpr auto enum_words(BagMode) { return std::array<std::string_view, 3>{"sum", "mean", "max"}; }
 
 /// The derivative that fake_quantize takes for the rounding, with r = x / scale: 1; 1 inside the range; 1 - tanh(r)^2;
 /// max(0, 1 - |r| / largest code).

@@ -1,16 +1,13 @@
 // Losses, with PyTorch's semantics: an op gives the loss of each element (or example), the builder reduces.
 #include <limits>
 
+#include "ops/reduced.h"
 #include "ops/wide.h"
 
 namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-
-Value reduced(Value loss, Reduction reduction) {
-  return reduction == Reduction::none ? loss : reduction == Reduction::sum ? sum_all(loss) : mean_all(loss);
-}
 
 // Class numbers in a signed type that holds every class and a negative ignore_index.
 Value signed_classes(Value targets) {

@@ -1,5 +1,4 @@
-// Layers that are one product or one lookup, and what stands beside them: linear, lora and grouped products, embedding, one_hot, gates,
-// dropout.
+// Layers that are one product, and what stands beside them: linear, lora and grouped products, one_hot, gates, dropout.
 #include "ops/wide.h"
 
 namespace rlx {
@@ -67,25 +66,6 @@ struct GroupedMatmul {
   }
 };
 const Op<GroupedMatmul> grouped_matmul_op;
-
-struct Embedding {
-  static constexpr OpKind kind = OpKind::composite;
-  static constexpr std::string_view name = "embedding";
-  static constexpr std::string_view formula = "row ids[...] of table (V, D); ids are clamped to 0..V-1";
-  static constexpr std::array<int, 1> integer_operands{1};
-  static auto fields() { return Fields<>{}; }
-  static Value body(const Embedding&, Value table, Value ids) {
-    if (table.rank() < 1 || !is_integer(ids.dtype()))
-      fail("rlx.embedding: table {}, ids {} (allowed: table [V, ...], ids of integers)", table.type().to_string(), ids.type().to_string());
-    return take(table, ids, 0);
-  }
-  static std::vector<Sample> samples() {
-    return {{{{{f32, {6, 4}}}, {{i32, {2, 3}}, 0, 5}}, {}},
-            {{{{bf16, {6, 4}}}, {{i64, {5}}, 0, 5}}, {}},
-            {{{{f32, {6, 4}}}, {{i32, {}}, 0, 5}}, {}}};
-  }
-};
-const Op<Embedding> embedding_op;
 
 struct OneHot {
   static constexpr OpKind kind = OpKind::composite;
@@ -172,8 +152,6 @@ Value linear(Value x, Value w, Value bias /*= {}*/) { return bias ? linear_op({t
 Value lora_matmul(Value x, Value w, Value a, Value b, double scale /*= 1*/) { return lora_matmul_op({scale}, x, w, a, b); }
 /// Row m of x (M, K) times matrix expert[m] of w (E, K, N), giving (M, N): the product of a mixture of experts.
 Value grouped_matmul(Value x, Value w, Value expert) { return grouped_matmul_op({}, x, w, expert); }
-/// Rows of table (V, D) at ids (any integer shape): (ids..., D). Ids outside are clamped.
-Value embedding(Value table, Value ids) { return embedding_op({}, table, ids); }
 /// 1 at position ids[...] of a new last axis, else 0.
 Value one_hot(Value ids, std::int64_t depth, DType dtype /*= f32*/) { return one_hot_op({depth, dtype}, ids); }
 /// silu(gate) * up.

@@ -178,6 +178,29 @@ struct AvgPool {
 };
 const Op<AvgPool> avg_pool_op;
 
+struct LpPool {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "lp_pool";
+  static constexpr std::string_view formula = "(sum of |x|^p)^(1/p) over each window of the last axes";
+  double p = 2;
+  Ints window, strides;
+  bool ceil_mode = false;
+  static auto fields() { return Fields<&LpPool::p, &LpPool::window, &LpPool::strides, &LpPool::ceil_mode>{}; }
+  static Value body(const LpPool& op, Value x) {
+    const Windows w{op.window, op.strides, Ints(op.window.size(), 0), Ints(op.window.size(), 1), op.ceil_mode};
+    check(name, w, x);
+    if (!is_float(x.dtype())) fail("rlx.lp_pool: {} is not allowed (allowed: floats)", x.type().to_string());
+    if (!(op.p > 0)) fail("rlx.lp_pool: p = {} (allowed: > 0)", op.p);
+    Value wide = cast(x, accumulation_type(x.dtype())), all = windows(w, padded(w, wide, 0, Padding::all, x.shape()));
+    return cast(norm(all, window_axes(w, x.rank()), op.p), x.dtype());
+  }
+  static std::vector<Sample> samples() {
+    return {sample({2, 7, 6}, attrs_of(LpPool{3, {2, 2}, {2, 2}, false}), f32, 4e-6),
+            sample({2, 7}, attrs_of(LpPool{2, {3}, {2}, true}), f64, 1e-12), sample({2, 7}, attrs_of(LpPool{1.5, {3}, {1}, false}), bf16)};
+  }
+};
+const Op<LpPool> lp_pool_op;
+
 Ints filled(Ints list, const Ints& initial) {
   if (list.empty()) return initial;
   return list.size() == 1 ? Ints(initial.size(), list[0]) : list;
@@ -205,6 +228,12 @@ Value sum_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64
 Value avg_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, bool ceil_mode /*= false*/, bool count_include_pad /*= true*/) {
   return avg_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), ceil_mode, count_include_pad}, x);
+}
+
+/// The p-norm of each window, (sum of |x|^p)^(1/p), p > 0 or infinity; windows as in max_pool, without padding. Elements that ceil_mode
+/// adds are 0. The derivative is 0 where a window holds only zeros. Throws Error for x that is no float.
+Value lp_pool(Value x, double p, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, bool ceil_mode /*= false*/) {
+  return lp_pool_op({p, window, filled(strides, window), ceil_mode}, x);
 }
 
 }  // namespace rlx
