@@ -28,6 +28,14 @@ inline Values recorded_cross_entropy(TorchOperands& x, const json::Value& p) {
                         static_cast<std::int64_t>(number(p, "ignore_index", -100)), 1, x.contains("w") ? x["w"] : Value())};
 }
 
+/// The logits become log-probabilities inside the recorded case.
+inline Values recorded_ctc(TorchOperands& x, const json::Value& p) {
+  const auto word = p["reduction"].get<std::string>();
+  const Reduction reduction = word == "none" ? Reduction::none : word == "sum" ? Reduction::sum : Reduction::mean;
+  return {ctc_loss(log_softmax(x["x"]), x["t"], x["input_lengths"], x["target_lengths"], p["blank"].get<std::int64_t>(), reduction,
+                   p["zero_infinity"].get<bool>())};
+}
+
 // x (..., D) turned by recorded angles (S, D / 2): as the angles of a position of 1.
 inline Values recorded_rope(TorchOperands& x, RopeStyle style) {
   Value angle = cast(x["angle"], f64), one = scalar(x["x"], 1, i32);
@@ -91,10 +99,13 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"cosine_similarity", [](auto& x, auto&) { return Values{cosine_similarity(x["x"], x["y"])}; }},
       {"embedding_repeated", [](auto& x, auto&) { return Values{embedding(x["w"], x["i"])}; }},
       {"embedding_padding_idx",  // the row is read, but takes no gradient
-       [](auto& x, auto& p) {
-         const Value w = x["w"], row = iota(w, {w.dim(0), 1}, i32, 0);
-         return Values{embedding(select(eq(row, scalar(w, number(p, "padding_idx", 0), i32)), stop_gradient(w), w), x["i"])};
-       }},
+       [](auto& x, auto& p) { return Values{embedding(x["w"], x["i"], p["padding_idx"].template get<std::int64_t>())}; }},
+      {"triplet_margin", [](auto& x, auto&) { return Values{triplet_margin(x["x"], x["y"], x["z"])}; }},
+      {"gaussian_nll", [](auto& x, auto&) { return Values{gaussian_nll(x["x"], x["y"], x["v"], true)}; }},
+      {"poisson_nll", [](auto& x, auto&) { return Values{poisson_nll(x["x"], x["y"])}; }},
+      {"ctc_none", recorded_ctc},
+      {"ctc_mean", recorded_ctc},
+      {"ctc_infinity", recorded_ctc},
       {"logsumexp", [](auto& x, auto&) { return Values{logsumexp(x["x"], {1})}; }},
       {"softmax", [](auto& x, auto&) { return Values{softmax(x["x"])}; }},
       {"var_std", [](auto& x, auto&) { return Values{var(x["x"], {1}), std_dev(x["x"], {1}), var(x["x"], {1}, 0)}; }},

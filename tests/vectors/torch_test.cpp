@@ -1,5 +1,6 @@
 // Values, gradients and Hessian-vector products of layers against PyTorch's.
 #include "vectors/torch_layers.h"
+#include "vectors/torch_places.h"
 #include "vectors/torch_recurrent.h"
 
 namespace rlx::test {
@@ -113,6 +114,7 @@ Values delta_rule(TorchOperands& x, const json::Value&) {
 
 std::map<std::string, TorchRule> rules() {
   std::map<std::string, TorchRule> all = torch_layers();
+  all.insert(torch_places().begin(), torch_places().end());
   for (const char* name : {"conv2d", "conv2d_groups", "conv2d_depthwise", "conv2d_stride_dilation", "conv1d", "conv3d"})
     all[name] = convolved;
   for (const char* name : {"conv_transpose2d", "conv_transpose2d_groups", "conv_transpose1d", "conv_transpose3d"}) all[name] = deconvolved;
@@ -157,42 +159,10 @@ std::map<std::string, TorchRule> rules() {
 
 /// Cases by name, with the op that is not there yet.
 const std::map<std::string, std::string> waiting{
-    {"triplet_margin", "triplet margin loss"},
-    {"gaussian_nll", "Gaussian negative log-likelihood"},
-    {"poisson_nll", "Poisson negative log-likelihood"},
-    {"ctc_none", "connectionist temporal classification"},
-    {"ctc_mean", "connectionist temporal classification"},
-    {"ctc_infinity", "connectionist temporal classification"},
-    {"embedding_bag_sum", "embedding bag"},
-    {"embedding_bag_mean", "embedding bag"},
-    {"embedding_bag_max", "embedding bag"},
-    {"scatter_reduce_prod_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_prod_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_mean_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_mean_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_amax_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_amax_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_amin_self", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"scatter_reduce_amin_noself", "scatter with a mean, without the old element, or with a derivative through prod, max and min"},
-    {"adaptive_avg_pool2d", "adaptive pooling"},
-    {"adaptive_max_pool2d", "adaptive pooling"},
-    {"lp_pool2d", "pooling by a p-norm"},
-    {"interpolate_area", "adaptive pooling"},
     {"interpolate_bilinear_antialias", "resize with antialiasing or with given scales"},
     {"interpolate_bilinear_scale", "resize with antialiasing or with given scales"},
     {"interpolate_bicubic_antialias", "resize with antialiasing or with given scales"},
     {"interpolate_bicubic_scale", "resize with antialiasing or with given scales"},
-    {"grid_sample_bilinear_zeros", "grid sampling"},
-    {"grid_sample_bilinear_border", "grid sampling"},
-    {"grid_sample_bilinear_reflection", "grid sampling"},
-    {"grid_sample_nearest_zeros", "grid sampling"},
-    {"grid_sample_nearest_border", "grid sampling"},
-    {"grid_sample_nearest_reflection", "grid sampling"},
-    {"grid_sample_bicubic_zeros", "grid sampling"},
-    {"grid_sample_bicubic_border", "grid sampling"},
-    {"grid_sample_bicubic_reflection", "grid sampling"},
-    {"affine_grid", "affine grid"},
-    {"cummax", "cummax that gives a tie to the last element; ours splits it"},
 };
 
 class TorchCase {
