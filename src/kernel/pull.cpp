@@ -49,7 +49,13 @@ ExprId Puller::pull(ValueId value, const std::vector<Index>& at, bool as_body) {
   return result;
 }
 
+bool Puller::computed_elsewhere(ValueId value, const std::vector<Index>& at) const {
+  return std::any_of(memo_.begin(), memo_.end(),
+                     [&](const auto& entry) { return std::get<0>(entry.second) == value && std::get<1>(entry.second) != at; });
+}
+
 ExprId Puller::compute(ValueId value, const std::vector<Index>& at) {
+  computed_.insert(value);
   const Node& node = graph_.node(value.node);
   const Type& type = graph_.type(value);
   if (node.op->kind == OpKind::scalar) {

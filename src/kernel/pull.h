@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 
 #include "kernel/kernel.h"
 
@@ -16,6 +17,10 @@ class Puller {
 
   /// The expression of element `at` of `value`; `as_body` computes the value even though it is stored (it is what the kernel stores).
   ExprId pull(ValueId value, const std::vector<Index>& at, bool as_body = false);
+  /// The values that were computed, not loaded.
+  const std::set<ValueId>& computed() const { return computed_; }
+  /// True when `value` was computed at another index than `at`.
+  bool computed_elsewhere(ValueId value, const std::vector<Index>& at) const;
   /// The slot of the buffer that holds `value`.
   int buffer_of(ValueId value, bool written);
 
@@ -30,6 +35,7 @@ class Puller {
   const Graph& graph_;
   Kernel& kernel_;
   IsStored is_stored_;
+  std::set<ValueId> computed_;
   std::map<int, int> loop_depth_;  // of the variables of reductions: how many reductions are around
   std::unordered_multimap<std::size_t, std::tuple<ValueId, std::vector<Index>, ExprId>> memo_;
 };

@@ -134,7 +134,7 @@ template <ScalarOp op>
 struct Row;
 
 #define ZERO Value()
-#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, formula)                     \
+#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, work, formula)                     \
   template <>                                                                                                 \
   struct Row<ScalarOp::op> {                                                                                  \
     static constexpr Types allowed_types = Types::types;                                                      \
@@ -163,8 +163,8 @@ struct Row;
 #undef ZERO
 
 constexpr std::array<ScalarInfo, scalar_table_size> infos{{
-#define SCALAR(op, arity, types, result, value, d0, d1, d2, low, high, ulp, formula) \
-  {#op, arity, std::string_view(#result) == "boolean", low, high, ulp, formula},
+#define SCALAR(op, arity, types, result, value, d0, d1, d2, low, high, ulp, work, formula) \
+  {#op, arity, std::string_view(#result) == "boolean", low, high, ulp, work, formula},
 #include "ops/scalar.def"
 #undef SCALAR
 }};
@@ -266,6 +266,8 @@ Value build(Value x, Value z) {
 }  // namespace
 
 const ScalarInfo& scalar_info(ScalarOp op) { return infos[static_cast<std::size_t>(op)]; }
+
+int work(ScalarOp op) { return static_cast<int>(op) < scalar_table_size ? scalar_info(op).work : 1; }
 
 std::string_view name(ScalarOp op) {
   constexpr std::array<std::string_view, 6> others{"select", "cast", "bitcast", "complex", "real", "imag"};

@@ -26,10 +26,13 @@ struct ScalarInfo {
   bool gives_bool;
   double low, high;
   double ulp;
+  int work;
   std::string_view formula;
 };
 /// The row of an op of the table (not of those behind it).
 const ScalarInfo& scalar_info(ScalarOp op);
+/// What a kernel spends on one element, in additions.
+int work(ScalarOp op);
 std::string_view name(ScalarOp op);
 
 /// One element computed by the reference: operands and result in any dtype.

@@ -1,0 +1,124 @@
+#include "backends/cpu/outputs.h"
+
+#include <algorithm>
+
+namespace rlx::cpu {
+
+std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
+  Outputs result{std::move(values), {}, {}};
+  Kernel& kernel = result.kernel;
+  const Dims& shape = graph.type(result.values[0]).shape;
+  std::vector<Index> at;
+  for (const Dim& extent : shape) {
+    kernel.loops.push_back(kernel.add_variable(extent));
+    at.push_back(Index::variable(kernel.loops.back(), extent));
+  }
+  const auto own = [&](ValueId v) { return std::find(result.values.begin(), result.values.end(), v) != result.values.end(); };
+  Puller puller(graph, kernel, [&](ValueId v) { return !own(v) && is_stored(v); });
+  for (ValueId v : result.values) {
+    const ExprId value = puller.pull(v, at, true);
+    kernel.stores.push_back({puller.buffer_of(v, true), flatten(at, shape), value});
+  }
+  for (ValueId v : result.values)
+    if (puller.computed_elsewhere(v, at)) return std::nullopt;
+  result.computed = puller.computed();
+  return result;
+}
+
+namespace {
+
+class Merger {
+ public:
+  Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root)
+      : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root) {
+    for (std::size_t k = 0; k < units_.size(); ++k)
+      for (ValueId v : writes(units_[k])) written_by_[v] = k;
+  }
+
+  std::vector<Unit> run(const std::set<ValueId>& outputs) {
+    std::vector<bool> gone(units_.size(), false);
+    for (std::size_t k = 0; k < units_.size(); ++k)
+      if (units_[k].outputs && merge(k, gone)) gone[k] = true;
+    std::vector<Unit> left;
+    for (std::size_t k = 0; k < units_.size(); ++k)
+      if (!gone[k]) left.push_back(std::move(units_[k]));
+    drop_unread(left, outputs);
+    return left;
+  }
+
+ private:
+  static std::vector<ValueId> buffers(const Outputs& outputs, bool written) {
+    std::vector<ValueId> values;
+    for (const KernelBuffer& buffer : outputs.kernel.buffers)
+      if (buffer.written == written) values.push_back(buffer.value);
+    return values;
+  }
+  static std::vector<ValueId> reads(const Unit& unit) { return unit.outputs ? buffers(*unit.outputs, false) : unit.launch.reads; }
+  static std::vector<ValueId> writes(const Unit& unit) { return unit.outputs ? unit.outputs->values : unit.launch.writes; }
+
+  /// Moves kernel k into an earlier one of those that run after everything it reads is there.
+  bool merge(std::size_t k, const std::vector<bool>& gone) {
+    constexpr std::size_t window = 16;  // launches back; further ones no longer have their memory in a cache
+    std::size_t earliest = 0;
+    for (ValueId v : reads(units_[k]))
+      if (auto it = written_by_.find(root_(v)); it != written_by_.end()) earliest = std::max(earliest, it->second);
+    for (std::size_t t = k; t-- > earliest && k - t <= window;)
+      if (!gone[t] && units_[t].outputs && try_merge(t, k)) return true;
+    return false;
+  }
+
+  bool try_merge(std::size_t t, std::size_t k) {
+    constexpr std::size_t most_outputs = 8, most_values = 256;
+    const Outputs &first = *units_[t].outputs, &second = *units_[k].outputs;
+    if (graph_.type(first.values[0]).shape != graph_.type(second.values[0]).shape) return false;
+    if (first.values.size() >= most_outputs || first.computed.size() + second.computed.size() > most_values) return false;
+    if (!share_memory(first, second)) return false;
+    std::vector<ValueId> values = first.values;
+    values.insert(values.end(), second.values.begin(), second.values.end());
+    auto merged = build_outputs(graph_, std::move(values), is_stored_);
+    if (!merged) return false;
+    for (ValueId v : second.values) written_by_[v] = t;
+    units_[t].outputs = std::move(merged);
+    return true;
+  }
+  bool share_memory(const Outputs& first, const Outputs& second) const {
+    std::set<ValueId> known;
+    for (const bool written : {false, true})
+      for (ValueId v : buffers(first, written)) known.insert(root_(v));
+    const auto read = buffers(second, false);
+    return std::any_of(read.begin(), read.end(), [&](ValueId v) { return known.count(root_(v)) > 0; });
+  }
+
+  void drop_unread(std::vector<Unit>& units, const std::set<ValueId>& outputs) const {
+    std::set<ValueId> read;
+    for (const Unit& unit : units)
+      for (ValueId v : reads(unit)) read.insert(root_(v));
+    for (Unit& unit : units) {
+      if (!unit.outputs || unit.outputs->values.size() == 1) continue;
+      std::vector<ValueId> kept;
+      for (ValueId v : unit.outputs->values)
+        if (outputs.count(v) || read.count(v)) kept.push_back(v);
+      if (kept.size() < unit.outputs->values.size()) unit.outputs = rebuild(std::move(kept), unit.outputs->values);
+    }
+  }
+  /// The kernel of `values` in which `inside` are computed as well.
+  Outputs rebuild(std::vector<ValueId> values, const std::vector<ValueId>& inside) const {
+    const auto stored = [&](ValueId v) { return std::find(inside.begin(), inside.end(), v) == inside.end() && is_stored_(v); };
+    return *build_outputs(graph_, std::move(values), stored);
+  }
+
+  const Graph& graph_;
+  std::vector<Unit> units_;
+  const Puller::IsStored& is_stored_;
+  const std::function<ValueId(ValueId)>& root_;
+  std::map<ValueId, std::size_t> written_by_;
+};
+
+}  // namespace
+
+std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs) {
+  return Merger(graph, std::move(units), is_stored, root).run(outputs);
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,30 @@
+#pragma once
+#include <optional>
+
+#include "backends/cpu/lower.h"
+
+namespace rlx::cpu {
+
+/// A kernel that computes stored values of one shape.
+struct Outputs {
+  std::vector<ValueId> values;
+  Kernel kernel;
+  std::set<ValueId> computed;  // every value of the graph that it computes
+};
+
+/// Nothing when one of the values would be needed at another index than its own, before it is complete.
+std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored);
+
+/// One step of a program under way: a kernel, or else a finished launch.
+struct Unit {
+  std::optional<Outputs> outputs;
+  Launch launch;
+};
+
+/// Merges kernels over one shape that read the same memory, so that it is read once: the later one moves to the place of the earlier.
+/// `root` gives the stored value behind a view. A value that then nobody reads from memory is only stored if it is one of `outputs`, the
+/// roots of the graph's.
+std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs);
+
+}  // namespace rlx::cpu

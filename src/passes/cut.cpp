@@ -1,0 +1,156 @@
+#include "passes/cut.h"
+
+#include <algorithm>
+
+#include "ir/graph_data.h"
+#include "ir/sources.h"
+#include "ops/scalar.h"
+
+namespace rlx {
+namespace {
+
+/// To store an element and to load it again, in additions of a vector unit.
+constexpr double store_and_load = 36;
+/// What a value may cost and still be computed in each of several kernels that read it.
+constexpr double cheap = 6;
+/// The work of one kernel, by element and by node: beyond it, compiling takes longer than a store and a load can save.
+constexpr int longest_kernel = 768;
+
+int work(const Node& node) { return node.op->kind == OpKind::scalar ? rlx::work(static_cast<ScalarOp>(node.op->scalar)) : 0; }
+
+double elements(const Graph& graph, ValueId v) { return static_cast<double>(graph.type(v).size().upper()); }
+
+}  // namespace
+
+Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, bool fuse) : graph_(graph) {
+  find_users();
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
+    if (!live(id) || is_source({id, 0})) continue;
+    const Node& node = graph.node(id);
+    const bool generated = can_generate(node);
+    if (generated && fuse) continue;
+    for (std::size_t r = 0; r < node.results.size(); ++r) stored_.insert({id, static_cast<std::int32_t>(r)});
+    if (generated) continue;
+    host_.insert(id);
+    stored_.insert(node.operands.begin(), node.operands.end());
+  }
+  for (const auto& [name, value] : graph.outputs()) stored_.insert(value.id());
+  must_store_ = stored_;
+}
+
+bool Cut::is_source(ValueId v) const { return is_input(graph_.node(v.node)) || constant_value(graph_.node(v.node)); }
+
+void Cut::find_users() {
+  live_.assign(graph_.size(), false);
+  for (const auto& [name, value] : graph_.outputs()) live_[static_cast<std::size_t>(value.id().node)] = true;
+  for (auto id = static_cast<std::int32_t>(graph_.size()); id-- > 0;) {
+    if (!live(id)) continue;
+    for (ValueId operand : graph_.node(id).operands) {
+      live_[static_cast<std::size_t>(operand.node)] = true;
+      auto& list = users_[operand];
+      if (list.empty() || list.back() != id) list.push_back(id);
+    }
+  }
+  for (auto& [value, list] : users_) std::reverse(list.begin(), list.end());
+}
+
+void Cut::share(const std::vector<std::vector<ValueId>>& regions) {
+  std::map<ValueId, ValueId> region_end;
+  for (const auto& region : regions)
+    for (ValueId v : region) region_end[v] = region.back();
+  share_repeated(region_end);
+  bound_kernels(region_end);
+}
+
+/// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it.
+void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
+  std::map<ValueId, std::set<ValueId>> kernels, loops;
+  const std::vector<double> cost = costs(), element_cost = element_costs();
+  for (auto id = static_cast<std::int32_t>(graph_.size()); id-- > 0;) {
+    const ValueId v{id, 0};
+    if (!live(id) || is_stored(v)) continue;
+    std::set<ValueId>&my_kernels = kernels[v], &my_loops = loops[v];
+    for (std::int32_t user : users_[v]) {
+      const ValueId u{user, 0};
+      const auto end = region_end.find(u);
+      const bool is_end = end != region_end.end() || is_stored(u);
+      const std::set<ValueId> last{end != region_end.end() ? end->second : u};
+      const auto &its_kernels = is_end ? last : kernels[u], &its_loops = is_end || graph_.node(user).op->loop ? last : loops[u];
+      my_kernels.insert(its_kernels.begin(), its_kernels.end());
+      my_loops.insert(its_loops.begin(), its_loops.end());
+    }
+    if (region_end.count(v)) continue;
+    const auto at = static_cast<std::size_t>(id);
+    const bool often = element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
+    if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
+  }
+}
+
+/// True for a cheap step whose dear operands are smaller, or read elsewhere too: they are the ones to store.
+bool Cut::left_to_operands(ValueId v, const std::vector<double>& cost) const {
+  const Node& node = graph_.node(v.node);
+  if (work(node) > 4 || node.op->loop) return false;
+  return std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+    if (is_stored(operand) || cost[static_cast<std::size_t>(operand.node)] <= cheap || users_.at(operand).size() > 1) return true;
+    // Behind structure ops, such as a broadcast, the value itself may be smaller.
+    while (graph_.node(operand.node).op->sources && graph_.node(operand.node).operands.size() == 1 && !is_stored(operand))
+      operand = graph_.node(operand.node).operands[0];
+    return elements(graph_, operand) < elements(graph_, v);
+  });
+}
+
+/// Work to compute one element from stored values; a reduction counts as dear.
+std::vector<double> Cut::costs() const {
+  std::vector<double> cost(graph_.size(), 0);
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    const Node& node = graph_.node(id);
+    if (is_stored({id, 0})) continue;
+    double total = work(node) + (node.op->loop ? 1000 : 0);
+    for (ValueId operand : node.operands) total += cost[static_cast<std::size_t>(operand.node)];
+    cost[static_cast<std::size_t>(id)] = total;
+  }
+  return cost;
+}
+
+/// Work that is done for each element: without what a kernel computes once for many, in front of a broadcast or in another loop.
+std::vector<double> Cut::element_costs() const {
+  std::vector<double> cost(graph_.size(), 0);
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    const Node& node = graph_.node(id);
+    if (is_stored({id, 0}) || node.op->loop) continue;
+    double total = work(node);
+    for (ValueId operand : node.operands)
+      if (elements(graph_, operand) >= elements(graph_, {id, 0})) total += cost[static_cast<std::size_t>(operand.node)];
+    cost[static_cast<std::size_t>(id)] = total;
+  }
+  return cost;
+}
+
+/// Stores values so that no kernel computes more than `longest_kernel` nodes and work.
+void Cut::bound_kernels(const std::map<ValueId, ValueId>& region_end) {
+  std::vector<std::vector<std::int32_t>> inside(graph_.size());  // the nodes that a kernel for this value would compute
+  const auto size_of = [&](const std::vector<std::int32_t>& nodes) {
+    int total = 0;
+    for (std::int32_t id : nodes) total += 1 + work(graph_.node(id));
+    return total;
+  };
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    if (!live(id) || on_host(id) || is_source({id, 0})) continue;
+    std::vector<ValueId> operands = graph_.node(id).operands;
+    std::sort(operands.begin(), operands.end(), [&](ValueId a, ValueId b) {
+      return inside[static_cast<std::size_t>(a.node)].size() < inside[static_cast<std::size_t>(b.node)].size();
+    });
+    std::vector<std::int32_t>& mine = inside[static_cast<std::size_t>(id)];
+    mine = {id};
+    for (ValueId operand : operands) {
+      if (is_stored(operand)) continue;
+      std::vector<std::int32_t> both;
+      const auto& theirs = inside[static_cast<std::size_t>(operand.node)];
+      std::set_union(mine.begin(), mine.end(), theirs.begin(), theirs.end(), std::back_inserter(both));
+      if (size_of(both) <= longest_kernel || region_end.count(operand)) mine = std::move(both);
+      else stored_.insert(operand);
+    }
+  }
+}
+
+}  // namespace rlx

@@ -1,0 +1,52 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+
+#include "ir/op.h"
+
+namespace rlx {
+
+/// Which values of a graph of primitives are stored in memory; the others are computed in the kernels that read them.
+class Cut {
+ public:
+  /// A target that can generate a kernel for the nodes for which `can_generate` holds; the others run on the host and are stored with
+  /// their operands. Without `fuse` every value is stored.
+  Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, bool fuse);
+
+  bool live(std::int32_t node) const { return live_[static_cast<std::size_t>(node)]; }
+  bool on_host(std::int32_t node) const { return host_.count(node) > 0; }
+  /// In memory before anything runs: an input or a constant.
+  bool is_source(ValueId v) const;
+  bool is_stored(ValueId v) const { return stored_.count(v) || is_source(v); }
+  /// Outputs of the graph, and what the host reads and writes.
+  bool must_store(ValueId v) const { return must_store_.count(v) > 0; }
+  /// The nodes that read each value, in their order.
+  const std::map<ValueId, std::vector<std::int32_t>>& users() const { return users_; }
+
+  /// False when the value was stored already.
+  bool store(ValueId v) { return stored_.insert(v).second; }
+  /// The value is computed inside a claim instead.
+  void keep_inside(ValueId v) {
+    if (!must_store(v)) stored_.erase(v);
+  }
+  /// Stores values that would be computed too often or make kernels too long. `regions`: the values that each claim computes, in order;
+  /// what is inside one stays there.
+  void share(const std::vector<std::vector<ValueId>>& regions);
+
+ private:
+  void find_users();
+  void share_repeated(const std::map<ValueId, ValueId>& region_end);
+  void bound_kernels(const std::map<ValueId, ValueId>& region_end);
+  bool left_to_operands(ValueId v, const std::vector<double>& cost) const;
+  std::vector<double> costs() const;
+  std::vector<double> element_costs() const;
+
+  const Graph& graph_;
+  std::vector<bool> live_;
+  std::set<std::int32_t> host_;
+  std::set<ValueId> stored_, must_store_;
+  std::map<ValueId, std::vector<std::int32_t>> users_;
+};
+
+}  // namespace rlx
