@@ -87,8 +87,8 @@ class CPrinter : public KernelPrinter {
     }
   }
 
-  void declare_variable(ExprId id, bool per_lane) override {
-    const std::string size = per_lane ? fmt::format("[{}]", block_lanes) : "";
+  void declare_variable(ExprId id, std::int64_t elements) override {
+    const std::string size = elements > 1 ? fmt::format("[{}]", elements) : "";
     entry_ += fmt::format("  {} var{}{};\n", c_register_type(kernel_.expr(id).dtype), id, size);
   }
   void set_variable(ExprId id, const std::string& lane, const std::string& value) override {

@@ -137,10 +137,10 @@ class LlvmPrinter : public KernelPrinter {
     line("br label %" + name);
     label(name + ".exit");
   }
-  void declare_variable(ExprId id, bool per_lane) override {
+  void declare_variable(ExprId id, std::int64_t elements) override {
     const std::string type = llvm_register_type(kernel_.expr(id).dtype);
     entry_ +=
-        per_lane ? fmt::format("  %var{} = alloca [{} x {}]\n", id, block_lanes, type) : fmt::format("  %var{} = alloca {}\n", id, type);
+        elements > 1 ? fmt::format("  %var{} = alloca [{} x {}]\n", id, elements, type) : fmt::format("  %var{} = alloca {}\n", id, type);
   }
   std::string variable_address(ExprId id, const std::string& lane) {
     if (lane.empty()) return fmt::format("%var{}", id);

@@ -75,10 +75,7 @@ void KernelPrinter::print_block(const Block& block) {
 
 void KernelPrinter::print(const Statement& s) {
   switch (s.kind) {
-    case Statement::Kind::compute:
-      values_[static_cast<std::size_t>(s.expr)] = compute(s.expr);
-      if (per_lane(s.expr)) set_variable(s.expr, lane_, value(s.expr));
-      break;
+    case Statement::Kind::compute: print_compute(s); break;
     case Statement::Kind::begin: set(s.expr, neutral(kernel_.expr(s.expr))); break;
     case Statement::Kind::accumulate: {
       const std::string lane = per_lane(s.expr) ? lane_ : "";
@@ -90,7 +87,7 @@ void KernelPrinter::print(const Statement& s) {
     case Statement::Kind::loop: print_loop(s); break;
     case Statement::Kind::blocks: {
       const auto [low, high] = range(s.variable);
-      for (ExprId id : scheduled_.per_lane) declare_variable(id, true);
+      for (ExprId id : scheduled_.per_lane) declare_variable(id, block_lanes);
       loop(low, high, block_lanes, [&](const std::string& first) {
         const std::string past = size_op(SizeOp::add, first, std::to_string(block_lanes));
         block_range_ = {first, size_op(SizeOp::min, past, high)};
@@ -100,6 +97,16 @@ void KernelPrinter::print(const Statement& s) {
     }
     case Statement::Kind::lanes: print_lanes(s); break;
   }
+}
+
+void KernelPrinter::print_compute(const Statement& s) {
+  std::string& text = values_[static_cast<std::size_t>(s.expr)];
+  const auto row = scheduled_.per_row.find(s.expr);
+  const std::string at = row == scheduled_.per_row.end() ? lane_ : variables_[static_cast<std::size_t>(row->second)];
+  text = s.kept ? variable(s.expr, at) : compute(s.expr);
+  if (s.kept || (row == scheduled_.per_row.end() && !per_lane(s.expr))) return;
+  if (row != scheduled_.per_row.end() && declared_.insert(s.expr).second) declare_variable(s.expr, kernel_.extent(row->second).upper());
+  set_variable(s.expr, at, text);
 }
 
 void KernelPrinter::print_loop(const Statement& s) {
@@ -128,7 +135,7 @@ const std::string& KernelPrinter::value(ExprId id) {
 }
 
 void KernelPrinter::set(ExprId id, const std::string& value) {
-  if (!per_lane(id) && declared_.insert(id).second) declare_variable(id, false);
+  if (!per_lane(id) && declared_.insert(id).second) declare_variable(id, 1);
   set_variable(id, per_lane(id) ? lane_ : "", value);
 }
 

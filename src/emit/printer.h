@@ -35,9 +35,9 @@ class KernelPrinter {
   virtual void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) = 0;
   virtual std::string compute(ExprId id) = 0;
   virtual void store(const KernelStore& store) = 0;
-  /// A variable that lives across loops: a reduction's accumulator, or a value kept for each lane of a block, whose element `lane` is
-  /// meant where that is not empty.
-  virtual void declare_variable(ExprId id, bool per_lane) = 0;
+  /// A variable that lives across loops: a reduction's accumulator, or a value kept for each lane of a block or each place of a row,
+  /// whose element `lane` is meant where that is not empty.
+  virtual void declare_variable(ExprId id, std::int64_t elements) = 0;
   virtual void set_variable(ExprId id, const std::string& lane, const std::string& value) = 0;
   virtual std::string variable(ExprId id, const std::string& lane) = 0;
   virtual std::string neutral(const Expr& reduction) = 0;
@@ -69,6 +69,7 @@ class KernelPrinter {
   std::string times(const std::string& a, const std::string& b);
   std::string divided(SizeOp op, const std::string& a, const std::string& b);
   std::string atom(const Atom& a);
+  void print_compute(const Statement& s);
   void print_loop(const Statement& s);
   void print_lanes(const Statement& s);
   bool per_lane(ExprId id) const { return scheduled_.per_lane.count(id) > 0; }

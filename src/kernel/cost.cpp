@@ -27,27 +27,33 @@ std::vector<std::set<int>> free_variables(const Kernel& kernel) {
   return result;
 }
 
+bool is_reduced(const Kernel& kernel, int variable) {
+  return std::any_of(kernel.exprs.begin(), kernel.exprs.end(),
+                     [&](const Expr& e) { return std::find(e.variables.begin(), e.variables.end(), variable) != e.variables.end(); });
+}
+
+std::size_t grid_loops(const Kernel& kernel) {
+  if (kernel.tile || kernel.loops.empty()) return 0;
+  if (kernel.loops.size() > 1) return kernel.loops.size() - 1;
+  return is_reduced(kernel, kernel.loops[0]) ? 0 : 1;
+}
+
 std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
   const auto free = free_variables(kernel);
-  const std::size_t outer = kernel.loops.size() > 1 ? kernel.loops.size() - 1 : kernel.loops.size();
+  const std::size_t outer = grid_loops(kernel);
   std::vector<Recompute> result;
   // Variables bound by reductions around an expression come through its free variables; the grid always runs whole.
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
     if (e.kind != Expr::Kind::reduce) continue;
     double runs = 1;
-    std::size_t depth = 0;
-    for (std::size_t l = 0; l < kernel.loops.size(); ++l)
-      if (free[i].count(kernel.loops[l])) depth = std::max(depth, l < outer ? outer : l + 1);
+    std::size_t depth = outer;
+    for (std::size_t l = outer; l < kernel.loops.size(); ++l)
+      if (free[i].count(kernel.loops[l])) depth = l + 1;
     for (std::size_t l = 0; l < depth; ++l) runs *= static_cast<double>(kernel.extent(kernel.loops[l]).upper());
     for (int v : free[i])
-      if (std::find(kernel.loops.begin(), kernel.loops.end(), v) == kernel.loops.end()) {
-        if (depth < outer) {  // inside another reduction, which runs for every row
-          for (std::size_t l = depth; l < outer; ++l) runs *= static_cast<double>(kernel.extent(kernel.loops[l]).upper());
-          depth = outer;
-        }
+      if (std::find(kernel.loops.begin(), kernel.loops.end(), v) == kernel.loops.end())
         runs *= static_cast<double>(kernel.extent(v).upper());
-      }
     const double elements = std::max(1.0, static_cast<double>(graph.type(e.origin).size().upper()));
     result.push_back({e.origin, runs / elements});
   }

@@ -5,6 +5,13 @@
 
 namespace rlx {
 
+/// True when a reduction runs over this variable.
+bool is_reduced(const Kernel& kernel, int variable);
+
+/// How many of the outermost loops make up the grid, which the caller splits over threads. The innermost one runs inside, unless it is
+/// the only one and no reduction runs over it.
+std::size_t grid_loops(const Kernel& kernel);
+
 /// Run-time executions of each expression divided by the elements of the value it computes, for reductions, at the bounds of the
 /// symbols: 1 = nothing is computed twice.
 struct Recompute {

@@ -68,6 +68,14 @@ int Kernel::add_variable(Dim extent) {
   return static_cast<int>(variables.size()) - 1;
 }
 
+std::vector<ExprId> loaded_exprs(const Index& index) {
+  std::vector<ExprId> ids;
+  index.for_each_atom([&](const Atom& atom) {
+    if (atom.kind == Atom::Kind::loaded) ids.push_back(atom.id);
+  });
+  return ids;
+}
+
 bool can_generate(DType t) {
   switch (t) {
     case DType::f8e4m3:

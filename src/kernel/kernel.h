@@ -79,8 +79,22 @@ struct Kernel {
   std::unordered_multimap<std::size_t, ExprId> by_hash_;
 };
 
+/// The longest row whose elements a kernel keeps beside it from one loop to the next: what a first-level cache holds with room to spare.
+inline constexpr std::int64_t on_chip_row = 4096;
+
 /// The type an expression of this dtype has in registers: f32 for narrower floats.
 inline DType register_type(DType t) { return is_float(t) && info(t).bits < 32 ? f32 : t; }
+
+/// Expressions that an index needs: those behind its loaded atoms.
+std::vector<ExprId> loaded_exprs(const Index& index);
+/// Visits the expressions that `e` needs.
+template <class Visit>
+void for_each_operand(const Expr& e, const Visit& visit) {
+  for (ExprId arg : e.args) visit(arg);
+  for (ExprId id : loaded_exprs(e.index)) visit(id);
+  for (const Guard& guard : e.guards)
+    for (ExprId id : loaded_exprs(guard.index)) visit(id);
+}
 
 /// True when kernels can be generated for elements of this type; others are computed on the host by the reference.
 bool can_generate(DType t);

@@ -89,7 +89,7 @@ bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free) 
   constexpr std::int64_t fewest_lanes = 8;
   if (kernel.tile || kernel.loops.empty()) return false;
   const int lane = kernel.loops.back();
-  if (kernel.extent(lane).upper() < fewest_lanes) return false;
+  if (kernel.extent(lane).upper() < fewest_lanes || is_reduced(kernel, lane)) return false;
   std::set<int> innermost;  // of the reductions of each lane
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
     if (kernel.exprs[i].kind == Expr::Kind::reduce && free[i].count(lane)) innermost.insert(kernel.exprs[i].variables.back());

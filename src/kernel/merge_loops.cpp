@@ -30,7 +30,7 @@ bool uses_as_one(const Index& index, int a, int b, const Dim& extent_b) {
 bool try_merge(Kernel& kernel, std::size_t at) {
   const int a = kernel.loops[at], b = kernel.loops[at + 1];
   const Dim extent_b = kernel.extent(b);
-  bool fits = true;
+  bool fits = !is_reduced(kernel, a) && !is_reduced(kernel, b);
   for (Expr& e : kernel.exprs) for_each_index(e, [&](Index& i) { fits = fits && uses_as_one(i, a, b, extent_b); });
   for (KernelStore& s : kernel.stores) fits = fits && uses_as_one(s.index, a, b, extent_b);
   if (!fits) return false;

@@ -130,9 +130,10 @@ ExprId Puller::pull_sources(const Node& node, const std::vector<Source>& sources
   return result;
 }
 
-/// A variable of this extent for a reduction at `at`. Reductions share theirs, so that equal terms are one expression and the schedule
-/// can run them in one loop; not where one is inside the other.
+/// A variable of this extent for a reduction at `at`. Reductions share theirs, and the innermost loop of the kernel, so that equal terms
+/// are one expression and the schedule can run them in one loop, or keep them for the next; not where one is inside the other.
 int Puller::loop_variable(const Dim& extent, const std::vector<Index>& at, const std::vector<int>& taken) {
+  if (!kernel_.tile && !kernel_.loops.empty()) loop_depth_[kernel_.loops.back()] = 0;
   std::set<int> used;
   const auto free = free_variables(kernel_);
   for (const Index& index : at) add_index_variables(index, free, used);

@@ -3,26 +3,10 @@
 #include <algorithm>
 
 #include "kernel/lanes.h"
+#include "kernel/rows.h"
 
 namespace rlx {
 namespace {
-
-/// Expressions that an index needs: those behind its loaded atoms.
-std::vector<ExprId> loaded_exprs(const Index& index) {
-  std::vector<ExprId> ids;
-  index.for_each_atom([&](const Atom& atom) {
-    if (atom.kind == Atom::Kind::loaded) ids.push_back(atom.id);
-  });
-  return ids;
-}
-
-template <class Visit>
-void for_each_operand(const Expr& e, const Visit& visit) {
-  for (ExprId arg : e.args) visit(arg);
-  for (ExprId id : loaded_exprs(e.index)) visit(id);
-  for (const Guard& guard : e.guards)
-    for (ExprId id : loaded_exprs(guard.index)) visit(id);
-}
 
 /// Emits expressions on demand into the outermost open scope that knows their variables.
 class Scheduler {
@@ -34,11 +18,11 @@ class Scheduler {
   Scheduled run() {
     const auto& loops = kernel_.loops;
     const bool blocks = worth_blocks(kernel_, free_);
-    const bool inner = blocks || (kernel_.tile ? !loops.empty() : loops.size() > 1);
+    const bool inner = !loops.empty() && (blocks || kernel_.tile || grid_loops(kernel_) < loops.size());
     const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
     Scheduled result;
     if (!kernel_.tile) result.grid.assign(loops.begin(), outer);
-    if (blocks && result.grid.empty()) result.split = loops.back();
+    if (blocks && loops.size() == 1) result.split = loops.back();
     open({loops.begin(), outer});
     if (inner) open({loops.back()});
     for (std::size_t i = 0; i < kernel_.stores.size(); ++i) need_store(i);
@@ -52,6 +36,7 @@ class Scheduler {
     if (kernel_.tile)
       for (auto it = outer; it != loops.begin();) result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
     find_guarded_loads(result);
+    keep_rows(kernel_, result);
     return result;
   }
 

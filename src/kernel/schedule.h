@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <set>
 
 #include "kernel/cost.h"
@@ -24,6 +25,7 @@ struct Statement {
   int variable = -1;
   int store = -1;
   Block body;
+  bool kept = false;  // compute: an earlier loop over the same row left the value
 };
 
 inline constexpr int block_lanes = 128;
@@ -38,6 +40,8 @@ struct Scheduled {
   std::set<ExprId> guarded_loads;
   /// Values and accumulators that are kept for each lane of a block, from one loop over the lanes to the next.
   std::set<ExprId> per_lane;
+  /// Values that a loop leaves, for each value of its variable, for later loops over that variable.
+  std::map<ExprId, int> per_row;
 };
 
 /// Merges neighbouring loops wherever every index treats them as one. Guarantees: the same stores.
@@ -45,6 +49,7 @@ void merge_loops(Kernel& kernel);
 
 /// Places every expression in the outermost loop where its variables are known, so invariants are hoisted and every reduction runs
 /// once for each value of the variables it depends on. Reductions over the same range that do not need each other share a loop.
+/// What a later loop over the same row would compute again at some cost is kept.
 /// A reduction whose terms lie side by side along the innermost loop, and apart along its own, runs over blocks of lanes.
 Scheduled schedule(const Kernel& kernel);
 

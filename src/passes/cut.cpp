@@ -10,7 +10,7 @@ namespace rlx {
 namespace {
 
 /// To store an element and to load it again, in additions of a vector unit.
-constexpr double store_and_load = 36;
+constexpr double store_and_load = 32;
 /// What a value may cost and still be computed in each of several kernels that read it.
 constexpr double cheap = 6;
 /// The work of one kernel, by element and by node: beyond it, compiling takes longer than a store and a load can save.
@@ -22,7 +22,8 @@ double elements(const Graph& graph, ValueId v) { return static_cast<double>(grap
 
 }  // namespace
 
-Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, bool fuse) : graph_(graph) {
+Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse)
+    : graph_(graph), on_chip_row_(on_chip_row) {
   find_users();
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
     if (!live(id) || is_source({id, 0})) continue;
@@ -81,9 +82,14 @@ void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
     }
     if (region_end.count(v)) continue;
     const auto at = static_cast<std::size_t>(id);
-    const bool often = element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
+    const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
     if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
   }
+}
+
+bool Cut::row_fits(ValueId v) const {
+  const Type& type = graph_.type(v);
+  return type.rank() > 0 && type.shape.back().upper() <= on_chip_row_;
 }
 
 /// True for a cheap step whose dear operands are smaller, or read elsewhere too: they are the ones to store.

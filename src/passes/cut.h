@@ -12,7 +12,8 @@ class Cut {
  public:
   /// A target that can generate a kernel for the nodes for which `can_generate` holds; the others run on the host and are stored with
   /// their operands. Without `fuse` every value is stored.
-  Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, bool fuse);
+  /// A kernel keeps rows of up to `on_chip_row` elements from one of its loops to the next.
+  Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse);
 
   bool live(std::int32_t node) const { return live_[static_cast<std::size_t>(node)]; }
   bool on_host(std::int32_t node) const { return host_.count(node) > 0; }
@@ -38,11 +39,13 @@ class Cut {
   void find_users();
   void share_repeated(const std::map<ValueId, ValueId>& region_end);
   void bound_kernels(const std::map<ValueId, ValueId>& region_end);
+  bool row_fits(ValueId v) const;
   bool left_to_operands(ValueId v, const std::vector<double>& cost) const;
   std::vector<double> costs() const;
   std::vector<double> element_costs() const;
 
   const Graph& graph_;
+  std::int64_t on_chip_row_;
   std::vector<bool> live_;
   std::set<std::int32_t> host_;
   std::set<ValueId> stored_, must_store_;

@@ -65,7 +65,7 @@ namespace {
 
 void prepare_kernel(Step& step, const KernelLaunch& launch, const Program& program) {
   const Kernel& kernel = launch.kernel;
-  const std::size_t outer = kernel.loops.size() > 1 ? kernel.loops.size() - 1 : kernel.loops.size();
+  const std::size_t outer = grid_loops(kernel);
   std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
   for (std::size_t i = 0; i < outer; ++i) step.grid.emplace_back(kernel.extent(kernel.loops[i]), program.symbols);
   const auto free = free_variables(kernel);

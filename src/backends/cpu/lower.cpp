@@ -27,7 +27,7 @@ class Lowering {
   Lowering(const Graph& graph, const LowerOptions& options)
       : graph_(graph),
         options_(options),
-        cut_(graph, [&graph](const Node& node) { return cpu::can_generate(graph, node); }, options.fuse) {}
+        cut_(graph, [&graph](const Node& node) { return cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {}
 
   Program run() {
     if (!options_.allow_host) refuse_host();

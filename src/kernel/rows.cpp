@@ -1,0 +1,78 @@
+#include "kernel/rows.h"
+
+namespace rlx {
+namespace {
+
+class RowKeeper {
+ public:
+  RowKeeper(const Kernel& kernel, Scheduled& scheduled) : kernel_(kernel), scheduled_(scheduled) {}
+
+  void visit(Block& block) {
+    std::map<int, std::set<ExprId>> left;  // by variable: what earlier loops of this block computed
+    for (Statement& s : block) {
+      visit(s.body);
+      if (s.kind != Statement::Kind::loop || kernel_.extent(s.variable).upper() > on_chip_row) continue;
+      std::set<ExprId>& earlier = left[s.variable];
+      keep(s, earlier);
+      for (const Statement& inner : s.body)
+        if (inner.kind == Statement::Kind::compute) earlier.insert(inner.expr);
+    }
+  }
+
+ private:
+  /// Marks the values of this loop that are dear, were left by an earlier loop, and are read by something new.
+  void keep(Statement& loop, const std::set<ExprId>& earlier) {
+    std::set<ExprId> again;
+    for (const Statement& s : loop.body)
+      if (s.kind == Statement::Kind::compute && earlier.count(s.expr)) again.insert(s.expr);
+    if (again.empty()) return;
+    std::set<ExprId> read;
+    find_read(loop.body, again, read);
+    for (Statement& s : loop.body) {
+      if (s.kind != Statement::Kind::compute || !again.count(s.expr)) continue;
+      const bool worth = read.count(s.expr) && scheduled_.per_row.size() < most_rows && steps(s.expr, again) >= fewest_steps;
+      if (worth) scheduled_.per_row[s.expr] = loop.variable;
+      s.kept = scheduled_.per_row.count(s.expr) > 0;
+    }
+  }
+  /// What of `again` is read by statements that are not.
+  void find_read(const Block& block, const std::set<ExprId>& again, std::set<ExprId>& read) const {
+    const auto reads = [&](ExprId id) {
+      if (again.count(id)) read.insert(id);
+    };
+    for (const Statement& s : block) {
+      find_read(s.body, again, read);
+      if (s.kind == Statement::Kind::store) {
+        const KernelStore& store = kernel_.stores[static_cast<std::size_t>(s.store)];
+        reads(store.value);
+        for (ExprId id : loaded_exprs(store.index)) reads(id);
+      } else if (s.expr >= 0 && !again.count(s.expr) && s.kind != Statement::Kind::begin) {
+        for_each_operand(kernel_.expr(s.expr), reads);
+      }
+    }
+  }
+  /// How many values of `again` the value is computed from, up to those that are kept.
+  static constexpr std::size_t fewest_steps = 8;  // about what a store and a load in the first-level cache cost
+  std::size_t steps(ExprId id, const std::set<ExprId>& again) const {
+    std::set<ExprId> seen{id};
+    std::vector<ExprId> stack{id};
+    while (!stack.empty()) {
+      const ExprId top = stack.back();
+      stack.pop_back();
+      for_each_operand(kernel_.expr(top), [&](ExprId operand) {
+        if (again.count(operand) && !scheduled_.per_row.count(operand) && seen.insert(operand).second) stack.push_back(operand);
+      });
+    }
+    return seen.size();
+  }
+
+  static constexpr std::size_t most_rows = 4;  // of `on_chip_row` elements, on the stack of a thread
+  const Kernel& kernel_;
+  Scheduled& scheduled_;
+};
+
+}  // namespace
+
+void keep_rows(const Kernel& kernel, Scheduled& scheduled) { RowKeeper(kernel, scheduled).visit(scheduled.body); }
+
+}  // namespace rlx
