@@ -41,6 +41,7 @@ JaxGroup reductions() {
               {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p)), i64)}; }}},
               {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{argmax(x[0], axis_of(p))}; }}},
               {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{argmin(x[0], axis_of(p))}; }}},
+              {"reduce_or_i32", made([](auto& x) { return Values{reduce_or(x[0], {0})}; })},
               {"sum_i8_to_i32", made([](auto& x) { return Values{sum(cast(x[0], i32), {1})}; })},
               {"lax.cumsum", {.build = [](auto& x, auto& p) { return Values{cumsum(x[0], axis_of(p), false, backwards(p))}; }}},
               {"lax.cumprod", {.build = [](auto& x, auto& p) { return Values{cumprod(x[0], axis_of(p), false, backwards(p))}; }}},
@@ -51,7 +52,6 @@ JaxGroup reductions() {
               {"logsumexp_b", made(weighted_logsumexp)},
               {"norms", made([infinity](auto& x) { return Values{norm(x[0], {1}), norm(x[0], {1}, 1), norm(x[0], {1}, infinity)}; })},
           },
-      .waiting = {{"reduce_or_i32", "reduction by bitwise or"}},
   };
 }
 

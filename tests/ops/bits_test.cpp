@@ -1,0 +1,73 @@
+// Ops on bits against counting one bit after the other.
+#include <bit>
+
+#include "ops/near.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Doubles of(DType dtype, const Doubles& x, const std::function<Value(Value)>& op) {
+  return run({array_of(dtype, {static_cast<std::int64_t>(x.size())}, x)}, [&](const Values& v) { return op(v[0]); });
+}
+
+TEST(Bits, CountsAgreeWithTheStandardLibrary) {
+  for (DType dtype : {i8, i16, i32, i64, u8, u16, u32, u64, i4, u4}) {
+    const int width = info(dtype).bits;
+    Array x(dtype, {6});
+    const std::uint64_t patterns[]{0, 1, 6, std::uint64_t{1} << (width - 1), ~std::uint64_t{0}, 0x123456789abcdef5};
+    Doubles set, leading;
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const std::uint64_t pattern = patterns[i], bits = width == 64 ? pattern : pattern & ((std::uint64_t{1} << width) - 1);
+      is_unsigned_int(dtype) ? x.set_uint(i, bits) : x.set_int(i, static_cast<std::int64_t>(bits << (64 - width)) >> (64 - width));
+      set.push_back(std::popcount(bits));
+      leading.push_back(std::countl_zero(bits) - (64 - width));
+    }
+    SCOPED_TRACE(name(dtype));
+    EXPECT_EQ(run({x}, [](const Values& v) { return population_count(v[0]); }), set);
+    EXPECT_EQ(run({x}, [](const Values& v) { return clz(v[0]); }), leading);
+  }
+}
+
+TEST(Bits, Reductions) {
+  const Array x = ints({2, 3}, {12, 10, -1, 5, 0, 3});
+  EXPECT_EQ(run({x}, [](const Values& v) { return reduce_or(v[0], {0}); }), (Doubles{13, 10, -1}));
+  EXPECT_EQ(run({x}, [](const Values& v) { return reduce_and(v[0], {0}); }), (Doubles{4, 0, 3}));
+  EXPECT_EQ(run({x}, [](const Values& v) { return reduce_xor(v[0], {-1}); }), (Doubles{~(12 ^ 10), 6}));
+  EXPECT_EQ(run_all({x}, [](const Values& v) { return Values{reduce_xor(v[0], {0, 1}, true)}; })[0].shape(),
+            (std::vector<std::int64_t>{1, 1}));
+  const Array nothing(u8, {0, 1});
+  EXPECT_EQ(run({nothing}, [](const Values& v) { return concat({reduce_or(v[0], {0}), reduce_and(v[0], {0}), reduce_xor(v[0], {0})}, 0); }),
+            (Doubles{0, 255, 0}));
+  EXPECT_EQ(of(boolean, {0, 1, 1}, [](Value v) { return reduce_xor(v, {0}); }), (Doubles{0}));
+}
+
+TEST(Bits, ReducePrecisionAgreesWithCasts) {
+  Doubles x{0, 1, -1.00390625, 1.01171875, 3.0, 1e-3, 65520, -65519, 70000, 3e38, 1e-4, infinity, -infinity, nan};
+  expect_near(of(f32, x, [](Value v) { return reduce_precision(v, 8, 7); }), of(f32, x, [](Value v) { return cast(v, bf16); }), 0);
+  expect_near(of(f32, x, [](Value v) { return reduce_precision(v, 5, 10); }), of(f32, x, [](Value v) { return cast(v, f16); }), 0);
+  expect_near(of(f64, x, [](Value v) { return reduce_precision(v, 8, 23); }), of(f64, x, [](Value v) { return cast(v, f32); }), 0);
+  expect_near(of(f32, x, [](Value v) { return reduce_precision(v, 8, 23); }), of(f32, x, [](Value v) { return v * 1; }), 0);
+}
+
+TEST(Bits, ReducePrecisionFlushesAndRoundsToEven) {
+  // The smallest normal f16 is 2^-14; JAX flushes what is smaller.
+  EXPECT_EQ(of(f32, {0x1p-14, 0x1p-15, -0x1p-15}, [](Value v) { return reduce_precision(v, 5, 10); }), (Doubles{0x1p-14, 0, -0.0}));
+  // Without a mantissa the last bit is that of the exponent, 127 for 1: 1.5 goes to 2, 3 to 2, 6 to 8.
+  EXPECT_EQ(of(f32, {1.5, 2.5, 3, 5, 6, 7}, [](Value v) { return reduce_precision(v, 8, 0); }), (Doubles{2, 2, 2, 4, 8, 8}));
+}
+
+TEST(Bits, Errors) {
+  Graph graph;
+  const Value x = graph.input("x", {2}, f32), n = graph.input("n", {2}, i32);
+  EXPECT_EQ(error_of([&] { clz(x); }), "rlx.clz: f32[2] is not allowed (allowed: integers)");
+  EXPECT_EQ(error_of([&] { reduce_or(x, {0}); }), "rlx.reduce_bits: f32[2] is not allowed (allowed: integers, bool)");
+  EXPECT_EQ(error_of([&] { reduce_precision(n, 8, 7); }), "rlx.reduce_precision: i32 is not allowed (allowed: f64, f32, bf16, f16)");
+  EXPECT_EQ(error_of([&] { reduce_precision(x, 0, 7); }),
+            "rlx.reduce_precision: 0 exponent bits and 7 mantissa bits (allowed: at least 1 and 0)");
+}
+
+}  // namespace
+}  // namespace rlx::test

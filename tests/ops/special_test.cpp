@@ -1,0 +1,100 @@
+// Special functions against values computed with 40 digits, and their values at poles and borders.
+#include "ops/near.h"
+#include "rlx/ops.h"
+#include "rlx/transform.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Doubles of(Value (*op)(Value), const Doubles& x) {
+  return run({array_of(f64, {static_cast<std::int64_t>(x.size())}, x)}, [op](const Values& v) { return op(v[0]); });
+}
+Doubles of(Value (*op)(Value, Value), const Doubles& a, const Doubles& x) {
+  const auto size = static_cast<std::int64_t>(a.size());
+  return run({array_of(f64, {size}, a), array_of(f64, {size}, x)}, [op](const Values& v) { return op(v[0], v[1]); });
+}
+/// d op(a, x) / da.
+Doubles slope_in_first(Value (*op)(Value, Value), const Doubles& a, const Doubles& x) {
+  const auto size = static_cast<std::int64_t>(a.size());
+  return run({array_of(f64, {size}, a), array_of(f64, {size}, x), array_of(f64, {size}, Doubles(a.size(), 1))},
+             [op](const Values& v) { return jvp({op(v[0], v[1])}, {v[0]}, {v[2]})[0]; });
+}
+
+TEST(Special, LogGamma) {
+  // A few roundings of terms up to ten times the result.
+  expect_near(of(lgamma, {1e-300, 1e-5, 0.3, 3, 9.5, 10.5, 171.5, 1e10, 1e300, -0.5, -2.25, -30.75}),
+              {690.7755278982137, 11.512919692895826, 1.0957979948180756, 0.6931471805599453, 11.689333420797269, 13.940625219403763,
+               709.1431630309282, 220258509288.81058, 6.897755278982137e+302, 1.2655121234846454, 0.5555015450206475, -75.73940730906097},
+              1e-14);
+  // Near the zeros between negative integers the error is absolute: terms of about 3 cancel.
+  expect_close(of(lgamma, {-2.4570247}), {5.792758455100296e-08}, 1e-14);
+  expect_near(of(lgamma, {1, 2, 0.99999999, 2.00001}), {0, 0, 5.772156760265731e-09, 4.22787559764836e-06}, 1e-14);
+  expect_near(of(lgamma, {0, -0.0, -1, -7, infinity, -infinity, nan}), {infinity, infinity, infinity, infinity, infinity, infinity, nan},
+              0);
+}
+
+TEST(Special, Digamma) {
+  expect_near(of(digamma, {1e-5, 0.3, 2, 9.5, 1e6, -0.5, -2.25, -30.75}),
+              {-100000.57719921567, -3.502524222200133, 0.42278433509846713, 2.1977378764029494, 13.815510057964191, 0.03648997397857652,
+               4.158583564657972, 0.30046938161754044},
+              1e-13);  // at -0.5 terms of about 3 cancel
+  expect_close(of(digamma, {1.4616321449683622}), {0}, 1e-14);
+  expect_near(of(digamma, {0, -0.0, -3, infinity, nan}), {nan, nan, nan, infinity, nan}, 0);
+}
+
+TEST(Special, Zeta) {
+  // pow to a few units in the last place, of exponents up to 100.
+  expect_near(of(zeta, {2, 1.01, 1.5, 3, 30, 100, 2.5, 7}, {1, 1, 0.25, 100, 10, 1, 1e6, 2.5}),
+              {1.6449340668482264, 100.57794333849678, 10.213055360466601, 5.0502499916675e-05, 1.0619503904151228e-30, 1.0,
+               6.66667166666875e-10, 0.0018305640382639378},
+              2e-14);
+  expect_near(slope_in_first(zeta, {2, 1.5, 7}, {1, 0.25, 2.5}), {-0.9375482543158438, 7.06005081904969, -0.0017541347816030475}, 1e-12);
+  expect_near(of(zeta, {1, 0.5, 2, 2, nan}, {2, 1, 0, -1, 1}), {infinity, nan, nan, nan, nan}, 0);
+}
+
+TEST(Special, BesselFunctions) {
+  expect_near(of(bessel_i0e, {0, 1e-8, 0.5, 5, 19.9, 20.1, 100, 1e6, -5, infinity}),
+              {1, 0.99999999, 0.6450352704491501, 0.18354081260932836, 0.0900085888643896, 0.08955376362061344, 0.03994437929909668,
+               0.00039894233026924577, 0.18354081260932836, 0},
+              1e-14);
+  expect_near(of(bessel_i1e, {0, 1e-8, 0.5, 5, 19.9, 20.1, -100, 1e6, -infinity, 1e-300}),
+              {0, 4.99999995e-09, 0.1564208031848717, 0.16397226694454237, 0.0877171021317061, 0.08729685184320159, -0.03974415302513025,
+               0.0003989421307980308, 0, 5e-301},
+              1e-14);
+}
+
+TEST(Special, IncompleteGamma) {
+  const Doubles a{0.01, 0.01, 0.5, 1, 1, 2.5, 5, 50, 50, 100, 3}, x{0.005, 2, 0.3, 1, 0.001, 30, 1, 45, 80, 100, 200};
+  // 1e-13 of the quadrature; Q = 1 - P has the error of P, so it is checked apart where it is 3e-4.
+  expect_near(of(igamma, a, x),
+              {0.9537608600421978, 0.9995033354627815, 0.5614219739190002, 0.6321205588285577, 0.0009995001666250085, 0.9999999999878454,
+               0.0036598468273437122, 0.24680203440017026, 0.9998692160234086, 0.5132987982791487, 1.0},
+              2e-13);
+  expect_near(
+      of(igammac, a, x),
+      {0.046239139957802135, 0.0004966645372185268, 0.4385780260809999, 0.36787944117144233, 0.999000499833375, 1.215456977718304e-11,
+       0.9963401531726563, 0.7531979655998298, 0.00013078397659141034, 0.48670120172085135, 2.7956093736608836e-83},
+      1e-12);
+  expect_close(of(igammac, {0.001}, {0.9}), {0.0002604296998218178}, 1e-13);
+  expect_near(slope_in_first(igamma, {0.5, 1, 5, 2.5, 50}, {0.3, 1, 1, 30, 45}),
+              {-0.7705703513753519, -0.4317297106348987, -0.0063564700341843606, -3.320467967686098e-11, -0.04554329214012388}, 1e-11);
+}
+
+TEST(Special, IncompleteGammaAtTheBorders) {
+  const Doubles a{2, 0, 2, 0, -1, 2, nan}, x{0, 1, infinity, 0, 1, -1, 1};
+  expect_near(of(igamma, a, x), {0, 1, 1, nan, nan, nan, nan}, 0);
+  expect_near(of(igammac, a, x), {1, 0, 0, nan, nan, nan, nan}, 0);
+}
+
+TEST(Special, OperandsBroadcastAndIntegersAreRefused) {
+  EXPECT_EQ(run({floats({2, 1}, {2, 3}), floats({2}, {1, 2})}, [](const Values& v) { return zeta(v[0], v[1]); }).size(), 4u);
+  Graph graph;
+  const Value x = graph.input("x", {2}, i32);
+  EXPECT_EQ(error_of([&] { lgamma(x); }), "rlx.lgamma: i32[2] is not allowed (allowed: floats)");
+  EXPECT_EQ(error_of([&] { igamma(x, x); }), "rlx.igamma: i32[2] is not allowed (allowed: floats)");
+}
+
+}  // namespace
+}  // namespace rlx::test
