@@ -100,9 +100,11 @@ struct ConvOptions {
 };
 
 /// What pad_mode puts outside: a fill value, the elements mirrored without (reflect) or with (symmetric) the border, the border
-/// element, or the elements of the other end.
-enum class PadMode : std::uint8_t { constant, reflect, edge, wrap, symmetric };
-constexpr auto enum_words(PadMode) { return std::array<std::string_view, 5>{"constant", "reflect", "edge", "wrap", "symmetric"}; }
+/// element, the elements of the other end, or a straight line from the border element to the fill value.
+enum class PadMode : std::uint8_t { constant, reflect, edge, wrap, symmetric, linear_ramp };
+constexpr auto enum_words(PadMode) {
+  return std::array<std::string_view, 6>{"constant", "reflect", "edge", "wrap", "symmetric", "linear_ramp"};
+}
 
 /// How resize finds an element: nearest is floor(o * in / out), nearest_exact floor((o + 0.5) * in / out).
 enum class ResizeMode : std::uint8_t { nearest, nearest_exact, linear, cubic };
@@ -119,6 +121,16 @@ constexpr auto enum_words(GridPadding) { return std::array<std::string_view, 3>{
 /// How embedding_bag puts the rows of a bag together.
 enum class BagMode : std::uint8_t { sum, mean, max };
 constexpr auto enum_words(BagMode) { return std::array<std::string_view, 3>{"sum", "mean", "max"}; }
+
+/// The options of resize. All but the mode and align_corners are for linear and cubic.
+struct ResizeOptions {
+  ResizeMode mode = ResizeMode::nearest;
+  bool align_corners = false;       // the first and last elements of source and result lie on each other; else the borders do
+  bool antialias = false;           // where the result is smaller, the kernel is stretched over all it stands for; implies exclude_outside
+  bool exclude_outside = false;     // neighbours outside do not count (JAX); else they are the border element (PyTorch)
+  double cubic_a = -0.75;           // Keys' coefficient: -0.75 in PyTorch, -0.5 in JAX, and in PyTorch with antialias
+  std::vector<double> scales = {};  // result elements for one source element, per size; empty: size / source size
+};
 
 /// The derivative that fake_quantize takes for the rounding, with r = x / scale: 1; 1 inside the range; 1 - tanh(r)^2;
 /// max(0, 1 - |r| / largest code).

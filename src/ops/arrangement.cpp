@@ -29,12 +29,24 @@ void check_border(std::string_view mode, const Dim& size, const Dim& lo, const D
            limit.to_string());
 }
 
+// `size` elements from the border element to `end`, which is the outermost one.
+Value ramp(Value edge, std::int64_t axis, const Dim& size, bool before, double end) {
+  if (!is_float(edge.dtype())) fail("rlx.pad_mode: linear_ramp of {} (allowed: floats)", edge.type().to_string());
+  Value wide = widen(edge);
+  Dims line(edge.shape().size(), 1);
+  line[at(axis)] = size;
+  Value part = (iota(wide, line, wide.dtype(), axis) + 1) / dim_value(wide, size, wide.dtype());
+  Value result = wide * (1 - part) + part * end;
+  return cast(before ? reverse(result, {axis}) : result, edge.dtype());
+}
+
 // The elements outside of x along one axis: `size` of them, before or after.
-Value border(Value x, std::int64_t axis, const Dim& size, PadMode mode, bool before) {
+Value border(Value x, std::int64_t axis, const Dim& size, PadMode mode, bool before, double fill) {
   const Dim& n = x.dim(axis);
   if (size == Dim(0)) return {};
-  if (mode == PadMode::edge) {
+  if (mode == PadMode::edge || mode == PadMode::linear_ramp) {
     Value element = before ? slice_axis(x, axis, 0, 1) : slice_axis(x, axis, n - 1, n);
+    if (mode == PadMode::linear_ramp) return ramp(element, axis, size, before, fill);
     std::vector<std::int64_t> axes(x.shape().size());
     std::iota(axes.begin(), axes.end(), 0);
     return broadcast(element, with_size(x.shape(), axis, size), axes);
@@ -44,11 +56,12 @@ Value border(Value x, std::int64_t axis, const Dim& size, PadMode mode, bool bef
   return reverse(before ? slice_axis(x, axis, skip, skip + size) : slice_axis(x, axis, n - skip - size, n - skip), {axis});
 }
 
-Value pad_axis(Value x, std::int64_t axis, const Dim& lo, const Dim& hi, PadMode mode) {
+Value pad_axis(Value x, std::int64_t axis, const Dim& lo, const Dim& hi, PadMode mode, double fill) {
   const Dim& n = x.dim(axis);
-  if (mode == PadMode::edge) check_border("edge", n, 0, 0, n - 1, axis);
-  else check_border(enum_words(mode)[static_cast<std::size_t>(mode)], n, lo, hi, mode == PadMode::reflect ? n - 1 : n, axis);
-  return joined(border(x, axis, lo, mode, true), x, border(x, axis, hi, mode, false), axis);
+  const std::string_view word = enum_words(mode)[static_cast<std::size_t>(mode)];
+  if (mode == PadMode::edge || mode == PadMode::linear_ramp) check_border(word, n, 0, 0, n - 1, axis);
+  else check_border(word, n, lo, hi, mode == PadMode::reflect ? n - 1 : n, axis);
+  return joined(border(x, axis, lo, mode, true, fill), x, border(x, axis, hi, mode, false, fill), axis);
 }
 
 bool known_negative(const Dim& d) { return (Dim(-1) - d).known_non_negative(); }
@@ -195,8 +208,9 @@ Values split_evenly(Value x, std::int64_t count, std::int64_t axis) {
   return split(x, Dims(at(count), *size), axis);
 }
 
-/// `lo[i]` elements before and `hi[i]` after along axis i, made by `mode`; negative ones crop. `fill` is for PadMode::constant.
-/// Throws Error when reflect needs more than size - 1 elements, symmetric or wrap more than size, edge an element of an empty axis.
+/// `lo[i]` elements before and `hi[i]` after along axis i, made by `mode`; negative ones crop. `fill` is for PadMode::constant, and the
+/// outermost element of linear_ramp (floats only). Throws Error when reflect needs more than size - 1 elements, symmetric or wrap more than
+/// size, edge or linear_ramp an element of an empty axis.
 Value pad_mode(Value x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
   if (mode == PadMode::constant) return pad(x, lo, hi, {}, fill);
   if (lo.size() != x.shape().size() || hi.size() != x.shape().size())
@@ -208,7 +222,7 @@ Value pad_mode(Value x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
   x = pad(x, crop_lo, crop_hi);
   for (std::int64_t axis = 0; axis < x.rank(); ++axis) {
     const Dim before = known_negative(lo[at(axis)]) ? Dim(0) : lo[at(axis)], after = known_negative(hi[at(axis)]) ? Dim(0) : hi[at(axis)];
-    if (!(before == Dim(0) && after == Dim(0))) x = pad_axis(x, axis, before, after, mode);
+    if (!(before == Dim(0) && after == Dim(0))) x = pad_axis(x, axis, before, after, mode, fill);
   }
   return x;
 }

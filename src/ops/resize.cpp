@@ -9,8 +9,6 @@
 namespace rlx {
 namespace {
 
-constexpr double cubic_a = -0.75;  // Keys' parameter, as PyTorch and ONNX take it
-
 constexpr std::int64_t largest_size = std::int64_t{1} << 30;  // products of two sizes stay far from 64 bits
 
 std::int64_t static_size(const Dim& size, const Type& x) {
@@ -41,37 +39,59 @@ Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred) {
   return strided(x, axis, centred ? from : 0, scale * from, scale * to, to);
 }
 
-// Weights of the neighbours floor(at) - reach + 1 ... floor(at) + reach.
-std::vector<double> neighbour_weights(ResizeMode mode, double fraction) {
-  if (mode == ResizeMode::linear) return {1 - fraction, fraction};
-  auto near = [](double d) { return ((cubic_a + 2) * d - (cubic_a + 3)) * d * d + 1; };
-  auto far = [](double d) { return ((cubic_a * d - 5 * cubic_a) * d + 8 * cubic_a) * d - 4 * cubic_a; };
-  return {far(1 + fraction), near(fraction), near(1 - fraction), far(2 - fraction)};
+// The weight of a neighbour at `distance`: the triangle, or Keys' cubic with the coefficient a.
+double kernel(ResizeMode mode, double a, double distance) {
+  const double d = std::abs(distance);
+  if (mode == ResizeMode::linear) return std::max(0.0, 1 - d);
+  if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-double source_position(std::int64_t o, std::int64_t in, std::int64_t out, bool align_corners) {
-  if (align_corners) return out > 1 ? static_cast<double>(o) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  return (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5;
-}
+// One axis of a resize in linear or cubic mode. `step` is how many source elements one result element stands for.
+struct Line {
+  std::int64_t in, out;
+  double step;
+  ResizeOptions options;
 
-// The matrix (out, in) whose rows hold the weights of every result element; neighbours outside count for the border element.
-Array interpolation_matrix(DType dtype, std::int64_t in, std::int64_t out, ResizeMode mode, bool align_corners) {
-  Array matrix(dtype, {out, in});
-  std::vector<double> row(static_cast<std::size_t>(in));
-  for (std::int64_t o = 0; o < out; ++o) {
-    std::fill(row.begin(), row.end(), 0);
-    const double at = source_position(o, in, out, align_corners);
-    const std::vector<double> weights = neighbour_weights(mode, at - std::floor(at));
-    auto neighbour = static_cast<std::int64_t>(std::floor(at)) - static_cast<std::int64_t>(weights.size() / 2) + 1;
-    for (double weight : weights) row[static_cast<std::size_t>(std::clamp<std::int64_t>(neighbour++, 0, in - 1))] += weight;
-    for (std::int64_t i = 0; i < in; ++i) matrix.set_double(o * in + i, row[static_cast<std::size_t>(i)]);
+  double source_position(std::int64_t o) const {
+    if (options.align_corners) return out > 1 ? static_cast<double>(o) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+    return (static_cast<double>(o) + 0.5) * step - 0.5;
+  }
+  /// The weights of the source elements for one result element. Neighbours outside count for the border element, or not at all, and then
+  /// the others are scaled to the sum 1.
+  std::vector<double> weights(std::int64_t o) const {
+    const bool only_inside = options.exclude_outside || options.antialias;
+    const double at = source_position(o), stretch = options.antialias ? std::max(1.0, step) : 1;
+    const double reach = stretch * (options.mode == ResizeMode::linear ? 1 : 2);
+    std::vector<double> row(static_cast<std::size_t>(in));
+    double total = 0;
+    const auto last = static_cast<std::int64_t>(std::floor(at + reach));
+    for (auto j = static_cast<std::int64_t>(std::ceil(at - reach)); j <= last; ++j) {
+      if (only_inside && (j < 0 || j >= in)) continue;
+      const double weight = kernel(options.mode, options.cubic_a, (static_cast<double>(j) - at) / stretch);
+      row[static_cast<std::size_t>(std::clamp<std::int64_t>(j, 0, in - 1))] += weight;
+      total += weight;
+    }
+    if (only_inside && total != 0)
+      for (double& weight : row) weight /= total;
+    return row;
+  }
+};
+
+// The matrix (out, in) whose rows hold the weights of every result element.
+Array interpolation_matrix(DType dtype, const Line& line) {
+  Array matrix(dtype, {line.out, line.in});
+  for (std::int64_t o = 0; o < line.out; ++o) {
+    const std::vector<double> row = line.weights(o);
+    for (std::int64_t i = 0; i < line.in; ++i) matrix.set_double(o * line.in + i, row[static_cast<std::size_t>(i)]);
   }
   return matrix;
 }
 
-Value interpolated(Value x, std::int64_t axis, const Dim& out, ResizeMode mode, bool align_corners) {
+Value interpolated(Value x, std::int64_t axis, const Dim& out, double scale, const ResizeOptions& options) {
   const std::int64_t from = static_size(x.dim(axis), x.type()), to = static_size(out, x.type());
-  Value matrix = make_constant(x.graph(), interpolation_matrix(x.dtype(), from, to, mode, align_corners));
+  const double step = scale > 0 ? 1 / scale : static_cast<double>(from) / static_cast<double>(to);
+  Value matrix = make_constant(x.graph(), interpolation_matrix(x.dtype(), {from, to, step, options}));
   return move_axis(dot(x, matrix, {axis}, {1}), -1, axis);
 }
 
@@ -79,11 +99,18 @@ struct Resize {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view formula =
-      "the last axes resampled to `sizes`; half-pixel centres, or corners on corners with align_corners; cubic has a = -0.75";
+      "the last axes resampled to `sizes`; half-pixel centres, or corners on corners with align_corners; cubic by Keys with the "
+      "coefficient "
+      "a; antialias stretches the kernel over a result element";
   Dims sizes;
   ResizeMode mode = ResizeMode::nearest;
-  bool align_corners = false;
-  static auto fields() { return Fields<&Resize::sizes, &Resize::mode, &Resize::align_corners>{}; }
+  bool align_corners = false, antialias = false, exclude_outside = false;
+  double cubic_a = -0.75;
+  Array scales{f64, {0}};  // result elements for one source element, where sizes alone do not say it
+  static auto fields() {
+    return Fields<&Resize::sizes, &Resize::mode, &Resize::align_corners, &Resize::antialias, &Resize::exclude_outside, &Resize::cubic_a,
+                  &Resize::scales>{};
+  }
 
   static void check(const Resize& op, const Type& x) {
     const auto count = static_cast<int>(op.sizes.size());
@@ -92,9 +119,27 @@ struct Resize {
       fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
     if (op.align_corners && is_nearest(op))
       fail("rlx.resize: align_corners with mode '{}' (allowed: linear, cubic)", enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
+    if (is_nearest(op) && (op.antialias || op.exclude_outside || op.scales.size() > 0))
+      fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic)",
+           enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
+    if (op.align_corners && (op.antialias || op.scales.size() > 0))
+      fail("rlx.resize: align_corners with antialias or scales (allowed: one of them)");
     for (int i = 0; i < count; ++i)
       for (const Dim& size : {op.sizes[static_cast<std::size_t>(i)], x.dim(x.rank() - count + i)})
         if (!(size - 1).known_non_negative()) fail("rlx.resize: {} to {} (allowed: sizes >= 1)", x.to_string(), to_string(op.sizes));
+    check_scales(op, x);
+  }
+  static void check_scales(const Resize& op, const Type& x) {
+    const auto count = static_cast<std::int64_t>(op.sizes.size());
+    if (op.scales.size() != 0 && op.scales.size() != count)
+      fail("rlx.resize: {} scales for {} sizes (allowed: none, or one for each)", op.scales.size(), count);
+    for (std::int64_t i = 0; i < op.scales.size(); ++i) {
+      const std::int64_t in = static_size(x.dim(static_cast<int>(x.rank() - count + i)), x);
+      const std::int64_t out = static_size(op.sizes[static_cast<std::size_t>(i)], x);
+      const double scale = op.scales.get_double(i), product = std::floor(static_cast<double>(in) * scale);
+      if (product != static_cast<double>(out))
+        fail("rlx.resize: size {} with scale {} of {} (allowed: {}, their product rounded down)", out, scale, in, product);
+    }
   }
   // Written out, because the body of a graph that is only read or checked would compute its matrices.
   static Type infer(const Resize& op, const Type& x) {
@@ -113,9 +158,10 @@ struct Resize {
     const std::int64_t first = x.rank() - static_cast<std::int64_t>(op.sizes.size());
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(op.sizes.size()); ++i) {
       const Dim& out = op.sizes[static_cast<std::size_t>(i)];
-      if (out == x.dim(first + i)) continue;
+      const double scale = op.scales.size() > 0 ? op.scales.get_double(i) : 0;
+      if (out == x.dim(first + i) && (scale == 0 || scale == 1)) continue;
       if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact);
-      else x = interpolated(x, first + i, out, op.mode, op.align_corners);
+      else x = interpolated(x, first + i, out, scale, {op.mode, op.align_corners, op.antialias, op.exclude_outside, op.cubic_a, {}});
     }
     return x;
   }
@@ -127,10 +173,18 @@ struct Resize {
     std::vector<Sample> all;
     for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::nearest_exact, ResizeMode::linear, ResizeMode::cubic})
       for (const Dims& sizes : {Dims{6, 8}, Dims{5, 3}, Dims{2, 7}})
-        all.push_back({{{{f32, {2, 3, 4}}}}, attrs_of(Resize{sizes, mode, false}), 4e-6});
+        all.push_back({{{{f32, {2, 3, 4}}}}, attrs_of(Resize{.sizes = sizes, .mode = mode}), 4e-6});
     for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
-      for (DType t : {f32, f64, bf16}) all.push_back({{{{t, {2, 5}}}}, attrs_of(Resize{{8}, mode, true}), 4e-6});
-    all.push_back({{{{u8, {1, 2, 3, 3}}, 0, 200}}, attrs_of(Resize{{6, 5}, ResizeMode::nearest, false}), 0, false});
+      for (DType t : {f32, f64, bf16})
+        all.push_back({{{{t, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .align_corners = true}), 4e-6});
+    for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic}) {
+      all.push_back({{{{f32, {2, 7, 5}}}}, attrs_of(Resize{.sizes = {3, 8}, .mode = mode, .antialias = true, .cubic_a = -0.5}), 4e-6});
+      all.push_back({{{{f32, {2, 7}}}}, attrs_of(Resize{.sizes = {4}, .mode = mode, .exclude_outside = true}), 4e-6});
+      Array scales(f64, {1});
+      scales.set_double(0, 1.7);
+      all.push_back({{{{f32, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .scales = scales}), 4e-6});
+    }
+    all.push_back({{{{u8, {1, 2, 3, 3}}, 0, 200}}, attrs_of(Resize{.sizes = {6, 5}}), 0, false});
     return all;
   }
 };
@@ -138,12 +192,18 @@ const Op<Resize> resize_op;
 
 }  // namespace
 
-/// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`. The modes agree with PyTorch's interpolate:
-/// nearest, nearest_exact, linear (bilinear, trilinear) and cubic (bicubic, a = -0.75), without antialiasing. Nearest takes any dtype
-/// and copies elements exactly. Sizes are static, except for whole multiples in nearest mode. A non-finite element spreads over the
-/// whole line in linear and cubic mode.
+/// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`; the modes agree with PyTorch's interpolate. Nearest
+/// takes any dtype and copies elements exactly. Sizes are static, except for whole multiples in nearest mode. A non-finite element spreads
+/// over the whole line in linear and cubic mode. Throws Error for options that do not go together; see ResizeOptions.
+Value resize(Value x, Dims sizes, ResizeOptions options) {
+  Array scales(f64, {static_cast<std::int64_t>(options.scales.size())});
+  for (std::size_t i = 0; i < options.scales.size(); ++i) scales.set_double(static_cast<std::int64_t>(i), options.scales[i]);
+  return resize_op({sizes, options.mode, options.align_corners, options.antialias, options.exclude_outside, options.cubic_a, scales}, x);
+}
+
+/// The same without antialiasing: nearest, nearest_exact, linear (bilinear, trilinear) or cubic (bicubic, a = -0.75).
 Value resize(Value x, Dims sizes, ResizeMode mode /*= ResizeMode::nearest*/, bool align_corners /*= false*/) {
-  return resize_op({sizes, mode, align_corners}, x);
+  return resize(x, sizes, ResizeOptions{.mode = mode, .align_corners = align_corners});
 }
 
 /// Every element of the last two axes twice in both directions: [N, C, H, W] gives [N, C, 2H, 2W].

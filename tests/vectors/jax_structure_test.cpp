@@ -15,6 +15,11 @@ Values sliced(const Values& x, const json::Value& p) {
   return {slice(x[0], sizes(numbers(p["start_indices"])), sizes(numbers(p["limit_indices"])), {1, 1, 1})};
 }
 
+/// Rows and columns of an image with its channels last.
+Values image_resized(Value x, const ResizeOptions& options) {
+  return {transpose(resize(transpose(x, {2, 0, 1}), {4, 11}, options), {1, 2, 0})};
+}
+
 JaxGroup structure() {
   return {
       .rules =
@@ -25,18 +30,17 @@ JaxGroup structure() {
               {"pad", made([](auto& x) { return Values{padded(x[0], x[1], {1, 0, 3}, {2, 0, 0}, {0, 0, 0})}; })},
               {"pad_interior_negative", made([](auto& x) { return Values{padded(x[0], x[1], {-1, -2, 0}, {0, -1, -3}, {2, 1, 3})}; })},
               {"jnp_pad_reflect", made([](auto& x) { return Values{pad_mode(x[0], {1, 2}, {2, 0}, PadMode::reflect)}; })},
+              {"jnp_pad_linear_ramp", made([](auto& x) { return Values{pad_mode(x[0], {1, 2}, {2, 0}, PadMode::linear_ramp)}; })},
+              {"interp", made([](auto& x) { return Values{interp(x[0], x[1], x[2])}; })},
+              {"image_resize_linear_antialias",
+               made([](auto& x) { return image_resized(x[0], {.mode = ResizeMode::linear, .antialias = true}); })},
+              {"image_resize_cubic_plain",
+               made([](auto& x) { return image_resized(x[0], {.mode = ResizeMode::cubic, .exclude_outside = true, .cubic_a = -0.5}); })},
               {"concatenate", made([](auto& x) { return Values{concat(x, 1)}; })},
               {"iota", made([](auto& x) { return Values{iota(x[0], x[0].shape(), i32, 1), iota(x[0], x[0].shape(), f32, 2) + x[0]}; })},
               {"repeat", made([](auto& x) { return Values{repeat(x[0], 3, 1)}; })},
               {"stack", made([](auto& x) { return Values{stack(x, 1)}; })},
               {"trace", made([](auto& x) { return Values{sum(diagonal(x[0]), {0})}; })},
-          },
-      .waiting =
-          {
-              {"jnp_pad_linear_ramp", "padding by a linear ramp"},
-              {"interp", "piecewise linear interpolation of a table"},
-              {"image_resize_linear_antialias", "resize with antialiasing"},
-              {"image_resize_cubic_plain", "cubic resize with a = -0.5; ours is PyTorch's, -0.75"},
           },
   };
 }
@@ -50,8 +54,11 @@ JaxGroup sorting() {
                 .tolerance = exact}},
               {"sort_descending_nan", made([](auto& x) { return sort({x[0]}, 1, 1, true); }, exact)},
               {"top_k_nan", made([](auto& x) { return top_k(x[0], 5); }, exact)},
+              {"nonzero_size", made([](auto& x) {
+                 const Values places = nonzero(x[0], 6, -1);
+                 return Values{cast(places[0], i64), cast(places[1], i64)};
+               })},
           },
-      .waiting = {{"nonzero_size", "nonzero with a fixed number of results"}},
   };
 }
 
