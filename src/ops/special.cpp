@@ -64,10 +64,14 @@ struct LogGamma {
     for (int n = 2; n < 100; ++n) total += std::pow(n, -k);
     return total / k;
   }
-  /// Of 0.5 <= v <= 2.5, exact at the zeros 1 and 2: the Taylor series at 2 (Abramowitz and Stegun 6.1.33), below 1.5 less log(v).
-  static Value near_zeros(Value v) {
+  static std::vector<double> taylor_series() {
     std::vector<double> terms{1 - std::numbers::egamma};
     for (int k = 2; k <= 28; ++k) terms.push_back((k % 2 == 0 ? 1 : -1) * taylor_coefficient(k));
+    return terms;
+  }
+  /// Of 0.5 <= v <= 2.5, exact at the zeros 1 and 2: the Taylor series at 2 (Abramowitz and Stegun 6.1.33), below 1.5 less log(v).
+  static Value near_zeros(Value v) {
+    static const std::vector<double> terms = taylor_series();
     Value first = lt(v, like(v, 1.5)), distance = select(first, v - 1, v - 2), y = distance * polynomial(distance, terms);
     return select(first, y - log1p(select(first, distance, like(v, 0))), y);
   }
