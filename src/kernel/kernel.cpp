@@ -68,6 +68,35 @@ int Kernel::add_variable(Dim extent) {
   return static_cast<int>(variables.size()) - 1;
 }
 
+void rewrite(Kernel& kernel, const std::function<ExprId(Expr)>& rule) {
+  std::vector<Expr> old = std::move(kernel.exprs);
+  Kernel fresh;
+  fresh.buffers = std::move(kernel.buffers);
+  fresh.variables = std::move(kernel.variables);
+  fresh.loops = std::move(kernel.loops);
+  fresh.stores = std::move(kernel.stores);
+  fresh.symbols = std::move(kernel.symbols);
+  fresh.tile = kernel.tile;
+  kernel = std::move(fresh);
+  std::vector<ExprId> now;
+  const auto renumber = [&](Index& index) {
+    index = index.substitute([&](const Atom& atom) {
+      return atom.kind == Atom::Kind::loaded ? Index::loaded(now[static_cast<std::size_t>(atom.id)], atom.extent)
+                                             : Index::variable(atom.id, atom.extent);
+    });
+  };
+  for (Expr& e : old) {
+    for (ExprId& arg : e.args) arg = now[static_cast<std::size_t>(arg)];
+    renumber(e.index);
+    for (Guard& guard : e.guards) renumber(guard.index);
+    now.push_back(rule(std::move(e)));
+  }
+  for (KernelStore& store : kernel.stores) {
+    store.value = now[static_cast<std::size_t>(store.value)];
+    renumber(store.index);
+  }
+}
+
 std::vector<ExprId> loaded_exprs(const Index& index) {
   std::vector<ExprId> ids;
   index.for_each_atom([&](const Atom& atom) {

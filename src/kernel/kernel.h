@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -95,6 +96,9 @@ void for_each_operand(const Expr& e, const Visit& visit) {
   for (const Guard& guard : e.guards)
     for (ExprId id : loaded_exprs(guard.index)) visit(id);
 }
+
+/// Rebuilds the expressions in their order: `rule` adds what stands for each, whose operands are renumbered already.
+void rewrite(Kernel& kernel, const std::function<ExprId(Expr)>& rule);
 
 /// True when kernels can be generated for elements of this type; others are computed on the host by the reference.
 bool can_generate(DType t);

@@ -267,6 +267,10 @@ Value build(Value x, Value z) {
 
 const ScalarInfo& scalar_info(ScalarOp op) { return infos[static_cast<std::size_t>(op)]; }
 
+void evaluate_scalar(ScalarOp op, std::span<const Array> operands, Array& result) {
+  find_op(name(op)).evaluate({}, operands, {&result, 1});
+}
+
 int work(ScalarOp op) { return static_cast<int>(op) < scalar_table_size ? scalar_info(op).work : 1; }
 
 std::string_view name(ScalarOp op) {

@@ -35,7 +35,7 @@ const ScalarInfo& scalar_info(ScalarOp op);
 int work(ScalarOp op);
 std::string_view name(ScalarOp op);
 
-/// One element computed by the reference: operands and result in any dtype.
+/// The reference's evaluation of an op of the table, element by element.
 void evaluate_scalar(ScalarOp op, std::span<const Array> operands, Array& result);
 
 }  // namespace rlx

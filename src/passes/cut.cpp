@@ -13,8 +13,6 @@ namespace {
 constexpr double store_and_load = 32;
 /// What a value may cost and still be computed in each of several kernels that read it.
 constexpr double cheap = 6;
-/// The work of one kernel, by element and by node: beyond it, compiling takes longer than a store and a load can save.
-constexpr int longest_kernel = 768;
 
 int work(const Node& node) { return node.op->kind == OpKind::scalar ? rlx::work(static_cast<ScalarOp>(node.op->scalar)) : 0; }
 

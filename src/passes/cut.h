@@ -7,6 +7,9 @@
 
 namespace rlx {
 
+/// The work of one kernel, by element and by expression: beyond it, compiling takes longer than a store and a load can save.
+inline constexpr int longest_kernel = 768;
+
 /// Which values of a graph of primitives are stored in memory; the others are computed in the kernels that read them.
 class Cut {
  public:

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/outputs.h"
 #include "kernel/math.h"
+#include "kernel/simplify.h"
 #include "passes/cut.h"
 
 namespace rlx::cpu {
@@ -201,6 +202,7 @@ class Lowering {
     for (const auto& [name, bound] : graph_.symbols()) kernel.symbols.push_back(name);
     if (kernel.tile) kernel.symbols.emplace_back(tile_stride_symbol);
     merge_loops(kernel);
+    simplify(kernel);
     expand_math(kernel);
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/cut.h"
+
 namespace rlx::cpu {
 
 std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
@@ -68,10 +70,10 @@ class Merger {
   }
 
   bool try_merge(std::size_t t, std::size_t k) {
-    constexpr std::size_t most_outputs = 8, most_values = 256;
+    constexpr std::size_t most_outputs = 8;
     const Outputs &first = *units_[t].outputs, &second = *units_[k].outputs;
     if (graph_.type(first.values[0]).shape != graph_.type(second.values[0]).shape) return false;
-    if (first.values.size() >= most_outputs || first.computed.size() + second.computed.size() > most_values) return false;
+    if (first.values.size() >= most_outputs || length(first.kernel) + length(second.kernel) > longest_kernel) return false;
     if (!share_memory(first, second)) return false;
     std::vector<ValueId> values = first.values;
     values.insert(values.end(), second.values.begin(), second.values.end());
@@ -80,6 +82,11 @@ class Merger {
     for (ValueId v : second.values) written_by_[v] = t;
     units_[t].outputs = std::move(merged);
     return true;
+  }
+  static int length(const Kernel& kernel) {
+    int total = 0;
+    for (const Expr& e : kernel.exprs) total += 1 + (e.kind == Expr::Kind::scalar ? work(e.op) : 0);
+    return total;
   }
   bool share_memory(const Outputs& first, const Outputs& second) const {
     std::set<ValueId> known;

@@ -1,0 +1,96 @@
+// How many kernels graphs become: what fusion and the cut promise.
+#include <gtest/gtest.h>
+
+#include "backends/cpu/lower.h"
+#include "passes/expand.h"
+#include "rlx/ops.h"
+#include "rlx/transform.h"
+
+namespace rlx {
+namespace {
+
+std::size_t launches(const Graph& graph) {
+  return cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {}).launches.size();
+}
+
+using Layer = std::function<Value(const Value& x, const Value& scale, const Value& shift)>;
+
+const std::vector<std::pair<std::string, Layer>>& row_layers() {
+  static const std::vector<std::pair<std::string, Layer>> all{
+      {"softmax", [](auto& x, auto&, auto&) { return softmax(x); }},
+      {"log_softmax", [](auto& x, auto&, auto&) { return log_softmax(x); }},
+      {"logsumexp", [](auto& x, auto&, auto&) { return logsumexp(x, {-1}); }},
+      {"layer_norm", [](auto& x, auto& g, auto& b) { return layer_norm(x, g, b); }},
+      {"rms_norm", [](auto& x, auto& g, auto&) { return rms_norm(x, g); }},
+      {"softmax of gelu", [](auto& x, auto&, auto&) { return softmax(gelu(x)); }},
+  };
+  return all;
+}
+
+Graph rows(const Layer& layer) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", 64);
+  const Value x = graph.input("x", {b, 384}, f32), scale = graph.input("scale", {384}, f32), shift = graph.input("shift", {384}, f32);
+  graph.output("y", layer(x, scale, shift));
+  return graph;
+}
+
+/// The gradient of sum(layer * t).
+Graph backward(const Layer& layer, const std::vector<std::string>& names) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", 64);
+  const Value x = graph.input("x", {b, 384}, f32), scale = graph.input("scale", {384}, f32), shift = graph.input("shift", {384}, f32);
+  const Value y = layer(x, scale, shift);
+  std::vector<std::int64_t> axes;
+  for (int i = 0; i < y.type().rank(); ++i) axes.push_back(i);
+  const Value loss = sum(y * graph.input("t", y.shape(), f32), axes);
+  const std::map<std::string, Value> inputs{{"x", x}, {"scale", scale}, {"shift", shift}};
+  Values by;
+  for (const std::string& name : names) by.push_back(inputs.at(name));
+  const Values gradients = grad(loss, by);
+  for (std::size_t i = 0; i < names.size(); ++i) graph.output("grad_" + names[i], gradients[i]);
+  return graph;
+}
+
+TEST(Launches, ARowLayerIsOneKernel) {
+  for (const auto& [name, layer] : row_layers()) EXPECT_EQ(launches(rows(layer)), 1u) << name;
+}
+
+TEST(Launches, ItsGradientByTheInputIsOneKernel) {
+  for (const auto& [name, layer] : row_layers()) EXPECT_EQ(launches(backward(layer, {"x"})), 1u) << name;
+}
+
+// The statistics of the rows, the gradients of scale and shift, which are sums over rows, and the gradient of the input.
+TEST(Launches, AllGradientsOfALayerNormAreThreeKernels) {
+  EXPECT_EQ(launches(backward([](auto& x, auto& g, auto& b) { return layer_norm(x, g, b); }, {"x", "scale", "shift"})), 3u);
+}
+
+TEST(Launches, ResultsOfOneShapeThatReadTheSameMemoryAreOneKernel) {
+  Graph graph;
+  const Value x = graph.input("x", {40, 50}, f32);
+  graph.output("sums", sum(x, {0}));
+  graph.output("largest", reduce_max(x, {0}));
+  EXPECT_EQ(launches(graph), 1u);
+}
+
+TEST(Launches, AValueReadAtOtherPlacesIsStoredFirst) {
+  Graph graph;
+  const Value x = graph.input("x", {40, 50}, f32), e = exp(x);
+  graph.output("e", e);
+  graph.output("y", reverse(e, {1}) + x);
+  EXPECT_EQ(launches(graph), 2u);
+}
+
+// Compiling takes time in proportion to the graph, not to its square: no kernel grows without bound.
+TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
+  Graph graph;
+  Value x = graph.input("x", {8, 64}, f32);
+  for (int i = 0; i < 20000; ++i) x = sin(x);
+  graph.output("y", x);
+  const cpu::Program program = cpu::lower(graph, {});
+  EXPECT_GT(program.launches.size(), 100u);
+  for (const cpu::Launch& launch : program.launches) EXPECT_LT(std::get<cpu::KernelLaunch>(launch.what).kernel.exprs.size(), 10000u);
+}
+
+}  // namespace
+}  // namespace rlx
