@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/fma_peak.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/cpu_count.h"
 #include "base/thread_pool.h"
-#include "fma_peak.h"
 #include "rlx/error.h"
 
 #ifdef __x86_64__
@@ -85,7 +85,7 @@ template <int streams>
 double read_bandwidth(ThreadPool& pool, const std::uint64_t* words, std::int64_t count, double budget) {
   const Reader read = reader<streams>(cpu::cpu_level());
   std::vector<std::int64_t> lines(static_cast<std::size_t>(pool.size()));  // read by each worker
-  const double seconds = bench::fastest_seconds(budget, [&] {
+  const double seconds = cpu::fastest_seconds(budget, [&] {
     pool.parallel_for(count, line_words, [&](std::int64_t begin, std::int64_t end, int worker) {
       std::int64_t stream_lines = (end - begin) / line_words / streams;
       stream_lines -= stream_lines % 2 == 0;  // an odd distance: streams a power of two apart would fight for one set of the cache
@@ -100,7 +100,7 @@ double read_bandwidth(ThreadPool& pool, const std::uint64_t* words, std::int64_t
 /// Seconds that an empty loop over all workers takes when loops follow each other at once.
 double loop_seconds(ThreadPool& pool, double budget) {
   constexpr int loops = 1000;
-  const double seconds = bench::fastest_seconds(budget, [&] {
+  const double seconds = cpu::fastest_seconds(budget, [&] {
     for (int i = 0; i < loops; ++i) pool.parallel_for(pool.size(), 1, [](std::int64_t, std::int64_t, int) {});
   });
   return seconds / loops;
@@ -108,8 +108,8 @@ double loop_seconds(ThreadPool& pool, double budget) {
 
 int report(double budget, std::int64_t mebibytes, const std::string& json_path) {
   const cpu::CpuFeatures& features = cpu::cpu_features();
-  nlohmann::json json{{"cpu", cpu::describe(features)}, {"granted_cpus", granted_cpus()}};
-  fmt::print("{}, {} CPUs granted\n", cpu::describe(features), granted_cpus());
+  nlohmann::json json{{"cpu", cpu::describe(features, cpu::cpu_level())}, {"granted_cpus", granted_cpus()}};
+  fmt::print("{}, {} CPUs granted\n", cpu::describe(features, cpu::cpu_level()), granted_cpus());
   fmt::print("{:>7} {:>12} {:>10} {:>12} {:>12} {:>12} {:>10}\n", "threads", "level", "GFLOP/s", "1 str. GB/s", "4 str. GB/s",
              "8 str. GB/s", "loop us");
   const std::int64_t count = mebibytes * (1 << 20) / static_cast<std::int64_t>(sizeof(std::uint64_t));
@@ -118,7 +118,7 @@ int report(double budget, std::int64_t mebibytes, const std::string& json_path) 
   for (std::int64_t i = 0; i < count; ++i) words[i] = static_cast<std::uint64_t>(i);  // pages that were never written share one of zeros
   for (int threads = 1; threads <= granted_cpus(); ++threads) {
     ThreadPool pool(threads);
-    const double flops = bench::fma_peak(pool, cpu::cpu_level(), budget);
+    const double flops = cpu::fma_peak(pool, cpu::cpu_level(), budget);
     const std::vector<double> bytes{read_bandwidth<1>(pool, words, count, budget), read_bandwidth<4>(pool, words, count, budget),
                                     read_bandwidth<8>(pool, words, count, budget)};
     const double loop = loop_seconds(pool, budget);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../bench/fma_peak.h"
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/fma_peak.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/thread_pool.h"
 
@@ -35,7 +35,7 @@ double read_bandwidth(ThreadPool& pool) {
   const cpu::AlignedBuffer buffer(static_cast<std::size_t>(bytes));
   auto* words = reinterpret_cast<std::uint64_t*>(buffer.data());
   std::fill_n(words, count, std::uint64_t{1});  // pages that were never written share one of zeros
-  const double seconds = bench::fastest_seconds(budget_seconds, [&] {
+  const double seconds = cpu::fastest_seconds(budget_seconds, [&] {
     pool.parallel_for(count, words_at_once, [&](std::int64_t begin, std::int64_t end, int) {
       volatile std::uint64_t sink = sum_of(words + begin, end - begin);
       (void)sink;
@@ -52,7 +52,7 @@ bool Roofline::bound_by_memory(double work_flops, double work_bytes) const { ret
 
 Roofline measure_roofline(int threads) {
   ThreadPool pool(threads);
-  return {bench::fma_peak(pool, cpu::cpu_level(), budget_seconds), read_bandwidth(pool)};
+  return {cpu::fma_peak(pool, cpu::cpu_level(), budget_seconds), read_bandwidth(pool)};
 }
 
 }  // namespace rlx::command

@@ -23,7 +23,7 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;                                    // 0: as many as the process may use
+  int threads = 0;                                    // 0: as many as the process may use when the session is made
   bool claims = true;                                 // false: hand-written kernels are not used
   bool fuse = true;                                   // false: every node is a kernel of its own
   bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
@@ -35,9 +35,11 @@ struct CompileCounters {
   std::int64_t kernels_compiled = 0;  // by LLVM
   std::int64_t kernels_from_disk = 0;
   std::int64_t kernels_shared = 0;  // equal to one that was loaded already
+  std::string cache_error;          // why kernels could not be kept on disk; empty: no such trouble
 };
 
-/// A value handed to `run`: an array, or any contiguous range of elements whose shape the graph tells.
+/// A value handed over by name: an array, or any contiguous range of elements whose shape the graph tells. A Feed made from a range is a
+/// view of it: the range must live until the call that takes the Feed returns, and no longer.
 class Feed {
  public:
   Feed(Array array) : array_(std::move(array)) {}  // NOLINT(google-explicit-constructor): reads as the value
@@ -95,16 +97,18 @@ class Executable {
   struct State;
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  /// Binds a parameter; the bytes are shared, not copied. Throws Error for an unknown name, a wrong dtype or a wrong shape.
+  /// Binds a parameter. An Array that owns its bytes is shared, not copied; a range, or an Array without an owner, is copied.
+  /// Throws Error for an unknown name, a wrong dtype or a wrong shape.
   void set_param(std::string_view name, Feed value);
   /// Parameters that are not bound yet.
   std::vector<std::string> missing_params() const;
   /// The value of a state input: zeros until it is set or an output of the same name replaced it.
   Array state(std::string_view name) const;
+  /// Replaces it; shared or copied, and refused, as by set_param.
   void set_state(std::string_view name, Feed value);
 
-  /// Runs the graph. Sizes of symbols are found from the shapes. Throws Error for inputs that are missing, unknown or do not fit,
-  /// and for parameters that are not bound.
+  /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own. Sizes of symbols are found from the shapes.
+  /// Throws Error for inputs that are missing, unknown or do not fit, and for parameters that are not bound.
   Outputs run(const std::map<std::string, Feed>& inputs) const;
 
   /// The program at a stage: as given, as primitives and claims, as launches with the memory plan, or the generated kernels.
@@ -114,6 +118,8 @@ class Executable {
   std::vector<LaunchReport> profile(const std::map<std::string, Feed>& inputs, int repeats) const;
   /// Bytes of the arena at the bounds of the symbols.
   std::int64_t arena_bytes() const;
+  /// Gives scratch memory that no run is using back to the system; the next run reserves it again.
+  void trim() const;
 
  private:
   std::shared_ptr<State> state_;
@@ -124,7 +130,8 @@ class Session {
  public:
   struct State;
   explicit Session(Device device = Device::cpu(), SessionOptions options = {});
-  /// Throws Error when a node cannot run on the device.
+  /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, and when a node cannot run on
+  /// the device.
   Executable compile(const Graph& graph) const;
   CompileCounters counters() const;
   int threads() const;

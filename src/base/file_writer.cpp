@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +28,18 @@ std::filesystem::path follow_links(std::filesystem::path path) {
   return path;
 }
 
+/// The temporary files that exist. They are made, renamed and removed under the mutex, so that whoever holds it sees all of them.
+struct Temporaries {
+  std::mutex mutex;
+  std::set<std::filesystem::path> paths;
+};
+
+/// Never destroyed: a signal may end the process while its static objects are being destroyed.
+Temporaries& temporaries() {
+  static auto* const all = new Temporaries;
+  return *all;
+}
+
 }  // namespace
 
 FileWriter::FileWriter(const std::filesystem::path& target) : target_(follow_links(target)) {
@@ -39,21 +52,31 @@ FileWriter::FileWriter(const std::filesystem::path& target) : target_(follow_lin
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
-    : target_(std::move(other.target_)), temporary_(std::move(other.temporary_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileWriter::~FileWriter() { discard(); }
 
 // mkstemp would give the file mode 0600 for ever; O_EXCL with a mode lets the umask decide as for any other new file.
 void FileWriter::open_temporary() {
   static std::atomic<unsigned> counter{0};
+  const std::scoped_lock lock(temporaries().mutex);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary_ = target_;
-    temporary_ += fmt::format(".{}-{}.tmp", ::getpid(), counter.fetch_add(1));
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0) return;
-    if (errno != EEXIST) break;
+    std::filesystem::path path = target_;
+    path += fmt::format(".{}-{}.tmp", ::getpid(), counter.fetch_add(1));
+    const auto entry = temporaries().paths.insert(path).first;
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0) {
+      temporary_ = std::move(path);
+      return;
+    }
+    const int reason = errno;
+    temporaries().paths.erase(entry);
+    errno = reason;
+    if (reason != EEXIST) break;
   }
-  fail_with_errno("cannot create");
+  fail("{}: cannot create: {}", target_.string(), std::generic_category().message(errno));
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
@@ -66,28 +89,52 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   }
 }
 
-void FileWriter::commit() {
-  if (descriptor_ < 0) fail_internal("FileWriter: commit of '{}' after its end", target_.string());
-  const bool closed = ::close(descriptor_) == 0;  // a full disk or quota may only show here
+void FileWriter::finish() {
+  if (descriptor_ < 0) fail_internal("FileWriter: end of '{}' after its end", target_.string());
+  const bool closed = ::close(descriptor_) == 0;
   descriptor_ = -1;
-  if (closed && ::rename(temporary_.c_str(), target_.c_str()) == 0) return;
+  if (!closed) fail_with_errno("cannot write");
+}
+
+void FileWriter::commit() { commit_all(std::span(this, 1)); }
+
+void FileWriter::commit_all(std::span<FileWriter> writers) {
+  for (FileWriter& writer : writers)
+    if (writer.descriptor_ >= 0 || writer.temporary_.empty()) writer.finish();
+  const std::scoped_lock lock(temporaries().mutex);
+  for (FileWriter& writer : writers) writer.rename_temporary();
+}
+
+/// The caller holds the mutex of the temporaries.
+void FileWriter::rename_temporary() {
+  const bool renamed = ::rename(temporary_.c_str(), target_.c_str()) == 0;
   const int reason = errno;
-  ::unlink(temporary_.c_str());
-  errno = reason;
-  fail_with_errno("cannot write");
+  if (!renamed) ::unlink(temporary_.c_str());
+  temporaries().paths.erase(temporary_);
+  temporary_.clear();
+  if (!renamed) fail("{}: cannot write: {}", target_.string(), std::generic_category().message(reason));
 }
 
 void FileWriter::discard() noexcept {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
+  if (temporary_.empty()) return;
+  const std::scoped_lock lock(temporaries().mutex);
+  ::unlink(temporary_.c_str());
+  temporaries().paths.erase(temporary_);
+  temporary_.clear();
 }
 
 void FileWriter::fail_with_errno(std::string_view action) {
   const int reason = errno;
   discard();
   fail("{}: {}: {}", target_.string(), action, std::generic_category().message(reason));
+}
+
+std::unique_lock<std::mutex> remove_temporary_files() {
+  std::unique_lock lock(temporaries().mutex);
+  for (const std::filesystem::path& path : temporaries().paths) ::unlink(path.c_str());
+  return lock;
 }
 
 void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string_view>
 
@@ -9,6 +10,7 @@ namespace rlx {
 /// Writes a file that appears whole or not at all: the bytes go to a temporary name beside the target, which `commit` renames.
 /// Without `commit` (an exception, an early return) the temporary is removed and an existing target is untouched.
 /// Writes are not buffered: hand over large pieces. Every failure throws Error naming the target and the system's reason.
+/// A process that ends by a signal calls `remove_temporary_files`.
 class FileWriter {
  public:
   /// A symbolic link is followed, a target that exists keeps its permissions; directories, pipes and devices are refused.
@@ -19,17 +21,27 @@ class FileWriter {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Ends the writing; the file is still to be committed. A full disk may show only now.
+  void finish();
   /// Makes the file visible under its name; the writer is finished after it.
   void commit();
+  /// Makes several files visible, none before all of them are finished. Only a rename that the system refuses can leave some without the
+  /// others.
+  static void commit_all(std::span<FileWriter> writers);
 
  private:
   void open_temporary();
+  void rename_temporary();
   void discard() noexcept;
   [[noreturn]] void fail_with_errno(std::string_view action);
 
-  std::filesystem::path target_, temporary_;
+  std::filesystem::path target_, temporary_;  // temporary_: empty once there is none
   int descriptor_ = -1;
 };
+
+/// Removes the temporary files of all writers, for a process that ends at once: until the lock is released no writer makes a file or
+/// commits one.
+[[nodiscard]] std::unique_lock<std::mutex> remove_temporary_files();
 
 /// Writes `bytes` as the whole content of `target`, atomically.
 void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes);

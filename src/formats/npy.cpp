@@ -8,7 +8,6 @@
 
 #include <fmt/ranges.h>
 
-#include "base/file_writer.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "formats/npy_header.h"
@@ -161,15 +160,20 @@ Array read_npy(const std::filesystem::path& path) {
   return parse_npy(bytes, path.string(), std::move(mapping));
 }
 
-void write_npy(const std::filesystem::path& path, const Array& array) {
-  if (npy_code(array.dtype()).empty()) fail("{}: npy has no dtype for {}", path.string(), name(array.dtype()));
+bool npy_holds(DType dtype) { return !npy_code(dtype).empty(); }
+
+FileWriter begin_npy(const std::filesystem::path& path, const Array& array) {
+  if (!npy_holds(array.dtype())) fail("{}: npy has no dtype for {}", path.string(), name(array.dtype()));
   dense_bytes(array.dtype(), array.shape(), path.string());  // refuses a rank that no reader accepts
   const std::string header = header_for(array);
   const std::array<char, 4> version_and_length{1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
   FileWriter writer(path);
   writer.write(fmt::format("{}{}{}", magic, std::string_view(version_and_length.data(), version_and_length.size()), header));
   writer.write(array.bytes());
-  writer.commit();
+  writer.finish();
+  return writer;
 }
+
+void write_npy(const std::filesystem::path& path, const Array& array) { begin_npy(path, array).commit(); }
 
 }  // namespace rlx

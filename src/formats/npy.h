@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_writer.h"
 #include "rlx/array.h"
 
 namespace rlx {
@@ -20,5 +21,11 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view name, std::sh
 
 /// Writes version 1.0, little-endian, row-major, atomically. Throws Error for a dtype that numpy lacks (bf16, f8, i4, u4).
 void write_npy(const std::filesystem::path& path, const Array& array);
+
+/// The same up to its last step: the file appears when the writer that is returned is committed.
+FileWriter begin_npy(const std::filesystem::path& path, const Array& array);
+
+/// Whether numpy has the dtype.
+bool npy_holds(DType dtype);
 
 }  // namespace rlx

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <fmt/ranges.h>
+
 #include "base/checked.h"
 #include "base/small_float.h"
 
@@ -15,7 +17,7 @@ std::int64_t element_count(DType dtype, const std::vector<std::int64_t>& shape) 
     if (size < 0) fail("array: size {} is negative", size);
   auto count = checked_product(shape);
   if (!count || !checked_mul(*count, std::int64_t{16}))
-    fail("array: {} elements of {} are too many", fmt::format("{}", shape.size()), name(dtype));
+    fail("array: {}[{}] has too many elements (allowed: below 2^59)", name(dtype), fmt::join(shape, ","));
   return *count;
 }
 

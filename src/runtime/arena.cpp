@@ -32,9 +32,22 @@ std::unique_ptr<Arena, std::function<void(Arena*)>> ArenaPool::borrow() {
   }
   if (!arena) arena = std::make_unique<Arena>(bytes_);
   return {arena.release(), [this](Arena* used) {
+            std::unique_ptr<Arena> returned(used);
             const std::scoped_lock lock(mutex_);
-            idle_.emplace_back(used);
+            if (idle_.size() < most_idle) idle_.push_back(std::move(returned));
           }};
+}
+
+void ArenaPool::trim() {
+  std::vector<std::unique_ptr<Arena>> unused;
+  unused.reserve(most_idle);
+  const std::scoped_lock lock(mutex_);
+  unused.swap(idle_);
+}
+
+std::size_t ArenaPool::idle() const {
+  const std::scoped_lock lock(mutex_);
+  return idle_.size();
 }
 
 }  // namespace rlx

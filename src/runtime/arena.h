@@ -23,17 +23,23 @@ class Arena {
   std::size_t bytes_ = 0;
 };
 
-/// Arenas of one size, one for each run that is going on.
+/// Arenas of one size, one for each run that is going on. A few are kept for the next runs, so that a burst of runs at a time does not
+/// hold its memory for ever.
 class ArenaPool {
  public:
-  explicit ArenaPool(std::int64_t bytes) : bytes_(bytes) {}
+  static constexpr std::size_t most_idle = 4;
+
+  explicit ArenaPool(std::int64_t bytes) : bytes_(bytes) { idle_.reserve(most_idle); }
   /// Lends an arena until the pointer is released; `this` must live as long.
   std::unique_ptr<Arena, std::function<void(Arena*)>> borrow();
   std::int64_t bytes() const { return bytes_; }
+  /// Frees the arenas that are not lent.
+  void trim();
+  std::size_t idle() const;
 
  private:
   std::int64_t bytes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Arena>> idle_;
 };
 

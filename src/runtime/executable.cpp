@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/checked.h"
 #include "ir/graph_data.h"
 #include "ir/sources.h"
 
@@ -49,6 +50,17 @@ void Executable::State::assign_slots() {
   for (const auto& [name, value] : graph.outputs()) output_slots.push_back(slot_of(value.id()));
 }
 
+namespace {
+
+/// What a value takes at the bounds of its symbols. Throws Error when that has no number.
+std::int64_t most_bytes(const Type& type) {
+  const std::int64_t count = type.size().upper();
+  if (!checked_mul(count, std::int64_t{info(type.dtype).bits})) fail("memory: {} has too many elements ({})", type.to_string(), count);
+  return bytes_for(type.dtype, count);
+}
+
+}  // namespace
+
 /// A block that `written` may take over: read for the last time by this kernel, of the same size, and at the very index it writes.
 int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
   const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what);
@@ -90,8 +102,7 @@ void Executable::State::plan_arena() {
     for (ValueId v : program.launches[s].writes) {
       Slot& slot = slots[static_cast<std::size_t>(slot_of(v))];
       if (slot.place != Slot::Place::arena) continue;
-      Lifetime block{bytes_for(program.graph.type(slot.value).dtype, program.graph.type(slot.value).size().upper()), static_cast<int>(s),
-                     last[static_cast<std::size_t>(slot_of(v))], -1};
+      Lifetime block{most_bytes(program.graph.type(slot.value)), static_cast<int>(s), last[static_cast<std::size_t>(slot_of(v))], -1};
       const int reuse = in_place_candidate(program.launches[s], v, static_cast<int>(s), last);
       if (reuse >= 0 && !taken[static_cast<std::size_t>(reuse)]) {
         taken[static_cast<std::size_t>(reuse)] = true;

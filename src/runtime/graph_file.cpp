@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "base/names.h"
-#include "formats/safetensors.h"
 #include "ir/text_arrays.h"
 
 namespace rlx {
@@ -77,8 +76,14 @@ void save_graph(const std::filesystem::path& path, const SavedGraph& saved) {
                     {{"format", std::string(format_name)}, {"version", std::to_string(graph_file_version)}, {"graph", text}});
 }
 
-SavedGraph load_graph(const std::filesystem::path& path) {
-  const SafetensorsFile file = SafetensorsFile::open(path);
+SavedGraph load_graph(const std::filesystem::path& path) { return load_graph(SafetensorsFile::open(path)); }
+
+bool is_graph_file(const SafetensorsFile& file) {
+  const auto format = file.metadata().find("format");
+  return format != file.metadata().end() && format->second == format_name;
+}
+
+SavedGraph load_graph(const SafetensorsFile& file) {
   check_format(file);
   const auto find = [&](const std::string& name) {
     if (!name.starts_with('#')) fail("array {} is no constant: its name must start with '#'", quote_name(name));

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "formats/safetensors.h"
 #include "rlx/graph.h"
 
 namespace rlx {
@@ -24,5 +25,11 @@ void save_graph(const std::filesystem::path& path, const SavedGraph& saved);
 /// Reads what `save_graph` wrote; arrays share the mapped file. Throws Error for another kind of file, for a newer version, and when
 /// text and arrays do not fit together.
 SavedGraph load_graph(const std::filesystem::path& path);
+
+/// The same for a file that was read already; after SafetensorsFile::parse its bytes must outlive the arrays.
+SavedGraph load_graph(const SafetensorsFile& file);
+
+/// Whether a file says of itself that it is a graph.
+bool is_graph_file(const SafetensorsFile& file);
 
 }  // namespace rlx

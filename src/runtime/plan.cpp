@@ -4,11 +4,22 @@
 #include <limits>
 #include <numeric>
 
+#include "base/checked.h"
+#include "rlx/error.h"
+
 namespace rlx {
 namespace {
 
 constexpr std::int64_t alignment = 64;
-std::int64_t round_up(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// Sizes come from the bounds of a graph's symbols, which any file may hold.
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  const auto exact = checked_add(a, b);
+  if (!exact) fail("memory: the scratch memory of the graph leaves the range of 64-bit integers");
+  return *exact;
+}
+
+std::int64_t round_up(std::int64_t bytes) { return sum(bytes, alignment - 1) / alignment * alignment; }
 
 /// Blocks chained by in-place reuse are one block with a longer life.
 struct Group {
@@ -27,7 +38,7 @@ std::int64_t best_gap(const Group& group, const std::vector<Group*>& placed) {
   for (const Group* other : busy) {
     const std::int64_t gap = other->offset - end;
     if (gap >= group.bytes && gap < best_size) best = end, best_size = gap;
-    end = std::max(end, other->offset + other->bytes);
+    end = std::max(end, sum(other->offset, other->bytes));
   }
   return best >= 0 ? best : end;
 }
@@ -54,7 +65,7 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
   for (Group* group : order) {
     group->offset = best_gap(*group, placed);
     placed.push_back(group);
-    plan.bytes = std::max(plan.bytes, group->offset + group->bytes);
+    plan.bytes = std::max(plan.bytes, sum(group->offset, group->bytes));
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) plan.offsets.push_back(groups[group_of[i]].offset);
   return plan;

@@ -1,5 +1,6 @@
 #include "rlx/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -13,7 +14,9 @@
 
 namespace rlx {
 
-std::string Device::description() const { return fmt::format("cpu: {}, {} threads", cpu::describe(cpu::cpu_features()), granted_cpus()); }
+std::string Device::description() const {
+  return fmt::format("{}, {} threads", cpu::describe(cpu::cpu_features(), cpu::cpu_level()), granted_cpus());
+}
 
 Session::State::State(SessionOptions given)
     : options(std::move(given)),
@@ -28,10 +31,29 @@ int Session::threads() const { return state_->pool.size(); }
 
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();
-  return {c.compiled, c.from_disk, c.shared};
+  return {c.compiled, c.from_disk, c.shared, c.cache_error};
 }
 
+namespace {
+
+/// What a graph must keep beyond the rules of the IR to be run.
+void check_outputs(const Graph& graph) {
+  if (graph.outputs().empty()) fail("graph '{}': it has no outputs", graph.name());
+  std::map<std::string_view, const Type*> states;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::state) states.emplace(input.name, &input.type);
+  for (const auto& [name, value] : graph.outputs()) {
+    const auto state = states.find(name);
+    if (state != states.end() && !(*state->second == value.type()))
+      fail("graph '{}': output '{}' is {}, but the state of that name is {}", graph.name(), name, value.type().to_string(),
+           state->second->to_string());
+  }
+}
+
+}  // namespace
+
 Executable Session::compile(const Graph& graph) const {
+  check_outputs(graph);
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
   cpu::Program program = cpu::lower(primitives, {options.claims, options.fuse, options.allow_host});
@@ -89,6 +111,9 @@ Array checked(std::string_view what, std::string_view name, const Type& type, co
 }
 
 std::string_view word(InputKind kind) { return kind == InputKind::param ? "parameter" : kind == InputKind::state ? "state" : "input"; }
+std::string_view with_article(InputKind kind) {
+  return kind == InputKind::param ? "a parameter" : kind == InputKind::state ? "a state" : "an input";
+}
 
 /// The index of an input of the wanted kind. Throws Error with near names.
 std::size_t find_input(const Executable::State& state, std::string_view name, InputKind kind) {
@@ -98,18 +123,41 @@ std::size_t find_input(const Executable::State& state, std::string_view name, In
   std::vector<std::string_view> names;
   for (const auto& [input, value] : inputs)
     if (input.kind == kind) names.push_back(input.name);
-  if (i < inputs.size()) fail("graph '{}': '{}' is a {}, not a {}", state.source.name(), name, word(inputs[i].first.kind), word(kind));
+  if (i < inputs.size())
+    fail("graph '{}': '{}' is {}, not {}", state.source.name(), name, with_article(inputs[i].first.kind), with_article(kind));
   fail("graph '{}': {} '{}' is unknown{}", state.source.name(), word(kind), name, near_hint(name, names));
+}
+
+/// Whether some sizes of the symbols give the type this shape, each axis by itself.
+bool may_fit(const Type& type, const std::vector<std::int64_t>& shape) {
+  if (static_cast<int>(shape.size()) != type.rank()) return false;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] < type.shape[axis].lower() || shape[axis] > type.shape[axis].upper()) return false;
+  return true;
+}
+
+/// The array to keep under a name until it is replaced: nobody but the caller knows how long bytes without an owner live.
+Array kept(const Input& input, const Feed& feed) {
+  const Array array = checked(word(input.kind), input.name, input.type, feed);
+  if (!may_fit(input.type, array.shape()))
+    fail("{} '{}': shape {} does not fit {}", word(input.kind), input.name, to_string(Dims(array.shape().begin(), array.shape().end())),
+         input.type.to_string());
+  if (array.owner()) return array;
+  Array copy(array.dtype(), array.shape());
+  std::copy(array.bytes().begin(), array.bytes().end(), copy.mutable_bytes().begin());
+  return copy;
+}
+
+Array zeros(const Input& state) {
+  if (!state.type.is_static()) fail("state '{}': {} has no size before it is set", state.name, state.type.to_string());
+  return Array(state.type.dtype, static_shape(state.type, {}));
 }
 
 }  // namespace
 
 void Executable::set_param(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::param);
-  const Type& type = state_->source.inputs()[i].first.type;
-  Array array = checked("parameter", name, type, value);
-  if (type.is_static() && static_shape(type, {}) != array.shape())
-    fail("parameter '{}': shape {} does not fit {}", name, to_string(Dims(array.shape().begin(), array.shape().end())), type.to_string());
+  Array array = kept(state_->source.inputs()[i].first, value);
   const std::scoped_lock lock(state_->mutex);
   state_->bound[i] = std::move(array);
   state_->packed.clear();
@@ -128,14 +176,13 @@ std::vector<std::string> Executable::missing_params() const {
 Array Executable::state(std::string_view name) const {
   const std::size_t i = find_input(*state_, name, InputKind::state);
   const std::scoped_lock lock(state_->mutex);
-  const Type& type = state_->source.inputs()[i].first.type;
-  if (state_->bound[i].bytes().data() == nullptr) state_->bound[i] = Array(type.dtype, static_shape(type, {}));
+  if (state_->bound[i].bytes().data() == nullptr) state_->bound[i] = zeros(state_->source.inputs()[i].first);
   return state_->bound[i];
 }
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);
-  Array array = checked("state", name, state_->source.inputs()[i].first.type, value);
+  Array array = kept(state_->source.inputs()[i].first, value);
   const std::scoped_lock lock(state_->mutex);
   state_->bound[i] = std::move(array);
 }
@@ -201,7 +248,7 @@ class Run {
         if (state_.bound[i].bytes().data() == nullptr) {
           if (input.kind == InputKind::param && !(input.type.size() == Dim(0)))
             fail("graph '{}': parameter '{}' ({}) is not bound", state_.source.name(), input.name, input.type.to_string());
-          if (input.kind == InputKind::state) state_.bound[i] = Array(input.type.dtype, static_shape(input.type, {}));
+          if (input.kind == InputKind::state) state_.bound[i] = zeros(input);
         }
         arrays_.push_back(state_.bound[i]);
       }
@@ -209,8 +256,10 @@ class Run {
   }
   void bind_symbols() {
     SymbolBinder binder;
-    for (std::size_t i = 0; i < arrays_.size(); ++i)
-      binder.bind(state_.source.inputs()[i].first.name, state_.source.inputs()[i].first.type, arrays_[i].shape());
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      const Input& input = state_.source.inputs()[i].first;
+      binder.bind(fmt::format("{} '{}'", word(input.kind), input.name), input.type, arrays_[i].shape());
+    }
     run_.bindings = binder.finish();
     for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   }
@@ -276,6 +325,8 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs) const {
 }
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
+
+void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
   Run run(*state_, inputs);

@@ -10,7 +10,7 @@ namespace rlx {
 /// Collects the values of symbols from the shapes that are bound to inputs, and checks every shape against its type.
 class SymbolBinder {
  public:
-  /// Throws Error naming the input, the axis, the size seen and the size allowed.
+  /// Throws Error naming `input` ("parameter 'w'"), the axis, the size seen and the size allowed.
   void bind(std::string_view input, const Type& type, const std::vector<std::int64_t>& shape);
   /// Checks sizes that could not be checked before all symbols were known. Throws Error.
   Bindings finish();

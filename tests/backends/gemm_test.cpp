@@ -347,7 +347,7 @@ TEST(CpuLevel, DetectsPlausibleCaches) {
   const CpuFeatures& features = cpu_features();
   EXPECT_GE(features.l1_bytes, 8 << 10);
   EXPECT_GE(features.l2_bytes, features.l1_bytes);
-  EXPECT_FALSE(describe(features).empty());
+  EXPECT_FALSE(describe(features, cpu_level()).empty());
 }
 
 }  // namespace

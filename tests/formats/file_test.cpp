@@ -148,6 +148,38 @@ TEST(FileWriter, IsFinishedAfterCommit) {
   EXPECT_THROW(writer.commit(), InternalError);
 }
 
+TEST(FileWriter, SeveralAppearTogetherOrNotAtAll) {
+  const TemporaryFolder folder;
+  {
+    std::vector<FileWriter> writers;
+    for (const char* name : {"a", "b"}) writers.emplace_back(folder / name);
+    for (FileWriter& writer : writers) writer.write("text");
+    writers[0].finish();
+    EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+    FileWriter::commit_all(writers);
+  }
+  EXPECT_EQ(test::read_text(folder / "a") + test::read_text(folder / "b"), "texttext");
+  EXPECT_EQ(folder.entries(), 2);
+  {
+    std::vector<FileWriter> writers;
+    for (const char* name : {"c", "d"}) writers.emplace_back(folder / name);
+    std::filesystem::create_directories(folder / "c" / "in the way");
+    EXPECT_NE(error_of([&] { FileWriter::commit_all(writers); }).find("cannot write"), std::string::npos);
+  }
+  EXPECT_EQ(folder.entries(), 3) << "a, b and the folder c";
+}
+
+TEST(FileWriter, TemporaryFilesCanBeRemovedAtOnce) {
+  const TemporaryFolder folder;
+  FileWriter writer(folder / "a");
+  writer.write("x");
+  EXPECT_EQ(folder.entries(), 1);
+  {
+    const auto lock = remove_temporary_files();
+  }
+  EXPECT_EQ(folder.entries(), 0);
+}
+
 TEST(Names, AreQuotedForOneLine) {
   EXPECT_EQ(quote_name("a.é😀"), "'a.é😀'");
   EXPECT_EQ(quote_name("a\n\x1b\xff\xc2\x85"), "'a\\x0a\\x1b\\xff\\xc2\\x85'");

@@ -3,6 +3,7 @@
 
 #include "ops/evaluated.h"
 #include "rlx/session.h"
+#include "runtime/arena.h"
 
 namespace rlx::test {
 namespace {
@@ -34,14 +35,14 @@ TEST(Binding, ErrorsNameWhatDoesNotFit) {
   EXPECT_EQ(program.missing_params(), std::vector<std::string>{"scale"});
   expect_error(error_of([&] { program.run({{"x", x}}); }), {"parameter 'scale'", "not bound"});
   expect_error(error_of([&] { program.set_param("scael", counting(f32, {2})); }), {"parameter 'scael' is unknown", "scale"});
-  expect_error(error_of([&] { program.set_param("x", counting(f32, {2})); }), {"'x' is a input, not a parameter"});
+  expect_error(error_of([&] { program.set_param("x", counting(f32, {2})); }), {"'x' is an input, not a parameter"});
   expect_error(error_of([&] { program.set_param("scale", counting(f64, {2})); }), {"parameter 'scale'", "f64", "f32"});
   expect_error(error_of([&] { program.set_param("scale", counting(f32, {3})); }), {"parameter 'scale'", "[3]", "f32[2]"});
   program.set_param("scale", array(f32, {2}, {10, 100}));
   EXPECT_TRUE(program.missing_params().empty());
   expect_error(error_of([&] { program.run({}); }), {"input 'x'", "f32[B,2]", "missing"});
   expect_error(error_of([&] { program.run({{"x", x}, {"z", x}}); }), {"input 'z' is unknown"});
-  expect_error(error_of([&] { program.run({{"x", x}, {"scale", x}}); }), {"'scale' is a parameter, not a input"});
+  expect_error(error_of([&] { program.run({{"x", x}, {"scale", x}}); }), {"'scale' is a parameter, not an input"});
   expect_error(error_of([&] { program.run({{"x", counting(i32, {3, 2})}}); }), {"input 'x'", "i32", "f32"});
   expect_error(error_of([&] { program.run({{"x", counting(f32, {3, 3})}}); }), {"input 'x'", "[3,3]", "axis 1 is 3", "2"});
   expect_error(error_of([&] { program.run({{"x", counting(f32, {6})}}); }), {"input 'x'", "rank 1", "rank 2"});
@@ -65,6 +66,90 @@ TEST(Binding, ParametersAreSharedNotCopied) {
   program.set_param("scale", scale);
   scale.mutable_values<float>()[0] = 5;
   expect_near(program.run({{"x", array(f32, {1, 2}, {1, 1})}}).at("y"), {5, 2}, 0);
+}
+
+/// A range, or an array without an owner, may be gone when the program runs.
+TEST(Binding, WhatNobodyOwnsIsCopied) {
+  Executable program = scaled();
+  std::vector<float> scale{1, 2};
+  program.set_param("scale", scale);
+  std::fill(scale.begin(), scale.end(), 9.0f);
+  const Array x = array(f32, {1, 2}, {1, 1});
+  expect_near(program.run({{"x", x}}).at("y"), {1, 2}, 0);
+  program.set_param("scale", Array(f32, {2}, std::as_bytes(std::span(scale)), nullptr));
+  std::fill(scale.begin(), scale.end(), 0.0f);
+  expect_near(program.run({{"x", x}}).at("y"), {9, 9}, 0);
+
+  Graph graph;
+  graph.output("y", graph.state("s", {2}, f32) + graph.input("x", {2}, f32));
+  Executable stateful = session().compile(graph);
+  std::vector<float> start{3, 4};
+  stateful.set_state("s", start);
+  std::fill(start.begin(), start.end(), 0.0f);
+  expect_near(stateful.run({{"x", array(f32, {2}, {1, 1})}}).at("y"), {4, 5}, 0);
+}
+
+TEST(Binding, ShapesAreCheckedWhereTheyAreGiven) {
+  Graph graph("sized");
+  const Dim b = Dim::symbol("B", 8);
+  const Value x = graph.input("x", {b}, f32), p = graph.param("p", {b}, f32), s = graph.state("s", {2}, f32);
+  graph.output("y", x + p + sum(s, {0}));
+  Executable program = session().compile(graph);
+  expect_error(error_of([&] { program.set_param("p", counting(f32, {9})); }), {"parameter 'p'", "[9]", "f32[B]"});
+  expect_error(error_of([&] { program.set_param("p", counting(f32, {1, 1})); }), {"parameter 'p'", "[1,1]", "f32[B]"});
+  expect_error(error_of([&] { program.set_state("s", counting(f32, {3})); }), {"state 's'", "[3]", "f32[2]"});
+  program.set_param("p", counting(f32, {3}));
+  expect_error(error_of([&] { program.run({{"x", counting(f32, {4})}}); }), {"parameter 'p'", "[3]", "4"});
+}
+
+TEST(Compile, RefusesGraphsWithoutOutputsAndStatesOfAnotherType) {
+  Graph empty("empty");
+  empty.input("x", {2}, f32);
+  expect_error(error_of([&] { session().compile(empty); }), {"graph 'empty'", "no outputs"});
+  Graph graph("wider");
+  graph.output("s", concat({graph.state("s", {2}, f32), graph.input("x", {1}, f32)}, 0));
+  expect_error(error_of([&] { session().compile(graph); }), {"output 's' is f32[3]", "state", "f32[2]"});
+}
+
+/// More buffers than an epilogue can be called with, as a chain on the product and as one sum computed beside it.
+TEST(Products, AHundredAddendsAfterAProduct) {
+  for (const bool chain : {true, false}) {
+    Graph graph;
+    const Value a = graph.input("a", {64, 64}, f32), b = graph.input("b", {64, 64}, f32);
+    std::map<std::string, Feed> feeds{{"a", array(f32, {64, 64}, Doubles(4096, 1))}, {"b", array(f32, {64, 64}, Doubles(4096, 2))}};
+    Values addends;
+    for (int i = 0; i < 100; ++i) {
+      addends.push_back(graph.input(fmt::format("x{}", i), {64, 64}, f32));
+      feeds.emplace(fmt::format("x{}", i), array(f32, {64, 64}, Doubles(4096, i)));
+    }
+    Value total = chain ? matmul(a, b) : addends[0];
+    for (std::size_t i = chain ? 0 : 1; i < addends.size(); ++i) total = total + addends[i];
+    graph.output("y", chain ? total : matmul(a, b) + total);
+    expect_near(session().compile(graph).run(feeds).at("y"), Doubles(4096, 64 * 2 + 99 * 100 / 2), 0);
+  }
+}
+
+/// What a run lends from the system is kept for a few runs only.
+TEST(Arenas, AreKeptInSmallNumberAndCanBeTrimmed) {
+  ArenaPool pool(1 << 16);
+  {
+    std::vector<std::unique_ptr<Arena, std::function<void(Arena*)>>> lent;
+    for (std::size_t i = 0; i < 3 * ArenaPool::most_idle; ++i) lent.push_back(pool.borrow());
+    EXPECT_EQ(pool.idle(), 0u);
+  }
+  EXPECT_EQ(pool.idle(), ArenaPool::most_idle);
+  pool.borrow();
+  EXPECT_EQ(pool.idle(), ArenaPool::most_idle);
+  pool.trim();
+  EXPECT_EQ(pool.idle(), 0u);
+}
+
+TEST(Symbols, SizesBeyond64BitsAreErrors) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", std::int64_t{1} << 40);
+  const Value x = graph.input("x", {b}, f32), wide = graph.input("wide", {b * (std::int64_t{1} << 38), 0}, f32);
+  graph.output("y", concat({x, sum(wide, {1})}, 0));
+  expect_error(error_of([&] { session().compile(graph); }), {"64"});
 }
 
 TEST(Binding, AFlatRangeTakesTheShapeOfAStaticType) {
@@ -99,7 +184,7 @@ TEST(States, StartAtZeroAndFollowTheOutputOfTheirName) {
   expect_near(program.state("total"), {2, 20}, 0);
   program.set_state("total", array(f32, {2}, {5, 5}));
   expect_near(program.run({{"x", x}}).at("total"), {6, 15}, 0);
-  expect_error(error_of([&] { program.state("x"); }), {"'x' is a input, not a state"});
+  expect_error(error_of([&] { program.state("x"); }), {"'x' is an input, not a state"});
   expect_error(error_of([&] { program.set_state("total", counting(i32, {2})); }), {"state 'total'", "i32", "f32"});
 }
 

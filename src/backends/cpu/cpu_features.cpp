@@ -130,8 +130,9 @@ const CpuFeatures& cpu_features() {
   return features;
 }
 
-std::string describe(const CpuFeatures& f) {
-  std::string text = fmt::format("{}, {}", f.name, to_string(best_level(f)));
+std::string describe(const CpuFeatures& f, CpuLevel level) {
+  std::string text = fmt::format("{}, {}", f.name, to_string(level));
+  if (level != best_level(f)) text += fmt::format(" (RLX_CPU; the best is {})", to_string(best_level(f)));
   const std::pair<bool, std::string_view> extras[] = {{f.f16c, "f16c"},         {f.avx_vnni, "avx_vnni"}, {f.avx512_vnni, "vnni"},
                                                       {f.avx512_bf16, "bf16"},  {f.avx512_fp16, "fp16"},  {f.amx_bf16, "amx_bf16"},
                                                       {f.amx_int8, "amx_int8"}, {f.neon, "neon"}};

@@ -28,8 +28,8 @@ enum class CpuLevel { portable, avx2, avx512 };
 /// Detected on the first call.
 const CpuFeatures& cpu_features();
 
-/// One line for reports: name, level, further instruction sets, caches.
-std::string describe(const CpuFeatures& features);
+/// One line for reports: name, the level in use, further instruction sets, caches.
+std::string describe(const CpuFeatures& features, CpuLevel level);
 
 std::string_view to_string(CpuLevel level);
 

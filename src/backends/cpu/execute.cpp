@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/checked.h"
 #include "ir/reference.h"
 
 namespace rlx::cpu {
@@ -29,13 +30,15 @@ SizeFunction::SizeFunction(const Dim& dim, const std::vector<std::string>& symbo
 }
 
 std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
-  std::int64_t total = constant_;
+  std::optional<std::int64_t> total = constant_;
   for (const Term& term : terms_) {
-    std::int64_t product = term.coefficient;
-    for (int symbol : term.symbols) product *= values[symbol];
-    total += product;
+    std::optional<std::int64_t> product = term.coefficient;
+    for (int symbol : term.symbols)
+      if (product) product = checked_mul(*product, values[symbol]);
+    total = total && product ? checked_add(*total, *product) : std::nullopt;
   }
-  return total;
+  if (!total) fail("a size leaves the range of 64-bit integers");
+  return *total;
 }
 
 template <class T>
@@ -152,15 +155,14 @@ template <class T>
 void call_epilogue(void* context, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0,
                    std::int64_t cols) {
   const auto& c = *static_cast<const EpilogueContext*>(context);
-  constexpr std::size_t most = 64;
-  std::array<void*, most> buffers;
-  std::array<std::int64_t, most> sizes;
+  std::array<void*, most_epilogue_arguments> buffers;
+  std::array<std::int64_t, most_epilogue_arguments> sizes;
   std::copy(c.buffers.begin(), c.buffers.end(), buffers.begin());
   // The kernel addresses the tile by row and column of the whole product.
   for (int i : c.tiles) buffers[static_cast<std::size_t>(i)] = tile - row0 * stride - col0;
   std::copy(c.sizes.begin(), c.sizes.end(), sizes.begin());
-  std::size_t at = c.sizes.size();
-  for (std::int64_t v : {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols}) sizes[at++] = v;
+  const std::array<std::int64_t, epilogue_tile_sizes> of_tile{stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols};
+  std::copy(of_tile.begin(), of_tile.end(), sizes.begin() + static_cast<std::ptrdiff_t>(c.sizes.size()));
   c.function(buffers.data(), sizes.data(), 0, 0);
 }
 

@@ -26,12 +26,15 @@ namespace rlx::cpu {
 
 std::filesystem::path default_cache_folder() {
   if (const char* own = std::getenv("RLX_CACHE")) return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::filesystem::path(xdg) / "rlx";
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::filesystem::path(xdg) / "rlx";
   if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "rlx";
   return {};
 }
 
 namespace {
+
+/// How `optimize` and `make_machine` compile, beside the processor. It is part of every cache key: change it together with them.
+constexpr std::string_view pipeline = "default<O2>, position-independent, small code model, codegen default";
 
 /// Processor and features that LLVM generates for.
 struct Target {
@@ -119,10 +122,9 @@ struct Jit::State {
   std::mutex mutex;
   std::map<std::string, KernelFunction, std::less<>> loaded;
   JitCounters counters;
-  bool warned = false;
 
   State(CpuLevel level, std::filesystem::path folder) : target(target_for(level)), cache(std::move(folder)) {
-    flags = std::string("llvm ") + LLVM_VERSION_STRING + " O2 " + target.cpu + " " + target.features;
+    flags = fmt::format("llvm {} {} {} {}", LLVM_VERSION_STRING, pipeline, target.cpu, target.features);
     llvm::orc::LLJITBuilder builder;
     auto machine = llvm::orc::JITTargetMachineBuilder(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
     lljit = unwrap(builder.setJITTargetMachineBuilder(machine).create());
@@ -142,10 +144,7 @@ struct Jit::State {
     const bool stored = cache.store(key, object, reason);
     const std::scoped_lock lock(mutex);
     ++counters.compiled;
-    if (!stored && !warned) {
-      warned = true;
-      fmt::print(stderr, "rlx: compiled kernels are not kept: {}\n", reason);
-    }
+    if (!stored && counters.cache_error.empty()) counters.cache_error = reason;
     return object;
   }
 };

@@ -15,6 +15,7 @@ namespace rlx::cpu {
 using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
 
 /// Where compiled kernels are kept between processes: RLX_CACHE if set (empty: nowhere), else XDG_CACHE_HOME/rlx, else ~/.cache/rlx.
+/// A relative XDG_CACHE_HOME does not count, as the XDG Base Directory Specification says.
 std::filesystem::path default_cache_folder();
 
 /// What a Jit has done so far.
@@ -22,6 +23,7 @@ struct JitCounters {
   std::int64_t compiled = 0;   // kernels that LLVM compiled
   std::int64_t from_disk = 0;  // kernels whose object was in the cache folder
   std::int64_t shared = 0;     // kernels that were loaded already
+  std::string cache_error;     // why an object could not be kept on disk; empty: no such trouble
 };
 
 /// Compiles kernel texts with LLVM and keeps them loaded. Thread-safe.
@@ -34,7 +36,7 @@ class Jit {
   Jit& operator=(const Jit&) = delete;
 
   /// One function for each text. Texts that are not loaded yet come from the disk cache or are compiled, in parallel on `pool`.
-  /// A cache that cannot be read or written is reported once on stderr and done without.
+  /// A cache that cannot be read or written is done without; the counters say why.
   std::vector<KernelFunction> load(std::span<const KernelText> texts, ThreadPool& pool);
   JitCounters counters() const;
   /// Compiler, its version, and the processor it generates for: part of every cache key.

@@ -1,5 +1,6 @@
 #include "backends/cpu/object_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <xxhash.h>
@@ -48,7 +49,7 @@ std::optional<std::vector<std::byte>> ObjectCache::find(std::string_view key) co
   }
 }
 
-bool ObjectCache::store(std::string_view key, std::string_view object, std::string& reason) const {
+bool ObjectCache::store(std::string_view key, std::string_view object, std::string& reason) {
   if (folder_.empty()) return true;
   try {
     std::error_code error;
@@ -58,10 +59,45 @@ bool ObjectCache::store(std::string_view key, std::string_view object, std::stri
     writer.write(std::as_bytes(std::span(&header, 1)));
     writer.write(object);
     writer.commit();
+    const std::int64_t sweep_at = most_bytes_ / 16;  // looking through the folder at every store would cost more than the store
+    if (unswept_.fetch_add(static_cast<std::int64_t>(object.size())) >= sweep_at) {
+      unswept_ = 0;
+      remove_oldest();
+    }
     return true;
   } catch (const Error& e) {
     reason = e.what();
     return false;
+  }
+}
+
+/// Another process may remove files at the same time, so that every step may fail; the next store tries again.
+void ObjectCache::remove_oldest() const {
+  struct File {
+    std::filesystem::file_time_type written;
+    std::filesystem::path path;
+    std::int64_t bytes;
+  };
+  std::vector<File> files;
+  std::int64_t total = 0;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder_, error); !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    if (entry->path().extension() != ".o") continue;
+    std::error_code gone;
+    const auto bytes = static_cast<std::int64_t>(entry->file_size(gone));
+    const auto written = gone ? std::filesystem::file_time_type() : entry->last_write_time(gone);
+    if (gone) continue;
+    files.push_back({written, entry->path(), bytes});
+    total += bytes;
+  }
+  if (total <= most_bytes_) return;
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.written < b.written; });
+  for (const File& file : files) {
+    if (total <= most_bytes_ / 2) break;  // so that the next removal is far away
+    std::error_code gone;
+    std::filesystem::remove(file.path, gone);
+    total -= file.bytes;
   }
 }
 

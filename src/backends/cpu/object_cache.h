@@ -1,5 +1,7 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,19 +11,27 @@
 namespace rlx::cpu {
 
 /// Compiled objects on disk, one file each, named by the hash of what they were made from. A file that is cut short, foreign or
-/// damaged counts as absent: every file carries the hash of its key and of its bytes.
+/// damaged counts as absent: every file carries the hash of its key and of its bytes. The folder may be shared by processes; once its
+/// objects exceed `most_bytes`, those that were written first are removed. Thread-safe.
 class ObjectCache {
  public:
-  explicit ObjectCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  static constexpr std::int64_t default_most_bytes = std::int64_t{1} << 30;
+
+  explicit ObjectCache(std::filesystem::path folder, std::int64_t most_bytes = default_most_bytes)
+      : folder_(std::move(folder)), most_bytes_(most_bytes), unswept_(most_bytes) {}
 
   /// The object stored under `key` (the text and flags it was made from), or nothing.
   std::optional<std::vector<std::byte>> find(std::string_view key) const;
   /// Stores an object; false when the folder cannot be written, with the reason in `reason`.
-  bool store(std::string_view key, std::string_view object, std::string& reason) const;
+  bool store(std::string_view key, std::string_view object, std::string& reason);
 
  private:
   std::filesystem::path file_of(std::string_view key) const;
+  void remove_oldest() const;
+
   std::filesystem::path folder_;  // empty: nothing is kept
+  std::int64_t most_bytes_;
+  std::atomic<std::int64_t> unswept_;  // bytes stored since the folder was last looked through; at first all it may hold
 };
 
 }  // namespace rlx::cpu

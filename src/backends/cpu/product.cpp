@@ -240,6 +240,8 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
+  if (kernel.buffers.size() > most_epilogue_arguments || graph.symbols().size() + epilogue_tile_sizes > most_epilogue_arguments)
+    return false;
   product.epilogue = std::move(kernel);
   product.result = last;
   return true;

@@ -33,7 +33,12 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller:
 std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
                                      const std::function<bool(ValueId)>& must_store);
 
-/// Completes `product` with an epilogue over `region`: its last value becomes the result. False when the tile cannot be addressed.
+/// An epilogue is called for every tile with arrays on the stack: at most this many buffers, and as many sizes (the graph's symbols, then
+/// those of the tile: its row stride, the ranges of batch, rows and columns).
+inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes = 7;
+
+/// Completes `product` with an epilogue over `region`: its last value becomes the result. False when the tile cannot be addressed, or the
+/// kernel would take more buffers or sizes than `most_epilogue_arguments`.
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored);
 
 /// Name of the symbol that stands for the row stride of a tile in epilogue kernels.

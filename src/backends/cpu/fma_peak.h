@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-namespace rlx::bench {
+namespace rlx::cpu {
 
 /// Seconds of the fastest of the calls of `work` that fit into `budget` seconds (at least three): on a machine that others use too, the
 /// fastest is what the code can do.
@@ -77,12 +77,12 @@ inline float fma_portable() {
 }
 
 /// The f32 multiply-add rate of all threads of the pool together, in FLOP/s, from registers only.
-inline double fma_peak(ThreadPool& pool, cpu::CpuLevel level, double budget_seconds) {
+inline double fma_peak(ThreadPool& pool, CpuLevel level, double budget_seconds) {
   float (*kernel)() = fma_portable;
   int lanes = 4;
 #ifdef __x86_64__
-  if (level == cpu::CpuLevel::avx2) kernel = fma_avx2, lanes = 8;
-  if (level == cpu::CpuLevel::avx512) kernel = fma_avx512, lanes = 16;
+  if (level == CpuLevel::avx2) kernel = fma_avx2, lanes = 8;
+  if (level == CpuLevel::avx512) kernel = fma_avx512, lanes = 16;
 #endif
   const double seconds = fastest_seconds(budget_seconds, [&] {
     pool.parallel_for(pool.size(), 1, [&](std::int64_t, std::int64_t, int) {
@@ -93,4 +93,4 @@ inline double fma_peak(ThreadPool& pool, cpu::CpuLevel level, double budget_seco
   return 2.0 * lanes * fma_chains * static_cast<double>(fma_steps) * pool.size() / seconds;
 }
 
-}  // namespace rlx::bench
+}  // namespace rlx::cpu
