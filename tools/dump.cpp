@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "command.h"
+#include "compile_choices.h"
 #include "graph_input.h"
 #include "rlx/session.h"
 
@@ -10,18 +11,17 @@ namespace {
 
 struct Options {
   std::string graph, stage;
-  bool no_claims = false, no_fusion = false;
+  CompileChoices compile;
 };
 
 const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mir}, {"lir", Stage::lir}, {"kernels", Stage::kernels}};
 
 void dump(const Options& options) {
   const Graph graph = read_graph(options.graph).graph;
-  SessionOptions session_options;
-  session_options.claims = !options.no_claims;
-  session_options.fuse = !options.no_fusion;
-  std::string text = Session(Device::cpu(), session_options).compile(graph).dump(stages.at(options.stage));
+  const Session session = open_session(options.compile);
+  std::string text = session.compile(graph).dump(stages.at(options.stage));
   if (!text.ends_with('\n')) text += '\n';
+  warn_about_cache(session);
   fmt::print("{}", text);
 }
 
@@ -39,8 +39,7 @@ void add_dump(CLI::App& app) {
       ->required()
       ->type_name("STAGE")
       ->check(CLI::IsMember(std::vector<std::string>{"hir", "mir", "lir", "kernels"}));
-  command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
-  command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");
+  add_kernel_choices(*command, options->compile);
   command->footer("Example:\n  rlx dump softmax.rlx --stage kernels");
   command->callback([options] { dump(*options); });
 }

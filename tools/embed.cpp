@@ -6,11 +6,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
+#include "bounded_input.h"
 #include "command.h"
+#include "compile_choices.h"
 #include "embed_output.h"
 #include "formats/json.h"
-#include "interrupt.h"
 #include "models/sentence_encoder.h"
 #include "progress_bar.h"
 #include "rlx/session.h"
@@ -22,7 +24,7 @@ struct Options {
   std::string model, file = "-", npy;
   bool json = false, similarity = false, timing = false;
   std::int64_t batch_size = 32;
-  int threads = 0;
+  CompileChoices compile;
 };
 
 class Stopwatch {
@@ -33,32 +35,32 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::vector<std::string> lines_of(std::istream& in, const std::string& name) {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  if (in.bad()) fail("{}: {}", name, std::strerror(errno));
-  return lines;
-}
-
 /// The lines of the file, or of standard input for "-".
-std::vector<std::string> read_lines(const std::string& file) {
+std::string read_text(const std::string& file) {
   if (file == "-") {
     if (isatty(STDIN_FILENO) == 1) std::cerr << "Type one text a line; end with Ctrl-D.\n";
-    return lines_of(std::cin, "standard input");
+    return read_bounded(std::cin, "standard input");
   }
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
   std::ifstream in(file);
   if (!in) fail("{}: {}", file, std::strerror(errno));
-  return lines_of(in, file);
+  return read_bounded(in, file);
 }
 
-/// What the result cannot say is found before the time is spent.
-void check_utf8(const std::vector<std::string>& texts) {
-  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("line {}", i + 1));
+std::vector<std::string> read_lines(const std::string& file) {
+  std::istringstream text(read_text(file));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// A line that is not UTF-8 has no tokens that mean it. Found before the time is spent.
+void check_utf8(const std::vector<std::string>& texts, const std::string& file) {
+  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("{}: line {}", file, i + 1));
 }
 
 void print_results(const Options& options, std::span<const std::string> texts, std::span<const Embedding> embeddings, std::int64_t width) {
@@ -85,11 +87,8 @@ void print_timing(const Session& session, double open_ms, double encode_ms, std:
 
 void embed(const Options& options) {
   const std::vector<std::string> texts = read_lines(options.file);
-  if (options.json) check_utf8(texts);
-  const InterruptGuard interrupt;
-  SessionOptions session_options;
-  session_options.threads = options.threads;
-  const Session session(Device::cpu(), session_options);
+  check_utf8(texts, options.file == "-" ? "standard input" : options.file);
+  const Session session = open_session(options.compile);
   const Stopwatch open_time;
   const auto encoder = SentenceEncoder::open(options.model, session, {.batch_size = options.batch_size});
   const double open_ms = open_time.milliseconds();
@@ -97,14 +96,11 @@ void embed(const Options& options) {
   std::vector<Embedding> embeddings;
   {
     ProgressBar bar("embedding");
-    embeddings = encoder.encode(texts, [&](std::size_t done, std::size_t total) {
-      interrupt.check();
-      bar.update(done, total);
-    });
+    embeddings = encoder.encode(texts, [&](std::size_t done, std::size_t total) { bar.update(done, total); });
   }
   const double encode_ms = encode_time.milliseconds();
   print_results(options, texts, embeddings, encoder.width());
-  interrupt.check();
+  warn_about_cache(session);
   if (options.timing) print_timing(session, open_ms, encode_ms, embeddings);
 }
 
@@ -117,7 +113,9 @@ void add_embed(CLI::App& app) {
       ->required()
       ->type_name("DIR");
   command->add_option("file", options->file, "File of text lines; - reads standard input (the default)")->type_name("FILE");
-  command->add_flag("--json", options->json, "One object a line: {\"text\", \"ids\", \"embedding\"}");
+  command->add_flag(
+      "--json", options->json,
+      "One object a line: {\"text\", \"ids\", \"embedding\"}; with --similarity one object: {\"texts\", \"similarity\", \"nearest\"}");
   command->add_option("--npy", options->npy, "Write all embeddings to this file, as a NumPy array of f32 (lines, width)")->type_name("OUT");
   command->add_flag("--similarity", options->similarity, "Print the cosines of all pairs, and the nearest pairs");
   command->add_flag("--timing", options->timing, "Say on stderr what was compiled and how long a text took");
@@ -125,9 +123,7 @@ void add_embed(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
-  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+  add_threads(*command, options->compile);
   command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");
   command->callback([options] { embed(*options); });
 }

@@ -2,6 +2,7 @@
 
 #include "base/names.h"
 #include "command.h"
+#include "compile_choices.h"
 #include "formats/npy.h"
 #include "formats/tensor_view.h"
 #include "graph_input.h"
@@ -14,8 +15,8 @@ namespace {
 struct Options {
   std::string graph, out;
   std::vector<std::string> inputs, params;
-  bool reference = false, no_claims = false, no_fusion = false;
-  int threads = 0;
+  bool reference = false;
+  CompileChoices compile;
 };
 
 using NamedOutputs = std::vector<std::pair<std::string, Array>>;
@@ -34,22 +35,55 @@ NamedOutputs run_reference(const Graph& graph, NamedArrays values) {
   return outputs;
 }
 
-NamedOutputs run_compiled(const Graph& graph, const NamedArrays& values, const Options& options) {
-  SessionOptions session_options;
-  session_options.threads = options.threads;
-  session_options.claims = !options.no_claims;
-  session_options.fuse = !options.no_fusion;
-  Executable executable = Session(Device::cpu(), session_options).compile(graph);
+NamedOutputs run_compiled(const Graph& graph, const NamedArrays& values, const CompileChoices& choices) {
+  const Session session = open_session(choices);
+  Executable executable = session.compile(graph);
   const Outputs outputs = executable.run(bind_values(executable, graph, values));
+  warn_about_cache(session);
   return {outputs.begin(), outputs.end()};
 }
 
-/// An output becomes the file DIR/<name>.npy, so a name must not lead elsewhere. Found before the time is spent.
-void check_file_names(const Graph& graph) {
+/// An output becomes the file DIR/<name>.npy: its name must not lead elsewhere, and npy must have its dtype. Found before the time is
+/// spent.
+void check_outputs(const Graph& graph) {
+  constexpr std::size_t longest_name = 224;  // of the 255 bytes of a file name, some are for .npy and the suffix while it is written
+  if (graph.outputs().empty()) fail("graph '{}': it has no outputs", graph.name());
   for (const auto& [name, value] : graph.outputs()) {
     if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
       fail("graph '{}': output {} cannot be a file name (it is empty, begins with a dot, or has a slash)", graph.name(), quote_name(name));
+    if (name.size() > longest_name)
+      fail("graph '{}': output {} cannot be a file name ({} bytes, allowed: {})", graph.name(), quote_name(name), name.size(),
+           longest_name);
+    if (!npy_holds(value.dtype()))
+      fail("graph '{}': output {} is {}, which npy files cannot hold", graph.name(), quote_name(name), rlx::name(value.dtype()));
   }
+}
+
+/// Values of --param are parameters, those of --in all other inputs.
+void check_names(const Graph& graph, const NamedArrays& given, bool params) {
+  const std::string_view what = params ? "parameter" : "input or state", option = params ? "--param" : "--in";
+  std::map<std::string_view, InputKind> kinds;
+  std::vector<std::string_view> fitting;
+  for (const auto& [input, value] : graph.inputs()) {
+    kinds.emplace(input.name, input.kind);
+    if ((input.kind == InputKind::param) == params) fitting.push_back(input.name);
+  }
+  for (const auto& [name, array] : given) {
+    const auto known = kinds.find(name);
+    if (known == kinds.end()) fail("graph '{}': {} {} is unknown{}", graph.name(), what, quote_name(name), near_hint(name, fitting));
+    if ((known->second == InputKind::param) != params)
+      fail("graph '{}': {} is not a value for {} but for {}", graph.name(), quote_name(name), option, params ? "--in" : "--param");
+  }
+}
+
+NamedArrays read_values(const Graph& graph, const Options& options) {
+  NamedArrays values, params;
+  read_arrays(options.inputs, values);
+  read_arrays(options.params, params);
+  check_names(graph, values, false);
+  check_names(graph, params, true);
+  values.merge(params);
+  return values;
 }
 
 void create_folder(const std::filesystem::path& folder) {
@@ -58,17 +92,22 @@ void create_folder(const std::filesystem::path& folder) {
   if (error) fail("{}: {}", folder.string(), error.message());
 }
 
+/// All files or none.
+void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outputs) {
+  create_folder(folder);
+  std::vector<FileWriter> files;
+  for (const auto& [name, array] : outputs) files.push_back(begin_npy(folder / (name + ".npy"), array));
+  FileWriter::commit_all(files);
+}
+
 void eval(const Options& options) {
   const auto [graph, weights] = read_graph(options.graph);
-  check_file_names(graph);
-  NamedArrays values;
-  read_arrays(options.inputs, values);
-  read_arrays(options.params, values);
+  check_outputs(graph);
+  NamedArrays values = read_values(graph, options);
   values.insert(weights.begin(), weights.end());  // those of a graph file, where the command line gives no other
-  const NamedOutputs outputs = options.reference ? run_reference(graph, values) : run_compiled(graph, values, options);
+  const NamedOutputs outputs = options.reference ? run_reference(graph, values) : run_compiled(graph, values, options.compile);
   const std::filesystem::path folder(options.out);
-  create_folder(folder);
-  for (const auto& [name, array] : outputs) write_npy(folder / (name + ".npy"), array);
+  write_outputs(folder, outputs);
   fmt::print("{:<24} {:<20} {}\n", "output", "type", "file");
   for (const auto& [name, array] : outputs)
     fmt::print("{:<24} {:<20} {}\n", name, type_text(array.dtype(), array.shape()), (folder / (name + ".npy")).string());
@@ -88,10 +127,10 @@ void add_eval(CLI::App& app) {
   command->add_option("--out", options->out, "Folder for the results, one NAME.npy for each output; made when missing")
       ->required()
       ->type_name("DIR");
-  command->add_flag("--reference", options->reference, "Use the plain loops that kernels are tested against, instead of compiling");
-  command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
-  command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");
-  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")->check(CLI::Range(1, 1024));
+  CLI::Option* reference =
+      command->add_flag("--reference", options->reference, "Use the plain loops that kernels are tested against, instead of compiling");
+  for (CLI::Option* choice : add_kernel_choices(*command, options->compile)) reference->excludes(choice);
+  reference->excludes(add_threads(*command, options->compile));
   command->footer("Example:\n  rlx eval mlp.rlx --in x=x.npy --param w=w.npy --out results");
   command->callback([options] { eval(*options); });
 }

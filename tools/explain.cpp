@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "command.h"
+#include "compile_choices.h"
 #include "formats/json.h"
 #include "graph_input.h"
 #include "models/bert.h"
@@ -16,8 +17,9 @@ struct Options {
   std::string graph, model;
   std::vector<std::string> inputs, sizes;
   std::int64_t size = 128;
-  int repeats = 5, threads = 0;
-  bool no_claims = false, no_fusion = false, no_time = false, json = false;
+  int repeats = 5;
+  CompileChoices compile;
+  bool no_time = false, json = false;
 };
 
 constexpr std::int64_t largest_batch = 4096;
@@ -48,14 +50,11 @@ Report make_report(const Options& options) {
   std::map<std::string, std::int64_t> sizes = parse_sizes(options.sizes);
   if (!options.model.empty()) sizes.emplace("B", 1);
   fill_missing(graph, sizes, options.size, values);
-  SessionOptions session_options;
-  session_options.threads = options.threads;
-  session_options.claims = !options.no_claims;
-  session_options.fuse = !options.no_fusion;
-  const Session session(Device::cpu(), session_options);
+  const Session session = open_session(options.compile);
   Executable executable = session.compile(graph);
   const auto inputs = bind_values(executable, graph, values);
   Report report{executable.explain(), executable.profile(inputs, options.no_time ? 0 : options.repeats), std::nullopt, session.threads()};
+  warn_about_cache(session);
   if (!options.no_time) report.roofline = measure_roofline(session.threads());
   return report;
 }
@@ -144,7 +143,8 @@ void add_inputs(CLI::App& command, Options& options) {
   command.add_option("--size", options.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
   command.add_option("--default-size", options.size, "Size of the other symbols, but at most their bounds")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20).description(""));
 }
 
 }  // namespace
@@ -153,14 +153,15 @@ void add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
   add_inputs(*command, *options);
-  command->add_option("--repeats", options->repeats, "Runs that are timed; the fastest of each launch counts")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run");
-  command->add_flag("--no-claims", options->no_claims, "Generate all kernels; use none written by hand");
-  command->add_flag("--no-fusion", options->no_fusion, "One kernel for each node");
+  CLI::Option* repeats =
+      command->add_option("--repeats", options->repeats, "Runs that are timed, 1..1000; the fastest of each launch counts")
+          ->capture_default_str()
+          ->type_name("N")
+          ->check(CLI::Range(1, 1000).description(""));
+  command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
+  add_kernel_choices(*command, options->compile);
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, machine");
-  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")->check(CLI::Range(1, 1024));
+  add_threads(*command, options->compile);
   command->footer(
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
       "kernel\n"

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
-#include <iterator>
 
 #include <CLI/CLI.hpp>
 
 #include "base/mapped_file.h"
 #include "base/names.h"
+#include "bounded_input.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "rlx/text.h"
+#include "runtime/symbols.h"
 
 namespace rlx::command {
 namespace {
@@ -52,20 +53,36 @@ void sizes_from_values(const Graph& graph, const NamedArrays& values, Bindings& 
   }
 }
 
+[[noreturn]] void fail_contradiction(const Graph& graph, const std::string& symbol, std::int64_t given, std::int64_t found) {
+  fail("graph '{}': --size {}={} contradicts the given values, by which {} is {}", graph.name(), symbol, given, symbol, found);
+}
+
+/// The sizes that were given are those that a run will find from the shapes.
+void check_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, const NamedArrays& values) {
+  SymbolBinder binder;
+  for (const auto& [input, value] : graph.inputs())
+    binder.bind(fmt::format("value of {}", quote_name(input.name)), input.type, values.at(input.name).shape());
+  const Bindings found = binder.finish();
+  for (const auto& [name, size] : given)
+    if (const auto symbol = found.find(name); symbol != found.end() && symbol->second != size)
+      fail_contradiction(graph, name, size, symbol->second);
+}
+
 Bindings choose_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, std::int64_t default_size,
                       const NamedArrays& values) {
   const auto symbols = graph.symbols();
   std::vector<std::string_view> names;
   for (const auto& [name, bound] : symbols) names.push_back(name);
   Bindings sizes;
+  sizes_from_values(graph, values, sizes);
   for (const auto& [name, size] : given) {
     const auto symbol = symbols.find(name);
     if (symbol == symbols.end()) fail("graph '{}': symbol {} is unknown{}", graph.name(), quote_name(name), near_hint(name, names));
     if (size < 1 || size > symbol->second)
       fail("graph '{}': size {} is out of range for symbol {} (allowed: 1..{})", graph.name(), size, name, symbol->second);
-    sizes[name] = size;
+    const auto [found, added] = sizes.emplace(name, size);
+    if (!added && found->second != size) fail_contradiction(graph, name, size, found->second);
   }
-  sizes_from_values(graph, values, sizes);
   for (const auto& [name, bound] : symbols) sizes.emplace(name, std::min(bound, default_size));
   return sizes;
 }
@@ -95,8 +112,7 @@ bool looks_like_safetensors(std::string_view bytes) { return bytes.size() > 8 &&
 
 SavedGraph read_graph(const std::string& file) {
   if (file == "-") {
-    const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-    return {parse_graph(text, "standard input"), {}};
+    return {parse_graph(read_bounded(std::cin, "standard input"), "standard input"), {}};
   }
   const MappedFile mapped = MappedFile::open(file);
   const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
@@ -139,6 +155,7 @@ void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>&
   for (const auto& [input, value] : graph.inputs()) {
     if (values.count(input.name) == 0) values.emplace(input.name, made_up(input.type, bindings, numbers));
   }
+  check_sizes(graph, sizes, values);
 }
 
 BoundInputs sort_by_kind(const Graph& graph, const NamedArrays& values) {

@@ -34,7 +34,7 @@ std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& 
 
 /// An array for every input, parameter and state that `values` lacks: floats are uniform in -1..1 from a fixed seed, integers and bools 1.
 /// A symbol has the size that `sizes` gives, else the one that follows from `values`, else its bound or `default_size`, the smaller.
-/// Throws Error for a size outside the symbol's range, or of a symbol that the graph lacks.
+/// Throws Error for a size outside the symbol's range, of a symbol that the graph lacks, or other than the given values say.
 void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>& sizes, std::int64_t default_size, NamedArrays& values);
 
 /// The values sorted by what the graph says of their names.

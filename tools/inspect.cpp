@@ -1,14 +1,18 @@
+#include <iostream>
 #include <memory>
 
 #include <fmt/ranges.h>
 
+#include "base/checked.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
+#include "bounded_input.h"
 #include "command.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "graph_input.h"
+#include "rlx/text.h"
 
 namespace rlx::command {
 namespace {
@@ -41,50 +45,65 @@ Item tensor_item(std::string name, DType dtype, const std::vector<std::int64_t>&
 Item value_item(std::string name, std::string_view role, const Type& type) {
   Item item{std::move(name), std::string(role), std::string(rlx::name(type.dtype)), {}, {}};
   for (const Dim& size : type.shape) item.shape.push_back(size.to_string());
-  if (type.is_static()) item.bytes = bytes_for(type.dtype, type.size().value());
+  if (type.is_static() && checked_mul(type.size().value(), std::int64_t{info(type.dtype).bits}))
+    item.bytes = bytes_for(type.dtype, type.size().value());
   return item;
 }
 
-Contents graph_contents(const std::string& file) {
-  const auto [graph, weights] = read_graph(file);
+/// The bytes of a file, or of standard input for "-".
+struct Source {
+  std::string name;
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+};
+
+Source open_source(const std::string& file) {
+  if (file == "-") {
+    const auto text = std::make_shared<const std::string>(read_bounded(std::cin, "standard input"));
+    return {"standard input", text, std::as_bytes(std::span(*text))};
+  }
+  const auto mapped = std::make_shared<const MappedFile>(MappedFile::open(file));
+  return {file, mapped, mapped->bytes()};
+}
+
+Contents graph_contents(const SavedGraph& saved) {
   Contents contents{"graph", {}, {}};
-  for (const auto& [input, value] : graph.inputs()) {
+  for (const auto& [input, value] : saved.graph.inputs()) {
     const std::string_view role = input.kind == InputKind::param ? "param" : input.kind == InputKind::state ? "state" : "input";
     contents.items.push_back(value_item(input.name, role, input.type));
   }
-  for (const auto& [name, value] : graph.outputs()) contents.items.push_back(value_item(name, "output", value.type()));
-  for (const auto& [name, array] : weights) {
+  for (const auto& [name, value] : saved.graph.outputs()) contents.items.push_back(value_item(name, "output", value.type()));
+  for (const auto& [name, array] : saved.weights) {
     contents.items.push_back(tensor_item(name, array.dtype(), array.shape(), array.bytes().size()));
     contents.items.back().role = "weight";
   }
   return contents;
 }
 
-Contents safetensors_contents(const std::string& file) {
-  const SafetensorsFile tensors = SafetensorsFile::open(file);
-  const auto format = tensors.metadata().find("format");
-  if (format != tensors.metadata().end() && format->second == "rlx-graph") return graph_contents(file);
+Contents safetensors_contents(const Source& source) {
+  const SafetensorsFile tensors = SafetensorsFile::parse(source.bytes, source.name);
+  if (is_graph_file(tensors)) return graph_contents(load_graph(tensors));
   Contents contents{"safetensors", {}, tensors.metadata()};
   for (const TensorView& tensor : tensors.tensors())
     contents.items.push_back(tensor_item(tensor.name, tensor.dtype, tensor.shape, tensor.data.size()));
   return contents;
 }
 
-Contents npy_contents(const std::string& file) {
-  const Array array = read_npy(file);
+Contents npy_contents(const Source& source) {
+  const Array array = parse_npy(source.bytes, source.name, source.owner);
   return {"npy", {tensor_item("", array.dtype(), array.shape(), array.bytes().size())}, {}};
 }
 
 /// By the first bytes; a file that tells nothing there is read as what its name says.
-Contents read_contents(const std::string& file) {
-  bool npy = file.ends_with(".npy"), graph = file.ends_with(".rlx");
-  {
-    const MappedFile mapped = MappedFile::open(file);
-    const std::string_view start(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-    npy |= start.starts_with("\x93NUMPY");
-    graph |= looks_like_graph_text(start);
-  }
-  return npy ? npy_contents(file) : graph ? graph_contents(file) : safetensors_contents(file);
+Contents read_contents(const Source& source) {
+  const std::string_view text = source.text();
+  const auto named = [&](std::string_view ending) { return source.name.ends_with(ending); };
+  if (text.starts_with("\x93NUMPY") || named(".npy")) return npy_contents(source);
+  if (looks_like_graph_text(text) || named(".rlx")) return graph_contents({parse_graph(text, source.name), {}});
+  if (looks_like_safetensors(text) || named(".safetensors")) return safetensors_contents(source);
+  fail("{}: is neither a safetensors file, an npy array nor a graph", source.name);
 }
 
 /// Names come from outside: what would move the cursor is escaped, and long ones are not cut.
@@ -136,8 +155,9 @@ void print_json(const std::string& file, const Contents& contents) {
 }
 
 void inspect(const Options& options) {
-  const Contents contents = read_contents(options.file);
-  (options.json ? print_json : print_table)(options.file, contents);
+  const Source source = open_source(options.file);
+  const Contents contents = read_contents(source);
+  (options.json ? print_json : print_table)(source.name, contents);
 }
 
 }  // namespace
@@ -145,7 +165,8 @@ void inspect(const Options& options) {
 void add_inspect(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
-  command->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file")
+  command
+      ->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file; - reads standard input")
       ->required()
       ->type_name("FILE");
   command->add_flag("--json", options->json, "One JSON object: format, tensors (name, dtype, shape, bytes), metadata");

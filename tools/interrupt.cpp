@@ -2,38 +2,45 @@
 
 #include <csignal>
 #include <initializer_list>
+#include <system_error>
+#include <thread>
+
+#include "base/file_writer.h"
 
 namespace rlx::command {
 namespace {
 
-// A signal handler can reach nothing but a global.
-volatile std::sig_atomic_t received = 0;
-
-/// Signals that the process was started to ignore (nohup) stay ignored.
-void set_handler(void (*handler)(int), int flags) {
-  struct sigaction action{};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  for (int number : {SIGINT, SIGTERM}) {
-    struct sigaction before{};
-    sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+sigset_t signals_to_watch() {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now{};
+    sigaction(number, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&watched, number);
   }
+  return watched;
 }
 
-extern "C" void remember_signal(int number) { received = number; }
+/// Waits for a signal and lets it have its usual effect, so that the parent sees what ended the process. A thread of its own may lock and
+/// free memory, which a signal handler may not.
+void end_by_signal(sigset_t watched) {
+  int number = 0;
+  if (sigwait(&watched, &number) != 0) return;
+  const auto no_writer_goes_on = remove_temporary_files();
+  pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
+  raise(number);
+}
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
-  // SA_RESETHAND: the second signal has its usual effect. SA_RESTART: reading standard input goes on.
-  set_handler(remember_signal, static_cast<int>(SA_RESETHAND) | SA_RESTART);
-}
-
-InterruptGuard::~InterruptGuard() { set_handler(SIG_DFL, 0); }
-
-void InterruptGuard::check() const {
-  if (received != 0) throw Interrupted{static_cast<int>(received)};
+void remove_temporary_files_on_signals() {
+  const sigset_t watched = signals_to_watch();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);  // threads inherit it
+  try {
+    std::thread(end_by_signal, watched).detach();
+  } catch (const std::system_error&) {  // no thread to be had: signals end the process as they always do
+    pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
+  }
 }
 
 }  // namespace rlx::command

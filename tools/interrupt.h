@@ -2,21 +2,8 @@
 
 namespace rlx::command {
 
-/// Thrown where work stops because of Ctrl-C (or SIGTERM), so that unwinding removes temporary files.
-struct Interrupted {
-  int number;  // of the signal
-};
-
-/// While one lives, SIGINT and SIGTERM only set a flag; a second one ends the process at once.
-class InterruptGuard {
- public:
-  InterruptGuard();
-  ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
-  /// Throws Interrupted when a signal has come.
-  void check() const;
-};
+/// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process at once, wherever it is, after the temporary files of its writers are
+/// removed. Signals that the process was started to ignore (nohup) stay ignored. To be called before there are other threads.
+void remove_temporary_files_on_signals();
 
 }  // namespace rlx::command

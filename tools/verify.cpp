@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "command.h"
+#include "compile_choices.h"
 #include "formats/json.h"
 #include "models/verify.h"
 #include "rlx/session.h"
@@ -14,7 +15,7 @@ namespace {
 struct Options {
   std::vector<std::string> folders;
   bool json = false;
-  int threads = 0;
+  CompileChoices compile;
 };
 
 void print_table(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
@@ -40,15 +41,14 @@ void print_json(const std::string& folder, const std::vector<VerifiedTensor>& te
 }
 
 void verify(const Options& options) {
-  SessionOptions session_options;
-  session_options.threads = options.threads;
-  const Session session(Device::cpu(), session_options);
+  const Session session = open_session(options.compile);
   std::size_t over = 0;
   for (const std::string& folder : options.folders) {
     const auto tensors = verify_folder(folder, session);
     (options.json ? print_json : print_table)(folder, tensors);
     for (const VerifiedTensor& tensor : tensors) over += tensor.passed() ? 0 : 1;
   }
+  warn_about_cache(session);
   if (over != 0) throw CLI::RuntimeError(1);
 }
 
@@ -61,9 +61,7 @@ void add_verify(CLI::App& app) {
       ->required()
       ->type_name("DIR");
   command->add_flag("--json", options->json, "One JSON object a line for each recorded tensor");
-  command->add_option("--threads", options->threads, "Threads to use (default: all that the process may use)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+  add_threads(*command, options->compile);
   command->footer("A tensor may differ by ten times the recording's own distance between f32 and f64. Exit status 1 when one is over.");
   command->callback([options] { verify(*options); });
 }

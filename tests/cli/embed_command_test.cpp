@@ -67,12 +67,15 @@ TEST_F(EmbedCommand, ErrorsAreOneLineAndStatusOne) {
   const std::string binary("\xff\n", 2);
   for (const CommandResult& result :
        {run_rlx("embed --model /nowhere < /dev/null"), embed("/no/such/file"), embed((folder_.path()).string()), embed("--json", binary),
+        embed("", binary), embed("--similarity", binary), embed("--npy " + (folder_ / "never.npy").string(), binary),
         embed("--npy /nowhere/out.npy"), run_rlx("embed --model " + folder_.path().string() + " < /dev/null")}) {
     EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.substr(0, 5), "rlx: ");
     EXPECT_EQ(line_count(result.err), 1) << result.err;
   }
+  EXPECT_NE(embed("", "a cat\n" + binary).err.find("line 2"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "never.npy"));
 }
 
 TEST_F(EmbedCommand, AClosedPipeEndsQuietly) {

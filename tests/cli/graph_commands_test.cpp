@@ -113,6 +113,42 @@ TEST(Eval, OutputNamesCannotLeaveTheFolder) {
   expect_error("eval " + quoted(files.folder / "escape.rlx") + files.arguments, "../loss");
 }
 
+TEST(Eval, AnErrorLeavesNothingHalfWritten) {
+  const TemporaryFolder folder;
+  const std::string out = quoted(folder / "out");
+  // Both orders: the output that cannot be written is the last by its name in one and the first in the other.
+  for (const std::string& name : {std::string(300, 'z'), std::string(300, 'A')}) {
+    write_text(folder / "long.rlx", "graph g {\n  %a = iota {shape=[2]}\n  output m = %a\n  output " + name + " = %a\n}\n");
+    expect_error("eval " + quoted(folder / "long.rlx") + " --out " + out, "300 bytes");
+    EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  }
+  write_text(folder / "bf16.rlx", "graph g {\n  %a = iota {shape=[2]}\n  %b = cast(%a) {to=bf16}\n  output a = %a\n  output b = %b\n}\n");
+  expect_error("eval " + quoted(folder / "bf16.rlx") + " --out " + out, "'b' is bf16");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+
+  write_text(folder / "two.rlx", "graph g {\n  %a = iota {shape=[2]}\n  output a = %a\n  output b = %a\n}\n");
+  std::filesystem::create_directories(folder / "out" / "b.npy");  // in the way of the second output
+  expect_error("eval " + quoted(folder / "two.rlx") + " --out " + out, "b.npy");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "out"), {}), 1);
+}
+
+TEST(Eval, InputsAndParametersAreToldApart) {
+  const MlpFiles files;
+  const std::string out = " --out " + quoted(files.folder / "out");
+  const std::string x = "x=" + quoted(files.folder / "x.npy"), w = "w=" + quoted(files.folder / "w.npy");
+  expect_error("eval " + mlp + " --in " + x + " --in " + w + out, "'w' is not a value for --in but for --param");
+  expect_error("eval " + mlp + " --param " + x + " --param " + w + out, "'x' is not a value for --param but for --in");
+  expect_error("eval " + mlp + " --in " + x + " --param v=" + quoted(files.folder / "w.npy") + out, "parameter 'v' is unknown (near: 'w')");
+}
+
+TEST(Eval, AGraphWithoutOutputsIsAnError) {
+  const TemporaryFolder folder;
+  write_text(folder / "none.rlx", "graph none {\n  %a = iota {shape=[2]}\n}\n");
+  for (const std::string flag : {"", " --reference"})
+    expect_error("eval " + quoted(folder / "none.rlx") + " --out " + quoted(folder / "out") + flag, "no outputs");
+  expect_error("dump --stage lir " + quoted(folder / "none.rlx"), "no outputs");
+}
+
 TEST(Eval, WrongUsageHasStatusTwo) {
   expect_usage("eval");
   expect_usage("eval " + mlp + " --in x --out somewhere");
@@ -182,6 +218,10 @@ TEST(Explain, TakesModelFoldersAndPrintsTables) {
 TEST(Explain, SizesAreChecked) {
   expect_error("explain " + mlp + " --size B=33", "1..32");
   expect_error("explain " + mlp + " --size C=1", "'C'");
+  const MlpFiles files;  // x has two rows
+  expect_error("explain " + mlp + " --size B=3 --in x=" + quoted(files.folder / "x.npy"),
+               "--size B=3 contradicts the given values, by which B is 2");
+  EXPECT_EQ(run_rlx("explain --no-time " + mlp + " --size B=2 --in x=" + quoted(files.folder / "x.npy")).status, 0);
 }
 
 TEST(Inspect, ListsTensorsOfAValidatedFile) {
@@ -206,6 +246,16 @@ TEST(Inspect, KnowsNpyAndGraphsByTheirFirstBytes) {
   EXPECT_EQ(graph.status, 0) << graph.err;
   EXPECT_NE(graph.out.find("f32[B,3]"), std::string::npos);
   EXPECT_NE(graph.out.find("param"), std::string::npos);
+}
+
+TEST(Inspect, ReadsStandardInputAndNamesWhatItCannotKnow) {
+  const MlpFiles files;
+  EXPECT_NE(run_rlx("inspect - < " + quoted(files.folder / "x.npy")).out.find("f32[2,3]"), std::string::npos);
+  EXPECT_NE(run_rlx("inspect - < " + mlp).out.find("f32[B,3]"), std::string::npos);
+  EXPECT_NE(run_rlx("inspect - < " + quoted(fixture("hf/bert/model.safetensors"))).out.find("valid"), std::string::npos);
+  expect_error("inspect " + quoted(fixture("hf/bert/config.json")), "neither");
+  write_text(files.folder / "note", "just some words\n");
+  expect_error("inspect " + quoted(files.folder / "note"), "neither");
 }
 
 TEST(Inspect, MalformedFilesAreOneLineAndStatusOne) {

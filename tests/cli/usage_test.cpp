@@ -25,11 +25,45 @@ TEST(Usage, WrongUsageEndsWithTwoAndAHint) {
     EXPECT_EQ(result.out, "") << arguments;
     EXPECT_EQ(result.err.substr(0, 5), "rlx: ") << arguments;
     EXPECT_NE(result.err.find("--help'.\n"), std::string::npos) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  }
+}
+
+/// Each pair: a command line, and what its message must contain.
+TEST(Usage, TheMessageNamesTheMistake) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"fly", "unknown command 'fly'"},
+      {"evl", "unknown command 'evl' (near: 'eval')"},
+      {"--verion", "unknown option '--verion' (near: '--version')"},
+      {"embed --modl x", "unknown option '--modl' (near: '--model'); try 'rlx embed --help'"},
+      {"eval --nowhere=3", "unknown option '--nowhere'"},
+      {"embed --model x a b", "'b'"},
+      {"embed --model ''", "--model: must not be empty"},
+      {"embed --model x ''", "file: must not be empty"},
+      {"inspect ''", "file: must not be empty"},
+      {"eval g.rlx --out o --reference --no-claims", "--reference excludes --no-claims"},
+      {"eval g.rlx --out o --reference --no-fusion", "--reference excludes --no-fusion"},
+      {"eval g.rlx --out o --reference --threads 2", "--reference excludes --threads"},
+      {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const CommandResult result = run_rlx(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  }
+}
+
+TEST(Usage, HelpSaysNumbersInWords) {
+  for (const char* name : {"embed", "eval", "explain", "verify"}) {
+    const std::string help = run_rlx(std::string(name) + " --help").out;
+    EXPECT_NE(help.find("--threads N"), std::string::npos) << help;
+    EXPECT_EQ(help.find("INT"), std::string::npos) << help;
   }
 }
 
 TEST(Usage, VersionAndDevicesPrintOneLine) {
   EXPECT_EQ(run_rlx("version").out, "rlx 0.1.0\n");
+  EXPECT_EQ(run_rlx("--version").out, "rlx 0.1.0\n");
   const CommandResult devices = run_rlx("devices");
   EXPECT_EQ(devices.status, 0);
   EXPECT_EQ(devices.out.substr(0, 5), "cpu  ");
@@ -37,9 +71,23 @@ TEST(Usage, VersionAndDevicesPrintOneLine) {
 }
 
 TEST(Usage, AFullDiskIsAnError) {
-  const CommandResult result = run_rlx("version > /dev/full");
-  EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.err, "rlx: standard output: No space left on device\n");
+  // Less than a buffer of output, which is written at the end, and more.
+  for (const std::string arguments : {"version", "--version", "--help", "ops", "ops --markdown"}) {
+    const CommandResult result = run_rlx(arguments + " > /dev/full");
+    EXPECT_EQ(result.status, 1) << arguments;
+    EXPECT_EQ(result.err, "rlx: standard output: No space left on device\n") << arguments;
+  }
+}
+
+TEST(Usage, DevicesShowsTheLevelInUse) {
+  const TemporaryFolder folder;
+  const auto devices = [&](const std::string& level) {
+    const std::string out = (folder / "out").string();
+    const int status = std::system(("RLX_CPU=" + level + " " RLX_COMMAND " devices > " + out + " 2> /dev/null").c_str());
+    return std::pair(WEXITSTATUS(status), read_text(out));
+  };
+  EXPECT_NE(devices("portable").second.find(", portable"), std::string::npos) << devices("portable").second;
+  EXPECT_EQ(devices("bogus").first, 1);
 }
 
 }  // namespace

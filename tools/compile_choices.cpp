@@ -1,0 +1,33 @@
+#include "compile_choices.h"
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+namespace rlx::command {
+
+CLI::Option* add_threads(CLI::App& command, CompileChoices& choices) {
+  return command.add_option("--threads", choices.threads, "Threads to use, 1..1024 (default: all that the process may use)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+}
+
+std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices) {
+  return {command.add_flag("--no-claims", choices.no_claims, "Generate all kernels; use none written by hand"),
+          command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
+}
+
+Session open_session(const CompileChoices& choices) {
+  SessionOptions options;
+  options.threads = choices.threads;
+  options.claims = !choices.no_claims;
+  options.fuse = !choices.no_fusion;
+  return Session(Device::cpu(), options);
+}
+
+void warn_about_cache(const Session& session) {
+  const std::string reason = session.counters().cache_error;
+  if (!reason.empty()) fmt::print(stderr, "rlx: compiled kernels are not kept: {}\n", reason);
+}
+
+}  // namespace rlx::command

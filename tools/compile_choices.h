@@ -1,0 +1,24 @@
+#pragma once
+#include <CLI/CLI.hpp>
+
+#include "rlx/session.h"
+
+/// What the commands that compile have in common.
+namespace rlx::command {
+
+struct CompileChoices {
+  int threads = 0;
+  bool no_claims = false, no_fusion = false;
+};
+
+/// --threads N
+CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
+/// --no-claims and --no-fusion
+std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
+
+Session open_session(const CompileChoices& choices);
+
+/// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.
+void warn_about_cache(const Session& session);
+
+}  // namespace rlx::command
