@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "fuzz_folder.h"
+#include "ir/verify.h"
+#include "models/model_folder.h"
+#include "models/sentence_encoder.h"
+
+/// The input is the files of a model's folder, with zero bytes between. What is accepted, and is small, must give a sound graph.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const rlx::fuzz::FuzzFolder folder;
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  for (const char* name : {"config.json", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "tokenizer_config.json",
+                           "config_sentence_transformers.json"}) {
+    const std::size_t end = std::min(rest.find('\0'), rest.size());
+    folder.write(name, rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  try {
+    const auto config = rlx::SentenceModelConfig::read(rlx::ModelFolder::open(folder.path()));
+    if (config.width() < 1 || config.max_length < 1) __builtin_trap();
+    if (config.bert.num_hidden_layers <= 4) rlx::verify(rlx::sentence_graph(config, 8), "sentence_graph");
+  } catch (const rlx::Error&) {
+    // A refusal is the right answer to most inputs.
+  }
+  return 0;
+}
