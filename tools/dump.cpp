@@ -17,6 +17,8 @@ struct Options {
 const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mir}, {"lir", Stage::lir}, {"kernels", Stage::kernels}};
 
 void dump(const Options& options) {
+  if (options.stage == "hir" && (options.compile.no_claims || options.compile.no_fusion))
+    throw CLI::ValidationError("--stage hir excludes --no-claims and --no-fusion: it is the graph as given");
   const Graph graph = read_graph(options.graph).graph;
   const Session session = open_session(options.compile);
   std::string text = session.compile(graph).dump(stages.at(options.stage));

@@ -138,7 +138,7 @@ bool may_fit(const Type& type, const std::vector<std::int64_t>& shape) {
 
 /// The array to keep under a name until it is replaced: nobody but the caller knows how long bytes without an owner live.
 Array kept(const Input& input, const Feed& feed) {
-  const Array array = checked(word(input.kind), input.name, input.type, feed);
+  Array array = checked(word(input.kind), input.name, input.type, feed);
   if (!may_fit(input.type, array.shape()))
     fail("{} '{}': shape {} does not fit {}", word(input.kind), input.name, to_string(Dims(array.shape().begin(), array.shape().end())),
          input.type.to_string());

@@ -44,6 +44,7 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"eval g.rlx --out o --reference --no-claims", "--reference excludes --no-claims"},
       {"eval g.rlx --out o --reference --no-fusion", "--reference excludes --no-fusion"},
       {"eval g.rlx --out o --reference --threads 2", "--reference excludes --threads"},
+      {"dump g.rlx --stage hir --no-fusion", "--stage hir excludes --no-claims and --no-fusion"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

@@ -111,22 +111,27 @@ TEST(Compile, RefusesGraphsWithoutOutputsAndStatesOfAnotherType) {
   expect_error(error_of([&] { session().compile(graph); }), {"output 's' is f32[3]", "state", "f32[2]"});
 }
 
-/// More buffers than an epilogue can be called with, as a chain on the product and as one sum computed beside it.
-TEST(Products, AHundredAddendsAfterAProduct) {
+/// As many buffers as an epilogue can be called with (with the tile and the result), and more, as a chain on the product and as one sum
+/// computed beside it.
+void expect_sum_after_product(int count) {
   for (const bool chain : {true, false}) {
     Graph graph;
     const Value a = graph.input("a", {64, 64}, f32), b = graph.input("b", {64, 64}, f32);
     std::map<std::string, Feed> feeds{{"a", array(f32, {64, 64}, Doubles(4096, 1))}, {"b", array(f32, {64, 64}, Doubles(4096, 2))}};
     Values addends;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < count; ++i) {
       addends.push_back(graph.input(fmt::format("x{}", i), {64, 64}, f32));
       feeds.emplace(fmt::format("x{}", i), array(f32, {64, 64}, Doubles(4096, i)));
     }
     Value total = chain ? matmul(a, b) : addends[0];
     for (std::size_t i = chain ? 0 : 1; i < addends.size(); ++i) total = total + addends[i];
     graph.output("y", chain ? total : matmul(a, b) + total);
-    expect_near(session().compile(graph).run(feeds).at("y"), Doubles(4096, 64 * 2 + 99 * 100 / 2), 0);
+    expect_near(session().compile(graph).run(feeds).at("y"), Doubles(4096, 64 * 2 + count * (count - 1) / 2), 0);
   }
+}
+
+TEST(Products, ManyAddendsAfterAProduct) {
+  for (const int count : {62, 63, 100}) expect_sum_after_product(count);
 }
 
 /// What a run lends from the system is kept for a few runs only.
