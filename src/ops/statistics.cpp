@@ -154,9 +154,7 @@ Value size_of(Value x, Axes axes, DType dtype) {
   for (std::int64_t axis : axes) sizes.push_back(x.dim(axis));
   const Dim count = product(sizes);
   if (count.is_static()) return scalar(x, static_cast<double>(count.value()), dtype);
-  std::vector<std::int64_t> all(sizes.size());
-  std::iota(all.begin(), all.end(), 0);
-  return sum(broadcast(scalar(x, 1, dtype), sizes, {}), all);
+  return cast(dim_value(x, count, i64), dtype);
 }
 /// The mean over `axes`; with keep_dims they stay with size 1. Integers and bool give f32. No elements: NaN.
 Value mean(Value x, Axes axes, bool keep_dims /*= false*/) { return mean_op({axes, keep_dims}, x); }
