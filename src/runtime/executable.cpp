@@ -63,7 +63,7 @@ std::int64_t most_bytes(const Type& type) {
 
 /// A block that `written` may take over: read for the last time by this kernel, of the same size, and at the very index it writes.
 int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
-  const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what);
+  const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what);
   if (!kernel || kernel->kernel.stores.size() != 1) return -1;
   const KernelStore& store = kernel->kernel.stores[0];
   for (std::size_t b = 0; b < kernel->kernel.buffers.size(); ++b) {

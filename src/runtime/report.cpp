@@ -39,10 +39,9 @@ std::string launch_list(const Executable::State& state) {
 std::string kernel_list(const Executable::State& state) {
   std::string text;
   for (const cpu::Launch& launch : state.program.launches) {
-    if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what))
-      text += "; " + kernel->text.name + "\n" + to_string(kernel->kernel) + kernel->text.text + "\n";
-    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
-      text += "; epilogue " + product->text.name + "\n" + to_string(*product->product.epilogue) + product->text.text + "\n";
+    const char* part = std::holds_alternative<cpu::Product>(launch.what) ? "part of a product " : "";
+    for (const cpu::GeneratedKernel* kernel : launch.kernels())
+      text += fmt::format("; {}{}\n{}{}\n", part, kernel->text.name, to_string(kernel->kernel), kernel->text.text);
   }
   return text;
 }
@@ -78,7 +77,7 @@ std::vector<NodeReport> Executable::explain() const {
   std::map<ValueId, std::string> claimed;
   for (const cpu::Launch& launch : program.launches) {
     for (ValueId v : launch.writes) writer[v] = &launch;
-    if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what)) claimed[product->product.dot] = launch.name();
+    if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed[product->dot] = launch.name();
   }
   // A value that is not stored is part of the kernels of its users; the first is named.
   std::vector<std::string> by(graph.size());

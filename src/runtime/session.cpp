@@ -58,18 +58,12 @@ Executable Session::compile(const Graph& graph) const {
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
   cpu::Program program = cpu::lower(primitives, {options.claims, options.fuse, options.allow_host});
   std::vector<KernelText> texts;
-  for (const cpu::Launch& launch : program.launches) {
-    if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) texts.push_back(kernel->text);
-    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
-      texts.push_back(product->text);
-  }
+  for (cpu::Launch& launch : program.launches)
+    for (const cpu::GeneratedKernel* kernel : launch.kernels()) texts.push_back(kernel->text);
   const auto functions = state_->jit.load(texts, state_->pool);
   std::size_t next = 0;
-  for (cpu::Launch& launch : program.launches) {
-    if (auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) kernel->function = functions[next++];
-    else if (auto* product = std::get_if<cpu::ProductLaunch>(&launch.what); product && product->product.epilogue)
-      product->epilogue = functions[next++];
-  }
+  for (cpu::Launch& launch : program.launches)
+    for (cpu::GeneratedKernel* kernel : launch.kernels()) kernel->function = functions[next++];
   return Executable(std::make_shared<Executable::State>(state_, graph, std::move(program)));
 }
 
@@ -338,7 +332,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
     auto bytes_of = [&](ValueId v) {
       return static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(run.bindings())));
     };
-    if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) {
+    if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
       const Cost c = cost(kernel->kernel, run.bindings());
       report.kind = "kernel";
       report.flops = c.flops;
@@ -346,9 +340,9 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
     } else {
       for (ValueId v : launch.reads) report.bytes += bytes_of(v);
       for (ValueId v : launch.writes) report.bytes += bytes_of(v);
-      if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what)) {
+      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
         report.kind = "claim";
-        const Dim size = graph.type(product->product.dot).size() * product->product.depth.extent * 2;
+        const Dim size = graph.type(product->dot).size() * product->depth.extent * 2;
         report.flops = static_cast<double>(size.evaluate(run.bindings()));
       }
     }

@@ -81,6 +81,24 @@ TEST(Launches, AValueReadAtOtherPlacesIsStoredFirst) {
   EXPECT_EQ(launches(graph), 2u);
 }
 
+// What is cheap and read by one product only is computed while the product packs it.
+TEST(Launches, ACastAndAScaleRunInThePackingOfAProduct) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, bf16), w = graph.input("w", {64, 96}, f32);
+  graph.output("y", matmul(cast(x, f32) * 0.5 + 1, w));
+  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  ASSERT_EQ(program.launches.size(), 1u);
+  EXPECT_TRUE(std::get<cpu::Product>(program.launches[0].what).prologue);
+}
+
+TEST(Launches, WhatTwoProductsReadIsStored) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, bf16), wide = cast(x, f32);
+  graph.output("y", matmul(wide, graph.input("w", {64, 96}, f32)));
+  graph.output("z", matmul(wide, graph.input("v", {64, 96}, f32)));
+  EXPECT_EQ(launches(graph), 3u);
+}
+
 // Compiling takes time in proportion to the graph, not to its square: no kernel grows without bound.
 TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
   Graph graph;
@@ -89,7 +107,7 @@ TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
   graph.output("y", x);
   const cpu::Program program = cpu::lower(graph, {});
   EXPECT_GT(program.launches.size(), 100u);
-  for (const cpu::Launch& launch : program.launches) EXPECT_LT(std::get<cpu::KernelLaunch>(launch.what).kernel.exprs.size(), 10000u);
+  for (const cpu::Launch& launch : program.launches) EXPECT_LT(std::get<cpu::GeneratedKernel>(launch.what).kernel.exprs.size(), 10000u);
 }
 
 }  // namespace

@@ -121,10 +121,10 @@ std::string kernels(const Make& make) {
   const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   std::string text;
   for (const cpu::Launch& launch : program.launches) {
-    if (const auto* kernel = std::get_if<cpu::KernelLaunch>(&launch.what)) text += "kernel " + to_string(kernel->kernel);
-    else if (const auto* product = std::get_if<cpu::ProductLaunch>(&launch.what))
-      text += "product " + (product->product.epilogue ? to_string(*product->product.epilogue) : "\n");
-    else text += "host\n";
+    text += std::holds_alternative<cpu::HostLaunch>(launch.what) ? "host\n"
+            : std::holds_alternative<cpu::Product>(launch.what)  ? "product\n"
+                                                                 : "";
+    for (const cpu::GeneratedKernel* kernel : launch.kernels()) text += "kernel " + to_string(kernel->kernel);
   }
   return text;
 }

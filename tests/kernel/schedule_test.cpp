@@ -13,7 +13,7 @@ namespace {
 Kernel kernel_of(const Graph& graph) {
   const cpu::Program program = cpu::lower(graph, {});
   EXPECT_EQ(program.launches.size(), 1u);
-  return std::get<cpu::KernelLaunch>(program.launches.at(0).what).kernel;
+  return std::get<cpu::GeneratedKernel>(program.launches.at(0).what).kernel;
 }
 
 int count(const Block& block, Statement::Kind kind) {

@@ -66,7 +66,7 @@ template std::shared_ptr<const PackedB<double>> PackedWeights::get<double>(const
 
 namespace {
 
-void prepare_kernel(Step& step, const KernelLaunch& launch, const Program& program) {
+void prepare_kernel(Step& step, const GeneratedKernel& launch, const Program& program) {
   const Kernel& kernel = launch.kernel;
   const std::size_t outer = grid_loops(kernel);
   std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
@@ -85,11 +85,10 @@ void prepare_kernel(Step& step, const KernelLaunch& launch, const Program& progr
   for (const auto& [runs, count] : work) step.work.emplace_back(SizeFunction(runs, program.symbols), count);
 }
 
-void prepare_product(Step& step, const ProductLaunch& launch, const Program& program, const std::function<int(ValueId)>& slot_of,
+void prepare_product(Step& step, const Product& p, const Program& program, const std::function<int(ValueId)>& slot_of,
                      const std::function<bool(ValueId)>& is_weight) {
-  const Product& p = launch.product;
   auto f = [&](const Dim& d) { return SizeFunction(d, program.symbols); };
-  step.a = slot_of(p.a);
+  step.a = p.prologue ? -1 : slot_of(p.a);
   step.b = slot_of(p.b);
   step.c = slot_of(p.result);
   step.weights = is_weight(p.b);
@@ -111,14 +110,19 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
   for (const Launch& launch : program.launches) {
     Step step;
     step.launch = &launch;
-    if (const auto* kernel = std::get_if<KernelLaunch>(&launch.what)) {
+    if (const auto* kernel = std::get_if<GeneratedKernel>(&launch.what)) {
       for (const KernelBuffer& buffer : kernel->kernel.buffers) step.buffers.push_back(slot_of(buffer.value));
       prepare_kernel(step, *kernel, program);
-    } else if (const auto* product = std::get_if<ProductLaunch>(&launch.what)) {
+    } else if (const auto* product = std::get_if<Product>(&launch.what)) {
       prepare_product(step, *product, program, slot_of, is_weight);
-      if (product->product.epilogue)
-        for (const KernelBuffer& buffer : product->product.epilogue->buffers)
-          step.buffers.push_back(buffer.value == product->product.dot && !buffer.written ? -1 : slot_of(buffer.value));
+      const auto tile_buffers = [&](const std::optional<GeneratedKernel>& kernel, ValueId tile) {
+        std::vector<int> slots;
+        if (kernel)
+          for (const KernelBuffer& buffer : kernel->kernel.buffers) slots.push_back(buffer.value == tile ? -1 : slot_of(buffer.value));
+        return slots;
+      };
+      step.prologue_buffers = tile_buffers(product->prologue, product->a);
+      step.buffers = tile_buffers(product->epilogue, product->dot);
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
@@ -130,7 +134,7 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
 
 namespace {
 
-void run_kernel(const Step& step, const KernelLaunch& launch, const RunState& run) {
+void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState& run) {
   std::vector<void*> buffers;
   for (int slot : step.buffers) buffers.push_back(run.memory[static_cast<std::size_t>(slot)]);
   std::int64_t count = 1;
@@ -143,31 +147,44 @@ void run_kernel(const Step& step, const KernelLaunch& launch, const RunState& ru
       count, grain, [&](std::int64_t begin, std::int64_t end, int) { launch.function(buffers.data(), run.symbols.data(), begin, end); });
 }
 
-/// What an epilogue kernel is called with.
-struct EpilogueContext {
+/// What a kernel over tiles of a product is called with.
+struct TileCall {
+  TileCall(const GeneratedKernel& kernel, const std::vector<int>& slots, const RunState& run)
+      : function(kernel.function), sizes(run.symbols) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      buffers.push_back(slots[i] < 0 ? nullptr : run.memory[static_cast<std::size_t>(slots[i])]);
+      if (slots[i] < 0) tiles.push_back(i);
+    }
+  }
+  /// The kernel addresses the tile by the positions in the whole matrix: `origin` is where its element (0, 0) would be.
+  void operator()(void* origin, const std::array<std::int64_t, epilogue_tile_sizes>& of_tile) const {
+    std::array<void*, most_epilogue_arguments> its_buffers;
+    std::array<std::int64_t, most_epilogue_arguments> its_sizes;
+    std::copy(buffers.begin(), buffers.end(), its_buffers.begin());
+    for (std::size_t i : tiles) its_buffers[i] = origin;
+    std::copy(of_tile.begin(), of_tile.end(), std::copy(sizes.begin(), sizes.end(), its_sizes.begin()));
+    function(its_buffers.data(), its_sizes.data(), 0, 0);
+  }
+
   KernelFunction function;
   std::vector<void*> buffers;
-  std::vector<int> tiles;  // buffers that are the tile
+  std::vector<std::size_t> tiles;  // buffers that are the tile
   std::vector<std::int64_t> sizes;
 };
 
 template <class T>
-void call_epilogue(void* context, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0,
+void call_epilogue(void* call, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0,
                    std::int64_t cols) {
-  const auto& c = *static_cast<const EpilogueContext*>(context);
-  std::array<void*, most_epilogue_arguments> buffers;
-  std::array<std::int64_t, most_epilogue_arguments> sizes;
-  std::copy(c.buffers.begin(), c.buffers.end(), buffers.begin());
-  // The kernel addresses the tile by row and column of the whole product.
-  for (int i : c.tiles) buffers[static_cast<std::size_t>(i)] = tile - row0 * stride - col0;
-  std::copy(c.sizes.begin(), c.sizes.end(), sizes.begin());
-  const std::array<std::int64_t, epilogue_tile_sizes> of_tile{stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols};
-  std::copy(of_tile.begin(), of_tile.end(), sizes.begin() + static_cast<std::ptrdiff_t>(c.sizes.size()));
-  c.function(buffers.data(), sizes.data(), 0, 0);
+  (*static_cast<const TileCall*>(call))(tile - row0 * stride - col0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
 }
 
 template <class T>
-void run_product(const Step& step, const ProductLaunch& launch, const RunState& run) {
+void call_prologue(void* call, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth) {
+  (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
+}
+
+template <class T>
+void run_product(const Step& step, const Product& product, const RunState& run) {
   const std::int64_t* s = run.symbols.data();
   GemmArgs<T> args;
   args.level = run.level;
@@ -187,10 +204,16 @@ void run_product(const Step& step, const ProductLaunch& launch, const RunState& 
     }
   }
   args.batch = static_cast<std::int64_t>(items[0].size());
-  auto* a = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.a)]) + step.offsets[0](s);
   auto* b = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.b)]) + step.offsets[1](s);
   auto* c = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.c)]) + step.offsets[2](s);
-  args.a = {a, step.rows[1](s), step.depth[1](s), 0, items[0].data()};
+  std::optional<TileCall> prologue, epilogue;
+  if (product.prologue) {
+    args.pack_a = call_prologue<T>;
+    args.pack_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
+  } else {
+    const auto* a = reinterpret_cast<const T*>(run.memory[static_cast<std::size_t>(step.a)]) + step.offsets[0](s);
+    args.a = {a, step.rows[1](s), step.depth[1](s), 0, items[0].data()};
+  }
   args.b = {b, step.depth[2](s), step.columns[1](s), 0, items[1].data()};
   std::shared_ptr<const void> packed;
   if (step.weights) {
@@ -198,15 +221,9 @@ void run_product(const Step& step, const ProductLaunch& launch, const RunState& 
     else packed = run.packed_f64 ? run.packed_f64(step, args) : nullptr;
     args.packed_b = static_cast<const PackedB<T>*>(packed.get());
   }
-  EpilogueContext context{launch.epilogue, {}, {}, run.symbols};
-  if (launch.product.epilogue) {
-    for (std::size_t i = 0; i < step.buffers.size(); ++i) {
-      const int slot = step.buffers[i];
-      context.buffers.push_back(slot < 0 ? nullptr : run.memory[static_cast<std::size_t>(slot)]);
-      if (slot < 0) context.tiles.push_back(static_cast<int>(i));
-    }
+  if (product.epilogue) {
     args.epilogue = call_epilogue<T>;
-    args.epilogue_context = &context;
+    args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
   } else {
     args.c = c;
     args.c_row_stride = step.rows[2](s);
@@ -235,10 +252,10 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
 }  // namespace
 
 void execute(const Step& step, const RunState& run) {
-  if (const auto* kernel = std::get_if<KernelLaunch>(&step.launch->what)) return run_kernel(step, *kernel, run);
+  if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
-  const auto& product = std::get<ProductLaunch>(step.launch->what);
-  if (run.program->graph.type(product.product.dot).dtype == f64) run_product<double>(step, product, run);
+  const auto& product = std::get<Product>(step.launch->what);
+  if (run.program->graph.type(product.dot).dtype == f64) run_product<double>(step, product, run);
   else run_product<float>(step, product, run);
 }
 

@@ -43,6 +43,7 @@ class PackedWeights {
 struct Step {
   const Launch* launch = nullptr;
   std::vector<int> buffers;            // kernel, epilogue: memory slot of each buffer; -1: the tile
+  std::vector<int> prologue_buffers;   // the same; -1: the panel
   int a = -1, b = -1, c = -1;          // product
   std::vector<int> operands, results;  // host
   std::vector<SizeFunction> grid;

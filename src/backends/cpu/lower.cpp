@@ -83,20 +83,32 @@ class Lowering {
       cut_.store(region.back());
       products_[dot] = region;
     }
-    for (auto& [dot, region] : products_) store_blockers(dot);
+    for (auto& [dot, region] : products_) prepare_operands(dot);
   }
 
-  /// Stores operands of a product until both are views of stored values.
-  void store_blockers(ValueId dot) {
+  /// Operands are views of stored values; the left one may also be computed while it is packed.
+  void prepare_operands(ValueId dot) {
     ValueId blocker;
-    while (!as_product(graph_, dot, stored_test(), blocker))
-      if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
+    while (!as_product(graph_, dot, readable(dot), blocker)) {
+      const std::vector<ValueId>& operands = graph_.node(dot.node).operands;
+      const bool only_left = options_.fuse && blocker == operands[0] && !(blocker == operands[1]) && cut_.users().at(blocker).size() == 1;
+      if (only_left && !computed_left_.count(dot) && worth_prologue(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
+      else if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
+    }
+  }
+  Puller::IsStored readable(ValueId dot) const {
+    const auto left = computed_left_.find(dot);
+    return [this, computed = left == computed_left_.end() ? ValueId{-1, 0} : left->second](ValueId v) {
+      return v == computed || cut_.is_stored(v);
+    };
   }
 
   void build_product(ValueId dot, std::vector<ValueId>& region) {
+    if (auto left = computed_left_.find(dot); left != computed_left_.end() && cut_.is_stored(left->second)) computed_left_.erase(left);
     ValueId blocker;
-    auto product = as_product(graph_, dot, stored_test(), blocker);
+    auto product = as_product(graph_, dot, readable(dot), blocker);
     if (!product) fail_internal("lower: the operand {} of a product is not stored", blocker.node);
+    if (computed_left_.count(dot) && !add_prologue(graph_, *product, stored_test())) cut_.store(product->a);
     if (region.size() > 1 && !add_epilogue(graph_, *product, region, stored_test())) {
       region = {dot};
       cut_.store(dot);
@@ -177,39 +189,40 @@ class Lowering {
   }
 
   Unit product_unit(Product& product) const {
-    Launch full{{}, {product.a, product.b}, {product.result}};
-    ProductLaunch launch{std::move(product), {}, nullptr};
-    if (launch.product.epilogue) {
-      finish(*launch.product.epilogue);
-      launch.text = emit_llvm(*launch.product.epilogue);
-      for (const KernelBuffer& buffer : launch.product.epilogue->buffers)
-        if (!buffer.written && !(buffer.value == launch.product.dot)) full.reads.push_back(buffer.value);
+    Launch launch{{}, {product.b}, {product.result}};
+    if (!product.prologue) launch.reads.push_back(product.a);
+    launch.what = std::move(product);
+    for (GeneratedKernel* kernel : launch.kernels()) {
+      for (const KernelBuffer& buffer : kernel->kernel.buffers)
+        if (!buffer.written && !(buffer.value == std::get<Product>(launch.what).dot)) launch.reads.push_back(buffer.value);
+      finish(*kernel);
     }
-    full.what = std::move(launch);
-    return {std::nullopt, std::move(full)};
+    return {std::nullopt, std::move(launch)};
   }
 
   Launch kernel_launch(Kernel kernel) const {
-    finish(kernel);
-    Launch full{{}, {}, {}};
-    for (const KernelBuffer& buffer : kernel.buffers) (buffer.written ? full.writes : full.reads).push_back(buffer.value);
-    KernelText text = emit_llvm(kernel);
-    full.what = KernelLaunch{std::move(kernel), std::move(text)};
-    return full;
+    Launch launch{GeneratedKernel{std::move(kernel), {}, nullptr}, {}, {}};
+    GeneratedKernel& generated = *launch.kernels()[0];
+    for (const KernelBuffer& buffer : generated.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
+    finish(generated);
+    return launch;
   }
 
-  void finish(Kernel& kernel) const {
+  void finish(GeneratedKernel& generated) const {
+    Kernel& kernel = generated.kernel;
     for (const auto& [name, bound] : graph_.symbols()) kernel.symbols.push_back(name);
     if (kernel.tile) kernel.symbols.emplace_back(tile_stride_symbol);
     merge_loops(kernel);
     simplify(kernel);
     expand_math(kernel);
+    generated.text = emit_llvm(kernel);
   }
 
   const Graph& graph_;
   const LowerOptions& options_;
   Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;  // by the dot: what the claim computes
+  std::map<ValueId, ValueId> computed_left_;          // by the dot: its left operand, where a prologue computes it
   std::map<ValueId, Product> built_products_;         // by the value that is stored
   std::map<ValueId, Outputs> kernels_;
   std::map<ValueId, ValueId> views_;
@@ -218,10 +231,26 @@ class Lowering {
 }  // namespace
 
 std::string Launch::name() const {
-  if (const auto* kernel = std::get_if<KernelLaunch>(&what)) return kernel->text.name.substr(0, 9);
-  if (const auto* product = std::get_if<ProductLaunch>(&what))
-    return product->text.name.empty() ? "gemm" : "gemm+" + product->text.name.substr(0, 9);
-  return "host";
+  const auto short_name = [](const GeneratedKernel& kernel) { return kernel.text.name.substr(0, 9); };
+  if (const auto* kernel = std::get_if<GeneratedKernel>(&what)) return short_name(*kernel);
+  const auto* product = std::get_if<Product>(&what);
+  if (!product) return "host";
+  return (product->prologue ? short_name(*product->prologue) + "+" : "") + "gemm" +
+         (product->epilogue ? "+" + short_name(*product->epilogue) : "");
+}
+
+std::vector<GeneratedKernel*> Launch::kernels() {
+  if (auto* kernel = std::get_if<GeneratedKernel>(&what)) return {kernel};
+  std::vector<GeneratedKernel*> all;
+  if (auto* product = std::get_if<Product>(&what))
+    for (auto* part : {&product->prologue, &product->epilogue})
+      if (*part) all.push_back(&**part);
+  return all;
+}
+
+std::vector<const GeneratedKernel*> Launch::kernels() const {
+  const auto all = const_cast<Launch*>(this)->kernels();
+  return {all.begin(), all.end()};
 }
 
 Program lower(const Graph& graph, const LowerOptions& options) { return Lowering(graph, options).run(); }

@@ -10,29 +10,18 @@
 
 namespace rlx::cpu {
 
-/// A generated kernel.
-struct KernelLaunch {
-  Kernel kernel;
-  KernelText text;
-  KernelFunction function = nullptr;
-};
-
-/// The matrix product claim, with its generated epilogue.
-struct ProductLaunch {
-  Product product;
-  KernelText text;  // of the epilogue, empty without one
-  KernelFunction epilogue = nullptr;
-};
-
 /// A node that the reference computes on the host.
 struct HostLaunch {
   std::int32_t node = -1;
 };
 
 struct Launch {
-  std::variant<KernelLaunch, ProductLaunch, HostLaunch> what;
+  std::variant<GeneratedKernel, Product, HostLaunch> what;
   std::vector<ValueId> reads, writes;
   std::string name() const;
+  /// The generated kernels in it, in a fixed order.
+  std::vector<GeneratedKernel*> kernels();
+  std::vector<const GeneratedKernel*> kernels() const;
 };
 
 /// A graph as a list of launches over stored values. `views` are values that share the bytes of another stored value.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/scalar.h"
+
 namespace rlx::cpu {
 namespace {
 
@@ -196,19 +198,37 @@ std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std:
   return best;
 }
 
-bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored) {
-  Kernel kernel;
+namespace {
+
+struct TileLoops {
+  At batch;  // by axis of product.batch
+  Index row, inner;
+};
+
+TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner) {
   kernel.tile = true;
-  Dim batches = 1;
-  for (const ProductAxis& axis : product.batch) batches *= axis.extent;
-  auto loop = [&](const Dim& extent) {
+  Dims batch_shape;
+  for (const ProductAxis& axis : product.batch) batch_shape.push_back(axis.extent);
+  const auto loop = [&](const Dim& extent) {
     kernel.loops.push_back(kernel.add_variable(extent));
     return Index::variable(kernel.loops.back(), extent);
   };
-  const Index batch = loop(batches), row = loop(product.rows.extent), column = loop(product.columns.extent);
-  Dims batch_shape;
-  for (const ProductAxis& axis : product.batch) batch_shape.push_back(axis.extent);
-  const At batch_at = unflatten(batch, batch_shape);
+  const Index batch = loop(rlx::product(batch_shape)), row = loop(product.rows.extent);
+  return {unflatten(batch, batch_shape), row, loop(inner)};
+}
+
+bool arguments_fit(const Graph& graph, const Kernel& kernel) {
+  return kernel.buffers.size() <= most_epilogue_arguments && graph.symbols().size() + epilogue_tile_sizes <= most_epilogue_arguments;
+}
+
+Index tile_stride(const Index& index) { return index * Dim::symbol(tile_stride_symbol, std::int64_t{1} << 40); }
+
+}  // namespace
+
+bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored) {
+  Kernel kernel;
+  const TileLoops loops = tile_loops(kernel, product, product.columns.extent);
+  const auto& [batch_at, row, column] = loops;
   Index flat = row * product.rows.c_stride + column * product.columns.c_stride;
   for (std::size_t i = 0; i < batch_at.size(); ++i) flat = flat + batch_at[i] * product.batch[i].c_stride;
 
@@ -225,7 +245,7 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
       }
   }
   const ValueId last = region.back();
-  const Index tile_index = row * Dim::symbol(tile_stride_symbol, std::int64_t{1} << 40) + column;
+  const Index tile_index = tile_stride(row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
   const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
   const ExprId value = puller.pull(last, at_of[last], true);
@@ -240,10 +260,36 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
-  if (kernel.buffers.size() > most_epilogue_arguments || graph.symbols().size() + epilogue_tile_sizes > most_epilogue_arguments)
-    return false;
-  product.epilogue = std::move(kernel);
+  if (!arguments_fit(graph, kernel)) return false;
+  product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
   product.result = last;
+  return true;
+}
+
+bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
+  constexpr int most_work = 8;  // an element is computed once for each block of columns
+  Kernel scratch;
+  At at;
+  for (const Dim& extent : graph.type(operand).shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  Puller(graph, scratch, is_stored).pull(operand, at, true);
+  int total = 0;
+  for (const Expr& e : scratch.exprs) {
+    if (e.kind == Expr::Kind::reduce) return false;
+    if (e.kind == Expr::Kind::scalar) total += work(e.op);
+  }
+  return total <= most_work;
+}
+
+bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& is_stored) {
+  Kernel kernel;
+  const TileLoops loops = tile_loops(kernel, product, product.depth.extent);
+  Index flat = Index(product.a_offset) + loops.row * product.rows.a_stride + loops.inner * product.depth.a_stride;
+  for (std::size_t i = 0; i < loops.batch.size(); ++i) flat = flat + loops.batch[i] * product.batch[i].a_stride;
+  Puller puller(graph, kernel, [&](ValueId v) { return !(v == product.a) && is_stored(v); });
+  const ExprId value = puller.pull(product.a, unflatten(flat, graph.type(product.a).shape), true);
+  kernel.stores.push_back({puller.buffer_of(product.a, true), tile_stride(loops.inner) + loops.row, value});
+  if (!arguments_fit(graph, kernel)) return false;
+  product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
   return true;
 }
 

@@ -2,9 +2,17 @@
 #include <map>
 #include <optional>
 
+#include "backends/cpu/jit.h"
 #include "kernel/pull.h"
 
 namespace rlx::cpu {
+
+/// A kernel with its code.
+struct GeneratedKernel {
+  Kernel kernel;
+  KernelText text;
+  KernelFunction function = nullptr;
+};
 
 /// One axis of a matrix product with its strides, in elements, in the two operands and the result.
 struct ProductAxis {
@@ -20,7 +28,8 @@ struct Product {
   Dim a_offset, b_offset, c_offset;
   std::vector<ProductAxis> batch;
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
-  std::optional<Kernel> epilogue;  // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  std::optional<GeneratedKernel> prologue;  // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
+  std::optional<GeneratedKernel> epilogue;  // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
 };
 
 /// Tries to see `dot` as a product whose operands are strided views of stored values. Nothing when an operand is computed or its
@@ -41,7 +50,14 @@ inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes =
 /// kernel would take more buffers or sizes than `most_epilogue_arguments`.
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored);
 
-/// Name of the symbol that stands for the row stride of a tile in epilogue kernels.
+/// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.
+bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
+
+/// Completes `product`, whose left operand is not stored, with the kernel that computes it. False when it would take more arguments than
+/// `most_epilogue_arguments`.
+bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& is_stored);
+
+/// Name of the symbol that stands for the distance of the rows of a tile, or of the steps of a panel, in tile kernels.
 inline constexpr const char* tile_stride_symbol = "tile_stride";
 
 }  // namespace rlx::cpu
