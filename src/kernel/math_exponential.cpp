@@ -57,12 +57,13 @@ Term erf(const Term& x) {
   const Term a = abs(x), z = a * a;
   const Term small =
       fma(a, polynomial(z, {0.128379166, -0.37612626, 0.112835787, -0.0268533472, 0.0051871622, -0.00079978531, 7.80690389e-05}), a);
-  // The fourth root of 1 - erf is nearly a polynomial; above 3.92 the result is 1.
+  // The fourth root of 1 - erf is nearly a polynomial. Above 3.92 the f32 nearest to erf is 1, which the polynomial misses by a unit:
+  // 1 + erf(-x), the tail of gelu, must vanish there.
   const Term root = polynomial(
-      at_most(a, 3.95), {1.00397742, -0.302573413, -0.0740830302, -0.040532928, 0.060670983, -0.0204604119, 0.0029280188, -0.000157099406});
+      at_most(a, 3.92), {1.00397742, -0.302573413, -0.0740830302, -0.040532928, 0.060670983, -0.0204604119, 0.0029280188, -0.000157099406});
   const Term square = root * root;
   const Term large = fma(square, neg(square), 1);
-  return with_sign_of(select(a < 1, small, large), x);
+  return with_sign_of(select(a < 1, small, select(a > 3.92, 1, large)), x);
 }
 
 }  // namespace rlx::math

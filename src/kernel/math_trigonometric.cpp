@@ -3,6 +3,18 @@
 namespace rlx::math {
 namespace {
 
+/// For |x| >= from: a factor that makes x an angle below 2^46 and differs from it by whole turns, as a sum of two numbers. It is
+/// 2^k mod 2 pi, divided by 2^k, for a power of two that divides every f32 so large.
+struct Folding {
+  double from, factor, rest;
+};
+constexpr Folding foldings[] = {
+    {0x1p47, -0x1.c9b6498c1137fp-25, -0x1.2643605c762f1p-82},
+    {0x1p68, 0x1.9a6f58862bf99p-46, 0x1.7e60254ee49ebp-100},
+    {0x1p89, -0x1.82ac8377ff216p-70, 0x1.17955574142a1p-125},
+    {0x1p110, -0x1.214a9b91233b2p-90, 0x1.45f5262caae07p-145},
+};
+
 /// x = n * pi/2 + r with |r| <= pi/4: r, and the low bits of n.
 struct Turned {
   Term r;
@@ -10,12 +22,19 @@ struct Turned {
 };
 Turned reduce(const Term& x) {
   constexpr double two_over_pi = 0.63661977236758134308, half_pi_high = 1.5707963267948965580, half_pi_low = 6.1232339957367658e-17;
-  // 2^47 radians: beyond, neighbouring f32 are millions of turns apart, and the product with n would need a third part.
-  const Term known = select(abs(x) < 0x1p47, x, not_a_number), wide = cast(known, f64);
-  const Nearest n = nearest(wide, two_over_pi);
+  const Term wide = cast(x, f64), a = abs(x);
+  Term factor = wide.constant(1), rest = wide.constant(0);
+  for (const Folding& folding : foldings) {
+    const Term beyond = a >= folding.from;
+    factor = select(beyond, folding.factor, factor);
+    rest = select(beyond, folding.rest, rest);
+  }
+  const Term angle = wide * factor;
+  const Term lost = fma(wide, rest, fma(wide, factor, neg(angle)));  // of the product, below 1/100; 0 for |x| < 2^47
+  const Nearest n = nearest(angle, two_over_pi);
   // Exact: the product inside fma, and the difference, as both are multiples of 2^-52 below 1.
-  const Term leading = fma(n.number, -half_pi_high, wide);
-  return {cast(fma(n.number, -half_pi_low, leading), f32), cast(n.bits, i32)};
+  const Term leading = fma(n.number, -half_pi_high, angle);
+  return {cast(fma(n.number, -half_pi_low, leading + lost), f32), cast(n.bits, i32)};
 }
 
 /// sin(x + turns * pi/2)
