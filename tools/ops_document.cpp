@@ -18,6 +18,9 @@ A **source** has no operands. A **scalar** op computes an element from the eleme
 elements: kernels read through it. A **primitive** has rules of its own. A **composite** is built from the others, which also gives its
 derivative, its batching and its kernels.
 
+NaN and infinities follow IEEE 754. In compiled programs denormal numbers of f32, f64 and bf16 count as the zero of their sign, as operands and
+as results; the reference (`rlx eval --reference`) keeps them.
+
 The shapes are examples, those that the generated tests run; sizes may be symbols.
 )";
 

@@ -206,6 +206,23 @@ std::string LlvmScalars::integer_op(ScalarOp op, const std::vector<Operand>& arg
   }
 }
 
+/// maximum and minimum of IEEE 754-2019, of comparisons: LLVM turns llvm.maximum of two widened halves into one of halves, which loses
+/// NaN on processors without arithmetic on halves.
+std::string LlvmScalars::extremum(ScalarOp op, const std::string& x, const std::string& z, DType t) {
+  const std::string type = llvm_register_type(t), bits = t == f64 ? "i64" : "i32";
+  const auto choose = [&](const std::string& test, const std::string& a, const std::string& b) {
+    return assign_("select i1 " + test + ", " + type + " " + a + ", " + type + " " + b);
+  };
+  const bool larger = op == ScalarOp::max;
+  const std::string ordered = choose(assign_(std::string("fcmp ") + (larger ? "ogt " : "olt ") + type + " " + x + ", " + z), x, z);
+  // Equal numbers have equal bits, but for zeros: the larger one has the sign that both have, the smaller one that of either.
+  const std::string a = assign_("bitcast " + type + " " + x + " to " + bits), b = assign_("bitcast " + type + " " + z + " to " + bits);
+  const std::string zero =
+      assign_("bitcast " + bits + " " + assign_((larger ? "and " : "or ") + bits + " " + a + ", " + b) + " to " + type);
+  const std::string number = choose(assign_("fcmp oeq " + type + " " + x + ", " + z), zero, ordered);
+  return choose(assign_("fcmp uno " + type + " " + x + ", " + x), x, number);  // `ordered` is z where z is NaN
+}
+
 std::string LlvmScalars::float_op(ScalarOp op, const std::vector<Operand>& args, DType t) {
   const std::string type = llvm_register_type(t), x = args[0].value, z = args.size() > 1 ? args[1].value : "";
   const std::string libm = t == f64 ? "" : "f";
@@ -236,8 +253,8 @@ std::string LlvmScalars::float_op(ScalarOp op, const std::vector<Operand>& args,
     case ScalarOp::sub: return assign_("fsub " + type + " " + x + ", " + z);
     case ScalarOp::mul: return assign_("fmul " + type + " " + x + ", " + z);
     case ScalarOp::div: return assign_("fdiv " + type + " " + x + ", " + z);
-    case ScalarOp::max: return call("llvm.maximum." + suffix(t), t, {x, z});
-    case ScalarOp::min: return call("llvm.minimum." + suffix(t), t, {x, z});
+    case ScalarOp::max:
+    case ScalarOp::min: return extremum(op, x, z, t);
     default: fail_internal("emit: {} on {}", name(op), name(t));
   }
 }

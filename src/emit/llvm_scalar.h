@@ -37,6 +37,7 @@ class LlvmScalars {
   std::string narrow(const std::string& x, DType t);
   std::string integer_op(ScalarOp op, const std::vector<Operand>& args, DType t);
   std::string float_op(ScalarOp op, const std::vector<Operand>& args, DType t);
+  std::string extremum(ScalarOp op, const std::string& x, const std::string& z, DType t);
   std::string compare(ScalarOp op, const Operand& a, const Operand& b);
   std::string divide(ScalarOp op, const std::string& x, const std::string& z, DType t);
   std::string shift(ScalarOp op, const std::string& x, const std::string& z, DType t);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/reference.h"
+#include "ops/extremum.h"
 
 namespace rlx {
 namespace {
@@ -109,8 +110,8 @@ std::complex<double> combine(ReduceKind kind, std::complex<double> a, std::compl
   switch (kind) {
     case ReduceKind::sum: return a + b;
     case ReduceKind::prod: return a * b;
-    case ReduceKind::max: return std::isnan(a.real()) || a.real() >= b.real() ? a : b;
-    case ReduceKind::min: return std::isnan(a.real()) || a.real() <= b.real() ? a : b;
+    case ReduceKind::max: return maximum(a.real(), b.real());
+    case ReduceKind::min: return minimum(a.real(), b.real());
   }
   return a;
 }

@@ -6,6 +6,7 @@
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
+#include "ops/extremum.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -16,13 +17,12 @@ T combine(ReduceKind kind, T a, T b) {
   if constexpr (std::is_same_v<T, std::complex<double>>) {
     if (kind == ReduceKind::sum) return a + b;
     if (kind == ReduceKind::prod) return a * b;
-    if (std::isnan(a.real()) || std::isnan(b.real())) return std::nan("");
-    return (kind == ReduceKind::max) == (b.real() > a.real()) ? b : a;
+    return kind == ReduceKind::max ? maximum(a.real(), b.real()) : minimum(a.real(), b.real());
   } else {
     // Sums and products of integers wrap, so they are taken without sign.
     if (kind == ReduceKind::sum) return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     if (kind == ReduceKind::prod) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-    return kind == ReduceKind::max ? std::max(a, b) : std::min(a, b);
+    return kind == ReduceKind::max ? maximum(a, b) : minimum(a, b);
   }
 }
 

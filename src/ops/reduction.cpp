@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
+#include "ops/extremum.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -16,8 +17,8 @@ double combine(ReduceKind kind, double a, double b) {
   switch (kind) {
     case ReduceKind::sum: return a + b;
     case ReduceKind::prod: return a * b;
-    case ReduceKind::max: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
-    case ReduceKind::min: return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
+    case ReduceKind::max: return maximum(a, b);
+    case ReduceKind::min: return minimum(a, b);
   }
   return a;
 }
@@ -27,7 +28,7 @@ T combine_exact(ReduceKind kind, T a, T b) {
     const auto x = static_cast<std::uint64_t>(a), z = static_cast<std::uint64_t>(b);
     if (kind == ReduceKind::sum) return static_cast<T>(x + z);
     if (kind == ReduceKind::prod) return static_cast<T>(x * z);
-    return kind == ReduceKind::max ? std::max(a, b) : std::min(a, b);
+    return kind == ReduceKind::max ? maximum(a, b) : minimum(a, b);
   } else {
     return kind == ReduceKind::prod ? a * b : a + b;
   }
@@ -36,7 +37,7 @@ T combine_exact(ReduceKind kind, T a, T b) {
 struct Reduce {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "reduce";
-  static constexpr std::string_view formula = "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits";
+  static constexpr std::string_view formula = "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits; NaN wins";
   ReduceKind op = ReduceKind::sum;
   Axes axes;
   static auto fields() { return Fields<&Reduce::op, &Reduce::axes>{}; }

@@ -7,6 +7,7 @@
 #include "rlx/ops.h"
 
 #include "ops/broadcasting.h"
+#include "ops/extremum.h"
 
 namespace rlx {
 
@@ -43,7 +44,7 @@ T abs(T x) {
 }
 template <class T>
 T sign(T x) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(x) ? x : static_cast<T>((x > 0) - (x < 0));
+  if constexpr (std::is_floating_point_v<T>) return x > 0 ? 1 : x < 0 ? -1 : x;
   else return static_cast<T>((x > 0) - (x < 0));
 }
 template <class T>
@@ -64,15 +65,11 @@ T rem(T x, T z) {
 }
 template <class T>
 T max(T x, T z) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(x) || std::isnan(z)) return std::numeric_limits<T>::quiet_NaN();
-  return x < z ? z : x;
+  return maximum(x, z);
 }
 template <class T>
 T min(T x, T z) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(x) || std::isnan(z)) return std::numeric_limits<T>::quiet_NaN();
-  return z < x ? z : x;
+  return minimum(x, z);
 }
 template <class T>
 T shl(T x, T z, int bits) {

@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
+#include "ops/extremum.h"
 #include "ops/gather_numbers.h"
 #include "rlx/ops.h"
 
@@ -21,10 +22,9 @@ T combine(ScatterKind kind, T a, T b) {
     default: break;
   }
   if constexpr (std::is_same_v<T, std::complex<double>>) {
-    if (std::isnan(a.real()) || std::isnan(b.real())) return std::isnan(a.real()) ? a : b;
-    return (kind == ScatterKind::min) == (b.real() < a.real()) ? b : a;
+    return kind == ScatterKind::min ? minimum(a.real(), b.real()) : maximum(a.real(), b.real());
   } else {
-    return kind == ScatterKind::min ? std::min(a, b) : std::max(a, b);
+    return kind == ScatterKind::min ? minimum(a, b) : maximum(a, b);
   }
 }
 
