@@ -92,6 +92,10 @@ struct LaunchReport {
 enum class Stage : std::uint8_t { hir, mir, lir, kernels };
 
 /// A compiled graph. Copies share everything. `run` may be called from many threads at a time.
+///
+/// Numbers: NaN and infinities follow IEEE 754 (max and min: NaN wins, -0 < +0; which zero the max or min over an axis gives is open).
+/// Denormal numbers of f32 and f64, and of bf16, which is computed in f32, count as the zero of their sign, as operands and as results:
+/// 1e-39f * 1e30f is 0, log(1e-39f) is -inf. Those of f16 keep their value. The reference evaluator computes with all of them.
 class Executable {
  public:
   struct State;

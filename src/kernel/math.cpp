@@ -32,6 +32,14 @@ Formula formula_of(ScalarOp op) {
 
 bool expands(const Expr& e) { return e.kind == Expr::Kind::scalar && register_type(e.dtype) == f32 && formula_of(e.op); }
 
+/// The C library takes these apart by their bits and gives neither the value of a subnormal operand nor that of zero where the
+/// processor takes subnormal numbers for zeros.
+bool needs_zero_for_subnormal(const Expr& e) {
+  return e.kind == Expr::Kind::scalar && e.dtype == f64 && (e.op == ScalarOp::log || e.op == ScalarOp::pow);
+}
+
+Term zero_for_subnormal(const Term& x) { return select(abs(x) < std::numeric_limits<double>::min(), x * 0, x); }
+
 ExprId expand(Kernel& kernel, const Expr& e) {
   std::vector<Term> args;
   for (ExprId arg : e.args) {
@@ -47,7 +55,12 @@ ExprId expand(Kernel& kernel, const Expr& e) {
 }  // namespace
 
 void expand_math(Kernel& kernel) {
-  rewrite(kernel, [&](Expr e) { return expands(e) ? expand(kernel, e) : kernel.add(std::move(e)); });
+  rewrite(kernel, [&](Expr e) {
+    if (expands(e)) return expand(kernel, e);
+    if (needs_zero_for_subnormal(e))
+      for (ExprId& arg : e.args) arg = zero_for_subnormal(Term(kernel, arg)).id();
+    return kernel.add(std::move(e));
+  });
 }
 
 }  // namespace rlx

@@ -2,9 +2,8 @@
 // and kernels with several loops, reductions, guards and run-time sizes.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "kernel/graph_kernel.h"
+#include "kernel/scalar_ops.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
 
@@ -23,13 +22,6 @@ bool kernels_can_compute(const Graph& graph) {
     for (const Type& type : graph.node(static_cast<std::int32_t>(n)).results)
       if (!can_generate(type.dtype)) return false;
   return true;
-}
-
-/// Equal bits, or both NaN.
-bool same_element(const Array& a, const Array& b, std::int64_t i) {
-  const std::size_t bytes = static_cast<std::size_t>(info(a.dtype()).bits) / 8, at = static_cast<std::size_t>(i) * bytes;
-  if (std::memcmp(a.bytes().data() + at, b.bytes().data() + at, bytes) == 0) return true;
-  return is_float(a.dtype()) && std::isnan(a.get_double(i)) && std::isnan(b.get_double(i));
 }
 
 /// Both dialects run all cases. They agree on every bit, but for float sums, which each may order and contract in its way.
@@ -72,7 +64,6 @@ void compare(const std::vector<Case>& cases) {
   }
 }
 
-constexpr std::array generated_types{f32, f16, bf16, f64, i8, i16, i32, i64, u8, u16, u32, u64, boolean};
 constexpr std::int64_t count = 4000;
 
 /// Numbers of every kind: patterns of random bits, small integers, and the borders of the type.
@@ -91,62 +82,11 @@ Array every_kind_of(DType t, std::mt19937_64& random) {
   return array;
 }
 
-/// Error against the reference in units of the last place of the type; infinity counts as the largest number.
-double ulps_off(const Array& seen, const Array& wanted, std::int64_t i) {
-  const double a = seen.get_double(i), b = wanted.get_double(i);
-  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
-  if (std::isnan(a) || std::isnan(b)) return INFINITY;
-  const DType t = seen.dtype();
-  const double smallest = t == f64   ? 0x1p-1022
-                          : t == f16 ? 0x1p-14
-                                     : 0x1p-126,
-               largest = t == f64    ? 0x1.fffffffffffffp1023
-                         : t == f16  ? 65504
-                         : t == bf16 ? 0x1.fep127
-                                     : 0x1.fffffep127;
-  const double x = std::clamp(a, -largest, largest), y = std::clamp(b, -largest, largest);
-  int exponent = 0;
-  std::frexp(std::max(std::fabs(y), smallest), &exponent);
-  return std::fabs(x - y) / std::ldexp(epsilon(t), exponent - 1);
-}
-
-/// All scalar ops that take operands of this type, as the outputs of one graph.
-Graph scalar_ops_on(DType t, std::vector<double>& allowed) {
-  Graph graph;
-  const Value x = graph.input("x", {count}, t), z = graph.input("z", {count}, t), w = graph.input("w", {count}, boolean);
-  const auto add = [&](const std::string& name, double ulp, const auto& build) {
-    try {
-      const Value y = build();
-      if (!can_generate(y.dtype())) return;
-      // A value that is an output already is tested under its first name.
-      for (const auto& [other, value] : graph.outputs())
-        if (value == y) return;
-      graph.output(name, y);
-      allowed.push_back(ulp);
-    } catch (const Error&) {
-      return;  // the op does not take this type
-    }
-  };
-  for (int i = 0; i < scalar_table_size; ++i) {
-    const auto op = static_cast<ScalarOp>(i);
-    const ScalarInfo& row = scalar_info(op);
-    // What the C library computes, in f32 for narrow floats, which is rounded once more: up to one unit for each.
-    add(std::string(row.name), row.ulp + 1,
-        [&] { return apply(find_op(row.name), {}, row.operands == 1 ? std::vector{x} : std::vector{x, z})[0]; });
-  }
-  add("select", 0, [&] { return select(w, x, z); });
-  for (DType to : generated_types) {
-    add("cast to " + std::string(name(to)), is_float(to) ? 1 : 0, [&] { return to == t ? -x : cast(x, to); });
-    add("bits as " + std::string(name(to)), 0, [&] { return bitcast(x, to); });
-  }
-  return graph;
-}
-
 class ScalarOps : public testing::TestWithParam<DType> {};
 
 TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
   std::vector<double> allowed;
-  const Graph graph = scalar_ops_on(GetParam(), allowed);
+  const Graph graph = scalar_ops_on(GetParam(), count, allowed);
   std::mt19937_64 random(7);
   std::map<std::string, Array> inputs;
   inputs.emplace("x", every_kind_of(GetParam(), random));
