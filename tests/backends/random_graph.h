@@ -206,6 +206,7 @@ class RandomGraph {
   }
 
   void add_product() {
+    if (pick(2) == 0) return add_large_product();
     const Item* item = find([](const Item& i) { return is_float(i.value.dtype()) && i.value.rank() >= 1 && i.value.rank() <= 3; });
     if (!item) return;
     const Item x = *item;
@@ -219,6 +220,19 @@ class RandomGraph {
     }
     if (rank == 3) return;  // too large a result
     add(tanh(dot(x.value, other, {axis}, {axis}) * 0.25), false, x.narrow);
+  }
+
+  /// A product with enough work for the library of products: a row of 16 numbers for each element of x, times a matrix.
+  void add_large_product() {
+    const Item* item = find_float();
+    if (!item) return;
+    const Value x = cast(item->value, float_type(0));
+    const Dim size = x.type().size();
+    if (size.upper() < 4 || size.upper() > 64) return;
+    const auto number = [&](const Dims& shape, int axis) { return cast(iota(x, shape, i32, axis), x.dtype()); };
+    const Value rows = sin(reshape(x, {size, 1}) + number({size, 16}, 1) * 0.5);
+    const Value matrix = cos(number({16, 64}, 0) * 3 + number({16, 64}, 1));
+    add(tanh(matmul(rows, matrix) * 0.25), false, 0);
   }
 
   void add_special() {

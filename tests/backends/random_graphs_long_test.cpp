@@ -53,18 +53,21 @@ std::vector<double> epsilons(const Graph& graph) {
   return result;
 }
 
-/// The distance of two arrays of any float types.
+/// The distance of two arrays of any float types where both are finite: nothing is allowed for the rest, which must be equal.
 double distance(const Array& a, const Array& b) {
   double largest = 0;
-  for (std::int64_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a.get_double(i) - b.get_double(i)));
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(a.get_double(i) - b.get_double(i));
+    if (std::isfinite(d)) largest = std::max(largest, d);
+  }
   return largest;
 }
 
 /// Kernels round in other places than the reference (sums in another order, narrow floats kept in f32 between stores), and the graph
-/// amplifies that as it amplifies the reference's own rounding. How much that is, its distance to f64 shows, but as a sample: 50 times
+/// amplifies that as it amplifies the reference's own rounding. How much that is, its distance to f64 shows, but as a sample: 20 times
 /// as much is allowed, and 8 roundings of the largest value where the reference happened to be right.
 double allowed(const Array& reference, const Array& exact, double eps) {
-  return 50 * distance(reference, exact) + 8 * eps * (1 + largest_magnitude(reference));
+  return 20 * distance(reference, exact) + 8 * eps * (1 + largest_magnitude(reference));
 }
 
 /// The graph of one seed alone, for the report of a failure.
@@ -96,11 +99,13 @@ void run_seeds(unsigned begin, unsigned end, bool claims, bool fuse) {
   options.fuse = fuse;
   options.cache_folder = "";
   const Session session(Device::cpu(), options);
+  std::size_t claimed = 0;
   for (unsigned first = begin; first < end; first += graphs_per_program) {
     SCOPED_TRACE("seeds from " + std::to_string(first));
     try {
       const Graph graph = draw(first, graphs_per_program, false), wide = draw(first, graphs_per_program, true);
       const Executable program = session.compile(graph);
+      for (const NodeReport& node : program.explain()) claimed += node.how == "claimed";
       const bool symbolic = !graph.symbols().empty();
       for (std::int64_t batch : symbolic ? std::vector<std::int64_t>{1, 3, 4} : std::vector<std::int64_t>{1}) {
         const Inputs inputs = draw_inputs(graph, wide, first + static_cast<unsigned>(batch), batch);
@@ -111,6 +116,7 @@ void run_seeds(unsigned begin, unsigned end, bool claims, bool fuse) {
       ADD_FAILURE() << error.what();
     }
   }
+  EXPECT_GE(claimed, claims ? (end - begin) / 10 : 0) << "of " << end - begin << " graphs";
 }
 
 // 2,000 graphs in all; every seed is a different graph, and each mode gets its share.
