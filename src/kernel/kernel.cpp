@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/hash.h"
+#include "rlx/array.h"
 
 namespace rlx {
 namespace {
@@ -42,7 +43,12 @@ ExprId Kernel::constant(double number, DType dtype) {
   Expr e;
   e.dtype = dtype;
   e.number = number;
-  if (!is_float(dtype)) e.integer = static_cast<std::int64_t>(number);
+  if (!is_float(dtype)) {  // as the reference stores a number: saturated, NaN is 0, every number but 0 is true
+    Array stored(dtype, {1});
+    stored.set_double(0, number);
+    e.integer = stored.get_int(0);
+    e.number = 0;
+  }
   return add(std::move(e));
 }
 

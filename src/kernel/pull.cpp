@@ -176,7 +176,9 @@ ExprId Puller::pull_loop(ValueId value, const Node& node, const std::vector<Inde
 Index Puller::read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit) {
   const ExprId raw = pull(node.operands[static_cast<std::size_t>(operand)], at);
   ExprId wide = kernel_.expr(raw).dtype == i64 ? raw : kernel_.scalar(ScalarOp::cast, {raw}, i64);
-  if (!limit) {  // any integer: an atom starts at 0, so the range is shifted
+  if (!limit) {
+    // Any integer: an atom starts at 0, so the range is shifted. 2^39 elements are more than an axis in memory has, and 2^40 times a
+    // stride below 2^23 stays in 64 bits; guards compare the number itself, so one outside of the range is outside of the axis too.
     constexpr std::int64_t half = std::int64_t{1} << 39;
     const ExprId shifted = kernel_.scalar(ScalarOp::add, {wide, kernel_.constant(static_cast<double>(half), i64)}, i64);
     return Index::loaded(shifted, Dim(2 * half)) - Index(Dim(half));

@@ -239,6 +239,39 @@ TEST(SpecialReductions, ExtremesOfRowsKeepNanAndInfinities) {
   }
 }
 
+/// Fill values that the type does not hold are stored by one rule; the default of a gather is a limit of the type.
+TEST(SpecialFills, AreThoseOfTheReference) {
+  for (const DType t : generated_types) {
+    SCOPED_TRACE(name(t));
+    const bool with_halves = is_float(t);
+    const GatherNumbers rows{{1}, {0}, {0}};
+    for (const double fill : {-1.0, 300.0, 0.5, 1e30, -1e30, 0x1p63, 0x1p64, -0.0, static_cast<double>(NAN)}) {
+      Graph graph;
+      const Value x = graph.input("x", {3, 4}, t), which = graph.input("which", {4, 1}, i64);
+      graph.output("padded", reshape(pad(x, {1, 0}, {0, 0}, {}, fill), {4, 4}));
+      const Value looked_up = gather(x, which, rows, {1, 4}, IndexMode::fill, fill),
+                  by_default = gather(x, which, rows, {1, 4}, IndexMode::fill);
+      graph.output("looked up", looked_up);
+      if (!(by_default == looked_up)) graph.output("by default", by_default);  // a kernel stores a value once
+      std::map<std::string, Array> inputs{{"x", Array(t, {3, 4})}, {"which", Array(i64, {4, 1})}};
+      for (std::int64_t i = 0; i < 12; ++i)
+        inputs.at("x").set_double(i, with_halves ? 0.5 * static_cast<double>(i) : static_cast<double>(i));
+      for (std::int64_t i = 0; i < 4; ++i) inputs.at("which").set_int(i, i == 0 ? INT64_MIN / 2 : i == 1 ? (std::int64_t{1} << 50) : i - 2);
+      const Kernel kernel = kernel_of(graph);
+      const KernelText text = emit_c(kernel);
+      const CompiledC library({text});
+      const auto wanted = evaluate(graph, inputs);
+      for (const auto function : {compile_llvm(kernel), library.function(text.name)}) {
+        const auto seen = run_kernel(graph, kernel, function, inputs);
+        for (std::size_t o = 0; o < wanted.size(); ++o)
+          for (std::int64_t i = 0; i < wanted[o].size(); ++i)
+            EXPECT_TRUE(same_element(seen[o], wanted[o], i)) << graph.outputs()[o].first << " with " << fill << " at " << i << ": "
+                                                             << seen[o].get_double(i) << ", must be " << wanted[o].get_double(i);
+      }
+    }
+  }
+}
+
 /// The level is chosen once in a process, so lower ones run in a child.
 TEST(SpecialValuesAtLowerLevels, AreTheSame) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
