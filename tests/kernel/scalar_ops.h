@@ -78,6 +78,8 @@ inline Graph scalar_ops_on(DType t, std::int64_t count, std::vector<double>& all
     add(std::string(row.name), allowed_ulps(row, t),
         [&] { return apply(find_op(row.name), {}, row.operands == 1 ? std::vector{x} : std::vector{x, z})[0]; });
   }
+  if (is_float(t)) add("max with 0", 0, [&] { return max(x, scalar(x, 0, t)); });
+  add("max in f32", 0, [&] { return max(cast(x, f32), cast(z, f32)); });
   add("select", 0, [&] { return select(w, x, z); });
   for (DType to : generated_types) {
     add("cast to " + std::string(name(to)), rounds_twice(t, to) ? 1 : 0, [&] { return to == t ? -x : cast(x, to); });
