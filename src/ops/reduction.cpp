@@ -37,7 +37,8 @@ T combine_exact(ReduceKind kind, T a, T b) {
 struct Reduce {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "reduce";
-  static constexpr std::string_view formula = "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits; NaN wins";
+  static constexpr std::string_view formula =
+      "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits; NaN wins";
   ReduceKind op = ReduceKind::sum;
   Axes axes;
   static auto fields() { return Fields<&Reduce::op, &Reduce::axes>{}; }
