@@ -1,5 +1,7 @@
 #include "kernel/math.h"
 
+#include <limits>
+
 #include "kernel/math_functions.h"
 
 namespace rlx {

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
 #include "ir/reference.h"
 
@@ -183,6 +184,19 @@ void call_prologue(void* call, T* panel, std::int64_t batch, std::int64_t row0, 
   (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
 }
 
+/// Scratch memory of the calling thread, kept from one product to the next.
+std::byte* workspace(std::size_t bytes) {
+  static thread_local std::size_t size = 0;
+  static thread_local AlignedBuffer buffer;
+  if (bytes > size) {
+    buffer = AlignedBuffer();  // before the larger one is taken
+    size = 0;
+    buffer = AlignedBuffer(bytes);
+    size = bytes;
+  }
+  return buffer.data();
+}
+
 template <class T>
 void run_product(const Step& step, const Product& product, const RunState& run) {
   const std::int64_t* s = run.symbols.data();
@@ -229,6 +243,7 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.c_row_stride = step.rows[2](s);
     args.c_batch_offsets = items[2].data();
   }
+  args.workspace = workspace(gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);
 }
 
