@@ -38,7 +38,8 @@ lint: setup ## check the format (clang-format) and the code (clang-tidy)
 asan: setup ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan-ubsan
 	cmake --build --preset asan-ubsan --parallel $(JOBS)
-	ctest --preset asan-ubsan --parallel $(JOBS)
+	scripts/fetch_minilm.sh build/minilm
+	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset asan-ubsan --parallel $(JOBS)
 
 tsan: setup ## run the tests of threads under ThreadSanitizer
 	cmake --preset tsan

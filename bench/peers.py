@@ -1,4 +1,5 @@
-"""Runs sentence_model beside ONNX Runtime on the same inputs, in turn, and prints both times and their ratio.
+"""Runs sentence_model beside ONNX Runtime on the same inputs, in turn, with the product claim and without, and prints the times and
+their ratios; and how long the model takes to compile: with an empty cache, from the disk, and for other lengths.
 
 usage: peers.py --bench build/release/bench/sentence_model --model DIR [--threads 2] [--rounds 7] [--json FILE]
 """
@@ -31,11 +32,11 @@ def inputs_for(lengths):
 
 
 class Ours:
-    def __init__(self, args, lengths):
+    def __init__(self, args, lengths, *options):
         command = [args.bench, "--model", args.model, "--threads", str(args.threads), "--lengths", ",".join(map(str, lengths)), "--serve"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self.process.stdout.readline().split()
-        self.open_seconds = float(ready[1])
+        self.open_seconds, self.compiled, self.from_disk, self.compiled_for_lengths = float(ready[1]), *map(int, ready[2:])
 
     def run(self, count):
         self.process.stdin.write(f"run {count}\n")
@@ -75,7 +76,7 @@ class OnnxRuntime:
 
 
 def compare(args, name, lengths):
-    sides = {"rlx": Ours(args, lengths), "onnxruntime": OnnxRuntime(args, lengths)}
+    sides = {"rlx": Ours(args, lengths), "onnxruntime": OnnxRuntime(args, lengths), "rlx_no_claims": Ours(args, lengths, "--no-claims")}
     per_round = max(2, 400 // sum(lengths))
     times = {side: [] for side in sides}
     for _ in range(args.rounds):
@@ -87,10 +88,26 @@ def compare(args, name, lengths):
         row[side] = {"min_ms": min(seconds) * 1e3, "median_ms": statistics.median(seconds) * 1e3}
         sides[side].close()
     row["ratio_min"] = row["rlx"]["min_ms"] / row["onnxruntime"]["min_ms"]
+    row["claim_ratio_min"] = row["rlx"]["min_ms"] / row["rlx_no_claims"]["min_ms"]
     row["ratio_median"] = row["rlx"]["median_ms"] / row["onnxruntime"]["median_ms"]
     print(f"{name:32} rlx {row['rlx']['min_ms']:8.2f} / {row['rlx']['median_ms']:8.2f} ms   onnxruntime {row['onnxruntime']['min_ms']:8.2f} / "
           f"{row['onnxruntime']['median_ms']:8.2f} ms   ratio {row['ratio_min']:.2f} / {row['ratio_median']:.2f}   (min / median)")
+    print(f"{'':32} without the product claim {row['rlx_no_claims']['min_ms']:8.2f} ms: the claim takes {row['claim_ratio_min']:.2f} of it")
     return row
+
+
+def compile_times(args):
+    """Opening the model: reading, building the graph, compiling. Cold, then from the disk cache; then runs of other lengths."""
+    figures = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for case in ("cold", "from disk"):
+            side = Ours(args, [128], "--cache", cache)
+            side.close()
+            figures[case] = {"open_ms": side.open_seconds * 1e3, "compiled": side.compiled, "from_disk": side.from_disk,
+                             "compiled_for_new_lengths": side.compiled_for_lengths}
+            print(f"open, {case:10} {figures[case]['open_ms']:8.1f} ms: {side.compiled} kernels compiled, {side.from_disk} from disk; "
+                  f"{side.compiled_for_lengths} for other lengths and batches")
+    return figures
 
 
 def machine():
@@ -109,10 +126,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json")
     args = parser.parse_args()
+    compiling = compile_times(args)
     rows = [compare(args, name, lengths) for name, lengths in CASES.items()]
     if args.json:
         pathlib.Path(args.json).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(args.json).write_text(json.dumps({"machine": machine(), "threads": args.threads, "rows": rows}, indent=1) + "\n")
+        pathlib.Path(args.json).write_text(json.dumps({"machine": machine(), "threads": args.threads, "compile": compiling, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ results=bench/results
 mkdir -p "$results"
 
 echo "== peaks: the limits of this machine"
-"$build/bench/peaks"
+"$build/bench/peaks" --json "$results/peaks.json"
 echo "== gemm"
 "$build/bench/gemm" --json "$results/gemm.json"
 

@@ -97,11 +97,11 @@ Graph flat(const Graph& graph) {
   return changed ? flat(once) : once;
 }
 
-/// The results of nodes that are worth keeping under Save::dots.
+/// The results of nodes that are worth keeping under Save::dots: sums of products of two operands.
 std::vector<ValueId> contractions(const Graph& graph) {
   std::vector<ValueId> ids;
   for (std::int32_t id : needed_nodes(graph.data(), output_ids(graph)))
-    if (graph.node(id).op->name == "dot" || graph.node(id).op->name == "conv") ids.push_back({id, 0});
+    if (graph.node(id).op->loop && graph.node(id).operands.size() == 2) ids.push_back({id, 0});
   return ids;
 }
 
