@@ -18,7 +18,7 @@ class LlvmPrinter : public KernelPrinter {
   }
 
  private:
-  // -- the module around the body: an outer function unpacks the arguments, the inner one knows that buffers do not overlap
+  // -- the module around the body: an outer function unpacks the arguments for the inner one
   std::string module() const {
     std::string outer = "define void @" + std::string(name_marker) + "(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) #0 {\n";
     std::string parameters, arguments;
@@ -28,7 +28,7 @@ class LlvmPrinter : public KernelPrinter {
     };
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
       outer += fmt::format("  %pb{0} = getelementptr inbounds ptr, ptr %buffers, i64 {0}\n  %b{0} = load ptr, ptr %pb{0}\n", i);
-      parameter("ptr", kernel_.buffers[i].written ? " noalias" : " noalias readonly", fmt::format("%b{}", i), fmt::format("b{}", i));
+      parameter("ptr", kernel_.buffers[i].written ? "" : " readonly", fmt::format("%b{}", i), fmt::format("b{}", i));
     }
     for (std::size_t i = 0; i < size_arguments(); ++i) {
       outer += fmt::format("  %ps{0} = getelementptr inbounds i64, ptr %sizes, i64 {0}\n  %s{0} = load i64, ptr %ps{0}\n", i);
@@ -41,7 +41,9 @@ class LlvmPrinter : public KernelPrinter {
                         "  br label %start\nstart:\n" + body_ + "  ret void\n}\n";
     std::string text = inner + outer;
     for (const std::string& declaration : declarations_) text += declaration + "\n";
-    return text + "attributes #0 = { nounwind \"no-trapping-math\"=\"true\" }\n";
+    text += "attributes #0 = { nounwind \"no-trapping-math\"=\"true\" }\n";
+    for (int loop = 1; loop <= loops_; ++loop) text += fmt::format("!{} = distinct !{{}}\n", 3 * loop);
+    return text + metadata_;
   }
 
   // -- small pieces
@@ -85,13 +87,13 @@ class LlvmPrinter : public KernelPrinter {
       at = assign("call i64 @llvm.smax.i64(i64 " + at + ", i64 0)");
       at = assign("call i64 @llvm.smin.i64(i64 " + at + ", i64 " + dim(e.last) + ")");
     }
-    const std::string raw = assign(fmt::format("load {}, ptr {}", llvm_memory_type(e.dtype), address(e.buffer, at)));
+    const std::string raw = assign(fmt::format("load {}, ptr {}{}", llvm_memory_type(e.dtype), address(e.buffer, at), access()));
     return scalars().from_memory(raw, e.dtype);
   }
   void store(const KernelStore& s) override {
     const DType dtype = buffer(s.buffer).dtype;
     const std::string raw = scalars().to_memory(value(s.value), dtype);
-    line(fmt::format("store {} {}, ptr {}", llvm_memory_type(dtype), raw, address(s.buffer, index(s.index))));
+    line(fmt::format("store {} {}, ptr {}{}", llvm_memory_type(dtype), raw, address(s.buffer, index(s.index)), access()));
   }
 
   LlvmScalars scalars() {
@@ -130,11 +132,14 @@ class LlvmPrinter : public KernelPrinter {
     line(fmt::format("{}.more = icmp slt i64 {}, {}", i, i, high));
     line(fmt::format("br i1 {}.more, label %{}.body, label %{}.exit", i, name, name));
     label(name + ".body");
+    const int mine = loops_, around = std::exchange(innermost_, loops_);
     body(i);
+    innermost_ = around;
     line("br label %" + name + ".latch");
     label(name + ".latch");
     line(fmt::format("{0}.next = add nsw i64 {0}, {1}", i, step));
-    line("br label %" + name);
+    const bool holds_loops = loops_ > mine;
+    line("br label %" + name + (holds_loops ? "" : parallel(mine)));
     label(name + ".exit");
   }
   void declare_variable(ExprId id, std::int64_t elements) override {
@@ -147,10 +152,12 @@ class LlvmPrinter : public KernelPrinter {
     return assign(fmt::format("getelementptr inbounds {}, ptr %var{}, i64 {}", llvm_register_type(kernel_.expr(id).dtype), id, lane));
   }
   void set_variable(ExprId id, const std::string& lane, const std::string& value) override {
-    line(fmt::format("store {} {}, ptr {}", llvm_register_type(kernel_.expr(id).dtype), value, variable_address(id, lane)));
+    const std::string tag = lane.empty() ? "" : access();
+    line(fmt::format("store {} {}, ptr {}{}", llvm_register_type(kernel_.expr(id).dtype), value, variable_address(id, lane), tag));
   }
   std::string variable(ExprId id, const std::string& lane) override {
-    return assign(fmt::format("load {}, ptr {}", llvm_register_type(kernel_.expr(id).dtype), variable_address(id, lane)));
+    const std::string tag = lane.empty() ? "" : access();
+    return assign(fmt::format("load {}, ptr {}{}", llvm_register_type(kernel_.expr(id).dtype), variable_address(id, lane), tag));
   }
   std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
   std::string combined(const Expr& e, const std::string& before) override {
@@ -163,7 +170,19 @@ class LlvmPrinter : public KernelPrinter {
     return assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, suffix, a, b, before));
   }
 
+  /// No two iterations of a loop touch the same element of a buffer, one of them writing: that is what lets LLVM make vectors of them.
+  /// Buffers themselves may be one, where a result takes the place of an operand, so they are not `noalias`.
+  std::string access() const { return innermost_ > 0 ? fmt::format(", !llvm.access.group !{}", 3 * innermost_) : ""; }
+  std::string parallel(int loop) {
+    const int group = 3 * loop, self = group + 1, property = group + 2;
+    metadata_ +=
+        fmt::format("!{0} = distinct !{{!{0}, !{1}}}\n!{1} = !{{!\"llvm.loop.parallel_accesses\", !{2}}}\n", self, property, group);
+    return fmt::format(", !llvm.loop !{}", self);
+  }
+
   std::vector<std::string> declarations_;
+  std::string metadata_;
+  int innermost_ = 0;  // the loop under way
   std::string block_ = "start";
   int temporaries_ = 0, loops_ = 0;
 };

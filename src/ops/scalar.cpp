@@ -131,7 +131,7 @@ template <ScalarOp op>
 struct Row;
 
 #define ZERO Value()
-#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, work, formula)                     \
+#define SCALAR(op, arity, types, result_type, value, d0, d1, d2, low, high, ulp, work, formula)               \
   template <>                                                                                                 \
   struct Row<ScalarOp::op> {                                                                                  \
     static constexpr Types allowed_types = Types::types;                                                      \
