@@ -29,7 +29,7 @@ def declarations(path):
     if path.endswith(".def"):
         for name, operands, formula in ROW.findall(text):
             yield f"/// {formula}; operands are promoted and broadcast.\n" if operands == "2" else f"/// {formula}.\n"
-            yield f"Value {name}({', '.join(('Value x', 'Value z')[: int(operands)])});\n\n"
+            yield f"Value {name}({', '.join(('Operand x', 'Operand z')[: int(operands)])});\n\n"
         return
     for comment, signature in BUILDER.findall(text):
         signature = re.sub(r"/\*(= ?[^*]*)\*/", r"\1", signature)

@@ -20,10 +20,13 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Throws Error with a formatted message.
+/// ", built at examples/hello.cpp:17" while a builder works for that line of the caller's code on this thread; else nothing.
+std::string build_place();
+
+/// Throws Error with a formatted message, and the place of the call that builds a graph if there is one.
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(fmt::format(text, std::forward<Args>(args)...));
+  throw Error(fmt::format(text, std::forward<Args>(args)...) + build_place());
 }
 
 /// Throws InternalError with a formatted message.

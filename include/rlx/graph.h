@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,42 @@ class Value {
 
 using Values = std::vector<Value>;
 
+/// A Value as a builder takes it. The caller's Value is converted where the call is written, so the default argument is the place that an
+/// Error names: "..., built at examples/hello.cpp:17". Only for parameters: it must end on the thread on which it began.
+class Operand : public Value {
+ public:
+  Operand() = default;
+  Operand(Value value, std::source_location at = std::source_location::current());
+  /// A copy names no place: the original, which the call made, still does.
+  Operand(const Operand& other) : Value(other) {}
+  Operand& operator=(const Operand& other) { return *this = static_cast<const Value&>(other); }
+  Operand& operator=(const Value& value) {
+    Value::operator=(value);
+    return *this;
+  }
+  ~Operand() {
+    if (at_.line() != 0) leave();
+  }
+
+ private:
+  friend std::string build_place();
+  void leave();
+
+  std::source_location at_;   // line 0: no place
+  Operand* outer_ = nullptr;  // of the calls in progress on this thread
+};
+
+/// The operands of a builder that takes any number of them.
+class Operands : public Values {
+ public:
+  Operands(Values values, std::source_location at = std::source_location::current()) : Values(std::move(values)), place_(Value(), at) {}
+  Operands(std::initializer_list<Value> values, std::source_location at = std::source_location::current())
+      : Values(values), place_(Value(), at) {}
+
+ private:
+  Operand place_;
+};
+
 /// An immutable node: ids are a topological order, equal nodes are one node.
 struct Node {
   const OpDef* op = nullptr;
@@ -82,13 +119,13 @@ class Graph {
 
   const std::string& name() const;
   /// Throws Error when the name is empty, or taken.
-  Value input(std::string name, Dims shape, DType dtype);
-  Value param(std::string name, Dims shape, DType dtype);
-  Value state(std::string name, Dims shape, DType dtype);
-  Value add_input(Input input);
+  Value input(std::string name, Dims shape, DType dtype, std::source_location at = std::source_location::current());
+  Value param(std::string name, Dims shape, DType dtype, std::source_location at = std::source_location::current());
+  Value state(std::string name, Dims shape, DType dtype, std::source_location at = std::source_location::current());
+  Value add_input(Input input, std::source_location at = std::source_location::current());
   Value constant(Array value);
   /// Throws Error when the name is taken or the value belongs to another graph.
-  void output(std::string name, Value value);
+  void output(std::string name, Operand value);
 
   std::size_t size() const;
   const Node& node(std::int32_t id) const;
@@ -117,20 +154,20 @@ Values apply(const OpDef& op, Attrs attrs, std::span<const Value> operands);
 Values apply(GraphData& graph, const OpDef& op, Attrs attrs);
 
 /// A scalar constant of `dtype` in the graph of `near`; it broadcasts against anything.
-Value scalar(Value near, double value, DType dtype);
+Value scalar(Operand near, double value, DType dtype);
 
-Value operator+(Value a, Value b);
-Value operator-(Value a, Value b);
-Value operator*(Value a, Value b);
-Value operator/(Value a, Value b);
-Value operator-(Value a);
-Value operator+(Value a, double b);
-Value operator-(Value a, double b);
-Value operator*(Value a, double b);
-Value operator/(Value a, double b);
-Value operator+(double a, Value b);
-Value operator-(double a, Value b);
-Value operator*(double a, Value b);
-Value operator/(double a, Value b);
+Value operator+(Operand a, Operand b);
+Value operator-(Operand a, Operand b);
+Value operator*(Operand a, Operand b);
+Value operator/(Operand a, Operand b);
+Value operator-(Operand a);
+Value operator+(Operand a, double b);
+Value operator-(Operand a, double b);
+Value operator*(Operand a, double b);
+Value operator/(Operand a, double b);
+Value operator+(double a, Operand b);
+Value operator-(double a, Operand b);
+Value operator*(double a, Operand b);
+Value operator/(double a, Operand b);
 
 }  // namespace rlx

@@ -21,32 +21,32 @@ using Function = std::function<Values(const Values&)>;
 
 /// Forward mode: the change of each output when the inputs change in the directions `tangents` (null: not at all; else of the input's
 /// type). Inputs may be any values that the outputs are computed from, not only graph inputs; each is taken as independent.
-Values jvp(const Values& outputs, const Values& inputs, const Values& tangents);
+Values jvp(const Operands& outputs, const Values& inputs, const Values& tangents);
 
 /// Reverse mode: for each input the sum over outputs of cotangent (null: zero; else of the output's type) times derivative.
 /// Complex cotangents are not conjugated. Throws Error for an integer or bool input, and `rlx.<op>: not differentiable: <reason>`
 /// when an input reaches an output through an op without derivative.
-Values vjp(const Values& outputs, const Values& inputs, const Values& cotangents);
+Values vjp(const Operands& outputs, const Values& inputs, const Values& cotangents);
 
 /// The gradient of a float scalar by each input, in the inputs' types.
-Values grad(Value output, const Values& inputs);
+Values grad(Operand output, const Values& inputs);
 
 /// The same, with the output computed along with it: shares the forward pass where composites are differentiated by their bodies.
-std::pair<Value, Values> value_and_grad(Value output, const Values& inputs);
+std::pair<Value, Values> value_and_grad(Operand output, const Values& inputs);
 
 /// Hessian times vector: the change of the gradient of a scalar function at x in the direction `v`.
-Value hvp(const Function& function, Value x, Value v);
+Value hvp(const Function& function, Operand x, Operand v);
 
 enum class JacobianMode : std::uint8_t { forward, reverse };
 /// The derivative of every element of each result of `function` by every element of `x`: shape of the result, then shape of x.
 /// Reverse mode runs one backward pass for each element of the result, forward mode one pass for each element of x, all as a batch.
-Values jacobian(const Function& function, Value x, JacobianMode mode = JacobianMode::reverse);
+Values jacobian(const Function& function, Operand x, JacobianMode mode = JacobianMode::reverse);
 
 // ---- batching ------------------------------------------------------------------------------------------------------------------
 
 /// Runs `function`, written for single examples, on a whole batch. Operand i carries the batch on axis in_axes[i], or has none
 /// (nullopt); result i gets it on out_axes[i] (empty: axis 0 everywhere). Negative axes count from the end.
-Values vmap(const Function& function, const Values& operands, std::vector<std::optional<std::int64_t>> in_axes,
+Values vmap(const Function& function, const Operands& operands, std::vector<std::optional<std::int64_t>> in_axes,
             std::vector<std::int64_t> out_axes = {});
 
 // ---- rules of one's own --------------------------------------------------------------------------------------------------------

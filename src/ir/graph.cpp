@@ -125,7 +125,8 @@ const std::vector<std::pair<std::string, Value>>& Graph::outputs() const { retur
 const Type& Graph::type(ValueId id) const { return data_->type(id); }
 const Values& Graph::captures() const { return data_->captures; }
 
-Value Graph::add_input(Input input) {
+Value Graph::add_input(Input input, std::source_location at) {
+  const Operand place(Value(), at);
   if (input.name.empty()) fail("graph '{}': an input needs a name", name());
   if (has_input(*data_, input.name)) fail("graph '{}': input '{}' exists already", name(), input.name);
   std::map<std::string, std::int64_t> bounds = symbols();
@@ -136,18 +137,18 @@ Value Graph::add_input(Input input) {
   return make_input(*data_, std::move(input));
 }
 
-Value Graph::input(std::string name, Dims shape, DType dtype) {
-  return add_input({std::move(name), InputKind::input, {dtype, std::move(shape)}});
+Value Graph::input(std::string name, Dims shape, DType dtype, std::source_location at) {
+  return add_input({std::move(name), InputKind::input, {dtype, std::move(shape)}}, at);
 }
-Value Graph::param(std::string name, Dims shape, DType dtype) {
-  return add_input({std::move(name), InputKind::param, {dtype, std::move(shape)}});
+Value Graph::param(std::string name, Dims shape, DType dtype, std::source_location at) {
+  return add_input({std::move(name), InputKind::param, {dtype, std::move(shape)}}, at);
 }
-Value Graph::state(std::string name, Dims shape, DType dtype) {
-  return add_input({std::move(name), InputKind::state, {dtype, std::move(shape)}});
+Value Graph::state(std::string name, Dims shape, DType dtype, std::source_location at) {
+  return add_input({std::move(name), InputKind::state, {dtype, std::move(shape)}}, at);
 }
 Value Graph::constant(Array value) { return make_constant(*data_, std::move(value)); }
 
-void Graph::output(std::string name, Value value) {
+void Graph::output(std::string name, Operand value) {
   if (!value) fail("graph '{}': output '{}' is null", data_->name, name);
   for (const auto& [other, v] : data_->outputs)
     if (other == name) fail("graph '{}': output '{}' exists already", data_->name, name);

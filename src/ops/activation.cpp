@@ -210,41 +210,41 @@ const Op<Prelu> prelu_op;
 }  // namespace
 
 /// max(x, 0). Derivative 0 at 0.
-Value relu(Value x) { return relu_op({}, x); }
+Value relu(Operand x) { return relu_op({}, x); }
 /// x clamped to 0..6. Derivative 0 at both ends.
-Value relu6(Value x) { return relu6_op({}, x); }
+Value relu6(Operand x) { return relu6_op({}, x); }
 /// x where it is positive, else slope * x.
-Value leaky_relu(Value x, double slope /*= 0.01*/) { return leaky_relu_op({slope}, x); }
+Value leaky_relu(Operand x, double slope /*= 0.01*/) { return leaky_relu_op({slope}, x); }
 /// x where it is positive, else slope * x; `slope` is learned and broadcasts with x (reshape a slope per channel to [C, 1, 1]).
-Value prelu(Value x, Value slope) {
+Value prelu(Operand x, Operand slope) {
   std::tie(x, slope) = match("prelu", x, slope);
   return prelu_op({}, x, slope);
 }
 /// x where it is positive, else alpha * (e^x - 1).
-Value elu(Value x, double alpha /*= 1*/) { return elu_op({alpha}, x); }
+Value elu(Operand x, double alpha /*= 1*/) { return elu_op({alpha}, x); }
 /// The self-normalising elu, with Klambauer's two constants.
-Value selu(Value x) { return selu_op({}, x); }
+Value selu(Operand x) { return selu_op({}, x); }
 /// 1 / (1 + e^-x).
-Value sigmoid(Value x) { return sigmoid_op({}, x); }
+Value sigmoid(Operand x) { return sigmoid_op({}, x); }
 /// log(1 + e^x), without overflow.
-Value softplus(Value x) { return softplus_op({}, x); }
+Value softplus(Operand x) { return softplus_op({}, x); }
 /// log(sigmoid(x)), without underflow.
-Value log_sigmoid(Value x) { return log_sigmoid_op({}, x); }
+Value log_sigmoid(Operand x) { return log_sigmoid_op({}, x); }
 /// x * sigmoid(x), also called swish.
-Value silu(Value x) { return silu_op({}, x); }
+Value silu(Operand x) { return silu_op({}, x); }
 /// The Gaussian error linear unit, by the error function.
-Value gelu(Value x) { return gelu_op({}, x); }
+Value gelu(Operand x) { return gelu_op({}, x); }
 /// The tanh approximation of gelu.
-Value gelu_tanh(Value x) { return gelu_tanh_op({}, x); }
+Value gelu_tanh(Operand x) { return gelu_tanh_op({}, x); }
 /// x * tanh(softplus(x)).
-Value mish(Value x) { return mish_op({}, x); }
+Value mish(Operand x) { return mish_op({}, x); }
 /// relu6(x + 3) / 6.
-Value hardsigmoid(Value x) { return hardsigmoid_op({}, x); }
+Value hardsigmoid(Operand x) { return hardsigmoid_op({}, x); }
 /// x * relu6(x + 3) / 6.
-Value hardswish(Value x) { return hardswish_op({}, x); }
+Value hardswish(Operand x) { return hardswish_op({}, x); }
 /// x / (1 + |x|).
-Value softsign(Value x) { return softsign_op({}, x); }
+Value softsign(Operand x) { return softsign_op({}, x); }
 /// x - tanh(x).
-Value tanhshrink(Value x) { return tanhshrink_op({}, x); }
+Value tanhshrink(Operand x) { return tanhshrink_op({}, x); }
 
 }  // namespace rlx

@@ -154,9 +154,9 @@ const Op<AdaptiveMaxPool> adaptive_max_pool_op;
 /// The mean of each bin of the last sizes.size() axes of x (the spatial ones of [N, C, spatial...]), so that they get the given sizes:
 /// bin o of an axis of n elements holds floor(o n / size) up to ceil((o + 1) n / size) - 1. This is also PyTorch's interpolate in area
 /// mode. Sizes are static, except for 1 and whole divisors. Throws Error for x that is no float and for sizes below 1.
-Value adaptive_avg_pool(Value x, Dims sizes) { return adaptive_avg_pool_op({std::move(sizes)}, x); }
+Value adaptive_avg_pool(Operand x, Dims sizes) { return adaptive_avg_pool_op({std::move(sizes)}, x); }
 
 /// The largest element of each bin; bins as in adaptive_avg_pool. The gradient goes to the first of ties.
-Value adaptive_max_pool(Value x, Dims sizes) { return adaptive_max_pool_op({std::move(sizes)}, x); }
+Value adaptive_max_pool(Operand x, Dims sizes) { return adaptive_max_pool_op({std::move(sizes)}, x); }
 
 }  // namespace rlx

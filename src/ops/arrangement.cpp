@@ -77,7 +77,7 @@ Value masked_triangle(std::string_view op, Value x, std::int64_t diagonal, bool 
 
 /// The elements shifted by `shifts[i]` towards higher indices along `axes[i]`, those pushed out coming in at the other end. On a
 /// symbolic axis the shift must not exceed the smallest size.
-Value roll(Value x, std::vector<std::int64_t> shifts, std::vector<std::int64_t> axes) {
+Value roll(Operand x, std::vector<std::int64_t> shifts, std::vector<std::int64_t> axes) {
   if (shifts.size() != axes.size()) fail("rlx.roll: {} shifts for {} axes", shifts.size(), axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = normalize_axis("roll", axes[i], x.type());
@@ -92,7 +92,7 @@ Value roll(Value x, std::vector<std::int64_t> shifts, std::vector<std::int64_t> 
 }
 
 /// The order of the elements along `axes` turned round; no axes: along all.
-Value flip(Value x, Axes axes /*= {}*/) {
+Value flip(Operand x, Axes axes /*= {}*/) {
   if (axes.size() == 0) {
     axes.values.resize(x.shape().size());
     std::iota(axes.values.begin(), axes.values.end(), 0);
@@ -101,7 +101,7 @@ Value flip(Value x, Axes axes /*= {}*/) {
 }
 
 /// Each element `count` times in a row along `axis` (numpy.repeat).
-Value repeat(Value x, std::int64_t count, std::int64_t axis) {
+Value repeat(Operand x, std::int64_t count, std::int64_t axis) {
   axis = normalize_axis("repeat", axis, x.type());
   if (count < 0) fail("rlx.repeat: count {} (allowed: >= 0)", count);
   Dims wide = x.shape();
@@ -112,7 +112,7 @@ Value repeat(Value x, std::int64_t count, std::int64_t axis) {
 }
 
 /// The whole tensor `counts[i]` times along axis i (numpy.tile); fewer counts than axes apply to the last ones, more add axes.
-Value tile(Value x, std::vector<std::int64_t> counts) {
+Value tile(Operand x, std::vector<std::int64_t> counts) {
   while (counts.size() < x.shape().size()) counts.insert(counts.begin(), 1);
   x = with_rank(x, static_cast<int>(counts.size()));
   Dims wide, result;
@@ -127,7 +127,7 @@ Value tile(Value x, std::vector<std::int64_t> counts) {
 }
 
 /// A new axis of size 1 at each of `axes`, counted in the result.
-Value expand_dims(Value x, Axes axes) {
+Value expand_dims(Operand x, Axes axes) {
   const Type result{x.dtype(), Dims(x.shape().size() + axes.size(), 1)};
   std::vector<bool> added(result.shape.size(), false);
   for (std::int64_t axis : axes) {
@@ -142,7 +142,7 @@ Value expand_dims(Value x, Axes axes) {
 }
 
 /// The axes of size 1 among `axes` removed; no axes: all of size 1. Throws Error when a named axis has another size.
-Value squeeze(Value x, Axes axes /*= {}*/) {
+Value squeeze(Operand x, Axes axes /*= {}*/) {
   std::vector<bool> removed(x.shape().size(), false);
   for (std::int64_t axis : axes) {
     const std::size_t i = at(normalize_axis("squeeze", axis, x.type()));
@@ -157,7 +157,7 @@ Value squeeze(Value x, Axes axes /*= {}*/) {
 }
 
 /// Axes `first`..`last` joined into one.
-Value flatten(Value x, std::int64_t first /*= 0*/, std::int64_t last /*= -1*/) {
+Value flatten(Operand x, std::int64_t first /*= 0*/, std::int64_t last /*= -1*/) {
   if (x.rank() == 0) return reshape(x, {1});
   first = normalize_axis("flatten", first, x.type());
   last = normalize_axis("flatten", last, x.type());
@@ -169,7 +169,7 @@ Value flatten(Value x, std::int64_t first /*= 0*/, std::int64_t last /*= -1*/) {
 }
 
 /// Two axes exchanged.
-Value swap_axes(Value x, std::int64_t a, std::int64_t b) {
+Value swap_axes(Operand x, std::int64_t a, std::int64_t b) {
   std::vector<std::int64_t> perm(x.shape().size());
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[at(normalize_axis("swap_axes", a, x.type()))], perm[at(normalize_axis("swap_axes", b, x.type()))]);
@@ -177,14 +177,14 @@ Value swap_axes(Value x, std::int64_t a, std::int64_t b) {
 }
 
 /// Values of one shape side by side along a new axis.
-Value stack(Values parts, std::int64_t axis /*= 0*/) {
+Value stack(Operands parts, std::int64_t axis /*= 0*/) {
   if (parts.empty()) fail("rlx.stack: needs at least one operand");
   for (Value& part : parts) part = expand_dims(part, {axis});
   return concat(parts, axis < 0 ? axis + parts[0].rank() : axis);
 }
 
 /// Consecutive parts of the given sizes along `axis`; they must add up to its size.
-Values split(Value x, Dims sizes, std::int64_t axis) {
+Values split(Operand x, Dims sizes, std::int64_t axis) {
   axis = normalize_axis("split", axis, x.type());
   Dim total = 0;
   for (const Dim& size : sizes) total += size;
@@ -201,7 +201,7 @@ Values split(Value x, Dims sizes, std::int64_t axis) {
 }
 
 /// `count` equal parts along `axis`; throws Error when they do not come out even.
-Values split_evenly(Value x, std::int64_t count, std::int64_t axis) {
+Values split_evenly(Operand x, std::int64_t count, std::int64_t axis) {
   axis = normalize_axis("split_evenly", axis, x.type());
   auto size = count < 1 ? std::nullopt : Dim::exact_div(x.dim(axis), count);
   if (!size) fail("rlx.split_evenly: axis {} of {} does not divide into {} parts", axis, x.type().to_string(), count);
@@ -211,7 +211,7 @@ Values split_evenly(Value x, std::int64_t count, std::int64_t axis) {
 /// `lo[i]` elements before and `hi[i]` after along axis i, made by `mode`; negative ones crop. `fill` is for PadMode::constant, and the
 /// outermost element of linear_ramp (floats only). Throws Error when reflect needs more than size - 1 elements, symmetric or wrap more than
 /// size, edge or linear_ramp an element of an empty axis.
-Value pad_mode(Value x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
+Value pad_mode(Operand x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
   if (mode == PadMode::constant) return pad(x, lo, hi, {}, fill);
   if (lo.size() != x.shape().size() || hi.size() != x.shape().size())
     fail("rlx.pad_mode: {} needs {} values each, given lo {}, hi {}", x.type().to_string(), x.rank(), lo.size(), hi.size());
@@ -228,12 +228,12 @@ Value pad_mode(Value x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
 }
 
 /// The upper triangle of the last two axes: elements with column - row >= diagonal, zeros elsewhere.
-Value triu(Value x, std::int64_t diagonal /*= 0*/) { return masked_triangle("triu", x, diagonal, true); }
+Value triu(Operand x, std::int64_t diagonal /*= 0*/) { return masked_triangle("triu", x, diagonal, true); }
 /// The lower triangle of the last two axes: elements with column - row <= diagonal, zeros elsewhere.
-Value tril(Value x, std::int64_t diagonal /*= 0*/) { return masked_triangle("tril", x, diagonal, false); }
+Value tril(Operand x, std::int64_t diagonal /*= 0*/) { return masked_triangle("tril", x, diagonal, false); }
 
 /// The elements whose indices on two axes agree, as a new last axis; the axes disappear. Symbolic sizes must be equal.
-Value diagonal(Value x, std::int64_t axis1 /*= 0*/, std::int64_t axis2 /*= 1*/) {
+Value diagonal(Operand x, std::int64_t axis1 /*= 0*/, std::int64_t axis2 /*= 1*/) {
   axis1 = normalize_axis("diagonal", axis1, x.type());
   axis2 = normalize_axis("diagonal", axis2, x.type());
   if (axis1 == axis2) fail("rlx.diagonal: axis {} is named twice", axis1);
@@ -253,7 +253,7 @@ Value diagonal(Value x, std::int64_t axis1 /*= 0*/, std::int64_t axis2 /*= 1*/) 
 }
 
 /// A matrix with the last axis of x on its diagonal, zeros elsewhere: [..., n] gives [..., n, n].
-Value diag(Value x) {
+Value diag(Operand x) {
   if (x.rank() == 0) fail("rlx.diag: {} has no axis", x.type().to_string());
   const Dim& n = x.dim(-1);
   Value rows = expand_dims(x, {-1});

@@ -139,7 +139,7 @@ Value fitting_positions(Value positions, const Dims& scores) {
 /// softmax(q k^T * scale) v for each head: q (B, H, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), H a multiple of Hkv (each run of
 /// H / Hkv heads shares one head of keys); the result is (B, H, Sq, Dv). Scores are kept in f32 at least. In this order: scale, soft cap,
 /// bias, then the masks; a row that sees no key gives zeros, and takes no gradient. Other layouts are transposes, which cost nothing.
-Value attention(Value q, Value k, Value v, const AttentionOptions& options /*= {}*/) {
+Value attention(Operand q, Operand k, Operand v, const AttentionOptions& options /*= {}*/) {
   const DType dtype = promote(q.dtype(), promote(k.dtype(), v.dtype()));
   q = cast(q, dtype), k = cast(k, dtype), v = cast(v, dtype);
   Attention::heads_per_group(q, k, v);

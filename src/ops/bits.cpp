@@ -169,22 +169,22 @@ const Op<ReducePrecision> reduce_precision_op;
 }  // namespace
 
 /// How many bits of each integer are set, as the same type. Throws Error when x is no integer.
-Value population_count(Value x) { return population_count_op({}, x); }
+Value population_count(Operand x) { return population_count_op({}, x); }
 
 /// How many bits are 0 above the highest one that is set; the width of the type for 0. Throws Error when x is no integer.
-Value clz(Value x) { return clz_op({}, x); }
+Value clz(Operand x) { return clz_op({}, x); }
 
 /// Bitwise or of integers or bool over `axes`; with keep_dims they stay with size 1. Of no elements: 0.
-Value reduce_or(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_or, x, axes, keep_dims); }
+Value reduce_or(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_or, x, axes, keep_dims); }
 /// Bitwise and over `axes`. Of no elements: all bits set.
-Value reduce_and(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_and, x, axes, keep_dims); }
+Value reduce_and(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_and, x, axes, keep_dims); }
 /// Bitwise exclusive or over `axes`: the parity of each bit. Of no elements: 0.
-Value reduce_xor(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_xor, x, axes, keep_dims); }
+Value reduce_xor(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_xor, x, axes, keep_dims); }
 
 /// x in its own dtype with the values of a float type of that many bits: rounded half to even, numbers too large infinite, those below the
 /// smallest normal number 0 where the exponent is narrower than x's. NaN stays. Bits beyond those of the dtype change nothing. The
 /// derivative passes unchanged. Throws Error for dtypes other than f64, f32, bf16, f16, exponent_bits < 1 or mantissa_bits < 0.
-Value reduce_precision(Value x, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
+Value reduce_precision(Operand x, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
   return reduce_precision_op({exponent_bits, mantissa_bits}, x);
 }
 

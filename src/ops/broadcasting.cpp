@@ -45,7 +45,7 @@ DType accumulation_type(DType t) {
   return t;
 }
 
-Value scalar(Value near, double value, DType dtype) {
+Value scalar(Operand near, double value, DType dtype) {
   Array array(dtype, {});
   array.set_double(0, value);
   return make_constant(near.graph(), std::move(array));
@@ -55,18 +55,18 @@ namespace {
 Value like(Value x, double value) { return scalar(x, value, x.dtype()); }
 }  // namespace
 
-Value operator+(Value a, Value b) { return add(a, b); }
-Value operator-(Value a, Value b) { return sub(a, b); }
-Value operator*(Value a, Value b) { return mul(a, b); }
-Value operator/(Value a, Value b) { return div(a, b); }
-Value operator-(Value a) { return neg(a); }
-Value operator+(Value a, double b) { return add(a, like(a, b)); }
-Value operator-(Value a, double b) { return sub(a, like(a, b)); }
-Value operator*(Value a, double b) { return mul(a, like(a, b)); }
-Value operator/(Value a, double b) { return div(a, like(a, b)); }
-Value operator+(double a, Value b) { return add(like(b, a), b); }
-Value operator-(double a, Value b) { return sub(like(b, a), b); }
-Value operator*(double a, Value b) { return mul(like(b, a), b); }
-Value operator/(double a, Value b) { return div(like(b, a), b); }
+Value operator+(Operand a, Operand b) { return add(a, b); }
+Value operator-(Operand a, Operand b) { return sub(a, b); }
+Value operator*(Operand a, Operand b) { return mul(a, b); }
+Value operator/(Operand a, Operand b) { return div(a, b); }
+Value operator-(Operand a) { return neg(a); }
+Value operator+(Operand a, double b) { return add(a, like(a, b)); }
+Value operator-(Operand a, double b) { return sub(a, like(a, b)); }
+Value operator*(Operand a, double b) { return mul(a, like(a, b)); }
+Value operator/(Operand a, double b) { return div(a, like(a, b)); }
+Value operator+(double a, Operand b) { return add(like(b, a), b); }
+Value operator-(double a, Operand b) { return sub(like(b, a), b); }
+Value operator*(double a, Operand b) { return mul(like(b, a), b); }
+Value operator/(double a, Operand b) { return div(like(b, a), b); }
 
 }  // namespace rlx

@@ -186,14 +186,14 @@ const Op<Dot> dot_op;
 
 /// Contracts x and z over the paired axes `lhs_contract` and `rhs_contract`, keeping the paired batch axes; the operands are promoted.
 /// Result axes: batch, free axes of x, free axes of z.
-Value dot(Value x, Value z, std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract,
+Value dot(Operand x, Operand z, std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract,
           std::vector<std::int64_t> lhs_batch /*= {}*/, std::vector<std::int64_t> rhs_batch /*= {}*/) {
   const DType dtype = promote(x.dtype(), z.dtype());
   return dot_op({lhs_contract, rhs_contract, lhs_batch, rhs_batch}, cast(x, dtype), cast(z, dtype));
 }
 
 /// Moves axis `from` to position `to`.
-Value move_axis(Value x, std::int64_t from, std::int64_t to) {
+Value move_axis(Operand x, std::int64_t from, std::int64_t to) {
   Ints perm(x.shape().size());
   std::iota(perm.begin(), perm.end(), 0);
   from = normalize_axis("move_axis", from, x.type());
@@ -204,7 +204,7 @@ Value move_axis(Value x, std::int64_t from, std::int64_t to) {
 }
 
 /// Matrix product of x (..., M, K) and z (..., K, N) with NumPy's rules: leading axes broadcast, vectors lose their axis again.
-Value matmul(Value x, Value z) {
+Value matmul(Operand x, Operand z) {
   if (x.rank() == 0 || z.rank() == 0) fail("rlx.matmul: a scalar has no rows: {} and {}", x.type().to_string(), z.type().to_string());
   if (x.rank() == 1) return z.rank() == 1 ? dot(x, z, {0}, {0}) : dot(z, x, {z.rank() - 2}, {0});
   if (z.rank() <= 2) return dot(x, z, {x.rank() - 1}, {0});

@@ -263,13 +263,13 @@ const Op<After> after_op;
 Value after(Value x, Value token) { return after_op({}, x, token); }
 
 /// x as a constant: derivatives do not flow through it.
-Value stop_gradient(Value x) { return stop_gradient_op({}, x); }
+Value stop_gradient(Operand x) { return stop_gradient_op({}, x); }
 
 // ---- builders ------------------------------------------------------------------------------------------------------------------
 
 /// The results of `then` where the bool scalar `predicate` holds, else those of `otherwise`; only one of them runs. Both are called
 /// with the operands, may use other values of the graph, and must give the same types.
-Values cond(Value predicate, Values operands, const std::function<Values(const Values&)>& then,
+Values cond(Operand predicate, Values operands, const std::function<Values(const Values&)>& then,
             const std::function<Values(const Values&)>& otherwise) {
   Values all{predicate};
   append(all, operands);
@@ -282,7 +282,7 @@ Values cond(Value predicate, Values operands, const std::function<Values(const V
 }
 
 /// The results of branches[index]; an index outside 0..n-1 takes the nearest branch. A tree of conds.
-Values switch_case(Value index, Values operands, const std::vector<std::function<Values(const Values&)>>& branches) {
+Values switch_case(Operand index, Values operands, const std::vector<std::function<Values(const Values&)>>& branches) {
   if (branches.empty()) fail("rlx.switch_case: needs at least one branch");
   if (!is_integer(index.dtype()) || index.rank() != 0)
     fail("rlx.switch_case: the index is {} (allowed: an integer scalar)", index.type().to_string());
@@ -297,7 +297,7 @@ Values switch_case(Value index, Values operands, const std::vector<std::function
 }
 
 /// carry = step(carry) as long as condition(carry), a bool scalar, holds. The types of the carry stay. Differentiable in forward mode.
-Values while_loop(const std::function<Value(const Values&)>& condition, const std::function<Values(const Values&)>& step, Values carry) {
+Values while_loop(const std::function<Value(const Values&)>& condition, const std::function<Values(const Values&)>& step, Operands carry) {
   GraphData& graph = innermost_graph("while", carry);
   const std::vector<Type> types = types_of(carry);
   const ClosedRegions closed =
@@ -310,7 +310,7 @@ Values while_loop(const std::function<Value(const Values&)>& condition, const st
 
 /// Runs carry, y = step(carry, slice of each of `xs` along axis 0) from the first slice to the last, or back with `reverse`. Gives
 /// the last carry, then every y stacked along a new axis 0 in the order of the slices. `length` is needed when there are no xs.
-Values scan(const std::function<std::pair<Values, Values>(const Values& carry, const Values& x)>& step, Values carry, Values xs,
+Values scan(const std::function<std::pair<Values, Values>(const Values& carry, const Values& x)>& step, Operands carry, Values xs,
             std::optional<Dim> length /*= {}*/, bool reverse /*= false*/) {
   if (!length && xs.empty()) fail("rlx.scan: without operands to scan it needs a length");
   if (!length && xs[0].rank() == 0) fail("rlx.scan: operand 0 is {}: it has no axis to scan", xs[0].type().to_string());
@@ -331,7 +331,7 @@ Values scan(const std::function<std::pair<Values, Values>(const Values& carry, c
 }
 
 /// carry = step(i, carry) for i = 0..count-1 (an i32 scalar); a scan, so differentiable in both modes.
-Values fori_loop(Dim count, const std::function<Values(Value i, const Values& carry)>& step, Values carry) {
+Values fori_loop(Dim count, const std::function<Values(Value i, const Values& carry)>& step, Operands carry) {
   if (carry.empty()) fail("rlx.fori_loop: needs at least one carried value");
   Value indices = iota(carry[0], {count}, i32);
   return scan([&](const Values& values, const Values& x) { return std::pair{step(x[0], values), Values{}}; }, carry, {indices}, count);

@@ -308,7 +308,7 @@ void check_rank(std::string_view op, Value x, Value w) {
 }  // namespace
 
 /// JAX's conv_general_dilated: see ConvOptions. The operands are promoted; narrow types accumulate in 32 bits.
-Value conv_general(Value x, Value w, ConvOptions options) {
+Value conv_general(Operand x, Operand w, ConvOptions options) {
   check_rank("conv", x, w);
   const auto n = static_cast<std::size_t>(x.rank()) - 2;
   const DType dtype = promote(x.dtype(), w.dtype());
@@ -322,14 +322,14 @@ Value conv_general(Value x, Value w, ConvOptions options) {
 
 /// Convolution (cross-correlation) of x (N, C, spatial...) with w (O, C / groups, spatial...), padded with 0 on both sides.
 /// Lists have one number for each spatial axis, or one for all.
-Value conv(Value x, Value w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
+Value conv(Operand x, Operand w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
            std::vector<std::int64_t> dilation /*= {}*/, std::int64_t groups /*= 1*/) {
   return conv_general(x, w, {{}, {}, {}, strides, padding, padding, {}, dilation, groups, 1});
 }
 
 /// PyTorch's conv_transpose: the gradient of conv by its input, as a layer. x (N, C, spatial...), w (C, O / groups, spatial...); a spatial
 /// size becomes (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
-Value conv_transpose(Value x, Value w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
+Value conv_transpose(Operand x, Operand w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
                      std::vector<std::int64_t> output_padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/,
                      std::int64_t groups /*= 1*/) {
   check_rank("conv_transpose", x, w);

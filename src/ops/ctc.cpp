@@ -83,7 +83,7 @@ const Op<CtcLoss> ctc_loss_op;
 /// `blank`, padded with anything behind target_lengths [N]; input_lengths [N] are the frames that count, 0..T. A target that no alignment
 /// gives costs infinity, or 0 with zero_infinity, and has a zero gradient. mean divides each loss by its target's length (at least 1)
 /// first, as PyTorch does. Source: Graves et al. 2006. Throws Error when shapes do not fit.
-Value ctc_loss(Value log_probabilities, Value targets, Value input_lengths, Value target_lengths, std::int64_t blank /*= 0*/,
+Value ctc_loss(Operand log_probabilities, Operand targets, Operand input_lengths, Operand target_lengths, std::int64_t blank /*= 0*/,
                Reduction reduction /*= Reduction::mean*/, bool zero_infinity /*= false*/) {
   Value loss = ctc_loss_op({blank, zero_infinity}, log_probabilities, targets, input_lengths, target_lengths);
   if (reduction == Reduction::mean)

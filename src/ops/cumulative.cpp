@@ -174,16 +174,16 @@ const Op<Cumulative> cumulative_op;
 }  // namespace
 
 /// The sum of the elements up to each one along `axis`; exclusive leaves the element itself out, reverse starts at the end.
-Value cumsum(Value x, std::int64_t axis, bool exclusive /*= false*/, bool reverse /*= false*/) {
+Value cumsum(Operand x, std::int64_t axis, bool exclusive /*= false*/, bool reverse /*= false*/) {
   return cumulative_op({ReduceKind::sum, axis, exclusive, reverse}, x);
 }
 /// The running product; its derivative needs no division, so elements may be 0.
-Value cumprod(Value x, std::int64_t axis, bool exclusive /*= false*/, bool reverse /*= false*/) {
+Value cumprod(Operand x, std::int64_t axis, bool exclusive /*= false*/, bool reverse /*= false*/) {
   return cumulative_op({ReduceKind::prod, axis, exclusive, reverse}, x);
 }
 /// The largest element so far; NaN stays. Ties split the derivative pair by pair, as in JAX.
-Value cummax(Value x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::max, axis, false, reverse}, x); }
+Value cummax(Operand x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::max, axis, false, reverse}, x); }
 /// The smallest element so far.
-Value cummin(Value x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::min, axis, false, reverse}, x); }
+Value cummin(Operand x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::min, axis, false, reverse}, x); }
 
 }  // namespace rlx

@@ -184,7 +184,7 @@ Term contract(Term x, Term z, Needed needed) {
 /// Sums of products named by labels, as in NumPy: "bij,bjk->bik". Without `->` the labels named once come out in alphabetical order;
 /// `...` stands for any number of broadcast axes; a label named twice in one operand takes its diagonal; axes of size 1 broadcast.
 /// Operands are promoted and contracted from left to right. Throws Error naming the label that does not fit.
-Value einsum(std::string_view equation, Values operands) {
+Value einsum(std::string_view equation, Operands operands) {
   Equation parsed(equation);
   std::vector<Term> terms = parsed.terms(operands);
   const Labels output = parsed.output(terms);

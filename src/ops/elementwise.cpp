@@ -181,28 +181,28 @@ const Op<Imag> imag_op;
 }  // namespace
 
 /// `a` where `condition` holds, else `b`; the three broadcast against each other, a and b are promoted to one type.
-Value select(Value condition, Value a, Value b) {
+Value select(Operand condition, Operand a, Operand b) {
   std::tie(a, b) = match("select", a, b);
   Dims shape = broadcast_shapes("select", condition.shape(), a.shape());
   return select_op({}, broadcast_to(condition, shape), broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
 /// `x` with elements of another type: rounds half to even; float to integer truncates, saturates, and NaN gives 0; integers wrap.
-Value cast(Value x, DType to) { return x.dtype() == to ? x : cast_op({to}, x); }
+Value cast(Operand x, DType to) { return x.dtype() == to ? x : cast_op({to}, x); }
 
 /// The same bits read as another type of the same width.
-Value bitcast(Value x, DType to) { return x.dtype() == to ? x : bitcast_op({to}, x); }
+Value bitcast(Operand x, DType to) { return x.dtype() == to ? x : bitcast_op({to}, x); }
 
 /// A complex value from its parts, both f32 or both f64.
-Value complex(Value re, Value im) {
+Value complex(Operand re, Operand im) {
   std::tie(re, im) = match("complex", re, im);
   return complex_op({}, re, im);
 }
 
 /// The real part of a complex value.
-Value real(Value z) { return real_op({}, z); }
+Value real(Operand z) { return real_op({}, z); }
 
 /// The imaginary part of a complex value.
-Value imag(Value z) { return imag_op({}, z); }
+Value imag(Operand z) { return imag_op({}, z); }
 
 }  // namespace rlx

@@ -112,7 +112,7 @@ const Op<EmbeddingBag> embedding_bag_op;
 
 /// Rows of table (V, D) at ids (any integer shape): (ids..., D). Ids outside are clamped. The row `padding_id`, when given, is read like
 /// every other, but no gradient flows into it.
-Value embedding(Value table, Value ids, std::optional<std::int64_t> padding_id /*= {}*/) {
+Value embedding(Operand table, Operand ids, std::optional<std::int64_t> padding_id /*= {}*/) {
   if (padding_id && *padding_id < 0) fail("rlx.embedding: padding_id {} (allowed: >= 0)", *padding_id);
   return embedding_op({padding_id.value_or(-1)}, table, ids);
 }
@@ -120,7 +120,7 @@ Value embedding(Value table, Value ids, std::optional<std::int64_t> padding_id /
 /// The sum, mean or largest elements of the rows of table (V, ...) in each bag: bag b of (B, ...) holds ids[offsets[b]] up to
 /// ids[offsets[b + 1] - 1], the last bag all that is left; ids [n] and offsets [B] are integers, offsets do not decrease. Ids before
 /// offsets[0] belong to no bag, an empty bag gives 0. weights [n], in mode sum, multiply the rows; null: 1. Ids outside are clamped.
-Value embedding_bag(Value table, Value ids, Value offsets, BagMode mode /*= BagMode::mean*/, Value weights /*= {}*/) {
+Value embedding_bag(Operand table, Operand ids, Operand offsets, BagMode mode /*= BagMode::mean*/, Operand weights /*= {}*/) {
   Values operands{table, ids, offsets};
   if (weights) operands.push_back(weights);
   return embedding_bag_op.of({mode, static_cast<bool>(weights)}, operands);

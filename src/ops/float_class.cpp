@@ -40,10 +40,10 @@ const Op<IsFinite> is_finite_op;
 }  // namespace
 
 /// True where x is NaN.
-Value isnan(Value x) { return isnan_op({}, x); }
+Value isnan(Operand x) { return isnan_op({}, x); }
 /// True where x is infinite, of either sign.
-Value isinf(Value x) { return isinf_op({}, x); }
+Value isinf(Operand x) { return isinf_op({}, x); }
 /// True where x is neither infinite nor NaN.
-Value is_finite(Value x) { return is_finite_op({}, x); }
+Value is_finite(Operand x) { return is_finite_op({}, x); }
 
 }  // namespace rlx

@@ -353,58 +353,58 @@ const Op<Lerp> lerp_op;
 }  // namespace
 
 /// x * x.
-Value square(Value x) { return square_op({}, x); }
+Value square(Operand x) { return square_op({}, x); }
 /// 1 / x.
-Value reciprocal(Value x) { return reciprocal_op({}, x); }
+Value reciprocal(Operand x) { return reciprocal_op({}, x); }
 /// The smallest integer >= x.
-Value ceil(Value x) { return ceil_op({}, x); }
+Value ceil(Operand x) { return ceil_op({}, x); }
 /// x rounded towards 0.
-Value trunc(Value x) { return trunc_op({}, x); }
+Value trunc(Operand x) { return trunc_op({}, x); }
 /// 2^x.
-Value exp2(Value x) { return exp2_op({}, x); }
+Value exp2(Operand x) { return exp2_op({}, x); }
 /// The logarithm to base 2.
-Value log2(Value x) { return log2_op({}, x); }
+Value log2(Operand x) { return log2_op({}, x); }
 /// The logarithm to base 10.
-Value log10(Value x) { return log10_op({}, x); }
+Value log10(Operand x) { return log10_op({}, x); }
 /// The real cube root, of negative numbers too.
-Value cbrt(Value x) { return cbrt_op({}, x); }
+Value cbrt(Operand x) { return cbrt_op({}, x); }
 /// The tangent, x in radians.
-Value tan(Value x) { return tan_op({}, x); }
+Value tan(Operand x) { return tan_op({}, x); }
 /// The hyperbolic sine.
-Value sinh(Value x) { return sinh_op({}, x); }
+Value sinh(Operand x) { return sinh_op({}, x); }
 /// The hyperbolic cosine.
-Value cosh(Value x) { return cosh_op({}, x); }
+Value cosh(Operand x) { return cosh_op({}, x); }
 /// The inverse of sinh.
-Value asinh(Value x) { return asinh_op({}, x); }
+Value asinh(Operand x) { return asinh_op({}, x); }
 /// The inverse of cosh for x >= 1; NaN below.
-Value acosh(Value x) { return acosh_op({}, x); }
+Value acosh(Operand x) { return acosh_op({}, x); }
 /// The inverse of tanh for -1..1; NaN outside.
-Value atanh(Value x) { return atanh_op({}, x); }
+Value atanh(Operand x) { return atanh_op({}, x); }
 /// The inverse of sin for -1..1, in -pi/2..pi/2; NaN outside.
-Value asin(Value x) { return asin_op({}, x); }
+Value asin(Operand x) { return asin_op({}, x); }
 /// The inverse of cos for -1..1, in 0..pi; NaN outside.
-Value acos(Value x) { return acos_op({}, x); }
+Value acos(Operand x) { return acos_op({}, x); }
 /// 1 - erf(x), accurate for large x.
-Value erfc(Value x) { return erfc_op({}, x); }
+Value erfc(Operand x) { return erfc_op({}, x); }
 /// sin(pi x) / (pi x), 1 at 0.
-Value sinc(Value x) { return sinc_op({}, x); }
+Value sinc(Operand x) { return sinc_op({}, x); }
 /// The angle of the point (x, y) in -pi..pi, signed zeros as in C.
-Value atan2(Value y, Value x) {
+Value atan2(Operand y, Operand x) {
   std::tie(y, x) = match("atan2", y, x);
   return atan2_op({}, y, x);
 }
 /// sqrt(x^2 + z^2) without overflow; derivative 0 at the origin.
-Value hypot(Value x, Value z) {
+Value hypot(Operand x, Operand z) {
   std::tie(x, z) = match("hypot", x, z);
   return hypot_op({}, x, z);
 }
 /// log(e^x + e^z) without overflow.
-Value logaddexp(Value x, Value z) {
+Value logaddexp(Operand x, Operand z) {
   std::tie(x, z) = match("logaddexp", x, z);
   return logaddexp_op({}, x, z);
 }
 /// x + t * (z - x): x at t = 0, z at t = 1.
-Value lerp(Value x, Value z, Value t) {
+Value lerp(Operand x, Operand z, Operand t) {
   std::tie(x, z) = match("lerp", x, z);
   std::tie(x, t) = match("lerp", x, t);
   return lerp_op({}, x, broadcast_to(cast(z, x.dtype()), x.shape()), t);

@@ -155,7 +155,7 @@ Value index_rows(Value indices) {
 
 /// Windows of x of `slice_sizes`, at the start positions in the last axis of `indices`; see GatherNumbers. A window not wholly inside is
 /// moved inside (clip), or reads `fill_value` throughout (fill; by default NaN, the least signed, the largest unsigned integer).
-Value gather(Value x, Value indices, GatherNumbers numbers, Dims slice_sizes, IndexMode mode /*= IndexMode::clip*/,
+Value gather(Operand x, Operand indices, GatherNumbers numbers, Dims slice_sizes, IndexMode mode /*= IndexMode::clip*/,
              std::optional<double> fill_value /*= std::nullopt*/) {
   const double fill = mode == IndexMode::clip ? 0 : fill_value.value_or(outside_value(x.dtype()));
   return gather_op({numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map, numbers.operand_batching_dims,
@@ -165,7 +165,7 @@ Value gather(Value x, Value indices, GatherNumbers numbers, Dims slice_sizes, In
 
 /// Slices of x along `axis` at `indices` (any integer shape, which replaces the axis). clip: indices are clamped to 0..size-1;
 /// fill: indices below 0 count from the end, and what is still outside reads as NaN or the least integer.
-Value take(Value x, Value indices, std::int64_t axis /*= 0*/, IndexMode mode /*= IndexMode::clip*/) {
+Value take(Operand x, Operand indices, std::int64_t axis /*= 0*/, IndexMode mode /*= IndexMode::clip*/) {
   axis = normalize_axis("take", axis, x.type());
   if (!is_integer(indices.dtype())) fail("rlx.take: indices are {} (allowed: integers)", indices.type().to_string());
   if (mode == IndexMode::fill) indices = wrap_negative(indices, x.dim(axis));
@@ -178,7 +178,7 @@ Value take(Value x, Value indices, std::int64_t axis /*= 0*/, IndexMode mode /*=
 }
 
 /// Element [.., indices[.., j, ..], ..] of x along `axis`: like NumPy's take_along_axis. The other axes broadcast; modes as in take.
-Value take_along_axis(Value x, Value indices, std::int64_t axis, IndexMode mode /*= IndexMode::clip*/) {
+Value take_along_axis(Operand x, Operand indices, std::int64_t axis, IndexMode mode /*= IndexMode::clip*/) {
   axis = normalize_axis("take_along_axis", axis, x.type());
   if (!is_integer(indices.dtype()) || indices.rank() != x.rank())
     fail("rlx.take_along_axis: indices are {} (allowed: integers of the rank of {})", indices.type().to_string(), x.type().to_string());

@@ -149,14 +149,14 @@ const Op<AffineGrid> affine_grid_op;
 /// last to the first; -1 and 1 are the outer edges of the border elements, or their centres with align_corners. Positions outside read 0,
 /// the border or the mirrored tensor. No gradient flows into the grid in nearest mode. As PyTorch's grid_sample, for any number of
 /// spatial axes and in all modes. Throws Error when shapes do not fit.
-Value grid_sample(Value x, Value grid, GridMode mode /*= GridMode::linear*/, GridPadding padding /*= GridPadding::zeros*/,
+Value grid_sample(Operand x, Operand grid, GridMode mode /*= GridMode::linear*/, GridPadding padding /*= GridPadding::zeros*/,
                   bool align_corners /*= false*/) {
   return grid_sample_op({mode, padding, align_corners}, x, grid);
 }
 
 /// The grid (N, sizes..., r) for grid_sample that maps every position p of a result of the given spatial sizes to theta (p, 1), theta
 /// (N, r, r + 1). align_corners as in grid_sample. Throws Error when theta does not fit the sizes.
-Value affine_grid(Value theta, Dims sizes, bool align_corners /*= false*/) {
+Value affine_grid(Operand theta, Dims sizes, bool align_corners /*= false*/) {
   return affine_grid_op({std::move(sizes), align_corners}, theta);
 }
 

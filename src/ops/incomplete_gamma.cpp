@@ -76,13 +76,13 @@ const Op<IncompleteGamma<true>> igammac_op;
 /// The regularized lower incomplete gamma function P(a, x): 1 / gamma(a) times the integral of t^(a - 1) e^-t over 0..x. a and x broadcast;
 /// NaN where one is negative. Differentiable in both where both are positive. Relative error 1e-13, for a above 100 1e-15 a. Throws Error
 /// when they are no floats.
-Value igamma(Value a, Value x) {
+Value igamma(Operand a, Operand x) {
   std::tie(a, x) = match("igamma", a, x);
   return igamma_op({}, a, x);
 }
 /// The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), as igamma; its relative error holds for x > 1 and x > a, below
 /// it is that of P.
-Value igammac(Value a, Value x) {
+Value igammac(Operand a, Operand x) {
   std::tie(a, x) = match("igammac", a, x);
   return igammac_op({}, a, x);
 }

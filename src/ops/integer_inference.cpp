@@ -144,21 +144,22 @@ std::pair<Array, Array> fixed_point_factors(const std::vector<double>& factors) 
 
 /// i32 sums as i8 codes: x * 2^shift is multiplied by multiplier / 2^31 (saturating rounding doubling high multiply), shifted right by
 /// -shift with rounding where shift < 0, moved by the zero point and limited to low..high. multiplier and shift (i32) broadcast.
-Value requantize(Value x, Value multiplier, Value shift, IntegerLayer layer /*= {}*/) {
+Value requantize(Operand x, Operand multiplier, Operand shift, IntegerLayer layer /*= {}*/) {
   const int rank = x.rank();
   return requantize_op({layer.out_zero, layer.low, layer.high}, x, with_rank(multiplier, rank), with_rank(shift, rank));
 }
 
 /// x [..., M, K] i8 times w [K, N] i8 plus bias [N] i32, as i8 codes: TFLite's fully connected layer. multiplier and shift are i32 of
 /// shape [N] (a scale for each output) or []. Throws Error for other dtypes.
-Value q_matmul(Value x, Value w, Value bias, Value multiplier, Value shift, IntegerLayer layer /*= {}*/) {
+Value q_matmul(Operand x, Operand w, Operand bias, Operand multiplier, Operand shift, IntegerLayer layer /*= {}*/) {
   return q_matmul_op({layer.x_zero, layer.w_zero, layer.out_zero, layer.low, layer.high}, x, w, bias, with_rank(multiplier, 1),
                      with_rank(shift, 1));
 }
 
 /// The convolution of conv_general on i8 codes, as i8 codes: TFLite's conv and depthwise conv. Padding counts as the zero point of x.
 /// bias, multiplier and shift are i32 of shape [output channels] or []. Throws Error for other dtypes, for dilated x and batch groups.
-Value q_conv(Value x, Value w, Value bias, Value multiplier, Value shift, ConvOptions options /*= {}*/, IntegerLayer layer /*= {}*/) {
+Value q_conv(Operand x, Operand w, Operand bias, Operand multiplier, Operand shift, ConvOptions options /*= {}*/,
+             IntegerLayer layer /*= {}*/) {
   if (!options.lhs_dilation.empty() || options.batch_group_count != 1) fail("rlx.q_conv: dilated x or batch groups (allowed: neither)");
   const QConv op{options.lhs_spec,   options.rhs_spec,   options.out_spec,     options.strides,
                  options.padding_lo, options.padding_hi, options.rhs_dilation, options.feature_group_count,

@@ -242,17 +242,17 @@ Value conjugate(Value z) { return complex(real(z), -imag(z)); }
 }  // namespace
 
 /// The discrete Fourier transform of complex x along `axis`; inverse divides by the length.
-Value fft(Value x, std::int64_t axis /*= -1*/, bool inverse /*= false*/) { return fft_op({axis, inverse}, x); }
+Value fft(Operand x, std::int64_t axis /*= -1*/, bool inverse /*= false*/) { return fft_op({axis, inverse}, x); }
 
 /// The first n / 2 + 1 frequencies of a real signal of length n.
-Value rfft(Value x, std::int64_t axis /*= -1*/) {
+Value rfft(Operand x, std::int64_t axis /*= -1*/) {
   if (x.dtype() != f32 && x.dtype() != f64) fail("rlx.rfft: {} (allowed: f32, f64)", x.type().to_string());
   axis = normalize_axis("rfft", axis, x.type());
   return slice_axis(fft(complex(x, x * 0), axis), axis, 0, x.dim(axis).value() / 2 + 1);
 }
 
 /// The real signal of length n with the given n / 2 + 1 frequencies.
-Value irfft(Value z, std::int64_t n, std::int64_t axis /*= -1*/) {
+Value irfft(Operand z, std::int64_t n, std::int64_t axis /*= -1*/) {
   axis = normalize_axis("irfft", axis, z.type());
   if (n < 1 || !(z.dim(axis) == Dim(n / 2 + 1)))
     fail("rlx.irfft: length {} needs {} frequencies along axis {} of {}", n, n / 2 + 1, axis, z.type().to_string());
@@ -262,14 +262,14 @@ Value irfft(Value z, std::int64_t n, std::int64_t axis /*= -1*/) {
 
 /// X with a X = b (left) or X a = b. Only the lower or the upper triangle of a (..., N, N) is read, of its transpose with transpose_a, with
 /// ones on the diagonal if unit_diagonal.
-Value triangular_solve(Value a, Value b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/,
+Value triangular_solve(Operand a, Operand b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/,
                        bool unit_diagonal /*= false*/) {
   return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, a, b);
 }
 
 /// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of
 /// the rows i32). Row i of P a is row permutation[i] of a.
-Values lu(Value a) {
+Values lu(Operand a) {
   const Value operands[] = {a};
   return lu_op.all({}, operands);
 }

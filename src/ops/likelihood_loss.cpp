@@ -97,7 +97,7 @@ const Op<TripletMargin> triplet_margin_op;
 
 /// The negative log-likelihood of targets under Gaussians with mean x and the given variances, (log v + (x - target)^2 / v) / 2 with
 /// v = max(variance, eps); full adds log(2 pi) / 2. The operands broadcast. Throws Error when eps <= 0.
-Value gaussian_nll(Value x, Value target, Value variance, bool full /*= false*/, double eps /*= 1e-6*/,
+Value gaussian_nll(Operand x, Operand target, Operand variance, bool full /*= false*/, double eps /*= 1e-6*/,
                    Reduction reduction /*= Reduction::mean*/) {
   if (!(eps > 0)) fail("rlx.gaussian_nll: eps {} (allowed: > 0)", eps);
   std::tie(x, target) = match("gaussian_nll", x, target);
@@ -107,7 +107,7 @@ Value gaussian_nll(Value x, Value target, Value variance, bool full /*= false*/,
 
 /// The negative log-likelihood of counts under Poisson distributions: e^x - target * x for x the logarithm of the rate, or with log_input
 /// = false x - target * log(x + eps) for x the rate. full adds Stirling's approximation of log(target!) for targets above 1.
-Value poisson_nll(Value x, Value target, bool log_input /*= true*/, bool full /*= false*/, double eps /*= 1e-8*/,
+Value poisson_nll(Operand x, Operand target, bool log_input /*= true*/, bool full /*= false*/, double eps /*= 1e-8*/,
                   Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("poisson_nll", x, target);
   return reduced(poisson_nll_op({log_input, full, eps}, x, target), reduction);
@@ -115,7 +115,7 @@ Value poisson_nll(Value x, Value target, bool log_input /*= true*/, bool full /*
 
 /// max(0, margin + d(anchor, positive) - d(anchor, negative)) for rows along the last axis, d(a, b) the p-norm of a - b + eps. swap: a
 /// negative nearer to the positive counts by that distance (Balntas et al. 2016). The operands broadcast.
-Value triplet_margin(Value anchor, Value positive, Value negative, double margin /*= 1*/, double p /*= 2*/, double eps /*= 1e-6*/,
+Value triplet_margin(Operand anchor, Operand positive, Operand negative, double margin /*= 1*/, double p /*= 2*/, double eps /*= 1e-6*/,
                      bool swap /*= false*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(anchor, positive) = match("triplet_margin", anchor, positive);
   std::tie(anchor, negative) = match("triplet_margin", anchor, negative);

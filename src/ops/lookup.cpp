@@ -99,21 +99,21 @@ const Op<Nonzero> nonzero_op;
 
 /// Where each x belongs in a sorted vector: the number (i32) of elements below x, or not above x with `right`; NaN belongs at the end. It
 /// compares with every element. Throws Error when the table has not one axis.
-Value searchsorted(Value table, Value x, bool right /*= false*/) {
+Value searchsorted(Operand table, Operand x, bool right /*= false*/) {
   const DType dtype = promote(table.dtype(), x.dtype());
   return searchsorted_op({right}, cast(table, dtype), cast(x, dtype));
 }
 
 /// numpy.interp: the values at x, of any shape, of the piecewise linear function through the points (xp[i], fp[i]), xp increasing; outside
 /// of them fp[0] and fp[n-1]. Differentiable in x, xp and fp. Throws Error unless xp and fp are vectors of one size, and all are floats.
-Value interp(Value x, Value xp, Value fp) {
+Value interp(Operand x, Operand xp, Operand fp) {
   const DType dtype = promote(x.dtype(), promote(xp.dtype(), fp.dtype()));
   return interp_op({}, cast(x, dtype), cast(xp, dtype), cast(fp, dtype));
 }
 
 /// The positions of the elements that are not 0 (NaN is not), in row-major order, one vector i32[size] for each axis of x. A graph needs a
 /// fixed `size`: further elements are left out, missing ones are `fill`. Throws Error when x has no axis or size < 0.
-Values nonzero(Value x, std::int64_t size, std::int64_t fill /*= 0*/) {
+Values nonzero(Operand x, std::int64_t size, std::int64_t fill /*= 0*/) {
   const Value operands[] = {x};
   return nonzero_op.all({size, fill}, operands);
 }

@@ -244,8 +244,8 @@ Value weighted_loss(const Nll& op, Value x, Value targets, Value weight, Reducti
 /// Cross-entropy of logits along `axis` with integer targets (logits' shape without the axis) or dense ones (floats of logits' shape).
 /// label_smoothing s spreads that share over all classes. Targets equal to ignore_index, or no class, do not count; weight: [C] or null.
 /// mean divides by the weights of the targets that count (none: NaN, with a zero gradient); with dense targets by the number of rows.
-Value cross_entropy(Value logits, Value targets, Reduction reduction /*= Reduction::mean*/, double label_smoothing /*= 0*/,
-                    std::int64_t ignore_index /*= -100*/, Axis axis /*= -1*/, Value weight /*= {}*/) {
+Value cross_entropy(Operand logits, Operand targets, Reduction reduction /*= Reduction::mean*/, double label_smoothing /*= 0*/,
+                    std::int64_t ignore_index /*= -100*/, Axis axis /*= -1*/, Operand weight /*= {}*/) {
   axis = normalize_axis("cross_entropy", axis, logits.type());
   if (!(label_smoothing >= 0 && label_smoothing <= 1)) fail("rlx.cross_entropy: label_smoothing {} (allowed: 0..1)", label_smoothing);
   if (is_float(targets.dtype())) {
@@ -258,54 +258,54 @@ Value cross_entropy(Value logits, Value targets, Reduction reduction /*= Reducti
   return weighted_loss({axis, true, label_smoothing, ignore_index, bool(weight)}, logits, targets, weight, reduction);
 }
 /// The negative log-likelihood of integer targets under log-probabilities along `axis`; ignore_index, weight and mean as in cross_entropy.
-Value nll(Value log_probabilities, Value targets, Reduction reduction /*= Reduction::mean*/, std::int64_t ignore_index /*= -100*/,
-          Axis axis /*= -1*/, Value weight /*= {}*/) {
+Value nll(Operand log_probabilities, Operand targets, Reduction reduction /*= Reduction::mean*/, std::int64_t ignore_index /*= -100*/,
+          Axis axis /*= -1*/, Operand weight /*= {}*/) {
   axis = normalize_axis("nll", axis, log_probabilities.type());
   weight = class_weights("nll", weight, log_probabilities, axis);
   return weighted_loss({axis, false, 0, ignore_index, bool(weight)}, log_probabilities, targets, weight, reduction);
 }
 /// (x - target)^2.
-Value mse(Value x, Value target, Reduction reduction /*= Reduction::mean*/) {
+Value mse(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("mse", x, target);
   return reduced(squared_error_op({}, x, target), reduction);
 }
 /// |x - target|; derivative 0 where they are equal.
-Value l1(Value x, Value target, Reduction reduction /*= Reduction::mean*/) { return reduced(abs(x - target), reduction); }
+Value l1(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) { return reduced(abs(x - target), reduction); }
 /// d^2 / 2 where d = |x - target| is at most delta, else delta * (d - delta / 2).
-Value huber(Value x, Value target, double delta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
+Value huber(Operand x, Operand target, double delta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("huber", x, target);
   if (!(delta > 0)) fail("rlx.huber: delta {} (allowed: > 0)", delta);
   return reduced(huber_op({delta}, x, target), reduction);
 }
 /// huber / beta: d^2 / (2 beta) where d = |x - target| is below beta, else d - beta / 2; beta 0 gives l1.
-Value smooth_l1(Value x, Value target, double beta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
+Value smooth_l1(Operand x, Operand target, double beta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
   return beta == 0 ? l1(x, target, reduction) : huber(x, target, beta, reduction) / beta;
 }
 /// Binary cross-entropy of probabilities x with targets in 0..1.
-Value bce(Value x, Value target, Reduction reduction /*= Reduction::mean*/) {
+Value bce(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("bce", x, target);
   return reduced(binary_cross_entropy_op({}, x, target), reduction);
 }
 /// Binary cross-entropy of logits x with targets in 0..1, without overflow; positive_weight (null, or broadcastable to x) multiplies the
 /// loss of positives.
-Value bce_with_logits(Value x, Value target, Value positive_weight /*= {}*/, Reduction reduction /*= Reduction::mean*/) {
+Value bce_with_logits(Operand x, Operand target, Operand positive_weight /*= {}*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("bce_with_logits", x, target);
   if (!positive_weight) return reduced(binary_cross_entropy_logits_op({false}, x, target), reduction);
   return reduced(binary_cross_entropy_logits_op({true}, x, target, broadcast_to(cast(positive_weight, x.dtype()), x.shape())), reduction);
 }
 /// Kullback-Leibler divergence of each element from log-probabilities x to targets (probabilities, or their logarithms with log_target).
 /// PyTorch's "batchmean" is the sum divided by the number of rows.
-Value kl_div(Value x, Value target, bool log_target /*= false*/, Reduction reduction /*= Reduction::mean*/) {
+Value kl_div(Operand x, Operand target, bool log_target /*= false*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("kl_div", x, target);
   return reduced(kl_divergence_op({log_target}, x, target), reduction);
 }
 /// The cosine of the angle between x and z along `axis`; a norm below eps counts as eps.
-Value cosine_similarity(Value x, Value z, Axis axis /*= -1*/, double eps /*= 1e-8*/) {
+Value cosine_similarity(Operand x, Operand z, Axis axis /*= -1*/, double eps /*= 1e-8*/) {
   std::tie(x, z) = match("cosine_similarity", x, z);
   return cosine_similarity_op({axis, eps}, x, z);
 }
 /// 1 - cosine where target is 1, max(0, cosine - margin) where it is -1, for rows of x and z along the last axis.
-Value cosine_embedding(Value x, Value z, Value target, double margin /*= 0*/, Reduction reduction /*= Reduction::mean*/) {
+Value cosine_embedding(Operand x, Operand z, Operand target, double margin /*= 0*/, Reduction reduction /*= Reduction::mean*/) {
   Value cosine = cosine_similarity(x, z);
   return reduced(select(gt(target, like(target, 0)), 1 - cosine, relu(cosine - margin)), reduction);
 }

@@ -147,25 +147,25 @@ const Op<Dropout> dropout_op;
 }  // namespace
 
 /// x w^T + bias: x (..., in), w (out, in) as PyTorch keeps it, bias (out) or null; operands are promoted.
-Value linear(Value x, Value w, Value bias /*= {}*/) { return bias ? linear_op({true}, x, w, bias) : linear_op({false}, x, w); }
+Value linear(Operand x, Operand w, Operand bias /*= {}*/) { return bias ? linear_op({true}, x, w, bias) : linear_op({false}, x, w); }
 /// x w + scale * (x a) b: a product with a low-rank correction. x (..., k), w (k, n), a (k, r), b (r, n).
-Value lora_matmul(Value x, Value w, Value a, Value b, double scale /*= 1*/) { return lora_matmul_op({scale}, x, w, a, b); }
+Value lora_matmul(Operand x, Operand w, Operand a, Operand b, double scale /*= 1*/) { return lora_matmul_op({scale}, x, w, a, b); }
 /// Row m of x (M, K) times matrix expert[m] of w (E, K, N), giving (M, N): the product of a mixture of experts.
-Value grouped_matmul(Value x, Value w, Value expert) { return grouped_matmul_op({}, x, w, expert); }
+Value grouped_matmul(Operand x, Operand w, Operand expert) { return grouped_matmul_op({}, x, w, expert); }
 /// 1 at position ids[...] of a new last axis, else 0.
-Value one_hot(Value ids, std::int64_t depth, DType dtype /*= f32*/) { return one_hot_op({depth, dtype}, ids); }
+Value one_hot(Operand ids, std::int64_t depth, DType dtype /*= f32*/) { return one_hot_op({depth, dtype}, ids); }
 /// silu(gate) * up.
-Value swiglu(Value gate, Value up) {
+Value swiglu(Operand gate, Operand up) {
   std::tie(gate, up) = match("swiglu", gate, up);
   return swiglu_op({}, gate, up);
 }
 /// gelu(gate) * up, by erf or by its tanh approximation.
-Value geglu(Value gate, Value up, bool tanh_form /*= false*/) {
+Value geglu(Operand gate, Operand up, bool tanh_form /*= false*/) {
   std::tie(gate, up) = match("geglu", gate, up);
   return geglu_op({tanh_form}, gate, up);
 }
 /// x with each element zeroed at probability `rate`, the others divided by 1 - rate. `uniform` holds a number in 0..1 for each element of
 /// x.
-Value dropout(Value x, Value uniform, double rate) { return dropout_op({rate}, x, broadcast_to(uniform, x.shape())); }
+Value dropout(Operand x, Operand uniform, double rate) { return dropout_op({rate}, x, broadcast_to(uniform, x.shape())); }
 
 }  // namespace rlx

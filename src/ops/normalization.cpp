@@ -254,29 +254,29 @@ const Op<L2Normalize> l2_normalize_op;
 
 /// (x - mean) / sqrt(var + eps) * gamma + beta, statistics over `axes`. gamma and beta may be null; they have the sizes of `axes`, or
 /// broadcast to x. The result has x's type.
-Value layer_norm(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, Axes axes /*= {-1}*/, double eps /*= 1e-5*/) {
+Value layer_norm(Operand x, Operand gamma /*= {}*/, Operand beta /*= {}*/, Axes axes /*= {-1}*/, double eps /*= 1e-5*/) {
   gamma = aligned("layer_norm", gamma, x, axes);
   beta = aligned("layer_norm", beta, x, axes);
   return layer_norm_op.of({axes, eps, bool(gamma), bool(beta)}, listed({x, gamma, beta}));
 }
 /// x / sqrt(mean(x^2) + eps) * gamma + beta over `axes`; gamma and beta as in layer_norm.
-Value rms_norm(Value x, Value gamma /*= {}*/, Axes axes /*= {-1}*/, double eps /*= 1e-6*/, Value beta /*= {}*/) {
+Value rms_norm(Operand x, Operand gamma /*= {}*/, Axes axes /*= {-1}*/, double eps /*= 1e-6*/, Operand beta /*= {}*/) {
   gamma = aligned("rms_norm", gamma, x, axes);
   beta = aligned("rms_norm", beta, x, axes);
   return rms_norm_op.of({axes, eps, bool(gamma), bool(beta)}, listed({x, gamma, beta}));
 }
 /// Normalises each of `groups` equal runs of channels of x (N, C, spatial...) over the run and the spatial axes. gamma, beta: [C] or null.
-Value group_norm(Value x, std::int64_t groups, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-5*/, Axis axis /*= 1*/) {
+Value group_norm(Operand x, std::int64_t groups, Operand gamma /*= {}*/, Operand beta /*= {}*/, double eps /*= 1e-5*/, Axis axis /*= 1*/) {
   gamma = aligned("group_norm", gamma, x, {axis});
   beta = aligned("group_norm", beta, x, {axis});
   return group_norm_op.of({axis, groups, eps, bool(gamma), bool(beta)}, listed({x, gamma, beta}));
 }
 /// layer_norm over the channels of each pixel of x (N, C, H, W). gamma, beta: [C] or null.
-Value layer_norm_2d(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-6*/) {
+Value layer_norm_2d(Operand x, Operand gamma /*= {}*/, Operand beta /*= {}*/, double eps /*= 1e-6*/) {
   return layer_norm(x, gamma, beta, {1}, eps);
 }
 /// Normalises each channel of each example of x (N, C, spatial...) over the spatial axes. gamma, beta: [C] or null.
-Value instance_norm(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-5*/) {
+Value instance_norm(Operand x, Operand gamma /*= {}*/, Operand beta /*= {}*/, double eps /*= 1e-5*/) {
   Axes spatial;
   for (std::int64_t axis = 2; axis < x.rank(); ++axis) spatial.values.push_back(axis);
   if (spatial.size() == 0) fail("rlx.instance_norm: {} has no axes behind the channels (allowed: N, C, spatial...)", x.type().to_string());
@@ -284,7 +284,8 @@ Value instance_norm(Value x, Value gamma /*= {}*/, Value beta /*= {}*/, double e
 }
 /// (x - mean) / sqrt(var + eps) * gamma + beta with given statistics: mean, var, gamma, beta have the size of axis `axis` of x; the last
 /// two may be null.
-Value batch_norm(Value x, Value mean, Value var, Value gamma /*= {}*/, Value beta /*= {}*/, double eps /*= 1e-5*/, Axis axis /*= 1*/) {
+Value batch_norm(Operand x, Operand mean, Operand var, Operand gamma /*= {}*/, Operand beta /*= {}*/, double eps /*= 1e-5*/,
+                 Axis axis /*= 1*/) {
   gamma = aligned("batch_norm", gamma, x, {axis});
   beta = aligned("batch_norm", beta, x, {axis});
   return batch_norm_op.of({eps, bool(gamma), bool(beta)},
@@ -292,7 +293,7 @@ Value batch_norm(Value x, Value mean, Value var, Value gamma /*= {}*/, Value bet
 }
 /// Normalises x by its own mean and biased variance over all axes but `axis`. Gives y, the new running mean and the new running
 /// variance: running * (1 - momentum) + batch * momentum, the batch's variance unbiased.
-Values batch_norm_training(Value x, Value running_mean, Value running_var, Value gamma /*= {}*/, Value beta /*= {}*/,
+Values batch_norm_training(Operand x, Operand running_mean, Operand running_var, Operand gamma /*= {}*/, Operand beta /*= {}*/,
                            double momentum /*= 0.1*/, double eps /*= 1e-5*/, Axis axis /*= 1*/) {
   Axes others;
   for (std::int64_t i = 0; i < x.rank(); ++i)
@@ -305,14 +306,14 @@ Values batch_norm_training(Value x, Value running_mean, Value running_var, Value
   return {results[0], reshape(results[1], running_mean.shape()), reshape(results[2], running_var.shape())};
 }
 /// x divided by a power of the sum of squares of `size` neighbours along `axis`; alpha is divided by size, as in PyTorch.
-Value local_response_norm(Value x, std::int64_t size, double alpha /*= 1e-4*/, double beta /*= 0.75*/, double k /*= 1*/,
+Value local_response_norm(Operand x, std::int64_t size, double alpha /*= 1e-4*/, double beta /*= 0.75*/, double k /*= 1*/,
                           Axis axis /*= 1*/) {
   return local_response_norm_op({axis, size, alpha, beta, k}, x);
 }
 /// x / max(|x|, eps) with the 2-norm over `axes`.
-Value l2_normalize(Value x, Axes axes /*= {-1}*/, double eps /*= 1e-12*/) { return l2_normalize_op({axes, eps}, x); }
+Value l2_normalize(Operand x, Axes axes /*= {-1}*/, double eps /*= 1e-12*/) { return l2_normalize_op({axes, eps}, x); }
 /// g * v / |v| with the 2-norm over all axes but `axis`; g has size 1 along those (Salimans & Kingma 2016).
-Value weight_norm(Value v, Value g, Axis axis /*= 0*/) {
+Value weight_norm(Operand v, Operand g, Axis axis /*= 0*/) {
   Axes others;
   for (std::int64_t i = 0; i < v.rank(); ++i)
     if (i != normalize_axis("weight_norm", axis, v.type())) others.values.push_back(i);

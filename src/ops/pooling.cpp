@@ -211,28 +211,29 @@ Ints filled(Ints list, const Ints& initial) {
 /// The largest element of each window over the last window.size() axes of x, 1-3 axes or more. Strides are the window by default; padding
 /// (at most half a window) never wins; lists may give one number for all axes. ceil_mode keeps a last window that only starts inside.
 /// The gradient goes to the first of ties.
-Value max_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+Value max_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
   return max_pool_op(
       {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
 }
 
 /// The sum of each window; arguments as in max_pool.
-Value sum_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+Value sum_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
   return sum_pool_op(
       {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
 }
 
 /// The mean of each window; arguments as in max_pool. count_include_pad: padding counts as zeros, as in PyTorch.
-Value avg_pool(Value x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+Value avg_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, bool ceil_mode /*= false*/, bool count_include_pad /*= true*/) {
   return avg_pool_op({window, filled(strides, window), filled(padding, Ints(window.size(), 0)), ceil_mode, count_include_pad}, x);
 }
 
 /// The p-norm of each window, (sum of |x|^p)^(1/p), p > 0 or infinity; windows as in max_pool, without padding. Elements that ceil_mode
 /// adds are 0. The derivative is 0 where a window holds only zeros. Throws Error for x that is no float.
-Value lp_pool(Value x, double p, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/, bool ceil_mode /*= false*/) {
+Value lp_pool(Operand x, double p, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+              bool ceil_mode /*= false*/) {
   return lp_pool_op({p, window, filled(strides, window), ceil_mode}, x);
 }
 

@@ -164,32 +164,32 @@ Value batch_scale(Value x, const FakeQuantizeOptions& options) {
 
 /// saturate(round(x / scale) + zero_point) as i8, u8, i4, u4, i16, u16 or i32. A scale of rank 0 is for the whole tensor, of rank 1
 /// for the elements of `axis`; with the rank of x it broadcasts (blocks). A null zero point is 0. NaN gives code 0.
-Value quantize(Value x, Value scale, Value zero_point, DType to /*= i8*/, std::int64_t axis /*= -1*/) {
+Value quantize(Operand x, Operand scale, Operand zero_point, DType to /*= i8*/, std::int64_t axis /*= -1*/) {
   if (!zero_point) zero_point = scalar(x, 0, to);
   return quantize_op({to}, x, aligned("quantize", scale, x, axis), aligned("quantize", zero_point, x, axis));
 }
 
 /// The same with scales and zero points known now: one of each, or one for each element of `axis`; no zero points are zeros.
-Value quantize(Value x, std::vector<double> scales, std::vector<double> zero_points /*= {}*/, DType to /*= i8*/,
+Value quantize(Operand x, std::vector<double> scales, std::vector<double> zero_points /*= {}*/, DType to /*= i8*/,
                std::int64_t axis /*= -1*/) {
   return quantize(x, constant_row(x, scales, f32), zero_points.empty() ? Value() : constant_row(x, zero_points, i32), to, axis);
 }
 
 /// (codes - zero_point) * scale in the dtype of the scale; scale and zero point as in quantize.
-Value dequantize(Value codes, Value scale, Value zero_point, std::int64_t axis /*= -1*/) {
+Value dequantize(Operand codes, Operand scale, Operand zero_point, std::int64_t axis /*= -1*/) {
   if (!zero_point) zero_point = scalar(codes, 0, i32);
   return dequantize_op({}, codes, aligned("dequantize", scale, codes, axis), aligned("dequantize", zero_point, codes, axis));
 }
 
 /// The same with scales and zero points known now.
-Value dequantize(Value codes, std::vector<double> scales, std::vector<double> zero_points /*= {}*/, std::int64_t axis /*= -1*/) {
+Value dequantize(Operand codes, std::vector<double> scales, std::vector<double> zero_points /*= {}*/, std::int64_t axis /*= -1*/) {
   return dequantize(codes, constant_row(codes, scales, f32), zero_points.empty() ? Value() : constant_row(codes, zero_points, i32), axis);
 }
 
 /// Quantization as training sees it: limit(round(x / scale), -q, q) * scale with q = 1, 7, 127 for 2, 4, 8 bits, and a straight-through
 /// derivative by x. Results: y, and the scale used (the new state). scale_mode per_batch takes max|x| / q and no state; ema takes
 /// decay * state + (1 - decay) * max|x| / q; fixed the state itself. `state` is a positive float of rank 0, or [size of axis].
-Values fake_quantize(Value x, FakeQuantizeOptions options /*= {}*/, Value state /*= {}*/) {
+Values fake_quantize(Operand x, FakeQuantizeOptions options /*= {}*/, Operand state /*= {}*/) {
   if ((options.scale_mode == ScaleMode::per_batch) == static_cast<bool>(state))
     fail("rlx.fake_quantize: scale mode '{}' {}", enum_words(options.scale_mode)[static_cast<std::size_t>(options.scale_mode)],
          state ? "takes no state" : "needs a state");
@@ -200,7 +200,7 @@ Values fake_quantize(Value x, FakeQuantizeOptions options /*= {}*/, Value state 
 
 /// fake_quantize with a learned scale (LSQ, Esser et al. 2020): rank 0, or one for each element of `axis`. Its derivative by the scale
 /// is multiplied by 1 / sqrt(n * q), n the number of elements that share the scale.
-Value fake_quantize_lsq(Value x, Value scale, int bits /*= 8*/, std::int64_t axis /*= 0*/) {
+Value fake_quantize_lsq(Operand x, Operand scale, int bits /*= 8*/, std::int64_t axis /*= 0*/) {
   return fake_quantize_lsq_op({bits}, x, aligned("fake_quantize_lsq", scale, x, axis));
 }
 

@@ -101,7 +101,7 @@ DType working_type(std::string_view op, DType dtype) {
 }  // namespace
 
 /// Philox4x32-10 itself: counter u32[..., 4] and key u32[2] give u32[..., 4].
-Value philox_4x32(Value counter, Value key) {
+Value philox_4x32(Operand counter, Operand key) {
   check_key("philox_4x32", key);
   if (counter.dtype() != u32 || counter.rank() == 0 || !(counter.dim(-1) == Dim(4)))
     fail("rlx.philox_4x32: the counter is {} (allowed: u32[..., 4])", counter.type().to_string());
@@ -117,7 +117,7 @@ Value philox_4x32(Value counter, Value key) {
 }
 
 /// A key for the `index`-th of many independent streams; the same index gives the same key. `index` is an integer of rank 0.
-Value random_key(Value key, Value index) {
+Value random_key(Operand key, Operand index) {
   if (!is_integer(index.dtype()) || index.rank() != 0)
     fail("rlx.random_key: the index is {} (allowed: an integer of rank 0)", index.type().to_string());
   // The last counter word is 1 here and 0 in random_bits, so that derived keys share no block with the numbers of their parent.
@@ -127,16 +127,16 @@ Value random_key(Value key, Value index) {
 }
 
 /// Uniform 32-bit words from a key u32[2].
-Value random_bits(Value key, Dims shape) { return random_bits_op({shape}, key); }
+Value random_bits(Operand key, Dims shape) { return random_bits_op({shape}, key); }
 
 /// Uniform in low..high without high: every multiple of 2^-24 (f32; 2^-53 for f64, 2^-11 f16, 2^-8 bf16) of the range is as likely.
-Value random_uniform(Value key, Dims shape, DType dtype /*= f32*/, double low /*= 0*/, double high /*= 1*/) {
+Value random_uniform(Operand key, Dims shape, DType dtype /*= f32*/, double low /*= 0*/, double high /*= 1*/) {
   Value unit = uniform_steps(key, shape, dtype) * std::ldexp(1.0, -precision(dtype));
   return low == 0 && high == 1 ? unit : unit * (high - low) + low;
 }
 
 /// Uniform integers in low..high - 1 as `dtype`. Throws Error unless low < high <= low + 2^32.
-Value random_integers(Value key, Dims shape, std::int64_t low, std::int64_t high, DType dtype /*= i32*/) {
+Value random_integers(Operand key, Dims shape, std::int64_t low, std::int64_t high, DType dtype /*= i32*/) {
   const double range = static_cast<double>(high) - static_cast<double>(low);
   if (!is_integer(dtype) || low >= high || range > std::ldexp(1.0, 32))
     fail("rlx.random_integers: {}..{} as {} (allowed: low < high <= low + 2^32, integers)", low, high, name(dtype));
@@ -146,14 +146,14 @@ Value random_integers(Value key, Dims shape, std::int64_t low, std::int64_t high
 }
 
 /// Normal numbers with the given mean and standard deviation (Box-Muller).
-Value random_normal(Value key, Dims shape, DType dtype /*= f32*/, double mean /*= 0*/, double deviation /*= 1*/) {
+Value random_normal(Operand key, Dims shape, DType dtype /*= f32*/, double mean /*= 0*/, double deviation /*= 1*/) {
   Value pair = uniform_above_zero(key, with_leading(2, shape), working_type("random_normal", dtype));
   Value radius = sqrt(log(row(pair, 0)) * -2.0), angle = row(pair, 1) * (2 * std::numbers::pi);
   return cast(radius * cos(angle) * deviation + mean, dtype);
 }
 
 /// Standard Gumbel numbers, -log(-log(u)).
-Value random_gumbel(Value key, Dims shape, DType dtype /*= f32*/) {
+Value random_gumbel(Operand key, Dims shape, DType dtype /*= f32*/) {
   const DType wide = working_type("random_gumbel", dtype);
   // The centres of the steps are neither 0 nor 1, whose logarithms end in infinity; the last centre would round to 1.
   Value steps = uniform_steps(key, shape, wide);
@@ -162,13 +162,13 @@ Value random_gumbel(Value key, Dims shape, DType dtype /*= f32*/) {
 }
 
 /// True with the given probability.
-Value random_bernoulli(Value key, Dims shape, double probability) {
+Value random_bernoulli(Operand key, Dims shape, double probability) {
   Value u = random_uniform(key, shape);
   return lt(u, like(u, probability));
 }
 
 /// An index along `axis` for each of the other positions, drawn with probability softmax(logits); i32.
-Value categorical(Value key, Value logits, std::int64_t axis /*= -1*/) {
+Value categorical(Operand key, Operand logits, std::int64_t axis /*= -1*/) {
   check_float("categorical", logits);
   return cast(argmax(widen(logits) + random_gumbel(key, logits.shape(), accumulation_type(logits.dtype())), axis), i32);
 }

@@ -184,14 +184,14 @@ Value reduce(ReduceKind kind, Value x, Axes axes, bool keep_dims) {
 }  // namespace
 
 /// The sum over `axes`; with keep_dims they stay with size 1. No axes: x itself.
-Value sum(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::sum, x, axes, keep_dims); }
+Value sum(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::sum, x, axes, keep_dims); }
 /// The sum over all axes.
-Value sum_all(Value x) { return sum(x, all_axes(x)); }
+Value sum_all(Operand x) { return sum(x, all_axes(x)); }
 /// The product over `axes`.
-Value prod(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
+Value prod(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
 /// The largest element over `axes`; NaN wins, ties share the gradient.
-Value reduce_max(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
+Value reduce_max(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
 /// The smallest element over `axes`.
-Value reduce_min(Value x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
+Value reduce_min(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
 
 }  // namespace rlx

@@ -195,19 +195,19 @@ const Op<Resize> resize_op;
 /// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`; the modes agree with PyTorch's interpolate. Nearest
 /// takes any dtype and copies elements exactly. Sizes are static, except for whole multiples in nearest mode. A non-finite element spreads
 /// over the whole line in linear and cubic mode. Throws Error for options that do not go together; see ResizeOptions.
-Value resize(Value x, Dims sizes, ResizeOptions options) {
+Value resize(Operand x, Dims sizes, ResizeOptions options) {
   Array scales(f64, {static_cast<std::int64_t>(options.scales.size())});
   for (std::size_t i = 0; i < options.scales.size(); ++i) scales.set_double(static_cast<std::int64_t>(i), options.scales[i]);
   return resize_op({sizes, options.mode, options.align_corners, options.antialias, options.exclude_outside, options.cubic_a, scales}, x);
 }
 
 /// The same without antialiasing: nearest, nearest_exact, linear (bilinear, trilinear) or cubic (bicubic, a = -0.75).
-Value resize(Value x, Dims sizes, ResizeMode mode /*= ResizeMode::nearest*/, bool align_corners /*= false*/) {
+Value resize(Operand x, Dims sizes, ResizeMode mode /*= ResizeMode::nearest*/, bool align_corners /*= false*/) {
   return resize(x, sizes, ResizeOptions{.mode = mode, .align_corners = align_corners});
 }
 
 /// Every element of the last two axes twice in both directions: [N, C, H, W] gives [N, C, 2H, 2W].
-Value resize_nearest_2x(Value x) {
+Value resize_nearest_2x(Operand x) {
   if (x.rank() < 2) fail("rlx.resize_nearest_2x: {} has fewer than 2 axes", x.type().to_string());
   return resize(x, {x.dim(-2) * 2, x.dim(-1) * 2}, ResizeMode::nearest);
 }

@@ -198,7 +198,7 @@ Value aligned_positions(Value positions, Value x) {
 
 /// Rotary position embedding of x (..., S, D): the first `dims` elements of each row are turned pairwise by position * frequency, the
 /// others stay. positions: integers, [S], or [B, S] for x (B, ..., S, D). Exact at any position: the angles are f64.
-Value rope(Value x, Value positions, const RopeOptions& options /*= {}*/) {
+Value rope(Operand x, Operand positions, const RopeOptions& options /*= {}*/) {
   if (x.rank() < 2) fail("rlx.rope: x is {} (allowed: [..., S, D])", x.type().to_string());
   const std::int64_t size = x.dim(-1).value(), dims = options.dims ? options.dims : size;
   if (dims < 2 || dims > size || dims % 2 != 0) fail("rlx.rope: dims {} of head size {} (allowed: even, 2..{})", dims, size, size);
@@ -209,7 +209,7 @@ Value rope(Value x, Value positions, const RopeOptions& options /*= {}*/) {
 
 /// Rotary embedding of x (..., S, D) on a grid of width * height tokens, row by row; S may be a multiple of that, the grid then repeats.
 /// Adjacent pairs; the first D / 2 elements turn by the column, the others by the row (SAM 2). D must be a multiple of 4.
-Value axial_rope_2d(Value x, std::int64_t width, std::int64_t height, double theta /*= 10000*/) {
+Value axial_rope_2d(Operand x, std::int64_t width, std::int64_t height, double theta /*= 10000*/) {
   return axial_rope_2d_op({width, height, theta}, x);
 }
 

@@ -133,7 +133,7 @@ const Op<SampleToken> sample_token_op;
 /// penalties (for the tokens with counts [B, V] > 0), top-k, typical, top-p, min-p, temperature, then the first token whose cumulative
 /// probability exceeds `uniform` [B], in 0..1 without 1 (random_uniform). Temperature 0 takes the largest logit after the penalties, the
 /// lowest id on ties, and no other filter. A null `counts` applies no penalty. Throws Error for options out of range.
-Value sample_token(Value logits, Value uniform, SampleOptions options /*= {}*/, Value counts /*= {}*/) {
+Value sample_token(Operand logits, Operand uniform, SampleOptions options /*= {}*/, Operand counts /*= {}*/) {
   Values operands{logits, uniform};
   if (counts) operands.push_back(broadcast_to(counts, logits.shape()));
   return sample_token_op.of(SampleToken::of(options), operands);

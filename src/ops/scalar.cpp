@@ -277,9 +277,9 @@ std::string_view name(ScalarOp op) {
 }
 
 #define SCALAR_1(op) \
-  Value op(Value x) { return build<ScalarOp::op>(x); }
+  Value op(Operand x) { return build<ScalarOp::op>(x); }
 #define SCALAR_2(op) \
-  Value op(Value x, Value z) { return build<ScalarOp::op>(x, z); }
+  Value op(Operand x, Operand z) { return build<ScalarOp::op>(x, z); }
 #define SCALAR(op, arity, ...) SCALAR_##arity(op)
 #include "ops/scalar.def"
 #undef SCALAR

@@ -60,14 +60,14 @@ const Op<ScaledMatMul> scaled_matmul_op;
 
 /// x [..., K] times the transpose of the weights (codes - zero_point) * scale, in x's dtype, summed in at least f32. codes [N, K] are
 /// i8, u8, i4 or u4; scale and zero point are [N, groups], a column for each K / groups neighbours. A null zero point is 0.
-Value dequant_matmul(Value x, Value codes, Value scale, Value zero_point /*= {}*/) {
+Value dequant_matmul(Operand x, Operand codes, Operand scale, Operand zero_point /*= {}*/) {
   if (!zero_point) zero_point = broadcast_to(scalar(codes, 0, i32), scale.shape());
   return dequant_matmul_op({}, x, codes, scale, zero_point);
 }
 
 /// x in an 8-bit float format with the scales that fill its range: results codes (dtype `to`) and scale, codes * scale = x up to
 /// rounding. The scale keeps the reduced `axes` with size 1; where all elements are 0 it is 1.
-Values scaled_quantize(Value x, DType to, Axes axes) {
+Values scaled_quantize(Operand x, DType to, Axes axes) {
   if (to != f8e4m3 && to != f8e5m2) fail("rlx.scaled_quantize: {} (allowed: f8e4m3, f8e5m2)", name(to));
   check_float("scaled_quantize", x);
   const double largest = to == f8e4m3 ? 448 : 57344;
@@ -78,7 +78,7 @@ Values scaled_quantize(Value x, DType to, Axes axes) {
 
 /// (x W^T) * x_scale * w_scale + bias as `to`: x [..., K] and w [N, K] are floats of any width (8 bits in practice), summed in at least
 /// f32. Scales and bias broadcast against [..., N]: x_scale [..., 1], w_scale and bias [N], or rank 0. A null bias is 0.
-Value scaled_matmul(Value x, Value w, Value x_scale, Value w_scale, Value bias /*= {}*/, DType to /*= f32*/) {
+Value scaled_matmul(Operand x, Operand w, Operand x_scale, Operand w_scale, Operand bias /*= {}*/, DType to /*= f32*/) {
   if (!bias) bias = scalar(x_scale, 0, f32);
   auto fit = [&](Value v) { return with_rank(v, x.rank()); };
   return scaled_matmul_op({to}, x, w, fit(x_scale), fit(w_scale), fit(bias));

@@ -177,7 +177,7 @@ const Op<Scatter> scatter_op;
 
 /// x with windows of `updates` combined into it at the start positions in the last axis of `indices`; see GatherNumbers, whose result is
 /// the updates here. Updates are taken in row-major order; a window not wholly inside is moved inside (clip) or dropped (fill).
-Value scatter(Value x, Value indices, Value updates, GatherNumbers numbers, ScatterKind kind /*= ScatterKind::set*/,
+Value scatter(Operand x, Operand indices, Operand updates, GatherNumbers numbers, ScatterKind kind /*= ScatterKind::set*/,
               IndexMode mode /*= IndexMode::clip*/) {
   return scatter_op({kind, numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map, numbers.operand_batching_dims,
                      numbers.start_indices_batching_dims, mode},

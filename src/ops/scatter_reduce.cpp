@@ -132,7 +132,7 @@ const Op<ScatterReduce> scatter_reduce_op;
 /// index is k; without an update it stays. indices and updates have the shape of x but for `axis`; indices outside are dropped. Ties of
 /// max and min share the gradient. mean is for floats. The derivative of prod needs no division, but one element for each pair of an
 /// element and an update along `axis`. Throws Error when shapes differ.
-Value scatter_reduce(Value x, Value indices, Value updates, Axis axis, ScatterReduceKind reduce, bool include_self /*= true*/) {
+Value scatter_reduce(Operand x, Operand indices, Operand updates, Axis axis, ScatterReduceKind reduce, bool include_self /*= true*/) {
   return scatter_reduce_op({axis, reduce, include_self}, x, indices, cast(updates, x.dtype()));
 }
 

@@ -63,13 +63,13 @@ const Op<NanToNum> nan_to_num_op;
 }  // namespace
 
 /// `a` where `condition` holds, else `b`; the three broadcast and a and b are promoted. The same as select, under NumPy's name.
-Value where(Value condition, Value a, Value b) { return select(condition, a, b); }
+Value where(Operand condition, Operand a, Operand b) { return select(condition, a, b); }
 
 /// `value` where `mask` holds, else x.
-Value masked_fill(Value x, Value mask, double value) { return select(mask, like(x, value), x); }
+Value masked_fill(Operand x, Operand mask, double value) { return select(mask, like(x, value), x); }
 
 /// x limited to low..high, which broadcast against x; where low > high, high wins. The derivative is 1 at the ends. NaN stays NaN.
-Value clamp(Value x, Value low, Value high) {
+Value clamp(Operand x, Operand low, Operand high) {
   const DType dtype = promote(x.dtype(), promote(low.dtype(), high.dtype()));
   const Dims shape = broadcast_shapes("clamp", broadcast_shapes("clamp", x.shape(), low.shape()), high.shape());
   auto fit = [&](Value v) { return broadcast_to(cast(v, dtype), shape); };
@@ -77,11 +77,11 @@ Value clamp(Value x, Value low, Value high) {
 }
 
 /// x limited to low..high.
-Value clamp(Value x, double low, double high) { return clamp(x, like(x, low), like(x, high)); }
+Value clamp(Operand x, double low, double high) { return clamp(x, like(x, low), like(x, high)); }
 
 /// NaN replaced by `nan`, infinity by `positive`, -infinity by `negative`; by default the largest finite numbers of the dtype.
 /// Integers stay as they are.
-Value nan_to_num(Value x, double nan /*= 0*/, std::optional<double> positive /*= {}*/, std::optional<double> negative /*= {}*/) {
+Value nan_to_num(Operand x, double nan /*= 0*/, std::optional<double> positive /*= {}*/, std::optional<double> negative /*= {}*/) {
   if (!is_float(x.dtype())) return x;
   return nan_to_num_op({nan, positive.value_or(largest_finite(x.dtype())), negative.value_or(-largest_finite(x.dtype()))}, x);
 }

@@ -109,10 +109,10 @@ const Op<LogSumExp> logsumexp_op;
 }  // namespace
 
 /// e^x / sum(e^x) along `axis`. A row of only -infinity gives NaN, or zeros with `zero_empty`.
-Value softmax(Value x, Axis axis /*= -1*/, bool zero_empty /*= false*/) { return softmax_op({axis, zero_empty}, x); }
+Value softmax(Operand x, Axis axis /*= -1*/, bool zero_empty /*= false*/) { return softmax_op({axis, zero_empty}, x); }
 /// log(softmax(x)), accurate where softmax underflows.
-Value log_softmax(Value x, Axis axis /*= -1*/) { return log_softmax_op({axis}, x); }
+Value log_softmax(Operand x, Axis axis /*= -1*/) { return log_softmax_op({axis}, x); }
 /// log(sum(e^x)) over `axes`, without overflow; with keep_dims they stay with size 1.
-Value logsumexp(Value x, Axes axes, bool keep_dims /*= false*/) { return logsumexp_op({axes, keep_dims}, x); }
+Value logsumexp(Operand x, Axes axes, bool keep_dims /*= false*/) { return logsumexp_op({axes, keep_dims}, x); }
 
 }  // namespace rlx

@@ -197,19 +197,19 @@ const Op<BesselI1e> bessel_i1e_op;
 
 /// log |gamma(x)|: infinity at 0, -1, -2, ... and at both infinities. Computed in f64; near its zeros between negative integers
 /// the absolute error is 1e-14. Its derivative is digamma. Throws Error when x is no float.
-Value lgamma(Value x) { return lgamma_op({}, x); }
+Value lgamma(Operand x) { return lgamma_op({}, x); }
 /// The derivative of log |gamma(x)|; NaN at 0, -1, -2, .... Its derivative is zeta(2, x) for x > 0. Throws Error when x is no float.
-Value digamma(Value x) { return digamma_op({}, x); }
+Value digamma(Operand x) { return digamma_op({}, x); }
 /// Hurwitz's zeta function, the sum over k >= 0 of (q + k)^-s, differentiable in both; s and q broadcast. Infinity at s = 1, NaN for s < 1
 /// or q <= 0. Riemann's zeta is zeta(s, 1), and the n-th derivative of digamma (-1)^(n + 1) n! zeta(n + 1, x). Throws Error when they are
 /// no floats.
-Value zeta(Value s, Value q) {
+Value zeta(Operand s, Operand q) {
   std::tie(s, q) = match("zeta", s, q);
   return zeta_op({}, s, q);
 }
 /// e^-|x| I0(x), the modified Bessel function of order 0 scaled so that it does not overflow. Throws Error when x is no float.
-Value bessel_i0e(Value x) { return bessel_i0e_op({}, x); }
+Value bessel_i0e(Operand x) { return bessel_i0e_op({}, x); }
 /// e^-|x| I1(x), the modified Bessel function of order 1 scaled so that it does not overflow. Throws Error when x is no float.
-Value bessel_i1e(Value x) { return bessel_i1e_op({}, x); }
+Value bessel_i1e(Operand x) { return bessel_i1e_op({}, x); }
 
 }  // namespace rlx

@@ -118,7 +118,7 @@ const Op<GatedDeltaNet> gated_delta_net_op;
 
 /// Mamba's selective state space: h = e^(delta A) h + delta B x and y = C h + D x for each step of x [b, s, h], delta [b, s, h], A [h, n],
 /// B and C [b, s, n]; D [h] and the first state [b, h, n] may be null (no skip, zeros). Results: y like x, the last state in at least f32.
-Values selective_scan(Value x, Value delta, Value A, Value B, Value C, Value D /*= {}*/, Value state /*= {}*/) {
+Values selective_scan(Operand x, Operand delta, Operand A, Operand B, Operand C, Operand D /*= {}*/, Operand state /*= {}*/) {
   Values operands{x, delta, A, B, C};
   for (Value optional : {D, state})
     if (optional) operands.push_back(optional);
@@ -128,7 +128,7 @@ Values selective_scan(Value x, Value delta, Value A, Value B, Value C, Value D /
 /// Gated delta rule (Qwen3-Next's linear attention) over q, k [b, s, h, n] and v [b, s, h, m], log gates g and mixing factors beta [b, s,
 /// h]: S = e^g S, d = beta (v - S^T k), S = S + k d^T, o = S^T q / sqrt n. The first state [b, h, n, m] may be null (zeros); n is static.
 /// Results: o like v, in q's dtype, and the last state in at least f32. Callers normalise q and k.
-Values gated_delta_net(Value q, Value k, Value v, Value g, Value beta, Value state /*= {}*/) {
+Values gated_delta_net(Operand q, Operand k, Operand v, Operand g, Operand beta, Operand state /*= {}*/) {
   Values operands{q, k, v, g, beta};
   if (state) operands.push_back(state);
   return gated_delta_net_op.all({static_cast<bool>(state)}, operands);

@@ -149,7 +149,7 @@ const Op<CountNonzero> count_nonzero_op;
 }  // namespace
 
 /// The number of elements of x over `axes` as a scalar of `dtype`: a constant where the sizes are, else computed from them at run time.
-Value size_of(Value x, Axes axes, DType dtype) {
+Value size_of(Operand x, Axes axes, DType dtype) {
   Dims sizes;
   for (std::int64_t axis : axes) sizes.push_back(x.dim(axis));
   const Dim count = product(sizes);
@@ -157,26 +157,26 @@ Value size_of(Value x, Axes axes, DType dtype) {
   return cast(dim_value(x, count, i64), dtype);
 }
 /// The mean over `axes`; with keep_dims they stay with size 1. Integers and bool give f32. No elements: NaN.
-Value mean(Value x, Axes axes, bool keep_dims /*= false*/) { return mean_op({axes, keep_dims}, x); }
+Value mean(Operand x, Axes axes, bool keep_dims /*= false*/) { return mean_op({axes, keep_dims}, x); }
 /// The mean of all elements.
-Value mean_all(Value x) {
+Value mean_all(Operand x) {
   std::vector<std::int64_t> axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   return mean(x, axes);
 }
 /// The variance over `axes`, in two passes, divided by count - correction (1: unbiased, 0: of the population).
-Value var(Value x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) { return var_op({axes, correction, keep_dims}, x); }
+Value var(Operand x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) { return var_op({axes, correction, keep_dims}, x); }
 /// The standard deviation, the square root of var.
-Value std_dev(Value x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) {
+Value std_dev(Operand x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) {
   return sqrt(var(x, axes, correction, keep_dims));
 }
 /// The p-norm over `axes`: p = 1, 2, any number, infinity (largest magnitude), -infinity (smallest), 0 (count). Derivative 0 at 0.
-Value norm(Value x, Axes axes, double p /*= 2*/, bool keep_dims /*= false*/) { return norm_op({axes, p, keep_dims}, x); }
+Value norm(Operand x, Axes axes, double p /*= 2*/, bool keep_dims /*= false*/) { return norm_op({axes, p, keep_dims}, x); }
 /// True where every element over `axes` is true (not 0).
-Value all(Value x, Axes axes, bool keep_dims /*= false*/) { return all_op({axes, keep_dims}, x); }
+Value all(Operand x, Axes axes, bool keep_dims /*= false*/) { return all_op({axes, keep_dims}, x); }
 /// True where at least one element over `axes` is true (not 0).
-Value any(Value x, Axes axes, bool keep_dims /*= false*/) { return any_op({axes, keep_dims}, x); }
+Value any(Operand x, Axes axes, bool keep_dims /*= false*/) { return any_op({axes, keep_dims}, x); }
 /// The number of elements over `axes` that are not 0, as i32.
-Value count_nonzero(Value x, Axes axes, bool keep_dims /*= false*/) { return count_nonzero_op({axes, keep_dims}, x); }
+Value count_nonzero(Operand x, Axes axes, bool keep_dims /*= false*/) { return count_nonzero_op({axes, keep_dims}, x); }
 
 }  // namespace rlx

@@ -408,7 +408,7 @@ const Op<Fold> fold_op;
 }  // namespace
 
 /// The same elements under another shape of the same element count; one size may be -1 and is then inferred.
-Value reshape(Value x, Dims shape) {
+Value reshape(Operand x, Dims shape) {
   Dim known = 1;
   std::size_t inferred = shape.size();
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -426,23 +426,23 @@ Value reshape(Value x, Dims shape) {
 }
 
 /// Axis i of the result is axis perm[i] of x.
-Value transpose(Value x, std::vector<std::int64_t> perm) {
+Value transpose(Operand x, std::vector<std::int64_t> perm) {
   for (auto& axis : perm) axis = normalize_axis("transpose", axis, x.type());
   return std::is_sorted(perm.begin(), perm.end()) && static_cast<int>(perm.size()) == x.rank() ? x : transpose_op({perm}, x);
 }
 
 /// Axis i of x becomes axis axes[i] of a result of the given shape; sizes of 1 and new axes are repeated. Axes must increase.
-Value broadcast(Value x, Dims shape, std::vector<std::int64_t> axes) { return broadcast_op({shape, axes}, x); }
+Value broadcast(Operand x, Dims shape, std::vector<std::int64_t> axes) { return broadcast_op({shape, axes}, x); }
 
 /// Elements start, start + stride, ... below limit along each axis.
-Value slice(Value x, Dims start, Dims limit, Dims stride) {
+Value slice(Operand x, Dims start, Dims limit, Dims stride) {
   const bool whole = limit == x.shape() && std::all_of(start.begin(), start.end(), [](const Dim& d) { return d == Dim(0); }) &&
                      std::all_of(stride.begin(), stride.end(), [](const Dim& d) { return d == Dim(1); });
   return whole ? x : slice_op({start, limit, stride}, x);
 }
 
 /// Elements begin..end-1 along one axis; negative numbers count from the end, as in Python.
-Value slice_axis(Value x, std::int64_t axis, Dim begin, Dim end, std::int64_t stride /*= 1*/) {
+Value slice_axis(Operand x, std::int64_t axis, Dim begin, Dim end, std::int64_t stride /*= 1*/) {
   axis = normalize_axis("slice_axis", axis, x.type());
   const Dim& size = x.dim(axis);
   if (begin.is_static() && begin.value() < 0) begin = size + begin;
@@ -455,7 +455,7 @@ Value slice_axis(Value x, std::int64_t axis, Dim begin, Dim end, std::int64_t st
 }
 
 /// `interior` copies of `fill` between neighbours, then `lo` before and `hi` after along each axis; negative lo and hi crop.
-Value pad(Value x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}*/, double fill /*= 0*/) {
+Value pad(Operand x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}*/, double fill /*= 0*/) {
   if (interior.empty()) interior.assign(x.shape().size(), 0);
   const bool nothing = std::all_of(lo.begin(), lo.end(), [](const Dim& d) { return d == Dim(0); }) && lo == hi &&
                        std::all_of(interior.begin(), interior.end(), [](std::int64_t v) { return v == 0; });
@@ -464,7 +464,7 @@ Value pad(Value x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}*/
 }
 
 /// The operands one after another along `axis`, promoted to one type.
-Value concat(Values parts, std::int64_t axis) {
+Value concat(Operands parts, std::int64_t axis) {
   if (parts.empty()) fail("rlx.concat: needs at least one operand");
   DType dtype = parts[0].dtype();
   for (const Value& part : parts) dtype = promote(dtype, part.dtype());
@@ -473,15 +473,15 @@ Value concat(Values parts, std::int64_t axis) {
 }
 
 /// The order of the elements along `axes` turned round.
-Value reverse(Value x, Axes axes) { return reverse_op({axes}, x); }
+Value reverse(Operand x, Axes axes) { return reverse_op({axes}, x); }
 
 /// Replaces axis n by (o, k): element o * stride + k * dilation of x. A view of every window of `length` elements.
-Value window(Value x, std::int64_t axis, std::int64_t length, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
+Value window(Operand x, std::int64_t axis, std::int64_t length, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
   return window_op({axis, length, stride, dilation}, x);
 }
 
 /// The transpose of window: axes (o, k) become one of size `extent`, overlapping elements are summed.
-Value fold(Value x, std::int64_t axis, Dim extent, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
+Value fold(Operand x, std::int64_t axis, Dim extent, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
   return fold_op({axis, {extent}, stride, dilation}, x);
 }
 

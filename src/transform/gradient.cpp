@@ -133,7 +133,7 @@ Value unit_vectors(Value near, const Type& type) {
 
 }  // namespace
 
-Values jvp(const Values& outputs, const Values& inputs, const Values& tangents) {
+Values jvp(const Operands& outputs, const Values& inputs, const Values& tangents) {
   check_counts("jvp", "tangents", inputs.size(), tangents.size());
   GraphData& graph = common_graph("jvp", outputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) check_direction("jvp", "tangent", i, tangents[i], inputs[i].type());
@@ -144,13 +144,13 @@ Values jvp(const Values& outputs, const Values& inputs, const Values& tangents) 
   return results;
 }
 
-Values vjp(const Values& outputs, const Values& inputs, const Values& cotangents) {
+Values vjp(const Operands& outputs, const Values& inputs, const Values& cotangents) {
   check_counts("vjp", "cotangents", outputs.size(), cotangents.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) check_direction("vjp", "cotangent", i, cotangents[i], outputs[i].type());
   return run_backward("vjp", outputs, inputs, [&](const Values&) { return cotangents; }).gradients;
 }
 
-std::pair<Value, Values> value_and_grad(Value output, const Values& inputs) {
+std::pair<Value, Values> value_and_grad(Operand output, const Values& inputs) {
   if (!output || output.rank() != 0 || !is_float(output.dtype()))
     fail("rlx.grad: the output is {} (allowed: a float scalar)", output ? output.type().to_string() : "null");
   const BackwardPass result =
@@ -158,15 +158,15 @@ std::pair<Value, Values> value_and_grad(Value output, const Values& inputs) {
   return {result.outputs[0], result.gradients};
 }
 
-Values grad(Value output, const Values& inputs) { return value_and_grad(output, inputs).second; }
+Values grad(Operand output, const Values& inputs) { return value_and_grad(output, inputs).second; }
 
-Value hvp(const Function& function, Value x, Value v) {
+Value hvp(const Function& function, Operand x, Operand v) {
   const Values y = function({x});
   check_counts("hvp", "results", 1, y.size());
   return jvp(grad(y[0], {x}), {x}, {v})[0];
 }
 
-Values jacobian(const Function& function, Value x, JacobianMode mode) {
+Values jacobian(const Function& function, Operand x, JacobianMode mode) {
   const Values y = function({x});
   Values results;
   if (mode == JacobianMode::forward) {

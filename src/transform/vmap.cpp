@@ -33,7 +33,7 @@ Dim batch_size(const Values& operands, std::vector<std::optional<std::int64_t>>&
 
 }  // namespace
 
-Values vmap(const Function& function, const Values& operands, std::vector<std::optional<std::int64_t>> in_axes,
+Values vmap(const Function& function, const Operands& operands, std::vector<std::optional<std::int64_t>> in_axes,
             std::vector<std::int64_t> out_axes) {
   const Dim size = batch_size(operands, in_axes);
   GraphData& target = innermost_graph("vmap", operands);

@@ -1,4 +1,5 @@
 #include "rlx/graph.h"
+#include "message.h"
 
 #include <bit>
 #include <limits>
@@ -17,7 +18,7 @@ std::string error_of(const Action& action) {
   try {
     action();
   } catch (const Error& error) {
-    return error.what();
+    return test::without_place(error.what());
   }
   return "no error";
 }

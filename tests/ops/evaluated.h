@@ -10,6 +10,7 @@
 
 #include "ir/op.h"
 #include "ir/reference.h"
+#include "message.h"
 #include "rlx/ops.h"
 
 namespace rlx::test {
@@ -84,7 +85,7 @@ std::string error_of(Function function) {
   try {
     function();
   } catch (const Error& e) {
-    return e.what();
+    return without_place(e.what());
   }
   return "no error";
 }

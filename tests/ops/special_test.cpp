@@ -8,15 +8,15 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Doubles of(Value (*op)(Value), const Doubles& x) {
+Doubles of(Value (*op)(Operand), const Doubles& x) {
   return run({array_of(f64, {static_cast<std::int64_t>(x.size())}, x)}, [op](const Values& v) { return op(v[0]); });
 }
-Doubles of(Value (*op)(Value, Value), const Doubles& a, const Doubles& x) {
+Doubles of(Value (*op)(Operand, Operand), const Doubles& a, const Doubles& x) {
   const auto size = static_cast<std::int64_t>(a.size());
   return run({array_of(f64, {size}, a), array_of(f64, {size}, x)}, [op](const Values& v) { return op(v[0], v[1]); });
 }
 /// d op(a, x) / da.
-Doubles slope_in_first(Value (*op)(Value, Value), const Doubles& a, const Doubles& x) {
+Doubles slope_in_first(Value (*op)(Operand, Operand), const Doubles& a, const Doubles& x) {
   const auto size = static_cast<std::int64_t>(a.size());
   return run({array_of(f64, {size}, a), array_of(f64, {size}, x), array_of(f64, {size}, Doubles(a.size(), 1))},
              [op](const Values& v) { return jvp({op(v[0], v[1])}, {v[0]}, {v[2]})[0]; });

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 
+#include "message.h"
 #include "ops/sample_operands.h"
 
 namespace rlx::test {
@@ -41,7 +42,7 @@ inline std::string error_of(const std::function<void()>& act) {
   try {
     act();
   } catch (const Error& error) {
-    return error.what();
+    return without_place(error.what());
   }
   return "no error";
 }

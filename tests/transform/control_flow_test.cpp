@@ -3,6 +3,7 @@
 
 #include "ir/op.h"
 #include "ir/sources.h"
+#include "message.h"
 #include "transform/numeric.h"
 
 namespace rlx::test {
@@ -17,7 +18,7 @@ std::string error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    return error.what();
+    return without_place(error.what());
   }
   return "no error";
 }

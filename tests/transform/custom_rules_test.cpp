@@ -3,6 +3,7 @@
 
 #include "ir/op.h"
 #include "ir/rebuild.h"
+#include "message.h"
 #include "passes/expand.h"
 #include "transform/numeric.h"
 
@@ -16,7 +17,7 @@ std::string error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    return error.what();
+    return without_place(error.what());
   }
   return "no error";
 }

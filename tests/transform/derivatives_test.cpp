@@ -1,6 +1,7 @@
 // jvp, vjp, grad, hvp and jacobian between values of a graph, and of whole graphs.
 #include <gtest/gtest.h>
 
+#include "message.h"
 #include "transform/numeric.h"
 
 namespace rlx::test {
@@ -164,7 +165,7 @@ std::string error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    return error.what();
+    return without_place(error.what());
   }
   return "no error";
 }

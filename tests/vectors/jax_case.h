@@ -158,10 +158,10 @@ inline void check_jax_group(const std::string& group, const JaxGroup& table) {
 }
 
 /// Rules of ops with one and with two operands.
-inline JaxMapping unary(Value (*op)(Value), std::optional<Tolerance> tolerance = {}) {
+inline JaxMapping unary(std::function<Value(Value)> op, std::optional<Tolerance> tolerance = {}) {
   return {.build = [op](const Values& x, const json::Value&) { return Values{op(x[0])}; }, .tolerance = tolerance};
 }
-inline JaxMapping binary(Value (*op)(Value, Value), std::optional<Tolerance> tolerance = {}) {
+inline JaxMapping binary(std::function<Value(Value, Value)> op, std::optional<Tolerance> tolerance = {}) {
   return {.build = [op](const Values& x, const json::Value&) { return Values{op(x[0], x[1])}; }, .tolerance = tolerance};
 }
 /// A rule that reads no parameters.
