@@ -125,6 +125,23 @@ bool can_generate(DType t) {
 
 namespace {
 
+/// What the stores need, operands first: the order does not depend on the order in which a compiler evaluates arguments.
+std::vector<ExprId> in_order_of_need(const Kernel& kernel) {
+  std::vector<ExprId> order;
+  std::vector<bool> seen(kernel.exprs.size(), false);
+  const std::function<void(ExprId)> need = [&](ExprId id) {
+    if (seen[static_cast<std::size_t>(id)]) return;
+    seen[static_cast<std::size_t>(id)] = true;
+    for_each_operand(kernel.expr(id), need);
+    order.push_back(id);
+  };
+  for (const KernelStore& store : kernel.stores) {
+    need(store.value);
+    for (ExprId id : loaded_exprs(store.index)) need(id);
+  }
+  return order;
+}
+
 std::string describe(const Kernel& kernel, const Expr& e) {
   std::string text;
   switch (e.kind) {
@@ -148,9 +165,24 @@ std::string to_string(const Kernel& kernel) {
   std::string text = "loops";
   for (int v : kernel.loops) text += fmt::format(" i{}<{}", v, kernel.extent(v).to_string());
   text += "\n";
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
-    text += fmt::format("  %{}: {} = {}\n", i, name(kernel.exprs[i].dtype), describe(kernel, kernel.exprs[i]));
-  for (const KernelStore& s : kernel.stores) text += fmt::format("  buffer{}[{}] = %{}\n", s.buffer, s.index.to_string(), s.value);
+  const std::vector<ExprId> order = in_order_of_need(kernel);
+  std::vector<ExprId> number(kernel.exprs.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) number[static_cast<std::size_t>(order[i])] = static_cast<ExprId>(i);
+  const auto renumbered = [&](const Index& index) {
+    return index.substitute([&](const Atom& atom) {
+      return atom.kind == Atom::Kind::loaded ? Index::loaded(number[static_cast<std::size_t>(atom.id)], atom.extent)
+                                             : Index::variable(atom.id, atom.extent);
+    });
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    Expr e = kernel.expr(order[i]);
+    for (ExprId& arg : e.args) arg = number[static_cast<std::size_t>(arg)];
+    e.index = renumbered(e.index);
+    for (Guard& guard : e.guards) guard.index = renumbered(guard.index);
+    text += fmt::format("  %{}: {} = {}\n", i, name(e.dtype), describe(kernel, e));
+  }
+  for (const KernelStore& s : kernel.stores)
+    text += fmt::format("  buffer{}[{}] = %{}\n", s.buffer, renumbered(s.index).to_string(), number[static_cast<std::size_t>(s.value)]);
   return text;
 }
 

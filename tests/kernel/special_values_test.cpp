@@ -78,10 +78,10 @@ std::vector<std::int64_t> special_integers(DType t) {
   const int bits = is_bool(t) ? 1 : info(t).bits;
   for (const int power : {0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 24, 31, 32, 53, 63}) {
     if (power > bits) continue;
-    const auto n = static_cast<std::int64_t>(1ull << power);
-    for (std::int64_t offset : {-1, 0, 1}) {
-      values.push_back(n + offset);
-      values.push_back(-(n + offset));
+    for (const std::uint64_t offset : {~std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{1}}) {
+      const std::uint64_t n = (std::uint64_t{1} << power) + offset;  // unsigned: wraps
+      values.push_back(static_cast<std::int64_t>(n));
+      values.push_back(static_cast<std::int64_t>(0 - n));
     }
   }
   for (const std::int64_t n : {100, 7, 2049, 257, 771}) values.push_back(n);
