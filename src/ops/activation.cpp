@@ -125,7 +125,10 @@ struct Gelu : Activation<Gelu> {
   static constexpr std::string_view name = "gelu";
   static constexpr std::string_view formula = "x / 2 * (1 + erf(x / sqrt 2))";
   static Value body(const Gelu&, Value x) {
-    return in_wide(name, x, [](Value v) { return v * 0.5 * (erf(v * inv_sqrt2) + 1); });
+    return in_wide(name, x, [](Value v) {
+      const Value half = v * 0.5;  // named: the order of nodes, and with it that of sums in the derivative, is then the same everywhere
+      return half * (erf(v * inv_sqrt2) + 1);
+    });
   }
 };
 const Op<Gelu> gelu_op;
