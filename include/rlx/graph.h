@@ -65,7 +65,10 @@ class Operand : public Value {
   Operand(Value value, std::source_location at = std::source_location::current());
   /// A copy names no place: the original, which the call made, still does.
   Operand(const Operand& other) : Value(other) {}
-  Operand& operator=(const Operand& other) { return *this = static_cast<const Value&>(other); }
+  Operand& operator=(const Operand& other) {
+    if (this != &other) Value::operator=(other);
+    return *this;
+  }
   Operand& operator=(const Value& value) {
     Value::operator=(value);
     return *this;
