@@ -54,6 +54,8 @@ std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
     for (int v : free[i])
       if (std::find(kernel.loops.begin(), kernel.loops.end(), v) == kernel.loops.end())
         runs *= static_cast<double>(kernel.extent(v).upper());
+    // A reduction for each place of a row that another one runs over is needed in the loops of both, the inner loop and the other's.
+    if (!kernel.loops.empty() && free[i].count(kernel.loops.back()) && is_reduced(kernel, kernel.loops.back())) runs *= 2;
     const double elements = std::max(1.0, static_cast<double>(graph.type(e.origin).size().upper()));
     result.push_back({e.origin, runs / elements});
   }

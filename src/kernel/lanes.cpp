@@ -97,7 +97,7 @@ bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free) 
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     if (kernel.exprs[i].kind != Expr::Kind::load) continue;
     for (int v : innermost) {
-      if (!free[i].count(v)) continue;
+      if (!free[i].count(v) || !free[i].count(lane)) continue;  // what all lanes share is read once
       along_lanes += coefficient(kernel.exprs[i].index, lane) == Dim(1);
       along_terms += coefficient(kernel.exprs[i].index, v) == Dim(1);
     }

@@ -79,6 +79,8 @@ class Merger {
     values.insert(values.end(), second.values.begin(), second.values.end());
     auto merged = build_outputs(graph_, std::move(values), is_stored_);
     if (!merged) return false;
+    for (const Recompute& r : recomputation(merged->kernel, graph_))
+      if (r.factor > 1.5) return false;  // a value of the first that the second reads in a loop over its row
     for (ValueId v : second.values) written_by_[v] = t;
     units_[t].outputs = std::move(merged);
     return true;
