@@ -1,9 +1,11 @@
 #include "kernel/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "ir/graph_data.h"
+#include "kernel/lanes.h"
 
 namespace rlx {
 void add_index_variables(const Index& index, const std::vector<std::set<int>>& of_expr, std::set<int>& into) {
@@ -38,24 +40,70 @@ std::size_t grid_loops(const Kernel& kernel) {
   return is_reduced(kernel, kernel.loops[0]) ? 0 : 1;
 }
 
+namespace {
+
+/// A loop as the schedule opens it: reductions over one variable share it unless one needs the other.
+struct OpenLoop {
+  int variable = 0;
+  int level = 0;  // how many reductions the one that runs over it waits for, plus one; 0: a loop of the kernel
+  auto operator<=>(const OpenLoop&) const = default;
+};
+using LoopChain = std::vector<OpenLoop>;  // outermost first
+
+/// For each reduction how many others its terms wait for, plus one; for other expressions that of their operands.
+std::vector<int> reduction_levels(const Kernel& kernel) {
+  std::vector<int> level(kernel.exprs.size(), 0);
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+    for_each_operand(kernel.exprs[i], [&](ExprId id) { level[i] = std::max(level[i], level[static_cast<std::size_t>(id)]); });
+    level[i] += kernel.exprs[i].kind == Expr::Kind::reduce;
+  }
+  return level;
+}
+
+/// The chains of loops in which the schedule computes each expression: for every place that needs it, up to the last loop that it
+/// depends on. The grid always runs whole.
+std::vector<std::set<LoopChain>> chains_of(const Kernel& kernel, const std::vector<std::set<int>>& free) {
+  const std::vector<int> level = reduction_levels(kernel);
+  std::vector<std::set<LoopChain>> chains(kernel.exprs.size());
+  const auto need = [&](ExprId id, LoopChain chain) {
+    const std::set<int>& mine = free[static_cast<std::size_t>(id)];
+    while (chain.size() > grid_loops(kernel) && !mine.count(chain.back().variable)) chain.pop_back();
+    chains[static_cast<std::size_t>(id)].insert(std::move(chain));
+  };
+  LoopChain all;
+  for (int loop : kernel.loops) all.push_back({loop, 0});
+  for (const KernelStore& store : kernel.stores) {
+    need(store.value, all);
+    for (ExprId id : loaded_exprs(store.index)) need(id, all);
+  }
+  for (std::size_t i = kernel.exprs.size(); i-- > 0;)
+    for (LoopChain chain : chains[i]) {
+      for (int v : kernel.exprs[i].variables) chain.push_back({v, level[i]});
+      for_each_operand(kernel.exprs[i], [&](ExprId id) { need(id, chain); });
+    }
+  return chains;
+}
+
+}  // namespace
+
 std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
   const auto free = free_variables(kernel);
-  const std::size_t outer = grid_loops(kernel);
+  const auto chains = chains_of(kernel, free);
+  const bool blocks = worth_blocks(kernel, free);
   std::vector<Recompute> result;
-  // Variables bound by reductions around an expression come through its free variables; the grid always runs whole.
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
     if (e.kind != Expr::Kind::reduce) continue;
-    double runs = 1;
-    std::size_t depth = outer;
-    for (std::size_t l = outer; l < kernel.loops.size(); ++l)
-      if (free[i].count(kernel.loops[l])) depth = l + 1;
-    for (std::size_t l = 0; l < depth; ++l) runs *= static_cast<double>(kernel.extent(kernel.loops[l]).upper());
-    for (int v : free[i])
-      if (std::find(kernel.loops.begin(), kernel.loops.end(), v) == kernel.loops.end())
-        runs *= static_cast<double>(kernel.extent(v).upper());
-    // A reduction for each place of a row that another one runs over is needed in the loops of both, the inner loop and the other's.
-    if (!kernel.loops.empty() && free[i].count(kernel.loops.back()) && is_reduced(kernel, kernel.loops.back())) runs *= 2;
+    double runs = 0;
+    for (const LoopChain& chain : chains[i]) {
+      double of_chain = 1;
+      for (const OpenLoop& loop : chain) {
+        const auto extent = static_cast<double>(kernel.extent(loop.variable).upper());
+        const bool by_block = blocks && loop.variable == kernel.loops.back() && !free[i].count(loop.variable);
+        of_chain *= by_block ? std::ceil(extent / block_lanes) : extent;
+      }
+      runs += of_chain;
+    }
     const double elements = std::max(1.0, static_cast<double>(graph.type(e.origin).size().upper()));
     result.push_back({e.origin, runs / elements});
   }

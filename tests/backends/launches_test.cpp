@@ -52,6 +52,15 @@ Graph backward(const Layer& layer, const std::vector<std::string>& names) {
   return graph;
 }
 
+TEST(Launches, AGeneratedProductIsNotRepeatedInsideAnother) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 384}, f32), w1 = graph.input("w1", {384, 1536}, f32),
+              w2 = graph.input("w2", {1536, 384}, f32);
+  graph.output("y", matmul(erf(matmul(x, w1)), w2));
+  const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
+  EXPECT_EQ(cpu::lower(primitives, {.claims = false}).launches.size(), 2u);
+}
+
 TEST(Launches, ARowLayerIsOneKernel) {
   for (const auto& [name, layer] : row_layers()) EXPECT_EQ(launches(rows(layer)), 1u) << name;
 }
