@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results.
+# Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results/MACHINE.
 # Usage: scripts/bench.sh build/release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
-results=bench/results
+machine=$(awk -F '\t*: ' '!($1 in of) { of[$1] = $2 } END { print tolower(of["vendor_id"] "-" of["cpu family"] "-" of["model"]) }' /proc/cpuinfo)
+results=bench/results/$machine
 mkdir -p "$results"
 
 echo "== peaks: the limits of this machine"
