@@ -165,7 +165,9 @@ void add_explain(CLI::App& app) {
   command->footer(
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
       "kernel\n"
-      "of its own), fused (part of another kernel), a view (no computation), a constant, or host (computed by the reference loops).\n\n"
+      "of its own), fused (part of another kernel), a view (no computation), a constant, control (it runs the regions listed under it), "
+      "or\n"
+      "host (computed by the reference loops).\n\n"
       "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
   command->callback([options] {
     if (options->graph.empty() && options->model.empty()) throw CLI::RequiredError("graph or --model");

@@ -76,7 +76,7 @@ class Outputs {
 /// How a node of the expanded graph is computed.
 struct NodeReport {
   std::string text;  // the node as in the text form
-  std::string how;   // claimed, generated, fused, host, view, constant
+  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant
   std::string by;    // the claim or the kernel that computes it
 };
 

@@ -42,6 +42,9 @@ using FreshVariable = std::function<Index(const Dim& extent)>;
 /// Reads an element of an integer operand for use in an index: clamped to 0..limit-1 when a limit is given.
 using ReadIndex = std::function<Index(int operand, const std::vector<Index>& at, std::optional<Dim> limit)>;
 
+/// Runs the region of a control flow op: by the reference, or compiled.
+using RunRegion = std::function<std::vector<Array>(const Region&, std::span<const Array> operands)>;
+
 /// Everything RLX knows of one op; made from its struct by Op<T>. Rules that do not apply are null.
 struct OpDef {
   std::string_view name;
@@ -59,7 +62,7 @@ struct OpDef {
                             const FreshVariable&);
   using AddressRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result,
                                               const std::vector<Index>& at, const ReadIndex&);
-  using EvaluateRule = void (*)(const Attrs&, std::span<const Array> operands, std::span<Array> results);
+  using EvaluateRule = void (*)(const Attrs&, std::span<const Array> operands, std::span<Array> results, const RunRegion&);
   using JvpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   using TransposeRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
   using VjpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dy);
@@ -250,6 +253,7 @@ std::vector<Type> infer_from_body(const OpDef& def, const Attrs& attrs, std::spa
 ///   loop(const T&, span<const Type>, const Type& result, const vector<Index>& at, const FreshVariable&) -> Loop
 ///   address(const T&, span<const Type>, const Type& result, const vector<Index>& at, const ReadIndex&) -> vector<Source>
 ///   evaluate(const T&, span<const Array>, span<Array>)                 samples() -> vector<Sample>
+///   evaluate(const T&, span<const Array>, span<Array>, const RunRegion&) where attributes are regions
 ///   jvp(const T&, span x, span y, span dx) -> Values                   vjp(const T&, span x, span y, span dy) -> Values
 ///   transpose(const T&, span x, const vector<bool>& linear, span dy) -> Values
 ///   batch(const T&, span x, const vector<bool>& batched, const Dim& size) -> Values
@@ -311,7 +315,11 @@ class Op {
         return T::address(from(a), x, r, at, read);
       };
     if constexpr (detail::HasEvaluate<T>)
-      d.evaluate = [](const Attrs& a, std::span<const Array> x, std::span<Array> y) { T::evaluate(from(a), x, y); };
+      d.evaluate = [](const Attrs& a, std::span<const Array> x, std::span<Array> y, const RunRegion& run) {
+        if constexpr (std::invocable<decltype(T::evaluate), const T&, std::span<const Array>, std::span<Array>, const RunRegion&>)
+          T::evaluate(from(a), x, y, run);
+        else T::evaluate(from(a), x, y);
+      };
     if constexpr (detail::HasJvp<T>)
       d.jvp = [](const Attrs& a, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
         return detail::to_values(T::jvp(from(a), x, y, dx));

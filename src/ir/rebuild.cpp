@@ -95,6 +95,20 @@ Graph Rebuilder::finish() {
   return result_;
 }
 
+Attrs map_regions(const Attrs& attrs, const std::function<Graph(const Graph&)>& rule) {
+  Attrs result = attrs;
+  for (Attr& attr : result)
+    if (auto* region = std::get_if<Region>(&attr); region && *region) *region = std::make_shared<const Graph>(rule(**region));
+  return result;
+}
+
+bool has_regions(const Node& node) {
+  return std::any_of(node.attrs.begin(), node.attrs.end(), [](const Attr& attr) {
+    const auto* region = std::get_if<Region>(&attr);
+    return region && *region;
+  });
+}
+
 Graph dead_code_eliminated(const Graph& graph) {
   Rebuilder out(graph);
   for (std::int32_t id : out.needed()) out.copy(id);

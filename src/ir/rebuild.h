@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
@@ -48,6 +49,10 @@ class Rebuilder {
   std::vector<std::int32_t> needed_;
   std::map<ValueId, Value> values_;
 };
+
+/// The attributes with every region replaced by what `rule` makes of it.
+Attrs map_regions(const Attrs& attrs, const std::function<Graph(const Graph&)>& rule);
+bool has_regions(const Node& node);
 
 /// The graph without the nodes that no output needs.
 Graph dead_code_eliminated(const Graph& graph);

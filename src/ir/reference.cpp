@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ir/graph_data.h"
+#include "ir/rebuild.h"
 #include "ir/sources.h"
 
 namespace rlx {
@@ -57,44 +58,7 @@ void check_shapes(const Graph& graph, std::span<const Array> inputs, const Bindi
   }
 }
 
-/// A region with every size a number. Inputs, captures and outputs keep their order.
-Region bind_region(const Graph& region, Bindings bindings) {
-  // A symbol of its own (the batch size of a batch rule) has no value yet: such a region is looked at, not run.
-  for (const auto& [name, bound] : region.symbols()) bindings.try_emplace(name, 1);
-  Graph copy(region.name());
-  copy.data().parent = region.data().parent;
-  copy.data().captures = region.captures();
-  std::map<ValueId, Value> values;
-  std::size_t next_input = 0;
-  for (std::size_t i = 0; i < region.size(); ++i) {
-    const Node& node = region.node(static_cast<std::int32_t>(i));
-    Values operands, results;
-    for (ValueId id : node.operands) operands.push_back(values.at(id));
-    if (is_input(node)) {
-      Input input = region.inputs()[next_input++].first;
-      input.type = bind_sizes(input.type, bindings);
-      results = {make_input(copy.data(), std::move(input))};
-    } else {
-      Attrs attrs = bind_sizes(node.attrs, bindings);
-      results = operands.empty() ? apply(copy.data(), *node.op, std::move(attrs)) : apply(*node.op, std::move(attrs), operands);
-    }
-    for (std::size_t r = 0; r < results.size(); ++r) values[{static_cast<std::int32_t>(i), static_cast<std::int32_t>(r)}] = results[r];
-  }
-  for (const auto& [name, value] : region.outputs()) copy.output(name, values.at(value.id()));
-  return std::make_shared<const Graph>(std::move(copy));
-}
-
 // ---- the loop over nodes -------------------------------------------------------------------------------------------------------
-
-std::vector<Array> evaluate_body(const OpDef& op, const Attrs& attrs, std::span<const Array> operands) {
-  Graph scratch(std::string(op.name));
-  Values inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    inputs.push_back(scratch.add_input({std::to_string(i), InputKind::input, type_of(operands[i])}));
-  const Values results = op.body(attrs, inputs);
-  for (std::size_t i = 0; i < results.size(); ++i) scratch.output(std::to_string(i), results[i]);
-  return evaluate_region(std::make_shared<const Graph>(std::move(scratch)), operands);
-}
 
 /// For each node the last node that reads it; the size of the graph for outputs and -1 for nodes that nothing needs.
 std::vector<std::int64_t> last_uses(const Graph& graph) {
@@ -111,20 +75,34 @@ std::vector<std::int64_t> last_uses(const Graph& graph) {
   return last;
 }
 
+std::vector<Array> evaluate_at(const Graph& graph, std::span<const Array> inputs, const Bindings& bindings);
+
+/// A composite through its body, on operands of the same types.
+std::vector<Array> evaluate_body(const Graph& graph, const Node& node, const Bindings& bindings, std::span<const Array> operands) {
+  Graph scratch(std::string(node.op->name));
+  Values inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    inputs.push_back(scratch.add_input({std::to_string(i), InputKind::input, graph.type(node.operands[i])}));
+  const Values results = node.op->body(node.attrs, inputs);
+  for (std::size_t i = 0; i < results.size(); ++i) scratch.output(std::to_string(i), results[i]);
+  return evaluate_at(scratch, operands, bindings);
+}
+
 std::vector<Array> evaluate_at(const Graph& graph, std::span<const Array> inputs, const Bindings& bindings) {
   std::vector<std::vector<Array>> values(graph.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[static_cast<std::size_t>(graph.inputs()[i].second.id().node)] = {inputs[i]};
   const std::vector<std::int64_t> last = last_uses(graph);
+  const RunRegion run = [&](const Region& region, std::span<const Array> operands) { return evaluate_at(*region, operands, bindings); };
   for (std::size_t i = 0; i < graph.size(); ++i) {
-    const Node& node = graph.node(static_cast<std::int32_t>(i));
+    const auto id = static_cast<std::int32_t>(i);
+    const Node& node = graph.node(id);
     if (last[i] < 0 || is_input(node)) continue;
     std::vector<Array> operands;
-    for (ValueId id : node.operands) operands.push_back(values[static_cast<std::size_t>(id.node)][static_cast<std::size_t>(id.result)]);
+    for (ValueId v : node.operands) operands.push_back(values[static_cast<std::size_t>(v.node)][static_cast<std::size_t>(v.result)]);
     const Array* constant = constant_value(node);
-    values[i] = constant ? std::vector{*constant}
-                         : evaluate_node(*node.op, bindings.empty() ? node.attrs : bind_sizes(node.attrs, bindings), operands);
-    for (ValueId id : node.operands)
-      if (last[static_cast<std::size_t>(id.node)] == static_cast<std::int64_t>(i)) values[static_cast<std::size_t>(id.node)].clear();
+    values[i] = constant ? std::vector{*constant} : evaluate_node(graph, id, bindings, operands, run);
+    for (ValueId v : node.operands)
+      if (last[static_cast<std::size_t>(v.node)] == id) values[static_cast<std::size_t>(v.node)].clear();
   }
   std::vector<Array> results;
   for (const auto& [name, value] : graph.outputs())
@@ -155,24 +133,28 @@ Type bind_sizes(const Type& type, const Bindings& bindings) {
   return result;
 }
 
-Attrs bind_sizes(const Attrs& attrs, const Bindings& bindings) {
-  Attrs result = attrs;
-  for (Attr& attr : result) {
+std::vector<Array> evaluate_node(const Graph& graph, std::int32_t id, const Bindings& bindings, std::span<const Array> operands,
+                                 const RunRegion& run_region) {
+  const Node& node = graph.node(id);
+  if (!node.op->evaluate && node.op->body) return evaluate_body(graph, node, bindings, operands);
+  Attrs attrs = node.attrs;
+  for (Attr& attr : attrs)
     if (auto* dims = std::get_if<Dims>(&attr)) *dims = bind_sizes(Type{f32, *dims}, bindings).shape;
-    else if (auto* region = std::get_if<Region>(&attr); region && *region && !bindings.empty()) *region = bind_region(**region, bindings);
-  }
-  return result;
+  if (!node.op->evaluate) return {evaluate_index_map(*node.op, attrs, operands)};
+  std::vector<Array> results;
+  for (const Type& type : node.results) results.emplace_back(type.dtype, static_shape(bind_sizes(type, bindings)));
+  node.op->evaluate(attrs, operands, results, run_region);
+  return results;
 }
 
 std::vector<Array> evaluate_node(const OpDef& op, const Attrs& attrs, std::span<const Array> operands) {
-  if (!op.evaluate && op.body) return evaluate_body(op, attrs, operands);
-  if (!op.evaluate) return {evaluate_index_map(op, attrs, operands)};
-  std::vector<Type> types;
-  for (const Array& operand : operands) types.push_back(type_of(operand));
-  std::vector<Array> results;
-  for (const Type& type : op.infer(attrs, types)) results.emplace_back(type.dtype, static_shape(type));
-  op.evaluate(attrs, operands, results);
-  return results;
+  Graph scratch(std::string(op.name));
+  Values inputs;
+  for (const Array& operand : operands)
+    inputs.push_back(scratch.add_input({std::to_string(inputs.size()), InputKind::input, type_of(operand)}));
+  const Values results = emit(scratch.data(), op, attrs, inputs);
+  for (std::size_t i = 0; i < results.size(); ++i) scratch.output(std::to_string(i), results[i]);
+  return evaluate_at(scratch, operands, {});
 }
 
 std::vector<Array> evaluate_region(const Region& region, std::span<const Array> operands) {

@@ -16,7 +16,10 @@ std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Arra
 /// The same by position, for the region of a control flow op: its declared inputs, then its captures.
 std::vector<Array> evaluate_region(const Region& region, std::span<const Array> operands);
 
-/// One node: results from operands. Types and attributes must be static.
+/// One node of a graph whose symbols have the values `bindings`; `run_region` runs the regions of its op.
+std::vector<Array> evaluate_node(const Graph& graph, std::int32_t id, const Bindings& bindings, std::span<const Array> operands,
+                                 const RunRegion& run_region);
+/// A node of its own: results from operands.
 std::vector<Array> evaluate_node(const OpDef& op, const Attrs& attrs, std::span<const Array> operands);
 
 /// One result computed through the rule that kernels are made from (`sources`, `address` or `loop`) instead of `evaluate`: what tests
@@ -26,8 +29,7 @@ Array evaluate_index_map(const OpDef& op, const Attrs& attrs, std::span<const Ar
 /// Values of the symbols of a graph's inputs, found from the shapes that are bound to them, in the order of the inputs.
 Bindings bind_symbols(const Graph& graph, std::span<const Array> inputs);
 
-/// The same with every size a number; regions inside attributes are rebuilt.
+/// The same with every size a number.
 Type bind_sizes(const Type& type, const Bindings& bindings);
-Attrs bind_sizes(const Attrs& attrs, const Bindings& bindings);
 
 }  // namespace rlx

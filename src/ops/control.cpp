@@ -8,7 +8,6 @@
 
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
-#include "ir/reference.h"
 #include "ir/region.h"
 #include "rlx/ops.h"
 
@@ -98,8 +97,8 @@ std::vector<Type> Cond::infer(const Cond& op, std::span<const Type> operands) {
   return a;
 }
 
-void Cond::evaluate(const Cond& op, std::span<const Array> operands, std::span<Array> results) {
-  const std::vector<Array> given = evaluate_region(operands[0].get_uint(0) ? op.then : op.otherwise, operands.subspan(1));
+void Cond::evaluate(const Cond& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run) {
+  const std::vector<Array> given = run(operands[0].get_uint(0) ? op.then : op.otherwise, operands.subspan(1));
   std::copy(given.begin(), given.end(), results.begin());
 }
 
@@ -131,10 +130,10 @@ std::vector<Type> While::infer(const While& op, std::span<const Type> operands) 
   return carry;
 }
 
-void While::evaluate(const While& op, std::span<const Array> operands, std::span<Array> results) {
+void While::evaluate(const While& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run) {
   std::vector<Array> values(operands.begin(), operands.end());
-  while (evaluate_region(op.condition, values)[0].get_uint(0)) {
-    const std::vector<Array> next = evaluate_region(op.step, values);
+  while (run(op.condition, values)[0].get_uint(0)) {
+    const std::vector<Array> next = run(op.step, values);
     std::copy(next.begin(), next.end(), values.begin());
   }
   std::copy_n(values.begin(), op.carries, results.begin());
@@ -193,14 +192,14 @@ std::vector<Type> Scan::infer(const Scan& op, std::span<const Type> operands) {
   return results;
 }
 
-void Scan::evaluate(const Scan& op, std::span<const Array> operands, std::span<Array> results) {
+void Scan::evaluate(const Scan& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run) {
   const auto carries = static_cast<std::size_t>(op.carries), scanned = static_cast<std::size_t>(op.scanned);
   const std::int64_t length = op.length[0].value();
   std::vector<Array> values(operands.begin(), operands.end());
   for (std::int64_t n = 0; n < length; ++n) {
     const std::int64_t i = op.reverse ? length - 1 - n : n;
     for (std::size_t k = carries; k < carries + scanned; ++k) values[k] = slice_of(operands[k], i);
-    const std::vector<Array> next = evaluate_region(op.step, values);
+    const std::vector<Array> next = run(op.step, values);
     std::copy_n(next.begin(), carries, values.begin());
     for (std::size_t k = carries; k < next.size(); ++k) copy_slice(next[k], 0, results[k], i * next[k].size(), next[k].size());
   }

@@ -38,7 +38,7 @@ struct Cond {
   Region then, otherwise;
   static auto fields() { return Fields<&Cond::then, &Cond::otherwise>{}; }
   static std::vector<Type> infer(const Cond& op, std::span<const Type> operands);
-  static void evaluate(const Cond& op, std::span<const Array> operands, std::span<Array> results);
+  static void evaluate(const Cond& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run);
   static Values jvp(const Cond& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   static Values transpose(const Cond& op, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
   static Values batch(const Cond& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
@@ -54,7 +54,7 @@ struct While {
   std::int64_t carries = 0;
   static auto fields() { return Fields<&While::condition, &While::step, &While::carries>{}; }
   static std::vector<Type> infer(const While& op, std::span<const Type> operands);
-  static void evaluate(const While& op, std::span<const Array> operands, std::span<Array> results);
+  static void evaluate(const While& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run);
   static Values jvp(const While& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   static Values batch(const While& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
   static std::vector<Sample> samples();
@@ -73,7 +73,7 @@ struct Scan {
   bool reverse = false;
   static auto fields() { return Fields<&Scan::step, &Scan::carries, &Scan::scanned, &Scan::length, &Scan::reverse>{}; }
   static std::vector<Type> infer(const Scan& op, std::span<const Type> operands);
-  static void evaluate(const Scan& op, std::span<const Array> operands, std::span<Array> results);
+  static void evaluate(const Scan& op, std::span<const Array> operands, std::span<Array> results, const RunRegion& run);
   static Values jvp(const Scan& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   static Values transpose(const Scan& op, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
   static Values batch(const Scan& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);

@@ -231,7 +231,7 @@ const OpDef& scalar_def() {
     d.arity = row.operands;
     d.formula = row.formula;
     d.infer = [](const Attrs&, std::span<const Type> x) { return infer(row.name, Row<op>::allowed_types, Row<op>::result, x); };
-    d.evaluate = [](const Attrs&, std::span<const Array> x, std::span<Array> y) { evaluate_row<op>(x, y[0]); };
+    d.evaluate = [](const Attrs&, std::span<const Array> x, std::span<Array> y, const RunRegion&) { evaluate_row<op>(x, y[0]); };
     if (!row.gives_bool)
       d.jvp = [](const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
         return Row<op>::jvp(x, y[0], dx);
@@ -265,7 +265,7 @@ Value build(Value x, Value z) {
 const ScalarInfo& scalar_info(ScalarOp op) { return infos[static_cast<std::size_t>(op)]; }
 
 void evaluate_scalar(ScalarOp op, std::span<const Array> operands, Array& result) {
-  find_op(name(op)).evaluate({}, operands, {&result, 1});
+  find_op(name(op)).evaluate({}, operands, {&result, 1}, {});
 }
 
 int work(ScalarOp op) { return static_cast<int>(op) < scalar_table_size ? scalar_info(op).work : 1; }

@@ -21,6 +21,17 @@ Graph expand_once(const Graph& graph, const IsClaimed& is_claimed, bool& changed
   return out.finish();
 }
 
+/// The regions of control flow ops, expanded like the graph around them.
+Graph expand_regions(const Graph& graph, const IsClaimed& is_claimed) {
+  Rebuilder out(graph);
+  const auto expand_one = [&](const Graph& region) { return expand(region, is_claimed); };
+  for (std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    out.replace(id, emit(out.data(), *node.op, map_regions(node.attrs, expand_one), out.operands(id)));
+  }
+  return out.finish();
+}
+
 }  // namespace
 
 Graph expand(const Graph& graph, const IsClaimed& is_claimed) {
@@ -30,7 +41,7 @@ Graph expand(const Graph& graph, const IsClaimed& is_claimed) {
     changed = false;
     result = expand_once(result, is_claimed, changed);
   }
-  return result;
+  return expand_regions(result, is_claimed);
 }
 
 }  // namespace rlx

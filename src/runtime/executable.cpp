@@ -9,16 +9,26 @@
 
 namespace rlx {
 
-Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered)
+Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
     : session(std::move(shared)), source(graph), program(std::move(lowered)), bound(graph.inputs().size()) {
   assign_slots();
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };
-  auto is_weight = [this](ValueId v) {
+  auto is_weight = [this, inner](ValueId v) {
     const Slot& s = slots[static_cast<std::size_t>(slot_of(v))];
-    return s.place == Slot::Place::constant || (s.place == Slot::Place::input && source.inputs()[s.index].first.kind == InputKind::param);
+    return s.place == Slot::Place::constant ||
+           (s.place == Slot::Place::input && (inner || source.inputs()[s.index].first.kind == InputKind::param));
   };
   steps = cpu::make_steps(program, slot, is_weight);
+  for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
+}
+
+void Executable::State::forget_packed() {
+  packed.clear();
+  for (const auto& [region, state] : regions) {
+    const std::scoped_lock lock(state->mutex);
+    state->forget_packed();
+  }
 }
 
 int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }

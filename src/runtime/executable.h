@@ -24,7 +24,8 @@ struct Slot {
 };
 
 struct Executable::State {
-  State(std::shared_ptr<Session::State> session, const Graph& graph, cpu::Program lowered);
+  /// `inner`: of a region, where any operand may turn out to be a weight.
+  State(std::shared_ptr<Session::State> session, const Graph& graph, cpu::Program lowered, bool inner = false);
 
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
@@ -41,7 +42,10 @@ struct Executable::State {
     std::shared_ptr<const void> panels;
   };
   std::map<const cpu::Step*, Packed> packed;
+  std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
 
+  /// To be called after parameters changed, with `mutex` held.
+  void forget_packed();
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;
 
@@ -51,5 +55,8 @@ struct Executable::State {
   int in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
   std::map<ValueId, int> slot_by_value_;
 };
+
+/// What each launch of a program costs at these sizes; not timed.
+std::vector<LaunchReport> launch_costs(const cpu::Program& program, const Bindings& bindings);
 
 }  // namespace rlx

@@ -11,6 +11,40 @@
 namespace rlx {
 namespace {
 
+std::string kind(const cpu::Launch& launch) {
+  if (std::holds_alternative<cpu::GeneratedKernel>(launch.what)) return "kernel";
+  if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what)) return host->control ? "control" : "host";
+  return "claim";
+}
+
+}  // namespace
+
+std::vector<LaunchReport> launch_costs(const cpu::Program& program, const Bindings& bindings) {
+  const Graph& graph = program.graph;
+  std::vector<LaunchReport> reports;
+  for (const cpu::Launch& launch : program.launches) {
+    LaunchReport report{launch.name(), kind(launch), {}, 0, 0, 0};
+    for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
+    if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
+      const Cost c = cost(kernel->kernel, bindings);
+      report.flops = c.flops;
+      report.bytes = c.bytes;
+    } else {
+      for (const auto* values : {&launch.reads, &launch.writes})
+        for (ValueId v : *values)
+          report.bytes += static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(bindings)));
+      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
+        const Dim size = graph.type(product->dot).size() * product->depth.extent * 2;
+        report.flops = static_cast<double>(size.evaluate(bindings));
+      }
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+namespace {
+
 std::string place(const Executable::State& state, const Slot& slot) {
   switch (slot.place) {
     case Slot::Place::input: return "input '" + state.source.inputs()[slot.index].first.name + "'";
@@ -33,16 +67,18 @@ std::string launch_list(const Executable::State& state) {
     for (ValueId v : launch.reads) text += "  reads  " + describe(state, v) + "\n";
     for (ValueId v : launch.writes) text += "  writes " + describe(state, v) + "\n";
   }
+  for (const auto& [region, inner] : state.regions) text += fmt::format("region '{}'\n", region->name()) + launch_list(*inner);
   return text;
 }
 
-std::string kernel_list(const Executable::State& state) {
+std::string kernel_list(const cpu::Program& program) {
   std::string text;
-  for (const cpu::Launch& launch : state.program.launches) {
+  for (const cpu::Launch& launch : program.launches) {
     const char* part = std::holds_alternative<cpu::Product>(launch.what) ? "part of a product " : "";
     for (const cpu::GeneratedKernel* kernel : launch.kernels())
       text += fmt::format("; {}{}\n{}{}\n", part, kernel->text.name, to_string(kernel->kernel), kernel->text.text);
   }
+  for (const auto& [region, inner] : program.regions) text += kernel_list(*inner);
   return text;
 }
 
@@ -58,20 +94,8 @@ std::string node_text(const Node& node) {
   return text;
 }
 
-}  // namespace
-
-std::string Executable::dump(Stage stage) const {
-  switch (stage) {
-    case Stage::hir: return to_text(state_->source);
-    case Stage::mir: return to_text(state_->program.graph);
-    case Stage::lir: return launch_list(*state_);
-    case Stage::kernels: return kernel_list(*state_);
-  }
-  return "";
-}
-
-std::vector<NodeReport> Executable::explain() const {
-  const cpu::Program& program = state_->program;
+/// How each node of a program is computed, those of regions behind the op that they belong to.
+std::vector<NodeReport> node_reports(const cpu::Program& program, const std::string& indent) {
   const Graph& graph = program.graph;
   std::map<ValueId, const cpu::Launch*> writer;
   std::map<ValueId, std::string> claimed;
@@ -88,22 +112,43 @@ std::vector<NodeReport> Executable::explain() const {
       if (!writer.count(operand) && !mine.empty()) by[static_cast<std::size_t>(operand.node)] = mine;
   }
   std::vector<NodeReport> reports;
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
-    const Node& node = state_->source.node(id);
-    if (node.op->kind == OpKind::composite) reports.push_back({node_text(node), "decomposed", ""});
-  }
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
     const Node& node = graph.node(id);
     if (is_input(node)) continue;
-    NodeReport report{fmt::format("%{}: {}", id, node_text(node)), "fused", by[static_cast<std::size_t>(id)]};
+    NodeReport report{fmt::format("{}%{}: {}", indent, id, node_text(node)), "fused", by[static_cast<std::size_t>(id)]};
     const ValueId v{id, 0};
     if (constant_value(node)) report.how = "constant";
     else if (claimed.count(v)) report.how = "claimed", report.by = claimed[v];
     else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
     else if (auto it = writer.find(v); it != writer.end())
-      report.how = std::holds_alternative<cpu::HostLaunch>(it->second->what) ? "host" : "generated";
+      report.how = std::holds_alternative<cpu::HostLaunch>(it->second->what) ? kind(*it->second) : "generated";
     reports.push_back(std::move(report));
+    for (const Attr& attr : node.attrs)
+      if (const auto* region = std::get_if<Region>(&attr); region && program.regions.count(region->get()))
+        for (NodeReport& inner : node_reports(*program.regions.at(region->get()), indent + "  ")) reports.push_back(std::move(inner));
   }
+  return reports;
+}
+
+}  // namespace
+
+std::string Executable::dump(Stage stage) const {
+  switch (stage) {
+    case Stage::hir: return to_text(state_->source);
+    case Stage::mir: return to_text(state_->program.graph);
+    case Stage::lir: return launch_list(*state_);
+    case Stage::kernels: return kernel_list(state_->program);
+  }
+  return "";
+}
+
+std::vector<NodeReport> Executable::explain() const {
+  std::vector<NodeReport> reports;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
+    const Node& node = state_->source.node(id);
+    if (node.op->kind == OpKind::composite) reports.push_back({node_text(node), "decomposed", ""});
+  }
+  for (NodeReport& report : node_reports(state_->program, "")) reports.push_back(std::move(report));
   return reports;
 }
 

@@ -1,15 +1,13 @@
 #include "rlx/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"
-#include "ir/sources.h"
 #include "passes/expand.h"
-#include "runtime/executable.h"
+#include "runtime/run.h"
 #include "runtime/symbols.h"
 
 namespace rlx {
@@ -57,13 +55,11 @@ Executable Session::compile(const Graph& graph) const {
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
   cpu::Program program = cpu::lower(primitives, {options.claims, options.fuse, options.allow_host});
+  const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
-  for (cpu::Launch& launch : program.launches)
-    for (const cpu::GeneratedKernel* kernel : launch.kernels()) texts.push_back(kernel->text);
+  for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
   const auto functions = state_->jit.load(texts, state_->pool);
-  std::size_t next = 0;
-  for (cpu::Launch& launch : program.launches)
-    for (cpu::GeneratedKernel* kernel : launch.kernels()) kernel->function = functions[next++];
+  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
   return Executable(std::make_shared<Executable::State>(state_, graph, std::move(program)));
 }
 
@@ -154,7 +150,7 @@ void Executable::set_param(std::string_view name, Feed value) {
   Array array = kept(state_->source.inputs()[i].first, value);
   const std::scoped_lock lock(state_->mutex);
   state_->bound[i] = std::move(array);
-  state_->packed.clear();
+  state_->forget_packed();
 }
 
 std::vector<std::string> Executable::missing_params() const {
@@ -183,139 +179,68 @@ void Executable::set_state(std::string_view name, Feed value) {
 
 namespace {
 
-/// One run: the arrays of all inputs, the sizes, and the memory of every slot.
-class Run {
- public:
-  Run(Executable::State& state, const std::map<std::string, Feed>& inputs) : state_(state), arena_(state.arenas->borrow()) {
-    gather_inputs(inputs);
-    bind_symbols();
-    make_outputs();
-    place_slots();
-    run_.program = &state_.program;
-    run_.pool = &state_.session->pool;
-    run_.level = cpu::cpu_level();
-    run_.packed_f32 = [this](const cpu::Step& step, const cpu::GemmArgs<float>& args) { return packed(step, args); };
-    run_.packed_f64 = [this](const cpu::Step& step, const cpu::GemmArgs<double>& args) { return packed(step, args); };
-  }
-
-  void execute() {
-    const cpu::FlushDenormals flush;
-    for (const cpu::Step& step : state_.steps) cpu::execute(step, run_);
-  }
-  void time(std::vector<LaunchReport>& reports, int repeats) {
-    const cpu::FlushDenormals flush;
-    for (int r = 0; r < repeats; ++r)
-      for (std::size_t i = 0; i < state_.steps.size(); ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        cpu::execute(state_.steps[i], run_);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
-      }
-  }
-  const Bindings& bindings() const { return run_.bindings; }
-
-  Outputs finish() {
-    const auto& names = state_.source.outputs();
-    std::vector<std::pair<std::string, Array>> items;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!direct_[i])
-        std::memcpy(outputs_[i].mutable_bytes().data(), run_.memory[static_cast<std::size_t>(state_.output_slots[i])],
-                    outputs_[i].bytes().size());
-      items.emplace_back(names[i].first, outputs_[i]);
-    }
-    update_states(items);
-    return Outputs(std::move(items));
-  }
-
- private:
-  void gather_inputs(const std::map<std::string, Feed>& fed) {
-    const auto& inputs = state_.source.inputs();
-    for (const auto& [name, feed] : fed) find_input(state_, name, InputKind::input);
-    const std::scoped_lock lock(state_.mutex);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Input& input = inputs[i].first;
-      if (input.kind == InputKind::input) {
-        auto it = fed.find(input.name);
-        if (it == fed.end()) fail("graph '{}': input '{}' ({}) is missing", state_.source.name(), input.name, input.type.to_string());
-        arrays_.push_back(checked("input", input.name, input.type, it->second));
-      } else {
-        if (state_.bound[i].bytes().data() == nullptr) {
-          if (input.kind == InputKind::param && !(input.type.size() == Dim(0)))
-            fail("graph '{}': parameter '{}' ({}) is not bound", state_.source.name(), input.name, input.type.to_string());
-          if (input.kind == InputKind::state) state_.bound[i] = zeros(input);
-        }
-        arrays_.push_back(state_.bound[i]);
-      }
-    }
-  }
-  void bind_symbols() {
-    SymbolBinder binder;
-    for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      const Input& input = state_.source.inputs()[i].first;
-      binder.bind(fmt::format("{} '{}'", word(input.kind), input.name), input.type, arrays_[i].shape());
-    }
-    run_.bindings = binder.finish();
-    for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
-  }
-  void make_outputs() {
-    for (const auto& [name, value] : state_.source.outputs())
-      outputs_.emplace_back(value.dtype(), static_shape(value.type(), run_.bindings));
-    direct_.assign(outputs_.size(), false);
-  }
-  void place_slots() {
-    for (const Slot& slot : state_.slots) {
-      switch (slot.place) {
-        case Slot::Place::input: run_.memory.push_back(const_cast<std::byte*>(arrays_[slot.index].bytes().data())); break;
-        case Slot::Place::constant:
-          run_.memory.push_back(
-              const_cast<std::byte*>(constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)))->bytes().data()));
-          break;
-        case Slot::Place::arena: run_.memory.push_back(arena_->data() + state_.plan.offsets[slot.index]); break;
-        case Slot::Place::output:
-          run_.memory.push_back(outputs_[slot.index].mutable_bytes().data());
-          direct_[slot.index] = true;
-          break;
-      }
-    }
-  }
-  template <class T>
-  std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::GemmArgs<T>& args) {
-    const std::scoped_lock lock(state_.mutex);
-    const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
-    const Array& weights = slot.place == Slot::Place::input
-                               ? arrays_[slot.index]
-                               : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
-    auto& mine = state_.packed[&step];
-    if (!mine.panels || mine.weights.bytes().data() != weights.bytes().data()) {
-      const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
-      mine = {weights,
-              state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level)};
-    }
-    return mine.panels;
-  }
-  void update_states(const std::vector<std::pair<std::string, Array>>& items) {
-    const auto& inputs = state_.source.inputs();
-    for (const auto& [name, array] : items) {
-      const std::size_t i = state_.input_index(name);
-      if (i >= inputs.size() || inputs[i].first.kind != InputKind::state) continue;
-      const std::scoped_lock lock(state_.mutex);
-      state_.bound[i] = array;
-    }
-  }
-
-  Executable::State& state_;
-  std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
-  std::vector<Array> arrays_, outputs_;
-  std::vector<bool> direct_;
-  cpu::RunState run_;
+/// The arrays of all inputs of one run, and the sizes that follow from them.
+struct Bound {
+  std::vector<Array> arrays;
+  std::vector<bool> weights;
+  Bindings bindings;
 };
+
+std::vector<Array> gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
+  std::vector<Array> arrays;
+  for (const auto& [name, feed] : fed) find_input(state, name, InputKind::input);
+  const std::scoped_lock lock(state.mutex);
+  for (std::size_t i = 0; i < state.source.inputs().size(); ++i) {
+    const Input& input = state.source.inputs()[i].first;
+    if (input.kind == InputKind::input) {
+      auto it = fed.find(input.name);
+      if (it == fed.end()) fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
+      arrays.push_back(checked("input", input.name, input.type, it->second));
+      continue;
+    }
+    if (state.bound[i].bytes().data() == nullptr) {
+      if (input.kind == InputKind::param && !(input.type.size() == Dim(0)))
+        fail("graph '{}': parameter '{}' ({}) is not bound", state.source.name(), input.name, input.type.to_string());
+      if (input.kind == InputKind::state) state.bound[i] = zeros(input);
+    }
+    arrays.push_back(state.bound[i]);
+  }
+  return arrays;
+}
+
+Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
+  Bound bound{gather(state, fed), {}, {}};
+  SymbolBinder binder;
+  for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
+    const Input& input = state.source.inputs()[i].first;
+    binder.bind(fmt::format("{} '{}'", word(input.kind), input.name), input.type, bound.arrays[i].shape());
+    bound.weights.push_back(input.kind == InputKind::param);
+  }
+  bound.bindings = binder.finish();
+  return bound;
+}
+
+/// Gives the results their names; those that are named as a state become its value.
+Outputs named(Executable::State& state, std::vector<Array> arrays) {
+  std::vector<std::pair<std::string, Array>> items;
+  for (std::size_t i = 0; i < arrays.size(); ++i) items.emplace_back(state.source.outputs()[i].first, std::move(arrays[i]));
+  const auto& inputs = state.source.inputs();
+  for (const auto& [name, array] : items) {
+    const std::size_t i = state.input_index(name);
+    if (i >= inputs.size() || inputs[i].first.kind != InputKind::state) continue;
+    const std::scoped_lock lock(state.mutex);
+    state.bound[i] = array;
+  }
+  return Outputs(std::move(items));
+}
 
 }  // namespace
 
 Outputs Executable::run(const std::map<std::string, Feed>& inputs) const {
-  Run run(*state_, inputs);
+  Bound bound = bind(*state_, inputs);
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings);
   run.execute();
-  return run.finish();
+  return named(*state_, run.results());
 }
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
@@ -323,32 +248,12 @@ std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
 void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
-  Run run(*state_, inputs);
-  std::vector<LaunchReport> reports;
-  const Graph& graph = state_->program.graph;
-  for (const cpu::Launch& launch : state_->program.launches) {
-    LaunchReport report{launch.name(), "host", {}, 0, 0, 0};
-    for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
-    auto bytes_of = [&](ValueId v) {
-      return static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(run.bindings())));
-    };
-    if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
-      const Cost c = cost(kernel->kernel, run.bindings());
-      report.kind = "kernel";
-      report.flops = c.flops;
-      report.bytes = c.bytes;
-    } else {
-      for (ValueId v : launch.reads) report.bytes += bytes_of(v);
-      for (ValueId v : launch.writes) report.bytes += bytes_of(v);
-      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
-        report.kind = "claim";
-        const Dim size = graph.type(product->dot).size() * product->depth.extent * 2;
-        report.flops = static_cast<double>(size.evaluate(run.bindings()));
-      }
-    }
-    reports.push_back(std::move(report));
-  }
-  run.time(reports, repeats);
+  Bound bound = bind(*state_, inputs);
+  const Bindings bindings = bound.bindings;
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bindings);
+  std::vector<LaunchReport> reports = launch_costs(state_->program, bindings);
+  const std::vector<double> seconds = run.time(repeats);
+  for (std::size_t i = 0; i < reports.size(); ++i) reports[i].seconds = seconds[i];
   return reports;
 }
 

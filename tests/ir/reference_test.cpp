@@ -4,6 +4,7 @@
 
 #include "ops/values.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx::test {
 namespace {
@@ -64,15 +65,18 @@ TEST(Reference, EvaluatesRegionsByPosition) {
   EXPECT_EQ(error_of([&] { evaluate_region(region, std::span(operands).first(1)); }), "region 'r': needs 2 operands, given 1");
 }
 
-TEST(Reference, BindsAttributesAndRegionsInside) {
+TEST(Reference, RegionsTakeTheSizesOfTheGraphAround) {
   const Dim n = Dim::symbol("n", 8);
-  auto region = std::make_shared<Graph>("r");
-  Value a = region->input("a", {n, 3}, f32);
-  region->output("y", reshape(a, {n * 3}));
-  const Attrs bound = bind_sizes(Attrs{Dims{n + 1, 2}, Region(region), std::int64_t{4}}, {{"n", 5}});
-  EXPECT_EQ(std::get<Dims>(bound[0]), (Dims{6, 2}));
-  EXPECT_EQ(std::get<Region>(bound[1])->outputs()[0].second.type().to_string(), "f32[15]");
-  EXPECT_EQ(std::get<std::int64_t>(bound[2]), 4);
+  Graph graph("g");
+  const Value x = graph.input("x", {n, 2}, f32), flag = graph.input("flag", {}, boolean);
+  graph.output("y", cond(
+                        flag, {x}, [&](const Values& v) { return Values{reshape(v[0], {n * 2})}; },
+                        [&](const Values& v) { return Values{cast(iota(v[0], {n * 2}, i32), f32)}; })[0]);
+  Array yes(boolean, {});
+  yes.set_int(0, 1);
+  const Array values = floats({2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(values_of(evaluate(graph, {{"x", values}, {"flag", yes}})[0]), (Doubles{5, 6, 7, 8}));
+  EXPECT_EQ(values_of(evaluate(graph, {{"x", values}, {"flag", Array(boolean, {})}})[0]), (Doubles{0, 1, 2, 3}));
 }
 
 TEST(Reference, StructureOpsCopyBitsOfEveryType) {

@@ -254,12 +254,12 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
     const Type fixed = bind_sizes(type, run.bindings);
     std::vector<std::int64_t> shape;
     for (const Dim& d : fixed.shape) shape.push_back(d.value());
-    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, fixed.size().value()));
-    return Array(type.dtype, std::move(shape), {run.memory[static_cast<std::size_t>(slot)], bytes}, nullptr);
+    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, fixed.size().value())), at = static_cast<std::size_t>(slot);
+    return Array(type.dtype, std::move(shape), {run.memory[at], bytes}, run.weights[at]);
   };
   std::vector<Array> operands;
   for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(array_at(graph.type(node.operands[i]), step.operands[i]));
-  const std::vector<Array> results = evaluate_node(*node.op, bind_sizes(node.attrs, run.bindings), operands);
+  const std::vector<Array> results = evaluate_node(graph, launch.node, run.bindings, operands, run.run_region);
   for (std::size_t i = 0; i < results.size(); ++i)
     std::memcpy(run.memory[static_cast<std::size_t>(step.results[i])], results[i].bytes().data(), results[i].bytes().size());
 }

@@ -63,9 +63,11 @@ struct RunState {
   const Program* program = nullptr;
   ThreadPool* pool = nullptr;
   CpuLevel level{};
-  std::vector<std::byte*> memory;     // by slot
-  std::vector<std::int64_t> symbols;  // by position
+  std::vector<std::byte*> memory;                    // by slot
+  std::vector<std::shared_ptr<const void>> weights;  // by slot: the owner of bytes that stay as they are from run to run
+  std::vector<std::int64_t> symbols;                 // by position
   Bindings bindings;
+  RunRegion run_region;
   std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<float>&)> packed_f32;
   std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<double>&)> packed_f64;
 };

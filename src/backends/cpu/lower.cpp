@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/outputs.h"
+#include "ir/rebuild.h"
 #include "kernel/math.h"
 #include "kernel/simplify.h"
 #include "passes/cut.h"
@@ -25,9 +26,10 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const LowerOptions& options)
+  Lowering(const Graph& graph, const LowerOptions& options, std::vector<std::string> symbols)
       : graph_(graph),
         options_(options),
+        symbols_(std::move(symbols)),
         cut_(graph, [&graph](const Node& node) { return cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {}
 
   Program run() {
@@ -49,12 +51,15 @@ class Lowering {
 
   void refuse_host() const {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      if (cut_.on_host(id))
+      if (cut_.on_host(id) && !has_regions(graph_.node(id)))
         fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", graph_.node(id).op->name,
              graph_.node(id).results[0].to_string());
   }
 
   // -- products
+
+  /// The kernels inside a product take the sizes of its tile as well as all symbols.
+  bool fuse_products() const { return options_.fuse && symbols_.size() + epilogue_tile_sizes <= most_epilogue_arguments; }
 
   bool worth_a_claim(ValueId v) const {
     const Node& node = graph_.node(v.node);
@@ -74,7 +79,7 @@ class Lowering {
     for (ValueId dot : dots) {
       std::vector<ValueId> region;
       const auto must = [this](ValueId v) { return cut_.must_store(v); };
-      if (options_.fuse) region = epilogue_region(graph_, dot, cut_.users(), must);
+      if (fuse_products()) region = epilogue_region(graph_, dot, cut_.users(), must);
       // A value that another product ends in, or computes with, stays with that product.
       const bool taken = std::any_of(region.begin(), region.end(), [&](ValueId v) { return in_region.count(v) > 0; });
       if (region.empty() || taken) region = {dot};
@@ -91,7 +96,7 @@ class Lowering {
     ValueId blocker;
     while (!as_product(graph_, dot, readable(dot), blocker)) {
       const std::vector<ValueId>& operands = graph_.node(dot.node).operands;
-      const bool only_left = options_.fuse && blocker == operands[0] && !(blocker == operands[1]) && cut_.users().at(blocker).size() == 1;
+      const bool only_left = fuse_products() && blocker == operands[0] && !(blocker == operands[1]) && cut_.users().at(blocker).size() == 1;
       if (only_left && !computed_left_.count(dot) && worth_prologue(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
       else if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
     }
@@ -168,7 +173,7 @@ class Lowering {
       else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
     }
     Program result(graph_);
-    for (const auto& [name, bound] : graph_.symbols()) result.symbols.push_back(name);
+    result.symbols = symbols_;
     result.views = std::move(views_);
     if (options_.fuse) {
       const auto root = [&](ValueId v) { return result.root(v); };
@@ -178,12 +183,20 @@ class Lowering {
     }
     for (Unit& unit : units)
       result.launches.push_back(unit.outputs ? kernel_launch(std::move(unit.outputs->kernel)) : std::move(unit.launch));
+    lower_regions(result);
     return result;
+  }
+
+  void lower_regions(Program& result) const {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
+      for (const Attr& attr : cut_.on_host(id) ? graph_.node(id).attrs : Attrs{})
+        if (const auto* region = std::get_if<Region>(&attr); region && *region && !result.regions.count(region->get()))
+          result.regions[region->get()] = std::make_shared<Program>(Lowering(**region, options_, symbols_).run());
   }
 
   Unit host_unit(std::int32_t id) const {
     const Node& node = graph_.node(id);
-    Launch launch{HostLaunch{id}, node.operands, {}};
+    Launch launch{HostLaunch{id, node.op->name, has_regions(node)}, node.operands, {}};
     for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
     return {std::nullopt, std::move(launch)};
   }
@@ -210,7 +223,7 @@ class Lowering {
 
   void finish(GeneratedKernel& generated) const {
     Kernel& kernel = generated.kernel;
-    for (const auto& [name, bound] : graph_.symbols()) kernel.symbols.push_back(name);
+    kernel.symbols = symbols_;
     if (kernel.tile) kernel.symbols.emplace_back(tile_stride_symbol);
     merge_loops(kernel);
     simplify(kernel);
@@ -220,6 +233,7 @@ class Lowering {
 
   const Graph& graph_;
   const LowerOptions& options_;
+  std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;  // by the dot: what the claim computes
   std::map<ValueId, ValueId> computed_left_;          // by the dot: its left operand, where a prologue computes it
@@ -233,8 +247,8 @@ class Lowering {
 std::string Launch::name() const {
   const auto short_name = [](const GeneratedKernel& kernel) { return kernel.text.name.substr(0, 9); };
   if (const auto* kernel = std::get_if<GeneratedKernel>(&what)) return short_name(*kernel);
+  if (const auto* host = std::get_if<HostLaunch>(&what)) return std::string(host->op);
   const auto* product = std::get_if<Product>(&what);
-  if (!product) return "host";
   return (product->prologue ? short_name(*product->prologue) + "+" : "") + "gemm" +
          (product->epilogue ? "+" + short_name(*product->epilogue) : "");
 }
@@ -253,6 +267,19 @@ std::vector<const GeneratedKernel*> Launch::kernels() const {
   return {all.begin(), all.end()};
 }
 
-Program lower(const Graph& graph, const LowerOptions& options) { return Lowering(graph, options).run(); }
+std::vector<GeneratedKernel*> Program::kernels() {
+  std::vector<GeneratedKernel*> all;
+  for (Launch& launch : launches)
+    for (GeneratedKernel* kernel : launch.kernels()) all.push_back(kernel);
+  for (const auto& [graph, program] : regions)
+    for (GeneratedKernel* kernel : program->kernels()) all.push_back(kernel);
+  return all;
+}
+
+Program lower(const Graph& graph, const LowerOptions& options) {
+  std::vector<std::string> symbols;
+  for (const auto& [name, bound] : graph.symbols()) symbols.push_back(name);
+  return Lowering(graph, options, std::move(symbols)).run();
+}
 
 }  // namespace rlx::cpu

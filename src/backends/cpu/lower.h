@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,9 +11,11 @@
 
 namespace rlx::cpu {
 
-/// A node that the reference computes on the host.
+/// A node that the reference computes on the host; its regions, where it has some, are programs.
 struct HostLaunch {
   std::int32_t node = -1;
+  std::string_view op;
+  bool control = false;  // it only chooses which of its regions run
 };
 
 struct Launch {
@@ -31,9 +34,12 @@ struct Program {
   std::vector<std::string> symbols;
   std::vector<Launch> launches;
   std::map<ValueId, ValueId> views;
+  std::map<const Graph*, std::shared_ptr<Program>> regions;  // of its control flow ops
 
   /// The value whose bytes hold `value`.
   ValueId root(ValueId value) const;
+  /// The generated kernels of all launches, those of regions included, in a fixed order.
+  std::vector<GeneratedKernel*> kernels();
 };
 
 struct LowerOptions {
@@ -44,7 +50,8 @@ struct LowerOptions {
 
 /// Chooses which values are stored and builds one launch for each: claims, generated kernels, host nodes.
 /// Assumes: a graph of primitives. Guarantees: every output is stored; launches are in an order in which they can run.
-/// Throws Error naming op and types for a node that needs the host when that is not allowed.
+/// Throws Error naming op and types for a node that needs the host when that is not allowed; control flow needs it only for what its
+/// regions compute.
 Program lower(const Graph& graph, const LowerOptions& options);
 
 /// True when a kernel can compute the node.

@@ -217,9 +217,7 @@ TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner) {
   return {unflatten(batch, batch_shape), row, loop(inner)};
 }
 
-bool arguments_fit(const Graph& graph, const Kernel& kernel) {
-  return kernel.buffers.size() <= most_epilogue_arguments && graph.symbols().size() + epilogue_tile_sizes <= most_epilogue_arguments;
-}
+bool arguments_fit(const Kernel& kernel) { return kernel.buffers.size() <= most_epilogue_arguments; }
 
 Index tile_stride(const Index& index) { return index * Dim::symbol(tile_stride_symbol, std::int64_t{1} << 40); }
 
@@ -260,7 +258,7 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
-  if (!arguments_fit(graph, kernel)) return false;
+  if (!arguments_fit(kernel)) return false;
   product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
   product.result = last;
   return true;
@@ -288,7 +286,7 @@ bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& 
   Puller puller(graph, kernel, [&](ValueId v) { return !(v == product.a) && is_stored(v); });
   const ExprId value = puller.pull(product.a, unflatten(flat, graph.type(product.a).shape), true);
   kernel.stores.push_back({puller.buffer_of(product.a, true), tile_stride(loops.inner) + loops.row, value});
-  if (!arguments_fit(graph, kernel)) return false;
+  if (!arguments_fit(kernel)) return false;
   product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
   return true;
 }
