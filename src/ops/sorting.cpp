@@ -1,8 +1,8 @@
 // Sorting, and the positions of extremes.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
@@ -11,14 +11,15 @@
 namespace rlx {
 namespace {
 
-// -1, 0 or 1 for element i against element j. NaN of either sign is the largest and equals itself; -0 equals 0.
-int compare(const Array& x, std::int64_t i, std::int64_t j) {
-  auto order = [](auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; };
-  if (is_signed_int(x.dtype())) return order(x.get_int(i), x.get_int(j));
-  if (!is_float(x.dtype())) return order(x.get_uint(i), x.get_uint(j));
-  const double a = x.get_double(i), b = x.get_double(j);
-  if (std::isnan(a) || std::isnan(b)) return order(std::isnan(a), std::isnan(b));
-  return order(a, b);
+/// An integer that orders elements as their values are: NaN of either sign is the largest and equals itself; -0 equals 0.
+std::uint64_t rank_of(const Array& x, std::int64_t i) {
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  if (is_signed_int(x.dtype())) return static_cast<std::uint64_t>(x.get_int(i)) ^ sign;
+  if (!is_float(x.dtype())) return x.get_uint(i);
+  const double value = x.get_double(i);
+  if (std::isnan(value)) return ~std::uint64_t{0};
+  const auto bits = std::bit_cast<std::uint64_t>(value == 0 ? 0.0 : value);
+  return bits & sign ? ~bits : bits | sign;
 }
 
 void copy_element(const Array& from, std::int64_t i, Array& to, std::int64_t j) {
@@ -54,19 +55,27 @@ struct Sort {
     std::int64_t inner = 1;
     for (auto d = static_cast<std::size_t>(op.axis.value) + 1; d < shape.size(); ++d) inner *= shape[d];
     const std::int64_t n = shape[static_cast<std::size_t>(op.axis.value)], rows = x[0].size() == 0 ? 0 : x[0].size() / (n * inner);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+    struct Item {
+      std::uint64_t rank;  // of the first key
+      std::int64_t from;
+    };
+    std::vector<Item> order(static_cast<std::size_t>(n));
+    const std::uint64_t flip = op.descending ? ~std::uint64_t{0} : 0;
     for (std::int64_t line = 0; line < rows * inner; ++line) {
       const std::int64_t begin = line / inner * n * inner + line % inner;
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-        for (std::int64_t key = 0; key < op.keys; ++key)
-          if (const int c = compare(x[static_cast<std::size_t>(key)], begin + a * inner, begin + b * inner))
-            return op.descending ? c > 0 : c < 0;
-        return false;
+      const auto rank = [&](std::int64_t key, std::int64_t i) {
+        return rank_of(x[static_cast<std::size_t>(key)], begin + i * inner) ^ flip;
+      };
+      for (std::int64_t i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = {rank(0, i), i};
+      std::sort(order.begin(), order.end(), [&](const Item& a, const Item& b) {
+        if (a.rank != b.rank) return a.rank < b.rank;
+        for (std::int64_t key = 1; key < op.keys; ++key)
+          if (const auto left = rank(key, a.from), right = rank(key, b.from); left != right) return left < right;
+        return a.from < b.from;
       });
       for (std::size_t k = 0; k < x.size(); ++k)
         for (std::int64_t i = 0; i < n; ++i)
-          copy_element(x[k], begin + order[static_cast<std::size_t>(i)] * inner, y[k], begin + i * inner);
+          copy_element(x[k], begin + order[static_cast<std::size_t>(i)].from * inner, y[k], begin + i * inner);
     }
   }
   // Tangents move as their elements do.
