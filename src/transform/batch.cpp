@@ -77,6 +77,15 @@ Graph trace_body(const OpDef& op, const Attrs& attrs, const std::vector<Type>& o
   return trace_region(std::string(op.name), nullptr, operands, [&](const Values& in) { return op.body(attrs, in); });
 }
 
+/// Whether every element of the result is one of the only operand.
+bool copies_elements(const Node& node, const std::vector<Type>& operands) {
+  if (!node.op->sources || operands.size() != 1) return false;
+  std::vector<Index> at;
+  for (const Dim& extent : node.results[0].shape) at.push_back(Index::variable(static_cast<int>(at.size()), extent));
+  const std::vector<Source> sources = node.op->sources(node.attrs, operands, node.results[0], at);
+  return sources.size() == 1 && sources[0].guards.empty();
+}
+
 /// Whether each element of the results is computed from the operands' elements at the same place alone.
 bool is_elementwise(const Graph& body) {
   const std::vector<ValueId> outputs = output_ids(body);
@@ -96,7 +105,7 @@ bool is_elementwise(const Graph& body) {
       if (node.op->kind != OpKind::scalar && !(node.op->body && is_elementwise(trace_body(*node.op, node.attrs, types)))) return false;
     } else {
       const Array* constant = constant_value(node);  // the same number everywhere
-      if (!(constant && constant->size() == 1) && node.op->kind != OpKind::scalar && node.op->name != "broadcast") return false;
+      if (!(constant && constant->size() == 1) && node.op->kind != OpKind::scalar && !copies_elements(node, types)) return false;
     }
   }
   return std::all_of(outputs.begin(), outputs.end(), [&](ValueId id) { return varies[static_cast<std::size_t>(id.node)]; });
