@@ -1,8 +1,9 @@
-// Ops on the bits of elements: counts, reductions by bitwise operations, and rounding to fewer bits.
+// Ops on the bits of elements: counts, reductions by bitwise operations, rounding to fewer bits, and bytes read as another type.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ops/reinterpret.h"
 #include "ops/wide.h"
 
 namespace rlx {
@@ -166,7 +167,46 @@ struct ReducePrecision {
 };
 const Op<ReducePrecision> reduce_precision_op;
 
+struct Reinterpret {
+  static constexpr OpKind kind = OpKind::primitive;
+  static constexpr std::string_view name = "reinterpret";
+  static constexpr std::string_view formula = "the bytes of x as elements of type `to` in `shape`; as many bytes";
+  static constexpr std::string_view not_differentiable = "it reinterprets bytes";
+  DType to = u8;
+  Sizes shape;
+  static auto fields() { return Fields<&Reinterpret::to, &Reinterpret::shape>{}; }
+  static Dim bytes(const Type& t) {
+    if (!is_packed(t.dtype)) return t.size() * (info(t.dtype).bits / 8);
+    if (t.is_static()) return bytes_for(t.dtype, t.size().value());
+    const auto half = Dim::exact_div(t.size(), 2);
+    if (!half) fail("rlx.reinterpret: {} has no known number of bytes: its size may be odd", t.to_string());
+    return *half;
+  }
+  static Type infer(const Reinterpret& op, const Type& x) {
+    Type result{op.to, op.shape.values};
+    if (!(bytes(result) == bytes(x)))
+      fail("rlx.reinterpret: {} has {} bytes, {} has {}", x.to_string(), bytes(x).to_string(), result.to_string(),
+           bytes(result).to_string());
+    return result;
+  }
+  static void evaluate(const Reinterpret&, std::span<const Array> x, std::span<Array> y) {
+    std::copy(x[0].bytes().begin(), x[0].bytes().end(), y[0].mutable_bytes().begin());
+  }
+  static std::vector<Sample> samples() {
+    return {{{{{c64, {3, 2}}}}, attrs_of(Reinterpret{f32, Dims{3, 2, 2}}), 0, false},
+            {{{{f64, {4, 2}}}}, attrs_of(Reinterpret{c128, Dims{4}}), 0, false},
+            {{{{u4, {3, 4}}, 0, 15}}, attrs_of(Reinterpret{u8, Dims{6}}), 0, false},
+            {{{{i32, {5}}, -1000, 1000}}, attrs_of(Reinterpret{i8, Dims{20}}), 0, false}};
+  }
+};
+const Op<Reinterpret> reinterpret_op;
+
 }  // namespace
+
+// Declared in ops/reinterpret.h: no builder of the public interface.
+Value reinterpret(Value x, DType to, Dims shape) { return reinterpret_op({to, Sizes{std::move(shape)}}, x); }
+
+bool is_reinterpretation(const Node& node) { return node.op == &Op<Reinterpret>::def(); }
 
 /// How many bits of each integer are set, as the same type. Throws Error when x is no integer.
 Value population_count(Operand x) { return population_count_op({}, x); }

@@ -6,6 +6,7 @@
 #include "ir/rebuild.h"
 #include "kernel/math.h"
 #include "kernel/simplify.h"
+#include "ops/reinterpret.h"
 #include "passes/cut.h"
 
 namespace rlx::cpu {
@@ -33,6 +34,7 @@ class Lowering {
         cut_(graph, [&graph](const Node& node) { return cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {}
 
   Program run() {
+    share_bytes();
     if (!options_.allow_host) refuse_host();
     if (options_.claims) claim_products();
     std::vector<std::vector<ValueId>> regions;
@@ -49,9 +51,15 @@ class Lowering {
     return [this](ValueId v) { return cut_.is_stored(v); };
   }
 
+  /// Bytes read as another type are the same memory. Such a node is stored with its operand, as those of the host are.
+  void share_bytes() {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
+      if (cut_.on_host(id) && is_reinterpretation(graph_.node(id))) views_[{id, 0}] = graph_.node(id).operands[0];
+  }
+
   void refuse_host() const {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      if (cut_.on_host(id) && !has_regions(graph_.node(id)))
+      if (cut_.on_host(id) && !has_regions(graph_.node(id)) && !views_.count({id, 0}))
         fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", graph_.node(id).op->name,
              graph_.node(id).results[0].to_string());
   }
@@ -167,7 +175,7 @@ class Lowering {
     std::vector<Unit> units;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
       const ValueId v{id, 0};
-      if (!cut_.live(id)) continue;
+      if (!cut_.live(id) || views_.count(v)) continue;
       if (cut_.on_host(id)) units.push_back(host_unit(id));
       else if (auto product = built_products_.find(v); product != built_products_.end()) units.push_back(product_unit(product->second));
       else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
