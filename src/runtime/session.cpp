@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "ir/graph_data.h"
 #include "passes/expand.h"
+#include "passes/legalize.h"
 #include "runtime/run.h"
 #include "runtime/symbols.h"
 
@@ -54,7 +55,7 @@ Executable Session::compile(const Graph& graph) const {
   check_outputs(graph);
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
-  cpu::Program program = cpu::lower(primitives, {options.claims, options.fuse, options.allow_host});
+  cpu::Program program = cpu::lower(legalize(primitives, can_generate), {options.claims, options.fuse, options.allow_host});
   const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -1,0 +1,158 @@
+#include "passes/complex_rules.h"
+
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "ops/wide.h"
+
+namespace rlx {
+namespace {
+
+using Z = ComplexValue;
+
+/// 0 where a factor is 0, whatever the other: cos(y) * e^x must not be NaN on the real axis where e^x is infinite.
+Value times(Value a, Value b) {
+  Value zero = like(a, 0);
+  return select(eq(a, zero), a, select(eq(b, zero), b, a * b));
+}
+
+Z scaled(const Z& x, Value factor) { return {x.re * factor, x.im * factor}; }
+Z in_f64(const Z& x) { return {cast(x.re, f64), cast(x.im, f64)}; }
+Z in_f32(const Z& x) { return {cast(x.re, f32), cast(x.im, f32)}; }
+
+/// x times a power of two that keeps squares of its parts in range, and the inverse of that power.
+struct Balanced {
+  Z x;
+  Value undo;
+  Value log_undo;
+};
+Balanced balanced(const Z& x) {
+  const bool wide = x.re.dtype() == f64;
+  const double limit = wide ? 500 : 60, places = wide ? 600 : 80;
+  Value largest = max(abs(x.re), abs(x.im));
+  Value is_large = gt(largest, like(largest, std::exp2(limit))), is_small = lt(largest, like(largest, std::exp2(-limit)));
+  const auto by_size = [&](double large, double small, double other) {
+    return select(is_large, like(largest, large), select(is_small, like(largest, small), like(largest, other)));
+  };
+  const double log_of_power = places * std::numbers::ln2;
+  return {scaled(x, by_size(std::exp2(-places), std::exp2(places), 1)), by_size(std::exp2(places), std::exp2(-places), 1),
+          by_size(log_of_power, -log_of_power, 0)};
+}
+Value modulus(const Balanced& x) { return sqrt(x.x.re * x.x.re + x.x.im * x.x.im); }
+
+/// e^x as e^(x - shift) and the factor e^shift: the first is finite wherever the product with a sine or cosine is.
+struct SplitExp {
+  Value near, factor;
+};
+SplitExp split_exp(Value x) {
+  const bool wide = x.dtype() == f64;
+  const double limit = wide ? 700 : 80, shift = wide ? 350 : 40;
+  Value is_large = gt(x, like(x, limit));
+  return {exp(select(is_large, x - shift, x)), select(is_large, like(x, std::exp(shift)), like(x, 1))};
+}
+
+Z negated(const Z& x, const Z&) { return {-x.re, -x.im}; }
+Z sum(const Z& x, const Z& y) { return {x.re + y.re, x.im + y.im}; }
+Z difference(const Z& x, const Z& y) { return {x.re - y.re, x.im - y.im}; }
+Z product(const Z& x, const Z& y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+
+/// 1/4 for numbers whose parts may not be added, else 1.
+Value room(const Z& x) {
+  Value largest = max(abs(x.re), abs(x.im));
+  return select(gt(largest, like(largest, 0x1p1020)), like(largest, 0.25), like(largest, 1));
+}
+
+/// Smith's algorithm: divides by the larger part of y first. A quotient by zero has the parts of x divided by it.
+Z smith_quotient(Z x, Z y) {
+  Value x_room = room(x), y_room = room(y), is_zero = complex_equal(y, {like(y.re, 0), like(y.re, 0)}), undo = y_room / x_room;
+  Value zero = y.re;
+  x = scaled(x, x_room), y = scaled(y, y_room);
+  Value by_real = ge(abs(y.re), abs(y.im));
+  Value large = select(by_real, y.re, y.im), small = select(by_real, y.im, y.re);
+  Value ratio = small / large, denominator = large + small * ratio, turned = x.re * ratio;
+  Value re = select(by_real, x.re + x.im * ratio, turned + x.im), im = select(by_real, x.im - turned, x.im * ratio - x.re);
+  return {select(is_zero, x.re / zero, re / denominator * undo), select(is_zero, x.im / zero, im / denominator * undo)};
+}
+/// f64 holds the squares of f32.
+Z quotient(const Z& x, const Z& y) { return x.re.dtype() == f64 ? smith_quotient(x, y) : in_f32(smith_quotient(in_f64(x), in_f64(y))); }
+
+Z exponential(const Z& x, const Z&) {
+  const SplitExp e = split_exp(x.re);
+  return scaled({times(e.near, cos(x.im)), times(e.near, sin(x.im))}, e.factor);
+}
+
+/// log |x| + i angle(x). Near modulus 1, (a - 1)(a + 1) + b^2 keeps the bits that |x| - 1 loses.
+Z logarithm(const Z& x, const Z&) {
+  const Balanced b = balanced(x);
+  Value length = modulus(b), far = log(length) + b.log_undo;
+  Value large = max(abs(x.re), abs(x.im)), small = min(abs(x.re), abs(x.im));
+  Value is_near = logical_and(gt(large, like(large, 0.5)), lt(large, like(large, 2)));
+  Value a = select(is_near, large, like(large, 1)), c = select(is_near, small, like(large, 0));
+  Value near = log1p((a - 1) * (a + 1) + c * c) * 0.5;
+  return {select(is_near, near, far), atan2(x.im, x.re)};
+}
+
+/// The root with a real part >= 0 and the sign of the imaginary part of x.
+Z square_root(const Z& x, const Z&) {
+  const Balanced b = balanced(x);
+  Value large = sqrt((abs(b.x.re) + modulus(b)) * 0.5), is_zero = eq(large, like(large, 0));
+  Value small = abs(b.x.im) / (select(is_zero, like(large, 1), large) * 2);
+  Value is_right = ge(x.re, like(x.re, 0)), sqrt_undo = sqrt(b.undo);
+  Value re = select(is_right, large, small) * sqrt_undo, im = select(is_right, small, large) * sqrt_undo;
+  Value zero = like(im, 0), negative = logical_or(lt(x.im, zero), logical_and(eq(x.im, zero), lt(1 / x.im, zero)));
+  return {re, select(negative, -im, im)};
+}
+
+/// Hyperbolic cosine and sine of x divided by `factor`.
+struct Hyperbolic {
+  Value cosine, sine, factor;
+};
+Hyperbolic hyperbolic(Value x) {
+  Value size = abs(x);
+  const SplitExp e = split_exp(size);
+  Value is_large = gt(e.factor, like(x, 1));
+  Value m = expm1(select(is_large, like(x, 0), size)), small_sine = (m + m / (m + 1)) * 0.5;
+  Value half = e.near * 0.5, sine = select(is_large, half, small_sine), cosine = select(is_large, half, half + 0.5 / e.near);
+  return {cosine, select(lt(x, like(x, 0)), -sine, sine), e.factor};
+}
+Z sine(const Z& x, const Z&) {
+  const Hyperbolic h = hyperbolic(x.im);
+  return scaled({times(sin(x.re), h.cosine), times(cos(x.re), h.sine)}, h.factor);
+}
+Z cosine(const Z& x, const Z&) {
+  const Hyperbolic h = hyperbolic(x.im);
+  return scaled({times(cos(x.re), h.cosine), -times(sin(x.re), h.sine)}, h.factor);
+}
+
+/// sinh cosh / (sinh^2 + cos^2) and sin cos / (sinh^2 + cos^2), both divided by cosh^2, so that nothing overflows.
+Z hyperbolic_tangent(const Z& x, const Z&) {
+  Value t = tanh(x.re), e = exp(abs(x.re) * -2), inverse = 2 / (e + 1), squared = e * inverse * inverse;  // 1 / cosh^2
+  Value c = cos(x.im), denominator = t * t + c * c * squared;
+  return {t / denominator, sin(x.im) * c * squared / denominator};
+}
+
+/// e^(y log x) in f64: the exponent may be large, and its error is that of the power.
+Z power_of_f32(const Z& x, const Z& y) { return in_f32(exponential(product(in_f64(y), logarithm(in_f64(x), {})), {})); }
+
+using Rule = Z (*)(const Z& x, const Z& y);
+
+const std::map<ScalarOp, Rule>& rules() {
+  static const std::map<ScalarOp, Rule> all{
+      {ScalarOp::neg, negated},  {ScalarOp::add, sum},         {ScalarOp::sub, difference},          {ScalarOp::mul, product},
+      {ScalarOp::div, quotient}, {ScalarOp::exp, exponential}, {ScalarOp::log, logarithm},           {ScalarOp::sqrt, square_root},
+      {ScalarOp::sin, sine},     {ScalarOp::cos, cosine},      {ScalarOp::tanh, hyperbolic_tangent}, {ScalarOp::pow, power_of_f32}};
+  return all;
+}
+
+}  // namespace
+
+std::optional<ComplexValue> complex_rule(ScalarOp op, const ComplexValue& x, const ComplexValue& y) {
+  const auto rule = rules().find(op);
+  if (rule == rules().end() || (op == ScalarOp::pow && x.re.dtype() == f64)) return std::nullopt;
+  return rule->second(x, y);
+}
+
+Value complex_equal(const ComplexValue& x, const ComplexValue& y) { return logical_and(eq(x.re, y.re), eq(x.im, y.im)); }
+
+}  // namespace rlx
