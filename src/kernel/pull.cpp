@@ -49,9 +49,10 @@ ExprId Puller::pull(ValueId value, const std::vector<Index>& at, bool as_body) {
   return result;
 }
 
-bool Puller::computed_elsewhere(ValueId value, const std::vector<Index>& at) const {
-  return std::any_of(memo_.begin(), memo_.end(),
-                     [&](const auto& entry) { return std::get<0>(entry.second) == value && std::get<1>(entry.second) != at; });
+bool Puller::computed_elsewhere(ValueId value, const std::vector<std::vector<Index>>& places) const {
+  return std::any_of(memo_.begin(), memo_.end(), [&](const auto& entry) {
+    return std::get<0>(entry.second) == value && std::find(places.begin(), places.end(), std::get<1>(entry.second)) == places.end();
+  });
 }
 
 ExprId Puller::compute(ValueId value, const std::vector<Index>& at) {

@@ -19,8 +19,8 @@ class Puller {
   ExprId pull(ValueId value, const std::vector<Index>& at, bool as_body = false);
   /// The values that were computed, not loaded.
   const std::set<ValueId>& computed() const { return computed_; }
-  /// True when `value` was computed at another index than `at`.
-  bool computed_elsewhere(ValueId value, const std::vector<Index>& at) const;
+  /// True when `value` was computed at another index than those of `places`.
+  bool computed_elsewhere(ValueId value, const std::vector<std::vector<Index>>& places) const;
   /// The slot of the buffer that holds `value`.
   int buffer_of(ValueId value, bool written);
 

@@ -6,25 +6,60 @@
 
 namespace rlx::cpu {
 
-std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
+namespace {
+
+/// A kernel whose innermost loop takes `step` elements at a time. Nothing when the last axis is not a multiple of them for sure.
+std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step) {
   Outputs result{std::move(values), {}, {}};
   Kernel& kernel = result.kernel;
   const Dims& shape = graph.type(result.values[0]).shape;
-  std::vector<Index> at;
-  for (const Dim& extent : shape) {
-    kernel.loops.push_back(kernel.add_variable(extent));
-    at.push_back(Index::variable(kernel.loops.back(), extent));
+  std::vector<std::vector<Index>> places(static_cast<std::size_t>(step));
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool last = axis + 1 == shape.size();
+    const std::optional<Dim> extent = last ? Dim::exact_div(shape[axis], step) : shape[axis];
+    if (!extent) return std::nullopt;
+    kernel.loops.push_back(kernel.add_variable(*extent));
+    const Index variable = Index::variable(kernel.loops.back(), *extent);
+    for (int i = 0; i < step; ++i) places[static_cast<std::size_t>(i)].push_back(last ? variable * Dim(step) + Index(i) : variable);
   }
   const auto own = [&](ValueId v) { return std::find(result.values.begin(), result.values.end(), v) != result.values.end(); };
   Puller puller(graph, kernel, [&](ValueId v) { return !own(v) && is_stored(v); });
-  for (ValueId v : result.values) {
-    const ExprId value = puller.pull(v, at, true);
-    kernel.stores.push_back({puller.buffer_of(v, true), flatten(at, shape), value});
-  }
   for (ValueId v : result.values)
-    if (puller.computed_elsewhere(v, at)) return std::nullopt;
+    for (const std::vector<Index>& at : places) {
+      const ExprId value = puller.pull(v, at, true);
+      kernel.stores.push_back({puller.buffer_of(v, true), flatten(at, shape), value});
+    }
+  for (ValueId v : result.values)
+    if (puller.computed_elsewhere(v, places)) return std::nullopt;
   result.computed = puller.computed();
   return result;
+}
+
+/// True when a choice between two expressions turns on whether the innermost variable is even.
+bool alternates(const Kernel& kernel) {
+  if (kernel.loops.empty()) return false;
+  const int last = kernel.loops.back();
+  const auto is_last = [&](const Atom& atom) { return atom.kind == Atom::Kind::variable && atom.id == last; };
+  const auto turns = [&](const Guard& guard) {
+    bool found = false;
+    guard.index.for_each_atom([&](const Atom& atom) {
+      if (is_last(atom)) found = found || kernel.extent(last) == Dim(2);
+      else if (atom.kind == Atom::Kind::remainder && atom.denominator == Dim(2))
+        atom.numerator->for_each_atom([&](const Atom& inner) { found = found || is_last(inner); });
+    });
+    return found;
+  };
+  return std::any_of(kernel.exprs.begin(), kernel.exprs.end(),
+                     [&](const Expr& e) { return e.kind == Expr::Kind::choose && std::any_of(e.guards.begin(), e.guards.end(), turns); });
+}
+
+}  // namespace
+
+std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
+  auto result = build_in_steps(graph, values, is_stored, 1);
+  if (!result || !alternates(result->kernel)) return result;
+  auto in_pairs = build_in_steps(graph, std::move(values), is_stored, 2);
+  return in_pairs ? in_pairs : result;
 }
 
 namespace {

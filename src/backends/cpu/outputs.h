@@ -12,7 +12,8 @@ struct Outputs {
   std::set<ValueId> computed;  // every value of the graph that it computes
 };
 
-/// Nothing when one of the values would be needed at another index than its own, before it is complete.
+/// Nothing when one of the values would be needed at another index than its own, before it is complete. Where elements alternate (real and
+/// imaginary parts, low and high nibbles), one step of the innermost loop computes two of them, and nothing is computed to be thrown away.
 std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored);
 
 /// One step of a program under way: a kernel, or else a finished launch.
