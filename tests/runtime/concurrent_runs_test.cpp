@@ -6,6 +6,7 @@
 
 #include "rlx/ops.h"
 #include "rlx/session.h"
+#include "rlx/transform.h"
 
 namespace rlx::test {
 namespace {
@@ -67,6 +68,28 @@ TEST(ConcurrentRuns, OneProgram) {
   program.set_param("w", ones);
   on_all_threads([&](int t) {
     for (int i = 0; i < runs_each; ++i) expect_product(program, 2, t * 31 + i);
+  });
+}
+
+/// The sum over the steps of a scan of x_t w: with w all 1, steps * 64 v. The regions are programs with packed weights of their own.
+TEST(ConcurrentRuns, OneProgramWithALoop) {
+  const Session session(Device::cpu(), two_threads());
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("S", 32), 4, 64}, f32), w = graph.param("w", {64, 64}, f32);
+  const auto step = [&](const Values& carry, const Values& slice) { return std::pair{Values{carry[0] + matmul(slice[0], w)}, Values{}}; };
+  graph.output("y", scan(step, {sum(x, {0}) * 0}, {x})[0]);
+  Executable program = session.compile(graph);
+  const std::vector<float> ones(64 * 64, 1);
+  program.set_param("w", ones);
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) {
+      const std::int64_t steps = 1 + (t * 31 + i) % 32;
+      const auto v = static_cast<float>(1 + i % 7);
+      Array values(f32, {steps, 4, 64});
+      for (float& element : values.mutable_values<float>()) element = v;
+      const Array sums = program.run({{"x", values}}).at("y");
+      for (float y : sums.values<float>()) ASSERT_EQ(y, static_cast<float>(steps) * 64 * v);
+    }
   });
 }
 

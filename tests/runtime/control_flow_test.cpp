@@ -1,8 +1,6 @@
 // Control flow in a session: the regions of cond, while and scan run as compiled programs, and give what the reference gives.
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "ir/reference.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"
@@ -145,22 +143,6 @@ TEST(ControlFlow, GradientsOfAScan) {
   graph.output("dw", gradients[1]);
   Executable program = session().compile(graph);
   expect_like_reference(graph, program, {{"x", steps(6)}, {"w", weights(64, 64, 0.1)}});
-}
-
-TEST(ControlFlow, ConcurrentRunsDoNotMeet) {
-  const Graph graph = recurrent();
-  Executable program = session().compile(graph);
-  program.set_param("w", weights(64, 64, 0.1));
-  const std::vector<std::int64_t> lengths{3, 4, 5, 6};
-  std::vector<Array> alone, together(lengths.size());
-  for (std::int64_t length : lengths) alone.push_back(program.run({{"x", steps(length)}}).at("last"));
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    threads.emplace_back([&, i] {
-      for (int repeat = 0; repeat < 20; ++repeat) together[i] = program.run({{"x", steps(lengths[i])}}).at("last");
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (std::size_t i = 0; i < lengths.size(); ++i) EXPECT_EQ(together[i], alone[i]);
 }
 
 }  // namespace
