@@ -1,6 +1,7 @@
 #include "passes/complex_rules.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numbers>
 
@@ -17,6 +18,7 @@ Value times(Value a, Value b) {
   return select(eq(a, zero), a, select(eq(b, zero), b, a * b));
 }
 
+Value is_infinite(Value x) { return eq(abs(x), like(x, std::numeric_limits<double>::infinity())); }
 Z scaled(const Z& x, Value factor) { return {x.re * factor, x.im * factor}; }
 Z in_f64(const Z& x) { return {cast(x.re, f64), cast(x.im, f64)}; }
 Z in_f32(const Z& x) { return {cast(x.re, f32), cast(x.im, f32)}; }
@@ -63,16 +65,17 @@ Value room(const Z& x) {
   return select(gt(largest, like(largest, 0x1p1020)), like(largest, 0.25), like(largest, 1));
 }
 
-/// Smith's algorithm: divides by the larger part of y first. A quotient by zero has the parts of x divided by it.
+/// Smith's algorithm: divides by the larger part of y first. A quotient by zero has the parts of x divided by it; one by infinity is 0.
 Z smith_quotient(Z x, Z y) {
-  Value x_room = room(x), y_room = room(y), is_zero = complex_equal(y, {like(y.re, 0), like(y.re, 0)}), undo = y_room / x_room;
-  Value zero = y.re;
-  x = scaled(x, x_room), y = scaled(y, y_room);
+  Value zero = like(y.re, 0), is_zero = complex_equal(y, {zero, zero}), infinite = logical_or(is_infinite(y.re), is_infinite(y.im));
+  Value divisor = y.re, x_room = room(x), y_room = room(y), undo = select(infinite, zero, y_room / x_room);
+  const auto direction = [&](Value part) { return select(infinite, select(is_infinite(part), sign(part), zero), part * y_room); };
+  x = scaled(x, x_room), y = {direction(y.re), direction(y.im)};
   Value by_real = ge(abs(y.re), abs(y.im));
   Value large = select(by_real, y.re, y.im), small = select(by_real, y.im, y.re);
   Value ratio = small / large, denominator = large + small * ratio, turned = x.re * ratio;
   Value re = select(by_real, x.re + x.im * ratio, turned + x.im), im = select(by_real, x.im - turned, x.im * ratio - x.re);
-  return {select(is_zero, x.re / zero, re / denominator * undo), select(is_zero, x.im / zero, im / denominator * undo)};
+  return {select(is_zero, x.re / divisor, re / denominator * undo), select(is_zero, x.im / divisor, im / denominator * undo)};
 }
 /// f64 holds the squares of f32.
 Z quotient(const Z& x, const Z& y) { return x.re.dtype() == f64 ? smith_quotient(x, y) : in_f32(smith_quotient(in_f64(x), in_f64(y))); }
@@ -97,7 +100,7 @@ Z logarithm(const Z& x, const Z&) {
 Z square_root(const Z& x, const Z&) {
   const Balanced b = balanced(x);
   Value large = sqrt((abs(b.x.re) + modulus(b)) * 0.5), is_zero = eq(large, like(large, 0));
-  Value small = abs(b.x.im) / (select(is_zero, like(large, 1), large) * 2);
+  Value small = select(is_infinite(x.im), abs(x.im), abs(b.x.im) / (select(is_zero, like(large, 1), large) * 2));
   Value is_right = ge(x.re, like(x.re, 0)), sqrt_undo = sqrt(b.undo);
   Value re = select(is_right, large, small) * sqrt_undo, im = select(is_right, small, large) * sqrt_undo;
   Value zero = like(im, 0), negative = logical_or(lt(x.im, zero), logical_and(eq(x.im, zero), lt(1 / x.im, zero)));
@@ -128,8 +131,8 @@ Z cosine(const Z& x, const Z&) {
 /// sinh cosh / (sinh^2 + cos^2) and sin cos / (sinh^2 + cos^2), both divided by cosh^2, so that nothing overflows.
 Z hyperbolic_tangent(const Z& x, const Z&) {
   Value t = tanh(x.re), e = exp(abs(x.re) * -2), inverse = 2 / (e + 1), squared = e * inverse * inverse;  // 1 / cosh^2
-  Value c = cos(x.im), denominator = t * t + c * c * squared;
-  return {t / denominator, sin(x.im) * c * squared / denominator};
+  Value c = cos(x.im), denominator = t * t + times(squared, c * c);
+  return {t / denominator, times(squared, sin(x.im) * c) / denominator};
 }
 
 /// e^(y log x) in f64: the exponent may be large, and its error is that of the power.

@@ -12,9 +12,9 @@ using HasType = std::function<bool(DType)>;
 /// floats f32, packed 4-bit integers i8 and u8. Inputs, outputs and what the host reads and writes keep their types; `reinterpret` and
 /// index maps stand between them and the parts.
 /// Like narrower floats everywhere, 8-bit ones keep the bits of f32 until they are stored or something is cast to them.
-/// The nodes keep their types, for the host, where no rule of this pass fits: control flow, sorting and the like, a complex product over
+/// The nodes keep their types, for the host, where no rule of this pass fits: sorting and the like, a complex product over
 /// an axis, c128 powers, and 4-bit values of symbolic sizes whose last axis is not a static even number.
-/// Complex products and quotients with infinite operands may be NaN where C's Annex G finds an infinity.
+/// Complex results with infinite operands may be NaN where C's Annex G finds an infinity.
 /// Regions are treated like the graph around them. Assumes: a graph of primitives. Guarantees: a graph of primitives with the same inputs
 /// and outputs; the same graph when it lacks none.
 Graph legalize(const Graph& graph, const HasType& has_type);

@@ -34,7 +34,7 @@ Dims byte_shape(const Type& type) {
 }
 
 Value unpack(Value stored) {
-  const Type type = stored.type();
+  const Type& type = stored.type();
   Value bytes = reinterpret(stored, u8, byte_shape(type));
   Value codes = interleaved(logical_and(bytes, scalar(bytes, 15, u8)), shr(bytes, scalar(bytes, 4, u8)));
   if (has_even_rows(type)) return reshape(codes, type.shape);
@@ -59,7 +59,7 @@ bool has_parts(DType t) { return is_complex(t) || is_narrow(t); }
 bool has_known_places(const Type& type) { return !is_packed(type.dtype) || type.is_static() || has_even_rows(type); }
 
 Values load_parts(Value stored) {
-  const Type type = stored.type();
+  const Type& type = stored.type();
   if (is_complex(type.dtype)) {
     Value pairs = reinterpret(stored, part_type(type.dtype), with_axis(type.shape, 2));
     return {element(pairs, 0), element(pairs, 1)};

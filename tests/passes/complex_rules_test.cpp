@@ -1,0 +1,134 @@
+// Complex numbers in generated kernels at the edges: huge, tiny, infinite, on the cuts.
+#include <gtest/gtest.h>
+
+#include "passes/kernels_only.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+/// Every pair of these numbers, times the scale of the type.
+Array edge_numbers(DType t) {
+  const double huge = t == c64 ? 3e38 : 1e308, tiny = t == c64 ? 2e-38 : 3e-308;
+  const std::vector<double> parts{0.0, 1.0, -1.0, 0.75, -2.5, 1e-3, 1.0000001, huge, -huge, tiny, 1e19, -1e-19, 88.0, -95.0, 10.0};
+  Array all(t, {static_cast<std::int64_t>(parts.size() * parts.size())});
+  std::int64_t i = 0;
+  for (double re : parts)
+    for (double im : parts) all.set_complex(i++, {re, im});
+  return all;
+}
+
+void expect_near_reference(const Graph& graph, const std::map<std::string, Array>& inputs, double roundings) {
+  const Array seen = kernels_only().compile(graph).run(feeds(inputs)).at("y"), wanted = evaluate(graph, inputs)[0];
+  const double eps = wanted.dtype() == c64 ? 0x1p-23 : 0x1p-52, smallest = wanted.dtype() == c64 ? 0x1p-126 : 0x1p-1022;
+  for (std::int64_t i = 0; i < wanted.size(); ++i) {
+    const std::complex<double> a = seen.get_complex(i), b = wanted.get_complex(i);
+    if (!std::isfinite(b.real()) || !std::isfinite(b.imag())) continue;
+    const double size = std::hypot(b.real() / 4, b.imag() / 4);  // not infinite for two huge parts
+    ASSERT_LE(std::hypot((a.real() - b.real()) / 4, (a.imag() - b.imag()) / 4), roundings * eps * size + smallest)
+        << "element " << i << " of " << inputs.begin()->second.get_complex(i) << ": " << a << ", must be " << b;
+  }
+}
+
+TEST(Complex, NothingOverflowsBeforeTheResult) {
+  using Build = Value (*)(Value);
+  const std::map<std::string, Build> ops{
+      {"exp", [](Value x) { return exp(x); }},   {"log", [](Value x) { return log(x); }}, {"sqrt", [](Value x) { return sqrt(x); }},
+      {"tanh", [](Value x) { return tanh(x); }}, {"neg", [](Value x) { return -x; }},
+  };
+  for (DType t : {c64, c128})
+    for (const auto& [name, build] : ops) {
+      SCOPED_TRACE(name + " of " + std::string(rlx::name(t)));
+      const Array x = edge_numbers(t);
+      Graph graph;
+      graph.output("y", build(graph.input("x", {Dim(x.size())}, t)));
+      expect_near_reference(graph, {{"x", x}}, 8);
+    }
+}
+
+TEST(Complex, QuotientsOfEveryScale) {
+  for (DType t : {c64, c128}) {
+    const Array one = edge_numbers(t);
+    const std::int64_t n = one.size();
+    Array x(t, {n * n}), y(t, {n * n});
+    for (std::int64_t i = 0; i < n * n; ++i) {
+      x.set_complex(i, one.get_complex(i / n));
+      y.set_complex(i, one.get_complex(i % n));
+    }
+    Graph graph;
+    graph.output("y", graph.input("x0", {Dim(n * n)}, t) / graph.input("x1", {Dim(n * n)}, t));
+    expect_near_reference(graph, named(std::vector{x, y}), 8);
+  }
+}
+
+/// Every pair of the parts 0, 1.5, -2 and both infinities.
+std::vector<std::complex<double>> with_infinities() {
+  std::vector<std::complex<double>> all;
+  for (double re : {0.0, 1.5, -2.0, inf, -inf})
+    for (double im : {0.0, 1.5, -2.0, inf, -inf}) all.emplace_back(re, im);
+  return all;
+}
+bool is_number(std::complex<double> z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
+
+TEST(Complex, InfinityGivesTheLimitsThatAreNumbers) {
+  using Build = Value (*)(Value, Value);
+  const std::map<std::string, Build> ops{{"exp", [](Value x, Value) { return exp(x); }},
+                                         {"tanh", [](Value x, Value) { return tanh(x); }},
+                                         {"quotient", [](Value x, Value y) { return x / y; }}};
+  const auto numbers = with_infinities();
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  for (DType t : {c64, c128}) {
+    Array x(t, {count * count}), y(t, {count * count});
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      x.set_complex(i, numbers[static_cast<std::size_t>(i / count)]);
+      y.set_complex(i, numbers[static_cast<std::size_t>(i % count)]);
+    }
+    for (const auto& [name, build] : ops) {
+      SCOPED_TRACE(name + " of " + std::string(rlx::name(t)));
+      Graph graph;
+      const Value a = graph.input("x0", {Dim(x.size())}, t), b = graph.input("x1", {Dim(x.size())}, t);
+      graph.output("y", build(a, b));
+      graph.output("x1", b);
+      const auto operands = named(std::vector{x, y});
+      const Array seen = kernels_only().compile(graph).run(feeds(operands)).at("y"), wanted = evaluate(graph, operands)[0];
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        const std::complex<double> number = wanted.get_complex(i);
+        if (!is_number(number)) continue;
+        // A few roundings of f32; the largest number is e^1.5.
+        EXPECT_LE(std::abs(seen.get_complex(i) - number), 2e-6) << x.get_complex(i) << " and " << y.get_complex(i);
+      }
+    }
+  }
+}
+
+TEST(Complex, RootsOfInfinityAreInfinite) {
+  for (std::complex<double> z : with_infinities()) {
+    if (is_number(z)) continue;
+    Array x(c64, {1});
+    x.set_complex(0, z);
+    Graph graph;
+    graph.output("y", sqrt(graph.input("x", {1}, c64)));
+    const std::complex<double> seen = kernels_only().compile(graph).run({{"x", x}}).at("y").get_complex(0), wanted = std::sqrt(z);
+    EXPECT_EQ(seen, wanted) << z;
+  }
+}
+
+TEST(Complex, RootsAndLogarithmsKnowTheSideOfTheCut) {
+  Array x(c64, {4});
+  const std::vector<std::complex<double>> numbers{{-4, 0.0}, {-4, -0.0}, {0.0, -0.0}, {9, -0.0}};
+  for (std::int64_t i = 0; i < 4; ++i) x.set_complex(i, numbers[static_cast<std::size_t>(i)]);
+  Graph graph;
+  const Value z = graph.input("x", {4}, c64);
+  graph.output("root", sqrt(z));
+  graph.output("angle", imag(log(z)));
+  const Outputs seen = kernels_only().compile(graph).run({{"x", x}});
+  EXPECT_EQ(seen.at("root").get_complex(0), std::complex<double>(0, 2));
+  EXPECT_EQ(seen.at("root").get_complex(1), std::complex<double>(0, -2));
+  EXPECT_EQ(seen.at("root").get_complex(2), std::complex<double>(0, 0));
+  EXPECT_EQ(seen.at("root").get_complex(3), std::complex<double>(3, 0));
+  EXPECT_NEAR(seen.at("angle").get_double(0), 3.14159265358979, 2e-7);
+  EXPECT_NEAR(seen.at("angle").get_double(1), -3.14159265358979, 2e-7);
+}
+
+}  // namespace
+}  // namespace rlx::test
