@@ -31,7 +31,7 @@ struct Nearest {
   Term number;
   Term bits;
 };
-inline Nearest nearest(const Term& x, double scale) {
+inline Nearest nearest(const Term& x, const TermOrNumber& scale) {
   const bool wide = x.dtype() == f64;
   const double magic = wide ? 6755399441055744.0 : 12582912.0;
   const Term shifted = fma(x, scale, magic);
@@ -45,6 +45,12 @@ inline Term power_of_two(const Term& bits) { return bitcast((bits << 23) + 0x3F8
 inline Term with_sign_of(const Term& magnitude, const Term& x) {
   constexpr double sign_bit = -2147483648.0;
   return bitcast(bitcast(magnitude, i32) | (bitcast(x, i32) & sign_bit), f32);
+}
+
+/// sin r for |r| <= pi/2, as r (27/32 + P(r^2 - 1)). sin r / r is 27/32 in the middle, so that P, which is rounded, stays below 1/4 of
+/// it: one polynomial does for a half turn.
+inline Term sine_of_half_turn(const Term& r, std::initializer_list<double> coefficients) {
+  return fma(r, 0.84375, r * polynomial(fma(r, r, -1), coefficients));
 }
 
 /// `x`, but at most `limit`; NaN stays.

@@ -3,55 +3,43 @@
 namespace rlx::math {
 namespace {
 
-/// For |x| >= from: a factor that makes x an angle below 2^46 and differs from it by whole turns, as a sum of two numbers. It is
-/// 2^k mod 2 pi, divided by 2^k, for a power of two that divides every f32 so large.
-struct Folding {
+/// What x is multiplied by to count half turns, for |x| >= from, as a sum of two numbers. It is 1/pi, or, where the product would
+/// be too large for its fraction to be kept, 2^k / pi mod 2, divided by 2^k, for a power of two that divides every f32 so large: the
+/// product differs by whole turns. All products are below 2^49.
+struct HalfTurns {
   double from, factor, rest;
 };
-constexpr Folding foldings[] = {
-    {0x1p47, -0x1.c9b6498c1137fp-25, -0x1.2643605c762f1p-82},
-    {0x1p68, 0x1.9a6f58862bf99p-46, 0x1.7e60254ee49ebp-100},
-    {0x1p89, -0x1.82ac8377ff216p-70, 0x1.17955574142a1p-125},
-    {0x1p110, -0x1.214a9b91233b2p-90, 0x1.45f5262caae07p-145},
+constexpr HalfTurns ordinary{0, 0x1.45f306dc9c883p-2, -0x1.6b01ec5417056p-56};
+constexpr HalfTurns huge[] = {
+    {0x1p50, -0x1.1b1bbead603d9p-29, 0x1.5f47d4d377037p-83},
+    {0x1p77, 0x1.4a7f09d5f47d5p-55, -0x1.6447e493ad4cep-110},
+    {0x1p102, -0x1.505c1596447e5p-82, 0x1.b14acc9e21c82p-136},
 };
 
-/// x = n * pi/2 + r with |r| <= pi/4: r, and the low bits of n.
-struct Turned {
-  Term r;
-  Term quadrant;
-};
-Turned reduce(const Term& x) {
-  constexpr double two_over_pi = 0.63661977236758134308, half_pi_high = 1.5707963267948965580, half_pi_low = 6.1232339957367658e-17;
-  const Term wide = cast(x, f64), a = abs(x);
-  Term factor = wide.constant(1), rest = wide.constant(0);
-  for (const Folding& folding : foldings) {
-    const Term beyond = a >= folding.from;
-    factor = select(beyond, folding.factor, factor);
-    rest = select(beyond, folding.rest, rest);
+/// sin(x + offset * pi), where offset is 0 or 1/2. The reduction follows Cody and Waite with fma in place of short constants. Beside a
+/// large product the nearest integer is found to 1/16 only: |r| is at most 0.565 pi, for which the polynomial is made.
+Term sine(const Term& x, double offset) {
+  const Term wide = cast(x, f64), a = abs(wide);
+  Term factor = wide.constant(ordinary.factor), rest = wide.constant(ordinary.rest);
+  for (const HalfTurns& turns : huge) {
+    const Term beyond = a >= turns.from;
+    factor = select(beyond, turns.factor, factor);
+    rest = select(beyond, turns.rest, rest);
   }
-  const Term angle = wide * factor;
-  const Term lost = fma(wide, rest, fma(wide, factor, neg(angle)));  // of the product, below 1/100; 0 for |x| < 2^47
-  const Nearest n = nearest(angle, two_over_pi);
-  // Exact: the product inside fma, and the difference, as both are multiples of 2^-52 below 1.
-  const Term leading = fma(n.number, -half_pi_high, angle);
-  return {cast(fma(n.number, -half_pi_low, leading + lost), f32), cast(n.bits, i32)};
-}
-
-/// sin(x + turns * pi/2)
-Term sine(const Term& x, int turns) {
-  const Turned turned = reduce(x);
-  const Term r = turned.r, quadrant = turned.quadrant + turns;
-  const Term z = r * r;
-  const Term sin_r = fma(r * z, polynomial(z, {-0.166666552, 0.00833218731, -0.000195178975}), r);
-  const Term cos_r = fma(z * z, polynomial(z, {0.0416666456, -0.00138873095, 2.44323273e-05}), fma(z, -0.5, 1));
-  const Term y = select((quadrant & 1) == 0, sin_r, cos_r);
-  return bitcast(bitcast(y, i32) ^ ((quadrant & 2) << 30), f32);
+  const Nearest n = offset == 0 ? nearest(wide, factor) : nearest(fma(wide, factor, offset), 1);
+  const Term whole = offset == 0 ? neg(n.number) : offset - n.number;
+  const Term fraction = fma(wide, rest, fma(wide, factor, whole));  // the inner one loses nothing that counts beside its own size
+  const Term r = fraction * 3.1415926535897931;
+  // sin(pi n + r) = (-1)^n sin r
+  return sine_of_half_turn(cast(bitcast(bitcast(r, i64) ^ (n.bits << 63), f64), f32),
+                           {-0.00227901526, -0.150584339, 0.00775438197, -0.00018763782, 2.63256513e-06, -2.35417996e-08});
 }
 
 }  // namespace
 
-Term sin(const Term& x) { return select(x == 0, x, sine(x, 0)); }
-Term cos(const Term& x) { return sine(x, 1); }
+/// Below 2^-12 no term counts but x itself; others would be too small for normal numbers.
+Term sin(const Term& x) { return select(abs(x) < 0x1p-12, x, sine(x, 0)); }
+Term cos(const Term& x) { return sine(x, 0.5); }
 
 Term atan(const Term& x) {
   const Term a = abs(x), beyond_one = a > 1;
