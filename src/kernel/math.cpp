@@ -1,6 +1,6 @@
 #include "kernel/math.h"
 
-#include <limits>
+#include <array>
 
 #include "kernel/math_functions.h"
 
@@ -13,43 +13,45 @@ template <Term function(const Term&)>
 Term unary(const Term& x, const Term*) {
   return function(x);
 }
-Term power(const Term& x, const Term* y) { return math::pow(x, *y); }
-
-/// The formula of an op, or null for ops that every processor has.
-Formula formula_of(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::exp: return unary<math::exp>;
-    case ScalarOp::expm1: return unary<math::expm1>;
-    case ScalarOp::log: return unary<math::log>;
-    case ScalarOp::log1p: return unary<math::log1p>;
-    case ScalarOp::sin: return unary<math::sin>;
-    case ScalarOp::cos: return unary<math::cos>;
-    case ScalarOp::tanh: return unary<math::tanh>;
-    case ScalarOp::atan: return unary<math::atan>;
-    case ScalarOp::erf: return unary<math::erf>;
-    case ScalarOp::pow: return power;
-    default: return nullptr;
-  }
+template <Term function(const Term&, const Term&)>
+Term binary(const Term& x, const Term* y) {
+  return function(x, *y);
 }
 
-bool expands(const Expr& e) { return e.kind == Expr::Kind::scalar && register_type(e.dtype) == f32 && formula_of(e.op); }
+/// How an op is computed in f32, and in f64 where there is a formula.
+struct Formulas {
+  ScalarOp op;
+  Formula narrow, wide;
+};
+constexpr std::array<Formulas, 10> formulas{{
+    {ScalarOp::exp, unary<math::exp>, unary<math::wide::exp>},
+    {ScalarOp::expm1, unary<math::expm1>, unary<math::wide::expm1>},
+    {ScalarOp::log, unary<math::log>, unary<math::wide::log>},
+    {ScalarOp::log1p, unary<math::log1p>, unary<math::wide::log1p>},
+    {ScalarOp::sin, unary<math::sin>, unary<math::wide::sin>},
+    {ScalarOp::cos, unary<math::cos>, unary<math::wide::cos>},
+    {ScalarOp::tanh, unary<math::tanh>, unary<math::wide::tanh>},
+    {ScalarOp::atan, unary<math::atan>, unary<math::wide::atan>},
+    {ScalarOp::erf, unary<math::erf>, unary<math::wide::erf>},
+    {ScalarOp::pow, binary<math::pow>, binary<math::wide::pow>},
+}};
 
-/// The C library takes these apart by their bits and gives neither the value of a subnormal operand nor that of zero where the
-/// processor takes subnormal numbers for zeros.
-bool needs_zero_for_subnormal(const Expr& e) {
-  return e.kind == Expr::Kind::scalar && e.dtype == f64 && (e.op == ScalarOp::log || e.op == ScalarOp::pow);
+/// The formula of an expression, or null where every processor has the op or no vector form is known.
+Formula formula_of(const Expr& e) {
+  if (e.kind != Expr::Kind::scalar || !is_float(e.dtype)) return nullptr;
+  for (const Formulas& row : formulas)
+    if (row.op == e.op) return e.dtype == f64 ? row.wide : row.narrow;
+  return nullptr;
 }
 
-Term zero_for_subnormal(const Term& x) { return select(abs(x) < std::numeric_limits<double>::min(), x * 0, x); }
-
-ExprId expand(Kernel& kernel, const Expr& e) {
+ExprId expand(Kernel& kernel, const Expr& e, Formula formula) {
   std::vector<Term> args;
   for (ExprId arg : e.args) {
     const Term x(kernel, arg);
-    args.push_back(x.dtype() == f32 ? x : cast(x, f32));  // narrow floats are f32 in registers: no instruction
+    args.push_back(x.dtype() == register_type(e.dtype) ? x : cast(x, f32));  // narrow floats are f32 in registers: no instruction
   }
-  const Term y = formula_of(e.op)(args[0], args.size() > 1 ? &args[1] : nullptr);
-  if (e.dtype == f32) return y.id();
+  const Term y = formula(args[0], args.size() > 1 ? &args[1] : nullptr);
+  if (register_type(e.dtype) == e.dtype) return y.id();
   // The type of the node without its rounding: the register keeps all bits, as after every other op.
   return neg(y).apply(ScalarOp::neg, {}, e.dtype).id();
 }
@@ -58,10 +60,8 @@ ExprId expand(Kernel& kernel, const Expr& e) {
 
 void expand_math(Kernel& kernel) {
   rewrite(kernel, [&](Expr e) {
-    if (expands(e)) return expand(kernel, e);
-    if (needs_zero_for_subnormal(e))
-      for (ExprId& arg : e.args) arg = zero_for_subnormal(Term(kernel, arg)).id();
-    return kernel.add(std::move(e));
+    const Formula formula = formula_of(e);
+    return formula ? expand(kernel, e, formula) : kernel.add(std::move(e));
   });
 }
 

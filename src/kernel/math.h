@@ -3,8 +3,9 @@
 
 namespace rlx {
 
-/// Rewrites exp, expm1, log, log1p, sin, cos, tanh, atan, erf and pow of f32 registers (f32, f16, bf16) as expressions without calls
-/// or branches, so that loops over them become vector code. f64 stays a call of the C library.
+/// Rewrites exp, expm1, log, log1p, sin, cos, tanh, atan, erf and pow of floats as expressions without calls or branches, so that loops
+/// over them become vector code: f32, f16 and bf16 in registers of f32, f64 in its own. `rem` stays a call of the C library: its quotient
+/// may have a thousand digits, which takes a loop.
 /// Guarantees: within 2 units in the last place of the exact value; signed zeros, infinities and NaN as in C. Subnormal results of exp
 /// are 0, as those of every op while kernels run.
 /// Arguments stay before users, and equal expressions are one; loads, stores and loops are the same.

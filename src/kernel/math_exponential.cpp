@@ -3,6 +3,9 @@
 namespace rlx::math {
 namespace {
 
+constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
+constexpr double ln2_low = -1.9046543231482357e-9;
+
 /// x = number * ln 2 + r with |r| <= ln 2 / 2.
 struct Reduced {
   Nearest n;

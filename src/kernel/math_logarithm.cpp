@@ -6,6 +6,10 @@ namespace {
 /// Bits of the f32 nearest to sqrt(1/2): subtracting them moves the border between two exponents there.
 constexpr double sqrt_half_bits = 0x3F3504F3;
 
+constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
+constexpr double ln2_low = -1.9046543231482357e-9;
+constexpr double smallest_normal = 1.17549435082228750797e-38;
+
 /// exponent * ln 2 + log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1.
 Term log_of_reduced(const Term& f, const Term& exponent) {
   const Term z = f * f;
@@ -44,20 +48,13 @@ namespace {
 
 /// log2 of x > 0 in f64; relative error 1e-12, also next to 1.
 Term log2_wide(const Term& x) {
-  constexpr std::int64_t sqrt_half_wide = 0x3FE6A09E667F3BCD;
-  Kernel& kernel = x.kernel();
-  const auto integer = [&](std::int64_t value) {
-    Expr e;
-    e.dtype = i64;
-    e.integer = value;
-    return Term(kernel, kernel.add(std::move(e)));
-  };
+  constexpr std::uint64_t to_sqrt_half = 0x3FF0000000000000 - 0x3FE6A09E667F3BCD;
   const Term bits = bitcast(x, i64);
   // The biased exponent: positive for every f32, so a logical shift will do, and its number is made without a conversion.
-  const Term shifted = bits - integer(sqrt_half_wide) + integer(std::int64_t{1023} << 52);
+  const Term shifted = bits + bits.integer(to_sqrt_half);
   const Term biased = bitcast(bitcast(shifted, u64) >> 52, i64);
-  const Term exponent = bitcast(biased | integer(0x4330000000000000), f64) - (0x1p52 + 1023);
-  const Term m = bitcast(bits - (biased << 52) + integer(std::int64_t{1023} << 52), f64);
+  const Term exponent = bitcast(biased | 0x1p52 * 1075, f64) - (0x1p52 + 1023);
+  const Term m = bitcast(bits - (biased << 52) + 0x1p52 * 1023, f64);
   const Term s = (m - 1) / (m + 1), z = s * s;
   return fma(s, polynomial(z, {2.8853900817907761, 0.96179667242963984, 0.57708376735685951, 0.4116613262719766, 0.34094849919988407}),
              exponent);
@@ -73,39 +70,14 @@ Term exp2_to_f32(const Term& z) {
   return cast(p * bitcast((n.bits << 52) + bitcast(z.constant(1), i64), f64), f32);
 }
 
-/// x^y for exponents that are a few plain operations, without error beyond their rounding.
-std::optional<Term> simple_power(const Term& x, double y) {
-  if (y == 1) return x * 1;
-  if (y == 2) return x * x;
-  if (y == 3) return x * x * x;
-  if (y == -1) return 1 / x;
-  return std::nullopt;
-}
-
-std::optional<double> constant_value(const Term& x) {
-  const Expr* e = &x.kernel().expr(x.id());
-  if (e->kind == Expr::Kind::scalar && e->op == ScalarOp::cast) e = &x.kernel().expr(e->args[0]);
-  return e->kind == Expr::Kind::constant && is_float(e->dtype) ? std::optional(e->number) : std::nullopt;
-}
-
 }  // namespace
 
 Term pow(const Term& x, const Term& y) {
-  if (const auto number = constant_value(y))
-    if (const auto simple = simple_power(x, *number)) return *simple;
+  if (const auto simple = simple_power(x, y)) return *simple;
   const Term a = abs(x);
   Term exponent = log2_wide(cast(a, f64));
   exponent = select(a == 0, -infinity, select(a == infinity, infinity, exponent));
-  const Term magnitude = exp2_to_f32(exponent * cast(y, f64));
-  // y is odd when it is an integer whose half is none.
-  const Term whole = floor(y) == y, half = y * 0.5;
-  const Term odd = whole & (floor(half) != half);
-  const Term negative = bitcast(x, i32) < 0;
-  const Term outside = (x < 0) & (a < infinity) & !whole;
-  const Term sign = select(negative & odd, bitcast(x, i32).constant(-2147483648.0), 0);
-  const Term value = bitcast(bitcast(magnitude, i32) ^ sign, f32);
-  const Term one = (y == 0) | (x == 1) | ((x == -1) & (abs(y) == infinity));
-  return select(one, 1, select(outside | is_nan(x) | is_nan(y), not_a_number, value));
+  return power_with_signs(x, y, exp2_to_f32(exponent * cast(y, f64)));
 }
 
 }  // namespace rlx::math

@@ -31,8 +31,9 @@ Term sine(const Term& x, double offset) {
   const Term fraction = fma(wide, rest, fma(wide, factor, whole));  // the inner one loses nothing that counts beside its own size
   const Term r = fraction * 3.1415926535897931;
   // sin(pi n + r) = (-1)^n sin r
-  return sine_of_half_turn(cast(bitcast(bitcast(r, i64) ^ (n.bits << 63), f64), f32),
-                           {-0.00227901526, -0.150584339, 0.00775438197, -0.00018763782, 2.63256513e-06, -2.35417996e-08});
+  const Term angle = cast(bitcast(bitcast(r, i64) ^ (n.bits << 63), f64), f32);
+  return sine_of_half_turn(angle, polynomial(fma(angle, angle, -1), {-0.00227901526, -0.150584339, 0.00775438197, -0.00018763782,
+                                                                     2.63256513e-06, -2.35417996e-08}));
 }
 
 }  // namespace

@@ -15,6 +15,13 @@ class Term {
   DType dtype() const { return kernel_->expr(id_).dtype; }
   Kernel& kernel() const { return *kernel_; }
   Term constant(double number) const { return {*kernel_, kernel_->constant(number, dtype())}; }
+  /// A constant of this integer type by all of its bits, of which `constant` holds 53.
+  Term integer(std::uint64_t bits) const {
+    Expr e;
+    e.dtype = dtype();
+    e.integer = static_cast<std::int64_t>(bits);
+    return {*kernel_, kernel_->add(std::move(e))};
+  }
   Term apply(ScalarOp op, std::initializer_list<Term> more, DType result) const {
     std::vector<ExprId> args{id_};
     for (const Term& term : more) args.push_back(term.id_);
@@ -46,6 +53,8 @@ inline Term operator-(double a, const Term& b) { return b.constant(a) - b; }
 inline Term operator/(double a, const Term& b) { return b.constant(a) / b; }
 inline Term operator<<(const Term& a, int bits) { return a.apply(ScalarOp::shl, {a.constant(bits)}, a.dtype()); }
 inline Term operator>>(const Term& a, int bits) { return a.apply(ScalarOp::shr, {a.constant(bits)}, a.dtype()); }
+inline Term operator<<(const Term& a, const Term& bits) { return a.apply(ScalarOp::shl, {bits}, a.dtype()); }
+inline Term operator>>(const Term& a, const Term& bits) { return a.apply(ScalarOp::shr, {bits}, a.dtype()); }
 inline Term operator&(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::logical_and, {b.beside(a)}, a.dtype()); }
 inline Term operator|(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::logical_or, {b.beside(a)}, a.dtype()); }
 inline Term operator^(const Term& a, const TermOrNumber& b) { return a.apply(ScalarOp::logical_xor, {b.beside(a)}, a.dtype()); }
