@@ -111,6 +111,19 @@ std::vector<ExprId> loaded_exprs(const Index& index) {
   return ids;
 }
 
+std::set<ExprId> needed_by(const Kernel& kernel, ExprId id, const std::function<bool(ExprId)>& follows) {
+  std::set<ExprId> seen{id};
+  std::vector<ExprId> stack{id};
+  while (!stack.empty()) {
+    const ExprId top = stack.back();
+    stack.pop_back();
+    for_each_operand(kernel.expr(top), [&](ExprId operand) {
+      if (follows(operand) && seen.insert(operand).second) stack.push_back(operand);
+    });
+  }
+  return seen;
+}
+
 bool can_generate(DType t) {
   switch (t) {
     case DType::f8e4m3:

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -96,6 +97,9 @@ void for_each_operand(const Expr& e, const Visit& visit) {
   for (const Guard& guard : e.guards)
     for (ExprId id : loaded_exprs(guard.index)) visit(id);
 }
+
+/// `id` and all that it is computed from, through operands for which `follows` holds.
+std::set<ExprId> needed_by(const Kernel& kernel, ExprId id, const std::function<bool(ExprId)>& follows);
 
 /// Rebuilds the expressions in their order: `rule` adds what stands for each, whose operands are renumbered already.
 void rewrite(Kernel& kernel, const std::function<ExprId(Expr)>& rule);

@@ -54,16 +54,7 @@ class RowKeeper {
   /// How many values of `again` the value is computed from, up to those that are kept.
   static constexpr std::size_t fewest_steps = 8;  // about what a store and a load in the first-level cache cost
   std::size_t steps(ExprId id, const std::set<ExprId>& again) const {
-    std::set<ExprId> seen{id};
-    std::vector<ExprId> stack{id};
-    while (!stack.empty()) {
-      const ExprId top = stack.back();
-      stack.pop_back();
-      for_each_operand(kernel_.expr(top), [&](ExprId operand) {
-        if (again.count(operand) && !scheduled_.per_row.count(operand) && seen.insert(operand).second) stack.push_back(operand);
-      });
-    }
-    return seen.size();
+    return needed_by(kernel_, id, [&](ExprId operand) { return again.count(operand) && !scheduled_.per_row.count(operand); }).size();
   }
 
   static constexpr std::size_t most_rows = 4;  // of `on_chip_row` elements, on the stack of a thread

@@ -135,18 +135,8 @@ class Scheduler {
         return true;
     return false;
   }
-  /// The expression and everything that it needs.
   std::set<ExprId> operands_of(ExprId id) const {
-    std::set<ExprId> seen{id};
-    std::vector<ExprId> stack{id};
-    while (!stack.empty()) {
-      const ExprId top = stack.back();
-      stack.pop_back();
-      for_each_operand(kernel_.expr(top), [&](ExprId operand) {
-        if (seen.insert(operand).second) stack.push_back(operand);
-      });
-    }
-    return seen;
+    return needed_by(kernel_, id, [](ExprId) { return true; });
   }
 
   void find_reachable() {
