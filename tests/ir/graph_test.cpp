@@ -13,15 +13,7 @@
 namespace rlx {
 namespace {
 
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return test::without_place(error.what());
-  }
-  return "no error";
-}
+using test::error_of;
 
 TEST(Graph, EqualNodesAreOneNode) {
   Graph graph;

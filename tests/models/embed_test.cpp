@@ -6,6 +6,7 @@
 
 #include "formats/json.h"
 #include "ir/reference.h"
+#include "models/minilm.h"
 #include "models/model_folder.h"
 #include "models/similarity.h"
 #include "models/tiny_sentence_model.h"
@@ -181,10 +182,10 @@ TEST(Similarity, PairsAreTheNearestOfEachText) {
   EXPECT_TRUE(nearest_pairs(similarity_matrix({})).empty());
 }
 
-/// The real model, where the environment says where it is; `make demo` fetches it.
+/// The real model, where the environment says where it is.
 TEST(MiniLm, MatchesRecordedIdsAndEmbeddings) {
   const char* folder = std::getenv("RLX_MINILM");
-  if (folder == nullptr) GTEST_SKIP() << "RLX_MINILM does not say where all-MiniLM-L6-v2 is";
+  if (folder == nullptr) GTEST_SKIP() << test::without_minilm;
   const json::Value recorded = json::read_file(test::fixture("minilm/expected.json"));
   std::vector<std::string> texts;
   for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());

@@ -8,6 +8,7 @@
 
 #include "fixture.h"
 #include "formats/json.h"
+#include "models/minilm.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -103,7 +104,7 @@ TEST(WordPieceTokenizer, GivesTheRecordedTokensWithEveryComponent) {
 
 TEST(WordPieceTokenizer, GivesTheRecordedIdsOfTheMiniLmSentences) {
   const char* folder = std::getenv("RLX_MINILM");
-  if (!folder) GTEST_SKIP() << "needs the folder of all-MiniLM-L6-v2 in RLX_MINILM (`make demo` fetches it)";
+  if (!folder) GTEST_SKIP() << test::without_minilm;
   Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(folder) / "tokenizer.json");
   const Value expected = read_fixture("minilm/expected.json");
   tokenizer.set_truncation(Truncation{.max_length = expected.at("max_seq_length").get<std::size_t>()});

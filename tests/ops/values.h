@@ -38,15 +38,6 @@ inline Doubles run(std::vector<Array> operands, const std::function<Value(const 
   return values_of(run_all(std::move(operands), [&](const Values& x) { return Values{function(x)}; })[0]);
 }
 
-inline std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return without_place(error.what());
-  }
-  return "no error";
-}
-
 /// The jvp of the node that `function` ends in, by operand 0 along `tangent`.
 inline Doubles run_jvp_of(const Array& x, const Array& tangent, const std::function<Value(Value)>& function) {
   Graph graph;

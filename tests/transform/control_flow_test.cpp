@@ -14,15 +14,6 @@ constexpr double difference_tolerance = 1e-7, rounding_tolerance = 1e-11;
 
 using Program = std::function<Value(const Values&)>;
 
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return without_place(error.what());
-  }
-  return "no error";
-}
-
 double value_at(const Program& program, const std::vector<Array>& x) {
   return run(x, [&](const Values& v) { return Values{program(v)}; })[0].get_double(0);
 }

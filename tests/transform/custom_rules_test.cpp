@@ -13,15 +13,6 @@ namespace {
 /// Two ways to one number in f64 differ by roundings.
 constexpr double rounding_tolerance = 1e-11;
 
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return without_place(error.what());
-  }
-  return "no error";
-}
-
 // ---- vmap ----------------------------------------------------------------------------------------------------------------------
 
 TEST(Vmap, TakesAndGivesAnyAxis) {

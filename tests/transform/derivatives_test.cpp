@@ -161,15 +161,6 @@ TEST(GradGraph, WorksForSymbolicSizes) {
   EXPECT_EQ(difference(symbolic, fixed), 0);
 }
 
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return without_place(error.what());
-  }
-  return "no error";
-}
-
 TEST(Derivatives, SayWhatTheyCannotDo) {
   Graph graph;
   Value x = graph.input("x", {3}, f32), n = graph.input("n", {3}, i32);
