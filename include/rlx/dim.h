@@ -1,10 +1,12 @@
 #pragma once
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rlx {
@@ -26,8 +28,11 @@ class Dim {
     std::int64_t coefficient;
   };
 
-  Dim(std::int64_t value = 0) : constant_(value) {}  // NOLINT(google-explicit-constructor): an integer is a size
-  Dim(int value) : constant_(value) {}               // NOLINT(google-explicit-constructor)
+  Dim() = default;
+  /// Throws Error for a number beyond 64 signed bits.
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Dim(T value) : constant_(checked(value)) {}  // NOLINT(google-explicit-constructor): an integer is a size
 
   /// A new symbol with values 1..bound. Throws Error when the name is no identifier or the bound is below 1.
   static Dim symbol(std::string name, std::int64_t bound);
@@ -60,6 +65,12 @@ class Dim {
   static std::optional<Dim> exact_div(const Dim& a, const Dim& b);
 
  private:
+  template <class T>
+  static std::int64_t checked(T value) {
+    if (!std::in_range<std::int64_t>(value)) too_large();
+    return static_cast<std::int64_t>(value);
+  }
+  [[noreturn]] static void too_large();
   static Dim from_terms(std::vector<Term> terms);
 
   std::int64_t constant_ = 0;

@@ -33,14 +33,16 @@ struct ValueId {
   friend auto operator<=>(const ValueId&, const ValueId&) = default;
 };
 
-/// A handle to one result of a node. Valid as long as its graph. A default-made Value is null: "no operand", "zero tangent".
+/// A handle to one result of a node. A default-made Value is null: "no operand", "zero tangent". Values of a region (the step of scan, the
+/// function of vmap) end with it, and all others with the last copy of their Graph: to use one later throws Error.
 class Value {
  public:
   Value() = default;
-  Value(GraphData* graph, ValueId id) : graph_(graph), id_(id) {}
+  Value(GraphData* graph, ValueId id);
 
   explicit operator bool() const { return graph_ != nullptr; }
-  GraphData& graph() const { return *graph_; }
+  /// Throws Error for a null value, and when the graph is gone.
+  GraphData& graph() const;
   ValueId id() const { return id_; }
   const Type& type() const;
   DType dtype() const { return type().dtype; }
@@ -48,10 +50,11 @@ class Value {
   int rank() const { return type().rank(); }
   /// The size along `axis`; negative axes count from the end.
   const Dim& dim(std::int64_t axis) const;
-  friend bool operator==(const Value&, const Value&) = default;
+  friend bool operator==(const Value& a, const Value& b) { return a.graph_ == b.graph_ && a.id_ == b.id_; }
 
  private:
   GraphData* graph_ = nullptr;
+  std::weak_ptr<const GraphData> life_;  // of the graph
   ValueId id_;
 };
 
@@ -89,6 +92,7 @@ class Operand : public Value {
 class Operands : public Values {
  public:
   Operands(Values values, std::source_location at = std::source_location::current()) : Values(std::move(values)), place_(Value(), at) {}
+  Operands(Value value, std::source_location at = std::source_location::current()) : Values{std::move(value)}, place_(Value(), at) {}
   Operands(std::initializer_list<Value> values, std::source_location at = std::source_location::current())
       : Values(values), place_(Value(), at) {}
 
@@ -139,6 +143,8 @@ class Graph {
   const Values& captures() const;
   /// Every symbol in the types of the inputs, with its bound.
   std::map<std::string, std::int64_t> symbols() const;
+  /// A graph of its own, equal as of now: what is added to one does not show in the other. Throws Error for a region under construction.
+  Graph snapshot() const;
 
   GraphData& data() const { return *data_; }
 
@@ -156,8 +162,11 @@ Values apply(const OpDef& op, Attrs attrs, std::span<const Value> operands);
 /// The same for an op without operands.
 Values apply(GraphData& graph, const OpDef& op, Attrs attrs);
 
-/// A scalar constant of `dtype` in the graph of `near`; it broadcasts against anything.
+/// A scalar constant of `dtype` in the graph of `near`; it broadcasts against anything. The value is converted as by `cast`.
 Value scalar(Operand near, double value, DType dtype);
+
+// Arithmetic promotes and broadcasts. A number takes the element type of the other operand; throws Error when that cannot hold it, as an
+// integer cannot hold 0.5.
 
 Value operator+(Operand a, Operand b);
 Value operator-(Operand a, Operand b);

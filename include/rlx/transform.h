@@ -25,7 +25,8 @@ Values jvp(const Operands& outputs, const Values& inputs, const Values& tangents
 
 /// Reverse mode: for each input the sum over outputs of cotangent (null: zero; else of the output's type) times derivative.
 /// Complex cotangents are not conjugated. Throws Error for an integer or bool input, and `rlx.<op>: not differentiable: <reason>`
-/// when an input reaches an output through an op without derivative.
+/// when an input reaches an output through an op without derivative. Where the way leads through integers (argmax, a cast, a bitcast to
+/// integers) there is nothing to differentiate: that part is 0, as in JAX.
 Values vjp(const Operands& outputs, const Values& inputs, const Values& cotangents);
 
 /// The gradient of a float scalar by each input, in the inputs' types.

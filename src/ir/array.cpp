@@ -79,8 +79,9 @@ T saturate(double value, T lowest, T highest) {
 
 Array::Array(DType dtype, std::vector<std::int64_t> shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(dtype_, shape_)) {
   const auto bytes = static_cast<std::size_t>(bytes_for(dtype_, size_));
-  std::shared_ptr<std::byte[]> storage(new (std::align_val_t{64}) std::byte[bytes + 64](),
-                                       [](std::byte* p) { ::operator delete[](p, std::align_val_t{64}); });
+  auto* memory = new (std::align_val_t{64}, std::nothrow) std::byte[bytes + 64]();
+  if (!memory) fail("array: no memory for {}[{}], {} bytes", name(dtype_), fmt::join(shape_, ","), bytes);
+  std::shared_ptr<std::byte[]> storage(memory, [](std::byte* p) { ::operator delete[](p, std::align_val_t{64}); });
   writable_ = storage.get();
   bytes_ = {writable_, bytes};
   owner_ = std::move(storage);

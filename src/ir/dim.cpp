@@ -10,8 +10,10 @@
 namespace rlx {
 namespace {
 
+constexpr std::string_view too_large_text = "a size leaves the range of 64-bit integers";
+
 std::int64_t exact(std::optional<std::int64_t> result) {
-  if (!result) fail("a size leaves the range of 64-bit integers");
+  if (!result) fail("{}", too_large_text);
   return *result;
 }
 
@@ -41,6 +43,8 @@ std::optional<Dim::Monomial> monomial_div(const Dim::Monomial& a, const Dim::Mon
 }
 
 }  // namespace
+
+void Dim::too_large() { fail("{}", too_large_text); }
 
 Dim Dim::symbol(std::string name, std::int64_t bound) {
   bool identifier = !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_');

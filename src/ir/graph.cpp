@@ -107,10 +107,16 @@ void check_attrs(const OpDef& op, const Attrs& attrs) {
 
 }  // namespace
 
-const Type& Value::type() const {
-  if (!graph_) fail_internal("the type of a null value was asked for");
-  return graph_->type(id_);
+Value::Value(GraphData* graph, ValueId id) : graph_(graph), life_(graph->weak_from_this()), id_(id) {}
+
+GraphData& Value::graph() const {
+  if (!graph_) fail("a null value is used where an operand is needed");
+  if (life_.expired())
+    fail("a value is used after its graph is gone: it belonged to a region that has ended, or the last copy of its Graph is");
+  return *graph_;
 }
+
+const Type& Value::type() const { return graph().type(id_); }
 
 const Dim& Value::dim(std::int64_t axis) const { return type().dim(normalize_axis("dim", axis, type())); }
 
@@ -155,6 +161,17 @@ void Graph::output(std::string name, Operand value) {
   if (!is_descendant(data_.get(), &value.graph()))
     fail("graph '{}': output '{}' belongs to graph '{}'", data_->name, name, value.graph().name);
   data_->outputs.emplace_back(std::move(name), lift(*data_, value));
+}
+
+Graph Graph::snapshot() const {
+  if (data_->parent) fail("graph '{}': a region under construction has no snapshot", name());
+  Graph copy(name());
+  GraphData& to = *copy.data_;
+  to.nodes = data_->nodes;
+  to.by_hash = data_->by_hash;
+  for (const auto& [input, value] : data_->inputs) to.inputs.emplace_back(input, Value(&to, value.id()));
+  for (const auto& [output, value] : data_->outputs) to.outputs.emplace_back(output, Value(&to, value.id()));
+  return copy;
 }
 
 std::map<std::string, std::int64_t> Graph::symbols() const {

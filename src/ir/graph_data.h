@@ -1,6 +1,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "rlx/graph.h"
@@ -8,7 +9,7 @@
 namespace rlx {
 
 /// The table behind Graph. Nodes are never changed or removed; a pass builds a new table.
-struct GraphData {
+struct GraphData : std::enable_shared_from_this<GraphData> {
   std::string name;
   std::deque<Node> nodes;                                      // a deque keeps references valid while it grows
   std::unordered_multimap<std::size_t, std::int32_t> by_hash;  // for hash-consing

@@ -9,7 +9,7 @@ namespace {
 
 thread_local Operand* innermost = nullptr;
 
-/// The folder of this library's own sources, src/, with what the compiler was given before it.
+/// The folder of this library's own sources, as the compiler was given it.
 constexpr std::string_view library_folder() {
   std::string_view file = std::source_location::current().file_name();
   file.remove_suffix(std::string_view("ir/operand.cpp").size());

@@ -52,7 +52,17 @@ Value scalar(Operand near, double value, DType dtype) {
 }
 
 namespace {
-Value like(Value x, double value) { return scalar(x, value, x.dtype()); }
+// A number beside x in `op`: it must be one of x's element type.
+Value literal(std::string_view op, Value x, double value) {
+  if (is_integer(x.dtype()) || is_bool(x.dtype())) {
+    Array converted(x.dtype(), {});
+    converted.set_double(0, value);
+    if (converted.get_double(0) != value)
+      fail("rlx.{}: {} is not a number of {} (allowed: one that it holds; or cast the {} operand to a float first)", op, value,
+           name(x.dtype()), name(x.dtype()));
+  }
+  return scalar(x, value, x.dtype());
+}
 }  // namespace
 
 Value operator+(Operand a, Operand b) { return add(a, b); }
@@ -60,13 +70,13 @@ Value operator-(Operand a, Operand b) { return sub(a, b); }
 Value operator*(Operand a, Operand b) { return mul(a, b); }
 Value operator/(Operand a, Operand b) { return div(a, b); }
 Value operator-(Operand a) { return neg(a); }
-Value operator+(Operand a, double b) { return add(a, like(a, b)); }
-Value operator-(Operand a, double b) { return sub(a, like(a, b)); }
-Value operator*(Operand a, double b) { return mul(a, like(a, b)); }
-Value operator/(Operand a, double b) { return div(a, like(a, b)); }
-Value operator+(double a, Operand b) { return add(like(b, a), b); }
-Value operator-(double a, Operand b) { return sub(like(b, a), b); }
-Value operator*(double a, Operand b) { return mul(like(b, a), b); }
-Value operator/(double a, Operand b) { return div(like(b, a), b); }
+Value operator+(Operand a, double b) { return add(a, literal("add", a, b)); }
+Value operator-(Operand a, double b) { return sub(a, literal("sub", a, b)); }
+Value operator*(Operand a, double b) { return mul(a, literal("mul", a, b)); }
+Value operator/(Operand a, double b) { return div(a, literal("div", a, b)); }
+Value operator+(double a, Operand b) { return add(literal("add", b, a), b); }
+Value operator-(double a, Operand b) { return sub(literal("sub", b, a), b); }
+Value operator*(double a, Operand b) { return mul(literal("mul", b, a), b); }
+Value operator/(double a, Operand b) { return div(literal("div", b, a), b); }
 
 }  // namespace rlx

@@ -9,6 +9,7 @@
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx {
 namespace {
@@ -25,6 +26,66 @@ TEST(Graph, EqualNodesAreOneNode) {
   EXPECT_EQ(graph.size(), size + 1);
   EXPECT_FALSE(y + x == sum) << "operands are ordered";
   EXPECT_FALSE(softmax(sum, 0) == softmax(sum, 1));
+}
+
+TEST(Graph, ValuesDoNotOutliveTheirGraph) {
+  Value x, leaked;
+  const std::string gone =
+      "a value is used after its graph is gone: it belonged to a region that has ended, or the last copy of its Graph is";
+  {
+    Graph graph;
+    x = graph.input("x", {2, 3}, f32);
+    const Values sums = scan(
+        [&](const Values& carry, const Values& slice) {
+          leaked = slice[0] * 2;
+          return std::pair{Values{carry[0] + slice[0]}, Values{}};
+        },
+        {sum(x, {0})}, {x});
+    EXPECT_EQ(error_of([&] { sums[0] + leaked; }), gone);
+    EXPECT_EQ(error_of([&] { graph.output("y", leaked); }), gone);
+    vmap([&](const Values& v) { return Values{leaked = v[0] * 2}; }, {x}, {0});
+    EXPECT_EQ(error_of([&] { exp(leaked); }), gone);
+  }
+  EXPECT_EQ(error_of([&] { exp(x); }), gone);
+  EXPECT_EQ(error_of([&] { x.type(); }), gone);
+}
+
+TEST(Graph, NullOperandsAreErrorsOfTheCaller) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3}, f32);
+  EXPECT_EQ(error_of([&] { matmul(x, Value()); }), "a null value is used where an operand is needed");
+  EXPECT_NE(test::whole_error_of([&] { x + Value(); }).find("graph_test.cpp"), std::string::npos);
+}
+
+TEST(Graph, NumbersMustFitTheTypeBesideThem) {
+  Graph graph;
+  const Value i = graph.input("i", {2}, i32), u = graph.input("u", {2}, u8), f = graph.input("f", {2}, f16);
+  EXPECT_EQ(error_of([&] { i * 0.5; }),
+            "rlx.mul: 0.5 is not a number of i32 (allowed: one that it holds; or cast the i32 operand to a float first)");
+  EXPECT_NE(error_of([&] { u + -1; }), "no error");
+  EXPECT_NE(error_of([&] { u + 256; }), "no error");
+  EXPECT_EQ((i * 2.0).dtype(), i32);
+  EXPECT_EQ((u - 255).dtype(), u8);
+  EXPECT_EQ((f * 0.1).dtype(), f16) << "a float rounds";
+}
+
+TEST(Graph, ASnapshotDoesNotSeeWhatIsAddedLater) {
+  Graph graph;
+  const Value x = graph.input("x", {2}, f32);
+  graph.output("y", exp(x));
+  const Graph before = graph.snapshot();
+  EXPECT_TRUE(structurally_equal(before, graph));
+  graph.output("z", graph.input("w", {2}, f32) + x);
+  EXPECT_EQ(before.inputs().size(), 1u);
+  EXPECT_EQ(before.outputs().size(), 1u);
+  EXPECT_FALSE(structurally_equal(before, graph));
+}
+
+TEST(Graph, SizesOfAnyIntegerType) {
+  const std::vector<float> values(3);
+  Graph graph;
+  EXPECT_EQ(graph.input("x", {values.size(), 2LL, 4u}, f32).type().to_string(), "f32[3,2,4]");
+  EXPECT_EQ(error_of([&] { Dim(std::size_t{1} << 63); }), "a size leaves the range of 64-bit integers");
 }
 
 TEST(Graph, AttributesAreComparedByTheirBits) {
