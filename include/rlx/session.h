@@ -23,7 +23,7 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;                                    // 0: as many as the process may use when the session is made
+  int threads = 0;                                    // 0: as many as the process may use when the session is made; at most 4096
   bool claims = true;                                 // false: hand-written kernels are not used
   bool fuse = true;                                   // false: every node is a kernel of its own
   bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
@@ -38,8 +38,9 @@ struct CompileCounters {
   std::string cache_error;          // why kernels could not be kept on disk; empty: no such trouble
 };
 
-/// A value handed over by name: an array, or any contiguous range of elements whose shape the graph tells. A Feed made from a range is a
-/// view of it: the range must live until the call that takes the Feed returns, and no longer.
+/// A value handed over by name: an array, or any contiguous range of elements whose shape the graph tells (at most one of its sizes may be
+/// a symbol that is not known otherwise). A Feed made from a range is a view of it: the range must live until the call that takes the Feed
+/// returns, and no longer.
 class Feed {
  public:
   Feed(Array array) : array_(std::move(array)) {}  // NOLINT(google-explicit-constructor): reads as the value
@@ -56,6 +57,23 @@ class Feed {
  private:
   Array array_;
   bool flat_ = false;
+};
+
+/// Where a result is to be written: a contiguous range of elements, whose size the graph tells. It must live until the run returns.
+class Target {
+ public:
+  template <class Range>
+    requires requires(Range& r) { std::span(std::data(r), std::size(r)); }
+  Target(Range&& values)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): reads as the range
+      : dtype_(dtype_of<std::remove_cvref_t<decltype(*std::data(values))>>),
+        bytes_(std::as_writable_bytes(std::span(std::data(values), std::size(values)))) {}
+
+  DType dtype() const { return dtype_; }
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  DType dtype_;
+  std::span<std::byte> bytes_;
 };
 
 /// Results of a run by output name, in the order of the graph's outputs.
@@ -101,7 +119,8 @@ class Executable {
   struct State;
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  /// Binds a parameter. An Array that owns its bytes is shared, not copied; a range, or an Array without an owner, is copied.
+  /// Binds a parameter. An Array that owns its bytes is shared, not copied, and must not change while it is bound: products keep packed
+  /// copies. Bind it again after a change. A range, or an Array without an owner, is copied.
   /// Throws Error for an unknown name, a wrong dtype or a wrong shape.
   void set_param(std::string_view name, Feed value);
   /// Parameters that are not bound yet.
@@ -112,8 +131,12 @@ class Executable {
   void set_state(std::string_view name, Feed value);
 
   /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own. Sizes of symbols are found from the shapes.
+  /// Runs of a graph with states wait for each other: each sees the states that the one before left.
   /// Throws Error for inputs that are missing, unknown or do not fit, and for parameters that are not bound.
   Outputs run(const std::map<std::string, Feed>& inputs) const;
+  /// The same; the outputs named in `into` are written there and left out of the result. They may not be states, nor overlap inputs.
+  /// Throws Error also for a name that is no output, and for a range of the wrong element type or size.
+  Outputs run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const;
 
   /// The program at a stage: as given, as primitives and claims, as launches with the memory plan, or the generated kernels.
   std::string dump(Stage stage) const;

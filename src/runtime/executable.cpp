@@ -11,6 +11,7 @@ namespace rlx {
 
 Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
     : session(std::move(shared)), source(graph), program(std::move(lowered)), bound(graph.inputs().size()) {
+  for (const auto& [input, value] : source.inputs()) has_states = has_states || input.kind == InputKind::state;
   assign_slots();
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };

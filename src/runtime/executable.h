@@ -36,6 +36,8 @@ struct Executable::State {
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
   mutable std::mutex mutex;  // of bound values and packed weights
+  bool has_states = false;
+  std::mutex turn;           // of runs of a graph with states
   std::vector<Array> bound;  // by input: parameters and states
   struct Packed {
     Array weights;  // what was packed: a run may still use those that set_param replaced

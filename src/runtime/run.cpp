@@ -7,7 +7,8 @@
 
 namespace rlx {
 
-Run::Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings)
+Run::Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings,
+         const std::vector<const Target*>& targets)
     : state_(state), arena_(state.arenas->borrow()), inputs_(std::move(inputs)), weights_(std::move(weights)) {
   run_.program = &state_.program;
   run_.pool = &state_.session->pool;
@@ -17,15 +18,25 @@ Run::Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> 
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
   run_.packed_f32 = [this](const cpu::Step& step, const cpu::GemmArgs<float>& args) { return packed(step, args); };
   run_.packed_f64 = [this](const cpu::Step& step, const cpu::GemmArgs<double>& args) { return packed(step, args); };
-  make_outputs();
+  make_outputs(targets);
   place_slots();
 }
 
-void Run::make_outputs() {
+void Run::make_outputs(const std::vector<const Target*>& targets) {
   for (const auto& [name, value] : state_.source.outputs()) {
     std::vector<std::int64_t> shape;
     for (const Dim& dim : value.shape()) shape.push_back(dim.evaluate(run_.bindings));
-    outputs_.emplace_back(value.dtype(), std::move(shape));
+    const Target* target = targets.empty() ? nullptr : targets[outputs_.size()];
+    if (!target) {
+      outputs_.emplace_back(value.dtype(), std::move(shape));
+      output_bytes_.push_back(outputs_.back().mutable_bytes().data());
+      continue;
+    }
+    const std::int64_t wanted = value.type().size().evaluate(run_.bindings), width = bytes_for(value.dtype(), 1);
+    if (static_cast<std::int64_t>(target->bytes().size()) != wanted * width)
+      fail("output '{}': memory for {} values, {} are computed", name, static_cast<std::int64_t>(target->bytes().size()) / width, wanted);
+    outputs_.emplace_back(value.dtype(), std::move(shape), target->bytes(), nullptr);
+    output_bytes_.push_back(target->bytes().data());
   }
   direct_.assign(outputs_.size(), false);
 }
@@ -45,7 +56,7 @@ void Run::place_slots() {
       }
       case Slot::Place::arena: add(arena_->data() + state_.plan.offsets[slot.index], nullptr); break;
       case Slot::Place::output:
-        add(outputs_[slot.index].mutable_bytes().data(), nullptr);
+        add(output_bytes_[slot.index], nullptr);
         direct_[slot.index] = true;
         break;
     }
@@ -73,8 +84,7 @@ std::vector<double> Run::time(int repeats) {
 std::vector<Array> Run::results() {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (!direct_[i])
-      std::memcpy(outputs_[i].mutable_bytes().data(), run_.memory[static_cast<std::size_t>(state_.output_slots[i])],
-                  outputs_[i].bytes().size());
+      std::memcpy(output_bytes_[i], run_.memory[static_cast<std::size_t>(state_.output_slots[i])], outputs_[i].bytes().size());
   return std::move(outputs_);
 }
 

@@ -7,7 +7,9 @@ namespace rlx {
 class Run {
  public:
   /// `weights` tells for each input whether its bytes stay as they are from run to run; those arrays own their bytes.
-  Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings);
+  /// `targets`: memory for each output, or null; empty: for none.
+  Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings,
+      const std::vector<const Target*>& targets = {});
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -18,7 +20,7 @@ class Run {
   std::vector<Array> results();
 
  private:
-  void make_outputs();
+  void make_outputs(const std::vector<const Target*>& targets);
   void place_slots();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   template <class T>
@@ -27,6 +29,7 @@ class Run {
   Executable::State& state_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
   std::vector<Array> inputs_, outputs_;
+  std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
   cpu::RunState run_;
 };

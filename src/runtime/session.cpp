@@ -24,7 +24,12 @@ Session::State::State(SessionOptions given)
   cpu::flush_denormals(pool);
 }
 
-Session::Session(Device, SessionOptions options) : state_(std::make_shared<State>(std::move(options))) {}
+Session::Session(Device, SessionOptions options) {
+  constexpr int most_threads = 4096;
+  if (options.threads < 0 || options.threads > most_threads)
+    fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, most_threads);
+  state_ = std::make_shared<State>(std::move(options));
+}
 
 int Session::threads() const { return state_->pool.size(); }
 
@@ -51,8 +56,9 @@ void check_outputs(const Graph& graph) {
 
 }  // namespace
 
-Executable Session::compile(const Graph& graph) const {
-  check_outputs(graph);
+Executable Session::compile(const Graph& given) const {
+  check_outputs(given);
+  const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
   cpu::Program program = cpu::lower(legalize(primitives, can_generate), {options.claims, options.fuse, options.allow_host});
@@ -81,17 +87,31 @@ std::vector<std::int64_t> static_shape(const Type& type, const Bindings& binding
   return shape;
 }
 
-/// The array that was fed under a name, with the dtype checked; a flat one takes the shape of a static type.
+/// The shape of so many values of a type with at most one axis whose size is a symbol alone. Throws Error where it is not clear.
+std::vector<std::int64_t> shape_of_values(std::string_view what, std::string_view name, const Type& type, std::int64_t count) {
+  std::vector<std::int64_t> shape;
+  std::optional<std::size_t> open;
+  std::int64_t known = 1;
+  for (const Dim& dim : type.shape) {
+    if (!dim.is_static() && open)
+      fail("{} '{}': the shape of {} values of {} is not clear (give an Array: Array::of(shape, values))", what, name, count,
+           type.to_string());
+    if (!dim.is_static()) open = shape.size();
+    shape.push_back(dim.is_static() ? dim.value() : 1);
+    known *= shape.back();
+  }
+  if (open && known > 0 && count % known == 0) shape[*open] = count / known;
+  else if (open) fail("{} '{}': {} values for {}", what, name, count, type.to_string());
+  else if (known != count) fail("{} '{}': {} values for {} ({} elements)", what, name, count, type.to_string(), known);
+  return shape;
+}
+
+/// The array that was fed under a name, with the dtype checked; the values of a range take the shape of the type.
 Array checked(std::string_view what, std::string_view name, const Type& type, const Feed& feed) {
   Array array = feed.array();
   if (array.dtype() != type.dtype)
     fail("{} '{}': elements are {}, must be {}", what, name, rlx::name(array.dtype()), rlx::name(type.dtype));
-  if (feed.flat() && type.rank() != 1) {
-    if (!type.is_static()) fail("{} '{}': {} needs an array with a shape, given {} values", what, name, type.to_string(), array.size());
-    if (type.size().value() != array.size())
-      fail("{} '{}': {} values for {} ({} elements)", what, name, array.size(), type.to_string(), type.size().value());
-    array = Array(array.dtype(), static_shape(type, {}), array.bytes(), array.owner());
-  }
+  if (feed.flat()) array = Array(array.dtype(), shape_of_values(what, name, type, array.size()), array.bytes(), array.owner());
   const auto alignment = static_cast<std::uintptr_t>(std::max(1, info(type.dtype).bits / 8));
   if (reinterpret_cast<std::uintptr_t>(array.bytes().data()) % std::min<std::uintptr_t>(alignment, 8) != 0) {
     Array aligned(array.dtype(), array.shape());
@@ -150,6 +170,7 @@ void Executable::set_param(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::param);
   Array array = kept(state_->source.inputs()[i].first, value);
   const std::scoped_lock lock(state_->mutex);
+  state_->session->packed.forget(array);
   state_->bound[i] = std::move(array);
   state_->forget_packed();
 }
@@ -187,6 +208,16 @@ struct Bound {
   Bindings bindings;
 };
 
+[[noreturn]] void refuse_unbound(const Executable::State& state) {
+  std::string names;
+  for (std::size_t i = 0; i < state.bound.size(); ++i) {
+    const Input& input = state.source.inputs()[i].first;
+    if (input.kind == InputKind::param && state.bound[i].bytes().data() == nullptr)
+      names += fmt::format("{}'{}' ({})", names.empty() ? "" : ", ", input.name, input.type.to_string());
+  }
+  fail("graph '{}': no value is bound to parameter {}", state.source.name(), names);
+}
+
 std::vector<Array> gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
   std::vector<Array> arrays;
   for (const auto& [name, feed] : fed) find_input(state, name, InputKind::input);
@@ -200,8 +231,7 @@ std::vector<Array> gather(Executable::State& state, const std::map<std::string, 
       continue;
     }
     if (state.bound[i].bytes().data() == nullptr) {
-      if (input.kind == InputKind::param && !(input.type.size() == Dim(0)))
-        fail("graph '{}': parameter '{}' ({}) is not bound", state.source.name(), input.name, input.type.to_string());
+      if (input.kind == InputKind::param && !(input.type.size() == Dim(0))) refuse_unbound(state);
       if (input.kind == InputKind::state) state.bound[i] = zeros(input);
     }
     arrays.push_back(state.bound[i]);
@@ -221,10 +251,31 @@ Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
   return bound;
 }
 
+/// The caller's memory for each output; none where it brings none.
+std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into) {
+  std::vector<const Target*> all;
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : state.source.outputs()) {
+    const auto it = into.find(name);
+    all.push_back(it == into.end() ? nullptr : &it->second);
+    names.push_back(name);
+    if (!all.back()) continue;
+    if (it->second.dtype() != value.dtype())
+      fail("output '{}': elements are {}, must be {}", name, rlx::name(it->second.dtype()), rlx::name(value.dtype()));
+    const std::size_t same = state.input_index(name);
+    if (same < state.source.inputs().size() && state.source.inputs()[same].first.kind == InputKind::state)
+      fail("output '{}': it is a state, which keeps its own memory", name);
+  }
+  for (const auto& [name, target] : into)
+    if (std::find(names.begin(), names.end(), name) == names.end()) fail("output '{}' is unknown{}", name, near_hint(name, names));
+  return all;
+}
+
 /// Gives the results their names; those that are named as a state become its value.
-Outputs named(Executable::State& state, std::vector<Array> arrays) {
+Outputs named(Executable::State& state, std::vector<Array> arrays, const std::map<std::string, Target>& into) {
   std::vector<std::pair<std::string, Array>> items;
-  for (std::size_t i = 0; i < arrays.size(); ++i) items.emplace_back(state.source.outputs()[i].first, std::move(arrays[i]));
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
   const auto& inputs = state.source.inputs();
   for (const auto& [name, array] : items) {
     const std::size_t i = state.input_index(name);
@@ -237,11 +288,15 @@ Outputs named(Executable::State& state, std::vector<Array> arrays) {
 
 }  // namespace
 
-Outputs Executable::run(const std::map<std::string, Feed>& inputs) const {
+Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { return run(inputs, {}); }
+
+Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
+  std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
+  if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs);
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings);
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, targets(*state_, into));
   run.execute();
-  return named(*state_, run.results());
+  return named(*state_, run.results(), into);
 }
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }

@@ -13,6 +13,19 @@ struct Tensor::Node {
   std::optional<Array> value;
   Builder build;
   std::vector<Tensor> operands;
+
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  /// Without recursion: expressions built in loops are deep.
+  ~Node() {
+    std::vector<Tensor> last = std::move(operands);
+    while (!last.empty()) {
+      const std::shared_ptr<Node> node = std::move(last.back().node_);
+      last.pop_back();
+      if (node.use_count() == 1) std::move(node->operands.begin(), node->operands.end(), std::back_inserter(last)), node->operands.clear();
+    }
+  }
 };
 
 namespace {
@@ -84,14 +97,41 @@ const Array& Tensor::read() const {
 Tensor operator+(const Tensor& a, const Tensor& b) {
   return Tensor::of([](const Values& v) { return v[0] + v[1]; }, {a, b});
 }
+Tensor operator+(const Tensor& a, double b) {
+  return Tensor::of([b](const Values& v) { return v[0] + b; }, {a});
+}
+Tensor operator+(double a, const Tensor& b) {
+  return Tensor::of([a](const Values& v) { return a + v[0]; }, {b});
+}
 Tensor operator-(const Tensor& a, const Tensor& b) {
   return Tensor::of([](const Values& v) { return v[0] - v[1]; }, {a, b});
+}
+Tensor operator-(const Tensor& a, double b) {
+  return Tensor::of([b](const Values& v) { return v[0] - b; }, {a});
+}
+Tensor operator-(double a, const Tensor& b) {
+  return Tensor::of([a](const Values& v) { return a - v[0]; }, {b});
 }
 Tensor operator*(const Tensor& a, const Tensor& b) {
   return Tensor::of([](const Values& v) { return v[0] * v[1]; }, {a, b});
 }
+Tensor operator*(const Tensor& a, double b) {
+  return Tensor::of([b](const Values& v) { return v[0] * b; }, {a});
+}
+Tensor operator*(double a, const Tensor& b) {
+  return Tensor::of([a](const Values& v) { return a * v[0]; }, {b});
+}
 Tensor operator/(const Tensor& a, const Tensor& b) {
   return Tensor::of([](const Values& v) { return v[0] / v[1]; }, {a, b});
+}
+Tensor operator/(const Tensor& a, double b) {
+  return Tensor::of([b](const Values& v) { return v[0] / b; }, {a});
+}
+Tensor operator/(double a, const Tensor& b) {
+  return Tensor::of([a](const Values& v) { return a / v[0]; }, {b});
+}
+Tensor operator-(const Tensor& a) {
+  return Tensor::of([](const Values& v) { return -v[0]; }, {a});
 }
 Tensor matmul(const Tensor& a, const Tensor& b) {
   return Tensor::of([](const Values& v) { return matmul(v[0], v[1]); }, {a, b});

@@ -71,6 +71,18 @@ TEST(ConcurrentRuns, OneProgram) {
   });
 }
 
+TEST(ConcurrentRuns, StatesLoseNoUpdate) {
+  const Session session(Device::cpu(), two_threads());
+  Graph graph;
+  const Value count = graph.state("count", {}, f32);
+  graph.output("count", count + 1);
+  Executable program = session.compile(graph);
+  on_all_threads([&](int) {
+    for (int i = 0; i < runs_each; ++i) program.run({});
+  });
+  EXPECT_EQ(program.state("count").get_double(0), thread_count * runs_each);
+}
+
 /// The sum over the steps of a scan of x_t w: with w all 1, steps * 64 v. The regions are programs with packed weights of their own.
 TEST(ConcurrentRuns, OneProgramWithALoop) {
   const Session session(Device::cpu(), two_threads());

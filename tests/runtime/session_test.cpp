@@ -33,7 +33,7 @@ TEST(Binding, ErrorsNameWhatDoesNotFit) {
   Executable program = scaled();
   const Array x = counting(f32, {3, 2});
   EXPECT_EQ(program.missing_params(), std::vector<std::string>{"scale"});
-  expect_error(error_of([&] { program.run({{"x", x}}); }), {"parameter 'scale'", "not bound"});
+  expect_error(error_of([&] { program.run({{"x", x}}); }), {"no value is bound to parameter 'scale' (f32[2])"});
   expect_error(error_of([&] { program.set_param("scael", counting(f32, {2})); }), {"parameter 'scael' is unknown", "scale"});
   expect_error(error_of([&] { program.set_param("x", counting(f32, {2})); }), {"'x' is an input, not a parameter"});
   expect_error(error_of([&] { program.set_param("scale", counting(f64, {2})); }), {"parameter 'scale'", "f64", "f32"});
@@ -49,6 +49,82 @@ TEST(Binding, ErrorsNameWhatDoesNotFit) {
   expect_error(error_of([&] { program.run({{"x", counting(f32, {9, 2})}}); }), {"B would be 9", "1..8"});
   expect_error(error_of([&] { program.run({{"x", counting(f32, {0, 2})}}); }), {"B would be 0", "1..8"});
   expect_near(program.run({{"x", x}}).at("y"), {0, 100, 20, 300, 40, 500}, 0);
+}
+
+TEST(Binding, ARangeTellsTheSizeOfOneSymbol) {
+  Executable program = scaled();
+  program.set_param("scale", array(f32, {2}, {10, 100}));
+  const std::vector<float> x{1, 2, 3, 4, 5, 6};
+  const Outputs y = program.run({{"x", x}});
+  EXPECT_EQ(y.at("y").shape(), (Shape{3, 2}));
+  expect_near(y.at("y"), {10, 200, 30, 400, 50, 600}, 0);
+  expect_error(error_of([&] { program.run({{"x", std::vector<float>{1, 2, 3}}}); }), {"input 'x': 3 values for f32[B,2]"});
+  expect_error(error_of([&] { program.run({{"x", std::vector<float>(18)}}); }), {"B would be 9", "1..8"});
+  Graph two("two");
+  two.output("y", exp(two.input("x", {Dim::symbol("A", 8), Dim::symbol("B", 8)}, f32)));
+  const Executable open = session().compile(two);
+  expect_error(error_of([&] { open.run({{"x", x}}); }), {"6 values of f32[A,B] is not clear", "Array::of(shape, values)"});
+}
+
+TEST(Binding, ResultsAreWrittenWhereTheCallerWants) {
+  Graph graph("two");
+  const Value x = graph.input("x", {Dim::symbol("B", 8), 2}, f32);
+  graph.output("double", x * 2);
+  graph.output("sum", sum(x, {0, 1}));
+  graph.output("again", x * 2);
+  const Executable program = session().compile(graph);
+  const Array values = counting(f32, {3, 2});
+  std::vector<float> doubled(6), again(6);
+  const Outputs rest = program.run({{"x", values}}, {{"double", doubled}, {"again", again}});
+  EXPECT_EQ(doubled, (std::vector<float>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(again, doubled);
+  EXPECT_EQ(rest.size(), 1u);
+  expect_near(rest.at("sum"), {15}, 0);
+  std::vector<double> wide(6);
+  std::vector<float> small(5);
+  expect_error(error_of([&] { program.run({{"x", values}}, {{"double", wide}}); }), {"output 'double': elements are f64, must be f32"});
+  expect_error(error_of([&] { program.run({{"x", values}}, {{"double", small}}); }),
+               {"output 'double': memory for 5 values, 6 are computed"});
+  expect_error(error_of([&] { program.run({{"x", values}}, {{"doubl", doubled}}); }), {"output 'doubl' is unknown", "double"});
+}
+
+TEST(Binding, AProgramIsOfTheGraphAsItWasCompiled) {
+  Graph graph("growing");
+  const Value x = graph.input("x", {2}, f32);
+  graph.output("y", x * 2);
+  const Executable before = session().compile(graph);
+  graph.output("z", x + graph.param("w", {2}, f32));
+  graph.output("n", graph.state("n", {2}, f32) + 1);
+  Executable after = session().compile(graph);
+  after.set_param("w", array(f32, {2}, {5, 6}));
+  EXPECT_EQ(before.run({{"x", counting(f32, {2})}}).size(), 1u);
+  EXPECT_EQ(after.run({{"x", counting(f32, {2})}}).size(), 3u);
+}
+
+TEST(Binding, ParametersThatAreBoundAgainCount) {
+  Graph graph("product");
+  graph.output("y", matmul(graph.input("x", {16, 64}, f32), graph.param("w", {64, 64}, f32)));
+  Executable first = session().compile(graph), second = session().compile(graph);
+  Array w(f32, {64, 64}), x(f32, {16, 64});
+  const auto expect_sums = [&](double wanted) {
+    for (Executable* program : {&first, &second}) {
+      program->set_param("w", w);
+      EXPECT_EQ(program->run({{"x", x}}).at("y").get_double(5), wanted);
+    }
+  };
+  for (float& v : x.mutable_values<float>()) v = 1;
+  for (float& v : w.mutable_values<float>()) v = 1;
+  expect_sums(64);
+  for (float& v : w.mutable_values<float>()) v = 2;
+  expect_sums(128);
+}
+
+TEST(Sessions, RefuseAbsurdNumbersOfThreads) {
+  for (const int threads : {-1, 5000}) {
+    SessionOptions options;
+    options.threads = threads;
+    expect_error(error_of([&] { Session(Device::cpu(), options); }), {"threads (allowed: 1..4096"});
+  }
 }
 
 TEST(Binding, OutputsByName) {

@@ -44,6 +44,17 @@ TEST(Tensor, DeepExpressionsNeedNoDeepStack) {
   EXPECT_EQ(read(total), (std::vector<float>{2001}));
 }
 
+TEST(Tensor, DeepExpressionsThatNobodyReadsNeedNoDeepStack) {
+  Tensor total = vector_of({1});
+  for (int i = 0; i < 300000; ++i) total = total + total;
+}
+
+TEST(Tensor, TakesNumbers) {
+  const Tensor a = vector_of({1, 2, 4});
+  EXPECT_EQ(read(1 - (2 * a + 1) / 2.0), (std::vector<float>{-0.5, -1.5, -3.5}));
+  EXPECT_EQ(read(-(8 / a) - 1 + (3 + a * 2)), (std::vector<float>{-4, 2, 8}));
+}
+
 TEST(Tensor, RefusesAWrongShapeWhereItIsWritten) { EXPECT_THROW(vector_of({1, 2}) + vector_of({1, 2, 3}), Error); }
 
 }  // namespace

@@ -57,8 +57,12 @@ std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, std::
   auto packed = std::make_shared<const PackedB<T>>(pack_b<T>({data, row_stride, col_stride, 0, nullptr}, 1, k, n, pool, level));
   const std::scoped_lock lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.packed.expired(); });
-  entries_[key] = {packed, weights.owner()};
+  entries_[key] = {weights.bytes().data(), packed, weights.owner()};
   return packed;
+}
+void PackedWeights::forget(const Array& weights) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return entry.second.bytes == weights.bytes().data(); });
 }
 template std::shared_ptr<const PackedB<float>> PackedWeights::get<float>(const Array&, std::int64_t, std::int64_t, std::int64_t,
                                                                          std::int64_t, std::int64_t, ThreadPool&, CpuLevel);

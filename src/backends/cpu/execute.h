@@ -29,9 +29,12 @@ class PackedWeights {
   template <class T>
   std::shared_ptr<const PackedB<T>> get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride,
                                         std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level);
+  /// What was packed from these bytes is packed again when it is next asked for: they may have changed.
+  void forget(const Array& weights);
 
  private:
   struct Entry {
+    const std::byte* bytes;
     std::weak_ptr<const void> packed;
     std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
   };
