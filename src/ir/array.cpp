@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/small_float.h"
+#include "base/zero_memory.h"
 
 namespace rlx {
 namespace {
@@ -79,12 +80,11 @@ T saturate(double value, T lowest, T highest) {
 
 Array::Array(DType dtype, std::vector<std::int64_t> shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(dtype_, shape_)) {
   const auto bytes = static_cast<std::size_t>(bytes_for(dtype_, size_));
-  auto* memory = new (std::align_val_t{64}, std::nothrow) std::byte[bytes + 64]();
+  const std::shared_ptr<std::byte> memory = zero_memory(bytes);
   if (!memory) fail("array: no memory for {}[{}], {} bytes", name(dtype_), fmt::join(shape_, ","), bytes);
-  std::shared_ptr<std::byte[]> storage(memory, [](std::byte* p) { ::operator delete[](p, std::align_val_t{64}); });
-  writable_ = storage.get();
+  writable_ = memory.get();
   bytes_ = {writable_, bytes};
-  owner_ = std::move(storage);
+  owner_ = memory;
 }
 
 Array::Array(DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
