@@ -17,6 +17,7 @@ namespace rlx {
 
 class Graph;
 struct GraphData;
+struct GraphHome;
 struct OpDef;
 
 /// A graph inside an op: the branches of cond, the body of scan. Its inputs and outputs are matched by position.
@@ -40,7 +41,7 @@ class Value {
   Value() = default;
   Value(GraphData* graph, ValueId id);
 
-  explicit operator bool() const { return graph_ != nullptr; }
+  explicit operator bool() const { return home_ != nullptr; }
   /// Throws Error for a null value, and when the graph is gone.
   GraphData& graph() const;
   ValueId id() const { return id_; }
@@ -50,11 +51,11 @@ class Value {
   int rank() const { return type().rank(); }
   /// The size along `axis`; negative axes count from the end.
   const Dim& dim(std::int64_t axis) const;
-  friend bool operator==(const Value& a, const Value& b) { return a.graph_ == b.graph_ && a.id_ == b.id_; }
+  friend bool operator==(const Value&, const Value&) = default;
 
  private:
-  GraphData* graph_ = nullptr;
-  std::weak_ptr<const GraphData> life_;  // of the graph
+  const GraphHome* home_ = nullptr;
+  std::uint32_t graph_serial_ = 0;  // of the graph at home then
   ValueId id_;
 };
 
@@ -92,7 +93,7 @@ class Operand : public Value {
 class Operands : public Values {
  public:
   Operands(Values values, std::source_location at = std::source_location::current()) : Values(std::move(values)), place_(Value(), at) {}
-  Operands(Value value, std::source_location at = std::source_location::current()) : Values{std::move(value)}, place_(Value(), at) {}
+  Operands(Value value, std::source_location at = std::source_location::current()) : Values{value}, place_(Value(), at) {}
   Operands(std::initializer_list<Value> values, std::source_location at = std::source_location::current())
       : Values(values), place_(Value(), at) {}
 

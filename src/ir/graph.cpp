@@ -1,6 +1,7 @@
 #include "rlx/graph.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -107,13 +108,43 @@ void check_attrs(const OpDef& op, const Attrs& attrs) {
 
 }  // namespace
 
-Value::Value(GraphData* graph, ValueId id) : graph_(graph), life_(graph->weak_from_this()), id_(id) {}
+namespace {
+
+/// The homes without a graph. There are never more homes than there were graphs at one time.
+struct FreeHomes {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<GraphHome>> homes;
+};
+FreeHomes& free_homes() {
+  static auto* const all = new FreeHomes;  // never destroyed: graphs may be static, too
+  return *all;
+}
+
+}  // namespace
+
+GraphData::GraphData() {
+  FreeHomes& free = free_homes();
+  const std::scoped_lock lock(free.mutex);
+  if (free.homes.empty()) free.homes.push_back(std::make_unique<GraphHome>());
+  home = free.homes.back().release();
+  free.homes.pop_back();
+  home->graph = this;
+}
+
+GraphData::~GraphData() {
+  ++home->serial;
+  FreeHomes& free = free_homes();
+  const std::scoped_lock lock(free.mutex);
+  free.homes.emplace_back(home);
+}
+
+Value::Value(GraphData* graph, ValueId id) : home_(graph->home), graph_serial_(graph->home->serial), id_(id) {}
 
 GraphData& Value::graph() const {
-  if (!graph_) fail("a null value is used where an operand is needed");
-  if (life_.expired())
+  if (!home_) fail("a null value is used where an operand is needed");
+  if (home_->serial != graph_serial_)
     fail("a value is used after its graph is gone: it belonged to a region that has ended, or the last copy of its Graph is");
-  return *graph_;
+  return *home_->graph;
 }
 
 const Type& Value::type() const { return graph().type(id_); }

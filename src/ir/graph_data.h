@@ -1,21 +1,34 @@
 #pragma once
+#include <atomic>
 #include <deque>
 #include <map>
-#include <memory>
 #include <unordered_map>
 
 #include "rlx/graph.h"
 
 namespace rlx {
 
+/// Where values find their graph. A home outlives its graphs, one after the other, and counts them: so a value, which is a plain handle,
+/// can tell that its graph is gone.
+struct GraphHome {
+  std::atomic<std::uint32_t> serial = 0;  // of the graph that lives here now
+  GraphData* graph = nullptr;
+};
+
 /// The table behind Graph. Nodes are never changed or removed; a pass builds a new table.
-struct GraphData : std::enable_shared_from_this<GraphData> {
+struct GraphData {
+  GraphData();
+  ~GraphData();
+  GraphData(const GraphData&) = delete;
+  GraphData& operator=(const GraphData&) = delete;
+
   std::string name;
   std::deque<Node> nodes;                                      // a deque keeps references valid while it grows
   std::unordered_multimap<std::size_t, std::int32_t> by_hash;  // for hash-consing
   std::vector<std::pair<Input, Value>> inputs;
   std::vector<std::pair<std::string, Value>> outputs;
 
+  GraphHome* home;
   GraphData* parent = nullptr;                             // of a region
   Values captures;                                         // values of enclosing graphs
   std::map<std::pair<GraphData*, ValueId>, Value> lifted;  // captured value -> the input that stands for it
