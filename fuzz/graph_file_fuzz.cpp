@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ir/verify.h"
-#include "runtime/graph_file.h"
+#include "formats/graph_file.h"
 
 /// The input is a header, a zero byte and the data; the length that a file begins with is made here, as mutation would rarely hit it.
 /// What is accepted must be a sound graph whose arrays can be read.

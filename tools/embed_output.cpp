@@ -6,9 +6,9 @@
 #include <utf8proc.h>
 
 #include "formats/json.h"
-#include "formats/npy.h"
 #include "models/similarity.h"
 #include "models/tokenizer/unicode.h"
+#include "rlx/io.h"
 
 namespace rlx::command {
 namespace {
@@ -107,7 +107,7 @@ void write_embeddings(const std::string& path, std::span<const Embedding> embedd
   Array all(f32, {static_cast<std::int64_t>(embeddings.size()), width});
   auto out = all.mutable_values<float>().begin();
   for (const Embedding& embedding : embeddings) out = std::copy(embedding.values.begin(), embedding.values.end(), out);
-  write_npy(path, all);
+  save_npy(path, all);
 }
 
 }  // namespace rlx::command

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <set>
 
 #include <CLI/CLI.hpp>
 
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "bounded_input.h"
-#include "formats/npy.h"
-#include "formats/safetensors.h"
 #include "rlx/text.h"
 #include "runtime/symbols.h"
 
@@ -92,8 +91,8 @@ void add_array(std::string name, Array array, NamedArrays& into) {
 }
 
 void read_all_tensors(const std::string& file, NamedArrays& into) {
-  const SafetensorsFile tensors = SafetensorsFile::open(file);
-  for (const TensorView& tensor : tensors.tensors()) add_array(tensor.name, tensors.array(tensor.name), into);
+  const TensorFile tensors = load_safetensors(file);
+  for (const auto& [name, array] : tensors.arrays) add_array(name, array, into);
 }
 
 }  // namespace
@@ -128,7 +127,7 @@ void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into) {
     } else if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
       throw CLI::ValidationError(fmt::format("{}: not of the form NAME=FILE.npy or FILE.safetensors", argument));
     } else {
-      add_array(argument.substr(0, equals), read_npy(argument.substr(equals + 1)), into);
+      add_array(argument.substr(0, equals), load_npy(argument.substr(equals + 1)), into);
     }
   }
 }
@@ -158,24 +157,17 @@ void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>&
   check_sizes(graph, sizes, values);
 }
 
-BoundInputs sort_by_kind(const Graph& graph, const NamedArrays& values) {
-  std::map<std::string_view, InputKind> kinds;
-  for (const auto& [input, value] : graph.inputs()) kinds.emplace(input.name, input.kind);
-  BoundInputs bound;
-  for (const auto& [name, array] : values) {
-    const auto known = kinds.find(name);
-    const InputKind kind = known == kinds.end() ? InputKind::input : known->second;
-    if (kind == InputKind::input) bound.inputs.emplace(name, array);
-    else (kind == InputKind::param ? bound.params : bound.states).emplace(name, array);
-  }
-  return bound;
-}
-
 std::map<std::string, Feed> bind_values(Executable& executable, const Graph& graph, const NamedArrays& values) {
-  BoundInputs bound = sort_by_kind(graph, values);
-  for (const auto& [name, array] : bound.params) executable.set_param(name, array);
-  for (const auto& [name, array] : bound.states) executable.set_state(name, array);
-  return std::move(bound.inputs);
+  std::set<std::string_view> kept;  // names of parameters and states
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind != InputKind::input) kept.insert(input.name);
+  NamedArrays weights;
+  std::map<std::string, Feed> inputs;
+  for (const auto& [name, array] : values)
+    if (kept.contains(name)) weights.emplace(name, array);
+    else inputs.emplace(name, array);
+  executable.set_params(weights);
+  return inputs;
 }
 
 }  // namespace rlx::command

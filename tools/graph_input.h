@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "rlx/graph.h"
+#include "rlx/io.h"
 #include "rlx/session.h"
-#include "runtime/graph_file.h"
 
 /// What the commands that take a graph share: reading it, and giving values to its inputs.
 namespace rlx::command {
@@ -18,9 +18,6 @@ SavedGraph read_graph(const std::string& file);
 
 /// Whether bytes from the start of a file look like a graph in text form: the word `graph`, after comments and blank lines.
 bool looks_like_graph_text(std::string_view text);
-
-/// Values by the name of an input, parameter or state.
-using NamedArrays = std::map<std::string, Array>;
 
 /// Whether the bytes can only be a safetensors file, which a graph file is: a JSON object behind the 8 bytes of its length.
 bool looks_like_safetensors(std::string_view bytes);
@@ -37,15 +34,8 @@ std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& 
 /// Throws Error for a size outside the symbol's range, of a symbol that the graph lacks, or other than the given values say.
 void fill_missing(const Graph& graph, const std::map<std::string, std::int64_t>& sizes, std::int64_t default_size, NamedArrays& values);
 
-/// The values sorted by what the graph says of their names.
-struct BoundInputs {
-  std::map<std::string, Feed> inputs;
-  std::map<std::string, Array> params, states;
-};
-/// Names that the graph lacks are kept as inputs, so that running reports them with the names that are near.
-BoundInputs sort_by_kind(const Graph& graph, const NamedArrays& values);
-
-/// Binds parameters and states of a compiled graph and gives what its runs take.
+/// Binds parameters and states of a compiled graph and gives what its runs take. Names that the graph lacks are kept as inputs, so that
+/// running reports them with the names that are near. Throws Error that lists the parameters without a value.
 std::map<std::string, Feed> bind_values(Executable& executable, const Graph& graph, const NamedArrays& values);
 
 }  // namespace rlx::command

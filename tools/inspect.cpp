@@ -8,9 +8,9 @@
 #include "base/names.h"
 #include "bounded_input.h"
 #include "command.h"
+#include "formats/graph_file.h"
 #include "formats/json.h"
 #include "formats/npy.h"
-#include "formats/safetensors.h"
 #include "graph_input.h"
 #include "rlx/text.h"
 

@@ -1,8 +1,9 @@
 #pragma once
 
-/// Everything a program needs: graphs, ops, transforms, sessions.
+/// Everything a program needs: graphs, ops, transforms, sessions, files.
 #include "rlx/array.h"
 #include "rlx/graph.h"
+#include "rlx/io.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 #include "rlx/tensor.h"

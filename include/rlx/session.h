@@ -123,6 +123,10 @@ class Executable {
   /// copies. Bind it again after a change. A range, or an Array without an owner, is copied.
   /// Throws Error for an unknown name, a wrong dtype or a wrong shape.
   void set_param(std::string_view name, Feed value);
+  /// Binds parameters and replaces states by their names, all of them or none: `set_params(load_safetensors(path).arrays)`.
+  /// Throws one Error that lists the names that are no parameter or state, and the parameters that would still have no value; else as
+  /// set_param.
+  void set_params(const std::map<std::string, Array>& values);
   /// Parameters that are not bound yet.
   std::vector<std::string> missing_params() const;
   /// The value of a state input: zeros until it is set or an output of the same name replaced it.

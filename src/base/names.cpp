@@ -81,6 +81,13 @@ std::string quote_name(std::string_view name) {
   return out + "'";
 }
 
+std::string some_names(std::span<const std::string> names) {
+  constexpr std::size_t shown = 5;
+  std::string list;
+  for (const std::string& name : names.first(std::min(shown, names.size()))) list += (list.empty() ? "" : ", ") + quote_name(name);
+  return names.size() > shown ? fmt::format("{} and {} more", list, names.size() - shown) : list;
+}
+
 std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known) {
   const std::size_t limit = std::max<std::size_t>(1, name.size() / 4);
   std::vector<std::pair<std::size_t, std::string_view>> near;

@@ -10,6 +10,9 @@ namespace rlx {
 /// UTF-8 are written \xNN, and what exceeds 120 bytes is cut with "...".
 std::string quote_name(std::string_view name);
 
+/// A list of names that fits into a message: the first five, quoted, and how many more there are.
+std::string some_names(std::span<const std::string> names);
+
 /// Up to three of `known` that `name` may have meant, nearest first: small edit distance, or one ends with the other
 /// after a dot or slash ('encoder.weight' for 'model.encoder.weight').
 std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known);

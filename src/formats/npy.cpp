@@ -154,7 +154,7 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view name, std::sh
   return out;
 }
 
-Array read_npy(const std::filesystem::path& path) {
+Array load_npy(const std::filesystem::path& path) {
   auto mapping = std::make_shared<const MappedFile>(MappedFile::open(path));
   const auto bytes = mapping->bytes();
   return parse_npy(bytes, path.string(), std::move(mapping));
@@ -174,6 +174,6 @@ FileWriter begin_npy(const std::filesystem::path& path, const Array& array) {
   return writer;
 }
 
-void write_npy(const std::filesystem::path& path, const Array& array) { begin_npy(path, array).commit(); }
+void save_npy(const std::filesystem::path& path, const Array& array) { begin_npy(path, array).commit(); }
 
 }  // namespace rlx

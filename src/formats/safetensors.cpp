@@ -230,4 +230,11 @@ const TensorView& SafetensorsFile::at(std::string_view tensor) const {
   fail("{}: no tensor {} among {}{}", name_, quote_name(tensor), known.size(), near_hint(tensor, known));
 }
 
+TensorFile load_safetensors(const std::filesystem::path& path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  TensorFile loaded{{}, file.metadata()};
+  for (const TensorView& tensor : file.tensors()) loaded.arrays.emplace(tensor.name, to_array(tensor, file.mapping()));
+  return loaded;
+}
+
 }  // namespace rlx

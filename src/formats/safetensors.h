@@ -1,6 +1,5 @@
 #pragma once
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,10 +9,9 @@
 
 #include "base/mapped_file.h"
 #include "formats/tensor_view.h"
+#include "rlx/io.h"
 
 namespace rlx {
-
-using Metadata = std::map<std::string, std::string>;
 
 /// A safetensors file: 8 bytes of header length, a JSON header, and the data that the tensors cover without gap or overlap.
 /// Nothing is usable before the whole file was validated. Copies share the mapping, and views stay valid while one copy lives.

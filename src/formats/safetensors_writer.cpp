@@ -74,4 +74,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   writer.commit();
 }
 
+void save_safetensors(const std::filesystem::path& path, const NamedArrays& arrays, const Metadata& metadata) {
+  std::vector<TensorView> tensors;
+  for (const auto& [name, array] : arrays) tensors.push_back(view_of(name, array));
+  write_safetensors(path, tensors, metadata);
+}
+
 }  // namespace rlx

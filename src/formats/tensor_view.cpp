@@ -18,6 +18,8 @@ std::size_t alignment_of(DType dtype) {
 
 }  // namespace
 
+TensorView view_of(std::string name, const Array& array) { return {std::move(name), array.dtype(), array.shape(), array.bytes()}; }
+
 std::string type_text(DType dtype, std::span<const std::int64_t> shape) {
   return fmt::format("{}[{}]", name(dtype), fmt::join(shape, ","));
 }

@@ -24,6 +24,9 @@ struct TensorView {
   std::span<const std::byte> data;
 };
 
+/// The array's bytes under a name; the array must outlive the view.
+TensorView view_of(std::string name, const Array& array);
+
 /// "f32[2,4]", for messages.
 std::string type_text(DType dtype, std::span<const std::int64_t> shape);
 

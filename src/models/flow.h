@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,10 +7,9 @@
 
 #include "formats/checkpoint.h"
 #include "rlx/graph.h"
+#include "rlx/io.h"
 
 namespace rlx {
-
-class Executable;
 
 /// The layer that models are built with: blocks that declare their own parameters, under the names that checkpoints give them.
 /// A scope is the prefix of those names; the scopes of one model share its graph.
@@ -51,13 +49,8 @@ struct WeightNames {
   std::vector<std::string_view> unused;  // names, or parts before a dot, that a file may have and a graph need not
 };
 
-using Weights = std::map<std::string, Array>;
-
 /// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).
 /// Throws Error that lists the tensors that are missing, the ones that nothing takes, or the one whose shape differs.
-Weights load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names);
-
-/// Binds each weight to the parameter of its name.
-void bind(Executable& executable, const Weights& weights);
+NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names);
 
 }  // namespace rlx

@@ -53,9 +53,9 @@ SentenceEncoder SentenceEncoder::open(const std::filesystem::path& folder, const
   tokenizer.set_padding(std::nullopt);
   tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
   const Graph graph = sentence_graph(config, options.batch_size);
-  const Weights weights = load_weights(graph, Checkpoint::open(folder), bert_weight_names());
+  const NamedArrays weights = load_weights(graph, Checkpoint::open(folder), bert_weight_names());
   Executable executable = session.compile(graph);
-  bind(executable, weights);
+  executable.set_params(weights);
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   return SentenceEncoder(std::make_shared<State>(State{std::move(config), std::move(tokenizer), std::move(executable), batch_size}));
 }

@@ -53,7 +53,7 @@ RecordedRun RecordedRun::open(const std::filesystem::path& folder) {
   const auto [batch, length] = recorded_size(recorded, config.max_position_embeddings);
   Graph graph = bert_graph(config, batch, length);
   // The recording's own file is no shard of the model, so the weights are asked for by name.
-  Weights weights = load_weights(graph, Checkpoint::open(folder / "model.safetensors"), bert_weight_names());
+  NamedArrays weights = load_weights(graph, Checkpoint::open(folder / "model.safetensors"), bert_weight_names());
   RecordedRun run(graph, std::move(weights), std::move(recorded));
   const std::map<std::string, std::int64_t> ids{
       {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", config.type_vocab_size}};
@@ -151,7 +151,7 @@ std::vector<VerifiedTensor> RecordedRun::compare(const std::function<Array(std::
 std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session) {
   const RecordedRun run = RecordedRun::open(folder);
   Executable executable = session.compile(run.graph());
-  bind(executable, run.weights());
+  executable.set_params(run.weights());
   std::map<std::string, Feed> feeds;
   for (const auto& [name, value] : run.inputs()) feeds.emplace(name, value);
   const Outputs outputs = executable.run(feeds);

@@ -35,14 +35,14 @@ class RecordedRun {
   static RecordedRun open(const std::filesystem::path& folder);
 
   const Graph& graph() const { return graph_; }
-  const Weights& weights() const { return weights_; }
-  const std::map<std::string, Array>& inputs() const { return inputs_; }
+  const NamedArrays& weights() const { return weights_; }
+  const NamedArrays& inputs() const { return inputs_; }
 
   /// Compares the value of every recorded output, which `output` gives by name.
   std::vector<VerifiedTensor> compare(const std::function<Array(std::string_view name)>& output) const;
 
  private:
-  RecordedRun(Graph graph, Weights weights, SafetensorsFile recorded)
+  RecordedRun(Graph graph, NamedArrays weights, SafetensorsFile recorded)
       : graph_(std::move(graph)), weights_(std::move(weights)), recorded_(std::move(recorded)) {}
 
   void read_input(const Input& input, std::int64_t ids);
@@ -52,9 +52,9 @@ class RecordedRun {
   double recorded_distance(const std::string& name) const;
 
   Graph graph_;
-  Weights weights_;
+  NamedArrays weights_;
   SafetensorsFile recorded_;
-  std::map<std::string, Array> inputs_;
+  NamedArrays inputs_;
 };
 
 /// Runs the model of `folder` on its recorded inputs.

@@ -1,11 +1,8 @@
 // Matching the tensors of a checkpoint with the parameters of a graph.
 #include <algorithm>
 
-#include <fmt/ranges.h>
-
 #include "base/names.h"
 #include "models/flow.h"
-#include "rlx/session.h"
 
 namespace rlx {
 namespace {
@@ -13,15 +10,6 @@ namespace {
 /// True for `part` itself and for every name below it.
 bool is_below(std::string_view name, std::string_view part) {
   return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
-
-/// A list that fits into a message: the first few, quoted, and how many more there are.
-std::string some_names(std::span<const std::string> names) {
-  constexpr std::size_t shown = 5;
-  std::vector<std::string> quoted;
-  for (const std::string& name : names.first(std::min(shown, names.size()))) quoted.push_back(quote_name(name));
-  const std::string rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  return fmt::format("{}{}", fmt::join(quoted, ", "), rest);
 }
 
 /// The file's names as the graph spells them, each with the name in the file. Unused ones are left out.
@@ -62,9 +50,9 @@ Array fitting(const Checkpoint& checkpoint, const std::string& name, const Input
 
 }  // namespace
 
-Weights load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names) {
+NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names) {
   std::map<std::string, std::string> found = spelled_as_params(checkpoint, names);
-  Weights weights;
+  NamedArrays weights;
   std::vector<std::string> missing, extra;
   for (const auto& [input, value] : graph.inputs()) {
     if (input.kind != InputKind::param) continue;
@@ -84,10 +72,6 @@ Weights load_weights(const Graph& graph, const Checkpoint& checkpoint, const Wei
   if (!missing.empty()) fail("the checkpoint lacks {}{}", some_names(missing), unknown);
   if (!extra.empty()) fail("the checkpoint has tensors that this model has no use for: {}", some_names(extra));
   return weights;
-}
-
-void bind(Executable& executable, const Weights& weights) {
-  for (const auto& [name, value] : weights) executable.set_param(name, value);
 }
 
 }  // namespace rlx

@@ -164,6 +164,22 @@ Array zeros(const Input& state) {
   return Array(state.type.dtype, static_shape(state.type, {}));
 }
 
+/// Throws unless every value is for a parameter or state, and every unbound parameter has one.
+void check_names(const Graph& graph, const std::map<std::string, Array>& values, std::vector<std::string> unbound) {
+  std::vector<std::string_view> known;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind != InputKind::input) known.push_back(input.name);
+  std::vector<std::string> unknown;
+  for (const auto& [name, array] : values)
+    if (std::find(known.begin(), known.end(), name) == known.end()) unknown.push_back(name);
+  std::erase_if(unbound, [&](const std::string& name) { return values.contains(name); });
+  if (unbound.empty() && unknown.empty()) return;
+  const std::string missing = unbound.empty() ? "" : fmt::format("parameters without a value: {}", some_names(unbound));
+  const std::string extra = unknown.empty() ? "" : fmt::format("no parameter or state: {}", some_names(unknown));
+  fail("graph '{}': {}{}{}{}", graph.name(), missing, missing.empty() || extra.empty() ? "" : "; ", extra,
+       unknown.size() == 1 ? near_hint(unknown[0], known) : "");
+}
+
 }  // namespace
 
 void Executable::set_param(std::string_view name, Feed value) {
@@ -175,12 +191,24 @@ void Executable::set_param(std::string_view name, Feed value) {
   state_->forget_packed();
 }
 
+void Executable::set_params(const std::map<std::string, Array>& values) {
+  check_names(state_->source, values, missing_params());
+  std::vector<std::pair<std::size_t, Array>> fitting;
+  for (const auto& [name, value] : values) {
+    const std::size_t i = state_->input_index(name);
+    fitting.emplace_back(i, kept(state_->source.inputs()[i].first, value));
+  }
+  const std::scoped_lock lock(state_->mutex);
+  for (auto& [i, array] : fitting) state_->bound[i] = std::move(array);
+  state_->forget_packed();
+}
+
 std::vector<std::string> Executable::missing_params() const {
   const std::scoped_lock lock(state_->mutex);
   std::vector<std::string> names;
   const auto& inputs = state_->source.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].first.kind == InputKind::param && !state_->bound[i].owner() && state_->bound[i].bytes().data() == nullptr)
+    if (inputs[i].first.kind == InputKind::param && !(inputs[i].first.type.size() == Dim(0)) && state_->bound[i].bytes().data() == nullptr)
       names.push_back(inputs[i].first.name);
   return names;
 }

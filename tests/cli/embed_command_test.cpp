@@ -39,7 +39,7 @@ TEST_F(EmbedCommand, JsonLinesHoldTextIdsAndEmbedding) {
 TEST_F(EmbedCommand, NpyAndJsonHoldTheSameNumbers) {
   const std::filesystem::path npy = folder_ / "out.npy";
   const CommandResult result = embed("--json --npy " + npy.string());
-  const Array array = read_npy(npy);
+  const Array array = load_npy(npy);
   EXPECT_EQ(array.shape(), (std::vector<std::int64_t>{4, 64}));
   const json::Value first = json::parse(result.out.substr(0, result.out.find('\n')), "line 1");
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(first.at("embedding").at(i).get<float>(), array.values<float>()[i]);
@@ -59,7 +59,7 @@ TEST_F(EmbedCommand, SimilarityNamesTheNearestPairs) {
 TEST_F(EmbedCommand, NoLinesGiveNoEmbeddings) {
   EXPECT_EQ(embed("--json", "").out, "");
   EXPECT_EQ(embed("--npy " + (folder_ / "none.npy").string(), "").status, 0);
-  EXPECT_EQ(read_npy(folder_ / "none.npy").shape(), (std::vector<std::int64_t>{0, 64}));
+  EXPECT_EQ(load_npy(folder_ / "none.npy").shape(), (std::vector<std::int64_t>{0, 64}));
   EXPECT_EQ(embed("--similarity", "").status, 0);
 }
 

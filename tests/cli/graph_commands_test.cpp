@@ -3,12 +3,12 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
+#include "formats/graph_file.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "ir/op.h"
 #include "rlx/text.h"
-#include "runtime/graph_file.h"
 
 namespace rlx {
 namespace {
@@ -47,11 +47,11 @@ struct MlpFiles {
 
   MlpFiles() {
     const std::vector<float> x{1, 2, 3, 4, 5, 6}, w{1, 0, 0, 1, 1, 1};
-    write_npy(folder / "x.npy", Array::of<float>({2, 3}, x));
-    write_npy(folder / "w.npy", Array::of<float>({3, 2}, w));
+    save_npy(folder / "x.npy", Array::of<float>({2, 3}, x));
+    save_npy(folder / "w.npy", Array::of<float>({3, 2}, w));
     arguments = " --in x=" + quoted(folder / "x.npy") + " --param w=" + quoted(folder / "w.npy") + " --out " + quoted(folder / "out");
   }
-  Array output(const std::string& name) const { return read_npy(folder / "out" / (name + ".npy")); }
+  Array output(const std::string& name) const { return load_npy(folder / "out" / (name + ".npy")); }
 };
 
 // x w = [[4, 5], [10, 11]], whose squares sum to 262; the gradient by w is 2 x^T (x w).
@@ -70,7 +70,7 @@ TEST(Eval, WritesOneArrayForEachOutput) {
 
 TEST(Eval, TakesTensorsOfASafetensorsFile) {
   const MlpFiles files;
-  const Array w = read_npy(files.folder / "w.npy");
+  const Array w = load_npy(files.folder / "w.npy");
   const TensorView view{"w", w.dtype(), w.shape(), w.bytes()};
   write_safetensors(files.folder / "all.safetensors", std::span(&view, 1));
   const CommandResult ended = run_rlx("eval " + mlp + " --in x=" + quoted(files.folder / "x.npy") + " --param " +
@@ -82,7 +82,7 @@ TEST(Eval, TakesTensorsOfASafetensorsFile) {
 TEST(Eval, ReadsAGraphFileWithItsWeights) {
   const MlpFiles files;
   const Graph graph = parse_graph(read_text(fixture("graphs/mlp.rlx")), "mlp.rlx");
-  save_graph(files.folder / "mlp.safetensors", {graph, {{"w", read_npy(files.folder / "w.npy")}}});
+  save_graph(files.folder / "mlp.safetensors", {graph, {{"w", load_npy(files.folder / "w.npy")}}});
   const CommandResult ended = run_rlx("eval " + quoted(files.folder / "mlp.safetensors") + " --in x=" + quoted(files.folder / "x.npy") +
                                       " --out " + quoted(files.folder / "out"));
   ASSERT_EQ(ended.status, 0) << ended.err;

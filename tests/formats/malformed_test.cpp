@@ -64,7 +64,7 @@ TEST(Malformed, SafetensorsFilesGiveOneClearError) {
 }
 
 TEST(Malformed, NpyFilesGiveOneClearError) {
-  check_folder("npy/malformed", ".npy", [](const auto& path) { read_npy(path); });
+  check_folder("npy/malformed", ".npy", [](const auto& path) { load_npy(path); });
 }
 
 }  // namespace

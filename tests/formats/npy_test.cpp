@@ -41,18 +41,18 @@ const std::vector<double> zero_to_seven{0, 1, 2, 3, 4, 5, 6, 7};
 
 TEST(Npy, ReadsTheValuesOfEveryValidFixture) {
   for (std::string_view name : {"valid", "valid_v2", "valid_v3", "valid_big_endian", "valid_one_dim", "valid_spacing"}) {
-    const Array array = read_npy(fixture(fmt::format("npy/malformed/{}.npy", name)));
+    const Array array = load_npy(fixture(fmt::format("npy/malformed/{}.npy", name)));
     EXPECT_EQ(array.dtype(), f32);
     EXPECT_EQ(doubles_of(array), zero_to_seven) << name;
   }
-  EXPECT_EQ(read_npy(fixture("npy/malformed/valid.npy")).shape(), (Shape{2, 4}));
-  EXPECT_EQ(read_npy(fixture("npy/malformed/valid_one_dim.npy")).shape(), (Shape{8}));
-  EXPECT_EQ(read_npy(fixture("npy/malformed/valid_scalar.npy")).shape(), Shape{});
-  EXPECT_EQ(read_npy(fixture("npy/malformed/valid_zero.npy")).shape(), (Shape{0, 3}));
+  EXPECT_EQ(load_npy(fixture("npy/malformed/valid.npy")).shape(), (Shape{2, 4}));
+  EXPECT_EQ(load_npy(fixture("npy/malformed/valid_one_dim.npy")).shape(), (Shape{8}));
+  EXPECT_EQ(load_npy(fixture("npy/malformed/valid_scalar.npy")).shape(), Shape{});
+  EXPECT_EQ(load_npy(fixture("npy/malformed/valid_zero.npy")).shape(), (Shape{0, 3}));
 }
 
 TEST(Npy, ColumnMajorBecomesRowMajor) {
-  const Array array = read_npy(fixture("npy/malformed/valid_fortran.npy"));
+  const Array array = load_npy(fixture("npy/malformed/valid_fortran.npy"));
   EXPECT_EQ(array.shape(), (Shape{2, 4}));
   EXPECT_EQ(doubles_of(array), (std::vector<double>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
@@ -73,7 +73,7 @@ TEST(Npy, BigEndianComplexNumbersSwapEachPart) {
 }
 
 TEST(Npy, LittleEndianRowMajorDataStaysMapped) {
-  const Array array = read_npy(fixture("npy/malformed/valid.npy"));
+  const Array array = load_npy(fixture("npy/malformed/valid.npy"));
   EXPECT_NE(array.owner(), nullptr);
   // The data begins at byte 128 of a page, where the file is mapped; a copy would lie at an address of the heap's choice.
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.bytes().data()) % 4096, 128u);
@@ -89,11 +89,11 @@ TEST(Npy, EveryDtypeOfNumpyRoundTrips) {
       for (std::int64_t k = 0; k < array.size(); ++k) array.set_double(k, is_bool(dtype) ? k % 2 : static_cast<double>(k % 8));
       const auto path = folder / "a.npy";
       if (is_packed(dtype) || dtype == bf16 || dtype == f8e4m3 || dtype == f8e5m2) {
-        EXPECT_EQ(error_of([&] { write_npy(path, array); }), fmt::format("{}: npy has no dtype for {}", path.string(), name(dtype)));
+        EXPECT_EQ(error_of([&] { save_npy(path, array); }), fmt::format("{}: npy has no dtype for {}", path.string(), name(dtype)));
         continue;
       }
-      write_npy(path, array);
-      EXPECT_EQ(read_npy(path), array) << name(dtype);
+      save_npy(path, array);
+      EXPECT_EQ(load_npy(path), array) << name(dtype);
       EXPECT_EQ(test::read_text(path).find('\n') % 64, 63u);
       ++written;
     }
@@ -105,19 +105,19 @@ TEST(Npy, WritesTheBytesThatNumpyWrites) {
   const TemporaryFolder folder;
   for (std::string_view name : {"valid", "valid_one_dim", "valid_scalar", "valid_zero"}) {
     const auto path = fixture(fmt::format("npy/malformed/{}.npy", name));
-    write_npy(folder / "copy.npy", read_npy(path));
+    save_npy(folder / "copy.npy", load_npy(path));
     EXPECT_EQ(test::read_text(folder / "copy.npy"), test::read_text(path)) << name;
   }
 }
 
 TEST(Npy, AFailedWriteKeepsTheOldFile) {
   const TemporaryFolder folder;
-  write_npy(folder / "a.npy", Array(f32, {3}));
+  save_npy(folder / "a.npy", Array(f32, {3}));
   const std::string before = test::read_text(folder / "a.npy");
-  EXPECT_THROW(write_npy(folder / "a.npy", Array(bf16, {3})), Error);
-  EXPECT_THROW(write_npy(folder / "a.npy", Array(f32, Shape(65, 1))), Error);
+  EXPECT_THROW(save_npy(folder / "a.npy", Array(bf16, {3})), Error);
+  EXPECT_THROW(save_npy(folder / "a.npy", Array(f32, Shape(65, 1))), Error);
   EXPECT_EQ(test::read_text(folder / "a.npy"), before);
-  EXPECT_THROW(write_npy(folder / "none/a.npy", Array(f32, {3})), Error);
+  EXPECT_THROW(save_npy(folder / "none/a.npy", Array(f32, {3})), Error);
   EXPECT_EQ(folder.entries(), 1);
 }
 

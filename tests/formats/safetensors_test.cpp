@@ -180,6 +180,26 @@ TEST(Safetensors, AFailedWriteKeepsTheOldFile) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(Safetensors, SavesAndLoadsArraysByName) {
+  const TemporaryFolder folder;
+  const NamedArrays arrays{{"w", Array::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4})},
+                           {"b", Array::of<std::int8_t>({3}, std::vector<std::int8_t>{-1, 0, 1})},
+                           {"empty", Array(f64, {0, 5})}};
+  const Metadata metadata{{"step", "12"}};
+  save_safetensors(folder / "f", arrays, metadata);
+  const TensorFile loaded = load_safetensors(folder / "f");
+  EXPECT_EQ(loaded.arrays, arrays);
+  EXPECT_EQ(loaded.metadata, metadata);
+}
+
+TEST(Safetensors, LoadedArraysKeepTheirFileMapped) {
+  const TemporaryFolder folder;
+  save_safetensors(folder / "f", {{"w", Array::of<float>({2}, std::vector<float>{3, 4})}});
+  const Array w = load_safetensors(folder / "f").arrays.at("w");
+  std::filesystem::remove(folder / "f");
+  EXPECT_EQ(w.values<float>()[1], 4);
+}
+
 TEST(Safetensors, AFileCanReplaceItsOwnSource) {
   const TemporaryFolder folder;
   const auto bytes = some_bytes(16);

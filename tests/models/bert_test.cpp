@@ -53,7 +53,7 @@ class RenamedCheckpoint {
   RenamedCheckpoint(const RenamedCheckpoint&) = delete;
   RenamedCheckpoint& operator=(const RenamedCheckpoint&) = delete;
 
-  Weights load(const Graph& graph) const { return load_weights(graph, Checkpoint::open(path_), bert_weight_names()); }
+  NamedArrays load(const Graph& graph) const { return load_weights(graph, Checkpoint::open(path_), bert_weight_names()); }
 
  private:
   std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_bert_{}.safetensors", getpid());
@@ -124,7 +124,7 @@ TEST(BertWeights, NamesWithPrefixAndOldNormsAreFound) {
 TEST(BertWeights, ASharedMappingIsNotCopied) {
   const Checkpoint checkpoint = Checkpoint::open(fixture("hf/bert/model.safetensors"));
   const RecordedRun run = RecordedRun::open(fixture("hf/bert"));
-  const Weights weights = load_weights(run.graph(), checkpoint, bert_weight_names());
+  const NamedArrays weights = load_weights(run.graph(), checkpoint, bert_weight_names());
   EXPECT_EQ(weights.at("pooler.dense.weight").bytes().data(), checkpoint.at("pooler.dense.weight").data.data());
 }
 

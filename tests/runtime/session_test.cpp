@@ -145,6 +145,34 @@ TEST(Binding, ParametersAreSharedNotCopied) {
 }
 
 /// A range, or an array without an owner, may be gone when the program runs.
+/// total = state + x * w + b, for two parameters and a state named as the output.
+Executable affine() {
+  Graph graph("affine");
+  const Value x = graph.input("x", {2}, f32), w = graph.param("w", {2}, f32), b = graph.param("b", {2}, f32);
+  graph.output("total", graph.state("total", {2}, f32) + x * w + b);
+  return session().compile(graph);
+}
+
+TEST(Binding, AllParametersAndStatesInOneCall) {
+  Executable program = affine();
+  const Array x = array(f32, {2}, {1, 2});
+  program.set_params({{"w", array(f32, {2}, {10, 10})}, {"b", array(f32, {2}, {1, 2})}, {"total", array(f32, {2}, {100, 200})}});
+  expect_near(program.run({{"x", x}}).at("total"), {111, 222}, 0);
+  program.set_params({{"b", array(f32, {2}, {0, 0})}});  // w is bound already
+  expect_near(program.run({{"x", x}}).at("total"), {121, 242}, 0);
+}
+
+TEST(Binding, OneErrorListsAllNamesThatDoNotFit) {
+  Executable program = affine();
+  const Array ones = array(f32, {2}, {1, 1});
+  EXPECT_EQ(error_of([&] { program.set_params({{"bb", ones}, {"x", ones}}); }),
+            "graph 'affine': parameters without a value: 'w', 'b'; no parameter or state: 'bb', 'x'");
+  EXPECT_EQ(error_of([&] { program.set_params({{"w", ones}, {"bb", ones}, {"b", ones}}); }),
+            "graph 'affine': no parameter or state: 'bb' (near: 'b')");
+  expect_error(error_of([&] { program.set_params({{"w", ones}, {"b", array(f32, {3}, {1, 1, 1})}}); }), {"parameter 'b'", "[3]", "f32[2]"});
+  EXPECT_EQ(program.missing_params(), (std::vector<std::string>{"w", "b"})) << "a call that fails binds nothing";
+}
+
 TEST(Binding, WhatNobodyOwnsIsCopied) {
   Executable program = scaled();
   std::vector<float> scale{1, 2};

@@ -1,4 +1,4 @@
-#include "runtime/graph_file.h"
+#include "formats/graph_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/graph_file.h"
+#include "formats/graph_file.h"
 
 #include <charconv>
 
@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::string_view format_name = "rlx-graph";
 constexpr std::int64_t most_kept_in_text = 64;  // elements
-
-TensorView view_of(std::string name, const Array& array) { return {std::move(name), array.dtype(), array.shape(), array.bytes()}; }
 
 bool fits(const Array& array, const Type& type) {
   if (array.dtype() != type.dtype || array.rank() != type.rank()) return false;
