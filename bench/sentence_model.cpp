@@ -10,8 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/model_folder.h"
-#include "models/sentence_encoder.h"
-#include "rlx/session.h"
+#include "rlx/sentence_encoder.h"
 
 namespace {
 

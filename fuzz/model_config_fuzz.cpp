@@ -4,7 +4,7 @@
 #include "fuzz_folder.h"
 #include "ir/verify.h"
 #include "models/model_folder.h"
-#include "models/sentence_encoder.h"
+#include "models/sentence_model.h"
 
 /// The input is the files of a model's folder, with zero bytes between. What is accepted, and is small, must give a sound graph.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -13,8 +13,8 @@
 #include "compile_choices.h"
 #include "embed_output.h"
 #include "formats/json.h"
-#include "models/sentence_encoder.h"
 #include "progress_bar.h"
+#include "rlx/io.h"
 #include "rlx/session.h"
 
 namespace rlx::command {
@@ -64,7 +64,7 @@ void check_utf8(const std::vector<std::string>& texts, const std::string& file) 
 }
 
 void print_results(const Options& options, std::span<const std::string> texts, std::span<const Embedding> embeddings, std::int64_t width) {
-  if (!options.npy.empty()) write_embeddings(options.npy, embeddings, width);
+  if (!options.npy.empty()) save_npy(options.npy, embedding_matrix(embeddings, width));
   if (options.similarity) {
     (options.json ? print_similarity_json : print_similarity)(texts, embeddings);
   } else if (options.json) {

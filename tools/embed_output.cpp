@@ -6,9 +6,8 @@
 #include <utf8proc.h>
 
 #include "formats/json.h"
-#include "models/similarity.h"
 #include "models/tokenizer/unicode.h"
-#include "rlx/io.h"
+#include "rlx/similarity.h"
 
 namespace rlx::command {
 namespace {
@@ -101,13 +100,6 @@ void print_similarity_json(std::span<const std::string> texts, std::span<const E
   }
   fmt::print("{{\"texts\":[{}],\"similarity\":[{}],\"nearest\":[{}]}}\n", fmt::join(lines, ","), fmt::join(rows, ","),
              fmt::join(pairs, ","));
-}
-
-void write_embeddings(const std::string& path, std::span<const Embedding> embeddings, std::int64_t width) {
-  Array all(f32, {static_cast<std::int64_t>(embeddings.size()), width});
-  auto out = all.mutable_values<float>().begin();
-  for (const Embedding& embedding : embeddings) out = std::copy(embedding.values.begin(), embedding.values.end(), out);
-  save_npy(path, all);
 }
 
 }  // namespace rlx::command

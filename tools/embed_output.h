@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "models/sentence_encoder.h"
+#include "rlx/sentence_encoder.h"
 
 namespace rlx::command {
 
@@ -17,7 +17,5 @@ void print_json(std::span<const std::string> texts, std::span<const Embedding> e
 void print_similarity(std::span<const std::string> texts, std::span<const Embedding> embeddings);
 /// The same as one object: {"texts": [...], "similarity": [[...]], "nearest": [{"first": 0, "second": 3, "similarity": 0.9}]}.
 void print_similarity_json(std::span<const std::string> texts, std::span<const Embedding> embeddings);
-/// All embeddings as one f32 array (texts, width).
-void write_embeddings(const std::string& path, std::span<const Embedding> embeddings, std::int64_t width);
 
 }  // namespace rlx::command

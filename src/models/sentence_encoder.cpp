@@ -1,11 +1,11 @@
-#include "models/sentence_encoder.h"
+#include "rlx/sentence_encoder.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "models/model_folder.h"
+#include "models/sentence_model.h"
 #include "models/tokenizer/tokenizer.h"
-#include "rlx/ops.h"
 
 namespace rlx {
 namespace {
@@ -33,15 +33,6 @@ struct SentenceEncoder::State {
   Executable executable;
   std::size_t batch_size;
 };
-
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch) {
-  Graph graph("sentence_encoder");
-  const TextInputs inputs = TextInputs::declare(graph, max_batch, config.max_length);
-  Value states = bert_hidden_states(Flow(graph), config.bert, inputs).back();
-  Value pooled = pool(states, inputs.attention_mask, config.pooling);
-  graph.output("embedding", config.normalize ? normalize_rows(pooled) : pooled);
-  return graph;
-}
 
 SentenceEncoder SentenceEncoder::open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options) {
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
@@ -103,6 +94,17 @@ std::vector<Embedding> SentenceEncoder::encode(std::span<const std::string> text
     if (progress) progress(begin + rows.size(), order.size());
   }
   return embeddings;
+}
+
+Array embedding_matrix(std::span<const Embedding> embeddings, std::int64_t width) {
+  Array matrix(f32, {static_cast<std::int64_t>(embeddings.size()), width});
+  auto out = matrix.mutable_values<float>().begin();
+  for (const Embedding& embedding : embeddings) {
+    if (embedding.values.size() != static_cast<std::size_t>(width))
+      fail("an embedding has {} values (needed: {})", embedding.values.size(), width);
+    out = std::copy(embedding.values.begin(), embedding.values.end(), out);
+  }
+  return matrix;
 }
 
 }  // namespace rlx

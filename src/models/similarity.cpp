@@ -1,4 +1,4 @@
-#include "models/similarity.h"
+#include "rlx/similarity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 namespace rlx {
 
 double cosine(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) fail("the cosine of vectors of {} and {} values", a.size(), b.size());
   double dot = 0, aa = 0, bb = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     dot += double{a[i]} * b[i];
@@ -30,7 +31,9 @@ Array similarity_matrix(std::span<const Embedding> embeddings) {
 }
 
 std::vector<SimilarPair> nearest_pairs(const Array& matrix) {
-  const auto count = static_cast<std::size_t>(matrix.shape().at(0));
+  if (matrix.rank() != 2 || matrix.shape()[0] != matrix.shape()[1])
+    fail("a matrix of similarities must have one row and one column a text");
+  const auto count = static_cast<std::size_t>(matrix.shape()[0]);
   const auto values = matrix.values<float>();
   std::vector<SimilarPair> pairs;
   for (std::size_t i = 0; count > 1 && i < count; ++i) {

@@ -8,9 +8,10 @@
 #include "ir/reference.h"
 #include "models/minilm.h"
 #include "models/model_folder.h"
-#include "models/similarity.h"
+#include "models/sentence_model.h"
 #include "models/tiny_sentence_model.h"
 #include "rlx/ops.h"
+#include "rlx/similarity.h"
 
 namespace rlx {
 namespace {
@@ -182,7 +183,20 @@ TEST(Similarity, PairsAreTheNearestOfEachText) {
   EXPECT_TRUE(nearest_pairs(similarity_matrix({})).empty());
 }
 
-/// The real model, where the environment says where it is.
+TEST(Similarity, WhatDoesNotFitIsAnError) {
+  const std::vector<Embedding> embeddings{{{}, {1, 0}}, {{}, {0, 2, 3}}};
+  EXPECT_EQ(error_of([&] { similarity_matrix(embeddings); }), "the cosine of vectors of 2 and 3 values");
+  EXPECT_EQ(error_of([&] { embedding_matrix(embeddings, 2); }), "an embedding has 3 values (needed: 2)");
+  EXPECT_NE(error_of([&] { nearest_pairs(Array(f32, {2, 3})); }).find("one row and one column a text"), std::string::npos);
+}
+
+TEST(Similarity, AMatrixHasOneRowForEachEmbedding) {
+  const std::vector<Embedding> embeddings{{{}, {1, 0}}, {{}, {0, 2}}};
+  EXPECT_EQ(embedding_matrix(embeddings, 2), Array::of<float>({2, 2}, std::vector<float>{1, 0, 0, 2}));
+  EXPECT_EQ(embedding_matrix({}, 2).shape(), (std::vector<std::int64_t>{0, 2}));
+}
+
+/// The real model, where the environment says where it is; `make demo` fetches it.
 TEST(MiniLm, MatchesRecordedIdsAndEmbeddings) {
   const char* folder = std::getenv("RLX_MINILM");
   if (folder == nullptr) GTEST_SKIP() << test::without_minilm;

@@ -8,35 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "models/bert.h"
-#include "models/pooling.h"
+#include "rlx/array.h"
 #include "rlx/session.h"
 
 namespace rlx {
 
-class ModelFolder;
-
-/// What a folder of sentence-transformers says: the modules behind the encoder, and how long a text may be.
-struct SentenceModelConfig {
-  BertConfig bert;
-  std::vector<Pooling> pooling;
-  bool normalize = false;
-  std::int64_t max_length = 0;  // tokens, special ones included; longer texts are cut
-  std::string prompt;           // put before every text
-
-  /// Reads config.json, modules.json, sentence_bert_config.json and the modules' own configs. Throws Error naming file and field for
-  /// what is missing, malformed, or not supported.
-  static SentenceModelConfig read(const ModelFolder& folder);
-  /// The size of an embedding.
-  std::int64_t width() const { return bert.hidden_size * static_cast<std::int64_t>(pooling.size()); }
-};
-
-/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width).
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch);
-
 /// One text as the model sees it and the vector it stands for.
 struct Embedding {
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids;  // of its tokens, special ones included
   std::vector<float> values;
 };
 
@@ -48,16 +27,20 @@ struct SentenceEncoderOptions {
 /// many threads at a time.
 class SentenceEncoder {
  public:
-  /// Reads, checks and compiles everything. Throws Error naming the file and the field that is wrong.
+  /// Reads config.json, modules.json, tokenizer.json and the safetensors files of the folder, checks and compiles everything. Throws Error
+  /// naming the file and the field that is missing, wrong or not supported.
   static SentenceEncoder open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options = {});
 
   /// Called after each batch with the number of texts done so far; what it throws ends `encode`.
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
-  /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest.
+  /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest; a text longer than the model allows
+  /// is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.
   std::vector<Embedding> encode(std::span<const std::string> texts, const Progress& progress = {}) const;
 
+  /// The size of an embedding.
   std::int64_t width() const;
+  /// The compiled model: input_ids, attention_mask, token_type_ids (B, S) of i32 -> embedding (B, width).
   const Executable& executable() const;
 
  private:
@@ -69,5 +52,8 @@ class SentenceEncoder {
 
   std::shared_ptr<const State> state_;
 };
+
+/// All embeddings as one f32 array (count, width). Throws Error for one of another size.
+Array embedding_matrix(std::span<const Embedding> embeddings, std::int64_t width);
 
 }  // namespace rlx

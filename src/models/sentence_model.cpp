@@ -1,10 +1,10 @@
-// Reading the folder that sentence-transformers saves a model in.
+#include "models/sentence_model.h"
+
 #include <algorithm>
 #include <limits>
 
 #include "base/names.h"
 #include "models/model_folder.h"
-#include "models/sentence_encoder.h"
 
 namespace rlx {
 namespace {
@@ -90,6 +90,15 @@ SentenceModelConfig SentenceModelConfig::read(const ModelFolder& folder) {
   read_modules(folder, result);
   read_length(folder, result);
   return result;
+}
+
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch) {
+  Graph graph("sentence_encoder");
+  const TextInputs inputs = TextInputs::declare(graph, max_batch, config.max_length);
+  Value states = bert_hidden_states(Flow(graph), config.bert, inputs).back();
+  Value pooled = pool(states, inputs.attention_mask, config.pooling);
+  graph.output("embedding", config.normalize ? normalize_rows(pooled) : pooled);
+  return graph;
 }
 
 }  // namespace rlx
