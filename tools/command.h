@@ -9,6 +9,7 @@ namespace rlx::command {
 void add_embed(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_grad(CLI::App& app);
+void add_save(CLI::App& app);
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_verify(CLI::App& app);

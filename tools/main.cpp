@@ -24,6 +24,7 @@ void add_commands(CLI::App& app) {
   add_embed(app);
   add_eval(app);
   add_grad(app);
+  add_save(app);
   add_dump(app);
   add_explain(app);
   add_verify(app);

@@ -3,11 +3,10 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/graph_file.h"
 #include "formats/json.h"
-#include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "ir/op.h"
+#include "rlx/io.h"
 #include "rlx/text.h"
 
 namespace rlx {
@@ -157,6 +156,43 @@ TEST(Eval, WrongUsageHasStatusTwo) {
   expect_usage("explain " + mlp + " --size B=many");
   expect_usage("dump " + mlp + " --stage nowhere");
   expect_usage("grad " + mlp);
+}
+
+TEST(Save, WritesAGraphFileThatOtherCommandsRead) {
+  const MlpFiles files;
+  const std::string saved = quoted(files.folder / "mlp.safetensors"), w = " --param w=" + quoted(files.folder / "w.npy");
+  const CommandResult ended = run_rlx("save " + mlp + w + " --out " + saved);
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(test::line_count(ended.out), 1) << ended.out;
+  EXPECT_TRUE(ended.out.starts_with("w ") && ended.out.ends_with("saved\n")) << ended.out;
+  const std::string x_and_out = " --in x=" + quoted(files.folder / "x.npy") + " --out " + quoted(files.folder / "out");
+  ASSERT_EQ(run_rlx("eval " + saved + x_and_out).status, 0);
+  EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
+  EXPECT_NE(run_rlx("inspect " + saved).out.find("weight"), std::string::npos);
+}
+
+TEST(Save, AGivenValueReplacesThatOfTheFile) {
+  const MlpFiles files;
+  const std::string saved = quoted(files.folder / "mlp.safetensors"), again = quoted(files.folder / "again.safetensors");
+  save_npy(files.folder / "zero.npy", Array(f32, {3, 2}));
+  const CommandResult without = run_rlx("save " + mlp + " -o " + saved);
+  EXPECT_TRUE(without.out.ends_with("no value\n")) << without.out << without.err;
+  EXPECT_TRUE(load_graph(files.folder / "mlp.safetensors").weights.empty());
+  ASSERT_EQ(run_rlx("save " + mlp + " --param w=" + quoted(files.folder / "w.npy") + " -o " + saved).status, 0);
+  ASSERT_EQ(run_rlx("save " + saved + " -o " + again).status, 0);
+  EXPECT_EQ(load_graph(files.folder / "again.safetensors").weights.at("w"), load_npy(files.folder / "w.npy"));
+  ASSERT_EQ(run_rlx("save " + saved + " --param w=" + quoted(files.folder / "zero.npy") + " -o " + saved).status, 0);
+  EXPECT_EQ(load_graph(files.folder / "mlp.safetensors").weights.at("w"), Array(f32, {3, 2}));
+}
+
+TEST(Save, AnErrorLeavesNoFile) {
+  const MlpFiles files;
+  const std::string out = " --out " + quoted(files.folder / "out.safetensors");
+  expect_error("save " + mlp + " --param v=" + quoted(files.folder / "w.npy") + out, "'v' is no parameter or state of graph");
+  expect_error("save " + mlp + " --param w=" + quoted(files.folder / "x.npy") + out, "f32[2,3]");
+  expect_error("save " + mlp + " --out " + quoted(files.folder / "none" / "out"), "none");
+  EXPECT_FALSE(std::filesystem::exists(files.folder / "out.safetensors"));
+  expect_usage("save " + mlp);
 }
 
 TEST(Grad, ItsGraphComputesTheGradient) {
