@@ -33,6 +33,9 @@ Value constant_row(Value near, const std::vector<double>& values, DType dtype) {
   return make_constant(near.graph(), std::move(row));
 }
 
+// What a difference or sum of codes is exact in: two 32-bit codes need 33 bits, which f64 has.
+DType exact_type(DType codes, DType otherwise) { return info(codes).bits == 32 ? f64 : otherwise; }
+
 double largest_code(int bits) { return std::ldexp(1.0, bits - 1) - 1; }
 
 struct Quantize {
@@ -45,7 +48,8 @@ struct Quantize {
     check_float(name, x);
     check_codes(name, op.to);
     Value wide = widen(x);
-    Value codes = round(wide / cast(scale, wide.dtype())) + cast(zero_point, wide.dtype());
+    const DType exact = exact_type(op.to, wide.dtype());
+    Value codes = cast(round(wide / cast(scale, wide.dtype())), exact) + cast(zero_point, exact);
     return cast(codes, op.to);  // saturates
   }
   static std::vector<Sample> samples() {
@@ -64,8 +68,10 @@ struct Dequantize {
   static auto fields() { return Fields<>{}; }
   static Value body(const Dequantize&, Value codes, Value scale, Value zero_point) {
     check_codes(name, codes.dtype());
-    Value steps = cast(codes, i32) - cast(zero_point, i32);
-    return cast(cast(steps, accumulation_type(scale.dtype())) * widen(scale), scale.dtype());
+    const DType exact = exact_type(codes.dtype(), i32);
+    Value steps = cast(codes, exact) - cast(zero_point, exact);
+    const DType wide = exact == f64 ? f64 : accumulation_type(scale.dtype());
+    return cast(cast(steps, wide) * cast(scale, wide), scale.dtype());
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> all;

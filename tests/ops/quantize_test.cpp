@@ -30,6 +30,20 @@ TEST(Quantize, ScalesOfAnAxisComeBackInDequantize) {
   EXPECT_EQ(error_of([&] { quantize(g, Doubles{1, 2}, {}, i8, 1); }), "rlx.quantize: 2 values for axis 1 of f32[2,3]");
 }
 
+TEST(Quantize, ZeroPointsOf32BitCodesAreExact) {
+  constexpr double most = INT32_MAX, least = INT32_MIN, odd = 16777217;  // 2^24 + 1, which f32 does not hold
+  const Array x = array(f32, {6}, {0, 1, -1, INFINITY, 3e9, NAN});
+  EXPECT_EQ(values(run({x}, [](const Values& v) { return quantize(v[0], Doubles{1}, Doubles{odd}, i32); })),
+            (Doubles{odd, odd + 1, odd - 1, most, most, 0}));
+  const Array codes = array(i32, {4}, {least, most, odd, -5});
+  auto numbers = [&](double zero, DType scale) {
+    return values(run({codes, array(scale, {}, {1})}, [&](const Values& v) { return dequantize(v[0], v[1], scalar(v[0], zero, i32)); }));
+  };
+  EXPECT_EQ(numbers(1, f64), (Doubles{least - 1, most - 1, odd - 1, -6}));
+  EXPECT_EQ(numbers(most, f64), (Doubles{least - most, 0, odd - most, -5 - most}));
+  EXPECT_EQ(numbers(1, f32), (Doubles{least, -least, odd - 1, -6}));  // f32 rounds 2^31 - 2 and -2^31 - 1 to 2^31 and -2^31
+}
+
 TEST(FakeQuantize, RoundsToTheCodesOfTheBatchScale) {
   const Array x = array(f32, {2, 3}, {7, 3.4, -2.6, 0, 0, 0});
   FakeQuantizeOptions options{.bits = 4, .axis = 0};
