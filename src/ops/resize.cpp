@@ -31,10 +31,19 @@ Value strided(Value x, std::int64_t axis, std::int64_t start, std::int64_t step,
   return slice_axis(repeat(x, divisor, axis), axis, start, start + (count - 1) * step + 1, step);
 }
 
-Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred) {
+// Corners on corners: the element nearest to o * (in - 1) / (out - 1), the lower one of two.
+Value nearest_between_corners(Value x, std::int64_t axis, std::int64_t in, std::int64_t out) {
+  if (in == 1) return repeat(x, out, axis);
+  if (out == 1) return slice_axis(x, axis, 0, 1);
+  return strided(x, axis, out - 2, 2 * (in - 1), 2 * (out - 1), out);  // ceil(o (in - 1) / (out - 1) - 1 / 2) in integers
+}
+
+Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred, bool align_corners) {
   const Dim& in = x.dim(axis);
-  if (auto factor = whole_factor(out, in)) return repeat(x, *factor, axis);
+  if (!align_corners)
+    if (auto factor = whole_factor(out, in)) return repeat(x, *factor, axis);
   const std::int64_t from = static_size(in, x.type()), to = static_size(out, x.type());
+  if (align_corners) return nearest_between_corners(x, axis, from, to);
   const std::int64_t scale = centred ? 2 : 1;
   return strided(x, axis, centred ? from : 0, scale * from, scale * to, to);
 }
@@ -99,9 +108,9 @@ struct Resize {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view formula =
-      "the last axes resampled to `sizes`; half-pixel centres, or corners on corners with align_corners; cubic by Keys with the "
-      "coefficient "
-      "a; antialias stretches the kernel over a result element";
+      "the last axes resampled to `sizes`; half-pixel centres (nearest: element floor(o in / out)), or corners on corners with "
+      "align_corners (nearest: the nearest element, the lower of two); cubic by Keys with the coefficient a; antialias stretches the "
+      "kernel over a result element";
   Dims sizes;
   ResizeMode mode = ResizeMode::nearest;
   bool align_corners = false, antialias = false, exclude_outside = false;
@@ -117,8 +126,8 @@ struct Resize {
     if (count > x.rank()) fail("rlx.resize: {} sizes for {}", count, x.to_string());
     if (!is_nearest(op) && !is_float(x.dtype))
       fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
-    if (op.align_corners && is_nearest(op))
-      fail("rlx.resize: align_corners with mode '{}' (allowed: linear, cubic)", enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
+    if (op.align_corners && op.mode == ResizeMode::nearest_exact)
+      fail("rlx.resize: align_corners with mode 'nearest_exact', which has half-pixel centres (allowed: nearest, linear, cubic)");
     if (is_nearest(op) && (op.antialias || op.exclude_outside || op.scales.size() > 0))
       fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic)",
            enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
@@ -148,7 +157,7 @@ struct Resize {
     const std::size_t first = x.shape.size() - op.sizes.size();
     for (std::size_t i = 0; i < op.sizes.size(); ++i) {
       const Dim &in = x.shape[first + i], &out = op.sizes[i];
-      if (!(in == out) && !(is_nearest(op) && whole_factor(out, in))) static_size(in, x), static_size(out, x);
+      if (!(in == out) && !(is_nearest(op) && !op.align_corners && whole_factor(out, in))) static_size(in, x), static_size(out, x);
       result.shape[first + i] = out;
     }
     return result;
@@ -160,7 +169,7 @@ struct Resize {
       const Dim& out = op.sizes[static_cast<std::size_t>(i)];
       const double scale = op.scales.size() > 0 ? op.scales.get_double(i) : 0;
       if (out == x.dim(first + i) && (scale == 0 || scale == 1)) continue;
-      if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact);
+      if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact, op.align_corners);
       else x = interpolated(x, first + i, out, scale, {op.mode, op.align_corners, op.antialias, op.exclude_outside, op.cubic_a, {}});
     }
     return x;
@@ -174,6 +183,8 @@ struct Resize {
     for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::nearest_exact, ResizeMode::linear, ResizeMode::cubic})
       for (const Dims& sizes : {Dims{6, 8}, Dims{5, 3}, Dims{2, 7}})
         all.push_back({{{{f32, {2, 3, 4}}}}, attrs_of(Resize{.sizes = sizes, .mode = mode}), 4e-6});
+    for (const Dims& sizes : {Dims{7, 3}, Dims{1, 8}})
+      all.push_back({{{{f32, {2, 3, 5}}}}, attrs_of(Resize{.sizes = sizes, .align_corners = true})});
     for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
       for (DType t : {f32, f64, bf16})
         all.push_back({{{{t, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .align_corners = true}), 4e-6});
@@ -193,7 +204,8 @@ const Op<Resize> resize_op;
 }  // namespace
 
 /// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`; the modes agree with PyTorch's interpolate. Nearest
-/// takes any dtype and copies elements exactly. Sizes are static, except for whole multiples in nearest mode. A non-finite element spreads
+/// takes any dtype and copies elements exactly; with align_corners, which PyTorch lacks there, it is ONNX's align_corners with
+/// round_prefer_floor. Sizes are static, except for whole multiples in nearest mode without align_corners. A non-finite element spreads
 /// over the whole line in linear and cubic mode. Throws Error for options that do not go together; see ResizeOptions.
 Value resize(Operand x, Dims sizes, ResizeOptions options) {
   Array scales(f64, {static_cast<std::int64_t>(options.scales.size())});

@@ -211,6 +211,31 @@ TEST(Resize, NearestKeepsNonFiniteElementsWhereTheyAre) {
             (Doubles{INFINITY, INFINITY, 1, 1, INFINITY, INFINITY, 1, 1}));
 }
 
+TEST(Resize, NearestWithAlignedCornersIsThatOfOnnx) {
+  struct Case {
+    std::int64_t in, out;
+    Doubles elements;
+  };
+  // onnxruntime 1.31: Resize of 0, 1, 2, ... with nearest, align_corners and round_prefer_floor. Ties such as 0.5 go to the lower element.
+  const std::vector<Case> cases{{3, 7, {0, 0, 1, 1, 1, 2, 2}},
+                                {5, 3, {0, 2, 4}},
+                                {5, 8, {0, 1, 1, 2, 2, 3, 3, 4}},
+                                {4, 9, {0, 0, 1, 1, 1, 2, 2, 3, 3}},
+                                {3, 2, {0, 2}},
+                                {2, 4, {0, 0, 1, 1}},
+                                {1, 3, {0, 0, 0}},
+                                {4, 1, {0}},
+                                {4, 4, {0, 1, 2, 3}}};
+  for (const Case& c : cases) {
+    const Array x = counting(u8, {1, 1, c.in});
+    EXPECT_EQ(values(run({x}, [&](const Values& v) { return resize(v[0], {c.out}, ResizeMode::nearest, true); })), c.elements)
+        << c.in << " to " << c.out;
+  }
+  Graph graph("test");
+  const Value x = graph.input("x", {Dim::symbol("B", 8)}, f32);
+  EXPECT_THROW(resize(x, {x.dim(0) * 2}, ResizeMode::nearest, true), Error);  // where an element goes depends on the size
+}
+
 // One line interpolated by the definition: neighbours outside count for the border element.
 Doubles interpolate(const Doubles& line, int out, bool cubic, bool align_corners) {
   const int in = static_cast<int>(line.size());
