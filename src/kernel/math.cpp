@@ -44,6 +44,9 @@ Formula formula_of(const Expr& e) {
   return nullptr;
 }
 
+/// An f32 with the type of a narrow node without its rounding: the register keeps all bits, as after every other op.
+Term of_type(const Term& y, DType narrow) { return neg(y).apply(ScalarOp::neg, {}, narrow); }
+
 ExprId expand(Kernel& kernel, const Expr& e, Formula formula) {
   std::vector<Term> args;
   for (ExprId arg : e.args) {
@@ -51,15 +54,22 @@ ExprId expand(Kernel& kernel, const Expr& e, Formula formula) {
     args.push_back(x.dtype() == register_type(e.dtype) ? x : cast(x, f32));  // narrow floats are f32 in registers: no instruction
   }
   const Term y = formula(args[0], args.size() > 1 ? &args[1] : nullptr);
-  if (register_type(e.dtype) == e.dtype) return y.id();
-  // The type of the node without its rounding: the register keeps all bits, as after every other op.
-  return neg(y).apply(ScalarOp::neg, {}, e.dtype).id();
+  return (register_type(e.dtype) == e.dtype ? y : of_type(y, e.dtype)).id();
+}
+
+bool is_fma(const Expr& e) { return e.kind == Expr::Kind::scalar && e.op == ScalarOp::fma; }
+
+ExprId expand_fma(Kernel& kernel, const Expr& e) {
+  if (register_type(e.dtype) == e.dtype) return kernel.fma(e.args[0], e.args[1], e.args[2]);
+  const Term y = math::narrow_fma({kernel, e.args[0]}, {kernel, e.args[1]}, {kernel, e.args[2]});
+  return of_type(y, e.dtype).id();
 }
 
 }  // namespace
 
 void expand_math(Kernel& kernel) {
   rewrite(kernel, [&](Expr e) {
+    if (is_fma(e)) return expand_fma(kernel, e);
     const Formula formula = formula_of(e);
     return formula ? expand(kernel, e, formula) : kernel.add(std::move(e));
   });

@@ -23,6 +23,9 @@ Term sin(const Term& x);
 Term cos(const Term& x);
 Term atan(const Term& x);
 
+/// x * y + z of f16 or bf16 numbers as an f32 that rounds to the narrow type as the exact value does.
+Term narrow_fma(const Term& x, const Term& y, const Term& z);
+
 // Of f64.
 namespace wide {
 Term exp(const Term& x);

@@ -271,7 +271,7 @@ void evaluate_scalar(ScalarOp op, std::span<const Array> operands, Array& result
 int work(ScalarOp op) { return static_cast<int>(op) < scalar_table_size ? scalar_info(op).work : 1; }
 
 std::string_view name(ScalarOp op) {
-  constexpr std::array<std::string_view, 6> others{"select", "cast", "bitcast", "complex", "real", "imag"};
+  constexpr std::array<std::string_view, 7> others{"select", "cast", "bitcast", "complex", "real", "imag", "fma"};
   const auto i = static_cast<int>(op);
   return i < scalar_table_size ? infos[static_cast<std::size_t>(i)].name : others[static_cast<std::size_t>(i - scalar_table_size)];
 }

@@ -5,7 +5,7 @@
 
 namespace rlx {
 
-/// The scalar operations of kernels: the rows of the scalar table, then those whose types an attribute decides.
+/// The scalar operations of kernels: the rows of the scalar table, then those whose types an attribute or an operand decides, and fma.
 enum class ScalarOp : std::uint8_t {
 #define SCALAR(op, ...) op,
 #include "ops/scalar.def"
@@ -16,6 +16,7 @@ enum class ScalarOp : std::uint8_t {
   complex,
   real,
   imag,
+  fma,
 };
 
 inline constexpr int scalar_table_size = static_cast<int>(ScalarOp::select);

@@ -154,8 +154,7 @@ const std::set<std::string_view> waiting{"DenseSolve",
                                          "WelchPeaks",
                                          "Lstm",
                                          "Gru",
-                                         "Rnn",
-                                         "Fma"};
+                                         "Rnn"};
 
 TEST(Docs, AreWhatTheCommandGenerates) {
   const test::TemporaryFolder folder;
