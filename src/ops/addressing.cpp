@@ -44,8 +44,6 @@ struct Iota {
 };
 const Op<Iota> iota_op;
 
-Value zeros(Value near, DType dtype, const Dims& shape) { return broadcast_to(scalar(near, 0, dtype), shape); }
-
 Dims with_front(Dims shape, const Dim& size) {
   shape.insert(shape.begin(), size);
   return shape;
@@ -131,7 +129,7 @@ struct DynamicSlice {
   }
   static Values transpose(const DynamicSlice&, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
     Values result(x.size());
-    result[0] = dynamic_update(zeros(dy[0], dy[0].dtype(), x[0].shape()), dy[0], Values(x.begin() + 1, x.end()));
+    result[0] = dynamic_update(full(dy[0], x[0].shape(), 0, dy[0].dtype()), dy[0], Values(x.begin() + 1, x.end()));
     return result;
   }
   static Values batch(const DynamicSlice& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
@@ -188,13 +186,13 @@ struct DynamicUpdate {
   }
   static Values jvp(const DynamicUpdate&, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
     if (!dx[0] && !dx[1]) return {Value()};
-    auto given = [&](std::size_t i) { return dx[i] ? dx[i] : zeros(x[i], x[i].dtype(), x[i].shape()); };
+    auto given = [&](std::size_t i) { return dx[i] ? dx[i] : zeros_like(x[i]); };
     return {dynamic_update(given(0), given(1), Values(x.begin() + 2, x.end()))};
   }
   static Values transpose(const DynamicUpdate&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
     const Values starts(x.begin() + 2, x.end());
     Values result(x.size());
-    if (linear[0]) result[0] = dynamic_update(dy[0], zeros(dy[0], dy[0].dtype(), x[1].shape()), starts);
+    if (linear[0]) result[0] = dynamic_update(dy[0], full(dy[0], x[1].shape(), 0, dy[0].dtype()), starts);
     if (linear[1]) result[1] = dynamic_slice(dy[0], starts, x[1].shape());
     return result;
   }

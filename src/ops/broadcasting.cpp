@@ -22,15 +22,6 @@ Dims broadcast_shapes(std::string_view op, const Dims& a, const Dims& b) {
   return result;
 }
 
-Value broadcast_to(Value x, Dims shape) {
-  if (x.shape() == shape) return x;
-  if (!(broadcast_shapes("broadcast_to", x.shape(), shape) == shape))
-    fail("rlx.broadcast_to: {} does not broadcast to {}", x.type().to_string(), to_string(shape));
-  std::vector<std::int64_t> axes(x.shape().size());
-  std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(shape.size() - x.shape().size()));
-  return broadcast(x, std::move(shape), axes);
-}
-
 std::pair<Value, Value> match(std::string_view op, Value a, Value b) {
   const DType dtype = promote(a.dtype(), b.dtype());
   Dims shape = broadcast_shapes(op, a.shape(), b.shape());
@@ -50,6 +41,32 @@ Value scalar(Operand near, double value, DType dtype) {
   array.set_double(0, value);
   return make_constant(near.graph(), std::move(array));
 }
+
+/// x repeated up to `shape` by NumPy's rule: new axes come in front, and axes of size 1 stretch. The other sizes must be equal, else Error;
+/// sizes may be symbols. The result has the dtype of x.
+Value broadcast_to(Operand x, Dims shape) {
+  if (x.shape() == shape) return x;
+  if (!(broadcast_shapes("broadcast_to", x.shape(), shape) == shape))
+    fail("rlx.broadcast_to: {} does not broadcast to {}", x.type().to_string(), to_string(shape));
+  std::vector<std::int64_t> axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(shape.size() - x.shape().size()));
+  return broadcast(x, std::move(shape), axes);
+}
+
+/// A value of the given shape and dtype whose elements are all `value`: integers saturate, and NaN is 0 in them. `near` is any value of
+/// the graph that it belongs to. Sizes may be symbols.
+Value full(Operand near, Dims shape, double value, DType dtype /*= f32*/) {
+  return broadcast_to(scalar(near, value, dtype), std::move(shape));
+}
+
+/// A value with the shape and dtype of x whose elements are all `value`; see full.
+Value full_like(Operand x, double value) { return full(x, x.shape(), value, x.dtype()); }
+
+/// Zeros with the shape and dtype of x.
+Value zeros_like(Operand x) { return full_like(x, 0); }
+
+/// Ones with the shape and dtype of x.
+Value ones_like(Operand x) { return full_like(x, 1); }
 
 namespace {
 // A number beside x in `op`: it must be one of x's element type.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rlx/graph.h"
+#include "rlx/ops.h"  // broadcast_to
 
 namespace rlx {
 
@@ -11,9 +12,6 @@ Dims broadcast_shapes(std::string_view op, const Dims& a, const Dims& b);
 
 /// Both values with the promoted dtype and the common shape.
 std::pair<Value, Value> match(std::string_view op, Value a, Value b);
-
-/// The value repeated along new leading axes and axes of size 1, up to `shape`.
-Value broadcast_to(Value x, Dims shape);
 
 /// The type sums of `t` are kept in: f32 for narrower floats, i32 for narrower integers, else t.
 DType accumulation_type(DType t);

@@ -206,7 +206,7 @@ struct Conv {
     Value y = move_axis(reshape(x, split), from, into);  // `groups` now stands right before axis `into`
     return reshape(y, merged);
   }
-  static Value zeros(Value like, const Type& type) { return broadcast_to(scalar(like, 0, type.dtype), type.shape); }
+  static Value zeros(Value like, const Type& type) { return full(like, type.shape, 0, type.dtype); }
 
   static Value transpose_lhs(const Conv& op, Value dy, Value w, const Type& x) {
     ConvOptions o{op.out_spec, swapped(op.rhs_spec), op.lhs_spec, op.lhs_dilation, {}, {}, op.strides, op.rhs_dilation, op.groups(), 1};

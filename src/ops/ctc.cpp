@@ -43,7 +43,7 @@ struct CtcLoss {
   // Each target with blanks between, before and behind: (N, 2 S + 1).
   static Value with_blanks(const CtcLoss& op, Value targets) {
     const Dim rows = targets.dim(0), size = targets.dim(1);
-    auto blanks = [&](const Dim& columns) { return broadcast_to(scalar(targets, static_cast<double>(op.blank), i32), {rows, columns}); };
+    auto blanks = [&](const Dim& columns) { return full(targets, {rows, columns}, static_cast<double>(op.blank), i32); };
     return concat({reshape(stack({blanks(size), targets}, -1), {rows, size * 2}), blanks(1)}, 1);
   }
   static Value body(const CtcLoss& op, Value log_probabilities, Value targets, Value frames, Value lengths) {

@@ -68,9 +68,6 @@ struct EmbeddingBag {
     Value started = le(reshape(cast(offsets, i64), {1, offsets.dim(0)}), place);
     return sum(cast(started, i64), {1}, true) - 1;
   }
-  static Value filled(Value like_it, Dims shape, double value, DType dtype) {
-    return broadcast_to(scalar(like_it, value, dtype), std::move(shape));
-  }
   static Value body(const EmbeddingBag& op, In x) {
     check(op, x);
     Value rows = widen(take(x[0], x[1], 0)), bag = bags(x[1], x[2]);
@@ -79,7 +76,7 @@ struct EmbeddingBag {
     GatherNumbers numbers{.offset_dims = std::vector<std::int64_t>(shape.size() - 1), .collapsed_slice_dims = {0}, .start_index_map = {0}};
     std::iota(numbers.offset_dims.begin(), numbers.offset_dims.end(), 1);
     auto gathered = [&](double start, Value updates, ScatterKind kind) {
-      return scatter(filled(rows, shape, start, rows.dtype()), bag, updates, numbers, kind, IndexMode::fill);
+      return scatter(full(rows, shape, start, rows.dtype()), bag, updates, numbers, kind, IndexMode::fill);
     };
     if (op.has_weights) {
       Dims weight_shape(shape.size(), 1);
@@ -89,7 +86,7 @@ struct EmbeddingBag {
     if (op.mode == BagMode::sum) return cast(gathered(0, rows, ScatterKind::add), x[0].dtype());
     const GatherNumbers single{.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
     Value count = reshape(
-        scatter(filled(rows, {x[2].dim(0)}, 0, i32), bag, filled(rows, {x[1].dim(0)}, 1, i32), single, ScatterKind::add, IndexMode::fill),
+        scatter(full(rows, {x[2].dim(0)}, 0, i32), bag, full(rows, {x[1].dim(0)}, 1, i32), single, ScatterKind::add, IndexMode::fill),
         column);
     Value present = gt(count, scalar(count, 0, i32));
     if (op.mode == BagMode::mean)

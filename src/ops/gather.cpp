@@ -104,7 +104,7 @@ struct Gather {
     return {dx[0] ? gather(dx[0], x[1], op.numbers(), op.slice_sizes, op.mode, 0.0) : Value()};
   }
   static Values transpose(const Gather& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
-    Value zeros = broadcast_to(scalar(dy[0], 0, dy[0].dtype()), x[0].shape());
+    Value zeros = full(dy[0], x[0].shape(), 0, dy[0].dtype());
     return {scatter(zeros, x[1], dy[0], op.numbers(), ScatterKind::add, op.mode), Value()};
   }
   static Values batch(const Gather& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {

@@ -131,7 +131,7 @@ struct AffineGrid {
     return in_wide(name, theta, [&](Value wide) {
       Values components;
       for (std::size_t k = op.sizes.size(); k-- > 0;) components.push_back(broadcast_to(positions(op, wide, k), op.sizes));
-      components.push_back(broadcast_to(like(wide, 1), op.sizes));
+      components.push_back(full(wide, op.sizes, 1, wide.dtype()));
       return move_axis(dot(stack(components, -1), wide, {rank}, {2}), rank, 0);  // (sizes..., N, r) before the move
     });
   }

@@ -77,7 +77,7 @@ struct Nonzero {
     // Each hit is written at its rank among the hits; a place that is no hit, or one hit too many, goes outside and is dropped.
     Value outside = scalar(x, static_cast<double>(op.size), i32), rank = cumsum(cast(found, i32), 0) - 1;
     Value target = expand_dims(select(found, rank, outside), {-1});
-    Value empty = broadcast_to(scalar(x, static_cast<double>(op.fill), i32), {op.size});
+    Value empty = full(x, {op.size}, static_cast<double>(op.fill), i32);
     if (op.size == 0) return Values(x.shape().size(), empty);
     Values places;
     for (int axis = 0; axis < x.rank(); ++axis) {

@@ -164,7 +164,7 @@ struct AvgPool {
     // What ceil_mode adds never counts; given padding counts when asked to.
     Dims ones_shape(x.shape().size() - w.count(), 1);
     ones_shape.insert(ones_shape.end(), x.shape().end() - static_cast<std::ptrdiff_t>(w.count()), x.shape().end());
-    Value ones = broadcast_to(scalar(wide, 1, wide.dtype()), ones_shape);
+    Value ones = full(wide, ones_shape, 1, wide.dtype());
     Value counted = padded(w, padded(w, ones, op.count_include_pad ? 1 : 0, Padding::given, ones_shape), 0, Padding::ceil, ones_shape);
     return cast(total / pooled(w, counted), x.dtype());
   }
@@ -208,9 +208,10 @@ Ints filled(Ints list, const Ints& initial) {
 
 }  // namespace
 
-/// The largest element of each window over the last window.size() axes of x, 1-3 axes or more. Strides are the window by default; padding
-/// (at most half a window) never wins; lists may give one number for all axes. ceil_mode keeps a last window that only starts inside.
-/// The gradient goes to the first of ties.
+/// The largest element of each window over the last window.size() axes of x, 1-3 axes or more: a size n becomes (n + 2 padding - dilation
+/// (window - 1) - 1) / stride + 1, rounded down. Strides are the window by default; padding (at most half a window) never wins; lists may
+/// give one number for all axes. ceil_mode rounds up: it keeps a last window that only starts inside. The gradient goes to the first of
+/// ties. Throws Error for lists that do not fit.
 Value max_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
   return max_pool_op(

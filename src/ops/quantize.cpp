@@ -136,7 +136,7 @@ struct FakeQuantizeLsq {
     Axes shared;
     for (int axis = 0; axis < x.rank(); ++axis)
       if (!(scale.dim(axis) == x.dim(axis))) shared.values.push_back(axis);
-    Value count = sum(broadcast_to(scalar(x, 1, x.dtype()), x.shape()), shared, true);
+    Value count = sum(ones_like(x), shared, true);
     return rsqrt(count * limit);
   }
   static Values jvp(const FakeQuantizeLsq& op, In x, In, In dx) {

@@ -61,7 +61,7 @@ const Op<ScaledMatMul> scaled_matmul_op;
 /// x [..., K] times the transpose of the weights (codes - zero_point) * scale, in x's dtype, summed in at least f32. codes [N, K] are
 /// i8, u8, i4 or u4; scale and zero point are [N, groups], a column for each K / groups neighbours. A null zero point is 0.
 Value dequant_matmul(Operand x, Operand codes, Operand scale, Operand zero_point /*= {}*/) {
-  if (!zero_point) zero_point = broadcast_to(scalar(codes, 0, i32), scale.shape());
+  if (!zero_point) zero_point = full(codes, scale.shape(), 0, i32);
   return dequant_matmul_op({}, x, codes, scale, zero_point);
 }
 

@@ -102,7 +102,6 @@ struct Scatter {
           s, x, y[0], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y[0].set_complex(i, v); });
   }
 
-  static Value zeros_like(Value x) { return broadcast_to(scalar(x, 0, x.dtype()), x.shape()); }
   /// What the windows read, 0 for dropped ones.
   static Value read_back(const Scatter& s, Value y, Value indices, const Type& x, const Type& updates) {
     return gather(y, indices, s.numbers(), window_sizes(s, x, updates), s.mode, 0.0);
@@ -136,7 +135,7 @@ struct Scatter {
     // Of several updates of one element the last counts: number them, scatter the numbers, and see which are still there.
     Dims flat{x[2].type().size()};
     Value ids = reshape(iota(dy[0], flat, i64, 0), x[2].shape()) + 1;
-    Value none = broadcast_to(scalar(dy[0], 0, i64), x[0].shape());
+    Value none = full(dy[0], x[0].shape(), 0, i64);
     Value winners = scatter(none, x[1], ids, s.numbers(), ScatterKind::set, s.mode);
     Value wins = eq(read_back(s, winners, x[1], x[0].type(), x[2].type()), ids);
     Value to_updates =

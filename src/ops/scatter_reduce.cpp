@@ -54,7 +54,7 @@ struct ScatterProduct {
     Value hits = eq(expand_dims(move_axis(cast(x[1], i64), op.axis, -1), {op.axis}), iota(x[0], places, i64, op.axis));
     auto zeros = [](Value v) { return broadcast_to(like(v, 0), v.shape()); };
     Value all = factors(widen(x[0]), hits, widen(x[2]), op.axis, 1);
-    Value tangents = factors(widen(dx[0] ? dx[0] : zeros(x[0])), hits, widen(dx[2] ? dx[2] : zeros(x[2])), op.axis, 0);
+    Value tangents = factors(widen(dx[0] ? dx[0] : zeros_like(x[0])), hits, widen(dx[2] ? dx[2] : zeros_like(x[2])), op.axis, 0);
     Value others = cumprod(all, -1, true) * cumprod(all, -1, true, true);
     return {cast(sum(others * tangents, {-1}), x[0].dtype())};
   }
@@ -79,7 +79,7 @@ struct ScatterReduce {
   bool include_self = true;
   static auto fields() { return Fields<&ScatterReduce::axis, &ScatterReduce::reduce, &ScatterReduce::include_self>{}; }
 
-  static Value constant(Value near, const Dims& shape, double value) { return broadcast_to(scalar(near, value, i32), shape); }
+  static Value constant(Value near, const Dims& shape, double value) { return full(near, shape, value, i32); }
   static Value counts(Value x, Value indices, std::int64_t axis) {
     return combined(constant(x, x.shape(), 0), indices, constant(x, indices.shape(), 1), axis, ScatterKind::add);
   }

@@ -15,8 +15,6 @@ void check_shape(std::string_view op, std::string_view what, Value v, const Dims
 // (b, s, ...) becomes (s, b, ...) in the accumulation type, as a scan takes it.
 Value by_step(Value x) { return move_axis(widen(x), 1, 0); }
 
-Value zeros(Value near, DType dtype, const Dims& shape) { return broadcast_to(scalar(near, 0, dtype), shape); }
-
 struct SelectiveScan {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "selective_scan";
@@ -48,7 +46,7 @@ struct SelectiveScan {
   static Values body(const SelectiveScan& op, Operands x) {
     check(op, x);
     const Dims state_shape{x[0].dim(0), x[0].dim(2), x[2].dim(1)};
-    Value transition = widen(x[2]), state = op.has_state ? widen(x.back()) : zeros(x[0], accumulation_type(x[0].dtype()), state_shape);
+    Value transition = widen(x[2]), state = op.has_state ? widen(x.back()) : full(x[0], state_shape, 0, accumulation_type(x[0].dtype()));
     const Values results = scan([&](const Values& carry, const Values& at) { return step(transition, carry[0], at); }, {state},
                                 {by_step(x[0]), by_step(x[1]), by_step(x[3]), by_step(x[4])});
     Value y = move_axis(results[1], 0, 1);
@@ -97,7 +95,7 @@ struct GatedDeltaNet {
   static Values body(const GatedDeltaNet& op, Operands x) {
     check(op, x);
     const Dims state_shape{x[0].dim(0), x[0].dim(2), x[0].dim(3), x[2].dim(3)};
-    Value state = op.has_state ? widen(x[5]) : zeros(x[0], accumulation_type(x[0].dtype()), state_shape);
+    Value state = op.has_state ? widen(x[5]) : full(x[0], state_shape, 0, accumulation_type(x[0].dtype()));
     Value q = by_step(x[0]) * (1 / std::sqrt(static_cast<double>(x[0].dim(3).value())));
     const Values results = scan([](const Values& carry, const Values& at) { return step(carry[0], at); }, {state},
                                 {q, by_step(x[1]), by_step(x[2]), by_step(x[3]), by_step(x[4])});

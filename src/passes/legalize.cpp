@@ -20,8 +20,6 @@ namespace {
 /// The parts of the one result of a node; nothing when no rule fits.
 using Result = std::optional<Values>;
 
-Value zeros_like(Value x) { return broadcast_to(scalar(x, 0, x.dtype()), x.shape()); }
-
 ComplexValue complex_of(const Values& parts) { return {parts[0], parts.size() > 1 ? parts[1] : zeros_like(parts[0])}; }
 
 /// What a loop computes from its operands, as far as parts care.
