@@ -62,6 +62,12 @@ struct Attention {
     shape.back() = product.dim(-1);
     return reshape(product, shape);
   }
+  /// (..., H, Sq, Sk): a place for each query and key.
+  static Dims score_shape(Value q, Value k) {
+    Dims shape = q.shape();
+    shape.back() = k.dim(-2);
+    return shape;
+  }
   /// Position of each query minus position of each key, (Sq, Sk) or (..., 1, Sq, Sk).
   static Value distance(Value q, Value k, Value positions) {
     const Dim &queries = q.dim(-2), &keys = k.dim(-2);
@@ -75,6 +81,34 @@ struct Attention {
     Value query = reverse(iota(q, {queries, 1}, i32, 0), {0}), key = reverse(iota(q, {1, keys}, i32, 1), {1});
     return key - query;
   }
+  /// A mask or bias broadcasts to the scores (..., H, Sq, Sk).
+  static void check_fits(std::string_view what, Value operand, const Dims& scores) {
+    if (operand.rank() > static_cast<int>(scores.size()) || !(broadcast_shapes(name, operand.shape(), scores) == scores))
+      fail("rlx.attention: {} {} does not broadcast to the scores {}", what, operand.type().to_string(), to_string(scores));
+  }
+  static void check_mask(Value mask, const Dims& scores) {
+    if (!is_bool(mask.dtype())) fail("rlx.attention: the mask is {} (allowed: bool, true = keep)", mask.type().to_string());
+    check_fits("mask", mask, scores);
+  }
+  static void check_bias(Value bias, const Dims& scores) {
+    if (!is_float(bias.dtype())) fail("rlx.attention: the bias is {} (allowed: floats)", bias.type().to_string());
+    check_fits("bias", bias, scores);
+  }
+  /// Positions are (Sq), or (..., Sq) with the batch axes of the scores.
+  static void check_positions(Value positions, const Dims& scores) {
+    Dims full(scores.begin(), scores.end() - 3);
+    full.push_back(scores[scores.size() - 2]);
+    if (!is_integer(positions.dtype()) || positions.rank() == 0 || !(positions.dim(-1) == full.back()) ||
+        positions.rank() > static_cast<int>(full.size()) || !(broadcast_shapes(name, positions.shape(), full) == full))
+      fail("rlx.attention: positions {} do not fit (allowed: integers that broadcast to {})", positions.type().to_string(),
+           to_string(full));
+  }
+  static void check_attributes(const Attention& op, Value q) {
+    if (!(op.softcap >= 0) || std::isinf(op.softcap) || op.window < 0)
+      fail("rlx.attention: softcap {}, window {} (allowed: >= 0)", op.softcap, op.window);
+    if (!std::isfinite(op.scale)) fail("rlx.attention: scale {} (allowed: finite; 0: 1 / sqrt(D))", op.scale);
+    if (op.scale == 0 && !q.dim(-1).is_static()) fail("rlx.attention: a symbolic head size {} needs a scale", q.dim(-1).to_string());
+  }
   static Value body(const Attention& op, In operands) {
     const std::size_t needed = 3u + op.has_mask + op.has_bias + op.has_positions;
     if (operands.size() != needed) fail("rlx.attention: {} operands, the attributes say {}", operands.size(), needed);
@@ -83,8 +117,12 @@ struct Attention {
     std::size_t next = 3;
     Value mask = op.has_mask ? operands[next++] : Value(), bias = op.has_bias ? operands[next++] : Value();
     Value positions = op.has_positions ? operands[next++] : Value();
-    if (positions && positions.rank() == 0) fail("rlx.attention: positions {} (allowed: (..., Sq))", positions.type().to_string());
     const Dim group = heads_per_group(q, k, v);
+    check_attributes(op, q);
+    const Dims places = score_shape(q, k);
+    if (mask) check_mask(mask, places);
+    if (bias) check_bias(bias, places);
+    if (positions) check_positions(positions, places);
     Value scores = by_head(q, k, group, k.rank() - 1) * (op.scale != 0 ? op.scale : 1 / std::sqrt(static_cast<double>(q.dim(-1).value())));
     if (op.softcap > 0) scores = tanh(scores / op.softcap) * op.softcap;
     if (bias) scores = scores + cast(bias, scores.dtype());
@@ -114,26 +152,6 @@ struct Attention {
 };
 const Op<Attention> attention_op;
 
-// A mask or bias with as many axes as the scores; throws Error when it does not broadcast to them.
-Value fitting(std::string_view what, Value operand, const Dims& scores) {
-  if (!operand) return operand;
-  if (operand.rank() > static_cast<int>(scores.size()) || !(broadcast_shapes("attention", operand.shape(), scores) == scores))
-    fail("rlx.attention: {} {} does not broadcast to the scores {}", what, operand.type().to_string(), to_string(scores));
-  return with_rank(operand, static_cast<int>(scores.size()));
-}
-
-// (Sq) or (B, Sq) positions as (B or 1, Sq).
-Value fitting_positions(Value positions, const Dims& scores) {
-  if (!positions) return positions;
-  const Dims wanted(scores.begin(), scores.end() - 3);
-  Dims full = wanted;
-  full.push_back(scores[scores.size() - 2]);
-  if (!is_integer(positions.dtype()) || positions.rank() == 0 || !(positions.dim(-1) == full.back()) ||
-      positions.rank() > static_cast<int>(full.size()) || !(broadcast_shapes("attention", positions.shape(), full) == full))
-    fail("rlx.attention: positions {} do not fit (allowed: integers that broadcast to {})", positions.type().to_string(), to_string(full));
-  return with_rank(positions, static_cast<int>(full.size()));
-}
-
 }  // namespace
 
 /// softmax(q k^T * scale) v for each head: q (B, H, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), H a multiple of Hkv (each run of
@@ -142,20 +160,11 @@ Value fitting_positions(Value positions, const Dims& scores) {
 Value attention(Operand q, Operand k, Operand v, const AttentionOptions& options /*= {}*/) {
   const DType dtype = promote(q.dtype(), promote(k.dtype(), v.dtype()));
   q = cast(q, dtype), k = cast(k, dtype), v = cast(v, dtype);
-  Attention::heads_per_group(q, k, v);
-  if (options.softcap < 0 || options.window < 0)
-    fail("rlx.attention: softcap {}, window {} (allowed: >= 0)", options.softcap, options.window);
-  if (options.mask && !is_bool(options.mask.dtype()))
-    fail("rlx.attention: the mask is {} (allowed: bool, true = keep)", options.mask.type().to_string());
-  if (options.bias && !is_float(options.bias.dtype()))
-    fail("rlx.attention: the bias is {} (allowed: floats)", options.bias.type().to_string());
-  if (options.scale == 0 && !q.dim(-1).is_static()) fail("rlx.attention: a symbolic head size {} needs a scale", q.dim(-1).to_string());
-  Dims scores = q.shape();
-  scores.back() = k.dim(-2);
   Values operands{q, k, v};
-  for (Value extra :
-       {fitting("mask", options.mask, scores), fitting("bias", options.bias, scores), fitting_positions(options.positions, scores)})
-    if (extra) operands.push_back(extra);
+  // As many axes as the scores (the positions: without heads and keys); the op checks what comes in.
+  if (options.mask) operands.push_back(with_rank(options.mask, q.rank()));
+  if (options.bias) operands.push_back(with_rank(options.bias, q.rank()));
+  if (options.positions) operands.push_back(options.positions.rank() == 0 ? options.positions : with_rank(options.positions, q.rank() - 2));
   return attention_op.of(
       {options.scale, options.softcap, options.causal, options.window, bool(options.mask), bool(options.bias), bool(options.positions)},
       operands);

@@ -18,6 +18,7 @@ struct GaussianNll {
   static auto fields() { return Fields<&GaussianNll::full, &GaussianNll::eps>{}; }
   static Value body(const GaussianNll& op, Value x, Value target, Value variance) {
     check_float(name, x);
+    if (!(op.eps > 0)) fail("rlx.gaussian_nll: eps {} (allowed: > 0)", op.eps);
     Value wide = widen(variance), v = max(wide, like(wide, op.eps));
     Value loss = (log(v) + square(widen(x) - widen(target)) / v) * 0.5;
     return cast(op.full ? loss + 0.5 * std::log(2 * std::numbers::pi) : loss, x.dtype());
@@ -99,7 +100,6 @@ const Op<TripletMargin> triplet_margin_op;
 /// v = max(variance, eps); full adds log(2 pi) / 2. The operands broadcast. Throws Error when eps <= 0.
 Value gaussian_nll(Operand x, Operand target, Operand variance, bool full /*= false*/, double eps /*= 1e-6*/,
                    Reduction reduction /*= Reduction::mean*/) {
-  if (!(eps > 0)) fail("rlx.gaussian_nll: eps {} (allowed: > 0)", eps);
   std::tie(x, target) = match("gaussian_nll", x, target);
   std::tie(x, variance) = match("gaussian_nll", x, variance);
   return reduced(gaussian_nll_op({full, eps}, x, broadcast_to(cast(target, x.dtype()), x.shape()), variance), reduction);

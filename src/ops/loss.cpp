@@ -22,6 +22,10 @@ Value class_numbers(Value x, std::int64_t axis, DType dtype) {
   return iota(x, row, dtype, axis);
 }
 
+void check_smoothing(double share) {
+  if (!(share >= 0 && share <= 1)) fail("rlx.cross_entropy: label_smoothing {} (allowed: 0..1)", share);
+}
+
 struct Nll {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "nll";
@@ -40,6 +44,9 @@ struct Nll {
     if (operands.size() != 2u + op.has_weight) fail("rlx.nll: {} operands, the attributes say {}", operands.size(), 2 + op.has_weight);
     Value x = widen(operands[0]), targets = operands[1];
     check_float(name, operands[0]);
+    check_smoothing(op.label_smoothing);
+    if (op.has_weight && !(broadcast_shapes(name, operands[2].shape(), x.shape()) == x.shape()))
+      fail("rlx.nll: class weights {} do not broadcast to {}", operands[2].type().to_string(), x.type().to_string());
     Dims examples = x.shape();
     examples.erase(examples.begin() + op.axis);
     if (!is_integer(targets.dtype()) || !(targets.shape() == examples))
@@ -83,6 +90,9 @@ struct SoftCrossEntropy {
   static auto fields() { return Fields<&SoftCrossEntropy::axis, &SoftCrossEntropy::label_smoothing>{}; }
   static Value body(const SoftCrossEntropy& op, Value x, Value targets) {
     check_float(name, x);
+    check_smoothing(op.label_smoothing);
+    if (!is_float(targets.dtype()) || !(targets.shape() == x.shape()))
+      fail("rlx.cross_entropy: dense targets {} do not fit logits {}", targets.type().to_string(), x.type().to_string());
     Value rows = log_softmax(widen(x), op.axis), goal = cast(targets, rows.dtype());
     if (op.label_smoothing != 0) goal = goal * (1 - op.label_smoothing) + op.label_smoothing / size_of(x, {op.axis}, rows.dtype());
     return cast(-sum(goal * rows, {op.axis}), x.dtype());
@@ -124,6 +134,7 @@ struct Huber {
   double delta = 1;
   static auto fields() { return Fields<&Huber::delta>{}; }
   static Value body(const Huber& op, Value x, Value target) {
+    if (!(op.delta > 0)) fail("rlx.huber: delta {} (allowed: > 0)", op.delta);
     return pairwise(name, x, target, [&](Value a, Value b) {
       Value d = abs(a - b);
       return select(le(d, like(d, op.delta)), d * d * 0.5, (d - 0.5 * op.delta) * op.delta);
@@ -247,11 +258,8 @@ Value weighted_loss(const Nll& op, Value x, Value targets, Value weight, Reducti
 Value cross_entropy(Operand logits, Operand targets, Reduction reduction /*= Reduction::mean*/, double label_smoothing /*= 0*/,
                     std::int64_t ignore_index /*= -100*/, Axis axis /*= -1*/, Operand weight /*= {}*/) {
   axis = normalize_axis("cross_entropy", axis, logits.type());
-  if (!(label_smoothing >= 0 && label_smoothing <= 1)) fail("rlx.cross_entropy: label_smoothing {} (allowed: 0..1)", label_smoothing);
   if (is_float(targets.dtype())) {
     if (weight) fail("rlx.cross_entropy: class weights need integer targets, given {}", targets.type().to_string());
-    if (!(targets.shape() == logits.shape()))
-      fail("rlx.cross_entropy: dense targets {} do not fit logits {}", targets.type().to_string(), logits.type().to_string());
     return reduced(soft_cross_entropy_op({axis, label_smoothing}, logits, targets), reduction);
   }
   weight = class_weights("cross_entropy", weight, logits, axis);
@@ -274,7 +282,6 @@ Value l1(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) {
 /// d^2 / 2 where d = |x - target| is at most delta, else delta * (d - delta / 2).
 Value huber(Operand x, Operand target, double delta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("huber", x, target);
-  if (!(delta > 0)) fail("rlx.huber: delta {} (allowed: > 0)", delta);
   return reduced(huber_op({delta}, x, target), reduction);
 }
 /// huber / beta: d^2 / (2 beta) where d = |x - target| is below beta, else d - beta / 2; beta 0 gives l1.

@@ -83,6 +83,7 @@ struct AxialRope2d {
     if (x.rank() < 2) fail("rlx.axial_rope_2d: {} has fewer than 2 axes", x.to_string());
     const Dim &tokens = x.dim(x.rank() - 2), &size = x.dim(x.rank() - 1);
     if (size.value() % 4 != 0) fail("rlx.axial_rope_2d: head size {} of {} (allowed: a multiple of 4)", size.value(), x.to_string());
+    if (!(op.theta > 0)) fail("rlx.axial_rope_2d: theta {} (allowed: > 0)", op.theta);
     if (op.width < 1 || op.height < 1) fail("rlx.axial_rope_2d: grid {} x {} (allowed: >= 1)", op.width, op.height);
     if (!Dim::exact_div(tokens, Dim(op.width) * op.height))
       fail("rlx.axial_rope_2d: {} tokens of {} are no multiple of the grid {} x {}", tokens.to_string(), x.to_string(), op.width,
