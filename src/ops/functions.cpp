@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-#include "ops/wide.h"
+#include "ops/function.h"
 
 namespace rlx {
 namespace {
@@ -11,23 +11,6 @@ namespace {
 using In = std::span<const Value>;
 constexpr double ln2 = std::numbers::ln2, ln10 = std::numbers::ln10, pi = std::numbers::pi, inv_sqrt_pi = std::numbers::inv_sqrtpi;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double square_is_safe = 1e10;  // above it x * x + 1 = x * x in every type, below it x * x is finite in f32
-
-/// What functions of one operand share.
-template <class Self>
-struct Function {
-  static constexpr OpKind kind = OpKind::composite;
-  static constexpr double low = -3, high = 3;
-  static auto fields() { return Fields<>{}; }
-  static std::vector<Sample> samples() { return elementwise_samples({}, Self::low, Self::high); }
-};
-/// The same for functions of two operands of one type.
-template <class Self>
-struct Function2 : Function<Self> {
-  static std::vector<Sample> samples() { return elementwise_samples({}, Self::low, Self::high, true, 2); }
-};
-// The tangent of op's operand times `slope`, computed in the accumulation type.
-Values times(Value dx, Value slope) { return {cast(widen(dx) * slope, dx.dtype())}; }
 
 Value is_negative(Value x) {  // also of -0, whose reciprocal is -infinity
   Value zero = like(x, 0);
@@ -118,65 +101,6 @@ struct Tan : Function<Tan> {
   }
 };
 const Op<Tan> tan_op;
-
-struct Sinh : Function<Sinh> {
-  static constexpr std::string_view name = "sinh";
-  static constexpr std::string_view formula = "(e^x - e^-x) / 2";
-  static Value body(const Sinh&, Value x) {
-    return in_wide(name, x, [](Value v) { return (expm1(v) - expm1(-v)) * 0.5; });
-  }
-};
-const Op<Sinh> sinh_op;
-
-struct Cosh : Function<Cosh> {
-  static constexpr std::string_view name = "cosh";
-  static constexpr std::string_view formula = "(e^x + e^-x) / 2";
-  static Value body(const Cosh&, Value x) {
-    return in_wide(name, x, [](Value v) { return (exp(v) + exp(-v)) * 0.5; });
-  }
-};
-const Op<Cosh> cosh_op;
-
-struct Asinh : Function<Asinh> {
-  static constexpr std::string_view name = "asinh";
-  static constexpr std::string_view formula = "sign(x) * log(|x| + sqrt(x^2 + 1))";
-  static Value body(const Asinh&, Value x) {
-    return in_wide(name, x, [](Value v) {
-      Value a = abs(v), large = gt(a, like(v, square_is_safe)), small = select(large, like(v, 1), a);
-      Value near = log1p(small + small * small / (sqrt(small * small + 1) + 1));
-      return sign(v) * select(large, log(select(large, a, like(v, 1))) + ln2, near);
-    });
-  }
-  static Values jvp(const Asinh&, In x, In, In dx) { return times(dx[0], rsqrt(square(widen(x[0])) + 1)); }
-};
-const Op<Asinh> asinh_op;
-
-struct Acosh : Function<Acosh> {
-  static constexpr std::string_view name = "acosh";
-  static constexpr std::string_view formula = "log(x + sqrt(x^2 - 1))";
-  static constexpr double low = 1.3, high = 8;
-  static Value body(const Acosh&, Value x) {
-    return in_wide(name, x, [](Value v) {
-      Value large = gt(v, like(v, square_is_safe)), above = select(large, like(v, 1), v - 1);
-      return select(large, log(select(large, v, like(v, 1))) + ln2, log1p(above + sqrt(above * (above + 2))));
-    });
-  }
-  static Values jvp(const Acosh&, In x, In, In dx) {
-    Value v = widen(x[0]);
-    return times(dx[0], rsqrt((v - 1) * (v + 1)));
-  }
-};
-const Op<Acosh> acosh_op;
-
-struct Atanh : Function<Atanh> {
-  static constexpr std::string_view name = "atanh";
-  static constexpr std::string_view formula = "(log1p(x) - log1p(-x)) / 2";
-  static constexpr double low = -0.9, high = 0.9;
-  static Value body(const Atanh&, Value x) {
-    return in_wide(name, x, [](Value v) { return (log1p(v) - log1p(-v)) * 0.5; });
-  }
-};
-const Op<Atanh> atanh_op;
 
 struct Asin : Function<Asin> {
   static constexpr std::string_view name = "asin";
@@ -370,16 +294,6 @@ Value log10(Operand x) { return log10_op({}, x); }
 Value cbrt(Operand x) { return cbrt_op({}, x); }
 /// The tangent, x in radians.
 Value tan(Operand x) { return tan_op({}, x); }
-/// The hyperbolic sine.
-Value sinh(Operand x) { return sinh_op({}, x); }
-/// The hyperbolic cosine.
-Value cosh(Operand x) { return cosh_op({}, x); }
-/// The inverse of sinh.
-Value asinh(Operand x) { return asinh_op({}, x); }
-/// The inverse of cosh for x >= 1; NaN below.
-Value acosh(Operand x) { return acosh_op({}, x); }
-/// The inverse of tanh for -1..1; NaN outside.
-Value atanh(Operand x) { return atanh_op({}, x); }
 /// The inverse of sin for -1..1, in -pi/2..pi/2; NaN outside.
 Value asin(Operand x) { return asin_op({}, x); }
 /// The inverse of cos for -1..1, in 0..pi; NaN outside.

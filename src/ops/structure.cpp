@@ -2,17 +2,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/op.h"
-#include "ops/broadcasting.h"
+#include "ops/structure.h"
 #include "rlx/ops.h"
 
 namespace rlx {
 namespace {
 
 using At = std::vector<Index>;
-
-std::vector<Source> one_source(At index) { return {{{}, 0, std::move(index), 0}}; }
-Guard at_least_zero(Index index) { return {Guard::Kind::non_negative, std::move(index)}; }
 
 Sample sample(Dims shape, Attrs attrs, DType dtype = f32) { return {{{{dtype, std::move(shape)}}}, std::move(attrs)}; }
 
@@ -306,105 +302,6 @@ struct Reverse {
 };
 const Op<Reverse> reverse_op;
 
-struct Window {
-  static constexpr OpKind kind = OpKind::structure;
-  static constexpr std::string_view name = "window";
-  static constexpr std::string_view formula =
-      "axis n becomes (o, k): element o * stride + k * dilation; a view of all windows of length `length`";
-  Axis axis;
-  std::int64_t length = 1, stride = 1, dilation = 1;
-  static auto fields() { return Fields<&Window::axis, &Window::length, &Window::stride, &Window::dilation>{}; }
-  static Type infer(const Window& op, const Type& x) {
-    if (op.length < 1 || op.stride < 1 || op.dilation < 1)
-      fail("rlx.window: length {}, stride {}, dilation {} (allowed: >= 1)", op.length, op.stride, op.dilation);
-    const Dim room = x.dim(op.axis) - Dim((op.length - 1) * op.dilation + 1);
-    if (!room.known_non_negative())
-      fail("rlx.window: {} windows of {} do not fit axis {} of {}", op.length, op.dilation, op.axis.value, x.to_string());
-    if (op.stride != 1 && !room.is_static())
-      fail("rlx.window: stride {} on the symbolic axis {} of {}", op.stride, op.axis.value, x.to_string());
-    Type result = x;
-    const auto at = static_cast<std::size_t>(op.axis.value);
-    result.shape[at] = op.stride == 1 ? room + 1 : Dim(room.value() / op.stride + 1);
-    result.shape.insert(result.shape.begin() + op.axis + 1, Dim(op.length));
-    return result;
-  }
-  static std::vector<Source> sources(const Window& op, std::span<const Type>, const Type&, const At& at) {
-    At from = at;
-    const auto i = static_cast<std::size_t>(op.axis.value);
-    from[i] = at[i] * op.stride + at[i + 1] * op.dilation;
-    from.erase(from.begin() + op.axis + 1);
-    return one_source(std::move(from));
-  }
-  static Values transpose(const Window& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
-    return {fold(dy[0], op.axis, x[0].dim(op.axis), op.stride, op.dilation)};
-  }
-  static std::vector<Sample> samples() {
-    return {sample({7, 2}, attrs_of(Window{0, 3, 2, 1})), sample({2, 9}, attrs_of(Window{1, 3, 1, 2})),
-            sample({2, 8, 3}, attrs_of(Window{1, 2, 3, 2}), i32)};
-  }
-};
-const Op<Window> window_op;
-
-struct Fold {
-  static constexpr OpKind kind = OpKind::primitive;
-  static constexpr std::string_view name = "fold";
-  static constexpr std::string_view formula =
-      "axes (o, k) become n: the sum of the elements with o * stride + k * dilation = n; the transpose of window";
-  Axis axis;
-  Dims extent = {1};
-  std::int64_t stride = 1, dilation = 1;
-  static auto fields() { return Fields<&Fold::axis, &Fold::extent, &Fold::stride, &Fold::dilation>{}; }
-  static Type infer(const Fold& op, const Type& x) {
-    if (op.axis + 1 >= x.rank()) fail("rlx.fold: axis {} of {} has no window axis behind it", op.axis.value, x.to_string());
-    if (op.extent.size() != 1 || op.stride < 1 || op.dilation < 1)
-      fail("rlx.fold: stride {}, dilation {} (allowed: >= 1)", op.stride, op.dilation);
-    const Dim needed = (x.dim(op.axis) - 1) * op.stride + (x.dim(op.axis + 1) - 1) * op.dilation + 1;
-    if (!(op.extent[0] - needed).known_non_negative())
-      fail("rlx.fold: extent {} is too small for {} (allowed: >= {})", op.extent[0].to_string(), x.to_string(), needed.to_string());
-    Type result = x;
-    result.shape[static_cast<std::size_t>(op.axis)] = op.extent[0];
-    result.shape.erase(result.shape.begin() + op.axis + 1);
-    return result;
-  }
-  static Loop loop(const Fold& op, std::span<const Type> x, const Type&, const At& at, const FreshVariable& fresh) {
-    const Index k = fresh(x[0].dim(op.axis + 1));
-    const auto i = static_cast<std::size_t>(op.axis.value);
-    const Index offset = at[i] - k * Dim(op.dilation);
-    Source source{{at_least_zero(offset)}, 0, at, 0};
-    if (op.stride != 1) source.guards.push_back({Guard::Kind::zero, Index::remainder(offset, op.stride)});
-    source.guards.push_back(at_least_zero(Index((x[0].dim(op.axis) - 1) * op.stride) - offset));
-    source.index[i] = Index::quotient(offset, op.stride);
-    source.index.insert(source.index.begin() + op.axis + 1, k);
-    return {ReduceKind::sum, accumulation_type(x[0].dtype), {k}, {{source, {{}, Source::fill_value, {}, 0}}}};
-  }
-  static void evaluate(const Fold& op, std::span<const Array> x, std::span<Array> y) {
-    const auto axis = static_cast<std::size_t>(op.axis.value);
-    const auto& in = x[0].shape();
-    std::int64_t outer = 1, inner = 1;
-    for (std::size_t i = 0; i < axis; ++i) outer *= in[i];
-    for (std::size_t i = axis + 2; i < in.size(); ++i) inner *= in[i];
-    const std::int64_t folds = in[axis], length = in[axis + 1], extent = y[0].shape()[axis];
-    std::vector<std::complex<double>> total(static_cast<std::size_t>(y[0].size()));
-    for (std::int64_t a = 0; a < outer; ++a)
-      for (std::int64_t o = 0; o < folds; ++o)
-        for (std::int64_t k = 0; k < length; ++k)
-          for (std::int64_t c = 0; c < inner; ++c)
-            total[static_cast<std::size_t>((a * extent + o * op.stride + k * op.dilation) * inner + c)] +=
-                x[0].get_complex(((a * folds + o) * length + k) * inner + c);
-    for (std::int64_t i = 0; i < y[0].size(); ++i) y[0].set_complex(i, total[static_cast<std::size_t>(i)]);
-  }
-  static Values transpose(const Fold& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
-    // Elements of n that no window covers fall away: crop to what the windows read.
-    const Dim covered = (x[0].dim(op.axis) - 1) * op.stride + (x[0].dim(op.axis + 1) - 1) * op.dilation + 1;
-    return {window(slice_axis(dy[0], op.axis, 0, covered), op.axis, x[0].dim(op.axis + 1).value(), op.stride, op.dilation)};
-  }
-  static std::vector<Sample> samples() {
-    return {sample({3, 3, 2}, attrs_of(Fold{0, {7}, 2, 1})), sample({2, 5, 3}, attrs_of(Fold{1, {9}, 1, 2})),
-            sample({2, 2, 3}, attrs_of(Fold{1, {8}, 2, 2}))};
-  }
-};
-const Op<Fold> fold_op;
-
 }  // namespace
 
 /// The same elements under another shape of the same element count; one size may be -1 and is then inferred.
@@ -474,15 +371,5 @@ Value concat(Operands parts, std::int64_t axis) {
 
 /// The order of the elements along `axes` turned round.
 Value reverse(Operand x, Axes axes) { return reverse_op({axes}, x); }
-
-/// Replaces axis n by (o, k): element o * stride + k * dilation of x. A view of every window of `length` elements.
-Value window(Operand x, std::int64_t axis, std::int64_t length, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
-  return window_op({axis, length, stride, dilation}, x);
-}
-
-/// The transpose of window: axes (o, k) become one of size `extent`, overlapping elements are summed.
-Value fold(Operand x, std::int64_t axis, Dim extent, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
-  return fold_op({axis, {extent}, stride, dilation}, x);
-}
 
 }  // namespace rlx
