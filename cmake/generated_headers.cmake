@@ -1,4 +1,5 @@
-# Headers that the build writes: rlx/version.h, and rlx/ops.h with one builder function per op, collected from src/ops.
+# What the build writes: rlx/version.h, rlx/ops.h with one builder function per op, collected from src/ops, and the same as a table that the
+# command prints.
 set(RLX_GENERATED_INCLUDE ${PROJECT_BINARY_DIR}/generated/include)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${RLX_GENERATED_INCLUDE}/rlx/version.h @ONLY)
 
@@ -7,10 +8,12 @@ file(GLOB_RECURSE op_sources CONFIGURE_DEPENDS src/ops/*.cpp)
 file(GLOB_RECURSE op_tables CONFIGURE_DEPENDS src/ops/*.def)
 set(op_declarations ${PROJECT_SOURCE_DIR}/scripts/op_declarations.py)
 
-# The script leaves an unchanged header alone, so that editing the body of an op recompiles one file.
+set(RLX_BUILDER_TABLE ${PROJECT_BINARY_DIR}/generated/builder_table.cpp)
+
+# The script leaves unchanged files alone, so that editing the body of an op recompiles one file.
 add_custom_command(
-  OUTPUT ${RLX_GENERATED_INCLUDE}/rlx/ops.h
-  COMMAND ${Python3_EXECUTABLE} ${op_declarations} ${RLX_GENERATED_INCLUDE}/rlx/ops.h ${op_tables} ${op_sources}
+  OUTPUT ${RLX_GENERATED_INCLUDE}/rlx/ops.h ${RLX_BUILDER_TABLE}
+  COMMAND ${Python3_EXECUTABLE} ${op_declarations} ${RLX_GENERATED_INCLUDE}/rlx/ops.h ${RLX_BUILDER_TABLE} ${op_tables} ${op_sources}
   DEPENDS ${op_declarations} ${op_sources} ${op_tables}
   COMMENT "Collecting the declarations of the ops"
   VERBATIM)

@@ -1,9 +1,10 @@
-"""Writes the public header of all builders from the op sources, so that an op is written in one file.
+"""Writes the public header of all builders from the op sources, so that an op is written in one file, and the same as a table for `rlx ops`.
 
-usage: op_declarations.py OUT_HEADER SOURCE...
+usage: op_declarations.py OUT_HEADER OUT_TABLE SOURCE...
 
 A builder is a function definition at the start of a line that returns Value or Values, with its `///` comment above. Default arguments
 are written in the definition as comments, `Axis axis /*= -1*/`, and become real here. The scalar table (scalar.def) is read as well.
+The ops that a builder makes by itself are those whose `name_op` object it calls, or a function that it shares with others of its file.
 """
 import os
 import re
@@ -19,36 +20,78 @@ HEADER = """// Generated from the op sources by scripts/op_declarations.py: the 
 
 namespace rlx {
 """
-BUILDER = re.compile(r"((?:^///[^\n]*\n)+)^((?:Value|Values|std::pair<[^\n(]*>) \w+\([^;]*?\)) \{", re.M)
+TABLE = """// Generated from the op sources by scripts/op_declarations.py: the builders of rlx/ops.h as text.
+#include "builders.h"
+
+namespace rlx::command {
+namespace {
+
+// name, declaration, comment, the ops that it makes by itself
+constexpr Builder table[] = {
+"""
+TABLE_END = """};
+
+}  // namespace
+
+std::span<const Builder> builders() { return table; }
+
+}  // namespace rlx::command
+"""
+BUILDER = re.compile(r"((?:^///[^\n]*\n)+)^((?:Value|Values|std::pair<[^\n(]*>) (\w+)\([^;]*?\)) \{(.*?)(?:\}\n(?=\n|///|\}|Value)|^\}\n)", re.M | re.S)
 ROW = re.compile(r'^SCALAR\((\w+), (\d),.*"([^"]*)"\)', re.M)
+OP_NAME = re.compile(r'^struct (\w+)[^\n]*\{(?:(?!^struct ).)*?string_view name = "(\w+)"', re.M | re.S)
+FUNCTION = re.compile(r"^(?:Value|Values) (\w+)\([^;]*?\) \{(.*?)^\}\n", re.M | re.S)
+OP_OBJECT = re.compile(r"^const Op<(\w+)> (\w+);", re.M)
 
 
 def declarations(path):
+    """(name, declaration, comment, ops) of each builder of one source; the comment still has its slashes."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if path.endswith(".def"):
         for name, operands, formula in ROW.findall(text):
-            yield f"/// {formula}; operands are promoted and broadcast.\n" if operands == "2" else f"/// {formula}.\n"
-            yield f"Value {name}({', '.join(('Operand x', 'Operand z')[: int(operands)])});\n\n"
+            comment = f"/// {formula}; operands are promoted and broadcast.\n" if operands == "2" else f"/// {formula}.\n"
+            yield name, f"Value {name}({', '.join(('Operand x', 'Operand z')[: int(operands)])});", comment, [name]
         return
-    for comment, signature in BUILDER.findall(text):
-        signature = re.sub(r"/\*(= ?[^*]*)\*/", r"\1", signature)
-        yield f"{comment}{signature};\n\n"
+    names = dict(OP_NAME.findall(text))
+    objects = {variable: names[struct] for struct, variable in OP_OBJECT.findall(text) if struct in names}
+    builders = BUILDER.findall(text)
+    public = {name for _, _, name, _ in builders}
+    for name, body in FUNCTION.findall(text):  # what builders of the file share
+        made = [objects[word] for word in re.findall(r"\w+", body) if word in objects]
+        if made and name not in public:
+            objects[name] = made[0]
+    for comment, signature, name, body in builders:
+        ops = list(dict.fromkeys(objects[word] for word in re.findall(r"\w+", body) if word in objects))
+        yield name, re.sub(r"/\*(= ?[^*]*)\*/", r"\1", signature) + ";", comment, ops
 
 
-def main(out, sources):
-    body = HEADER
-    for path in sorted(sources):
-        body += f"\n// {os.path.basename(path)}\n" + "".join(declarations(path))
-    body = body.rstrip("\n") + "\n\n}  // namespace rlx\n"
-    if os.path.exists(out):
-        with open(out, encoding="utf-8") as file:
-            if file.read() == body:
+def write(path, text):
+    """Leaves an unchanged file alone, so that nothing is compiled again."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
                 return
-    os.makedirs(os.path.dirname(out), exist_ok=True)
-    with open(out, "w", encoding="utf-8") as file:
-        file.write(body)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def literal(text):
+    return f'R"~({text})~"'
+
+
+def main(out_header, out_table, sources):
+    header, table = HEADER, TABLE
+    for path in sorted(sources):
+        header += f"\n// {os.path.basename(path)}\n"
+        for name, declaration, comment, ops in declarations(path):
+            header += f"{comment}{declaration}\n\n"
+            plain = re.sub(r"^/// ?", "", comment, flags=re.M).rstrip("\n")
+            table += f'    {{"{name}", {literal(declaration)}, {literal(plain)}, "{" ".join(ops)}"}},\n'
+    write(out_header, header.rstrip("\n") + "\n\n}  // namespace rlx\n")
+    write(out_table, table + TABLE_END)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

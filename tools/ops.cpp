@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <memory>
 
 #include <fmt/ranges.h>
 
+#include "base/names.h"
+#include "builders.h"
 #include "command.h"
 #include "op_description.h"
 
@@ -18,8 +21,23 @@ void print_table() {
   for (const auto& [name, op] : op_registry()) fmt::print("{:<28} {:<10} {}\n", name, kind_word(op->kind), op->formula);
 }
 
+void print_builders(const std::vector<Builder>& overloads) {
+  for (const Builder& builder : overloads) {
+    fmt::print("{}\n", builder.declaration);
+    for (std::string_view rest = builder.comment; !rest.empty();) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      fmt::print("  {}\n", rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+}
+
 void print_op(const OpDef& op) {
   fmt::print("{}: {}\n  {}\n  differentiable: {}\n", op.name, kind_word(op.kind), op.formula, differentiability(op));
+  const auto overloads = builders_of(op.name);
+  const auto others = builders_making(op.name);
+  if (!overloads.empty()) print_builders(overloads);
+  else if (!others.empty()) fmt::print("built by {}\n", fmt::join(others, ", "));
   if (!op.fields.empty()) fmt::print("attributes\n");
   for (const Field& field : op.fields)
     fmt::print("  {:<28} {} (default {})\n", field.name, attribute_type(field), attribute_default(field));
@@ -29,10 +47,23 @@ void print_op(const OpDef& op) {
   if (!examples.empty()) fmt::print("tested element types\n  {}\n", fmt::join(tested_dtypes(op), " "));
 }
 
+/// An op, or a function of rlx/ops.h that builds several.
+void print_named(const std::string& name) {
+  if (const auto op = op_registry().find(name); op != op_registry().end()) return print_op(*op->second);
+  const auto overloads = builders_of(name);
+  if (!overloads.empty()) return print_builders(overloads);
+  std::vector<std::string_view> known;
+  for (const auto& [op, def] : op_registry()) known.push_back(op);
+  for (const Builder& builder : builders()) known.push_back(builder.name);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  fail("op '{}' is unknown{}", name, near_hint(name, known));
+}
+
 void ops(const Options& options) {
   if (options.markdown) fmt::print("{}", ops_document());
   else if (options.name.empty()) print_table();
-  else print_op(find_op(options.name));
+  else print_named(options.name);
 }
 
 }  // namespace
@@ -40,8 +71,7 @@ void ops(const Options& options) {
 void add_ops(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("ops", "List the ops that graphs are made of, or describe one");
-  CLI::Option* name =
-      command->add_option("name", options->name, "The op to describe: its formula, attributes, types, and whether it has a derivative");
+  CLI::Option* name = command->add_option("name", options->name, "The op or function of rlx/ops.h to describe");
   name->type_name("NAME");
   command->add_flag("--markdown", options->markdown, "Print the whole reference, docs/ops.md")->excludes(name);
   command->footer("Example:\n  rlx ops softmax");

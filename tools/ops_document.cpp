@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/ranges.h>
 
+#include "builders.h"
 #include "legacy_kinds.h"
 #include "op_description.h"
 
@@ -10,9 +13,14 @@ namespace {
 
 constexpr std::string_view introduction = R"(# Ops
 
-Generated from the registry by `rlx ops --markdown`; do not edit. The C++ builders are in the generated header `rlx/ops.h`: they promote and
-broadcast their operands, and some of them (`einsum`, `tile`, `roll`, `std_dev`...) build several of the ops below. In the text form of a graph
-the ops are written as here, and operands of one node must have equal types where a formula combines their elements.
+Generated from the registry and the op sources by `rlx ops --markdown`; do not edit. Graphs are made of the [ops](#every-op). The C++ functions
+that build them are in the generated header `rlx/ops.h`; each stands at its op, and those that build several ops (`einsum`, `tile`, `roll`,
+`std_dev`...) in [a section of their own](#functions-built-from-ops). They promote and broadcast their operands. In the text form of a graph the
+ops are written as here, and operands of one node must have equal types where a formula combines their elements.
+
+Where nothing else is said, the result of a function of one operand has its shape, and operands broadcast to one shape as in NumPy. Sizes may be
+symbols. A negative axis counts from the end. What does not fit is an Error that names the function, what was given, what is allowed, and the line
+of the call.
 
 A **source** has no operands. A **scalar** op computes an element from the elements at the same place. A **structure** op only moves
 elements: kernels read through it. A **primitive** has rules of its own. A **composite** is built from the others, which also gives its
@@ -21,7 +29,7 @@ derivative, its batching and its kernels.
 NaN and infinities follow IEEE 754. In compiled programs denormal numbers of f32, f64 and bf16 count as the zero of their sign, as operands and
 as results; the reference (`rlx eval --reference`) keeps them.
 
-The shapes are examples, those that the generated tests run; sizes may be symbols.
+Types in blocks like `abs(f32[5]) -> f32[5]` are examples, those that the generated tests run.
 )";
 
 /// Fit for a cell of a table.
@@ -57,9 +65,26 @@ std::string attribute_table(const OpDef& op) {
   return text;
 }
 
+/// Declarations and comments of the overloads of one name.
+std::string builder_text(const std::vector<Builder>& overloads) {
+  std::string text;
+  for (const Builder& builder : overloads) text += fmt::format("\n```cpp\n{}\n```\n{}\n", builder.declaration, builder.comment);
+  return text;
+}
+
+std::string links(const std::vector<std::string_view>& names) {
+  std::vector<std::string> all;
+  for (std::string_view name : names) all.push_back(fmt::format("[{0}](#{0})", name));
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 std::string op_section(const OpDef& op) {
   std::string text =
       fmt::format("\n### {}\n\n{}, {}. Differentiable: {}.\n", op.name, kind_word(op.kind), code(op.formula), differentiability(op));
+  const auto overloads = builders_of(op.name);
+  const auto others = builders_making(op.name);
+  if (overloads.empty() && !others.empty()) text += fmt::format("Built by {}.\n", links(others));
+  text += builder_text(overloads);
   text += attribute_table(op);
   const auto examples = type_examples(op, 3);
   if (examples.empty()) return text;
@@ -67,6 +92,23 @@ std::string op_section(const OpDef& op) {
   for (const std::string& example : examples) text += fmt::format("{}{}\n", op.name, example);
   text += "```\n";
   return text + fmt::format("Tested element types: {}\n", fmt::join(tested_dtypes(op), " "));
+}
+
+/// Every builder that has not the name of an op.
+std::string function_sections() {
+  std::map<std::string_view, std::vector<Builder>> functions;
+  for (const Builder& builder : builders())
+    if (op_registry().count(builder.name) == 0) functions[builder.name].push_back(builder);
+  std::string text =
+      fmt::format("\n## Functions built from ops\n\n{} functions of `rlx/ops.h` that have no op of their name.\n", functions.size());
+  for (const auto& [name, overloads] : functions) {
+    text += fmt::format("\n### {}\n{}", name, builder_text(overloads));
+    std::vector<std::string_view> made;
+    for (const auto& [op, def] : op_registry())
+      if (std::any_of(overloads.begin(), overloads.end(), [&](const Builder& b) { return b.makes(op); })) made.push_back(op);
+    if (!made.empty()) text += fmt::format("Builds {}.\n", links(made));
+  }
+  return text;
 }
 
 std::string derivation_words(const LegacyKind& kind) {
@@ -99,7 +141,7 @@ std::string legacy_table() {
 std::string ops_document() {
   std::string text = fmt::format("{}\n{} ops:\n\n{}\n## Every op\n", introduction, op_registry().size(), op_table());
   for (const auto& [name, op] : op_registry()) text += op_section(*op);
-  return text + legacy_table();
+  return text + function_sections() + legacy_table();
 }
 
 }  // namespace rlx::command

@@ -225,27 +225,28 @@ Values wrapped(Values starts, const Dims& shape) {
 
 }  // namespace
 
-/// 0, 1, 2, ... along `axis`, in the graph of `near`.
+/// 0, 1, 2, ... along `axis`: a value of the given shape and dtype, in the graph of `near`. Throws Error for bool and complex types.
 Value iota(Operand near, Dims shape, DType dtype, std::int64_t axis /*= 0*/) {
   const Type type{dtype, shape};
   return apply(near.graph(), Op<Iota>::def(), attrs_of(Iota{shape, dtype, normalize_axis("iota", axis, type)}))[0];
 }
 
-/// A size as a scalar value; symbolic sizes give the number they have at run time.
+/// A size as a value of rank 0; symbolic sizes give the number they have at run time.
 Value dim_value(Operand near, Dim size, DType dtype) {
   if (size.is_static()) return scalar(near, static_cast<double>(size.value()), dtype);
   return reshape(slice_axis(iota(near, {size + 1}, dtype, 0), 0, size, size + 1), {});
 }
 
-/// `sizes` elements of x from `starts`, integer scalars, one for each axis, which are clamped so that the slice fits.
-/// wrap_negative: a start below 0 counts from the end first, as in JAX.
+/// `sizes` elements of x from `starts`: integers of rank 0, one for each axis, which are clamped so that the slice fits; the result has
+/// the shape `sizes`. wrap_negative: a start below 0 counts from the end first, as in JAX. Throws Error for a size above that of x.
 Value dynamic_slice(Operand x, Values starts, Dims sizes, bool wrap_negative /*= false*/) {
   if (wrap_negative) starts = wrapped(std::move(starts), x.shape());
   starts.insert(starts.begin(), x);
   return dynamic_slice_op.of({sizes}, starts);
 }
 
-/// x with the window at `starts` replaced by `update`; starts as in dynamic_slice.
+/// x with the window at `starts` replaced by `update`, which has the rank and dtype of x and fits into it; starts as in dynamic_slice. The
+/// result has the shape of x.
 Value dynamic_update(Operand x, Operand update, Values starts, bool wrap_negative /*= false*/) {
   if (wrap_negative) starts = wrapped(std::move(starts), x.shape());
   starts.insert(starts.begin(), {x, cast(update, x.dtype())});

@@ -75,8 +75,8 @@ Value masked_triangle(std::string_view op, Value x, std::int64_t diagonal, bool 
 
 }  // namespace
 
-/// The elements shifted by `shifts[i]` towards higher indices along `axes[i]`, those pushed out coming in at the other end. On a
-/// symbolic axis the shift must not exceed the smallest size.
+/// The elements shifted by `shifts[i]` towards higher indices along `axes[i]`, those pushed out coming in at the other end; the shape
+/// stays. On a symbolic axis the shift must not exceed the smallest size. Throws Error unless there is one shift for each axis.
 Value roll(Operand x, std::vector<std::int64_t> shifts, std::vector<std::int64_t> axes) {
   if (shifts.size() != axes.size()) fail("rlx.roll: {} shifts for {} axes", shifts.size(), axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -91,7 +91,7 @@ Value roll(Operand x, std::vector<std::int64_t> shifts, std::vector<std::int64_t
   return x;
 }
 
-/// The order of the elements along `axes` turned round; no axes: along all.
+/// The order of the elements along `axes` turned round; no axes: along all. The shape stays.
 Value flip(Operand x, Axes axes /*= {}*/) {
   if (axes.size() == 0) {
     axes.values.resize(x.shape().size());
@@ -100,7 +100,7 @@ Value flip(Operand x, Axes axes /*= {}*/) {
   return axes.size() == 0 ? x : reverse(x, axes);
 }
 
-/// Each element `count` times in a row along `axis` (numpy.repeat).
+/// Each element `count` times in a row along `axis` (numpy.repeat), whose size n becomes n * count. Throws Error when count < 0.
 Value repeat(Operand x, std::int64_t count, std::int64_t axis) {
   axis = normalize_axis("repeat", axis, x.type());
   if (count < 0) fail("rlx.repeat: count {} (allowed: >= 0)", count);
@@ -111,7 +111,8 @@ Value repeat(Operand x, std::int64_t count, std::int64_t axis) {
   return reshape(broadcast(x, wide, axes), with_size(x.shape(), axis, x.dim(axis) * count));
 }
 
-/// The whole tensor `counts[i]` times along axis i (numpy.tile); fewer counts than axes apply to the last ones, more add axes.
+/// The whole tensor `counts[i]` times along axis i (numpy.tile), whose size n becomes n * counts[i]; fewer counts than axes apply to the
+/// last ones, more add axes. Throws Error for a count below 0.
 Value tile(Operand x, std::vector<std::int64_t> counts) {
   while (counts.size() < x.shape().size()) counts.insert(counts.begin(), 1);
   x = with_rank(x, static_cast<int>(counts.size()));
@@ -126,7 +127,8 @@ Value tile(Operand x, std::vector<std::int64_t> counts) {
   return reshape(broadcast(x, wide, axes), result);
 }
 
-/// A new axis of size 1 at each of `axes`, counted in the result.
+/// A new axis of size 1 at each of `axes`, counted in the result: [3, 4] with axes {0, -1} gives [1, 3, 4, 1]. Throws Error when an axis
+/// is named twice.
 Value expand_dims(Operand x, Axes axes) {
   const Type result{x.dtype(), Dims(x.shape().size() + axes.size(), 1)};
   std::vector<bool> added(result.shape.size(), false);
@@ -156,7 +158,7 @@ Value squeeze(Operand x, Axes axes /*= {}*/) {
   return reshape(x, shape);
 }
 
-/// Axes `first`..`last` joined into one.
+/// Axes `first`..`last` joined into one: [2, 3, 4] with axes 0..1 gives [6, 4]. Throws Error when first comes after last.
 Value flatten(Operand x, std::int64_t first /*= 0*/, std::int64_t last /*= -1*/) {
   if (x.rank() == 0) return reshape(x, {1});
   first = normalize_axis("flatten", first, x.type());
@@ -168,7 +170,7 @@ Value flatten(Operand x, std::int64_t first /*= 0*/, std::int64_t last /*= -1*/)
   return reshape(x, shape);
 }
 
-/// Two axes exchanged.
+/// Two axes exchanged: [2, 3, 4] with axes 0 and 2 gives [4, 3, 2].
 Value swap_axes(Operand x, std::int64_t a, std::int64_t b) {
   std::vector<std::int64_t> perm(x.shape().size());
   std::iota(perm.begin(), perm.end(), 0);
@@ -176,14 +178,15 @@ Value swap_axes(Operand x, std::int64_t a, std::int64_t b) {
   return transpose(x, perm);
 }
 
-/// Values of one shape side by side along a new axis.
+/// n values of one shape side by side along a new axis of size n, at position `axis` of the result; they are promoted to one type. Throws
+/// Error when shapes differ.
 Value stack(Operands parts, std::int64_t axis /*= 0*/) {
   if (parts.empty()) fail("rlx.stack: needs at least one operand");
   for (Value& part : parts) part = expand_dims(part, {axis});
   return concat(parts, axis < 0 ? axis + parts[0].rank() : axis);
 }
 
-/// Consecutive parts of the given sizes along `axis`; they must add up to its size.
+/// Consecutive parts of the given sizes along `axis`, whose other axes stay. Throws Error unless they add up to its size.
 Values split(Operand x, Dims sizes, std::int64_t axis) {
   axis = normalize_axis("split", axis, x.type());
   Dim total = 0;
@@ -200,7 +203,7 @@ Values split(Operand x, Dims sizes, std::int64_t axis) {
   return parts;
 }
 
-/// `count` equal parts along `axis`; throws Error when they do not come out even.
+/// `count` equal parts along `axis`, each of size n / count. Throws Error when they do not come out even.
 Values split_evenly(Operand x, std::int64_t count, std::int64_t axis) {
   axis = normalize_axis("split_evenly", axis, x.type());
   auto size = count < 1 ? std::nullopt : Dim::exact_div(x.dim(axis), count);
@@ -227,9 +230,11 @@ Value pad_mode(Operand x, Dims lo, Dims hi, PadMode mode, double fill /*= 0*/) {
   return x;
 }
 
-/// The upper triangle of the last two axes: elements with column - row >= diagonal, zeros elsewhere.
+/// The upper triangle of the last two axes: elements with column - row >= diagonal, zeros elsewhere; the shape stays. Throws Error when x
+/// has fewer than two axes.
 Value triu(Operand x, std::int64_t diagonal /*= 0*/) { return masked_triangle("triu", x, diagonal, true); }
-/// The lower triangle of the last two axes: elements with column - row <= diagonal, zeros elsewhere.
+/// The lower triangle of the last two axes: elements with column - row <= diagonal, zeros elsewhere; the shape stays. Throws Error when x
+/// has fewer than two axes.
 Value tril(Operand x, std::int64_t diagonal /*= 0*/) { return masked_triangle("tril", x, diagonal, false); }
 
 /// The elements whose indices on two axes agree, as a new last axis; the axes disappear. Symbolic sizes must be equal.

@@ -185,14 +185,14 @@ const Op<Dot> dot_op;
 }  // namespace
 
 /// Contracts x and z over the paired axes `lhs_contract` and `rhs_contract`, keeping the paired batch axes; the operands are promoted.
-/// Result axes: batch, free axes of x, free axes of z.
+/// Result axes: batch, free axes of x, free axes of z. Throws Error when paired sizes differ.
 Value dot(Operand x, Operand z, std::vector<std::int64_t> lhs_contract, std::vector<std::int64_t> rhs_contract,
           std::vector<std::int64_t> lhs_batch /*= {}*/, std::vector<std::int64_t> rhs_batch /*= {}*/) {
   const DType dtype = promote(x.dtype(), z.dtype());
   return dot_op({lhs_contract, rhs_contract, lhs_batch, rhs_batch}, cast(x, dtype), cast(z, dtype));
 }
 
-/// Moves axis `from` to position `to`.
+/// Moves axis `from` to position `to`: [2, 3, 4] from 0 to 2 gives [3, 4, 2].
 Value move_axis(Operand x, std::int64_t from, std::int64_t to) {
   Ints perm(x.shape().size());
   std::iota(perm.begin(), perm.end(), 0);
@@ -203,7 +203,8 @@ Value move_axis(Operand x, std::int64_t from, std::int64_t to) {
   return transpose(x, perm);
 }
 
-/// Matrix product of x (..., M, K) and z (..., K, N) with NumPy's rules: leading axes broadcast, vectors lose their axis again.
+/// Matrix product of x (..., M, K) and z (..., K, N), giving (..., M, N), with NumPy's rules: leading axes broadcast, vectors lose their
+/// axis again. Throws Error for operands of rank 0 and sizes that differ.
 Value matmul(Operand x, Operand z) {
   if (x.rank() == 0 || z.rank() == 0) fail("rlx.matmul: a scalar has no rows: {} and {}", x.type().to_string(), z.type().to_string());
   if (x.rank() == 1) return z.rank() == 1 ? dot(x, z, {0}, {0}) : dot(z, x, {z.rank() - 2}, {0});

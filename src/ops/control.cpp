@@ -261,13 +261,13 @@ const Op<After> after_op;
 
 Value after(Value x, Value token) { return after_op({}, x, token); }
 
-/// x as a constant: derivatives do not flow through it.
+/// x as a constant: derivatives do not flow through it. Type and shape stay.
 Value stop_gradient(Operand x) { return stop_gradient_op({}, x); }
 
 // ---- builders ------------------------------------------------------------------------------------------------------------------
 
-/// The results of `then` where the bool scalar `predicate` holds, else those of `otherwise`; only one of them runs. Both are called
-/// with the operands, may use other values of the graph, and must give the same types.
+/// The results of `then` where the bool `predicate` of rank 0 holds, else those of `otherwise`; only one of them runs. Both are called
+/// with the operands, may use other values of the graph, and must give the same types, else Error.
 Values cond(Operand predicate, Values operands, const std::function<Values(const Values&)>& then,
             const std::function<Values(const Values&)>& otherwise) {
   Values all{predicate};

@@ -320,8 +320,9 @@ Value conv_general(Operand x, Operand w, ConvOptions options) {
                  cast(x, dtype), cast(w, dtype));
 }
 
-/// Convolution (cross-correlation) of x (N, C, spatial...) with w (O, C / groups, spatial...), padded with 0 on both sides.
-/// Lists have one number for each spatial axis, or one for all.
+/// Convolution (cross-correlation) of x (N, C, spatial...) with w (O, C / groups, spatial...), padded with 0 on both sides, giving (N, O,
+/// spatial...): a size n becomes floor((n + 2 padding - dilation (k - 1) - 1) / stride) + 1. Lists have one number for each spatial axis,
+/// or one for all. Throws Error when channels or groups do not fit.
 Value conv(Operand x, Operand w, std::vector<std::int64_t> strides /*= {}*/, std::vector<std::int64_t> padding /*= {}*/,
            std::vector<std::int64_t> dilation /*= {}*/, std::int64_t groups /*= 1*/) {
   return conv_general(x, w, {{}, {}, {}, strides, padding, padding, {}, dilation, groups, 1});

@@ -173,7 +173,8 @@ const Op<Cumulative> cumulative_op;
 
 }  // namespace
 
-/// The sum of the elements up to each one along `axis`; exclusive leaves the element itself out, reverse starts at the end.
+/// The sum of the elements up to each one along `axis`; exclusive leaves the element itself out, reverse starts at the end. The shape
+/// stays, and so it does for the three below; integers keep their type and wrap. Throws Error for bool.
 Value cumsum(Operand x, std::int64_t axis, bool exclusive /*= false*/, bool reverse /*= false*/) {
   return cumulative_op({ReduceKind::sum, axis, exclusive, reverse}, x);
 }
@@ -183,7 +184,7 @@ Value cumprod(Operand x, std::int64_t axis, bool exclusive /*= false*/, bool rev
 }
 /// The largest element so far; NaN stays. Ties split the derivative pair by pair, as in JAX.
 Value cummax(Operand x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::max, axis, false, reverse}, x); }
-/// The smallest element so far.
+/// The smallest element so far; as cummax.
 Value cummin(Operand x, std::int64_t axis, bool reverse /*= false*/) { return cumulative_op({ReduceKind::min, axis, false, reverse}, x); }
 
 }  // namespace rlx

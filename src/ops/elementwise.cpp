@@ -180,17 +180,19 @@ const Op<Imag> imag_op;
 
 }  // namespace
 
-/// `a` where `condition` holds, else `b`; the three broadcast against each other, a and b are promoted to one type.
+/// `a` where `condition` (bool) holds, else `b`; the three broadcast against each other to the shape of the result, a and b are promoted
+/// to one type.
 Value select(Operand condition, Operand a, Operand b) {
   std::tie(a, b) = match("select", a, b);
   Dims shape = broadcast_shapes("select", condition.shape(), a.shape());
   return select_op({}, broadcast_to(condition, shape), broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
-/// `x` with elements of another type: rounds half to even; float to integer truncates, saturates, and NaN gives 0; integers wrap.
+/// `x` with elements of another type, in the same shape: rounds half to even; float to integer truncates, saturates, and NaN gives 0;
+/// integers wrap.
 Value cast(Operand x, DType to) { return x.dtype() == to ? x : cast_op({to}, x); }
 
-/// The same bits read as another type of the same width.
+/// The same bits read as another type of the same width (else Error); the shape stays.
 Value bitcast(Operand x, DType to) { return x.dtype() == to ? x : bitcast_op({to}, x); }
 
 /// A complex value from its parts, both f32 or both f64.

@@ -107,8 +107,8 @@ const Op<EmbeddingBag> embedding_bag_op;
 
 }  // namespace
 
-/// Rows of table (V, D) at ids (any integer shape): (ids..., D). Ids outside are clamped. The row `padding_id`, when given, is read like
-/// every other, but no gradient flows into it.
+/// Rows of table (V, D) at ids (integers of any shape): (ids..., D). Ids outside are clamped. The row `padding_id`, when given, is read
+/// like every other, but no gradient flows into it. Throws Error for ids that are no integers.
 Value embedding(Operand table, Operand ids, std::optional<std::int64_t> padding_id /*= {}*/) {
   if (padding_id && *padding_id < 0) fail("rlx.embedding: padding_id {} (allowed: >= 0)", *padding_id);
   return embedding_op({padding_id.value_or(-1)}, table, ids);

@@ -39,11 +39,11 @@ const Op<IsFinite> is_finite_op;
 
 }  // namespace
 
-/// True where x is NaN.
+/// True where x is NaN: bool with the shape of x.
 Value isnan(Operand x) { return isnan_op({}, x); }
-/// True where x is infinite, of either sign.
+/// True where x is infinite, of either sign: bool with the shape of x.
 Value isinf(Operand x) { return isinf_op({}, x); }
-/// True where x is neither infinite nor NaN.
+/// True where x is neither infinite nor NaN: bool with the shape of x.
 Value is_finite(Operand x) { return is_finite_op({}, x); }
 
 }  // namespace rlx

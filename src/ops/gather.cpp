@@ -163,8 +163,9 @@ Value gather(Operand x, Operand indices, GatherNumbers numbers, Dims slice_sizes
                    x, indices);
 }
 
-/// Slices of x along `axis` at `indices` (any integer shape, which replaces the axis). clip: indices are clamped to 0..size-1;
-/// fill: indices below 0 count from the end, and what is still outside reads as NaN or the least integer.
+/// Slices of x along `axis` at `indices` (integers of any shape, whose axes replace the axis): [5, 4] at indices [2, 3] along axis 0 gives
+/// [2, 3, 4]. clip: indices are clamped to 0..size-1; fill: indices below 0 count from the end, and what is still outside reads as NaN or
+/// the least integer.
 Value take(Operand x, Operand indices, std::int64_t axis /*= 0*/, IndexMode mode /*= IndexMode::clip*/) {
   axis = normalize_axis("take", axis, x.type());
   if (!is_integer(indices.dtype())) fail("rlx.take: indices are {} (allowed: integers)", indices.type().to_string());
@@ -177,7 +178,8 @@ Value take(Operand x, Operand indices, std::int64_t axis /*= 0*/, IndexMode mode
   return gather(x, index_rows(indices), numbers, sizes, mode);
 }
 
-/// Element [.., indices[.., j, ..], ..] of x along `axis`: like NumPy's take_along_axis. The other axes broadcast; modes as in take.
+/// Element [.., indices[.., j, ..], ..] of x along `axis`: like NumPy's take_along_axis. indices are integers of the rank of x; the result
+/// has their size along `axis`, and the other axes broadcast. Modes as in take.
 Value take_along_axis(Operand x, Operand indices, std::int64_t axis, IndexMode mode /*= IndexMode::clip*/) {
   axis = normalize_axis("take_along_axis", axis, x.type());
   if (!is_integer(indices.dtype()) || indices.rank() != x.rank())

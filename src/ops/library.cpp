@@ -241,17 +241,18 @@ Value conjugate(Value z) { return complex(real(z), -imag(z)); }
 
 }  // namespace
 
-/// The discrete Fourier transform of complex x along `axis`; inverse divides by the length.
+/// The discrete Fourier transform of complex x along `axis`; inverse divides by the length. The shape stays. Throws Error when x is not
+/// complex.
 Value fft(Operand x, std::int64_t axis /*= -1*/, bool inverse /*= false*/) { return fft_op({axis, inverse}, x); }
 
-/// The first n / 2 + 1 frequencies of a real signal of length n.
+/// The first n / 2 + 1 frequencies of a real signal (f32 or f64) of length n along `axis`, whose size becomes n / 2 + 1.
 Value rfft(Operand x, std::int64_t axis /*= -1*/) {
   if (x.dtype() != f32 && x.dtype() != f64) fail("rlx.rfft: {} (allowed: f32, f64)", x.type().to_string());
   axis = normalize_axis("rfft", axis, x.type());
   return slice_axis(fft(complex(x, x * 0), axis), axis, 0, x.dim(axis).value() / 2 + 1);
 }
 
-/// The real signal of length n with the given n / 2 + 1 frequencies.
+/// The real signal of length n with the given frequencies along `axis`, whose size is n / 2 + 1 (else Error) and becomes n.
 Value irfft(Operand z, std::int64_t n, std::int64_t axis /*= -1*/) {
   axis = normalize_axis("irfft", axis, z.type());
   if (n < 1 || !(z.dim(axis) == Dim(n / 2 + 1)))
@@ -260,8 +261,9 @@ Value irfft(Operand z, std::int64_t n, std::int64_t axis /*= -1*/) {
   return real(fft(z, axis, true));
 }
 
-/// X with a X = b (left) or X a = b. Only the lower or the upper triangle of a (..., N, N) is read, of its transpose with transpose_a, with
-/// ones on the diagonal if unit_diagonal.
+/// X with a X = b (left) or X a = b, of the shape of b: a is (..., N, N), b (..., N, M) (left) or (..., M, N). Only the lower or the upper
+/// triangle of a is read, of its transpose with transpose_a, with ones on the diagonal if unit_diagonal. Throws Error for other shapes and
+/// for types other than f32, f64 and complex.
 Value triangular_solve(Operand a, Operand b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/,
                        bool unit_diagonal /*= false*/) {
   return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, a, b);

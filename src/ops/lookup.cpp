@@ -97,8 +97,8 @@ const Op<Nonzero> nonzero_op;
 
 }  // namespace
 
-/// Where each x belongs in a sorted vector: the number (i32) of elements below x, or not above x with `right`; NaN belongs at the end. It
-/// compares with every element. Throws Error when the table has not one axis.
+/// Where each x belongs in a sorted vector: the number (i32, in the shape of x) of elements below x, or not above x with `right`; NaN
+/// belongs at the end. It compares with every element. Throws Error when the table has not one axis.
 Value searchsorted(Operand table, Operand x, bool right /*= false*/) {
   const DType dtype = promote(table.dtype(), x.dtype());
   return searchsorted_op({right}, cast(table, dtype), cast(x, dtype));

@@ -272,14 +272,15 @@ Value nll(Operand log_probabilities, Operand targets, Reduction reduction /*= Re
   weight = class_weights("nll", weight, log_probabilities, axis);
   return weighted_loss({axis, false, 0, ignore_index, bool(weight)}, log_probabilities, targets, weight, reduction);
 }
-/// (x - target)^2.
+/// (x - target)^2; the operands are promoted and broadcast. The result is of rank 0, or with Reduction::none of their shape; so it is for
+/// the losses below.
 Value mse(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("mse", x, target);
   return reduced(squared_error_op({}, x, target), reduction);
 }
 /// |x - target|; derivative 0 where they are equal.
 Value l1(Operand x, Operand target, Reduction reduction /*= Reduction::mean*/) { return reduced(abs(x - target), reduction); }
-/// d^2 / 2 where d = |x - target| is at most delta, else delta * (d - delta / 2).
+/// d^2 / 2 where d = |x - target| is at most delta, else delta * (d - delta / 2). Throws Error unless delta > 0.
 Value huber(Operand x, Operand target, double delta /*= 1*/, Reduction reduction /*= Reduction::mean*/) {
   std::tie(x, target) = match("huber", x, target);
   return reduced(huber_op({delta}, x, target), reduction);
@@ -306,7 +307,7 @@ Value kl_div(Operand x, Operand target, bool log_target /*= false*/, Reduction r
   std::tie(x, target) = match("kl_div", x, target);
   return reduced(kl_divergence_op({log_target}, x, target), reduction);
 }
-/// The cosine of the angle between x and z along `axis`; a norm below eps counts as eps.
+/// The cosine of the angle between x and z along `axis`, which disappears; a norm below eps counts as eps. The operands broadcast.
 Value cosine_similarity(Operand x, Operand z, Axis axis /*= -1*/, double eps /*= 1e-8*/) {
   std::tie(x, z) = match("cosine_similarity", x, z);
   return cosine_similarity_op({axis, eps}, x, z);

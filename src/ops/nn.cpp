@@ -150,9 +150,10 @@ const Op<Dropout> dropout_op;
 Value linear(Operand x, Operand w, Operand bias /*= {}*/) { return bias ? linear_op({true}, x, w, bias) : linear_op({false}, x, w); }
 /// x w + scale * (x a) b: a product with a low-rank correction. x (..., k), w (k, n), a (k, r), b (r, n).
 Value lora_matmul(Operand x, Operand w, Operand a, Operand b, double scale /*= 1*/) { return lora_matmul_op({scale}, x, w, a, b); }
-/// Row m of x (M, K) times matrix expert[m] of w (E, K, N), giving (M, N): the product of a mixture of experts.
+/// Row m of x (M, K) times matrix expert[m] of w (E, K, N), giving (M, N): the product of a mixture of experts. expert holds M integers.
 Value grouped_matmul(Operand x, Operand w, Operand expert) { return grouped_matmul_op({}, x, w, expert); }
-/// 1 at position ids[...] of a new last axis, else 0.
+/// 1 at position ids[...] of a new last axis of size `depth`, else 0: ids (integers of any shape) give (ids..., depth). A row whose id is
+/// outside is 0. Throws Error when depth < 0.
 Value one_hot(Operand ids, std::int64_t depth, DType dtype /*= f32*/) { return one_hot_op({depth, dtype}, ids); }
 /// silu(gate) * up.
 Value swiglu(Operand gate, Operand up) {
@@ -165,7 +166,7 @@ Value geglu(Operand gate, Operand up, bool tanh_form /*= false*/) {
   return geglu_op({tanh_form}, gate, up);
 }
 /// x with each element zeroed at probability `rate`, the others divided by 1 - rate. `uniform` holds a number in 0..1 for each element of
-/// x.
+/// x, or broadcasts to it. Throws Error unless rate is in 0..1.
 Value dropout(Operand x, Operand uniform, double rate) { return dropout_op({rate}, x, broadcast_to(uniform, x.shape())); }
 
 }  // namespace rlx

@@ -310,7 +310,7 @@ Value local_response_norm(Operand x, std::int64_t size, double alpha /*= 1e-4*/,
                           Axis axis /*= 1*/) {
   return local_response_norm_op({axis, size, alpha, beta, k}, x);
 }
-/// x / max(|x|, eps) with the 2-norm over `axes`.
+/// x / max(|x|, eps) with the 2-norm over `axes`; the shape stays.
 Value l2_normalize(Operand x, Axes axes /*= {-1}*/, double eps /*= 1e-12*/) { return l2_normalize_op({axes, eps}, x); }
 /// g * v / |v| with the 2-norm over all axes but `axis`; g has size 1 along those (Salimans & Kingma 2016).
 Value weight_norm(Operand v, Operand g, Axis axis /*= 0*/) {

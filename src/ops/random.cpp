@@ -126,7 +126,7 @@ Value random_key(Operand key, Operand index) {
   return slice_axis(philox_4x32(counter, key), 0, 0, 2);
 }
 
-/// Uniform 32-bit words from a key u32[2].
+/// Uniform 32-bit words u32 of the given shape from a key u32[2].
 Value random_bits(Operand key, Dims shape) { return random_bits_op({shape}, key); }
 
 /// Uniform in low..high without high: every multiple of 2^-24 (f32; 2^-53 for f64, 2^-11 f16, 2^-8 bf16) of the range is as likely.
@@ -145,14 +145,14 @@ Value random_integers(Operand key, Dims shape, std::int64_t low, std::int64_t hi
   return cast(offset + static_cast<double>(low), dtype);
 }
 
-/// Normal numbers with the given mean and standard deviation (Box-Muller).
+/// Normal numbers of the given shape with the given mean and standard deviation (Box-Muller). Throws Error when dtype is no float.
 Value random_normal(Operand key, Dims shape, DType dtype /*= f32*/, double mean /*= 0*/, double deviation /*= 1*/) {
   Value pair = uniform_above_zero(key, with_leading(2, shape), working_type("random_normal", dtype));
   Value radius = sqrt(log(row(pair, 0)) * -2.0), angle = row(pair, 1) * (2 * std::numbers::pi);
   return cast(radius * cos(angle) * deviation + mean, dtype);
 }
 
-/// Standard Gumbel numbers, -log(-log(u)).
+/// Standard Gumbel numbers of the given shape, -log(-log(u)). Throws Error when dtype is no float.
 Value random_gumbel(Operand key, Dims shape, DType dtype /*= f32*/) {
   const DType wide = working_type("random_gumbel", dtype);
   // The centres of the steps are neither 0 nor 1, whose logarithms end in infinity; the last centre would round to 1.
@@ -161,13 +161,13 @@ Value random_gumbel(Operand key, Dims shape, DType dtype /*= f32*/) {
   return cast(-log(-log(u)), dtype);
 }
 
-/// True with the given probability.
+/// Bool of the given shape, true with the given probability.
 Value random_bernoulli(Operand key, Dims shape, double probability) {
   Value u = random_uniform(key, shape);
   return lt(u, like(u, probability));
 }
 
-/// An index along `axis` for each of the other positions, drawn with probability softmax(logits); i32.
+/// An index (i32) along `axis` for each of the other positions, drawn with probability softmax(logits); `axis` disappears.
 Value categorical(Operand key, Operand logits, std::int64_t axis /*= -1*/) {
   check_float("categorical", logits);
   return cast(argmax(widen(logits) + random_gumbel(key, logits.shape(), accumulation_type(logits.dtype())), axis), i32);

@@ -183,15 +183,17 @@ Value reduce(ReduceKind kind, Value x, Axes axes, bool keep_dims) {
 
 }  // namespace
 
-/// The sum over `axes`; with keep_dims they stay with size 1. No axes: x itself.
+/// The sum over `axes`, which disappear, or stay with size 1 (keep_dims). No axes: x itself. Integers keep their type and wrap. Throws
+/// Error for bool.
 Value sum(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::sum, x, axes, keep_dims); }
-/// The sum over all axes.
+/// The sum over all axes, of rank 0.
 Value sum_all(Operand x) { return sum(x, all_axes(x)); }
-/// The product over `axes`.
+/// The product over `axes`; as sum.
 Value prod(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
-/// The largest element over `axes`; NaN wins, ties share the gradient.
+/// The largest element over `axes`, which disappear or stay as in sum; NaN wins, ties share the gradient. Throws Error for complex numbers
+/// and for an axis without elements.
 Value reduce_max(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
-/// The smallest element over `axes`.
+/// The smallest element over `axes`; as reduce_max.
 Value reduce_min(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
 
 }  // namespace rlx

@@ -52,7 +52,6 @@ struct ScatterProduct {
     Dims places(x[0].shape().size() + 1, 1);
     places[static_cast<std::size_t>(op.axis.value)] = x[0].dim(op.axis);
     Value hits = eq(expand_dims(move_axis(cast(x[1], i64), op.axis, -1), {op.axis}), iota(x[0], places, i64, op.axis));
-    auto zeros = [](Value v) { return broadcast_to(like(v, 0), v.shape()); };
     Value all = factors(widen(x[0]), hits, widen(x[2]), op.axis, 1);
     Value tangents = factors(widen(dx[0] ? dx[0] : zeros_like(x[0])), hits, widen(dx[2] ? dx[2] : zeros_like(x[2])), op.axis, 0);
     Value others = cumprod(all, -1, true) * cumprod(all, -1, true, true);

@@ -65,7 +65,7 @@ const Op<NanToNum> nan_to_num_op;
 /// `a` where `condition` holds, else `b`; the three broadcast and a and b are promoted. The same as select, under NumPy's name.
 Value where(Operand condition, Operand a, Operand b) { return select(condition, a, b); }
 
-/// `value` where `mask` holds, else x.
+/// `value` where `mask` (bool) holds, else x; they broadcast against each other.
 Value masked_fill(Operand x, Operand mask, double value) { return select(mask, like(x, value), x); }
 
 /// x limited to low..high, which broadcast against x; where low > high, high wins. The derivative is 1 at the ends. NaN stays NaN.

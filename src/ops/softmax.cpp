@@ -108,9 +108,9 @@ const Op<LogSumExp> logsumexp_op;
 
 }  // namespace
 
-/// e^x / sum(e^x) along `axis`. A row of only -infinity gives NaN, or zeros with `zero_empty`.
+/// e^x / sum(e^x) along `axis`; the shape stays. A row of only -infinity gives NaN, or zeros with `zero_empty`.
 Value softmax(Operand x, Axis axis /*= -1*/, bool zero_empty /*= false*/) { return softmax_op({axis, zero_empty}, x); }
-/// log(softmax(x)), accurate where softmax underflows.
+/// log(softmax(x)) along `axis`, accurate where softmax underflows; the shape stays.
 Value log_softmax(Operand x, Axis axis /*= -1*/) { return log_softmax_op({axis}, x); }
 /// log(sum(e^x)) over `axes`, without overflow; with keep_dims they stay with size 1.
 Value logsumexp(Operand x, Axes axes, bool keep_dims /*= false*/) { return logsumexp_op({axes, keep_dims}, x); }

@@ -154,27 +154,30 @@ const Op<ArgExtreme<false>> argmin_op;
 
 }  // namespace
 
-/// Reorders all operands (of one shape) along `axis` so that the first `keys` of them, compared one after another, increase, or decrease.
-/// Equal elements keep their order; NaN is the largest, whatever its sign.
+/// Reorders all operands (of one shape, which stays) along `axis` so that the first `keys` of them, compared one after another, increase,
+/// or decrease. Equal elements keep their order; NaN is the largest, whatever its sign. Throws Error when shapes differ, or for complex
+/// keys.
 Values sort(Operands operands, std::int64_t keys /*= 1*/, std::int64_t axis /*= -1*/, bool descending /*= false*/) {
   return sort_op.all({axis, keys, descending}, operands);
 }
 
-/// The positions (i32) that sort x along `axis`: take_along_axis(x, argsort(x)) is sorted.
+/// The positions (i32, in the shape of x) that sort x along `axis`: take_along_axis(x, argsort(x)) is sorted.
 Value argsort(Operand x, std::int64_t axis /*= -1*/, bool descending /*= false*/) {
   return sort({x, iota(x, x.shape(), i32, axis)}, 1, axis, descending)[1];
 }
 
-/// The k largest elements along `axis`, largest first, and their positions (i32). Ties go to the smaller position; NaN is the largest.
+/// The k largest elements along `axis`, whose size becomes k, largest first, and their positions (i32). Ties go to the smaller position;
+/// NaN is the largest. Throws Error when k is above the size.
 Values top_k(Operand x, std::int64_t k, std::int64_t axis /*= -1*/) {
   const Value operands[] = {x};
   return top_k_op.all({k, axis}, operands);
 }
 
-/// The position (i32) of the largest element along `axis`, the first of ties; a NaN counts as the largest.
+/// The position (i32) of the largest element along `axis`, which disappears or stays with size 1 (keep_dims); the first of ties; a NaN
+/// counts as the largest.
 Value argmax(Operand x, std::int64_t axis /*= -1*/, bool keep_dims /*= false*/) { return argmax_op({axis, keep_dims}, x); }
 
-/// The position (i32) of the smallest element along `axis`, the first of ties; a NaN counts as the smallest.
+/// The position (i32) of the smallest element along `axis`, as argmax; a NaN counts as the smallest.
 Value argmin(Operand x, std::int64_t axis /*= -1*/, bool keep_dims /*= false*/) { return argmin_op({axis, keep_dims}, x); }
 
 }  // namespace rlx

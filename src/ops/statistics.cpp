@@ -156,27 +156,28 @@ Value size_of(Operand x, Axes axes, DType dtype) {
   if (count.is_static()) return scalar(x, static_cast<double>(count.value()), dtype);
   return cast(dim_value(x, count, i64), dtype);
 }
-/// The mean over `axes`; with keep_dims they stay with size 1. Integers and bool give f32. No elements: NaN.
+/// The mean over `axes`, which disappear, or stay with size 1 (keep_dims). Integers and bool give f32. No elements: NaN.
 Value mean(Operand x, Axes axes, bool keep_dims /*= false*/) { return mean_op({axes, keep_dims}, x); }
-/// The mean of all elements.
+/// The mean of all elements, of rank 0.
 Value mean_all(Operand x) {
   std::vector<std::int64_t> axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   return mean(x, axes);
 }
-/// The variance over `axes`, in two passes, divided by count - correction (1: unbiased, 0: of the population).
+/// The variance over `axes`, in two passes, divided by count - correction (1: unbiased, 0: of the population). Shape and types as in mean.
 Value var(Operand x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) { return var_op({axes, correction, keep_dims}, x); }
-/// The standard deviation, the square root of var.
+/// The standard deviation, the square root of var; arguments as in var.
 Value std_dev(Operand x, Axes axes, double correction /*= 1*/, bool keep_dims /*= false*/) {
   return sqrt(var(x, axes, correction, keep_dims));
 }
-/// The p-norm over `axes`: p = 1, 2, any number, infinity (largest magnitude), -infinity (smallest), 0 (count). Derivative 0 at 0.
+/// The p-norm over `axes`: p = 1, 2, any number, infinity (largest magnitude), -infinity (smallest), 0 (count). Derivative 0 at 0. Shape
+/// as in mean.
 Value norm(Operand x, Axes axes, double p /*= 2*/, bool keep_dims /*= false*/) { return norm_op({axes, p, keep_dims}, x); }
-/// True where every element over `axes` is true (not 0).
+/// True where every element over `axes` is true (not 0): bool, shape as in mean.
 Value all(Operand x, Axes axes, bool keep_dims /*= false*/) { return all_op({axes, keep_dims}, x); }
-/// True where at least one element over `axes` is true (not 0).
+/// True where at least one element over `axes` is true (not 0): bool, shape as in mean.
 Value any(Operand x, Axes axes, bool keep_dims /*= false*/) { return any_op({axes, keep_dims}, x); }
-/// The number of elements over `axes` that are not 0, as i32.
+/// The number of elements over `axes` that are not 0, as i32; shape as in mean.
 Value count_nonzero(Operand x, Axes axes, bool keep_dims /*= false*/) { return count_nonzero_op({axes, keep_dims}, x); }
 
 }  // namespace rlx

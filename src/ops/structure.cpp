@@ -304,7 +304,8 @@ const Op<Reverse> reverse_op;
 
 }  // namespace
 
-/// The same elements under another shape of the same element count; one size may be -1 and is then inferred.
+/// The same elements in row-major order under another shape of the same element count (else Error); one size may be -1 and is then
+/// inferred.
 Value reshape(Operand x, Dims shape) {
   Dim known = 1;
   std::size_t inferred = shape.size();
@@ -322,23 +323,27 @@ Value reshape(Operand x, Dims shape) {
   return x.shape() == shape ? x : reshape_op({shape}, x);
 }
 
-/// Axis i of the result is axis perm[i] of x.
+/// Axis i of the result is axis perm[i] of x: [2, 3, 4] with perm {2, 0, 1} gives [4, 2, 3]. Throws Error unless perm names every axis
+/// once.
 Value transpose(Operand x, std::vector<std::int64_t> perm) {
   for (auto& axis : perm) axis = normalize_axis("transpose", axis, x.type());
   return std::is_sorted(perm.begin(), perm.end()) && static_cast<int>(perm.size()) == x.rank() ? x : transpose_op({perm}, x);
 }
 
-/// Axis i of x becomes axis axes[i] of a result of the given shape; sizes of 1 and new axes are repeated. Axes must increase.
+/// Axis i of x becomes axis axes[i] of a result of the given shape; sizes of 1 and new axes are repeated. Throws Error unless axes
+/// increase and the other sizes are equal. broadcast_to finds the axes by itself.
 Value broadcast(Operand x, Dims shape, std::vector<std::int64_t> axes) { return broadcast_op({shape, axes}, x); }
 
-/// Elements start, start + stride, ... below limit along each axis.
+/// Elements start, start + stride, ... below limit along each axis, so that its size becomes ceil((limit - start) / stride). The lists
+/// have one number for each axis. Throws Error unless 0 <= start <= limit <= size and stride >= 1; a stride above 1 needs a static length.
 Value slice(Operand x, Dims start, Dims limit, Dims stride) {
   const bool whole = limit == x.shape() && std::all_of(start.begin(), start.end(), [](const Dim& d) { return d == Dim(0); }) &&
                      std::all_of(stride.begin(), stride.end(), [](const Dim& d) { return d == Dim(1); });
   return whole ? x : slice_op({start, limit, stride}, x);
 }
 
-/// Elements begin..end-1 along one axis; negative numbers count from the end, as in Python.
+/// Elements begin, begin + stride, ... below end along one axis, the others whole; negative numbers count from the end, as in Python.
+/// Throws Error for a range outside.
 Value slice_axis(Operand x, std::int64_t axis, Dim begin, Dim end, std::int64_t stride /*= 1*/) {
   axis = normalize_axis("slice_axis", axis, x.type());
   const Dim& size = x.dim(axis);
@@ -351,7 +356,8 @@ Value slice_axis(Operand x, std::int64_t axis, Dim begin, Dim end, std::int64_t 
   return slice(x, start, limit, strides);
 }
 
-/// `interior` copies of `fill` between neighbours, then `lo` before and `hi` after along each axis; negative lo and hi crop.
+/// `interior` copies of `fill` between neighbours, then `lo` before and `hi` after along each axis; negative lo and hi crop. A size n
+/// becomes lo + n + (n - 1) interior + hi; Error when that is negative. The lists have one number for each axis; no interior: none.
 Value pad(Operand x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}*/, double fill /*= 0*/) {
   if (interior.empty()) interior.assign(x.shape().size(), 0);
   const bool nothing = std::all_of(lo.begin(), lo.end(), [](const Dim& d) { return d == Dim(0); }) && lo == hi &&
@@ -360,7 +366,8 @@ Value pad(Operand x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}
   return pad_op({lo, hi, Dims(interior.begin(), interior.end()), fill}, x);
 }
 
-/// The operands one after another along `axis`, promoted to one type.
+/// The operands one after another along `axis`, promoted to one type; the size of the axis is their sum. Throws Error when ranks or other
+/// sizes differ, or without operands.
 Value concat(Operands parts, std::int64_t axis) {
   if (parts.empty()) fail("rlx.concat: needs at least one operand");
   DType dtype = parts[0].dtype();
@@ -369,7 +376,7 @@ Value concat(Operands parts, std::int64_t axis) {
   return parts.size() == 1 ? parts[0] : concat_op.of({axis}, parts);
 }
 
-/// The order of the elements along `axes` turned round.
+/// The order of the elements along `axes` turned round; the shape stays.
 Value reverse(Operand x, Axes axes) { return reverse_op({axes}, x); }
 
 }  // namespace rlx

@@ -181,6 +181,32 @@ TEST(Docs, EveryOpHasASectionWithAFormula) {
   }
 }
 
+/// The name of each function that the generated header rlx/ops.h declares.
+std::set<std::string> builder_names() {
+  std::istringstream header(read_text(std::filesystem::path(RLX_COMMAND).parent_path() / "generated/include/rlx/ops.h"));
+  std::set<std::string> names;
+  for (std::string line; std::getline(header, line);) {
+    const auto open = line.find('(');
+    if (line.starts_with("Value") && open != std::string::npos) names.insert(line.substr(line.find(' ') + 1, open - line.find(' ') - 1));
+  }
+  return names;
+}
+
+TEST(Docs, EveryBuilderHasASectionWithItsDeclaration) {
+  const std::string text = read_text(project / "docs/ops.md");
+  const auto names = builder_names();
+  EXPECT_GT(names.size(), 200u);
+  for (const std::string known :
+       {"triu", "tril", "cummax", "cumprod", "argsort", "stack", "repeat", "take_along_axis", "pad_mode", "std_dev"})
+    EXPECT_TRUE(names.contains(known)) << known;
+  for (const std::string& name : names) {
+    const auto section = text.find("\n### " + name + "\n");
+    ASSERT_NE(section, std::string::npos) << name;
+    const std::string body = text.substr(section, text.find("\n### ", section + 5) - section);
+    EXPECT_NE(body.find(" " + name + "("), std::string::npos) << name;
+  }
+}
+
 /// The rows of the table of op kinds, by kind: all of the row.
 std::map<std::string, std::string> legacy_rows() {
   const std::string text = read_text(project / "docs/ops.md");

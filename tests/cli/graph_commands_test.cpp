@@ -316,7 +316,17 @@ TEST(Ops, DescribesEachOpOfTheRegistry) {
   ASSERT_EQ(list.status, 0) << list.err;
   for (const auto& [name, op] : op_registry()) EXPECT_NE(list.out.find("\n" + std::string(name) + " "), std::string::npos) << name;
   EXPECT_NE(run_rlx("ops softmax").out.find("axis"), std::string::npos);
+  EXPECT_NE(run_rlx("ops softmax").out.find("Value softmax(Operand x, Axis axis = -1"), std::string::npos);
   expect_error("ops sofmax", "softmax");
+}
+
+TEST(Ops, DescribesFunctionsThatAreBuiltFromOps) {
+  const CommandResult triu = run_rlx("ops triu");
+  ASSERT_EQ(triu.status, 0) << triu.err;
+  EXPECT_NE(triu.out.find("Value triu(Operand x, std::int64_t diagonal = 0);"), std::string::npos) << triu.out;
+  EXPECT_NE(triu.out.find("upper triangle"), std::string::npos) << triu.out;
+  EXPECT_NE(run_rlx("ops cumulative").out.find("built by cumsum, cumprod, cummax, cummin"), std::string::npos);
+  expect_error("ops cumprods", "cumprod");
 }
 
 }  // namespace
