@@ -3,8 +3,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "ir/verify.h"
 #include "formats/graph_file.h"
+#include "ir/verify.h"
 
 /// The input is a header, a zero byte and the data; the length that a file begins with is made here, as mutation would rarely hit it.
 /// What is accepted must be a sound graph whose arrays can be read.

@@ -67,7 +67,7 @@ void compose(Edits& edits) {
   edits.resize(kept);
 }
 
-AlignedText apply(const Edits& edits, const AlignedText& text) {
+AlignedText edited(const Edits& edits, const AlignedText& text) {
   AlignedText result;
   result.reserve(edits.size());
   std::size_t next = 0;  // the code point of `text` that the next replacement takes the place of
@@ -86,7 +86,7 @@ void to_unicode_form(AlignedText& text, UnicodeForm form) {
   if (ascii) return;
   Edits edits = decompose(text, form == UnicodeForm::nfkc || form == UnicodeForm::nfkd);
   if (form == UnicodeForm::nfc || form == UnicodeForm::nfkc) compose(edits);
-  text = apply(edits, text);
+  text = edited(edits, text);
 }
 
 }  // namespace rlx
