@@ -23,7 +23,7 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;                                    // 0: as many as the process may use when the session is made; at most 4096
+  int threads = 0;                                    // 0: as many as the process may use when the session is made; at most 4095
   bool claims = true;                                 // false: hand-written kernels are not used
   bool fuse = true;                                   // false: every node is a kernel of its own
   bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
@@ -82,6 +82,7 @@ class Outputs {
   explicit Outputs(std::vector<std::pair<std::string, Array>> items) : items_(std::move(items)) {}
   /// Throws Error naming the outputs that exist.
   const Array& at(std::string_view name) const;
+  /// In the order of the graph's outputs; i < size().
   const Array& operator[](std::size_t i) const { return items_[i].second; }
   std::size_t size() const { return items_.size(); }
   auto begin() const { return items_.begin(); }
@@ -134,12 +135,14 @@ class Executable {
   /// Replaces it; shared or copied, and refused, as by set_param.
   void set_state(std::string_view name, Feed value);
 
-  /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own. Sizes of symbols are found from the shapes.
+  /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own, but for those that are a state from now on:
+  /// they share its bytes and must not be written. Sizes of symbols are found from the shapes.
   /// Runs of a graph with states wait for each other: each sees the states that the one before left.
   /// Throws Error for inputs that are missing, unknown or do not fit, and for parameters that are not bound.
   Outputs run(const std::map<std::string, Feed>& inputs) const;
-  /// The same; the outputs named in `into` are written there and left out of the result. They may not be states, nor overlap inputs.
-  /// Throws Error also for a name that is no output, and for a range of the wrong element type or size.
+  /// The same; the outputs named in `into` are written there and left out of the result. Throws Error
+  /// also for a name that is no output or a state, and for a range of the wrong element type or size, or that overlaps an input, a bound
+  /// array or another range.
   Outputs run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const;
 
   /// The program at a stage: as given, as primitives and claims, as launches with the memory plan, or the generated kernels.

@@ -21,9 +21,9 @@ class Tensor {
 
   const Type& type() const;
   /// The value; computes it on `session`, together with everything it needs, if nobody has read it before.
-  const Array& read(const Session& session) const;
+  Array read(const Session& session) const;
   /// The same on a session that all tensors share, made at the first call.
-  const Array& read() const;
+  Array read() const;
 
  private:
   struct Node;

@@ -23,7 +23,7 @@ class CPrinter : public KernelPrinter {
     all += "  (void)sizes, (void)begin, (void)end;\n";
     for (const int id : used_buffers_) {
       const std::string type = (buffer(id).written ? "" : "const ") + c_memory_type(buffer(id).dtype);
-      all += fmt::format("  {0}* restrict const b{1} = ({0}*)buffers[{1}];\n", type, id);
+      all += fmt::format("  {0}* const b{1} = ({0}*)buffers[{1}];\n", type, id);
     }
     return all + entry_ + body_ + "}\n";
   }

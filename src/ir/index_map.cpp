@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/extremum.h"
 #include "ir/reference.h"
-#include "ops/extremum.h"
 
 namespace rlx {
 namespace {

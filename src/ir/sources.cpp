@@ -1,5 +1,7 @@
 #include "ir/sources.h"
 
+#include <algorithm>
+
 #include "ir/graph_data.h"
 #include "ir/op.h"
 
@@ -50,7 +52,14 @@ Value make_input(GraphData& graph, Input input) {
   return value;
 }
 
-Value make_constant(GraphData& graph, Array value) { return apply(graph, Op<Constant>::def(), attrs_of(Constant{std::move(value)}))[0]; }
+Value make_constant(GraphData& graph, Array value) {
+  if (!value.owner() && !value.bytes().empty()) {  // nobody but the caller knows how long the bytes live
+    Array copy(value.dtype(), value.shape());
+    std::copy(value.bytes().begin(), value.bytes().end(), copy.mutable_bytes().begin());
+    value = std::move(copy);
+  }
+  return apply(graph, Op<Constant>::def(), attrs_of(Constant{std::move(value)}))[0];
+}
 
 Attrs input_attrs(const Input& input) { return attrs_of(InputOp{input.name, input.kind, input.type.dtype, input.type.shape}); }
 

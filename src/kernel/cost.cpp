@@ -115,18 +115,21 @@ Cost cost(const Kernel& kernel, const Bindings& bindings) {
   Cost total;
   double grid = 1;
   for (int v : kernel.loops) grid *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-  std::map<int, double> touched;  // distinct elements of a buffer, at most
+  std::map<int, double> touched, sizes;  // by buffer: elements that its loads read, and all of them
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
     double runs = 1;
     for (int v : free[i]) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
     for (int v : e.variables) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-    if (e.kind == Expr::Kind::load) touched[e.buffer] = std::max(touched[e.buffer], runs);
+    if (e.kind == Expr::Kind::load) {
+      touched[e.buffer] += runs;
+      sizes[e.buffer] = static_cast<double>(e.last.evaluate(bindings)) + 1;
+    }
     if (e.kind == Expr::Kind::scalar || e.kind == Expr::Kind::reduce) total.flops += runs;
     if (e.kind == Expr::Kind::fma) total.flops += 2 * runs;
   }
   for (const auto& [buffer, elements] : touched)
-    total.bytes += elements * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
+    total.bytes += std::min(elements, sizes[buffer]) * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
   for (const KernelStore& s : kernel.stores) total.bytes += grid * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
   return total;
 }

@@ -4,9 +4,9 @@
 #include <complex>
 #include <limits>
 
+#include "ir/extremum.h"
 #include "ir/op.h"
 #include "ops/broadcasting.h"
-#include "ops/extremum.h"
 #include "rlx/ops.h"
 
 namespace rlx {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/extremum.h"
 #include "ir/op.h"
 #include "ops/broadcasting.h"
-#include "ops/extremum.h"
 #include "rlx/ops.h"
 
 namespace rlx {

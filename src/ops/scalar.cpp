@@ -6,8 +6,8 @@
 
 #include "rlx/ops.h"
 
+#include "ir/extremum.h"
 #include "ops/broadcasting.h"
-#include "ops/extremum.h"
 
 namespace rlx {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/extremum.h"
 #include "ir/op.h"
 #include "ops/broadcasting.h"
-#include "ops/extremum.h"
 #include "ops/gather_numbers.h"
 #include "rlx/ops.h"
 

@@ -96,13 +96,12 @@ int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId wri
 }
 
 void Executable::State::plan_arena() {
-  std::vector<int> first(slots.size(), -1), last(slots.size(), -1);
+  std::vector<int> last(slots.size(), -1);
   for (std::size_t s = 0; s < program.launches.size(); ++s) {
     const auto step = static_cast<int>(s);
     for (ValueId v : program.launches[s].reads) last[static_cast<std::size_t>(slot_of(v))] = step;
     for (ValueId v : program.launches[s].writes) {
       const auto slot = static_cast<std::size_t>(slot_of(v));
-      first[slot] = step;
       last[slot] = std::max(last[slot], step);
     }
   }

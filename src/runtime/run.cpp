@@ -33,8 +33,8 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
       continue;
     }
     const std::int64_t wanted = value.type().size().evaluate(run_.bindings), width = bytes_for(value.dtype(), 1);
-    if (static_cast<std::int64_t>(target->bytes().size()) != wanted * width)
-      fail("output '{}': memory for {} values, {} are computed", name, static_cast<std::int64_t>(target->bytes().size()) / width, wanted);
+    const auto room = static_cast<std::int64_t>(target->bytes().size()) / width;
+    if (room != wanted) fail("output '{}': memory for {} values, {} are computed", name, room, wanted);
     outputs_.emplace_back(value.dtype(), std::move(shape), target->bytes(), nullptr);
     output_bytes_.push_back(target->bytes().data());
   }
@@ -44,6 +44,7 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
 void Run::place_slots() {
   const auto add = [this](const std::byte* bytes, std::shared_ptr<const void> weights) {
     run_.memory.push_back(const_cast<std::byte*>(bytes));
+    if (weights) weight_owners_.insert(weights.get());
     run_.weights.push_back(std::move(weights));
   };
   for (const Slot& slot : state_.slots) {
@@ -90,8 +91,7 @@ std::vector<Array> Run::results() {
 
 std::vector<Array> Run::run_region(const Region& region, std::span<const Array> operands) {
   std::vector<bool> weights;
-  for (const Array& operand : operands)
-    weights.push_back(operand.owner() && std::find(run_.weights.begin(), run_.weights.end(), operand.owner()) != run_.weights.end());
+  for (const Array& operand : operands) weights.push_back(weight_owners_.count(operand.owner().get()) > 0);
   Run inner(*state_.regions.at(region.get()), {operands.begin(), operands.end()}, std::move(weights), run_.bindings);
   inner.execute();
   return inner.results();
@@ -105,14 +105,17 @@ std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::GemmAr
   const Array& weights = slot.place == Slot::Place::input
                              ? inputs_[slot.index]
                              : *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
-  const std::scoped_lock lock(state_.mutex);
-  auto& mine = state_.packed[&step];
-  if (!mine.panels || mine.weights.bytes().data() != weights.bytes().data()) {
-    const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
-    mine = {weights,
-            state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level)};
+  {
+    const std::scoped_lock lock(state_.mutex);
+    const auto& mine = state_.packed[&step];
+    if (mine.panels && mine.weights.bytes().data() == weights.bytes().data()) return mine.panels;
   }
-  return mine.panels;
+  const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
+  auto panels =
+      state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level);
+  const std::scoped_lock lock(state_.mutex);
+  state_.packed[&step] = {weights, panels};
+  return panels;
 }
 
 }  // namespace rlx

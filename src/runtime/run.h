@@ -1,4 +1,6 @@
 #pragma once
+#include <set>
+
 #include "runtime/executable.h"
 
 namespace rlx {
@@ -31,6 +33,7 @@ class Run {
   std::vector<Array> inputs_, outputs_;
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
+  std::set<const void*> weight_owners_;
   cpu::RunState run_;
 };
 

@@ -25,9 +25,8 @@ Session::State::State(SessionOptions given)
 }
 
 Session::Session(Device, SessionOptions options) {
-  constexpr int most_threads = 4096;
-  if (options.threads < 0 || options.threads > most_threads)
-    fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, most_threads);
+  if (options.threads < 0 || options.threads > ThreadPool::max_threads)
+    fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
   state_ = std::make_shared<State>(std::move(options));
 }
 
@@ -39,6 +38,21 @@ CompileCounters Session::counters() const {
 }
 
 namespace {
+
+/// Every size must follow from the shapes of the inputs.
+void check_symbols(const Graph& graph) {
+  const auto known = graph.symbols();
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
+    for (const Type& type : graph.node(id).results)
+      for (const Dim& dim : type.shape) {
+        std::map<std::string, std::int64_t> used;
+        dim.collect_symbols(used);
+        for (const auto& [symbol, bound] : used)
+          if (!known.count(symbol))
+            fail("graph '{}': {} gives {}, but no input has a size from which {} follows", graph.name(), graph.node(id).op->name,
+                 type.to_string(), symbol);
+      }
+}
 
 /// What a graph must keep beyond the rules of the IR to be run.
 void check_outputs(const Graph& graph) {
@@ -58,6 +72,7 @@ void check_outputs(const Graph& graph) {
 
 Executable Session::compile(const Graph& given) const {
   check_outputs(given);
+  check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
@@ -109,6 +124,7 @@ std::vector<std::int64_t> shape_of_values(std::string_view what, std::string_vie
 /// The array that was fed under a name, with the dtype checked; the values of a range take the shape of the type.
 Array checked(std::string_view what, std::string_view name, const Type& type, const Feed& feed) {
   Array array = feed.array();
+  if (array.rank() == 0 && array.size() == 0) fail("{} '{}': the array has no value: it was never made", what, name);
   if (array.dtype() != type.dtype)
     fail("{} '{}': elements are {}, must be {}", what, name, rlx::name(array.dtype()), rlx::name(type.dtype));
   if (feed.flat()) array = Array(array.dtype(), shape_of_values(what, name, type, array.size()), array.bytes(), array.owner());
@@ -182,13 +198,25 @@ void check_names(const Graph& graph, const std::map<std::string, Array>& values,
 
 }  // namespace
 
+namespace {
+
+/// Replaces bound arrays, by input; what was packed of the old ones, or of the same bytes with other numbers, goes.
+void rebind(Executable::State& state, std::vector<std::pair<std::size_t, Array>> arrays) {
+  std::unique_lock<std::mutex> turn(state.turn, std::defer_lock);
+  if (state.has_states) turn.lock();  // a run that is going on would overwrite a state
+  const std::scoped_lock lock(state.mutex);
+  for (auto& [i, array] : arrays) {
+    state.session->packed.forget(array);
+    state.bound[i] = std::move(array);
+  }
+  state.forget_packed();
+}
+
+}  // namespace
+
 void Executable::set_param(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::param);
-  Array array = kept(state_->source.inputs()[i].first, value);
-  const std::scoped_lock lock(state_->mutex);
-  state_->session->packed.forget(array);
-  state_->bound[i] = std::move(array);
-  state_->forget_packed();
+  rebind(*state_, {{i, kept(state_->source.inputs()[i].first, value)}});
 }
 
 void Executable::set_params(const std::map<std::string, Array>& values) {
@@ -198,9 +226,7 @@ void Executable::set_params(const std::map<std::string, Array>& values) {
     const std::size_t i = state_->input_index(name);
     fitting.emplace_back(i, kept(state_->source.inputs()[i].first, value));
   }
-  const std::scoped_lock lock(state_->mutex);
-  for (auto& [i, array] : fitting) state_->bound[i] = std::move(array);
-  state_->forget_packed();
+  rebind(*state_, std::move(fitting));
 }
 
 std::vector<std::string> Executable::missing_params() const {
@@ -222,9 +248,7 @@ Array Executable::state(std::string_view name) const {
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);
-  Array array = kept(state_->source.inputs()[i].first, value);
-  const std::scoped_lock lock(state_->mutex);
-  state_->bound[i] = std::move(array);
+  rebind(*state_, {{i, kept(state_->source.inputs()[i].first, value)}});
 }
 
 namespace {
@@ -279,8 +303,21 @@ Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
   return bound;
 }
 
+/// Results are written while inputs are still read, in any order.
+void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<Array>& inputs) {
+  std::vector<std::span<const std::byte>> others;
+  for (const Array& input : inputs) others.push_back(input.bytes());
+  for (const auto& [name, target] : into) {
+    for (const auto& other : others)
+      if (target.bytes().data() < other.data() + other.size() && other.data() < target.bytes().data() + target.bytes().size())
+        fail("output '{}': its memory is also that of an input or of another output", name);
+    others.emplace_back(target.bytes());
+  }
+}
+
 /// The caller's memory for each output; none where it brings none.
-std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into) {
+std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into,
+                                   const std::vector<Array>& inputs) {
   std::vector<const Target*> all;
   std::vector<std::string_view> names;
   for (const auto& [name, value] : state.source.outputs()) {
@@ -294,6 +331,7 @@ std::vector<const Target*> targets(const Executable::State& state, const std::ma
     if (same < state.source.inputs().size() && state.source.inputs()[same].first.kind == InputKind::state)
       fail("output '{}': it is a state, which keeps its own memory", name);
   }
+  refuse_overlaps(into, inputs);
   for (const auto& [name, target] : into)
     if (std::find(names.begin(), names.end(), name) == names.end()) fail("output '{}' is unknown{}", name, near_hint(name, names));
   return all;
@@ -305,12 +343,10 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
   const auto& inputs = state.source.inputs();
-  for (const auto& [name, array] : items) {
-    const std::size_t i = state.input_index(name);
-    if (i >= inputs.size() || inputs[i].first.kind != InputKind::state) continue;
-    const std::scoped_lock lock(state.mutex);
-    state.bound[i] = array;
-  }
+  const std::scoped_lock lock(state.mutex);
+  for (const auto& [name, array] : items)
+    if (const std::size_t i = state.input_index(name); i < inputs.size() && inputs[i].first.kind == InputKind::state)
+      state.bound[i] = array;
   return Outputs(std::move(items));
 }
 
@@ -322,7 +358,8 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
   if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs);
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, targets(*state_, into));
+  const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, memory);
   run.execute();
   return named(*state_, run.results(), into);
 }

@@ -51,7 +51,7 @@ Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
 
 const Type& Tensor::type() const { return node_->type; }
 
-const Array& Tensor::read(const Session& session) const {
+Array Tensor::read(const Session& session) const {
   const std::scoped_lock whole(node_->mutex);
   if (node_->value) return *node_->value;
   Graph graph("tensor");
@@ -89,7 +89,7 @@ const Array& Tensor::read(const Session& session) const {
   return *node_->value;
 }
 
-const Array& Tensor::read() const {
+Array Tensor::read() const {
   static const Session shared;
   return read(shared);
 }

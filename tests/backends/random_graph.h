@@ -29,6 +29,7 @@ class RandomGraph {
     const int outputs = 1 + pick(3);
     graph_.output(prefix_ + "y", values_.back().value);
     for (int i = 1; i < outputs; ++i) graph_.output(prefix_ + "y" + std::to_string(i), any().value);
+    name_views();
   }
 
  private:
@@ -37,6 +38,20 @@ class RandomGraph {
     bool exact;  // no rounding in it: the same in f64
     int narrow;  // 0 for f32, 1 for bf16: which type the graph that is not wide has
   };
+
+  /// Outputs that share memory, what is read from such memory at other places, and elements that alternate.
+  void name_views() {
+    const Value x = any().value, flat = reshape(x, {x.type().size()});
+    graph_.output(prefix_ + "base", x);
+    graph_.output(prefix_ + "flat", flat);
+    graph_.output(prefix_ + "turned", reverse(flat, {0}));
+    Dims pair = x.shape();
+    pair.push_back(1);
+    const Value other = pick(3) == 0 ? x : is_bool(x.dtype()) ? logical_not(x) : neg(x);
+    Values halves{reshape(x, pair), reshape(other, pair)};
+    if (pick(2)) std::swap(halves[0], halves[1]);
+    graph_.output(prefix_ + "halves", concat(halves, x.rank()));
+  }
 
   int pick(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
   const Item& any() { return values_[static_cast<std::size_t>(pick(static_cast<int>(values_.size())))]; }

@@ -139,9 +139,8 @@ class Lowering {
       if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
       if (built_products_.count(v) || views_.count(v) || kernels_.count(v)) continue;
       auto built = build_outputs(graph_, {v}, stored_test());
-      const KernelStore& store = built->kernel.stores[0];
-      if (is_view(built->kernel, store, graph_.type(v))) {
-        views_[v] = built->kernel.buffers[static_cast<std::size_t>(built->kernel.expr(store.value).buffer)].value;
+      if (const auto source = copied(built->kernel, graph_.type(v))) {
+        views_[v] = *source;
         continue;
       }
       if (options_.fuse && !store_repeated(built->kernel)) return false;
@@ -163,10 +162,15 @@ class Lowering {
     return fine;
   }
 
-  bool is_view(const Kernel& kernel, const KernelStore& store, const Type& type) const {
-    const Expr& e = kernel.expr(store.value);
-    return e.kind == Expr::Kind::load && e.index == store.index && e.dtype == type.dtype &&
-           graph_.type(kernel.buffers[static_cast<std::size_t>(e.buffer)].value).size() == type.size();
+  /// The value whose elements the kernel stores again where they lie, all of them; the result is then a view of it.
+  std::optional<ValueId> copied(const Kernel& kernel, const Type& type) const {
+    const int buffer = kernel.expr(kernel.stores[0].value).buffer;
+    for (const KernelStore& store : kernel.stores) {
+      const Expr& e = kernel.expr(store.value);
+      if (e.kind != Expr::Kind::load || !(e.index == store.index) || e.dtype != type.dtype || e.buffer != buffer) return std::nullopt;
+    }
+    const ValueId source = kernel.buffers[static_cast<std::size_t>(buffer)].value;
+    return graph_.type(source).size() == type.size() ? std::optional(source) : std::nullopt;
   }
 
   // -- the program

@@ -113,12 +113,19 @@ class Merger {
     std::vector<ValueId> values = first.values;
     values.insert(values.end(), second.values.begin(), second.values.end());
     auto merged = build_outputs(graph_, std::move(values), is_stored_);
-    if (!merged) return false;
+    if (!merged || reads_its_results(*merged)) return false;
     for (const Recompute& r : recomputation(merged->kernel, graph_))
       if (r.factor > 1.5) return false;  // a value of the first that the second reads in a loop over its row
     for (ValueId v : second.values) written_by_[v] = t;
     units_[t].outputs = std::move(merged);
     return true;
+  }
+  /// True when a view of a result would be read from the memory that the kernel is filling.
+  bool reads_its_results(const Outputs& outputs) const {
+    std::set<ValueId> own;
+    for (ValueId v : outputs.values) own.insert(root_(v));
+    const auto read = buffers(outputs, false);
+    return std::any_of(read.begin(), read.end(), [&](ValueId v) { return own.count(root_(v)) > 0; });
   }
   static int length(const Kernel& kernel) {
     int total = 0;
