@@ -1,4 +1,5 @@
 #include "kernel/math.h"
+#include "kernel/exact_functions.h"
 
 #include <gtest/gtest.h>
 
@@ -14,20 +15,6 @@
 
 namespace rlx {
 namespace {
-
-struct Function {
-  ScalarOp op;
-  double (*exact)(double);
-};
-
-const std::vector<Function>& functions() {
-  static const std::vector<Function> all{
-      {ScalarOp::exp, std::exp},     {ScalarOp::expm1, std::expm1}, {ScalarOp::log, std::log},
-      {ScalarOp::log1p, std::log1p}, {ScalarOp::tanh, std::tanh},   {ScalarOp::sin, std::sin},
-      {ScalarOp::cos, std::cos},     {ScalarOp::atan, std::atan},   {ScalarOp::erf, std::erf},
-  };
-  return all;
-}
 
 cpu::KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32) {
   Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), dtype), dtype);
@@ -84,7 +71,7 @@ std::vector<float> arguments() {
 
 TEST(Math, StaysWithinTwoUnitsInTheLastPlaceOverAllArguments) {
   const std::vector<float> x = arguments();
-  for (const Function& f : functions()) {
+  for (const auto& f : test::math_functions<double>()) {
     const std::vector<float> y = run(vector_code(f.op), x);
     Worst worst;
     for (std::size_t i = 0; i < x.size(); ++i) worst.add(ulps(y[i], f.exact(x[i])), x[i]);
@@ -110,7 +97,7 @@ TEST(Math, LimitsAreExact) {
 /// As kernels run: subnormal numbers are zeros, as operands and as results.
 TEST(Math, StaysWithinTwoUnitsWhereSubnormalNumbersAreFlushed) {
   const std::vector<float> x = arguments();
-  for (const Function& f : functions()) {
+  for (const auto& f : test::math_functions<double>()) {
     const auto function = vector_code(f.op);
     const unsigned before = _mm_getcsr();
     _mm_setcsr(before | 0x8040);  // results and operands
@@ -194,7 +181,7 @@ TEST(Math, PowOfPlainExponentsIsExactUpToRounding) {
 TEST(Math, NarrowFloatsAreRoundedWhenTheyAreStored) {
   std::vector<std::uint16_t> x(65536), y(65536);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint16_t>(i);
-  for (const Function& f : functions()) {
+  for (const auto& f : test::math_functions<double>()) {
     void* buffers[] = {x.data(), y.data()};
     vector_code(f.op, 1, bf16)(buffers, nullptr, 0, 65536);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -219,7 +206,7 @@ TEST(Math, BothDialectsGiveTheSameBits) {
     texts.push_back(emit_c(kernel));
     by_llvm.push_back(test::compile_llvm(kernel));
   };
-  for (const Function& f : functions()) add(f.op, 1);
+  for (const auto& f : test::math_functions<double>()) add(f.op, 1);
   add(ScalarOp::pow, 2);
   const test::CompiledC by_c(texts);
   for (std::size_t t = 0; t < texts.size(); ++t) {
@@ -233,7 +220,7 @@ TEST(Math, BothDialectsGiveTheSameBits) {
 }
 
 TEST(Math, LeavesNoCallOfTheCLibrary) {
-  for (const Function& f : functions()) {
+  for (const auto& f : test::math_functions<double>()) {
     Kernel kernel = test::pointwise(f.op, {f32}, f32);
     expand_math(kernel);
     EXPECT_EQ(emit_llvm(kernel).text.find("@" + std::string(name(f.op))), std::string::npos) << name(f.op);

@@ -4,23 +4,11 @@
 #include <cmath>
 
 #include "kernel/compiled.h"
+#include "kernel/exact_functions.h"
 #include "kernel/math.h"
 
 namespace rlx {
 namespace {
-
-template <class T>
-struct Rival {
-  ScalarOp op;
-  T (*libm)(T);
-};
-
-template <class T>
-std::vector<Rival<T>> rivals() {
-  return {{ScalarOp::exp, std::exp},     {ScalarOp::expm1, std::expm1}, {ScalarOp::log, std::log},
-          {ScalarOp::log1p, std::log1p}, {ScalarOp::tanh, std::tanh},   {ScalarOp::sin, std::sin},
-          {ScalarOp::cos, std::cos},     {ScalarOp::atan, std::atan},   {ScalarOp::erf, std::erf}};
-}
 
 template <class Body>
 double nanoseconds(const Body& body) {
@@ -54,12 +42,13 @@ void expect_faster(Kernel kernel, std::string_view op, double times, const Libm&
 
 TEST(MathTiming, LoopsAreVectorCode) {
   if (cpu::cpu_level() == cpu::CpuLevel::portable) GTEST_SKIP() << "the portable level has neither wide registers nor fma";
-  for (const auto& rival : rivals<float>()) expect_faster<float>(test::pointwise(rival.op, {f32}, f32), name(rival.op), 4, rival.libm);
+  for (const auto& rival : test::math_functions<float>())
+    expect_faster<float>(test::pointwise(rival.op, {f32}, f32), name(rival.op), 4, rival.exact);
   // Half the lanes and twice the digits; sin and cos reduce every argument as if it were huge. Measured: 2.7 times (pow) to 9.8 (tanh) with
   // AVX-512, and 1.5 (pow), 1.7 (sin, cos), 2.1 (log) to 5.4 (tanh) with AVX2.
   const double times = cpu::cpu_level() == cpu::CpuLevel::avx2 ? 1.25 : 2;
-  for (const auto& rival : rivals<double>())
-    expect_faster<double>(test::pointwise(rival.op, {f64}, f64), name(rival.op), times, rival.libm);
+  for (const auto& rival : test::math_functions<double>())
+    expect_faster<double>(test::pointwise(rival.op, {f64}, f64), name(rival.op), times, rival.exact);
   expect_faster<double>(test::pointwise(ScalarOp::pow, {f64, f64}, f64), "pow", times, [](double x) { return std::pow(x, x); });
 }
 

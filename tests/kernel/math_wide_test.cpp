@@ -8,24 +8,11 @@
 #include "backends/cpu/execute.h"
 #include "emit/emit.h"
 #include "kernel/compiled.h"
+#include "kernel/exact_functions.h"
 #include "kernel/math.h"
 
 namespace rlx {
 namespace {
-
-struct Function {
-  ScalarOp op;
-  long double (*exact)(long double);
-};
-
-const std::vector<Function>& functions() {
-  static const std::vector<Function> all{
-      {ScalarOp::exp, std::exp},     {ScalarOp::expm1, std::expm1}, {ScalarOp::log, std::log},
-      {ScalarOp::log1p, std::log1p}, {ScalarOp::tanh, std::tanh},   {ScalarOp::sin, std::sin},
-      {ScalarOp::cos, std::cos},     {ScalarOp::atan, std::atan},   {ScalarOp::erf, std::erf},
-  };
-  return all;
-}
 
 Kernel formula(ScalarOp op, int operands = 1) {
   Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), f64), f64);
@@ -132,7 +119,7 @@ TEST(WideMath, StaysWithinTwoUnitsInTheLastPlace) {
   std::vector<double> read = x;
   for (double& number : read)
     if (std::fabs(number) < std::numeric_limits<double>::min()) number = std::copysign(0.0, number);
-  for (const Function& f : functions()) {
+  for (const auto& f : test::math_functions<long double>()) {
     const auto function = test::compile_llvm(formula(f.op));
     std::vector<long double> exact;
     for (double number : x) exact.push_back(f.exact(number));
@@ -210,7 +197,7 @@ TEST(WideMath, BothDialectsGiveTheSameBits) {
     texts.push_back(emit_c(kernel));
     by_llvm.push_back(test::compile_llvm(kernel));
   };
-  for (const Function& f : functions()) add(formula(f.op));
+  for (const auto& f : test::math_functions<long double>()) add(formula(f.op));
   add(formula(ScalarOp::pow, 2));
   const test::CompiledC by_c(texts);
   for (std::size_t t = 0; t < texts.size(); ++t) {
@@ -224,7 +211,7 @@ TEST(WideMath, BothDialectsGiveTheSameBits) {
 }
 
 TEST(WideMath, LeavesNoCallOfTheCLibrary) {
-  for (const Function& f : functions())
+  for (const auto& f : test::math_functions<long double>())
     EXPECT_EQ(emit_llvm(formula(f.op)).text.find("@" + std::string(name(f.op)) + "("), std::string::npos) << name(f.op);
   EXPECT_EQ(emit_llvm(formula(ScalarOp::pow, 2)).text.find("@pow("), std::string::npos);
 }
