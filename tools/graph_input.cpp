@@ -10,8 +10,8 @@
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "bounded_input.h"
+#include "ir/symbols.h"
 #include "rlx/text.h"
-#include "runtime/symbols.h"
 
 namespace rlx::command {
 namespace {

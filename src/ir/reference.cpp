@@ -7,6 +7,7 @@
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 
 namespace rlx {
 namespace {
@@ -17,45 +18,6 @@ std::vector<std::int64_t> static_shape(const Type& type) {
   std::vector<std::int64_t> shape;
   for (const Dim& dim : type.shape) shape.push_back(dim.value());
   return shape;
-}
-
-// ---- symbols -------------------------------------------------------------------------------------------------------------------
-
-/// Solves `dim = size` for the only unknown symbol when it occurs linearly; true when a symbol got its value.
-bool solve(const Dim& dim, std::int64_t size, Bindings& bindings) {
-  std::int64_t known = 0, factor = 0;
-  const Dim::Symbol* unknown = nullptr;
-  for (const Dim::Term& term : dim.terms()) {
-    std::int64_t value = term.coefficient;
-    const Dim::Symbol* symbol = nullptr;
-    for (const auto& s : term.symbols) {
-      if (auto it = bindings.find(s->name); it != bindings.end()) value *= it->second;
-      else if (symbol || (unknown && unknown->name != s->name)) return false;
-      else symbol = s.get();
-    }
-    if (symbol) unknown = symbol, factor += value;
-    else known += value;
-  }
-  if (!unknown || factor == 0 || (size - known) % factor != 0) return false;
-  const std::int64_t value = (size - known) / factor;
-  if (value < 1 || value > unknown->bound) fail("symbol {} would be {} (allowed: 1..{})", unknown->name, value, unknown->bound);
-  bindings[unknown->name] = value;
-  return true;
-}
-
-void check_input(const Graph& graph, const Input& input, const Array& array) {
-  const Type seen = type_of(array);
-  if (array.dtype() != input.type.dtype || array.rank() != input.type.rank())
-    fail("graph '{}': input '{}' is {}, given {}", graph.name(), input.name, input.type.to_string(), seen.to_string());
-}
-
-void check_shapes(const Graph& graph, std::span<const Array> inputs, const Bindings& bindings) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Input& input = graph.inputs()[i].first;
-    if (!(bind_sizes(input.type, bindings) == type_of(inputs[i])))
-      fail("graph '{}': input '{}' is {}, given {}{}", graph.name(), input.name, input.type.to_string(), type_of(inputs[i]).to_string(),
-           input.type.is_static() ? "" : ", where " + bind_sizes(input.type, bindings).to_string() + " follows from other sizes");
-  }
 }
 
 // ---- the loop over nodes -------------------------------------------------------------------------------------------------------
@@ -113,17 +75,16 @@ std::vector<Array> evaluate_at(const Graph& graph, std::span<const Array> inputs
 }  // namespace
 
 Bindings bind_symbols(const Graph& graph, std::span<const Array> inputs) {
-  Bindings bindings;
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_input(graph, graph.inputs()[i].first, inputs[i]);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      for (std::size_t d = 0; d < inputs[i].shape().size(); ++d)
-        progress |= solve(graph.inputs()[i].first.type.shape[d], inputs[i].shape()[d], bindings);
+  SymbolBinder binder;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = graph.inputs()[i].first;
+    const std::string what = fmt::format("graph '{}': input '{}'", graph.name(), input.name);
+    if (inputs[i].dtype() != input.type.dtype) fail("{} is {}, given {}", what, input.type.to_string(), type_of(inputs[i]).to_string());
+    binder.bind(what, input.type, inputs[i].shape());
   }
+  Bindings bindings = binder.finish();
   for (const auto& [name, bound] : graph.symbols())
     if (!bindings.contains(name)) fail("graph '{}': no input size gives the value of symbol {}", graph.name(), name);
-  check_shapes(graph, inputs, bindings);
   return bindings;
 }
 

@@ -6,10 +6,10 @@
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"
+#include "ir/symbols.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
 #include "runtime/run.h"
-#include "runtime/symbols.h"
 
 namespace rlx {
 

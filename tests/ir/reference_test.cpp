@@ -40,9 +40,10 @@ TEST(Reference, RefusesWrongInputs) {
   EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", two}}); }), "graph 'g': input 'z' f32[n] is missing");
   EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", two}, {"z", two}, {"w", two}}); }), "graph 'g': has no input 'w'");
   EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", two}, {"z", three}}); }),
-            "graph 'g': input 'z' is f32[n], given f32[3], where f32[2] follows from other sizes");
+            "graph 'g': input 'z': shape [3] does not fit f32[n]: axis 0 is 3 (allowed: 2)");
   EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", two}, {"z", Array(f64, {2})}}); }), "graph 'g': input 'z' is f32[n], given f64[2]");
-  EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", six}, {"z", six}}); }), "symbol n would be 6 (allowed: 1..4)");
+  EXPECT_EQ(error_of([&] { evaluate(graph, {{"x", six}, {"z", six}}); }),
+            "graph 'g': input 'x': shape [6] does not fit f32[n]: n would be 6 (allowed: 1..4)");
 }
 
 TEST(Reference, SkipsNodesThatNoOutputNeeds) {

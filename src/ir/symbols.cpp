@@ -1,4 +1,4 @@
-#include "runtime/symbols.h"
+#include "ir/symbols.h"
 
 #include "base/checked.h"
 
