@@ -62,12 +62,12 @@ int main() {
   step.set_state("w1", uniform({1, width}, -2, 2, random));  // states begin as zeros
   step.set_state("w2", uniform({width, 1}, -0.2F, 0.2F, random));
 
-  float loss = 0;
+  double loss = 0;
   for (int i = 0; i < steps; ++i) {
     const Array x = uniform({batch_size, 1}, -1, 1, random);
     Array y(f32, {batch_size, 1});
     for (std::int64_t row = 0; row < batch_size; ++row) y.set_double(row, std::sin(3 * x.get_double(row)));
-    loss = step.run({{"x", x}, {"y", y}}).at("loss").values<float>()[0];
+    loss = step.run({{"x", x}, {"y", y}}).at("loss").get_double(0);
     if (i % 1000 == 0) std::printf("step %4d: loss %.4f\n", i, loss);
   }
   std::printf("step %4d: loss %.4f\n", steps, loss);

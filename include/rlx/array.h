@@ -66,7 +66,10 @@ class Array {
 
   /// The elements; throws Error when T is not the element type or the bytes are not aligned for it.
   template <class T>
-  std::span<const T> values() const;
+  std::span<const T> values() const&;
+  /// Of an array that ends with the expression they would be left dangling: give the array a name first.
+  template <class T>
+  std::span<const T> values() const&& = delete;
   template <class T>
   std::span<T> mutable_values();
 
@@ -96,7 +99,7 @@ class Array {
 };
 
 template <class T>
-std::span<const T> Array::values() const {
+std::span<const T> Array::values() const& {
   check_type(dtype_of<T>, alignof(T));
   return {reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(size_)};
 }

@@ -81,9 +81,11 @@ class Outputs {
  public:
   explicit Outputs(std::vector<std::pair<std::string, Array>> items) : items_(std::move(items)) {}
   /// Throws Error naming the outputs that exist.
-  const Array& at(std::string_view name) const;
+  const Array& at(std::string_view name) const&;
+  Array at(std::string_view name) && { return std::as_const(*this).at(name); }
   /// In the order of the graph's outputs; i < size().
-  const Array& operator[](std::size_t i) const { return items_[i].second; }
+  const Array& operator[](std::size_t i) const& { return items_[i].second; }
+  Array operator[](std::size_t i) && { return std::move(items_[i].second); }
   std::size_t size() const { return items_.size(); }
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }

@@ -85,7 +85,7 @@ Executable Session::compile(const Graph& given) const {
   return Executable(std::make_shared<Executable::State>(state_, graph, std::move(program)));
 }
 
-const Array& Outputs::at(std::string_view name) const {
+const Array& Outputs::at(std::string_view name) const& {
   std::vector<std::string_view> names;
   for (const auto& [known, array] : items_) {
     if (known == name) return array;

@@ -72,7 +72,8 @@ TEST(Array, SizesAreChecked) {
   EXPECT_THROW(Array(f32, {-1}), Error);
   EXPECT_THROW(Array(f32, {std::int64_t{1} << 40, std::int64_t{1} << 40}), Error);
   EXPECT_THROW(Array(f32, {std::int64_t{1} << 61}), Error);
-  EXPECT_THROW(Array(f32, {2}).values<double>(), Error);
+  const Array floats(f32, {2});
+  EXPECT_THROW(floats.values<double>(), Error);
   const Array whole(f32, {4});
   EXPECT_THROW(Array(f32, {3}, whole.bytes(), whole.owner()), Error);
 }

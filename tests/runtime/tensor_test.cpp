@@ -15,7 +15,8 @@ const Session& session() {
 Tensor vector_of(std::vector<float> values) { return Tensor(Array::of<float>({static_cast<std::int64_t>(values.size())}, values)); }
 
 std::vector<float> read(const Tensor& t) {
-  const auto values = t.read(session()).values<float>();
+  const Array array = t.read(session());
+  const auto values = array.values<float>();
   return {values.begin(), values.end()};
 }
 
