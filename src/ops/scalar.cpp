@@ -64,6 +64,15 @@ T rem(T x, T z) {
   else return x % z;
 }
 template <class T>
+T power(T x, T z) {
+  if constexpr (!std::is_floating_point_v<T>) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (z == T{}) return 1;
+    if (x == T{}) return z.real() > 0 ? T{} : T{nan, nan};
+  }
+  return std::pow(x, z);
+}
+template <class T>
 T max(T x, T z) {
   return maximum(x, z);
 }

@@ -135,8 +135,15 @@ Z hyperbolic_tangent(const Z& x, const Z&) {
   return {t / denominator, times(squared, sin(x.im) * c) / denominator};
 }
 
-/// e^(y log x) in f64: the exponent may be large, and its error is that of the power.
-Z power_of_f32(const Z& x, const Z& y) { return in_f32(exponential(product(in_f64(y), logarithm(in_f64(x), {})), {})); }
+/// e^(y log x) in f64: the exponent may be large, and its error is that of the power. Zero to the zero is 1, to a positive power 0.
+Z power_of_f32(const Z& x, const Z& y) {
+  const Z power = in_f32(exponential(product(in_f64(y), logarithm(in_f64(x), {})), {}));
+  Value zero = like(x.re, 0), of_zero = complex_equal(x, {zero, zero}), to_zero = complex_equal(y, {zero, zero});
+  const auto corrected = [&](Value part, double one) {
+    return select(to_zero, like(part, one), select(logical_and(of_zero, gt(y.re, zero)), zero, part));
+  };
+  return {corrected(power.re, 1), corrected(power.im, 0)};
+}
 
 using Rule = Z (*)(const Z& x, const Z& y);
 

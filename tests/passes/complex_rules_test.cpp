@@ -114,6 +114,27 @@ TEST(Complex, RootsOfInfinityAreInfinite) {
   }
 }
 
+TEST(Complex, PowersOfZeroAndZerothPowers) {
+  using Z = std::complex<double>;
+  const std::vector<std::tuple<Z, Z, Z>> cases{{0, 0, 1}, {0, 2, 0}, {0, {0.5, 3}, 0}, {{2, -1}, 0, 1}, {INFINITY, 0, 1}, {0, -1, NAN}};
+  for (DType t : {c64, c128})
+    for (const auto& [base, exponent, wanted] : cases) {
+      Graph graph;
+      graph.output("y", pow(graph.input("x", {1}, t), graph.input("z", {1}, t)));
+      Array x(t, {1}), z(t, {1});
+      x.set_complex(0, base);
+      z.set_complex(0, exponent);
+      for (const Z& seen : {Session().compile(graph).run({{"x", x}, {"z", z}}).at("y").get_complex(0),
+                            evaluate(graph, {{"x", x}, {"z", z}})[0].get_complex(0)}) {
+        if (is_number(wanted)) {
+          EXPECT_EQ(seen, wanted) << base << " to the " << exponent;
+        } else {
+          EXPECT_FALSE(is_number(seen)) << base << " to the " << exponent;
+        }
+      }
+    }
+}
+
 TEST(Complex, RootsAndLogarithmsKnowTheSideOfTheCut) {
   Array x(c64, {4});
   const std::vector<std::complex<double>> numbers{{-4, 0.0}, {-4, -0.0}, {0.0, -0.0}, {9, -0.0}};
