@@ -47,9 +47,9 @@ tsan: setup ## run the tests of threads under ThreadSanitizer
 	ctest --preset tsan
 
 fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
-	cmake --preset fuzz
+	cmake --preset asan-ubsan
 	cmake --build --preset fuzz --parallel $(JOBS)
-	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/asan-ubsan
 
 bench: build ## run the benchmarks of bench/
 	cmake --build --preset release --target benchmarks --parallel $(JOBS)

@@ -9,18 +9,20 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 endif()
 add_compile_options(-Wall -Wextra)
+set(RLX_SANITIZE "" CACHE STRING "Sanitizers for everything that is built, e.g. address,undefined or thread (needs Clang)")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 uses a deprecated function of its own in std::stable_sort, and Clang blames the caller.
   add_compile_options(-Wno-deprecated-declarations)
-  # Headers are precompiled with GCC only. These builds (lint, sanitizers) read them in each file, so one that forgets an include is found.
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  # Lint reads headers in each file, so one that forgets an include is found.
+  if(NOT RLX_SANITIZE)
+    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
 endif()
 
 # Results must not depend on what a compiler chooses to contract, nor pay for an errno that nobody reads. Calls inside librlx need
 # no detour through the PLT: nobody replaces its functions.
 add_compile_options(-fno-math-errno -ffp-contract=off -fno-semantic-interposition)
 
-set(RLX_SANITIZE "" CACHE STRING "Sanitizers for everything that is built, e.g. address,undefined or thread (needs Clang)")
 if(RLX_SANITIZE)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "RLX_SANITIZE=${RLX_SANITIZE}: the compiler is ${CMAKE_CXX_COMPILER_ID} (allowed: Clang)")

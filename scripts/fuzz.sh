@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzzer of a build folder for FUZZ_SECONDS, two at a time, and fails if one of them found something.
-# Usage: scripts/fuzz.sh build/fuzz. Inputs that led to findings stay in <build folder>/findings, corpora in <build folder>/corpus;
+# Usage: scripts/fuzz.sh build/asan-ubsan. Inputs that led to findings stay in <build folder>/findings, corpora in <build folder>/corpus;
 # fuzz/seeds/<name> holds the first inputs where the format is hard to guess.
 set -euo pipefail
 build=$1
