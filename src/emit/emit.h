@@ -8,7 +8,7 @@ namespace rlx {
 /// The text of a kernel in one dialect. Both dialects define
 ///   void NAME(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end)
 /// with one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin and end of
-/// every loop. A grid kernel computes the flat grid positions begin..end-1.
+/// every loop, by the number of its variable. A grid kernel computes the flat grid positions begin..end-1.
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;

@@ -143,7 +143,7 @@ std::pair<std::string, std::string> KernelPrinter::range(int variable) {
   if (kernel_.tile) {
     const auto it = std::find(kernel_.loops.begin(), kernel_.loops.end(), variable);
     if (it != kernel_.loops.end()) {
-      const std::size_t at = kernel_.symbols.size() + 2 * static_cast<std::size_t>(it - kernel_.loops.begin());
+      const std::size_t at = kernel_.symbols.size() + 2 * static_cast<std::size_t>(variable);  // whatever the order of the loops
       std::string low = size_argument(at);
       return {std::move(low), size_argument(at + 1)};
     }

@@ -54,7 +54,7 @@ class KernelPrinter {
   std::string guards(const std::vector<Guard>& list);
   const std::string& value(ExprId id);
   const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
-  /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop.
+  /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop, by variable.
   std::size_t size_arguments() const { return kernel_.symbols.size() + (kernel_.tile ? 2 * kernel_.loops.size() : 0); }
 
   const Kernel& kernel_;

@@ -1,9 +1,10 @@
 // Convolution with JAX's dimension numbers, and PyTorch's forms built on it.
+#include "ops/convolution.h"
+
 #include <algorithm>
 #include <complex>
 #include <numeric>
 
-#include "ir/op.h"
 #include "ops/broadcasting.h"
 #include "rlx/ops.h"
 
@@ -306,6 +307,34 @@ void check_rank(std::string_view op, Value x, Value w) {
 }
 
 }  // namespace
+
+std::optional<Value> conv_as_dot(const Attrs& attrs, Value x, Value w) {
+  const Conv op = Op<Conv>::from(attrs);
+  const std::size_t n = op.spatial();
+  const Type result = Conv::infer(op, x.type(), w.type());
+  if (op.groups() > 1 || result.size() == Dim(0)) return std::nullopt;
+  Value padded = transpose(x, op.lhs_spec), kernel = transpose(w, op.rhs_spec);  // (N, C, spatial...), (O, C, lengths...)
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto axis = static_cast<std::int64_t>(i) + 2;
+    const bool strided = op.strides[i] > 1 && !padded.dim(axis).is_static();  // `window` takes numbers only then
+    if (op.lhs_dilation[i] > 1 || strided || !kernel.dim(axis).is_static()) return std::nullopt;
+  }
+  Dims lo(n + 2, Dim(0)), hi = lo;
+  std::copy(op.padding_lo.begin(), op.padding_lo.end(), lo.begin() + 2);
+  std::copy(op.padding_hi.begin(), op.padding_hi.end(), hi.begin() + 2);
+  Value windows = pad(padded, lo, hi);
+  Ints contracted{1}, of_kernel(n + 1), order(n + 2);
+  for (std::size_t i = 0; i < n; ++i) {  // (N, C, o1, k1, o2, k2, ...)
+    const auto axis = static_cast<std::int64_t>(2 * i) + 2;
+    windows = window(windows, axis, kernel.dim(static_cast<std::int64_t>(i) + 2).value(), op.strides[i], op.rhs_dilation[i]);
+    contracted.push_back(axis + 1);
+  }
+  std::iota(of_kernel.begin(), of_kernel.end(), 1);
+  const Value y = dot(windows, kernel, contracted, of_kernel);  // (N, o1, o2, ..., O)
+  for (std::size_t i = 0; i < n + 2; ++i)
+    order[at_axis(op.out_spec[i])] = i == 0 ? 0 : i == 1 ? static_cast<std::int64_t>(n) + 1 : static_cast<std::int64_t>(i) - 1;
+  return transpose(y, order);
+}
 
 /// JAX's conv_general_dilated: see ConvOptions. The operands are promoted; narrow types accumulate in 32 bits.
 Value conv_general(Operand x, Operand w, ConvOptions options) {

@@ -16,8 +16,8 @@ Run::Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> 
   run_.bindings = bindings;
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(bindings.at(symbol));
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
-  run_.packed_f32 = [this](const cpu::Step& step, const cpu::GemmArgs<float>& args) { return packed(step, args); };
-  run_.packed_f64 = [this](const cpu::Step& step, const cpu::GemmArgs<double>& args) { return packed(step, args); };
+  run_.packed_weights = &state_.session->packed;
+  run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
   make_outputs(targets);
   place_slots();
 }
@@ -98,8 +98,7 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
 }
 
 /// The panels of a right operand that stays from run to run; null for one that does not.
-template <class T>
-std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::GemmArgs<T>& args) {
+std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
   const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
   if (slot.place == Slot::Place::input && !weights_[slot.index]) return nullptr;
   const Array& weights = slot.place == Slot::Place::input
@@ -110,9 +109,7 @@ std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::GemmAr
     const auto& mine = state_.packed[&step];
     if (mine.panels && mine.weights.bytes().data() == weights.bytes().data()) return mine.panels;
   }
-  const auto offset = args.b.data - reinterpret_cast<const T*>(weights.bytes().data());
-  auto panels =
-      state_.session->packed.get<T>(weights, offset, args.b.row_stride, args.b.col_stride, args.k, args.n, *run_.pool, run_.level);
+  auto panels = pack(weights);
   const std::scoped_lock lock(state_.mutex);
   state_.packed[&step] = {weights, panels};
   return panels;

@@ -25,8 +25,7 @@ class Run {
   void make_outputs(const std::vector<const Target*>& targets);
   void place_slots();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
-  template <class T>
-  std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::GemmArgs<T>& args);
+  std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::PackWeights& pack);
 
   Executable::State& state_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;

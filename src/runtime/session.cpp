@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "ir/graph_data.h"
 #include "ir/symbols.h"
+#include "passes/conv_as_dot.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
 #include "runtime/run.h"
@@ -76,7 +77,8 @@ Executable Session::compile(const Graph& given) const {
   const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
-  cpu::Program program = cpu::lower(legalize(primitives, can_generate), {options.claims, options.fuse, options.allow_host});
+  const Graph legal = legalize(primitives, can_generate);
+  cpu::Program program = cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host});
   const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "rlx/error.h"
@@ -21,11 +23,32 @@ std::vector<CpuLevel> machine_levels() {
 }
 
 template <class T>
+std::vector<CpuLevel> levels_of() {
+  std::vector<CpuLevel> levels = machine_levels();
+  std::erase_if(levels, [](CpuLevel level) { return !has_micro_kernel<T>(level); });
+  return levels;
+}
+
+float value_of(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+template <class T>
+T value_of(T x) {
+  return x;
+}
+
+/// Floats in -1..1, and every 8-bit integer.
+template <class T>
+T random_value(std::mt19937& bits) {
+  if constexpr (std::is_same_v<T, std::int8_t>) return static_cast<T>(bits());
+  else if constexpr (std::is_same_v<T, Bf16>)
+    return {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(random_value<float>(bits)) >> 16)};
+  else return std::uniform_real_distribution<T>(-1, 1)(bits);
+}
+
+template <class T>
 std::vector<T> random_values(std::int64_t count, unsigned seed) {
   std::mt19937 bits(seed);
-  std::uniform_real_distribution<T> uniform(-1, 1);
   std::vector<T> values(static_cast<std::size_t>(count));
-  for (T& value : values) value = uniform(bits);
+  for (T& value : values) value = random_value<T>(bits);
   return values;
 }
 
@@ -54,31 +77,34 @@ struct Expected {
   long double value = 0, magnitude = 0;
   Expected(const GemmArgs<T>& args, std::int64_t batch, std::int64_t row, std::int64_t col) {
     for (std::int64_t k = 0; k < args.k; ++k) {
-      const T a = args.a.item(batch)[row * args.a.row_stride + k * args.a.col_stride];
-      const T b = args.b.item(batch)[k * args.b.row_stride + col * args.b.col_stride];
+      const auto a = value_of(args.a.item(batch)[row * args.a.row_stride + k * args.a.col_stride]);
+      const auto b = value_of(args.b.item(batch)[k * args.b.row_stride + col * args.b.col_stride]);
       value += static_cast<long double>(a) * b;
       magnitude += std::abs(static_cast<long double>(a) * b);
     }
   }
 };
 
-/// Each of the k steps rounds once (fused) or twice, each time by eps / 2 of a partial sum that is at most the sum of magnitudes.
+/// Each of the k steps rounds once (fused) or twice, each time by eps / 2 of a partial sum that is at most the sum of magnitudes. Sums of
+/// integers are exact: their eps is 0.
 template <class T>
-void expect_product(const GemmArgs<T>& args, const std::vector<T>& c) {
+void expect_product(const GemmArgs<T>& args, const std::vector<Sum<T>>& c) {
   for (std::int64_t at = 0; at < args.batch * args.m * args.n; ++at) {
     const std::int64_t batch = at / (args.m * args.n), row = at / args.n % args.m, col = at % args.n;
     const Expected<T> expected(args, batch, row, col);
-    const auto bound = static_cast<long double>(args.k) * std::numeric_limits<T>::epsilon() * expected.magnitude;
+    const auto bound = static_cast<long double>(args.k) * std::numeric_limits<Sum<T>>::epsilon() * expected.magnitude;
     ASSERT_LE(std::abs(c[static_cast<std::size_t>(at)] - expected.value), bound)
         << "batch " << batch << " row " << row << " col " << col << " of " << args.m << "x" << args.n << "x" << args.k << " at "
         << to_string(args.level);
   }
 }
 
-/// A contiguous C that is filled with NaN first, so that what is not written shows.
+/// A contiguous C that is filled with NaN or the lowest integer first, so that what is not written shows.
 template <class T>
-std::vector<T> run(GemmArgs<T> args, ThreadPool& pool) {
-  std::vector<T> c(static_cast<std::size_t>(args.batch * args.m * args.n), std::numeric_limits<T>::quiet_NaN());
+std::vector<Sum<T>> run(GemmArgs<T> args, ThreadPool& pool) {
+  using Limits = std::numeric_limits<Sum<T>>;
+  std::vector<Sum<T>> c(static_cast<std::size_t>(args.batch * args.m * args.n),
+                        Limits::has_quiet_NaN ? Limits::quiet_NaN() : Limits::min());
   args.c = c.data();
   args.c_row_stride = args.n;
   args.c_batch_stride = args.m * args.n;
@@ -109,7 +135,7 @@ struct Sink {
 
 template <class T>
 class GemmOf : public testing::Test {};
-using Types = testing::Types<float, double>;
+using Types = testing::Types<float, double, Bf16, std::int8_t>;
 TYPED_TEST_SUITE(GemmOf, Types);
 
 TYPED_TEST(GemmOf, MatchesADoubleLoopOnRaggedSizesAndLayouts) {
@@ -117,7 +143,7 @@ TYPED_TEST(GemmOf, MatchesADoubleLoopOnRaggedSizesAndLayouts) {
   std::mt19937 bits(7);
   std::uniform_int_distribution<std::int64_t> size(1, 70);
   const Layout layouts[] = {Layout::row_major, Layout::column_major, Layout::padded, Layout::spread};
-  for (CpuLevel level : machine_levels()) {
+  for (CpuLevel level : levels_of<TypeParam>()) {
     for (unsigned trial = 0; trial < 120; ++trial) {
       const std::int64_t m = trial < 20 ? trial + 1 : size(bits), n = size(bits), k = size(bits);
       const Stored<TypeParam> a(1, m, k, layouts[trial % 4], trial), b(1, k, n, layouts[trial / 4 % 4], trial + 1000);
@@ -130,7 +156,7 @@ TYPED_TEST(GemmOf, MatchesADoubleLoopOnRaggedSizesAndLayouts) {
 TYPED_TEST(GemmOf, MatchesADoubleLoopOnSizesOfSeveralBlocksAndPasses) {
   ThreadPool pool(3);
   const std::int64_t sizes[][3] = {{300, 33, 40}, {5, 1100, 70}, {3, 40, 5000}, {1, 300, 2100}, {2, 130, 65}, {130, 600, 20}};  // m, n, k
-  for (CpuLevel level : machine_levels()) {
+  for (CpuLevel level : levels_of<TypeParam>()) {
     for (const auto& [m, n, k] : sizes) {
       const Stored<TypeParam> a(1, m, k, Layout::row_major, 1), b(1, k, n, Layout::column_major, 2);
       GemmArgs<TypeParam> args{.m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .level = level};
@@ -143,24 +169,24 @@ TYPED_TEST(GemmOf, MatchesADoubleLoopOnSizesOfSeveralBlocksAndPasses) {
   }
 }
 
-TEST(Gemm, GivesTheSameBitsAtAnyThreadCountAndBatchPosition) {
+TYPED_TEST(GemmOf, GivesTheSameBitsAtAnyThreadCountAndBatchPosition) {
   const std::int64_t batch = 9, m = 37, n = 75, k = 2500;
-  const Stored<float> a(batch, m, k, Layout::padded, 3), b(batch, k, n, Layout::row_major, 4);
-  for (CpuLevel level : machine_levels()) {
-    GemmArgs<float> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .level = level};
+  const Stored<TypeParam> a(batch, m, k, Layout::padded, 3), b(batch, k, n, Layout::row_major, 4);
+  for (CpuLevel level : levels_of<TypeParam>()) {
+    GemmArgs<TypeParam> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .level = level};
     ThreadPool one(1);
-    const std::vector<float> whole = run(args, one);
+    const std::vector<Sum<TypeParam>> whole = run(args, one);
     for (int threads : {2, 3, 5}) {
       ThreadPool pool(threads);
       EXPECT_EQ(run(args, pool), whole) << threads << " threads at " << to_string(level);
     }
     for (std::int64_t row : {0, 20, 36}) {  // one row alone takes other tiles
-      GemmArgs<float> single = args;
+      GemmArgs<TypeParam> single = args;
       single.batch = single.m = 1;
       single.a.data = a.matrix.item(4) + row * a.matrix.row_stride;
       single.b.data = b.matrix.item(4);
       const auto first = whole.begin() + (4 * m + row) * n;
-      EXPECT_EQ(run(single, one), std::vector<float>(first, first + n)) << "row " << row << " at " << to_string(level);
+      EXPECT_EQ(run(single, one), std::vector<Sum<TypeParam>>(first, first + n)) << "row " << row << " at " << to_string(level);
     }
   }
 }

@@ -43,18 +43,20 @@ std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
 }
 
 template <class T>
-std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, std::int64_t offset, std::int64_t row_stride,
-                                                     std::int64_t col_stride, std::int64_t k, std::int64_t n, ThreadPool& pool,
-                                                     CpuLevel level) {
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {}", static_cast<const void*>(weights.bytes().data()), offset, row_stride,
-                                      col_stride, k, n, static_cast<int>(level), sizeof(T));
+std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, const Matrix<T>& b, std::int64_t k, std::int64_t n,
+                                                     ThreadPool& pool, CpuLevel level) {
+  const auto text = [](const std::int64_t* offsets, std::int64_t count) {
+    return offsets ? fmt::format("{}", fmt::join(std::span(offsets, static_cast<std::size_t>(count)), " ")) : "";
+  };
+  const std::string key = fmt::format("{} {} {} {} {} {} {} {} [{}] [{}]", static_cast<const void*>(weights.bytes().data()),
+                                      static_cast<const void*>(b.data), b.row_stride, b.col_stride, k, n, static_cast<int>(level),
+                                      name(weights.dtype()), text(b.row_offsets, k), text(b.col_offsets, n));
   {
     const std::scoped_lock lock(mutex_);
     if (auto it = entries_.find(key); it != entries_.end() && !it->second.owner.expired())
       if (auto packed = it->second.packed.lock()) return std::static_pointer_cast<const PackedB<T>>(packed);
   }
-  const T* data = reinterpret_cast<const T*>(weights.bytes().data()) + offset;
-  auto packed = std::make_shared<const PackedB<T>>(pack_b<T>({data, row_stride, col_stride, 0, nullptr}, 1, k, n, pool, level));
+  auto packed = std::make_shared<const PackedB<T>>(pack_b<T>(b, 1, k, n, pool, level));
   const std::scoped_lock lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.packed.expired(); });
   entries_[key] = {weights.bytes().data(), packed, weights.owner()};
@@ -64,10 +66,6 @@ void PackedWeights::forget(const Array& weights) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return entry.second.bytes == weights.bytes().data(); });
 }
-template std::shared_ptr<const PackedB<float>> PackedWeights::get<float>(const Array&, std::int64_t, std::int64_t, std::int64_t,
-                                                                         std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
-template std::shared_ptr<const PackedB<double>> PackedWeights::get<double>(const Array&, std::int64_t, std::int64_t, std::int64_t,
-                                                                           std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
 
 namespace {
 
@@ -97,10 +95,13 @@ void prepare_product(Step& step, const Product& p, const Program& program, const
   step.b = slot_of(p.b);
   step.c = slot_of(p.result);
   step.weights = is_weight(p.b);
-  for (const ProductAxis& axis : p.batch) {
-    step.batch.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
-    step.weights = step.weights && axis.b_stride == Dim(0);
-  }
+  const auto add = [&](const std::vector<ProductAxis>& axes, std::vector<Step::Axis>& to) {
+    for (const ProductAxis& axis : axes) to.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
+  };
+  add(p.batch, step.batch);
+  add(p.row_axes, step.row_axes);
+  add(p.depth_axes, step.depth_axes);
+  for (const ProductAxis& axis : p.batch) step.weights = step.weights && axis.b_stride == Dim(0);
   step.rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)};
   step.columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)};
   step.depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)};
@@ -120,14 +121,15 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
       prepare_kernel(step, *kernel, program);
     } else if (const auto* product = std::get_if<Product>(&launch.what)) {
       prepare_product(step, *product, program, slot_of, is_weight);
-      const auto tile_buffers = [&](const std::optional<GeneratedKernel>& kernel, ValueId tile) {
+      const auto tile_buffers = [&](const std::optional<GeneratedKernel>& kernel, ValueId tile, bool written) {
         std::vector<int> slots;
         if (kernel)
-          for (const KernelBuffer& buffer : kernel->kernel.buffers) slots.push_back(buffer.value == tile ? -1 : slot_of(buffer.value));
+          for (const KernelBuffer& b : kernel->kernel.buffers)
+            slots.push_back(b.value == tile && b.written == written ? -1 : slot_of(b.value));
         return slots;
       };
-      step.prologue_buffers = tile_buffers(product->prologue, product->a);
-      step.buffers = tile_buffers(product->epilogue, product->dot);
+      step.prologue_buffers = tile_buffers(product->prologue, product->a, true);
+      step.buffers = tile_buffers(product->epilogue, product->dot, false);
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
@@ -178,8 +180,8 @@ struct TileCall {
 };
 
 template <class T>
-void call_epilogue(void* call, T* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t col0,
-                   std::int64_t cols) {
+void call_epilogue(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                   std::int64_t col0, std::int64_t cols) {
   (*static_cast<const TileCall*>(call))(tile - row0 * stride - col0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
 }
 
@@ -201,6 +203,22 @@ std::byte* workspace(std::size_t bytes) {
   return buffer.data();
 }
 
+using Offsets = std::vector<std::int64_t>;
+
+/// Where each combination of the axes lies in one of the three matrices, the last axis fastest.
+Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const std::int64_t* symbols) {
+  Offsets all{0};
+  for (const Step::Axis& axis : axes) {
+    const std::int64_t extent = axis[0](symbols), stride = axis[matrix + 1](symbols);
+    Offsets next;
+    next.reserve(all.size() * static_cast<std::size_t>(extent));
+    for (std::int64_t base : all)
+      for (std::int64_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
+    all = std::move(next);
+  }
+  return all;
+}
+
 template <class T>
 void run_product(const Step& step, const Product& product, const RunState& run) {
   const std::int64_t* s = run.symbols.data();
@@ -209,21 +227,10 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
   args.m = step.rows[0](s);
   args.n = step.columns[0](s);
   args.k = step.depth[0](s);
-  std::array<std::vector<std::int64_t>, 3> items{{{0}, {0}, {0}}};
-  for (const auto& axis : step.batch) {
-    const std::int64_t extent = axis[0](s);
-    for (std::size_t side = 0; side < 3; ++side) {
-      const std::int64_t stride = axis[side + 1](s);
-      std::vector<std::int64_t> next;
-      next.reserve(items[side].size() * static_cast<std::size_t>(extent));
-      for (std::int64_t base : items[side])
-        for (std::int64_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
-      items[side] = std::move(next);
-    }
-  }
+  const std::array<Offsets, 3> items{offsets(step.batch, 0, s), offsets(step.batch, 1, s), offsets(step.batch, 2, s)};
   args.batch = static_cast<std::int64_t>(items[0].size());
   auto* b = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.b)]) + step.offsets[1](s);
-  auto* c = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.c)]) + step.offsets[2](s);
+  auto* c = reinterpret_cast<Sum<T>*>(run.memory[static_cast<std::size_t>(step.c)]) + step.offsets[2](s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
     args.pack_a = call_prologue<T>;
@@ -233,10 +240,28 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.a = {a, step.rows[1](s), step.depth[1](s), 0, items[0].data()};
   }
   args.b = {b, step.depth[2](s), step.columns[1](s), 0, items[1].data()};
+  Offsets rows, depth, depth_of_b, columns;
+  if (!step.depth_axes.empty()) {
+    rows = offsets(step.row_axes, 0, s);
+    depth = offsets(step.depth_axes, 0, s);
+    args.a.row_offsets = rows.data();
+    args.a.col_offsets = depth.data();
+    if (!product.b_by_tables) args.b.row_stride = step.depth_axes.back()[2](s);
+  }
+  if (product.b_by_tables) {
+    depth_of_b = offsets(step.depth_axes, 1, s);
+    columns = offsets({{step.columns[0], {}, step.columns[1], {}}}, 1, s);
+    args.b.row_offsets = depth_of_b.data();
+    args.b.col_offsets = columns.data();
+  }
   std::shared_ptr<const void> packed;
-  if (step.weights) {
-    if constexpr (std::is_same_v<T, float>) packed = run.packed_f32 ? run.packed_f32(step, args) : nullptr;
-    else packed = run.packed_f64 ? run.packed_f64(step, args) : nullptr;
+  if (step.weights && run.packed) {
+    packed = run.packed(step, [&](const Array& weights) {
+      Matrix<T> whole = args.b;
+      whole.data = reinterpret_cast<const T*>(weights.bytes().data()) + step.offsets[1](s);
+      whole.batch_offsets = nullptr;
+      return run.packed_weights->get<T>(weights, whole, args.k, args.n, *run.pool, run.level);
+    });
     args.packed_b = static_cast<const PackedB<T>*>(packed.get());
   }
   if (product.epilogue) {
@@ -274,8 +299,12 @@ void execute(const Step& step, const RunState& run) {
   if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   const auto& product = std::get<Product>(step.launch->what);
-  if (run.program->graph.type(product.dot).dtype == f64) run_product<double>(step, product, run);
-  else run_product<float>(step, product, run);
+  switch (product.element) {
+    case DType::f64: return run_product<double>(step, product, run);
+    case DType::bf16: return run_product<Bf16>(step, product, run);
+    case DType::i8: return run_product<std::int8_t>(step, product, run);
+    default: return run_product<float>(step, product, run);
+  }
 }
 
 #ifdef __x86_64__

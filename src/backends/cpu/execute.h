@@ -27,8 +27,8 @@ class SizeFunction {
 class PackedWeights {
  public:
   template <class T>
-  std::shared_ptr<const PackedB<T>> get(const Array& weights, std::int64_t offset, std::int64_t row_stride, std::int64_t col_stride,
-                                        std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level);
+  std::shared_ptr<const PackedB<T>> get(const Array& weights, const Matrix<T>& b, std::int64_t k, std::int64_t n, ThreadPool& pool,
+                                        CpuLevel level);
   /// What was packed from these bytes is packed again when it is next asked for: they may have changed.
   void forget(const Array& weights);
 
@@ -42,6 +42,8 @@ class PackedWeights {
   std::map<std::string, Entry> entries_;
 };
 
+using PackWeights = std::function<std::shared_ptr<const void>(const Array& weights)>;
+
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
@@ -51,7 +53,8 @@ struct Step {
   std::vector<int> operands, results;  // host
   std::vector<SizeFunction> grid;
   std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
-  std::vector<std::array<SizeFunction, 4>> batch;     // product: extent and strides of a, b, c
+  using Axis = std::array<SizeFunction, 4>;           // extent and strides of a, b, c
+  std::vector<Axis> batch, row_axes, depth_axes;      // product
   std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
   std::array<SizeFunction, 3> offsets;                // product: a, b, c
   bool weights = false;                               // product: b is a parameter or constant that every batch item shares
@@ -71,8 +74,9 @@ struct RunState {
   std::vector<std::int64_t> symbols;                 // by position
   Bindings bindings;
   RunRegion run_region;
-  std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<float>&)> packed_f32;
-  std::function<std::shared_ptr<const void>(const Step&, const GemmArgs<double>&)> packed_f64;
+  PackedWeights* packed_weights = nullptr;
+  /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
+  std::function<std::shared_ptr<const void>(const Step&, const PackWeights& pack)> packed;
 };
 
 /// Runs one step.

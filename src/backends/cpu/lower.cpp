@@ -69,9 +69,16 @@ class Lowering {
   /// The kernels inside a product take the sizes of its tile as well as all symbols.
   bool fuse_products() const { return options_.fuse && symbols_.size() + epilogue_tile_sizes <= most_epilogue_arguments; }
 
+  /// Whether the panels of a product are of a type without prologues; where its sums are wider than its result, an epilogue rounds them.
+  bool packs_narrow(ValueId dot) const {
+    return narrow_operands(graph_, dot, level_) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
+  }
+
   bool worth_a_claim(ValueId v) const {
     const Node& node = graph_.node(v.node);
-    if (node.op->name != "dot" || (node.results[0].dtype != f32 && node.results[0].dtype != f64)) return false;
+    if (node.op->name != "dot") return false;
+    const DType t = node.results[0].dtype;
+    if (t != f32 && t != f64 && !(packs_narrow(v) && (t == i32 || fuse_products()))) return false;
     const auto& contracted = std::get<std::vector<std::int64_t>>(node.attrs[0]);
     double depth = 1;
     for (std::int64_t axis : contracted) depth *= static_cast<double>(graph_.type(node.operands[0]).dim(axis).upper());
@@ -83,10 +90,12 @@ class Lowering {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
       if (cut_.live(id) && !cut_.on_host(id) && worth_a_claim({id, 0})) dots.push_back({id, 0});
     for (ValueId dot : dots) cut_.store(dot);  // operands of later products may be earlier ones
-    std::set<ValueId> in_region;
+    std::set<ValueId> narrow, in_region;       // narrow: what products read in place of their widened operands
+    for (ValueId dot : dots)
+      if (const auto operands = narrow_operands(graph_, dot, level_)) narrow.insert(operands->values.begin(), operands->values.end());
     for (ValueId dot : dots) {
       std::vector<ValueId> region;
-      const auto must = [this](ValueId v) { return cut_.must_store(v); };
+      const auto must = [&](ValueId v) { return cut_.must_store(v) || narrow.count(v) > 0; };
       if (fuse_products()) region = epilogue_region(graph_, dot, cut_.users(), must);
       // A value that another product ends in, or computes with, stays with that product.
       const bool taken = std::any_of(region.begin(), region.end(), [&](ValueId v) { return in_region.count(v) > 0; });
@@ -102,9 +111,10 @@ class Lowering {
   /// Operands are views of stored values; the left one may also be computed while it is packed.
   void prepare_operands(ValueId dot) {
     ValueId blocker;
-    while (!as_product(graph_, dot, readable(dot), blocker)) {
+    while (!as_product(graph_, dot, level_, readable(dot), blocker)) {
       const std::vector<ValueId>& operands = graph_.node(dot.node).operands;
-      const bool only_left = fuse_products() && blocker == operands[0] && !(blocker == operands[1]) && cut_.users().at(blocker).size() == 1;
+      const bool only_left = fuse_products() && !packs_narrow(dot) && blocker == operands[0] && !(blocker == operands[1]) &&
+                             cut_.users().at(blocker).size() == 1;
       if (only_left && !computed_left_.count(dot) && worth_prologue(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
       else if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
     }
@@ -119,13 +129,15 @@ class Lowering {
   void build_product(ValueId dot, std::vector<ValueId>& region) {
     if (auto left = computed_left_.find(dot); left != computed_left_.end() && cut_.is_stored(left->second)) computed_left_.erase(left);
     ValueId blocker;
-    auto product = as_product(graph_, dot, readable(dot), blocker);
+    auto product = as_product(graph_, dot, level_, readable(dot), blocker);
     if (!product) fail_internal("lower: the operand {} of a product is not stored", blocker.node);
     if (computed_left_.count(dot) && !add_prologue(graph_, *product, stored_test())) cut_.store(product->a);
     if (region.size() > 1 && !add_epilogue(graph_, *product, region, stored_test())) {
       region = {dot};
       cut_.store(dot);
     }
+    if (!product->epilogue && product->sum() != graph_.type(dot).dtype && !add_epilogue(graph_, *product, {dot}, stored_test()))
+      fail_internal("lower: the product {} cannot be rounded", dot.node);
     built_products_.emplace(region.back(), std::move(*product));
   }
 
@@ -245,6 +257,7 @@ class Lowering {
 
   const Graph& graph_;
   const LowerOptions& options_;
+  CpuLevel level_ = cpu_level();
   std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;  // by the dot: what the claim computes

@@ -1,6 +1,8 @@
 #include "backends/cpu/product.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "ops/scalar.h"
 
@@ -11,15 +13,17 @@ using At = std::vector<Index>;
 
 struct View {
   ValueId value;
+  DType dtype;
   Dim offset;
   std::map<int, Dim> strides;  // by variable
 };
 
-/// The expression as a strided read of a stored value.
-std::optional<View> as_view(const Kernel& kernel, ExprId id) {
+/// The expression, or what it casts, as a strided read of a stored value.
+std::optional<View> as_view(const Kernel& kernel, ExprId id, bool cast) {
+  if (cast) id = kernel.expr(id).args.at(0);
   const Expr& e = kernel.expr(id);
   if (e.kind != Expr::Kind::load) return std::nullopt;
-  View view{kernel.buffers[static_cast<std::size_t>(e.buffer)].value, e.index.constant(), {}};
+  View view{kernel.buffers[static_cast<std::size_t>(e.buffer)].value, e.dtype, e.index.constant(), {}};
   for (const Index::Term& term : e.index.terms()) {
     if (term.atom->kind != Atom::Kind::variable) return std::nullopt;
     view.strides[term.atom->id] = term.coefficient;
@@ -38,10 +42,24 @@ std::vector<Type> operand_types(const Graph& graph, const Node& node) {
   return types;
 }
 
+using Stride = Dim ProductAxis::*;
+constexpr Stride all_strides[] = {&ProductAxis::a_stride, &ProductAxis::b_stride, &ProductAxis::c_stride};
+
 /// Two neighbouring axes are one when every stride of the outer is the inner's times its extent.
-bool merges(const ProductAxis& outer, const ProductAxis& inner) {
-  return outer.a_stride == inner.a_stride * inner.extent && outer.b_stride == inner.b_stride * inner.extent &&
-         outer.c_stride == inner.c_stride * inner.extent;
+bool merges(const ProductAxis& outer, const ProductAxis& inner, std::span<const Stride> strides = all_strides) {
+  return std::all_of(strides.begin(), strides.end(), [&](Stride s) { return outer.*s == inner.*s * inner.extent; });
+}
+
+bool all_merge(const std::vector<ProductAxis>& axes, std::span<const Stride> strides) {
+  for (std::size_t i = 1; i < axes.size(); ++i)
+    if (!merges(axes[i - 1], axes[i], strides)) return false;
+  return true;
+}
+
+Dim total(const std::vector<ProductAxis>& axes) {
+  Dim extent = 1;
+  for (const ProductAxis& axis : axes) extent *= axis.extent;
+  return extent;
 }
 
 /// Merges axes from the innermost outwards into `single`; those that do not fit are left in `rest`.
@@ -65,11 +83,49 @@ struct Reading {
   std::optional<View> a, b;
 };
 
+Dim stride_along(const Index& index, int variable) {
+  for (const Index::Term& term : index.terms())
+    if (term.atom->kind == Atom::Kind::variable && term.atom->id == variable) return term.coefficient;
+  return 0;
+}
+
 int variable_of(const Index& index) { return index.terms().empty() ? -1 : index.terms()[0].atom->id; }
+
+/// True for a structure op that reads each element from one place, whatever its value.
+bool moves_elements(const Graph& graph, const Node& node) {
+  if (!node.op->sources || node.operands.size() != 1) return false;
+  Kernel scratch;
+  At at;
+  for (const Dim& extent : node.results[0].shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  const auto sources = node.op->sources(node.attrs, operand_types(graph, node), node.results[0], at);
+  return sources.size() == 1 && sources[0].guards.empty() && sources[0].operand == 0;
+}
+
+/// The value, or what it repeats the elements of, as windows do: that is what to store.
+ValueId unexpanded(const Graph& graph, ValueId value) {
+  const Node& node = graph.node(value.node);
+  if (node.op->name != "window") return value;
+  return unexpanded(graph, node.operands[0]);
+}
 
 }  // namespace
 
-std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored, ValueId& blocker) {
+std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level) {
+  const DType sum = graph.type(dot).dtype;
+  if (!(sum == f32 && has_micro_kernel<Bf16>(level)) && !(sum == i32 && has_micro_kernel<std::int8_t>(level))) return std::nullopt;
+  NarrowOperands narrow{sum == f32 ? bf16 : i8, {}, {}};
+  for (std::size_t side = 0; side < 2; ++side) {
+    ValueId value = graph.node(dot.node).operands[side];
+    while (moves_elements(graph, graph.node(value.node))) value = graph.node(value.node).operands[0];
+    const Node& node = graph.node(value.node);
+    if (node.op->name != "cast" || graph.type(node.operands[0]).dtype != narrow.element) return std::nullopt;
+    narrow.casts[side] = value;
+    narrow.values[side] = node.operands[0];
+  }
+  return narrow;
+}
+
+std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker) {
   const Node& node = graph.node(dot.node);
   const Type& type = graph.type(dot);
   Reading r;
@@ -79,18 +135,20 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller:
   const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), type, r.at, fresh);
   for (const Index& i : loop.variables)
     if (variable_of(i) >= 0) r.depth_variables.push_back(variable_of(i));
-  Puller puller(graph, r.kernel, is_stored);
-  for (int side = 0; side < 2; ++side) {
-    const ValueId operand = node.operands[static_cast<std::size_t>(side)];
-    auto view = as_view(r.kernel, puller.pull(operand, loop.factors[static_cast<std::size_t>(side)][0].index));
+  const auto narrow = narrow_operands(graph, dot, level);
+  Puller puller(graph, r.kernel, [&](ValueId v) { return !(narrow && (v == narrow->casts[0] || v == narrow->casts[1])) && is_stored(v); });
+  const auto read = [&](std::size_t side) { return narrow ? narrow->values[side] : node.operands[side]; };  // what is to be stored
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto view = as_view(r.kernel, puller.pull(node.operands[side], loop.factors[side][0].index), narrow.has_value());
     if (!view) {
-      blocker = operand;
+      blocker = unexpanded(graph, read(side));
       return std::nullopt;
     }
     (side == 0 ? r.a : r.b) = std::move(view);
   }
 
   Product p;
+  p.element = r.a->dtype;
   p.dot = p.result = dot;
   p.a = r.a->value;
   p.b = r.b->value;
@@ -108,16 +166,23 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller:
     c_stride = c_stride * type.shape[i];
   }
   for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), stride_of(*r.a, v), stride_of(*r.b, v), 0});
-  merge_axes(rows, p.rows, p.batch);
   merge_axes(columns, p.columns, p.batch);
   merge_axes(depth, p.depth, rest);
-  if (!rest.empty()) {  // several contracted axes that are not one: store the side whose strides do not chain
+  if (rest.empty()) {
+    merge_axes(rows, p.rows, p.batch);
+  } else if (all_merge(rows, std::array{&ProductAxis::c_stride})) {
+    p.row_axes = std::move(rows);
+    p.depth_axes = std::move(depth);
+    p.depth.extent = total(p.depth_axes);
+    p.rows = {total(p.row_axes), 0, 0, p.row_axes.empty() ? Dim(0) : p.row_axes.back().c_stride};
+    p.b_by_tables = !all_merge(p.depth_axes, std::array{&ProductAxis::b_stride});
+  } else {  // several contracted axes that are not one: store the side whose strides do not chain
     const bool a_chains = rest.back().a_stride == p.depth.a_stride * p.depth.extent;
-    blocker = node.operands[a_chains ? 1 : 0];
+    blocker = read(a_chains ? 1 : 0);
     return std::nullopt;
   }
   if (!(p.columns.extent == Dim(1)) && !(p.columns.c_stride == Dim(1))) {  // a column axis that the right side repeats
-    blocker = node.operands[is_stored(node.operands[1]) ? 0 : 1];
+    blocker = read(is_stored(read(1)) ? 0 : 1);
     return std::nullopt;
   }
   return p;
@@ -246,14 +311,16 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   const Index tile_index = tile_stride(row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
   const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
-  const ExprId value = puller.pull(last, at_of[last], true);
+  const ExprId value = puller.pull(last, at_of[last], last != product.dot);
   for (Expr& e : kernel.exprs) {
     if (e.kind == Expr::Kind::reduce) return false;
     if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
     if (!(e.index == dot_index)) return false;
     e.index = tile_index;
+    e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
   }
   const Index store = flatten(at_of[last], graph.type(last).shape);
+  if (stride_along(store, kernel.loops[1]) == Dim(1)) std::swap(kernel.loops[1], kernel.loops[2]);  // rows lie side by side
   for (const Index::Term& term : store.terms())
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;

@@ -1,7 +1,9 @@
 #pragma once
+#include <array>
 #include <map>
 #include <optional>
 
+#include "backends/cpu/gemm/micro_kernel.h"
 #include "backends/cpu/jit.h"
 #include "kernel/pull.h"
 
@@ -21,20 +23,33 @@ struct ProductAxis {
 };
 
 /// A dot as the matrix product kernels take it: C (batch, m, n) = A (batch, m, k) * B (batch, k, n) over strided operands.
-/// `rows` and `columns` are single axes; what did not merge into them is part of `batch`.
+/// `rows` and `columns` are single axes; what did not merge into them is part of `batch`, or in `row_axes`.
 struct Product {
+  DType element = f32;  // of the panels: the dot's, or the narrower one whose numbers both operands are
   ValueId dot, result;  // result: the value that is stored (the dot, or the end of its epilogue)
   ValueId a, b;         // the stored values that are read
   Dim a_offset, b_offset, c_offset;
   std::vector<ProductAxis> batch;
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
-  std::optional<GeneratedKernel> prologue;  // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
-  std::optional<GeneratedKernel> epilogue;  // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  std::vector<ProductAxis> row_axes, depth_axes;  // where those do not merge, as in a convolution: A is then read through tables of offsets
+  bool b_by_tables = false;                       // B too: its strides along depth_axes do not merge
+  std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
+  std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+
+  DType sum() const { return element == bf16 ? f32 : element == i8 ? i32 : element; }
 };
 
-/// Tries to see `dot` as a product whose operands are strided views of stored values. Nothing when an operand is computed or its
-/// index is not linear: that operand must be stored first (`blocker` says which).
-std::optional<Product> as_product(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored, ValueId& blocker);
+/// The values that both operands of a dot are widened from by a cast, perhaps rearranged after it.
+struct NarrowOperands {
+  DType element;
+  std::array<ValueId, 2> casts, values;
+};
+/// Nothing unless the level multiplies such elements without widening them: bf16 into f32, i8 into i32.
+std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level);
+
+/// Tries to see `dot` as a product whose operands are strided views of stored values, or of their narrow_operands. Nothing when an operand
+/// is computed or its index is not linear: that operand must be stored first (`blocker` says which).
+std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker);
 
 /// The values computed from a dot element by element that can be computed on its tiles, in order: scalar ops, reshapes and
 /// permutations whose results are used by nobody outside the region but through its last value.
@@ -46,8 +61,8 @@ std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std:
 /// those of the tile: its row stride, the ranges of batch, rows and columns).
 inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes = 7;
 
-/// Completes `product` with an epilogue over `region`: its last value becomes the result. False when the tile cannot be addressed, or the
-/// kernel would take more buffers or sizes than `most_epilogue_arguments`.
+/// Completes `product` with an epilogue over `region`, at least its dot: the region's last value becomes the result. False when the tile
+/// cannot be addressed, or the kernel would take more buffers or sizes than `most_epilogue_arguments`.
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored);
 
 /// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.

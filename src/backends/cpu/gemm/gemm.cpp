@@ -1,6 +1,7 @@
 #include "backends/cpu/gemm/gemm.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
@@ -20,6 +21,7 @@ void check_sizes(const GemmArgs<T>& args) {
 template <class T>
 void check_matrices(const GemmArgs<T>& args) {
   if (!args.epilogue && !args.c) fail("gemm: neither C nor an epilogue is given");
+  if (!std::is_same_v<T, Packed<T>> && args.pack_a) fail_internal("gemm: A of narrow elements is packed by the product itself");
   if (args.k > 0 && !args.pack_a && !args.a.data) fail("gemm: neither A nor a function that packs it is given");
   if (!args.packed_b) {
     if (args.k > 0 && !args.b.data) fail("gemm: neither B nor a packed B is given");
@@ -33,11 +35,10 @@ void check_matrices(const GemmArgs<T>& args) {
 }
 
 template <class T>
-void pack_b_panel(const GemmArgs<T>& args, const Plan<T>& plan, std::int64_t item, std::int64_t panel, T* to) {
-  if (args.k == 0) return;
+void pack_panel_of_b(const GemmArgs<T>& args, const Plan<T>& plan, std::int64_t item, std::int64_t panel, Packed<T>* to) {
   const std::int64_t width = plan.kernel->panel_cols, col0 = panel * width;
-  const Strided<T> source{args.b.item(item) + col0 * args.b.col_stride, args.b.col_stride, args.b.row_stride};
-  pack_panel(source, std::min(width, args.n - col0), args.k, to, width);
+  const Strided<T> source = args.k == 0 ? Strided<T>{} : columns_of(args.b, item, col0);
+  pack_b_panel(source, std::min(width, args.n - col0), args.k, *plan.kernel, to);
 }
 
 /// One worker's part of a product: runs tasks one after the other and keeps what the next task can use again.
@@ -45,12 +46,12 @@ template <class T>
 class Worker {
  public:
   Worker(const GemmArgs<T>& args, const Plan<T>& plan, std::byte* workspace, int worker) : args_(args), plan_(plan), kernel_(*plan.kernel) {
-    shared_b_ = reinterpret_cast<const T*>(workspace);
+    shared_b_ = reinterpret_cast<const Packed<T>*>(workspace);
     std::byte* own = workspace + plan.shared_bytes + static_cast<std::size_t>(worker) * plan.worker_bytes;
-    own_b_ = reinterpret_cast<T*>(own);
-    a_ = reinterpret_cast<T*>(own + plan.b_bytes);
-    block_ = reinterpret_cast<T*>(own + plan.b_bytes + plan.a_bytes);
-    edge_ = reinterpret_cast<T*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
+    own_b_ = reinterpret_cast<Packed<T>*>(own);
+    a_ = reinterpret_cast<Packed<T>*>(own + plan.b_bytes);
+    block_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes);
+    edge_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
   }
 
   /// Computes one block of C. Tasks count up over (batch, row block, column block).
@@ -60,12 +61,12 @@ class Worker {
     rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block);
     panels_ = even_part(plan_.panels, plan_.cut.col_blocks, task % plan_.cut.col_blocks);
     row_panels_ = divide_up(rows_.size(), kernel_.max_rows);
-    const T* b = item_of_b();
-    T* const c = c_of_block();
-    for (std::int64_t k0 = 0; k0 < args_.k || k0 == 0; k0 += plan_.cut.depth) {
-      const std::int64_t depth = std::min(plan_.cut.depth, args_.k - k0);
-      pack_a(k0, depth);
-      multiply(b + k0 * kernel_.panel_cols, depth, c, k0 > 0);
+    const Packed<T>* b = item_of_b();
+    Sum<T>* const c = c_of_block();
+    for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
+      const std::int64_t units = std::min(plan_.cut.depth, plan_.units - unit0);
+      pack_a(unit0, units);
+      multiply(b, unit0, units, c);
     }
     if (args_.epilogue) {
       const std::int64_t col0 = panels_.begin * kernel_.panel_cols, cols = std::min(panels_.end * kernel_.panel_cols, args_.n) - col0;
@@ -74,78 +75,92 @@ class Worker {
   }
 
  private:
-  const T* item_of_b() {
+  const Packed<T>* item_of_b() {
     if (plan_.b_source == BSource::packed) return args_.packed_b->panel(args_.packed_b->batch() == 1 ? 0 : batch_, 0);
     const std::int64_t item = plan_.b_items == 1 ? 0 : batch_;
-    const std::int64_t panel_elements = plan_.panel_elements(args_);
-    if (plan_.b_source == BSource::shared) return shared_b_ + item * plan_.panels * panel_elements;
+    if (plan_.b_source == BSource::shared) return shared_b_ + item * plan_.panels * plan_.panel_units;
     if (own_b_item_ != item) {
-      for (std::int64_t p = 0; p < plan_.panels; ++p) pack_b_panel(args_, plan_, item, p, own_b_ + p * panel_elements);
+      for (std::int64_t p = 0; p < plan_.panels; ++p) pack_panel_of_b(args_, plan_, item, p, own_b_ + p * plan_.panel_units);
       own_b_item_ = item;
     }
     return own_b_;
   }
 
   /// Where the block is summed up, also between passes: its place in C, or scratch memory for an epilogue.
-  T* c_of_block() {
+  Sum<T>* c_of_block() {
     if (args_.epilogue) {
       c_stride_ = panels_.size() * kernel_.panel_cols;
       return block_;
     }
     c_stride_ = args_.c_row_stride;
-    T* item = args_.c + (args_.c_batch_offsets ? args_.c_batch_offsets[batch_] : batch_ * args_.c_batch_stride);
+    Sum<T>* item = args_.c + (args_.c_batch_offsets ? args_.c_batch_offsets[batch_] : batch_ * args_.c_batch_stride);
     return item + rows_.begin * c_stride_ + panels_.begin * kernel_.panel_cols;
   }
 
-  void pack_a(std::int64_t k0, std::int64_t depth) {
-    const bool whole = depth == args_.k;  // then the next block of columns finds it here
+  void pack_a(std::int64_t unit0, std::int64_t units) {
+    const bool whole = units == plan_.units;  // then the next block of columns finds it here
     if (whole && a_batch_ == batch_ && a_row0_ == rows_.begin) return;
     a_batch_ = whole ? batch_ : -1;
     a_row0_ = rows_.begin;
-    for (std::int64_t index = 0; index < row_panels_; ++index) {
+    const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
+    for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
       const Range part = even_part(rows_.size(), row_panels_, index);
-      const std::int64_t row0 = rows_.begin + part.begin;
-      T* panel = a_ + part.begin * depth;
-      if (args_.pack_a) {
-        args_.pack_a(args_.pack_a_context, panel, batch_, row0, part.size(), k0, depth);
-      } else if (depth > 0) {
-        const Matrix<T>& a = args_.a;
-        pack_panel({a.item(batch_) + row0 * a.row_stride + k0 * a.col_stride, a.row_stride, a.col_stride}, part.size(), depth, panel,
-                   part.size());
-      }
+      pack_a_panel(rows_.begin + part.begin, part.size(), k0, depth, a_ + part.begin * units);
     }
+    if constexpr (std::is_same_v<T, std::int8_t>)
+      if (kernel_.raised) raise(a_, rows_.size() * units);
   }
 
-  void multiply(const T* b, std::int64_t depth, T* c, bool accumulate) {
-    const std::int64_t stride = plan_.panel_elements(args_), width = kernel_.panel_cols;
+  void pack_a_panel(std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth, Packed<T>* panel) {
+    if constexpr (std::is_same_v<T, Packed<T>>)
+      if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows, k0, depth);
+    const Matrix<T>& a = args_.a;
+    const Strided<T> source{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets};
+    pack_panel(source.at(row0, k0), rows, depth, panel, rows);
+  }
+
+  void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
+    const std::int64_t width = kernel_.panel_cols, head = kernel_.raised ? width : 0;
     // The last panel may be wider than C; a scratch block has room for it.
     const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
+      const Packed<T>* const panel = b + p * plan_.panel_units;
       for (std::int64_t index = 0; index < row_panels_; ++index) {
         const Range part = even_part(rows_.size(), row_panels_, index);
-        const T* a = a_ + part.begin * depth;
-        T* to = c + part.begin * c_stride_ + (p - panels_.begin) * width;
-        if (p < whole_end) {
-          kernel_.tiles[part.size()](depth, a, b + p * stride, to, c_stride_, accumulate);
-        } else {
-          multiply_edge(depth, a, b + p * stride, to, part.size(), args_.n - p * width, accumulate);
-        }
+        Sum<T>* const to = c + part.begin * c_stride_ + (p - panels_.begin) * width;
+        const Tile tile{
+            units, a_ + part.begin * units, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel), part.size(), unit0 > 0};
+        if (p < whole_end) multiply_tile(tile, to, c_stride_);
+        else multiply_edge(tile, to, args_.n - p * width);
       }
     }
   }
 
-  void multiply_edge(std::int64_t depth, const T* a, const T* b, T* c, std::int64_t rows, std::int64_t cols, bool accumulate) {
+  struct Tile {
+    std::int64_t depth;
+    const Packed<T>*a, *b;
+    const Sum<T>* start;
+    std::int64_t rows;
+    bool accumulate;
+  };
+
+  void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
+    kernel_.tiles[tile.rows](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
+  }
+
+  void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
     const std::int64_t width = kernel_.panel_cols;
-    for (std::int64_t r = 0; accumulate && r < rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
-    kernel_.tiles[rows](depth, a, b, edge_, width, accumulate);
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
+    for (std::int64_t r = 0; tile.accumulate && r < tile.rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
+    multiply_tile(tile, edge_, width);
+    for (std::int64_t r = 0; r < tile.rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
   }
 
   const GemmArgs<T>& args_;
   const Plan<T>& plan_;
   const MicroKernel<T>& kernel_;
-  const T* shared_b_;
-  T *own_b_, *a_, *block_, *edge_;
+  const Packed<T>* shared_b_;
+  Packed<T>*own_b_, *a_;
+  Sum<T>*block_, *edge_;
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
@@ -177,9 +192,9 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
 
   if (plan.b_source == BSource::shared) {
     pool.parallel_for(plan.b_items * plan.panels, 1, [&](std::int64_t begin, std::int64_t end, int) {
-      T* const panels = reinterpret_cast<T*>(workspace);
+      Packed<T>* const panels = reinterpret_cast<Packed<T>*>(workspace);
       for (std::int64_t at = begin; at < end; ++at) {
-        pack_b_panel(args, plan, at / plan.panels, at % plan.panels, panels + at * plan.panel_elements(args));
+        pack_panel_of_b(args, plan, at / plan.panels, at % plan.panels, panels + at * plan.panel_units);
       }
     });
   }
@@ -192,7 +207,11 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
 
 template std::size_t gemm_workspace(const GemmArgs<float>&, int);
 template std::size_t gemm_workspace(const GemmArgs<double>&, int);
+template std::size_t gemm_workspace(const GemmArgs<Bf16>&, int);
+template std::size_t gemm_workspace(const GemmArgs<std::int8_t>&, int);
 template void gemm(const GemmArgs<float>&, ThreadPool&);
 template void gemm(const GemmArgs<double>&, ThreadPool&);
+template void gemm(const GemmArgs<Bf16>&, ThreadPool&);
+template void gemm(const GemmArgs<std::int8_t>&, ThreadPool&);
 
 }  // namespace rlx::cpu

@@ -17,22 +17,23 @@ using PackA = void (*)(void* context, T* panel, std::int64_t batch, std::int64_t
 /// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; it may change
 /// the tile, and stores where it likes. Called exactly once per block, on any worker; the blocks cover C without overlap.
 template <class T>
-using Epilogue = void (*)(void* context, T* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+using Epilogue = void (*)(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
                           std::int64_t col0, std::int64_t cols);
 
-/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n), as values of T with sums in T. With k = 0, C is zeros.
+/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n) for elements T: float, double, Bf16 or std::int8_t, the last two where
+/// has_micro_kernel holds. C is of the type of sums. With k = 0, C is zeros.
 template <class T>
 struct GemmArgs {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
 
-  Matrix<T> a{};  // unused where pack_a is set
-  PackA<T> pack_a = nullptr;
+  Matrix<T> a{};              // unused where pack_a is set
+  PackA<T> pack_a = nullptr;  // for float and double only
   void* pack_a_context = nullptr;
 
   Matrix<T> b{};                         // unused where packed_b is set
   const PackedB<T>* packed_b = nullptr;  // k, n as here; its batch is 1 (one B for all items) or as here
 
-  T* c = nullptr;  // unused where epilogue is set; columns side by side
+  Sum<T>* c = nullptr;  // unused where epilogue is set; columns side by side
   std::int64_t c_row_stride = 0, c_batch_stride = 0;
   const std::int64_t* c_batch_offsets = nullptr;  // where each item starts, in place of c_batch_stride
   Epilogue<T> epilogue = nullptr;

@@ -7,7 +7,7 @@ namespace rlx::cpu {
 namespace {
 
 struct Floats {
-  using Scalar = float;
+  using Element = float;
   using Vector = __m256;
   static constexpr int lanes = 8, panel_vectors = 2, max_rows = 6;  // 12 sums, 2 of B, 1 of A: 15 of 16 registers
 
@@ -19,7 +19,7 @@ struct Floats {
 };
 
 struct Doubles {
-  using Scalar = double;
+  using Element = double;
   using Vector = __m256d;
   static constexpr int lanes = 4, panel_vectors = 2, max_rows = 6;
 
@@ -30,9 +30,30 @@ struct Doubles {
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_pd(a, b, sum); }
 };
 
+/// Four steps of depth: bytes are taken apart into 16-bit numbers, the even and the odd ones, whose products are summed in pairs.
+struct Bytes {
+  using Element = std::int8_t;
+  using Vector = __m256i;
+  static constexpr int lanes = 8, panel_vectors = 1, max_rows = 6;
+  struct Halves {
+    __m256i even, odd;
+  };
+
+  static Vector zero() { return _mm256_setzero_si256(); }
+  static Vector load(const std::int32_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+  static void store(std::int32_t* to, Vector value) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value); }
+  static Halves halves(__m256i bytes) { return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)}; }
+  static Halves load_units(const std::uint32_t* from) { return halves(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))); }
+  static Halves broadcast(const std::uint32_t* from) { return halves(_mm256_set1_epi32(static_cast<int>(*from))); }
+  static Vector multiply_add(const Halves& a, const Halves& b, Vector sum) {
+    return _mm256_add_epi32(sum, _mm256_add_epi32(_mm256_madd_epi16(a.even, b.even), _mm256_madd_epi16(a.odd, b.odd)));
+  }
+};
+
 }  // namespace
 
 constexpr MicroKernel<float> avx2_f32 = make_micro_kernel<Floats>();
 constexpr MicroKernel<double> avx2_f64 = make_micro_kernel<Doubles>();
+constexpr MicroKernel<std::int8_t> avx2_i8 = make_micro_kernel<Bytes>();
 
 }  // namespace rlx::cpu

@@ -7,7 +7,7 @@ namespace rlx::cpu {
 namespace {
 
 struct Floats {
-  using Scalar = float;
+  using Element = float;
   using Vector = __m512;
   static constexpr int lanes = 16, panel_vectors = 2, max_rows = 14;  // 28 sums, 2 of B, 1 of A: 31 of 32 registers
 
@@ -19,7 +19,7 @@ struct Floats {
 };
 
 struct Doubles {
-  using Scalar = double;
+  using Element = double;
   using Vector = __m512d;
   static constexpr int lanes = 8, panel_vectors = 2, max_rows = 14;
 

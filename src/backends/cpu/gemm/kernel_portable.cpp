@@ -7,7 +7,7 @@ namespace {
 /// 128-bit vectors by the compiler's own extension: SSE2 on x86-64, NEON on ARM, plain code elsewhere.
 template <class T>
 struct Simd128 {
-  using Scalar = T;
+  using Element = T;
   typedef T Vector __attribute__((vector_size(16)));
   typedef T Unaligned __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
   static constexpr int lanes = 16 / sizeof(T), panel_vectors = 2, max_rows = 6;  // 12 sums, 2 of B, 1 of A: 16 registers at least

@@ -1,28 +1,59 @@
 #include "backends/cpu/gemm/micro_kernel.h"
 
+#include <type_traits>
+
 #include "backends/cpu/gemm/tables.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
+namespace {
 
-template <>
-const MicroKernel<float>& micro_kernel(CpuLevel level) {
-  if (level == CpuLevel::portable) return portable_f32;
+template <class T>
+const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (level == CpuLevel::portable) return &portable_f32;
 #ifdef __x86_64__
-  if (level == CpuLevel::avx2) return avx2_f32;
-  if (level == CpuLevel::avx512) return avx512_f32;
+    return level == CpuLevel::avx2 ? &avx2_f32 : &avx512_f32;
 #endif
-  fail_internal("gemm: no f32 kernel at level {}", to_string(level));
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (level == CpuLevel::portable) return &portable_f64;
+#ifdef __x86_64__
+    return level == CpuLevel::avx2 ? &avx2_f64 : &avx512_f64;
+#endif
+  } else if constexpr (std::is_same_v<T, Bf16>) {
+#ifdef __x86_64__
+    if (level == CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512_bf16;
+#endif
+  } else {
+#ifdef __x86_64__
+    if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni;
+    if (level >= CpuLevel::avx2) return &avx2_i8;
+#endif
+  }
+  return nullptr;
 }
 
-template <>
-const MicroKernel<double>& micro_kernel(CpuLevel level) {
-  if (level == CpuLevel::portable) return portable_f64;
-#ifdef __x86_64__
-  if (level == CpuLevel::avx2) return avx2_f64;
-  if (level == CpuLevel::avx512) return avx512_f64;
-#endif
-  fail_internal("gemm: no f64 kernel at level {}", to_string(level));
+}  // namespace
+
+template <class T>
+bool has_micro_kernel(CpuLevel level) {
+  return find_micro_kernel<T>(level) != nullptr;
 }
+
+template <class T>
+const MicroKernel<T>& micro_kernel(CpuLevel level) {
+  const MicroKernel<T>* kernel = find_micro_kernel<T>(level);
+  if (!kernel) fail_internal("gemm: no kernel for elements of {} bytes at level {}", sizeof(T), to_string(level));
+  return *kernel;
+}
+
+template bool has_micro_kernel<float>(CpuLevel);
+template bool has_micro_kernel<double>(CpuLevel);
+template bool has_micro_kernel<Bf16>(CpuLevel);
+template bool has_micro_kernel<std::int8_t>(CpuLevel);
+template const MicroKernel<float>& micro_kernel(CpuLevel);
+template const MicroKernel<double>& micro_kernel(CpuLevel);
+template const MicroKernel<Bf16>& micro_kernel(CpuLevel);
+template const MicroKernel<std::int8_t>& micro_kernel(CpuLevel);
 
 }  // namespace rlx::cpu

@@ -2,27 +2,38 @@
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/gemm/format.h"
 
 namespace rlx::cpu {
 
 /// The innermost piece of a matrix product: a tile of C that stays in registers while the whole depth passes by.
 ///
-/// A is packed in panels of 1..max_rows rows, `rows` values per step of depth; B in panels of panel_cols columns. Every element of C is
+/// A is packed in panels of 1..max_rows rows, `rows` units per step of depth; B in panels of panel_cols columns. Every element of C is
 /// one chain of multiply-adds in ascending depth from zero, so its bits depend neither on its place in a tile, nor on how rows, columns
-/// and depth are cut, nor on the threads; nor on the level, among levels with fused multiply-add.
+/// and depth are cut, nor on the threads; nor, for f32 and f64, on the level, among levels with fused multiply-add.
 template <class T>
 struct MicroKernel {
-  /// C (rows, panel_cols) = or += A (depth, rows) * B (depth, panel_cols); `c_stride` elements from row to row of C.
-  using Tile = void (*)(std::int64_t depth, const T* a, const T* b, T* c, std::int64_t c_stride, bool accumulate);
+  /// C (rows, panel_cols) = or += A (depth, rows) * B (depth, panel_cols), where depth counts units; `c_stride` elements from row to row
+  /// of C. `start` (panel_cols): where the sums of a column begin, read when the kernel is `raised`.
+  using Tile = void (*)(std::int64_t depth, const Packed<T>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c, std::int64_t c_stride,
+                        bool accumulate);
 
   static constexpr int rows_limit = 14;
 
   int max_rows = 0;
   int panel_cols = 0;
+  bool raised = false;              // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
   Tile tiles[rows_limit + 1] = {};  // by rows
+
+  /// Units of a panel of B: one row of starts where the kernel is raised, then the depth.
+  std::int64_t panel_units(std::int64_t k) const { return (units_of<T>(k) + raised) * panel_cols; }
 };
 
-/// The kernel of a level; T is float or double. Throws InternalError for a level that this build has no kernel for.
+/// Whether a level on this CPU has a kernel for T: every one for float and double; for Bf16 and std::int8_t those with such instructions.
+template <class T>
+bool has_micro_kernel(CpuLevel level);
+
+/// The kernel of a level; T is float, double, Bf16 or std::int8_t. Throws InternalError where there is none.
 template <class T>
 const MicroKernel<T>& micro_kernel(CpuLevel level);
 

@@ -1,74 +1,120 @@
 #include "backends/cpu/gemm/pack.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace rlx::cpu {
 namespace {
 
-// Lanes are read one after the other, each along its depth: so many steps at a time that the part of the panel they go to stays in L1.
+// Lanes are read one after the other, each along its depth: so many units at a time that the part of the panel they go to stays in L1.
 constexpr std::int64_t depth_block = 64;
 
 template <class T>
-void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, T* to, std::int64_t width) {
+void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
-    for (std::int64_t k = 0; k < depth; ++k) to[k * width + lane] = from.data[lane * from.lane_stride + k * from.depth_stride];
+    for (std::int64_t k = 0; k < depth; k += group) {
+      T unit[group] = {};
+      for (std::int64_t g = 0; g < std::min(group, depth - k); ++g)
+        unit[g] = from.data[lane * from.lane_stride + (k + g) * from.depth_stride];
+      std::memcpy(to + k / group * width + lane, unit, sizeof(unit));
+    }
   }
 }
 
-/// Lanes side by side in memory: every step is a copy.
 template <class T>
-void pack_rows(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, T* to, std::int64_t width) {
-  for (std::int64_t k = 0; k < depth; ++k) std::copy_n(from.data + k * from.depth_stride, lanes, to + k * width);
+void pack_by_tables(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
+  for (std::int64_t k = 0; k < depth; k += group) {
+    T* const target = reinterpret_cast<T*>(to + k / group * width);
+    for (std::int64_t g = 0; g < group; ++g) {
+      const T* const step = k + g < depth ? from.data + from.depth_offsets[k + g] : nullptr;
+      for (std::int64_t lane = 0; lane < lanes; ++lane) target[lane * group + g] = step ? step[from.lane_offsets[lane]] : T{};
+    }
+  }
 }
 
-/// Steps side by side in memory: a transposition, by squares of 4 that stay in registers. Expects 4 lanes or more; where their number is no
-/// multiple of 4, the last squares overlap, which is faster than single values.
+/// Lanes side by side in memory: every step is a copy, or several steps alternate. Expects whole units.
 template <class T>
-void pack_columns(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, T* to, std::int64_t width) {
-  typedef T Square __attribute__((vector_size(4 * sizeof(T))));
-  typedef T Unaligned __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+void pack_rows(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
+  for (std::int64_t k = 0; k < depth; k += group) {
+    const T* const step = from.data + k * from.depth_stride;
+    T* const target = reinterpret_cast<T*>(to + k / group * width);
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      for (std::int64_t g = 0; g < group; ++g) target[lane * group + g] = step[g * from.depth_stride + lane];
+  }
+}
+
+/// Steps side by side in memory: a transposition of units, by squares of 4 that stay in registers. Expects whole units, and 4 lanes or
+/// more; where their number is no multiple of 4, the last squares overlap, which is faster than single values.
+template <class T>
+void pack_columns(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  using U = Packed<T>;
+  typedef U Square __attribute__((vector_size(4 * sizeof(U))));
+  typedef U Unaligned __attribute__((vector_size(4 * sizeof(U)), aligned(alignof(T)), may_alias));
+  constexpr std::int64_t group = Format<T>::group;
   const std::int64_t lane_stride = from.lane_stride;
-  const std::int64_t square_depth = depth / 4 * 4;
+  const std::int64_t square_depth = depth / (4 * group) * (4 * group);
   for (std::int64_t next = 0; next < lanes; next += 4) {
     const std::int64_t lane = std::min(next, lanes - 4);
-    for (std::int64_t k = 0; k < square_depth; k += 4) {
+    for (std::int64_t k = 0; k < square_depth; k += 4 * group) {
       const T* source = from.data + lane * lane_stride + k;
       const Square a = *reinterpret_cast<const Unaligned*>(source), b = *reinterpret_cast<const Unaligned*>(source + lane_stride);
       const Square c = *reinterpret_cast<const Unaligned*>(source + 2 * lane_stride);
       const Square d = *reinterpret_cast<const Unaligned*>(source + 3 * lane_stride);
       const Square ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
       const Square cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      T* target = to + k * width + lane;
+      U* target = to + k / group * width + lane;
       *reinterpret_cast<Unaligned*>(target) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
       *reinterpret_cast<Unaligned*>(target + width) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
       *reinterpret_cast<Unaligned*>(target + 2 * width) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
       *reinterpret_cast<Unaligned*>(target + 3 * width) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
     }
   }
-  pack_any({from.data + square_depth, lane_stride, 1}, lanes, depth - square_depth, to + square_depth * width, width);
+  pack_any<T>({from.data + square_depth, lane_stride, 1}, lanes, depth - square_depth, to + square_depth / group * width, width);
 }
 
 }  // namespace
 
 template <class T>
-void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, T* to, std::int64_t width) {
-  for (std::int64_t k = 0; k < depth; k += depth_block) {
-    const std::int64_t steps = std::min(depth_block, depth - k);
-    const Strided<T> source{from.data + k * from.depth_stride, from.lane_stride, from.depth_stride};
-    T* target = to + k * width;
-    if (from.lane_stride == 1) {
-      pack_rows(source, lanes, steps, target, width);
+void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
+  for (std::int64_t k = 0; k < depth; k += depth_block * group) {
+    const std::int64_t steps = std::min(depth_block * group, depth - k), whole = steps / group * group;
+    const Strided<T> source = from.at(0, k);
+    Packed<T>* target = to + k / group * width;
+    if (from.lane_offsets) {
+      pack_by_tables(source, lanes, steps, target, width);
+    } else if (from.lane_stride == 1) {
+      pack_rows(source, lanes, whole, target, width);
     } else if (from.depth_stride == 1 && lanes >= 4) {
-      pack_columns(source, lanes, steps, target, width);
+      pack_columns(source, lanes, whole, target, width);
     } else {
-      pack_any(source, lanes, steps, target, width);
+      pack_any(source, lanes, whole, target, width);
     }
+    if (whole < steps && !from.lane_offsets) pack_any(source.at(0, whole), lanes, steps - whole, target + whole / group * width, width);
     if (lanes == width) continue;
-    for (std::int64_t step = 0; step < steps; ++step) std::fill(target + step * width + lanes, target + (step + 1) * width, T{0});
+    for (std::int64_t unit = 0; unit < units_of<T>(steps); ++unit)
+      std::fill(target + unit * width + lanes, target + (unit + 1) * width, Packed<T>{0});
   }
+}
+
+void raise(std::uint32_t* panel, std::int64_t units) {
+  for (std::int64_t i = 0; i < units; ++i) panel[i] ^= 0x80808080U;
+}
+
+void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t width, std::int32_t* starts) {
+  std::fill_n(starts, width, 0);
+  const auto* bytes = reinterpret_cast<const std::int8_t*>(panel);
+  for (std::int64_t unit = 0; unit < units; ++unit)
+    for (std::int64_t col = 0; col < width; ++col)
+      for (int g = 0; g < 4; ++g) starts[col] -= 128 * bytes[(unit * width + col) * 4 + g];
 }
 
 template void pack_panel(const Strided<float>&, std::int64_t, std::int64_t, float*, std::int64_t);
 template void pack_panel(const Strided<double>&, std::int64_t, std::int64_t, double*, std::int64_t);
+template void pack_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
+template void pack_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
 
 }  // namespace rlx::cpu

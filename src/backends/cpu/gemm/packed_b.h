@@ -3,6 +3,8 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/pack.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
@@ -13,11 +15,13 @@ struct Matrix {
   const T* data = nullptr;
   std::int64_t row_stride = 0, col_stride = 0, batch_stride = 0;
   const std::int64_t* batch_offsets = nullptr;  // where each item starts, in place of batch_stride: for batches over several axes
+  const std::int64_t *row_offsets = nullptr, *col_offsets = nullptr;  // where each row and column is, both, in place of the strides
 
   const T* item(std::int64_t batch) const { return data + (batch_offsets ? batch_offsets[batch] : batch * batch_stride); }
 };
 
-/// B (batch, k, n) in the layout of a level's kernel: panels of panel_cols columns, each (k, panel_cols), the last padded with zeros.
+/// B (batch, k, n) in the layout of a level's kernel: panels of panel_cols columns, each (k, panel_cols) in units, the last padded with
+/// zeros; before the units the starts of its columns, where the kernel is raised.
 /// Weights are packed once and used by any number of calls and threads.
 template <class T>
 class PackedB {
@@ -32,18 +36,28 @@ class PackedB {
   std::int64_t panels() const { return panels_; }
   std::int64_t panel_cols() const { return panel_cols_; }
 
-  /// Panel (k, panel_cols) of a batch item.
-  T* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * k_ * panel_cols_; }
-  const T* panel(std::int64_t batch, std::int64_t index) const { return data() + (batch * panels_ + index) * k_ * panel_cols_; }
+  /// A panel of a batch item: MicroKernel::panel_units units.
+  Packed<T>* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * panel_units_; }
+  const Packed<T>* panel(std::int64_t batch, std::int64_t index) const { return data() + (batch * panels_ + index) * panel_units_; }
 
  private:
-  T* data() const { return reinterpret_cast<T*>(buffer_.data()); }
+  Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(buffer_.data()); }
 
   std::int64_t batch_, k_, n_;
   CpuLevel level_;
-  std::int64_t panel_cols_, panels_;
+  std::int64_t panel_cols_, panel_units_ = 0, panels_ = 0;
   AlignedBuffer buffer_;
 };
+
+/// B of one item as columns and steps of depth, from column `col0` on.
+template <class T>
+Strided<T> columns_of(const Matrix<T>& b, std::int64_t item, std::int64_t col0) {
+  return Strided<T>{b.item(item), b.col_stride, b.row_stride, b.col_offsets, b.row_offsets}.at(col0, 0);
+}
+
+/// Packs one panel of B: the units of `lanes` columns, and their starts where the kernel is raised.
+template <class T>
+void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, const MicroKernel<T>& kernel, Packed<T>* panel);
 
 /// Packs B (batch, k, n) with all threads of the pool. Throws as PackedB does.
 template <class T>

@@ -9,12 +9,13 @@
 namespace rlx::cpu {
 namespace {
 
-/// The bytes of an array of T, as whole cache lines, so that what follows it is aligned.
+/// The bytes of an array of units, or of sums, which are as wide, as whole cache lines, so that what follows it is aligned.
 template <class T>
 std::size_t line_bytes(const GemmArgs<T>& args, std::initializer_list<std::int64_t> sizes) {
+  static_assert(sizeof(Packed<T>) == sizeof(Sum<T>));
   constexpr std::int64_t line = AlignedBuffer::cache_line;
   const auto elements = checked_product(sizes);
-  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(T)) : std::nullopt;
+  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(Packed<T>)) : std::nullopt;
   const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
   if (!padded) fail("gemm: batch {}, m {}, n {}, k {} take more bytes than 64 bits count", args.batch, args.m, args.n, args.k);
   return static_cast<std::size_t>(*padded / line * line);
@@ -36,14 +37,17 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   const std::int64_t panel_cols = plan.kernel->panel_cols;
   plan.panels = divide_up(args.n, panel_cols);
   line_bytes(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
-  plan.cut = choose_blocking({args.batch, args.m, args.k, plan.panels, panel_cols, plan.kernel->max_rows, sizeof(T)},
+  plan.units = units_of<T>(args.k);
+  plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, plan.kernel->max_rows, sizeof(Packed<T>)},
                              cpu_features().l2_bytes, threads);
 
   const bool repeated = args.b.batch_stride == 0 && !args.b.batch_offsets;
   plan.b_items = repeated ? 1 : args.batch;
-  const std::size_t item_bytes = line_bytes(args, {plan.panels, args.k, panel_cols});
+  plan.panel_units = (plan.units + plan.kernel->raised) * panel_cols;
+  const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + plan.kernel->raised, panel_cols});
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
-  if (plan.b_source == BSource::shared) plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, args.k, panel_cols});
+  if (plan.b_source == BSource::shared)
+    plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + plan.kernel->raised, panel_cols});
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
   const std::int64_t rows = divide_up(args.m, plan.cut.row_blocks);
@@ -56,5 +60,7 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
 
 template Plan<float> make_plan(const GemmArgs<float>&, int);
 template Plan<double> make_plan(const GemmArgs<double>&, int);
+template Plan<Bf16> make_plan(const GemmArgs<Bf16>&, int);
+template Plan<std::int8_t> make_plan(const GemmArgs<std::int8_t>&, int);
 
 }  // namespace rlx::cpu

@@ -21,13 +21,14 @@ template <class T>
 struct Plan {
   const MicroKernel<T>* kernel = nullptr;
   Blocking cut;
+  std::int64_t units = 0;   // of depth; the cut counts them too
   std::int64_t panels = 0;  // of B, per item
   BSource b_source = BSource::packed;
   std::int64_t b_items = 0;  // how many items of B are different, 1 or batch
   std::size_t shared_bytes = 0, worker_bytes = 0;
   std::size_t b_bytes = 0, a_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
 
-  std::int64_t panel_elements(const GemmArgs<T>& args) const { return args.k * kernel->panel_cols; }
+  std::int64_t panel_units = 0;  // of B
 };
 
 /// Expects sizes of 1 or more, but for k, which may be 0. Throws Error for sizes beyond 64 bits.

@@ -6,29 +6,38 @@
 
 namespace rlx::cpu {
 
-/// C (rows, panel_cols) = or += A * B, all sums in registers. `Simd` gives the scalar and vector types, the shape of the
-/// register tile, and load, store, broadcast, zero and multiply_add.
+/// C (rows, panel_cols) = or += A * B, all sums in registers. `Simd` gives the element and vector types, the shape of the
+/// register tile, and load, store, broadcast, zero and multiply_add. Where they differ from those of sums, it also has
+/// `load_units` of the operands; and `raised`, where the kernel is.
 ///
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
 template <class Simd, int rows>
-void multiply_tile(std::int64_t depth, const typename Simd::Scalar* a, const typename Simd::Scalar* b, typename Simd::Scalar* c,
-                   std::int64_t c_stride, bool accumulate) {
+void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, const Packed<typename Simd::Element>* b,
+                   [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride,
+                   bool accumulate) {
   using Vector = typename Simd::Vector;
   constexpr int vectors = Simd::panel_vectors, panel_cols = vectors * Simd::lanes;
   Vector sums[rows][vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) sums[r][v] = accumulate ? Simd::load(c + r * c_stride + v * Simd::lanes) : Simd::zero();
+    for (int v = 0; v < vectors; ++v) {
+      if (accumulate) sums[r][v] = Simd::load(c + r * c_stride + v * Simd::lanes);
+      else if constexpr (requires { Simd::raised; }) sums[r][v] = Simd::load(start + v * Simd::lanes);
+      else sums[r][v] = Simd::zero();
+    }
   }
   for (std::int64_t k = 0; k < depth; ++k, a += rows, b += panel_cols) {
-    Vector right[vectors];
+    decltype(Simd::broadcast(b)) right[vectors];
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) right[v] = Simd::load(b + v * Simd::lanes);
+    for (int v = 0; v < vectors; ++v) {
+      if constexpr (requires { Simd::load_units(b); }) right[v] = Simd::load_units(b + v * Simd::lanes);
+      else right[v] = Simd::load(b + v * Simd::lanes);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
-      const Vector left = Simd::broadcast(a + r);
+      const auto left = Simd::broadcast(a + r);
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
     }
@@ -41,8 +50,9 @@ void multiply_tile(std::int64_t depth, const typename Simd::Scalar* a, const typ
 }
 
 template <class Simd>
-consteval MicroKernel<typename Simd::Scalar> make_micro_kernel() {
-  MicroKernel<typename Simd::Scalar> kernel;
+consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
+  MicroKernel<typename Simd::Element> kernel;
+  kernel.raised = requires { Simd::raised; };
   kernel.max_rows = Simd::max_rows;
   kernel.panel_cols = Simd::panel_vectors * Simd::lanes;
   [&]<int... index>(std::integer_sequence<int, index...>) {
