@@ -11,9 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/fma_peak.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
+#include "base/fastest_seconds.h"
 #include "base/thread_pool.h"
 #include "rlx/error.h"
 
@@ -69,7 +70,7 @@ struct Case {
   /// Small products run back to back, as in a model, so that the clock's own cost does not count.
   void measure(ThreadPool& pool, double budget) {
     const int calls = static_cast<int>(std::max(1.0, 2e8 / flops()));
-    const double now = cpu::fastest_seconds(budget, [&] {
+    const double now = fastest_seconds(budget, [&] {
       for (int i = 0; i < calls; ++i) cpu::gemm(args, pool);
     });
     seconds = std::min(seconds, now / calls);
@@ -90,7 +91,7 @@ int report(const std::vector<Shape>& shapes, int threads, double budget, int rou
   std::vector<std::unique_ptr<Case>> cases;
   for (const Shape& shape : shapes) cases.push_back(std::make_unique<Case>(shape, pool));
   for (int round = 0; round < rounds; ++round) {  // a disturbance of some seconds then hits no figure in all its rounds
-    peak = std::max(peak, cpu::fma_peak(pool, cpu::cpu_level(), budget / rounds));
+    peak = std::max(peak, cpu::compute_peak(pool, cpu::compute_loops(cpu::cpu_level()).front(), budget / rounds));
     for (auto& one : cases) one->measure(pool, budget / rounds);
   }
   nlohmann::json json{{"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())}, {"threads", threads}, {"peak_flops", peak}};

@@ -1,0 +1,89 @@
+#include <immintrin.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "backends/cpu/peaks/loops.h"
+
+namespace rlx::cpu {
+namespace {
+
+constexpr int chains = 4;  // a tile product takes 52 cycles and one starts every 16
+constexpr double tile_rows = 16, tile_cols = 16;
+
+/// The operand of LDTILECFG: palette 1, and all tiles of 16 rows of 64 bytes.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+consteval TileConfig make_config() {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) config.row_bytes[tile] = 64, config.rows[tile] = 16;
+  return config;
+}
+
+constexpr TileConfig config = make_config();
+alignas(64) constexpr std::uint8_t operand[1024] = {1, 2, 3};  // of both kinds of products; the numbers do not matter
+
+/// Every thread loads the configuration for itself, and gives the registers back so that its task switches stay cheap.
+__attribute__((target("amx-tile"))) void begin_tiles() {
+  _tile_loadconfig(&config);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, operand, 64);
+  _tile_loadd(5, operand, 64);
+}
+
+__attribute__((target("amx-tile"))) double end_tiles() {
+  alignas(64) std::int32_t sums[256];
+  _tile_stored(0, sums, 64);
+  _tile_release();
+  return sums[0];
+}
+
+__attribute__((target("amx-tile,amx-bf16"))) double run_bf16(std::int64_t steps) {
+  begin_tiles();
+  for (; steps > 0; --steps) {
+    _tile_dpbf16ps(0, 4, 5);
+    _tile_dpbf16ps(1, 4, 5);
+    _tile_dpbf16ps(2, 4, 5);
+    _tile_dpbf16ps(3, 4, 5);
+  }
+  return end_tiles();
+}
+
+__attribute__((target("amx-tile,amx-int8"))) double run_int8(std::int64_t steps) {
+  begin_tiles();
+  for (; steps > 0; --steps) {
+    _tile_dpbssd(0, 4, 5);
+    _tile_dpbssd(1, 4, 5);
+    _tile_dpbssd(2, 4, 5);
+    _tile_dpbssd(3, 4, 5);
+  }
+  return end_tiles();
+}
+
+}  // namespace
+
+constexpr ComputeLoop bf16_tile_loop{"bf16 tile", 2 * tile_rows* tile_cols * 32 * chains, run_bf16};
+constexpr ComputeLoop int8_tile_loop{"int8 tile", 2 * tile_rows* tile_cols * 64 * chains, run_int8};
+
+bool allow_tiles() {
+#ifdef __linux__
+  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool granted = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
+}  // namespace rlx::cpu
