@@ -72,9 +72,14 @@ void print_nodes(const std::vector<NodeReport>& nodes) {
   for (const NodeReport& node : nodes) fmt::print("{:<11} {:<24} {}\n", node.how, node.by, node.text);
 }
 
+/// It runs once, so it is no part of a run's time.
+bool is_prepared(const LaunchReport& launch) { return launch.kind == "prepared"; }
+
 void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
   fmt::print("{:<24} {:<8} {:>9} {:>9}", launch.name, launch.kind, with_unit(launch.bytes), with_unit(launch.flops));
-  if (roofline) {
+  if (roofline && is_prepared(launch)) {
+    fmt::print("{:41}", "");
+  } else if (roofline) {
     const double least = roofline->seconds(launch.flops, launch.bytes);
     fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6,
                launch.seconds > 0 ? 100 * least / launch.seconds : 0,
@@ -88,12 +93,18 @@ void print_launches(const Report& report) {
   if (report.roofline) fmt::print(" {:>11} {:>11} {:>7}  {:<7}", "us", "least us", "reached", "bound");
   fmt::print("  writes\n");
   double seconds = 0, least = 0, flops = 0, bytes = 0;
+  std::size_t prepared = 0;
   for (const LaunchReport& launch : report.launches) {
     print_launch(launch, report.roofline);
+    if (is_prepared(launch)) {
+      ++prepared;
+      continue;
+    }
     seconds += launch.seconds, flops += launch.flops, bytes += launch.bytes;
     if (report.roofline) least += report.roofline->seconds(launch.flops, launch.bytes);
   }
-  fmt::print("{} launches, {} bytes, {} flops", report.launches.size(), with_unit(bytes), with_unit(flops));
+  fmt::print("{} launches, {} bytes, {} flops", report.launches.size() - prepared, with_unit(bytes), with_unit(flops));
+  if (prepared > 0) fmt::print(" in each run, and {} once", prepared);
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
     fmt::print(
@@ -106,7 +117,7 @@ void print_launches(const Report& report) {
 
 json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
   json::Value one{{"name", launch.name}, {"kind", launch.kind}, {"writes", launch.types}, {"bytes", launch.bytes}, {"flops", launch.flops}};
-  if (roofline) {
+  if (roofline && !is_prepared(launch)) {
     one["seconds"] = launch.seconds;
     one["least_seconds"] = roofline->seconds(launch.flops, launch.bytes);
   }
@@ -165,9 +176,8 @@ void add_explain(CLI::App& app) {
   command->footer(
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
       "kernel\n"
-      "of its own), fused (part of another kernel), a view (no computation), a constant, control (it runs the regions listed under it), "
-      "or\n"
-      "host (computed by the reference loops).\n\n"
+      "of its own), fused (part of another kernel), a view (no computation), a constant, prepared (computed once, from parameters alone),\n"
+      "control (it runs the regions listed under it), or host (computed by the reference loops).\n\n"
       "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
   command->callback([options] {
     if (options->graph.empty() && options->model.empty()) throw CLI::RequiredError("graph or --model");

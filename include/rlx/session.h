@@ -97,17 +97,17 @@ class Outputs {
 /// How a node of the expanded graph is computed.
 struct NodeReport {
   std::string text;  // the node as in the text form
-  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant
+  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant, prepared
   std::string by;    // the claim or the kernel that computes it
 };
 
-/// One launch of a program, with its cost at given sizes.
+/// One launch of a program, with its cost at given sizes. One that is prepared runs once for all runs: it reads parameters only.
 struct LaunchReport {
   std::string name;
-  std::string kind;   // kernel, claim, host, control
+  std::string kind;   // kernel, claim, host, control, prepared
   std::string types;  // of what it writes
   double flops = 0, bytes = 0;
-  double seconds = 0;  // measured, where asked for
+  double seconds = 0;  // measured in a run, where asked for
 };
 
 enum class Stage : std::uint8_t { hir, mir, lir, kernels };
@@ -122,8 +122,8 @@ class Executable {
   struct State;
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  /// Binds a parameter. An Array that owns its bytes is shared, not copied, and must not change while it is bound: products keep packed
-  /// copies. Bind it again after a change. A range, or an Array without an owner, is copied.
+  /// Binds a parameter. An Array that owns its bytes is shared, not copied, and must not change while it is bound: packed copies are kept,
+  /// and what is computed from parameters alone. Bind it again after a change. A range, or an Array without an owner, is copied.
   /// Throws Error for an unknown name, a wrong dtype or a wrong shape.
   void set_param(std::string_view name, Feed value);
   /// Binds parameters and replaces states by their names, all of them or none: `set_params(load_safetensors(path).arrays)`.
@@ -152,7 +152,7 @@ class Executable {
   std::vector<NodeReport> explain() const;
   /// The launches with their cost at the sizes of `inputs`; each is timed `repeats` times (0: not timed), the minimum counts.
   std::vector<LaunchReport> profile(const std::map<std::string, Feed>& inputs, int repeats) const;
-  /// Bytes of the arena at the bounds of the symbols.
+  /// Bytes of the arena at the bounds of the symbols; without what is computed once from parameters.
   std::int64_t arena_bytes() const;
   /// Gives scratch memory that no run is using back to the system; the next run reserves it again.
   void trim() const;

@@ -5,6 +5,7 @@
 #include "ir/graph_data.h"
 #include "ir/sources.h"
 #include "ops/scalar.h"
+#include "passes/run_invariant.h"
 
 namespace rlx {
 namespace {
@@ -34,6 +35,7 @@ Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generat
     stored_.insert(node.operands.begin(), node.operands.end());
   }
   for (const auto& [name, value] : graph.outputs()) stored_.insert(value.id());
+  store_invariant();
   must_store_ = stored_;
 }
 
@@ -51,6 +53,31 @@ void Cut::find_users() {
     }
   }
   for (auto& [value, list] : users_) std::reverse(list.begin(), list.end());
+}
+
+/// Stores what is computed from parameters alone, where kernels that are not would compute it again in every run: where that costs more
+/// than a load, and gives no more elements than it reads. Behind structure ops it is their operand.
+void Cut::store_invariant() {
+  const std::vector<bool> invariant = run_invariant_nodes(graph_);
+  const std::vector<double> cost = costs();
+  std::vector<double> read(graph_.size(), 0);  // elements of the largest stored value that each is computed from
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    double& most = read[static_cast<std::size_t>(id)];
+    if (is_stored({id, 0})) most = elements(graph_, {id, 0});
+    else
+      for (ValueId operand : graph_.node(id).operands) most = std::max(most, read[static_cast<std::size_t>(operand.node)]);
+  }
+  std::vector<bool> wanted(graph_.size(), false);  // by something that is not the same in every run, perhaps through structure ops
+  for (auto id = static_cast<std::int32_t>(graph_.size()); id-- > 0;) {
+    const ValueId v{id, 0};
+    const auto at = static_cast<std::size_t>(id);
+    if (!live(id)) continue;
+    const Node& node = graph_.node(id);
+    const bool moves = wanted[at] && !is_stored(v) && node.op->sources && node.operands.size() == 1;
+    if (!invariant[at] || moves)
+      for (ValueId operand : node.operands) wanted[static_cast<std::size_t>(operand.node)] = true;
+    else if (wanted[at] && !is_stored(v) && cost[at] > cheap && elements(graph_, v) <= read[at]) stored_.insert(v);
+  }
 }
 
 void Cut::share(const std::vector<std::vector<ValueId>>& regions) {

@@ -23,7 +23,7 @@ class Cut {
   /// In memory before anything runs: an input or a constant.
   bool is_source(ValueId v) const;
   bool is_stored(ValueId v) const { return stored_.count(v) || is_source(v); }
-  /// Outputs of the graph, and what the host reads and writes.
+  /// Outputs of the graph, what the host reads and writes, and what is the same in every run and costs more than a load.
   bool must_store(ValueId v) const { return must_store_.count(v) > 0; }
   /// The nodes that read each value, in their order.
   const std::map<ValueId, std::vector<std::int32_t>>& users() const { return users_; }
@@ -40,6 +40,7 @@ class Cut {
 
  private:
   void find_users();
+  void store_invariant();
   void share_repeated(const std::map<ValueId, ValueId>& region_end);
   void bound_kernels(const std::map<ValueId, ValueId>& region_end);
   bool row_fits(ValueId v) const;

@@ -12,15 +12,17 @@ namespace rlx {
 Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
     : session(std::move(shared)), source(graph), program(std::move(lowered)), bound(graph.inputs().size()) {
   for (const auto& [input, value] : source.inputs()) has_states = has_states || input.kind == InputKind::state;
+  is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
   assign_slots();
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };
   auto is_weight = [this, inner](ValueId v) {
     const Slot& s = slots[static_cast<std::size_t>(slot_of(v))];
-    return s.place == Slot::Place::constant ||
+    return s.place == Slot::Place::constant || s.place == Slot::Place::prepared ||
            (s.place == Slot::Place::input && (inner || source.inputs()[s.index].first.kind == InputKind::param));
   };
   steps = cpu::make_steps(program, slot, is_weight);
+  find_prepared();
   for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
 }
 
@@ -30,6 +32,21 @@ void Executable::State::forget_packed() {
     const std::scoped_lock lock(state->mutex);
     state->forget_packed();
   }
+}
+
+void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays) {
+  std::unique_lock<std::mutex> order(turn, std::defer_lock);
+  if (has_states) order.lock();  // a run that is going on would overwrite a state
+  const std::scoped_lock lock(mutex);
+  std::set<std::size_t> changed;
+  for (auto& [i, array] : arrays) {
+    session->packed.forget(array);
+    for (std::size_t other = 0; other < bound.size(); ++other)
+      if (other == i || bound[other].bytes().data() == array.bytes().data()) changed.insert(other);
+    bound[i] = std::move(array);
+  }
+  forget_packed();
+  preparation = std::make_shared<Preparation>(prepared, *preparation, changed);
 }
 
 int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }
@@ -50,6 +67,11 @@ void Executable::State::assign_slots() {
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) add(graph.inputs()[i].second.id(), Slot::Place::input, i);
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
     if (constant_value(graph.node(id))) add({id, 0}, Slot::Place::constant, static_cast<std::size_t>(id));
+  for (std::size_t l = 0; l < program.launches.size(); ++l)
+    for (ValueId v : is_prepared[l] ? program.launches[l].writes : std::vector<ValueId>{}) {
+      prepared.values.push_back({static_cast<int>(slots.size()), graph.type(v), {}, {}, false});
+      add(v, Slot::Place::prepared, prepared.values.size() - 1);
+    }
   // A computed value that is an output is computed right where the caller reads it; its further names are copies.
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
     const ValueId root = program.root(graph.outputs()[i].second.id());
@@ -59,6 +81,43 @@ void Executable::State::assign_slots() {
     for (ValueId v : launch.writes)
       if (!slot_by_value_.count(program.root(v))) add(program.root(v), Slot::Place::arena, 0);
   for (const auto& [name, value] : graph.outputs()) output_slots.push_back(slot_of(value.id()));
+}
+
+void Executable::State::find_prepared() {
+  for (std::size_t l = 0; l < steps.size(); ++l) {
+    if (is_prepared[l]) add_prepared(program.launches[l], steps[l]);
+    else note_reads(program.launches[l], steps[l]);
+  }
+  for (int slot : output_slots)
+    if (const Slot& s = slots[static_cast<std::size_t>(slot)]; s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
+  preparation = std::make_shared<Preparation>(prepared);
+}
+
+void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step& step) {
+  PreparedLaunch mine{&step, {}, {}};
+  std::set<std::size_t> inputs;
+  for (ValueId v : launch.reads) {
+    const Slot& slot = slots[static_cast<std::size_t>(slot_of(v))];
+    if (slot.place == Slot::Place::input) inputs.insert(slot.index);
+    if (slot.place != Slot::Place::prepared) continue;
+    mine.reads.push_back(slot.index);
+    inputs.insert(prepared.values[slot.index].inputs.begin(), prepared.values[slot.index].inputs.end());
+  }
+  for (ValueId v : launch.writes) mine.writes.push_back(slots[static_cast<std::size_t>(slot_of(v))].index);
+  for (std::size_t value : mine.writes) prepared.values[value].inputs = inputs;
+  prepared.launches.push_back(std::move(mine));
+}
+
+/// Which prepared values a launch of each run reads, and how.
+void Executable::State::note_reads(const cpu::Launch& launch, const cpu::Step& step) {
+  const auto* product = std::get_if<cpu::Product>(&launch.what);
+  const auto packed = product && step.weights ? std::find(launch.reads.begin(), launch.reads.end(), product->b) : launch.reads.end();
+  for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
+    const Slot& slot = slots[static_cast<std::size_t>(slot_of(*read))];
+    if (slot.place != Slot::Place::prepared) continue;
+    if (read == packed) prepared.values[slot.index].packs.insert(&step);
+    else prepared.values[slot.index].kept = true;
+  }
 }
 
 namespace {

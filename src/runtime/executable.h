@@ -3,6 +3,7 @@
 #include "rlx/session.h"
 #include "runtime/arena.h"
 #include "runtime/plan.h"
+#include "runtime/prepared.h"
 
 namespace rlx {
 
@@ -17,14 +18,15 @@ struct Session::State {
 
 /// Where a stored value lives.
 struct Slot {
-  enum class Place : std::uint8_t { input, constant, arena, output };
+  enum class Place : std::uint8_t { input, constant, prepared, arena, output };
   Place place = Place::arena;
   ValueId value;
-  std::size_t index = 0;  // input: of the graph's inputs; output: of its outputs; arena: of the memory plan
+  std::size_t index =
+      0;  // input: of the graph's inputs; output: of its outputs; arena: of the memory plan; prepared: of the prepared values
 };
 
 struct Executable::State {
-  /// `inner`: of a region, where any operand may turn out to be a weight.
+  /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.
   State(std::shared_ptr<Session::State> session, const Graph& graph, cpu::Program lowered, bool inner = false);
 
   std::shared_ptr<Session::State> session;
@@ -33,12 +35,15 @@ struct Executable::State {
   std::vector<Slot> slots;
   std::vector<int> output_slots;  // of every output
   std::vector<cpu::Step> steps;
+  std::vector<bool> is_prepared;  // by step
+  PreparedPart prepared;
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
-  mutable std::mutex mutex;  // of bound values and packed weights
+  mutable std::mutex mutex;  // of bound values, the preparation of them, and packed weights
   bool has_states = false;
   std::mutex turn;           // of runs of a graph with states
   std::vector<Array> bound;  // by input: parameters and states
+  std::shared_ptr<Preparation> preparation;
   struct Packed {
     Array weights;  // what was packed: a run may still use those that set_param replaced
     std::shared_ptr<const void> panels;
@@ -46,19 +51,25 @@ struct Executable::State {
   std::map<const cpu::Step*, Packed> packed;
   std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
 
-  /// To be called after parameters changed, with `mutex` held.
-  void forget_packed();
+  /// Binds arrays to parameters and states, by input; what was packed or prepared of the old ones, or of the same bytes with other numbers,
+  /// goes.
+  void rebind(std::vector<std::pair<std::size_t, Array>> arrays);
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;
 
  private:
   void assign_slots();
+  /// Fills `prepared`.
+  void find_prepared();
+  void add_prepared(const cpu::Launch& launch, const cpu::Step& step);
+  void note_reads(const cpu::Launch& launch, const cpu::Step& step);
   void plan_arena();
+  void forget_packed();
   int in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
   std::map<ValueId, int> slot_by_value_;
 };
 
-/// What each launch of a program costs at these sizes; not timed.
-std::vector<LaunchReport> launch_costs(const cpu::Program& program, const Bindings& bindings);
+/// What each launch costs at these sizes; not timed.
+std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings);
 
 }  // namespace rlx

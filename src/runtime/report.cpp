@@ -19,11 +19,12 @@ std::string kind(const cpu::Launch& launch) {
 
 }  // namespace
 
-std::vector<LaunchReport> launch_costs(const cpu::Program& program, const Bindings& bindings) {
-  const Graph& graph = program.graph;
+std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings) {
+  const Graph& graph = state.program.graph;
   std::vector<LaunchReport> reports;
-  for (const cpu::Launch& launch : program.launches) {
-    LaunchReport report{launch.name(), kind(launch), {}, 0, 0, 0};
+  for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
+    const cpu::Launch& launch = state.program.launches[l];
+    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, 0, 0, 0};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
       const Cost c = cost(kernel->kernel, bindings);
@@ -49,6 +50,7 @@ std::string place(const Executable::State& state, const Slot& slot) {
   switch (slot.place) {
     case Slot::Place::input: return "input '" + state.source.inputs()[slot.index].first.name + "'";
     case Slot::Place::constant: return "constant";
+    case Slot::Place::prepared: return "prepared";
     case Slot::Place::output: return "output '" + state.source.outputs()[slot.index].first + "'";
     case Slot::Place::arena: return fmt::format("arena+{}", state.plan.offsets[slot.index]);
   }
@@ -62,8 +64,9 @@ std::string describe(const Executable::State& state, ValueId value) {
 
 std::string launch_list(const Executable::State& state) {
   std::string text = fmt::format("arena: {} bytes at the bounds of the symbols\n", state.plan.bytes);
-  for (const cpu::Launch& launch : state.program.launches) {
-    text += launch.name() + "\n";
+  for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
+    const cpu::Launch& launch = state.program.launches[l];
+    text += launch.name() + (state.is_prepared[l] ? " once" : "") + "\n";
     for (ValueId v : launch.reads) text += "  reads  " + describe(state, v) + "\n";
     for (ValueId v : launch.writes) text += "  writes " + describe(state, v) + "\n";
   }
@@ -95,7 +98,8 @@ std::string node_text(const Node& node) {
 }
 
 /// How each node of a program is computed, those of regions behind the op that they belong to.
-std::vector<NodeReport> node_reports(const cpu::Program& program, const std::string& indent) {
+std::vector<NodeReport> node_reports(const Executable::State& state, const std::string& indent) {
+  const cpu::Program& program = state.program;
   const Graph& graph = program.graph;
   std::map<ValueId, const cpu::Launch*> writer;
   std::map<ValueId, std::string> claimed;
@@ -118,14 +122,17 @@ std::vector<NodeReport> node_reports(const cpu::Program& program, const std::str
     NodeReport report{fmt::format("{}%{}: {}", indent, id, node_text(node)), "fused", by[static_cast<std::size_t>(id)]};
     const ValueId v{id, 0};
     if (constant_value(node)) report.how = "constant";
+    else if (auto it = writer.find(v);
+             it != writer.end() && state.is_prepared[static_cast<std::size_t>(it->second - program.launches.data())])
+      report.how = "prepared";
     else if (claimed.count(v)) report.how = "claimed", report.by = claimed[v];
     else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
     else if (auto it = writer.find(v); it != writer.end())
       report.how = std::holds_alternative<cpu::HostLaunch>(it->second->what) ? kind(*it->second) : "generated";
     reports.push_back(std::move(report));
     for (const Attr& attr : node.attrs)
-      if (const auto* region = std::get_if<Region>(&attr); region && program.regions.count(region->get()))
-        for (NodeReport& inner : node_reports(*program.regions.at(region->get()), indent + "  ")) reports.push_back(std::move(inner));
+      if (const auto* region = std::get_if<Region>(&attr); region && state.regions.count(region->get()))
+        for (NodeReport& inner : node_reports(*state.regions.at(region->get()), indent + "  ")) reports.push_back(std::move(inner));
   }
   return reports;
 }
@@ -148,7 +155,7 @@ std::vector<NodeReport> Executable::explain() const {
     const Node& node = state_->source.node(id);
     if (node.op->kind == OpKind::composite) reports.push_back({node_text(node), "decomposed", ""});
   }
-  for (NodeReport& report : node_reports(state_->program, "")) reports.push_back(std::move(report));
+  for (NodeReport& report : node_reports(*state_, "")) reports.push_back(std::move(report));
   return reports;
 }
 

@@ -200,25 +200,9 @@ void check_names(const Graph& graph, const std::map<std::string, Array>& values,
 
 }  // namespace
 
-namespace {
-
-/// Replaces bound arrays, by input; what was packed of the old ones, or of the same bytes with other numbers, goes.
-void rebind(Executable::State& state, std::vector<std::pair<std::size_t, Array>> arrays) {
-  std::unique_lock<std::mutex> turn(state.turn, std::defer_lock);
-  if (state.has_states) turn.lock();  // a run that is going on would overwrite a state
-  const std::scoped_lock lock(state.mutex);
-  for (auto& [i, array] : arrays) {
-    state.session->packed.forget(array);
-    state.bound[i] = std::move(array);
-  }
-  state.forget_packed();
-}
-
-}  // namespace
-
 void Executable::set_param(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::param);
-  rebind(*state_, {{i, kept(state_->source.inputs()[i].first, value)}});
+  state_->rebind({{i, kept(state_->source.inputs()[i].first, value)}});
 }
 
 void Executable::set_params(const std::map<std::string, Array>& values) {
@@ -228,7 +212,7 @@ void Executable::set_params(const std::map<std::string, Array>& values) {
     const std::size_t i = state_->input_index(name);
     fitting.emplace_back(i, kept(state_->source.inputs()[i].first, value));
   }
-  rebind(*state_, std::move(fitting));
+  state_->rebind(std::move(fitting));
 }
 
 std::vector<std::string> Executable::missing_params() const {
@@ -250,7 +234,7 @@ Array Executable::state(std::string_view name) const {
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);
-  rebind(*state_, {{i, kept(state_->source.inputs()[i].first, value)}});
+  state_->rebind({{i, kept(state_->source.inputs()[i].first, value)}});
 }
 
 namespace {
@@ -258,6 +242,7 @@ namespace {
 /// The arrays of all inputs of one run, and the sizes that follow from them.
 struct Bound {
   std::vector<Array> arrays;
+  std::shared_ptr<Preparation> preparation;  // of these parameters
   std::vector<bool> weights;
   Bindings bindings;
 };
@@ -272,29 +257,30 @@ struct Bound {
   fail("graph '{}': no value is bound to parameter {}", state.source.name(), names);
 }
 
-std::vector<Array> gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
-  std::vector<Array> arrays;
+Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
+  Bound bound;
   for (const auto& [name, feed] : fed) find_input(state, name, InputKind::input);
   const std::scoped_lock lock(state.mutex);
+  bound.preparation = state.preparation;
   for (std::size_t i = 0; i < state.source.inputs().size(); ++i) {
     const Input& input = state.source.inputs()[i].first;
     if (input.kind == InputKind::input) {
       auto it = fed.find(input.name);
       if (it == fed.end()) fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
-      arrays.push_back(checked("input", input.name, input.type, it->second));
+      bound.arrays.push_back(checked("input", input.name, input.type, it->second));
       continue;
     }
     if (state.bound[i].bytes().data() == nullptr) {
       if (input.kind == InputKind::param && !(input.type.size() == Dim(0))) refuse_unbound(state);
       if (input.kind == InputKind::state) state.bound[i] = zeros(input);
     }
-    arrays.push_back(state.bound[i]);
+    bound.arrays.push_back(state.bound[i]);
   }
-  return arrays;
+  return bound;
 }
 
 Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
-  Bound bound{gather(state, fed), {}, {}};
+  Bound bound = gather(state, fed);
   SymbolBinder binder;
   for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
     const Input& input = state.source.inputs()[i].first;
@@ -361,7 +347,7 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, memory);
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, bound.preparation, memory);
   run.execute();
   return named(*state_, run.results(), into);
 }
@@ -373,8 +359,8 @@ void Executable::trim() const { state_->arenas->trim(); }
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
   Bound bound = bind(*state_, inputs);
   const Bindings bindings = bound.bindings;
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bindings);
-  std::vector<LaunchReport> reports = launch_costs(state_->program, bindings);
+  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bindings, bound.preparation);
+  std::vector<LaunchReport> reports = launch_costs(*state_, bindings);
   const std::vector<double> seconds = run.time(repeats);
   for (std::size_t i = 0; i < reports.size(); ++i) reports[i].seconds = seconds[i];
   return reports;

@@ -190,6 +190,21 @@ TEST(Binding, ParametersThatAreBoundAgainCount) {
   expect_sums(128);
 }
 
+TEST(Products, APartOfAParameterMayHaveTheSizeOfTheRun) {
+  const Dim b = Dim::symbol("B", 64);
+  Graph graph("scores");
+  const Value x = graph.input("x", {b, 64}, f32), w = graph.param("w", {64, 64}, f32);
+  graph.output("y", matmul(x, transpose(slice_axis(w, 0, 0, b), {1, 0})));
+  Executable program = session().compile(graph);
+  const Array weights = uniform(f32, {64, 64}, -1, 1, 1);
+  program.set_param("w", weights);
+  for (const std::int64_t rows : {16, 64, 5}) {
+    const Array values_of_x = uniform(f32, {rows, 64}, -1, 1, 2);
+    // Sums of 64 terms up to 1.
+    expect_near(program.run({{"x", values_of_x}}).at("y"), values(evaluate(graph, {{"x", values_of_x}, {"w", weights}})[0]), 1e-5);
+  }
+}
+
 TEST(Sessions, RefuseAbsurdNumbersOfThreads) {
   for (const int threads : {-1, 4096}) {
     SessionOptions options;

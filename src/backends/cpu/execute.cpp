@@ -88,13 +88,20 @@ void prepare_kernel(Step& step, const GeneratedKernel& launch, const Program& pr
   for (const auto& [runs, count] : work) step.work.emplace_back(SizeFunction(runs, program.symbols), count);
 }
 
+/// Whether every run reads the same part of the right operand, so that it can be packed once.
+bool has_fixed_layout(const Product& p) {
+  std::vector<Dim> dims{p.columns.extent, p.columns.b_stride, p.depth.extent, p.depth.b_stride, p.b_offset};
+  for (const ProductAxis& axis : p.depth_axes) dims.insert(dims.end(), {axis.extent, axis.b_stride});
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
+}
+
 void prepare_product(Step& step, const Product& p, const Program& program, const std::function<int(ValueId)>& slot_of,
                      const std::function<bool(ValueId)>& is_weight) {
   auto f = [&](const Dim& d) { return SizeFunction(d, program.symbols); };
   step.a = p.prologue ? -1 : slot_of(p.a);
   step.b = slot_of(p.b);
   step.c = slot_of(p.result);
-  step.weights = is_weight(p.b);
+  step.weights = is_weight(p.b) && has_fixed_layout(p);
   const auto add = [&](const std::vector<ProductAxis>& axes, std::vector<Step::Axis>& to) {
     for (const ProductAxis& axis : axes) to.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
   };

@@ -1,0 +1,164 @@
+// What is computed from parameters alone is computed once, for all runs, until they change.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "ops/evaluated.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+namespace {
+
+Session quiet_session(int threads = 2) {
+  SessionOptions options;
+  options.threads = threads;
+  options.cache_folder = "";
+  return Session(Device::cpu(), options);
+}
+
+/// y = (x * exp(w)) cast(v)^T for x: f32[B,64], w: f32[64], v: bf16[32,64]; e^w is read by a kernel, v as the panels of a product.
+Graph scaled_product() {
+  Graph graph("scaled product");
+  const Value x = graph.input("x", {Dim::symbol("B", 16), 64}, f32), w = graph.param("w", {64}, f32), v = graph.param("v", {32, 64}, bf16);
+  const Value scaled = softmax(x * exp(w), 1);
+  graph.output("y", matmul(scaled, transpose(cast(v, f32), {1, 0})));
+  return graph;
+}
+
+struct Case {
+  Array x = uniform(f32, {5, 64}, -1, 1, 1), w = uniform(f32, {64}, -1, 1, 2), v = uniform(bf16, {32, 64}, -1, 1, 3);
+  Array wanted() const { return evaluate(scaled_product(), {{"x", x}, {"w", w}, {"v", v}})[0]; }
+};
+
+// Sums of 64 terms of size 1/64 in f32.
+constexpr double tolerance = 1e-6;
+
+std::size_t count_prepared(const Executable& program, const Array& x) {
+  std::size_t count = 0;
+  for (const LaunchReport& launch : program.profile({{"x", x}}, 1)) {
+    count += launch.kind == "prepared" ? 1 : 0;
+    EXPECT_EQ(launch.seconds == 0, launch.kind == "prepared") << launch.name;
+  }
+  return count;
+}
+
+TEST(Prepared, LaunchesOfParametersAloneAreNoneOfARun) {
+  const Case given;
+  Executable program = quiet_session().compile(scaled_product());
+  program.set_params({{"w", given.w}, {"v", given.v}});
+  EXPECT_EQ(count_prepared(program, given.x), 2u);  // exp(w) and cast(v)
+  EXPECT_EQ(program.profile({{"x", given.x}}, 0).size(), 4u);
+  std::size_t prepared = 0;
+  for (const NodeReport& node : program.explain()) prepared += node.how == "prepared" ? 1 : 0;
+  EXPECT_EQ(prepared, 2u);
+}
+
+/// The contract forbids to change a bound array; here it shows what a run reads.
+TEST(Prepared, AreComputedOnceUntilTheParameterIsBoundAgain) {
+  Case given;
+  Executable program = quiet_session().compile(scaled_product());
+  program.set_params({{"w", given.w}, {"v", given.v}});
+  const Array before = given.wanted();
+  for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", given.x}}).at("y"), values(before), tolerance);
+  for (float& w : given.w.mutable_values<float>()) w = -w;
+  for (std::int64_t i = 0; i < given.v.size(); ++i) given.v.set_double(i, 2 * given.v.get_double(i));
+  const Array first = program.run({{"x", given.x}}).at("y");
+  expect_near(first, values(before), tolerance);
+  program.set_param("w", given.w);
+  Doubles wanted = values(given.wanted());
+  for (double& y : wanted) y /= 2;  // v is not bound again
+  expect_near(program.run({{"x", given.x}}).at("y"), wanted, tolerance);
+  program.set_param("v", given.v);
+  expect_near(program.run({{"x", given.x}}).at("y"), values(given.wanted()), 2 * tolerance);
+}
+
+TEST(Prepared, ResultsOfAProgramAreCopiesOfThem) {
+  Graph graph;
+  const Value e = exp(graph.param("w", {8}, f32));
+  graph.output("e", e);
+  graph.output("view", reshape(e, {2, 4}));
+  graph.output("sum", graph.input("x", {8}, f32) + e);
+  Executable program = quiet_session().compile(graph);
+  program.set_param("w", Array(f32, {8}));
+  const Array x = counting(f32, {8});
+  Array e_seen = program.run({{"x", x}}).at("e");
+  for (float& element : e_seen.mutable_values<float>()) element = 77;
+  const Outputs again = program.run({{"x", x}});
+  expect_near(again.at("e"), Doubles(8, 1), 0);
+  expect_near(again.at("view"), Doubles(8, 1), 0);
+  expect_near(again.at("sum"), {1, 2, 3, 4, 5, 6, 7, 8}, 0);
+}
+
+TEST(Prepared, SizesThatARunDecidesAreNot) {
+  Graph graph;
+  const Dim b = Dim::symbol("B", 16);
+  const Value x = graph.input("x", {b, 64}, f32), w = graph.param("w", {16, 64}, f32);
+  const Value rows = slice_axis(exp(w), 0, 0, b);
+  graph.output("scores", matmul(x, transpose(rows, {1, 0})));
+  graph.output("total", sum(rows, {0}));
+  Executable program = quiet_session().compile(graph);
+  const Array values_of_w = uniform(f32, {16, 64}, -1, 1, 2);
+  program.set_param("w", values_of_w);
+  for (const std::int64_t size : {3, 16, 5}) {
+    const Array values_of_x = uniform(f32, {size, 64}, -1, 1, 1);
+    const Outputs seen = program.run({{"x", values_of_x}});
+    const auto wanted = evaluate(graph, {{"x", values_of_x}, {"w", values_of_w}});
+    expect_near(seen[0], values(wanted[0]), 1e-5);  // sums of 64 terms up to e
+    expect_near(seen[1], values(wanted[1]), 1e-5);
+  }
+}
+
+/// A product whose two sides are parameters, behind another, and a value that a loop reads.
+TEST(Prepared, ChainsAndLoopsReadThem) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("S", 8), 4, 64}, f32), u = graph.param("u", {64, 64}, f32),
+              v = graph.param("v", {64, 64}, f32), w = matmul(tanh(u), exp(v));
+  const auto step = [&](const Values& carry, const Values& slice) { return std::pair{Values{carry[0] + matmul(slice[0], w)}, Values{}}; };
+  graph.output("y", scan(step, {sum(x, {0}) * 0}, {x})[0]);
+  graph.output("z", matmul(sum(x, {0}), w));
+  Executable program = quiet_session().compile(graph);
+  std::map<std::string, Array> arrays{{"u", uniform(f32, {64, 64}, -1, 1, 1)}, {"v", uniform(f32, {64, 64}, -1, 1, 2)}};
+  program.set_params(arrays);
+  const Array values_of_x = uniform(f32, {6, 4, 64}, -1, 1, 3);
+  for (unsigned round = 0; round < 3; ++round) {
+    if (round == 2) program.set_param("v", arrays["v"] = uniform(f32, {64, 64}, -1, 1, 7));
+    std::map<std::string, Array> all = arrays;
+    all["x"] = values_of_x;
+    const auto wanted = evaluate(graph, all);
+    const Outputs seen = program.run({{"x", values_of_x}});
+    for (std::size_t i = 0; i < 2; ++i) expect_near(seen[i], values(wanted[i]), 2e-3);  // sums of 64 * 64 terms up to 3, results up to 300
+  }
+}
+
+TEST(Prepared, FirstRunsAtTheSameTimeAndChangesBetweenThem) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 16), 64}, f32), w = graph.param("w", {64, 64}, bf16);
+  graph.output("y", matmul(x, transpose(cast(w, f32), {1, 0})) + sum(exp(cast(w, f32)), {1}));
+  const auto filled = [](double v) { return uniform(bf16, {64, 64}, v, v, 1); };
+  Executable program = quiet_session().compile(graph);
+  program.set_param("w", filled(0));
+  const Array ones = uniform(f32, {4, 64}, 1, 1, 1);
+  const double at_zero = 64, at_one = 64 + 64 * std::exp(1.0);
+  std::vector<std::thread> threads;
+  std::atomic<int> ready = 0;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      ++ready;
+      while (ready < 6) std::this_thread::yield();
+      for (int i = 0; i < 20; ++i) {
+        if (t == 0) {
+          program.set_param("w", filled(i % 2));
+          continue;
+        }
+        const Array y = program.run({{"x", ones}}).at("y");
+        const double seen = y.get_double(0);
+        EXPECT_TRUE(std::abs(seen - at_zero) < 1e-3 || std::abs(seen - at_one) < 1e-3) << seen;
+        for (std::int64_t k = 1; k < y.size(); ++k) EXPECT_EQ(y.get_double(k), seen);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace rlx::test
