@@ -4,37 +4,13 @@
 #include <array>
 #include <span>
 
+#include "backends/cpu/strided_view.h"
 #include "ops/scalar.h"
 
 namespace rlx::cpu {
 namespace {
 
 using At = std::vector<Index>;
-
-struct View {
-  ValueId value;
-  DType dtype;
-  Dim offset;
-  std::map<int, Dim> strides;  // by variable
-};
-
-/// The expression, or what it casts, as a strided read of a stored value.
-std::optional<View> as_view(const Kernel& kernel, ExprId id, bool cast) {
-  if (cast) id = kernel.expr(id).args.at(0);
-  const Expr& e = kernel.expr(id);
-  if (e.kind != Expr::Kind::load) return std::nullopt;
-  View view{kernel.buffers[static_cast<std::size_t>(e.buffer)].value, e.dtype, e.index.constant(), {}};
-  for (const Index::Term& term : e.index.terms()) {
-    if (term.atom->kind != Atom::Kind::variable) return std::nullopt;
-    view.strides[term.atom->id] = term.coefficient;
-  }
-  return view;
-}
-
-Dim stride_of(const View& view, int variable) {
-  auto it = view.strides.find(variable);
-  return it == view.strides.end() ? Dim(0) : it->second;
-}
 
 std::vector<Type> operand_types(const Graph& graph, const Node& node) {
   std::vector<Type> types;
@@ -139,7 +115,8 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   Puller puller(graph, r.kernel, [&](ValueId v) { return !(narrow && (v == narrow->casts[0] || v == narrow->casts[1])) && is_stored(v); });
   const auto read = [&](std::size_t side) { return narrow ? narrow->values[side] : node.operands[side]; };  // what is to be stored
   for (std::size_t side = 0; side < 2; ++side) {
-    auto view = as_view(r.kernel, puller.pull(node.operands[side], loop.factors[side][0].index), narrow.has_value());
+    const ExprId element = puller.pull(node.operands[side], loop.factors[side][0].index);
+    auto view = as_view(r.kernel, narrow ? r.kernel.expr(element).args.at(0) : element);
     if (!view) {
       blocker = unexpanded(graph, read(side));
       return std::nullopt;
@@ -159,13 +136,13 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   for (std::size_t i = type.shape.size(); i-- > 0;) {
     const int v = r.axis_variable[i];
     if (v < 0) continue;
-    ProductAxis axis{type.shape[i], stride_of(*r.a, v), stride_of(*r.b, v), c_stride};
+    ProductAxis axis{type.shape[i], r.a->stride(v), r.b->stride(v), c_stride};
     const bool in_a = !(axis.a_stride == Dim(0)), in_b = !(axis.b_stride == Dim(0));
     auto& list = in_a && in_b ? p.batch : in_b ? columns : rows;
     list.insert(list.begin(), axis);
     c_stride = c_stride * type.shape[i];
   }
-  for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), stride_of(*r.a, v), stride_of(*r.b, v), 0});
+  for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), r.a->stride(v), r.b->stride(v), 0});
   merge_axes(columns, p.columns, p.batch);
   merge_axes(depth, p.depth, rest);
   if (rest.empty()) {
@@ -189,31 +166,6 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
 }
 
 namespace {
-
-/// Where element `at` of the operand goes in the result of a structure op that only renames elements: the same flat position, or a
-/// permutation of the axes. Nothing for any other op.
-std::optional<At> follow(const Graph& graph, const Node& node, const At& at) {
-  if (!node.op->sources || node.operands.size() != 1) return std::nullopt;
-  const Type &from = graph.type(node.operands[0]), &to = node.results[0];
-  if (!(from.size() == to.size())) return std::nullopt;
-  Kernel scratch;
-  At to_at;
-  for (const Dim& extent : to.shape) to_at.push_back(Index::variable(scratch.add_variable(extent), extent));
-  const auto sources = node.op->sources(node.attrs, operand_types(graph, node), to, to_at);
-  if (sources.size() != 1 || !sources[0].guards.empty()) return std::nullopt;
-  if (flatten(sources[0].index, from.shape) == flatten(to_at, to.shape)) return unflatten(flatten(at, from.shape), to.shape);
-  At result(to.shape.size(), Index(0));
-  std::size_t placed = 0;
-  for (std::size_t i = 0; i < from.shape.size(); ++i) {
-    const Index& source = sources[0].index[i];
-    if (source.is_constant() && from.shape[i] == Dim(1)) continue;
-    for (std::size_t j = 0; j < to_at.size(); ++j)
-      if (source == to_at[j]) result[j] = at[i], ++placed;
-  }
-  const auto wide =
-      static_cast<std::size_t>(std::count_if(from.shape.begin(), from.shape.end(), [](const Dim& d) { return !(d == Dim(1)); }));
-  return placed == wide ? std::optional(result) : std::nullopt;
-}
 
 bool same_at(const At& a, const At& b) { return a == b; }
 
