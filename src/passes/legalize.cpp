@@ -9,7 +9,6 @@
 #include "ir/sources.h"
 #include "ops/broadcasting.h"
 #include "passes/complex_rules.h"
-#include "passes/expand.h"
 #include "passes/narrow_types.h"
 #include "passes/storage_form.h"
 #include "rlx/ops.h"
@@ -27,7 +26,8 @@ enum class Linearity : std::uint8_t { linear, bilinear, other };
 
 class Legalizer {
  public:
-  Legalizer(const Graph& graph, const HasType& has_type) : graph_(graph), has_type_(has_type), out_(graph) {}
+  Legalizer(const Graph& graph, const HasType& has_type, const IsClaimed& is_claimed)
+      : graph_(graph), has_type_(has_type), is_claimed_(is_claimed), out_(graph) {}
 
   bool has_work() const {
     return std::any_of(out_.needed().begin(), out_.needed().end(),
@@ -35,7 +35,7 @@ class Legalizer {
   }
 
   Graph run() {
-    const auto legal_region = [this](const Graph& region) { return legalize(region, has_type_); };
+    const auto legal_region = [this](const Graph& region) { return legalize(region, has_type_, is_claimed_); };
     for (std::int32_t id : out_.needed()) {
       const Node& node = graph_.node(id);
       if (auto parts = lacks_a_type(node) ? legal(node) : std::nullopt) keep(id, std::move(*parts));
@@ -182,17 +182,18 @@ class Legalizer {
 
   const Graph& graph_;
   const HasType& has_type_;
+  const IsClaimed& is_claimed_;
   Rebuilder out_;
   std::map<ValueId, Values> parts_;
 };
 
 }  // namespace
 
-Graph legalize(const Graph& graph, const HasType& has_type) {
-  Legalizer legalizer(graph, has_type);
+Graph legalize(const Graph& graph, const HasType& has_type, const IsClaimed& is_claimed) {
+  Legalizer legalizer(graph, has_type, is_claimed);
   if (!legalizer.has_work()) return graph;
   // Rules are written with builders of composites too; and what nobody reads of the two forms of a value goes.
-  return expand(legalizer.run(), [](const Graph&, const Node&) { return false; });
+  return expand(legalizer.run(), is_claimed);
 }
 
 }  // namespace rlx

@@ -1,7 +1,5 @@
 #pragma once
-#include <functional>
-
-#include "rlx/graph.h"
+#include "passes/expand.h"
 
 namespace rlx {
 
@@ -15,8 +13,8 @@ using HasType = std::function<bool(DType)>;
 /// The nodes keep their types, for the host, where no rule of this pass fits: sorting and the like, a complex product over
 /// an axis, c128 powers, and 4-bit values of symbolic sizes whose last axis is not a static even number.
 /// Complex results with infinite operands may be NaN where C's Annex G finds an infinity.
-/// Regions are treated like the graph around them. Assumes: a graph of primitives. Guarantees: a graph of primitives with the same inputs
-/// and outputs; the same graph when it lacks none.
-Graph legalize(const Graph& graph, const HasType& has_type);
+/// Regions are treated like the graph around them. Assumes: a graph of primitives and claimed composites, which compute with types that the
+/// target has. Guarantees: the same, with the same inputs and outputs; the same graph when it lacks none.
+Graph legalize(const Graph& graph, const HasType& has_type, const IsClaimed& is_claimed = nothing_claimed);
 
 }  // namespace rlx

@@ -1,6 +1,7 @@
 // What a compiled graph looks like at each stage, and how each node is computed.
 #include <algorithm>
 
+#include "backends/cpu/claims.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/sources.h"
@@ -37,6 +38,9 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
       if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
         const Dim size = graph.type(product->dot).size() * product->depth.extent * 2;
         report.flops = static_cast<double>(size.evaluate(bindings));
+      } else if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) {
+        const auto features = static_cast<double>((attention->head_size + attention->value_size).evaluate(bindings));
+        report.flops = 2 * features * cpu::visible_scores(*attention, bindings);
       }
     }
     reports.push_back(std::move(report));
@@ -106,6 +110,7 @@ std::vector<NodeReport> node_reports(const Executable::State& state, const std::
   for (const cpu::Launch& launch : program.launches) {
     for (ValueId v : launch.writes) writer[v] = &launch;
     if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed[product->dot] = launch.name();
+    if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed[attention->node] = launch.name();
   }
   // A value that is not stored is part of the kernels of its users; the first is named.
   std::vector<std::string> by(graph.size());
@@ -153,7 +158,8 @@ std::vector<NodeReport> Executable::explain() const {
   std::vector<NodeReport> reports;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
     const Node& node = state_->source.node(id);
-    if (node.op->kind == OpKind::composite) reports.push_back({node_text(node), "decomposed", ""});
+    if (node.op->kind == OpKind::composite && !(state_->session->options.claims && cpu::is_claimed(state_->source, node)))
+      reports.push_back({node_text(node), "decomposed", ""});
   }
   for (NodeReport& report : node_reports(*state_, "")) reports.push_back(std::move(report));
   return reports;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/claims.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"
@@ -76,9 +77,10 @@ Executable Session::compile(const Graph& given) const {
   check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
-  const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
-  const Graph legal = legalize(primitives, can_generate);
-  cpu::Program program = cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host});
+  const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
+  const Graph expanded = legalize(expand(graph, is_claimed), can_generate, is_claimed);
+  cpu::Program program =
+      cpu::lower(options.claims ? convs_as_dots(expanded) : expanded, {options.claims, options.fuse, options.allow_host});
   const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
 #include "ir/reference.h"
@@ -137,6 +138,8 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
       };
       step.prologue_buffers = tile_buffers(product->prologue, product->a, true);
       step.buffers = tile_buffers(product->epilogue, product->dot, false);
+    } else if (const auto* attention = std::get_if<Attention>(&launch.what)) {
+      step.attention = prepare_attention(*attention, program, slot_of);
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
@@ -144,6 +147,18 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+std::byte* workspace(std::size_t bytes) {
+  static thread_local std::size_t size = 0;
+  static thread_local AlignedBuffer buffer;
+  if (bytes > size) {
+    buffer = AlignedBuffer();  // before the larger one is taken
+    size = 0;
+    buffer = AlignedBuffer(bytes);
+    size = bytes;
+  }
+  return buffer.data();
 }
 
 namespace {
@@ -195,19 +210,6 @@ void call_epilogue(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t b
 template <class T>
 void call_prologue(void* call, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth) {
   (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
-}
-
-/// Scratch memory of the calling thread, kept from one product to the next.
-std::byte* workspace(std::size_t bytes) {
-  static thread_local std::size_t size = 0;
-  static thread_local AlignedBuffer buffer;
-  if (bytes > size) {
-    buffer = AlignedBuffer();  // before the larger one is taken
-    size = 0;
-    buffer = AlignedBuffer(bytes);
-    size = bytes;
-  }
-  return buffer.data();
 }
 
 using Offsets = std::vector<std::int64_t>;
@@ -305,6 +307,7 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
 void execute(const Step& step, const RunState& run) {
   if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
+  if (step.attention) return run_attention(*step.attention, run);
   const auto& product = std::get<Product>(step.launch->what);
   switch (product.element) {
     case DType::f64: return run_product<double>(step, product, run);

@@ -43,6 +43,7 @@ class PackedWeights {
 };
 
 using PackWeights = std::function<std::shared_ptr<const void>(const Array& weights)>;
+struct AttentionStep;
 
 /// What a launch needs at run time, found once for each program.
 struct Step {
@@ -58,6 +59,7 @@ struct Step {
   std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
   std::array<SizeFunction, 3> offsets;                // product: a, b, c
   bool weights = false;                               // product: b is a parameter or constant that every batch item shares
+  std::shared_ptr<const AttentionStep> attention;
 };
 
 /// Builds the steps of a program; `slot_of` numbers the memory of each stored value.
@@ -78,6 +80,9 @@ struct RunState {
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
   std::function<std::shared_ptr<const void>(const Step&, const PackWeights& pack)> packed;
 };
+
+/// Scratch memory of the calling thread, kept from one launch to the next.
+std::byte* workspace(std::size_t bytes);
 
 /// Runs one step.
 void execute(const Step& step, const RunState& run);

@@ -31,15 +31,22 @@ class Lowering {
       : graph_(graph),
         options_(options),
         symbols_(std::move(symbols)),
-        cut_(graph, [&graph](const Node& node) { return cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {}
+        cut_(
+            graph, [&graph](const Node& node) { return is_composite(node) || cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {
+  }
 
   Program run() {
     share_bytes();
     if (!options_.allow_host) refuse_host();
+    claim_attentions();
     if (options_.claims) claim_products();
+    for (const auto& [op, region] : attentions_) view_operands(region);
+    for (const auto& [dot, region] : products_) prepare_operands(dot);
     std::vector<std::vector<ValueId>> regions;
-    for (const auto& [dot, region] : products_) regions.push_back(region);
+    for (const auto* claims : {&products_, &attentions_})
+      for (const auto& [op, region] : *claims) regions.push_back(region);
     cut_.share(regions);
+    for (const auto& [op, region] : attentions_) built_attentions_.emplace(region.back(), view_operands(region));
     for (auto& [dot, region] : products_) build_product(dot, region);
     while (!build_kernels()) {
     }
@@ -62,6 +69,28 @@ class Lowering {
       if (cut_.on_host(id) && !has_regions(graph_.node(id)) && !views_.count({id, 0}))
         fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", graph_.node(id).op->name,
              graph_.node(id).results[0].to_string());
+  }
+
+  // -- attention: the composites of the graph, which only claims compute
+
+  static bool is_composite(const Node& node) { return node.op->kind == OpKind::composite; }
+
+  void claim_attentions() {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+      if (!cut_.live(id) || !is_composite(graph_.node(id))) continue;
+      const ValueId op{id, 0};
+      attentions_[op] = attention_region(graph_, op, cut_.users(), [this](ValueId v) { return cut_.must_store(v); });
+      cut_.store(attentions_[op].back());
+    }
+  }
+
+  /// Operands that are no views of stored values are stored.
+  Attention view_operands(const std::vector<ValueId>& region) {
+    ValueId blocker;
+    while (true) {
+      if (auto attention = as_attention(graph_, region, stored_test(), blocker)) return std::move(*attention);
+      if (!cut_.store(blocker)) fail_internal("lower: the operand {} of attention stays unreadable", blocker.node);
+    }
   }
 
   // -- products
@@ -105,7 +134,6 @@ class Lowering {
       cut_.store(region.back());
       products_[dot] = region;
     }
-    for (auto& [dot, region] : products_) prepare_operands(dot);
   }
 
   /// Operands are views of stored values; the left one may also be computed while it is packed.
@@ -149,7 +177,7 @@ class Lowering {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
       const ValueId v{id, 0};
       if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
-      if (built_products_.count(v) || views_.count(v) || kernels_.count(v)) continue;
+      if (built_products_.count(v) || built_attentions_.count(v) || views_.count(v) || kernels_.count(v)) continue;
       auto built = build_outputs(graph_, {v}, stored_test());
       if (const auto source = copied(built->kernel, graph_.type(v))) {
         views_[v] = *source;
@@ -194,6 +222,8 @@ class Lowering {
       if (!cut_.live(id) || views_.count(v)) continue;
       if (cut_.on_host(id)) units.push_back(host_unit(id));
       else if (auto product = built_products_.find(v); product != built_products_.end()) units.push_back(product_unit(product->second));
+      else if (auto attention = built_attentions_.find(v); attention != built_attentions_.end())
+        units.push_back(attention_unit(attention->second));
       else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
     }
     Program result(graph_);
@@ -237,6 +267,13 @@ class Lowering {
     return {std::nullopt, std::move(launch)};
   }
 
+  static Unit attention_unit(const Attention& attention) {
+    Launch launch{attention, {attention.q.value, attention.k.value, attention.v.value}, {attention.result}};
+    for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
+      if (*operand) launch.reads.push_back((*operand)->value);
+    return {std::nullopt, std::move(launch)};
+  }
+
   Launch kernel_launch(Kernel kernel) const {
     Launch launch{GeneratedKernel{std::move(kernel), {}, nullptr}, {}, {}};
     GeneratedKernel& generated = *launch.kernels()[0];
@@ -260,9 +297,11 @@ class Lowering {
   CpuLevel level_ = cpu_level();
   std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
-  std::map<ValueId, std::vector<ValueId>> products_;  // by the dot: what the claim computes
-  std::map<ValueId, ValueId> computed_left_;          // by the dot: its left operand, where a prologue computes it
-  std::map<ValueId, Product> built_products_;         // by the value that is stored
+  std::map<ValueId, std::vector<ValueId>> products_;    // by the dot: what the claim computes
+  std::map<ValueId, ValueId> computed_left_;            // by the dot: its left operand, where a prologue computes it
+  std::map<ValueId, Product> built_products_;           // by the value that is stored
+  std::map<ValueId, std::vector<ValueId>> attentions_;  // by the op: it and the moves behind it
+  std::map<ValueId, Attention> built_attentions_;       // by the value that is stored
   std::map<ValueId, Outputs> kernels_;
   std::map<ValueId, ValueId> views_;
 };
@@ -273,6 +312,7 @@ std::string Launch::name() const {
   const auto short_name = [](const GeneratedKernel& kernel) { return kernel.text.name.substr(0, 9); };
   if (const auto* kernel = std::get_if<GeneratedKernel>(&what)) return short_name(*kernel);
   if (const auto* host = std::get_if<HostLaunch>(&what)) return std::string(host->op);
+  if (std::holds_alternative<Attention>(what)) return "attention";
   const auto* product = std::get_if<Product>(&what);
   return (product->prologue ? short_name(*product->prologue) + "+" : "") + "gemm" +
          (product->epilogue ? "+" + short_name(*product->epilogue) : "");

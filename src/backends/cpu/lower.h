@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/cpu/attention/claim.h"
 #include "backends/cpu/jit.h"
 #include "backends/cpu/product.h"
 #include "kernel/schedule.h"
@@ -19,7 +20,7 @@ struct HostLaunch {
 };
 
 struct Launch {
-  std::variant<GeneratedKernel, Product, HostLaunch> what;
+  std::variant<GeneratedKernel, Product, Attention, HostLaunch> what;
   std::vector<ValueId> reads, writes;
   std::string name() const;
   /// The generated kernels in it, in a fixed order.
@@ -30,7 +31,7 @@ struct Launch {
 /// A graph as a list of launches over stored values. `views` are values that share the bytes of another stored value.
 struct Program {
   explicit Program(Graph g) : graph(std::move(g)) {}
-  Graph graph;  // primitives
+  Graph graph;  // primitives and claimed composites
   std::vector<std::string> symbols;
   std::vector<Launch> launches;
   std::map<ValueId, ValueId> views;
@@ -49,9 +50,9 @@ struct LowerOptions {
 };
 
 /// Chooses which values are stored and builds one launch for each: claims, generated kernels, host nodes.
-/// Assumes: a graph of primitives. Guarantees: every output is stored; launches are in an order in which they can run.
-/// Throws Error naming op and types for a node that needs the host when that is not allowed; control flow needs it only for what its
-/// regions compute.
+/// Assumes: a graph of primitives, and with claims of composites that `is_claimed` takes. Guarantees: every output is stored; launches are
+/// in an order in which they can run. Throws Error naming op and types for a node that needs the host when that is not allowed; control
+/// flow needs it only for what its regions compute.
 Program lower(const Graph& graph, const LowerOptions& options);
 
 /// True when a kernel can compute the node.

@@ -1,0 +1,44 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "kernel/pull.h"
+
+namespace rlx::cpu {
+
+/// A strided operand or result: element at[0], at[1], ... of the op's operand is element offset + sum of at[i] * strides[i] of `value`.
+struct StridedOperand {
+  ValueId value;  // stored
+  Dim offset;
+  std::vector<Dim> strides;
+};
+
+/// The op `attention` as its kernel takes it: views of stored values.
+struct Attention {
+  ValueId node, result;  // result: the value that is stored (the op's, or the end of the moves that follow it)
+  Dims batch;            // extents of the axes before the heads
+  Dim heads, kv_heads, queries, keys, head_size, value_size;
+  StridedOperand q, k, v, out;                          // (batch..., head, row, feature)
+  std::optional<StridedOperand> mask, bias, positions;  // (batch..., head, query, key); positions: (batch..., query)
+  double scale = 0, softcap = 0;
+  bool causal = false;
+  std::int64_t window = 0;
+};
+
+/// The attention that the kernel computes: q, k, v and bias in f32, positions in i32 or i64, heads of up to 1024 features.
+bool takes_attention(const Graph& graph, const Node& node);
+
+/// The moves of elements (reshapes, permutations) that follow the op and that nobody reads before the last; the kernel stores straight
+/// where they lead. Begins with the op's own result.
+std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std::map<ValueId, std::vector<std::int32_t>>& users,
+                                      const std::function<bool(ValueId)>& must_store);
+
+/// Sees the operands as views of stored values. Nothing when one is not: it must be stored first (`blocker` says which).
+std::optional<Attention> as_attention(const Graph& graph, const std::vector<ValueId>& region, const Puller::IsStored& is_stored,
+                                      ValueId& blocker);
+
+/// The scores that the masks of positions leave: pairs of a query and a key. Where positions are an operand, all.
+double visible_scores(const Attention& attention, const Bindings& bindings);
+
+}  // namespace rlx::cpu

@@ -1,0 +1,59 @@
+#pragma once
+#include "backends/cpu/attention/attention.h"
+#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/gemm/blocking.h"
+
+namespace rlx::cpu {
+
+/// Scratch memory of a QueryBlock: whole cache lines. Throws Error for sizes beyond 64 bits.
+std::size_t query_block_bytes(const AttentionArgs& args);
+
+/// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
+std::int64_t partial_elements(const AttentionArgs& args);
+
+/// Computes the result for one block of queries after the other: begin, attend or merge for each piece of the keys in order, store.
+class QueryBlock {
+ public:
+  QueryBlock(const AttentionArgs& args, std::byte* workspace);
+
+  /// Rows row0.. of one batch item and head of k; row r is query r % queries of head r / queries of the group. `count`: 1 to twice the
+  /// lanes of a vector.
+  void begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count);
+  /// Brings keys into the softmax and the sums.
+  void attend(Range keys);
+  /// Keeps what the keys so far amount to, for a block that begins with the same rows and merges it.
+  void save(float* partial) const;
+  void merge(const float* partial);
+  /// Writes the rows of the result.
+  void store();
+
+ private:
+  struct Row {
+    std::int64_t head, query;
+  };
+  Row row(std::int64_t lane) const;
+  bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
+
+  void pack_queries();
+  Range find_visible(Range keys);
+  void add_keys(Range keys);
+  void multiply_queries(Range keys);
+  void add_values(Range keys, const float* decay);
+  bool fill_added(Range keys);
+  const float* limits(Range keys);
+
+  const AttentionArgs& args_;
+  const AttentionKernel& kernel_;
+  float *queries_, *scores_, *added_, *sums_, *rows_;  // (head_size, lanes), (keys, lanes) twice, (value_size, lanes), (lanes, value_size)
+  float *largest_, *total_, *decay_, *first_, *last_;  // by lane
+  std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
+
+  std::int64_t item_ = 0, kv_head_ = 0, row0_ = 0, count_ = 0;
+  bool is_few_ = false;
+  bool is_empty_ = true;  // no keys yet: sums_ is not defined
+  int vectors_ = 1;
+  std::int64_t lanes_ = 0;
+  std::int64_t added_stride_ = 0;
+};
+
+}  // namespace rlx::cpu

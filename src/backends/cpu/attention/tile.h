@@ -1,0 +1,218 @@
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "backends/cpu/attention/tile_kernel.h"
+
+// The pieces of attention over the vectors of one instruction set. `Simd` gives the vector type, the shape of the register tile, and the
+// operations that the compiler's own vectors lack. Each file that instantiates this is compiled for another instruction set, so its
+// `Simd` must be in an unnamed namespace: the linker would otherwise be free to keep one instantiation for all levels.
+namespace rlx::cpu {
+
+template <class Simd, int vectors, int rows, bool rows_adjacent>
+void multiply_rows(std::int64_t depth, const float* a, std::int64_t stride, const float* b, float* c, const float* decay) {
+  using Vector = typename Simd::Vector;
+  constexpr int lanes = vectors * Simd::lanes;
+  Vector sums[rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v)
+      sums[r][v] = decay ? Simd::load(c + r * lanes + v * Simd::lanes) * Simd::load(decay + v * Simd::lanes) : Vector{};
+  }
+  for (std::int64_t k = 0; k < depth; ++k, a += rows_adjacent ? stride : 1, b += lanes) {
+    Vector right[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) right[v] = Simd::load(b + v * Simd::lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const Vector left = Simd::broadcast(a + (rows_adjacent ? r : r * stride));
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) Simd::store(c + r * lanes + v * Simd::lanes, sums[r][v]);
+  }
+}
+
+/// 2^x for x below 30, relative error 1e-7; 0 below -127; NaN stays.
+template <class Simd>
+typename Simd::Vector exp2(typename Simd::Vector x) {
+  using Vector = typename Simd::Vector;
+  constexpr double ln2 = 0.6931471805599453;
+  // e^r for |r| <= ln 2 / 2 within 3e-9, as in kernel/math_exponential.cpp, with r = ln 2 * fraction.
+  constexpr double of_e[] = {1, 1, 0.49999994, 0.166665152, 0.0416680835, 0.0083693536, 0.00138405629};
+  x = Simd::max(Vector{} + Simd::lowest, x);
+  const Vector whole = Simd::round(x), fraction = x - whole;
+  Vector power = Vector{} + static_cast<float>(of_e[6] * ln2 * ln2 * ln2 * ln2 * ln2 * ln2);
+  power = Simd::multiply_add(power, fraction, Vector{} + static_cast<float>(of_e[5] * ln2 * ln2 * ln2 * ln2 * ln2));
+  power = Simd::multiply_add(power, fraction, Vector{} + static_cast<float>(of_e[4] * ln2 * ln2 * ln2 * ln2));
+  power = Simd::multiply_add(power, fraction, Vector{} + static_cast<float>(of_e[3] * ln2 * ln2 * ln2));
+  power = Simd::multiply_add(power, fraction, Vector{} + static_cast<float>(of_e[2] * ln2 * ln2));
+  power = Simd::multiply_add(power, fraction, Vector{} + static_cast<float>(ln2));
+  power = Simd::multiply_add(power, fraction, Vector{} + 1.0f);
+  return Simd::times_power_of_two(power, whole);
+}
+
+/// Within 3 ulp; the same two pieces as in kernel/math_exponential.cpp.
+template <class Simd>
+typename Simd::Vector tanh(typename Simd::Vector x) {
+  using Vector = typename Simd::Vector;
+  constexpr float twice_log2_e = 2.885390081777927f;
+  const Vector square = x * x, size = x < 0.0f ? -x : x;
+  Vector small = Vector{} - 0.00589796668f;
+  for (float coefficient : {0.0207986254f, -0.0537847169f, 0.133319363f, -0.333332986f})
+    small = Simd::multiply_add(small, square, Vector{} + coefficient);
+  small = Simd::multiply_add(small, x * square, x);
+  const Vector power = exp2<Simd>((size > 10.0f ? Vector{} + 10.0f : size) * twice_log2_e);
+  const Vector large = 1.0f - 2.0f / (power + 1.0f);
+  return size < 0.6f ? small : x < 0.0f ? -large : large;
+}
+
+/// The score of one key under the rules, for one vector of queries that begins at `lane`.
+template <class Simd>
+typename Simd::Vector ruled(typename Simd::Vector score, std::int64_t key, int lane, const ScoreRules& rules) {
+  using Vector = typename Simd::Vector;
+  const Vector hidden = Vector{} - __builtin_inff();
+  if (rules.cap != 0) score = tanh<Simd>(score) * rules.cap;
+  if (rules.added) {
+    const float* from = rules.added + key * rules.added_stride;
+    const Vector added = rules.added_stride == 1 ? Simd::broadcast(from) : Simd::load(from + lane);
+    score = added == hidden ? hidden : Simd::multiply_add(added, Vector{} + 1.44269504f, score);  // log2(e)
+  }
+  if (rules.first) {
+    const Vector at = Vector{} + static_cast<float>(key);
+    score = at < Simd::load(rules.first + lane) ? hidden : score;
+    score = at > Simd::load(rules.last + lane) ? hidden : score;
+  }
+  return score;
+}
+
+template <class Simd, int vectors>
+void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running) {
+  using Vector = typename Simd::Vector;
+  constexpr int lanes = vectors * Simd::lanes;
+  Vector largest[vectors], shift[vectors], total[vectors];
+  for (int v = 0; v < vectors; ++v) largest[v] = Simd::load(running.largest + v * Simd::lanes);
+  if (rules.cap != 0 || rules.added || rules.first) {
+    for (std::int64_t key = 0; key < keys; ++key)
+      for (int v = 0; v < vectors; ++v) {
+        float* const at = scores + key * lanes + v * Simd::lanes;
+        const Vector score = ruled<Simd>(Simd::load(at), key, v * Simd::lanes, rules);
+        Simd::store(at, score);
+        largest[v] = Simd::max(largest[v], score);
+      }
+  } else {
+    for (std::int64_t key = 0; key < keys; ++key)
+      for (int v = 0; v < vectors; ++v) largest[v] = Simd::max(largest[v], Simd::load(scores + key * lanes + v * Simd::lanes));
+  }
+  for (int v = 0; v < vectors; ++v) {
+    const int lane = v * Simd::lanes;
+    shift[v] = largest[v] == -__builtin_inff() ? Vector{} : largest[v];  // nothing seen yet: weights of 2^-infinity
+    const Vector decay = exp2<Simd>(Simd::load(running.largest + lane) - shift[v]);
+    total[v] = Simd::load(running.total + lane) * decay;
+    Simd::store(running.decay + lane, decay);
+    Simd::store(running.largest + lane, largest[v]);
+  }
+  for (std::int64_t key = 0; key < keys; ++key)
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = scores + key * lanes + v * Simd::lanes;
+      const Vector weight = exp2<Simd>(Simd::load(at) - shift[v]);
+      Simd::store(at, weight);
+      total[v] = total[v] + weight;
+    }
+  for (int v = 0; v < vectors; ++v) Simd::store(running.total + v * Simd::lanes, total[v]);
+}
+
+template <class Simd, int rows>
+void few_scores(std::int64_t features, std::int64_t keys, const float* k, std::int64_t stride, const float* queries, float* scores) {
+  using Vector = typename Simd::Vector;
+  for (std::int64_t key = 0; key < keys; ++key, k += stride, scores += Simd::lanes) {
+    Vector sums[rows] = {};
+    std::int64_t d = 0;
+    for (; d + Simd::lanes <= features; d += Simd::lanes) {
+      const Vector right = Simd::load(k + d);
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; ++r) sums[r] = Simd::multiply_add(Simd::load(queries + r * features + d), right, sums[r]);
+    }
+    Simd::store(scores, Vector{});
+    for (int r = 0; r < rows; ++r) {
+      float total = Simd::sum(sums[r]);
+      for (std::int64_t rest = d; rest < features; ++rest) total += queries[r * features + rest] * k[rest];
+      scores[r] = total;
+    }
+  }
+}
+
+/// few_values for the features of so many vectors.
+template <class Simd, int rows, int vectors>
+void few_sums(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights, float* sums,
+              const float* decay) {
+  using Vector = typename Simd::Vector;
+  Vector total[rows][vectors];
+  for (int r = 0; r < rows; ++r)
+    for (int i = 0; i < vectors; ++i) total[r][i] = decay ? Simd::load(sums + r * features + i * Simd::lanes) * decay[r] : Vector{};
+  for (std::int64_t key = 0; key < keys; ++key, v += stride, weights += Simd::lanes) {
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; ++i) {
+      const Vector right = Simd::load(v + i * Simd::lanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; ++r) total[r][i] = Simd::multiply_add(Simd::broadcast(weights + r), right, total[r][i]);
+    }
+  }
+  for (int r = 0; r < rows; ++r)
+    for (int i = 0; i < vectors; ++i) Simd::store(sums + r * features + i * Simd::lanes, total[r][i]);
+}
+
+template <class Simd, int rows>
+void few_values(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights, float* sums,
+                const float* decay) {
+  constexpr int most = Simd::few_vectors;
+  std::int64_t d = 0;
+  for (; d + most * Simd::lanes <= features; d += most * Simd::lanes)
+    few_sums<Simd, rows, most>(features, keys, v + d, stride, weights, sums + d, decay);
+  for (; d + Simd::lanes <= features; d += Simd::lanes) few_sums<Simd, rows, 1>(features, keys, v + d, stride, weights, sums + d, decay);
+  for (; d < features; ++d)
+    for (int r = 0; r < rows; ++r) {
+      float total = decay ? sums[r * features + d] * decay[r] : 0;
+      for (std::int64_t key = 0; key < keys; ++key) total += weights[key * Simd::lanes + r] * v[key * stride + d];
+      sums[r * features + d] = total;
+    }
+}
+
+template <class Simd>
+void scale_all(float* data, std::int64_t count, float factor) {
+  std::int64_t i = 0;
+  for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(data + i, Simd::load(data + i) * factor);
+  for (; i < count; ++i) data[i] *= factor;
+}
+
+template <class Simd, int vectors, int... index>
+consteval void add_pieces(AttentionKernel& kernel, std::integer_sequence<int, index...>) {
+  ((kernel.scores[vectors - 1][index + 1] = multiply_rows<Simd, vectors, index + 1, false>), ...);
+  ((kernel.values[vectors - 1][index + 1] = multiply_rows<Simd, vectors, index + 1, true>), ...);
+  kernel.weigh[vectors - 1] = weigh_scores<Simd, vectors>;
+}
+
+template <class Simd, int... index>
+consteval void add_few(AttentionKernel& kernel, std::integer_sequence<int, index...>) {
+  ((kernel.few_scores[index + 1] = few_scores<Simd, index + 1>), ...);
+  ((kernel.few_values[index + 1] = few_values<Simd, index + 1>), ...);
+}
+
+template <class Simd>
+consteval AttentionKernel make_attention_kernel() {
+  AttentionKernel kernel;
+  kernel.vector_lanes = Simd::lanes;
+  kernel.max_rows = Simd::max_rows;
+  kernel.scale = scale_all<Simd>;
+  add_pieces<Simd, 1>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
+  add_pieces<Simd, 2>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
+  add_few<Simd>(kernel, std::make_integer_sequence<int, AttentionKernel::few>());
+  return kernel;
+}
+
+}  // namespace rlx::cpu

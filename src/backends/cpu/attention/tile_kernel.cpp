@@ -1,0 +1,16 @@
+#include "backends/cpu/attention/tile_kernel.h"
+
+#include "rlx/error.h"
+
+namespace rlx::cpu {
+
+const AttentionKernel& attention_kernel(CpuLevel level) {
+  if (level == CpuLevel::portable) return portable_attention;
+#ifdef __x86_64__
+  if (level == CpuLevel::avx2) return avx2_attention;
+  if (level == CpuLevel::avx512) return avx512_attention;
+#endif
+  fail_internal("attention: no kernel at level {}", to_string(level));
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+
+#include "backends/cpu/cpu_features.h"
+
+namespace rlx::cpu {
+
+/// What happens to scores before they become weights, in this order. Scores are in units of ln 2: the weight of a score is 2^score.
+struct ScoreRules {
+  float cap = 0;  // score = cap * tanh(score), where it is not 0
+  const float* added =
+      nullptr;  // (keys) or (keys, lanes), see added_stride, in units of 1; minus infinity hides the key, whatever its score
+  std::int64_t added_stride = 0;  // from key to key: 1 or the number of lanes
+  const float* first = nullptr;   // by lane: only keys first..last of the block are seen; null: all
+  const float* last = nullptr;
+};
+
+/// The softmax of a row of scores of which a part was seen so far, by lane.
+struct RunningSoftmax {
+  float* largest;  // score
+  float* total;    // of 2^(score - largest)
+  float* decay;    // result of a step: what the sums before it are worth in units of the new largest score
+};
+
+/// Attention on blocks of `lanes` queries, which lie side by side in the lanes of 1 or 2 vectors: a score tile is (keys, lanes), so that
+/// maxima and sums over keys need no exchange between lanes, and the weights are the right operand of the product with the values
+/// where they lie. Keys and values are read where they lie, one number for all lanes at a time.
+///
+/// Each lane is a chain of operations of its own: its bits do not depend on the other lanes, nor on the number of vectors.
+struct AttentionKernel {
+  static constexpr int rows_limit = 14, most_vectors = 2;
+
+  /// C (rows, lanes) = A (rows, depth) * B (depth, lanes), plus C * decay (lanes) where it is given. Features, or keys, lie side by side
+  /// in A: `stride` elements from row to row in `scores`, from one step of depth to the next in `values`.
+  using Multiply = void (*)(std::int64_t depth, const float* a, std::int64_t stride, const float* b, float* c, const float* decay);
+  /// scores (keys, lanes) -> weights, in place.
+  using Weigh = void (*)(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running);
+
+  /// The same for so few queries that most lanes would be idle: queries and sums are (rows, features), vectors lie along the features.
+  /// scores (keys, lanes of one vector) = k q^T, idle lanes 0.
+  using FewScores = void (*)(std::int64_t features, std::int64_t keys, const float* k, std::int64_t stride, const float* queries,
+                             float* scores);
+  /// sums (rows, features) = weights^T v, plus sums * decay (rows) where it is given.
+  using FewValues = void (*)(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights,
+                             float* sums, const float* decay);
+  static constexpr int few = 4;
+
+  int vector_lanes = 0, max_rows = 0;
+  Multiply scores[most_vectors][rows_limit + 1] = {};  // by vectors - 1 and rows: rows are keys, the depth is features
+  Multiply values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
+  Weigh weigh[most_vectors] = {};
+  FewScores few_scores[few + 1] = {};  // by rows
+  FewValues few_values[few + 1] = {};
+  void (*scale)(float* data, std::int64_t count, float factor) = nullptr;
+};
+
+/// Throws InternalError for a level that this build has no kernel for.
+const AttentionKernel& attention_kernel(CpuLevel level);
+
+/// One table per level, each in its own file, which is compiled for that level.
+extern const AttentionKernel portable_attention, avx2_attention, avx512_attention;
+
+}  // namespace rlx::cpu

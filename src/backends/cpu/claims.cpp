@@ -1,0 +1,23 @@
+#include "backends/cpu/claims.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "backends/cpu/attention/claim.h"
+#include "ir/op.h"
+
+namespace rlx::cpu {
+namespace {
+
+constexpr Claim claims[] = {
+    {"attention", takes_attention},
+};
+
+}  // namespace
+
+bool is_claimed(const Graph& graph, const Node& node) {
+  return std::any_of(std::begin(claims), std::end(claims),
+                     [&](const Claim& claim) { return claim.op == node.op->name && claim.takes(graph, node); });
+}
+
+}  // namespace rlx::cpu
