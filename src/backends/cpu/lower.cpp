@@ -126,6 +126,7 @@ class Lowering {
       std::vector<ValueId> region;
       const auto must = [&](ValueId v) { return cut_.must_store(v) || narrow.count(v) > 0; };
       if (fuse_products()) region = epilogue_region(graph_, dot, cut_.users(), must);
+      leave_moves(region);
       // A value that another product ends in, or computes with, stays with that product.
       const bool taken = std::any_of(region.begin(), region.end(), [&](ValueId v) { return in_region.count(v) > 0; });
       if (region.empty() || taken) region = {dot};
@@ -134,6 +135,18 @@ class Lowering {
       cut_.store(region.back());
       products_[dot] = region;
     }
+  }
+
+  /// Attention reads its operands in any order of the axes, so a product before it stores them in its own, side by side.
+  void leave_moves(std::vector<ValueId>& region) const {
+    const auto users = region.empty() ? cut_.users().end() : cut_.users().find(region.back());
+    if (users == cut_.users().end()) return;
+    for (std::int32_t user : users->second)
+      if (!attentions_.count({user, 0})) return;
+    const auto is_move = [&](ValueId v, ValueId of) {
+      return graph_.node(v.node).op->sources && graph_.node(v.node).operands == std::vector{of};
+    };
+    while (region.size() > 1 && !cut_.must_store(region.back()) && is_move(region.back(), region[region.size() - 2])) region.pop_back();
   }
 
   /// Operands are views of stored values; the left one may also be computed while it is packed.
