@@ -30,8 +30,8 @@ struct ScoreBlocks {
 constexpr double multiply_adds_per_share = 50e3;
 
 std::int64_t grain_of(const AttentionArgs& args, const ScoreBlocks& cut) {
-  const double work =
-      static_cast<double>(cut.lanes) * static_cast<double>(args.keys / cut.chunks) * static_cast<double>(args.head_size + args.value_size);
+  const double work = static_cast<double>(cut.lanes) * static_cast<double>(divide_up(args.keys, cut.chunks)) *
+                      static_cast<double>(args.head_size + args.value_size);
   return static_cast<std::int64_t>(multiply_adds_per_share / std::max(work, 1.0)) + 1;
 }
 

@@ -56,13 +56,13 @@ QueryBlock::QueryBlock(const AttentionArgs& args, std::byte* workspace) : args_(
   take(queries_, args.head_size), take(sums_, args.value_size), take(rows_, args.value_size);
 }
 
-QueryBlock::Row QueryBlock::row(std::int64_t lane) const {
-  const std::int64_t at = row0_ + lane;
-  return {kv_head_ * (args_.heads / args_.kv_heads) + at / args_.queries, at % args_.queries};
-}
-
 void QueryBlock::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
-  item_ = item, kv_head_ = kv_head, row0_ = row0, count_ = count;
+  item_ = item, kv_head_ = kv_head, count_ = count;
+  Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / args_.queries, row0 % args_.queries};
+  for (std::int64_t lane = 0; lane < count; ++lane) {
+    rows_of_[static_cast<std::size_t>(lane)] = at;
+    if (++at.query == args_.queries) at = {at.head + 1, 0};
+  }
   is_empty_ = true;
   is_few_ = count <= AttentionKernel::few;
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
@@ -197,18 +197,25 @@ bool QueryBlock::fill_added(Range keys) {
   if (!mask.data && !bias.data) return false;
   const auto is_shared = [&](const auto& operand) { return operand.row_stride == 0 && (operand.head_stride == 0 || in_one_head()); };
   const bool shared = is_shared(mask) && is_shared(bias);
+  const std::int64_t count = shared ? 1 : count_;
   added_stride_ = shared ? 1 : lanes_;
-  for (std::int64_t lane = 0; lane < (shared ? 1 : lanes_); ++lane) {
-    const Row at = row(std::min(lane, count_ - 1));
+  if (bias.data) add_bias(keys, count);
+  else std::fill_n(added_, keys.size() * added_stride_, 0.0f);
+  for (std::int64_t lane = 0; mask.data && lane < count; ++lane) {
+    const std::uint8_t* const keep = mask.at(item_, row(lane).head, row(lane).query) + keys.begin * mask.column_stride;
     float* const to = added_ + lane;
-    for (std::int64_t key = 0; key < keys.size(); ++key) {
-      const std::int64_t column = keys.begin + key;
-      const bool keep = !mask.data || mask.at(item_, at.head, at.query)[column * mask.column_stride] != 0;
-      const float value = bias.data ? bias.at(item_, at.head, at.query)[column * bias.column_stride] : 0.0f;
-      to[key * added_stride_] = keep ? value : hidden;
-    }
+    for (std::int64_t key = 0; key < keys.size(); ++key)
+      to[key * added_stride_] = keep[key * mask.column_stride] ? to[key * added_stride_] : hidden;
   }
   return true;
+}
+
+void QueryBlock::add_bias(Range keys, std::int64_t count) {
+  const AttentionOperand<const float>& bias = args_.bias;
+  const auto from = [&](std::int64_t lane) { return bias.at(item_, row(lane).head, row(lane).query) + keys.begin * bias.column_stride; };
+  if (in_one_head()) return pack_panel<float>({from(0), bias.row_stride, bias.column_stride}, count, keys.size(), added_, added_stride_);
+  for (std::int64_t lane = 0; lane < count; ++lane)
+    for (std::int64_t key = 0; key < keys.size(); ++key) added_[key * added_stride_ + lane] = from(lane)[key * bias.column_stride];
 }
 
 /// The sums divided by the totals, at their places in the result. Where rows can be empty, an empty one gives zeros.

@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
@@ -31,7 +33,7 @@ class QueryBlock {
   struct Row {
     std::int64_t head, query;
   };
-  Row row(std::int64_t lane) const;
+  const Row& row(std::int64_t lane) const { return rows_of_[static_cast<std::size_t>(lane)]; }
   bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
 
   void pack_queries();
@@ -40,6 +42,7 @@ class QueryBlock {
   void multiply_queries(Range keys);
   void add_values(Range keys, const float* decay);
   bool fill_added(Range keys);
+  void add_bias(Range keys, std::int64_t count);
   const float* limits(Range keys);
 
   const AttentionArgs& args_;
@@ -48,7 +51,8 @@ class QueryBlock {
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane
   std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
 
-  std::int64_t item_ = 0, kv_head_ = 0, row0_ = 0, count_ = 0;
+  std::int64_t item_ = 0, kv_head_ = 0, count_ = 0;
+  std::array<Row, AttentionKernel::most_lanes> rows_of_{};  // by lane
   bool is_few_ = false;
   bool is_empty_ = true;  // no keys yet: sums_ is not defined
   int vectors_ = 1;

@@ -74,7 +74,8 @@ typename Simd::Vector tanh(typename Simd::Vector x) {
 
 /// The score of one key under the rules, for one vector of queries that begins at `lane`.
 template <class Simd>
-typename Simd::Vector ruled(typename Simd::Vector score, std::int64_t key, int lane, const ScoreRules& rules) {
+[[gnu::always_inline]] inline typename Simd::Vector ruled(typename Simd::Vector score, std::int64_t key, int lane,
+                                                          const ScoreRules& rules) {
   using Vector = typename Simd::Vector;
   const Vector hidden = Vector{} - __builtin_inff();
   if (rules.cap != 0) score = tanh<Simd>(score) * rules.cap;
@@ -127,6 +128,9 @@ void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, con
   for (int v = 0; v < vectors; ++v) Simd::store(running.total + v * Simd::lanes, total[v]);
 }
 
+/// Few queries read their keys and values from memory, faster than the hardware fetches ahead: so many keys are asked for early.
+constexpr std::int64_t few_ahead = 32;
+
 template <class Simd, int rows>
 void few_scores(std::int64_t features, std::int64_t keys, const float* k, std::int64_t stride, const float* queries, float* scores) {
   using Vector = typename Simd::Vector;
@@ -134,6 +138,7 @@ void few_scores(std::int64_t features, std::int64_t keys, const float* k, std::i
     Vector sums[rows] = {};
     std::int64_t d = 0;
     for (; d + Simd::lanes <= features; d += Simd::lanes) {
+      __builtin_prefetch(k + few_ahead * stride + d);
       const Vector right = Simd::load(k + d);
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) sums[r] = Simd::multiply_add(Simd::load(queries + r * features + d), right, sums[r]);
@@ -158,6 +163,7 @@ void few_sums(std::int64_t features, std::int64_t keys, const float* v, std::int
   for (std::int64_t key = 0; key < keys; ++key, v += stride, weights += Simd::lanes) {
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; ++i) {
+      __builtin_prefetch(v + few_ahead * stride + i * Simd::lanes);
       const Vector right = Simd::load(v + i * Simd::lanes);
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) total[r][i] = Simd::multiply_add(Simd::broadcast(weights + r), right, total[r][i]);

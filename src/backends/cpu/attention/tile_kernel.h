@@ -28,7 +28,7 @@ struct RunningSoftmax {
 ///
 /// Each lane is a chain of operations of its own: its bits do not depend on the other lanes, nor on the number of vectors.
 struct AttentionKernel {
-  static constexpr int rows_limit = 14, most_vectors = 2;
+  static constexpr int rows_limit = 14, most_vectors = 2, most_lanes = 32;
 
   /// C (rows, lanes) = A (rows, depth) * B (depth, lanes), plus C * decay (lanes) where it is given. Features, or keys, lie side by side
   /// in A: `stride` elements from row to row in `scores`, from one step of depth to the next in `values`.
