@@ -11,6 +11,7 @@
 
 #include "rlx/array.h"
 #include "rlx/graph.h"
+#include "rlx/precision.h"
 
 namespace rlx {
 
@@ -26,6 +27,7 @@ struct SessionOptions {
   int threads = 0;                                    // 0: as many as the process may use when the session is made; at most 4095
   bool claims = true;                                 // false: hand-written kernels are not used
   bool fuse = true;                                   // false: every node is a kernel of its own
+  Precision precision = Precision::f32;               // of matrix products; `explain` lists what became of each
   bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
   std::optional<std::filesystem::path> cache_folder;  // of compiled kernels; empty path: none; default: see default_cache_folder
 };
@@ -97,8 +99,8 @@ class Outputs {
 /// How a node of the expanded graph is computed.
 struct NodeReport {
   std::string text;  // the node as in the text form
-  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant, prepared
-  std::string by;    // the claim or the kernel that computes it
+  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant, prepared; or precision, of a product
+  std::string by;    // the claim or the kernel that computes it; or the precision, and why it stays f32
 };
 
 /// One launch of a program, with its cost at given sizes. One that is prepared runs once for all runs: it reads parameters only.

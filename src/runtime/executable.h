@@ -1,5 +1,6 @@
 #pragma once
 #include "backends/cpu/execute.h"
+#include "passes/precision.h"
 #include "rlx/session.h"
 #include "runtime/arena.h"
 #include "runtime/plan.h"
@@ -32,6 +33,7 @@ struct Executable::State {
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
   cpu::Program program;
+  std::vector<PrecisionChoice> precision;  // of its products
   std::vector<Slot> slots;
   std::vector<int> output_slots;  // of every output
   std::vector<cpu::Step> steps;

@@ -161,6 +161,10 @@ std::vector<NodeReport> Executable::explain() const {
     if (node.op->kind == OpKind::composite && !(state_->session->options.claims && cpu::is_claimed(state_->source, node)))
       reports.push_back({node_text(node), "decomposed", ""});
   }
+  for (const PrecisionChoice& choice : state_->precision)
+    reports.push_back({choice.product, "precision",
+                       fmt::format("{}{}{}", enum_words(choice.precision)[static_cast<std::size_t>(choice.precision)],
+                                   choice.reason.empty() ? "" : ": ", choice.reason)});
   for (NodeReport& report : node_reports(*state_, "")) reports.push_back(std::move(report));
   return reports;
 }

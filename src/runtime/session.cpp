@@ -11,6 +11,7 @@
 #include "passes/conv_as_dot.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
+#include "passes/precision.h"
 #include "runtime/run.h"
 
 namespace rlx {
@@ -78,15 +79,17 @@ Executable Session::compile(const Graph& given) const {
   const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
-  const Graph expanded = legalize(expand(graph, is_claimed), can_generate, is_claimed);
-  cpu::Program program =
-      cpu::lower(options.claims ? convs_as_dots(expanded) : expanded, {options.claims, options.fuse, options.allow_host});
+  PreciseGraph precise = with_precision(expand(graph, is_claimed), options.precision);
+  const Graph legal = legalize(precise.graph, can_generate, is_claimed);
+  cpu::Program program = cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host});
   const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
   const auto functions = state_->jit.load(texts, state_->pool);
   for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
-  return Executable(std::make_shared<Executable::State>(state_, graph, std::move(program)));
+  auto executable = std::make_shared<Executable::State>(state_, graph, std::move(program));
+  executable->precision = std::move(precise.choices);
+  return Executable(std::move(executable));
 }
 
 const Array& Outputs::at(std::string_view name) const& {

@@ -1,0 +1,16 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace rlx {
+
+/// What matrix products of f32 compute with. Everything else (norms, softmax, sums, embeddings) keeps the types of the graph.
+///   f32    as written
+///   bf16   operands rounded to bf16, sums in f32
+///   int8   products with a weight, which is computed from parameters alone: 8-bit integers with one scale for each column of the weight
+///          and one, found at run time, for each row of the other operand; sums in i32. Other products stay f32
+enum class Precision : std::uint8_t { f32, bf16, int8 };
+constexpr auto enum_words(Precision) { return std::array<std::string_view, 3>{"f32", "bf16", "int8"}; }
+
+}  // namespace rlx

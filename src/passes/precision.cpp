@@ -1,0 +1,175 @@
+#include "passes/precision.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/graph_data.h"
+#include "ir/op.h"
+#include "ir/rebuild.h"
+#include "ir/sources.h"
+#include "ops/scalar.h"
+#include "ops/wide.h"
+#include "passes/run_invariant.h"
+
+namespace rlx {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// The attributes of a dot.
+struct DotAxes {
+  Ints lhs_contract, rhs_contract, lhs_batch, rhs_batch;
+
+  explicit DotAxes(const Node& dot)
+      : lhs_contract(std::get<Ints>(dot.attrs[0])),
+        rhs_contract(std::get<Ints>(dot.attrs[1])),
+        lhs_batch(std::get<Ints>(dot.attrs[2])),
+        rhs_batch(std::get<Ints>(dot.attrs[3])) {}
+
+  Value dot(Value x, Value z) const { return rlx::dot(x, z, lhs_contract, rhs_contract, lhs_batch, rhs_batch); }
+};
+
+/// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would.
+Value narrowed(Value x) {
+  GraphData& graph = x.graph();
+  const Node& node = graph.node(x.id().node);
+  if (node.operands.size() == 1) {
+    const Value operand(&graph, node.operands[0]);
+    if (node.op->scalar == static_cast<int>(ScalarOp::cast) && operand.dtype() == bf16) return operand;
+    if (node.op->sources) {
+      const Value inner = narrowed(operand);
+      return emit(graph, *node.op, node.attrs, {&inner, 1})[0];
+    }
+  }
+  return cast(x, bf16);
+}
+
+/// Products of bf16 numbers are exact in f32.
+Value dot_in_bf16(const DotAxes& axes, Value x, Value z) { return axes.dot(cast(narrowed(x), f32), cast(narrowed(z), f32)); }
+
+/// Numbers q of i8 and scales with x = q * scale, one scale for all elements along `axes`.
+struct Quantised {
+  Value numbers, scales;  // scales: without `axes`
+};
+Quantised quantised(Value x, const Ints& axes) {
+  constexpr double largest = 127, smallest = 1e-30;  // a row of zeros has a scale too, whose inverse f32 holds
+  const Value size = max(reduce_max(abs(x), axes, true), like(x, smallest));
+  Dims shape;
+  for (std::int64_t i = 0; i < x.rank(); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) shape.push_back(x.dim(i));
+  return {cast(round(x * (largest / size)), i8), reshape(size / largest, shape)};
+}
+
+Value dot_in_int8(const DotAxes& axes, Value x, Value z) {
+  const Quantised rows = quantised(x, axes.lhs_contract), columns = quantised(z, axes.rhs_contract);
+  const Value total = cast(axes.dot(cast(rows.numbers, i32), cast(columns.numbers, i32)), f32);
+  Dims beside = rows.scales.shape();
+  beside.resize(beside.size() + columns.scales.shape().size(), 1);
+  return total * reshape(rows.scales, beside) * columns.scales;
+}
+
+class PrecisionPass {
+ public:
+  PrecisionPass(const Graph& graph, Precision precision, bool is_region, std::vector<PrecisionChoice>& choices)
+      : graph_(graph),
+        precision_(precision),
+        is_region_(is_region),
+        choices_(choices),
+        invariant_(run_invariant_nodes(graph)),
+        out_(graph) {}
+
+  Graph run() {
+    const auto in_region = [this](const Graph& region) { return PrecisionPass(region, precision_, true, choices_).run(); };
+    for (std::int32_t id : out_.needed()) {
+      const Node& node = graph_.node(id);
+      const Row* row = row_of(node);
+      if (row && node.results[0].dtype == f32) product(id, *row);
+      else out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, in_region), out_.operands(id)));
+    }
+    return out_.finish();
+  }
+
+ private:
+  using Refusal = std::string_view (PrecisionPass::*)(const Node&) const;
+  using Rewrite = Value (*)(const DotAxes&, Value, Value);
+  /// How an op is computed in a precision: why a node stays f32 (empty: it does not), and what becomes of it.
+  struct Way {
+    Refusal refusal = nullptr;
+    Rewrite rewrite = nullptr;
+  };
+  struct Row {
+    std::string_view op;
+    Way bf16, int8;
+  };
+
+  /// The policy. Ops that are not here keep their types.
+  static const Row* row_of(const Node& node) {
+    static constexpr std::array<Row, 2> table{{
+        {"dot", {&PrecisionPass::wide_in_bf16, dot_in_bf16}, {&PrecisionPass::wide_in_int8, dot_in_int8}},
+        {"conv", {&PrecisionPass::no_kernel, nullptr}, {&PrecisionPass::no_kernel, nullptr}},
+    }};
+    const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.op == node.op->name; });
+    return row == table.end() ? nullptr : &*row;
+  }
+
+  void product(std::int32_t id, const Row& row) {
+    const Node& node = graph_.node(id);
+    const Way& way = precision_ == Precision::bf16 ? row.bf16 : row.int8;
+    const std::string_view reason = (this->*way.refusal)(node);
+    choices_.push_back(
+        {fmt::format("{}: {} x {}", row.op, graph_.type(node.operands[0]).to_string(), graph_.type(node.operands[1]).to_string()),
+         reason.empty() ? precision_ : Precision::f32, reason});
+    if (!reason.empty()) return out_.copy(id);
+    const Values operands = out_.operands(id);
+    out_.replace(id, {way.rewrite(DotAxes(node), operands[0], operands[1])});
+  }
+
+  std::string_view no_kernel(const Node&) const { return "no narrow kernel computes it"; }
+
+  std::string_view wide_in_bf16(const Node& dot) const {
+    if (std::string_view reason = not_worth_it(dot); !reason.empty()) return reason;
+    return is_region_ && comes_from_outside(dot.operands[1]) ? "its weight would be rounded in every step" : "";
+  }
+
+  std::string_view wide_in_int8(const Node& dot) const {
+    constexpr std::int64_t deepest = (std::int64_t{1} << 31) / (128 * 128);  // so many products fit into an i32
+    if (std::string_view reason = not_worth_it(dot); !reason.empty()) return reason;
+    if (!is_invariant(dot.operands[1])) return is_invariant(dot.operands[0]) ? "its weight is the left operand" : "no operand is a weight";
+    if (!DotAxes(dot).lhs_batch.empty()) return "a weight for each item of a batch";
+    return depth(dot) >= deepest ? "its sums could leave 32 bits" : "";
+  }
+
+  std::string_view not_worth_it(const Node& dot) const {
+    if (is_invariant(dot.operands[0]) && is_invariant(dot.operands[1])) return "it is computed once";
+    return depth(dot) < 16 ? "it sums fewer than 16 products" : "";
+  }
+
+  std::int64_t depth(const Node& dot) const {
+    Dim product = 1;
+    for (std::int64_t axis : DotAxes(dot).lhs_contract) product = product * graph_.type(dot.operands[0]).dim(axis);
+    return product.upper();
+  }
+  bool is_invariant(ValueId v) const { return invariant_[static_cast<std::size_t>(v.node)]; }
+  bool comes_from_outside(ValueId v) const {
+    while (graph_.node(v.node).op->sources && graph_.node(v.node).operands.size() == 1) v = graph_.node(v.node).operands[0];
+    return is_input(graph_.node(v.node));
+  }
+
+  const Graph& graph_;
+  Precision precision_;
+  bool is_region_;
+  std::vector<PrecisionChoice>& choices_;
+  std::vector<bool> invariant_;
+  Rebuilder out_;
+};
+
+}  // namespace
+
+PreciseGraph with_precision(const Graph& graph, Precision precision) {
+  if (precision == Precision::f32) return {graph, {}};
+  std::vector<PrecisionChoice> choices;
+  Graph result = PrecisionPass(graph, precision, false, choices).run();
+  return {std::move(result), std::move(choices)};
+}
+
+}  // namespace rlx

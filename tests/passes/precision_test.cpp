@@ -1,0 +1,189 @@
+// What a precision policy makes of products, against plain loops; and what it leaves alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/evaluated.h"
+#include "passes/expand.h"
+#include "passes/kernels_only.h"
+#include "passes/precision.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+Graph primitives(const Graph& graph) {
+  return expand(graph, [](const Graph&, const Node&) { return false; });
+}
+PreciseGraph in_precision(const Graph& graph, Precision precision) { return with_precision(primitives(graph), precision); }
+
+/// y = x w for x: f32[B,96], w: f32[96,40] transposed from a parameter.
+Graph layer() {
+  Graph graph("layer");
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 96}, f32), w = graph.param("w", {40, 96}, f32);
+  graph.output("y", matmul(x, transpose(w, {1, 0})));
+  return graph;
+}
+std::map<std::string, Array> layer_values(std::int64_t rows) {
+  return {{"x", uniform(f32, {rows, 96}, -2, 3, 1)}, {"w", uniform(f32, {40, 96}, -1, 1, 2)}};
+}
+
+double rounded_to_bf16(double x) {
+  Array narrow(bf16, {});
+  narrow.set_double(0, x);
+  return narrow.get_double(0);
+}
+
+/// x w with each operand through a function of (array, row, element).
+template <class Left, class Right>
+Doubles product_of(const std::map<std::string, Array>& given, Left left, Right right) {
+  const std::int64_t rows = given.at("x").shape()[0];
+  Doubles y;
+  for (std::int64_t m = 0; m < rows; ++m)
+    for (std::int64_t n = 0; n < 40; ++n) {
+      double total = 0;
+      for (std::int64_t k = 0; k < 96; ++k) total += left(given.at("x"), m, k) * right(given.at("w"), n, k);
+      y.push_back(total);
+    }
+  return y;
+}
+
+double bf16_element(const Array& a, std::int64_t row, std::int64_t k) { return rounded_to_bf16(a.get_double(row * 96 + k)); }
+
+/// An element as the nearest of 255 multiples of 1/127 of the largest of its row, computed in f32 as the kernels do.
+double int8_element(const Array& a, std::int64_t row, std::int64_t k) {
+  float largest = 0;
+  for (std::int64_t i = 0; i < 96; ++i) largest = std::max(largest, std::abs(static_cast<float>(a.get_double(row * 96 + i))));
+  if (largest == 0) return 0;
+  const float number = std::nearbyint(static_cast<float>(a.get_double(row * 96 + k)) * (127.0F / largest));
+  return double{number} * double{largest / 127.0F};
+}
+
+TEST(Precision, Bf16RoundsTheOperandsOfAProduct) {
+  const auto given = layer_values(7);
+  const PreciseGraph precise = in_precision(layer(), Precision::bf16);
+  ASSERT_EQ(precise.choices.size(), 1u);
+  EXPECT_EQ(precise.choices[0].precision, Precision::bf16);
+  // The result is rounded to f32 once: values up to 100.
+  expect_near(evaluate(precise.graph, given)[0], product_of(given, bf16_element, bf16_element), 1e-5);
+}
+
+TEST(Precision, Int8ScalesRowsAndColumns) {
+  auto given = layer_values(7);
+  for (std::int64_t k = 0; k < 96; ++k) given["x"].set_double(3 * 96 + k, 0);                              // a row of zeros
+  for (std::int64_t k = 0; k < 96; ++k) given["w"].set_double(5 * 96 + k, 1e-4 * static_cast<double>(k));  // a small column
+  const PreciseGraph precise = in_precision(layer(), Precision::int8);
+  ASSERT_EQ(precise.choices.size(), 1u);
+  EXPECT_EQ(precise.choices[0].precision, Precision::int8);
+  // Two products in f32 with the scales: values up to 100.
+  expect_near(evaluate(precise.graph, given)[0], product_of(given, int8_element, int8_element), 3e-5);
+}
+
+/// Sums of f32 in another order; in int8 a quotient that lies between two numbers may be rounded to either by a kernel.
+TEST(Precision, KernelsComputeWhatTheRewrittenGraphSays) {
+  const auto given = layer_values(33);
+  for (const Precision precision : {Precision::bf16, Precision::int8})
+    for (const bool claims : {true, false}) {
+      SessionOptions options = without_disk();
+      options.precision = precision;
+      options.claims = claims;
+      Executable program = Session(Device::cpu(), options).compile(layer());
+      program.set_param("w", given.at("w"));
+      const double tolerance = precision == Precision::bf16 ? 5e-5 : 0.05;  // one step of 3/127 times a weight of 1
+      expect_near(program.run({{"x", given.at("x")}}).at("y"), values(evaluate(in_precision(layer(), precision).graph, given)[0]),
+                  tolerance);
+      EXPECT_EQ(count_of(program, "precision"), 1u);
+    }
+}
+
+TEST(Precision, ARowGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) {
+  const auto given = layer_values(33);
+  Array alone(f32, {1, 96});
+  for (std::int64_t k = 0; k < 96; ++k) alone.set_double(k, given.at("x").get_double(20 * 96 + k));
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    std::vector<Array> results;
+    for (const int threads : {1, 2}) {
+      SessionOptions options = without_disk();
+      options.precision = precision;
+      options.threads = threads;
+      Executable program = Session(Device::cpu(), options).compile(layer());
+      program.set_param("w", given.at("w"));
+      results.push_back(program.run({{"x", given.at("x")}}).at("y"));
+      const Array row = program.run({{"x", alone}}).at("y");
+      for (std::int64_t n = 0; n < 40; ++n) EXPECT_EQ(row.get_double(n), results.back().get_double(20 * 40 + n));
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
+TEST(Precision, OtherOpsAndTypesStayAsTheyAre) {
+  Graph graph("rest");
+  const Value ids = graph.input("ids", {6}, i32), mask = graph.input("mask", {6}, boolean), table = graph.param("table", {50, 32}, f32);
+  const Value rows = embedding(table, ids), wide = graph.input("wide", {6, 32}, f64);
+  graph.output("rows", softmax(select(reshape(mask, {6, 1}), layer_norm(rows, graph.param("g", {32}, f32)), rows), 1));
+  graph.output("integers", matmul(reshape(ids, {1, 6}), ids));
+  graph.output("wide", matmul(wide, transpose(wide, {1, 0})));
+  graph.output("short", matmul(slice_axis(rows, 1, 0, 8), graph.param("short_w", {8, 32}, f32)));
+  graph.output("once", matmul(graph.param("a", {32, 32}, f32), graph.param("b", {32, 32}, f32)));
+  graph.output("conv", conv(graph.input("image", {1, 16, 9}, f32), graph.param("filter", {4, 16, 3}, f32)));
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    const PreciseGraph precise = in_precision(graph, precision);
+    EXPECT_TRUE(structurally_equal(precise.graph, primitives(graph)));
+    EXPECT_EQ(precise.choices.size(), 3u);
+    for (const PrecisionChoice& choice : precise.choices) {
+      EXPECT_EQ(choice.precision, Precision::f32);
+      EXPECT_FALSE(choice.reason.empty());
+    }
+  }
+}
+
+TEST(Precision, F32IsAsWritten) {
+  const Graph graph = primitives(layer());
+  const PreciseGraph precise = with_precision(graph, Precision::f32);
+  EXPECT_TRUE(structurally_equal(precise.graph, graph));
+  EXPECT_TRUE(precise.choices.empty());
+}
+
+TEST(Precision, Int8LeavesProductsOfActivationsInF32) {
+  Graph graph("scores");
+  const Value x = graph.input("x", {4, 8, 32}, f32);
+  graph.output("y", matmul(x, transpose(x, {0, 2, 1})));
+  const PreciseGraph precise = in_precision(graph, Precision::int8);
+  ASSERT_EQ(precise.choices.size(), 1u);
+  EXPECT_EQ(precise.choices[0].precision, Precision::f32);
+  EXPECT_EQ(in_precision(graph, Precision::bf16).choices[0].precision, Precision::bf16);
+}
+
+/// What moves elements is done to the bf16 value, so that it can be stored instead of the f32 one.
+TEST(Precision, Bf16IsRoundedBelowWhatMovesIt) {
+  Graph graph("moved");
+  const Value x = graph.input("x", {16, 4, 32}, f32), heads = transpose(tanh(x), {1, 0, 2});
+  graph.output("y", matmul(heads, transpose(heads, {0, 2, 1})));
+  const Graph precise = in_precision(graph, Precision::bf16).graph;
+  int moved = 0, rounded = 0;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(precise.size()); ++id) {
+    const Node& node = precise.node(id);
+    moved += node.op->name == "transpose" && node.results[0].dtype == bf16;
+    rounded += node.op->name == "cast" && node.results[0].dtype == bf16;
+  }
+  EXPECT_EQ(moved, 2);
+  EXPECT_EQ(rounded, 1);
+}
+
+TEST(Precision, BodiesOfLoopsFollow) {
+  Graph graph("loop");
+  const Value x = graph.input("x", {5, 4, 32}, f32), w = graph.param("w", {32, 32}, f32);
+  const auto step = [&](const Values& carry, const Values& slice) {
+    const Value h = tanh(carry[0]);
+    const Value next = matmul(h, w), score = matmul(slice[0], transpose(h, {1, 0}));
+    return std::pair{Values{next + sum_all(score)}, Values{}};
+  };
+  graph.output("y", scan(step, {graph.input("start", {4, 32}, f32)}, {x})[0]);
+  const PreciseGraph precise = in_precision(graph, Precision::bf16);
+  ASSERT_EQ(precise.choices.size(), 2u);
+  EXPECT_EQ(precise.choices[0].reason, "its weight would be rounded in every step");
+  EXPECT_EQ(precise.choices[1].precision, Precision::bf16);
+}
+
+}  // namespace
+}  // namespace rlx::test
