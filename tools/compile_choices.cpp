@@ -1,5 +1,6 @@
 #include "compile_choices.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/core.h>
@@ -17,11 +18,23 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
           command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
 }
 
+CLI::Option* add_precision(CLI::App& command, CompileChoices& choices) {
+  const auto words = enum_words(Precision{});
+  const auto choose = [&choices, words](const std::string& word) {
+    choices.precision = static_cast<Precision>(std::find(words.begin(), words.end(), word) - words.begin());
+  };
+  return command
+      .add_option_function<std::string>("--precision", choose, "What matrix products of f32 compute with: f32, bf16 or int8 (default: f32)")
+      ->type_name("PRECISION")
+      ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+}
+
 Session open_session(const CompileChoices& choices) {
   SessionOptions options;
   options.threads = choices.threads;
   options.claims = !choices.no_claims;
   options.fuse = !choices.no_fusion;
+  options.precision = choices.precision;
   return Session(Device::cpu(), options);
 }
 

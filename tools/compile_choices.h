@@ -9,12 +9,16 @@ namespace rlx::command {
 struct CompileChoices {
   int threads = 0;
   bool no_claims = false, no_fusion = false;
+  Precision precision = Precision::f32;
 };
 
 /// --threads N
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
+
+/// --precision f32|bf16|int8
+CLI::Option* add_precision(CLI::App& command, CompileChoices& choices);
 
 Session open_session(const CompileChoices& choices);
 

@@ -17,8 +17,9 @@ struct Options {
 const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mir}, {"lir", Stage::lir}, {"kernels", Stage::kernels}};
 
 void dump(const Options& options) {
-  if (options.stage == "hir" && (options.compile.no_claims || options.compile.no_fusion))
-    throw CLI::ValidationError("--stage hir excludes --no-claims and --no-fusion: it is the graph as given");
+  const CompileChoices& choices = options.compile;
+  if (options.stage == "hir" && (choices.no_claims || choices.no_fusion || choices.precision != Precision::f32))
+    throw CLI::ValidationError("--stage hir excludes --no-claims, --no-fusion and --precision: it is the graph as given");
   const Graph graph = read_graph(options.graph).graph;
   const Session session = open_session(options.compile);
   std::string text = session.compile(graph).dump(stages.at(options.stage));
@@ -42,6 +43,7 @@ void add_dump(CLI::App& app) {
       ->type_name("STAGE")
       ->check(CLI::IsMember(std::vector<std::string>{"hir", "mir", "lir", "kernels"}));
   add_kernel_choices(*command, options->compile);
+  add_precision(*command, options->compile);
   command->footer("Example:\n  rlx dump softmax.rlx --stage kernels");
   command->callback([options] { dump(*options); });
 }

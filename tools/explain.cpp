@@ -24,7 +24,8 @@ struct Options {
 
 constexpr std::int64_t largest_batch = 4096;
 
-/// The encoder of a model folder. Its weights need not be read: no time depends on their values.
+/// The encoder of a model folder. Its weights need not be read: no time depends
+/// on their values.
 SavedGraph model_graph(const std::string& path) {
   const ModelFolder folder = ModelFolder::open(path);
   folder.check_model_type("bert");
@@ -108,7 +109,8 @@ void print_launches(const Report& report) {
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
     fmt::print(
-        "This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, {:.1f} GB/s from memory. What stays in caches can go beyond "
+        "This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, "
+        "{:.1f} GB/s from memory. What stays in caches can go beyond "
         "100%.",
         report.threads, report.roofline->flops / 1e9, report.roofline->bytes / 1e9);
   }
@@ -143,13 +145,20 @@ void explain(const Options& options) {
 }
 
 void add_inputs(CLI::App& command, Options& options) {
-  CLI::Option* graph =
-      command.add_option("graph", options.graph, "File with a graph in text form, or a graph file; - reads standard input");
+  CLI::Option* graph = command.add_option("graph", options.graph,
+                                          "File with a graph in text form, or a graph file; - "
+                                          "reads standard input");
   graph->type_name("GRAPH");
-  command.add_option("--model", options.model, "Explain the encoder of this folder with a BERT's config.json, instead of a graph")
+  command
+      .add_option("--model", options.model,
+                  "Explain the encoder of this folder with a BERT's "
+                  "config.json, instead of a graph")
       ->type_name("DIR")
       ->excludes(graph);
-  command.add_option("--in", options.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")
+  command
+      .add_option("--in", options.inputs,
+                  "Value of an input, parameter or state, NAME=FILE.npy; what "
+                  "is not given is made up")
       ->type_name("NAME=FILE");
   command.add_option("--size", options.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
   command.add_option("--default-size", options.size, "Size of the other symbols, but at most their bounds")
@@ -171,13 +180,18 @@ void add_explain(CLI::App& app) {
           ->check(CLI::Range(1, 1000).description(""));
   command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
   add_kernel_choices(*command, options->compile);
+  add_precision(*command, options->compile);
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, machine");
   add_threads(*command, options->compile);
   command->footer(
-      "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
-      "kernel\n"
-      "of its own), fused (part of another kernel), a view (no computation), a constant, prepared (computed once, from parameters alone),\n"
-      "control (it runs the regions listed under it), or host (computed by the reference loops).\n\n"
+      "A node is decomposed (into the nodes that its body lists), claimed "
+      "(computed by a hand-written kernel), generated (written by a kernel\n"
+      "of its own), fused (part of another kernel), a view (no computation), a "
+      "constant, prepared (computed once, from parameters alone),\n"
+      "control (it runs the regions listed under it), or host (computed by the "
+      "reference loops). With --precision, each product of\n"
+      "f32 has a line in front that says what it is computed in, or why it "
+      "stays f32.\n\n"
       "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
   command->callback([options] {
     if (options->graph.empty() && options->model.empty()) throw CLI::RequiredError("graph or --model");

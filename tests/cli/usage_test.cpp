@@ -44,7 +44,9 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"eval g.rlx --out o --reference --no-claims", "--reference excludes --no-claims"},
       {"eval g.rlx --out o --reference --no-fusion", "--reference excludes --no-fusion"},
       {"eval g.rlx --out o --reference --threads 2", "--reference excludes --threads"},
-      {"dump g.rlx --stage hir --no-fusion", "--stage hir excludes --no-claims and --no-fusion"},
+      {"dump g.rlx --stage hir --no-fusion", "--stage hir excludes --no-claims, --no-fusion and --precision"},
+      {"dump g.rlx --stage hir --precision bf16", "--stage hir excludes --no-claims, --no-fusion and --precision"},
+      {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,int8}"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

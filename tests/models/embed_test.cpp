@@ -213,5 +213,44 @@ TEST(MiniLm, MatchesRecordedIdsAndEmbeddings) {
   }
 }
 
+/// Embeddings of texts in a precision, in batches of `batch_size`.
+std::vector<Embedding> embedded(const std::filesystem::path& folder, const std::vector<std::string>& texts, Precision precision,
+                                int threads, std::int64_t batch_size) {
+  SessionOptions options;
+  options.threads = threads;
+  options.precision = precision;
+  return SentenceEncoder::open(folder, Session(Device::cpu(), options), {.batch_size = batch_size}).encode(texts);
+}
+
+/// `least`: the cosine to f32 that the policy promises.
+void expect_close_to_f32(const std::filesystem::path& folder, const std::vector<std::string>& texts, Precision precision, double least) {
+  const auto wide = embedded(folder, texts, Precision::f32, 2, 8), narrow = embedded(folder, texts, precision, 2, 8);
+  const auto one_thread = embedded(folder, texts, precision, 1, 8);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_GE(cosine(narrow[i].values, wide[i].values), least) << texts[i];
+    EXPECT_EQ(narrow[i].values, one_thread[i].values) << texts[i];
+  }
+  const std::vector<std::string> thrice(3, texts[0]);  // without padding, which changes the order of sums
+  const auto together = embedded(folder, thrice, precision, 2, 3), alone = embedded(folder, thrice, precision, 2, 1);
+  EXPECT_EQ(together[1].values, alone[1].values);
+}
+
+TEST(Precision, EmbeddingsStayCloseToThoseInF32) {
+  const TinySentenceModel model;
+  const std::vector<std::string> texts{"a cat", "dogs ran a cat sat", "A DOG sat", "unknown words", "cat cat cat cat"};
+  expect_close_to_f32(model.path(), texts, Precision::bf16, 0.9995);
+  expect_close_to_f32(model.path(), texts, Precision::int8, 0.995);
+}
+
+TEST(MiniLm, EmbeddingsInNarrowPrecisionsStayCloseToThoseInF32) {
+  const char* folder = std::getenv("RLX_MINILM");
+  if (folder == nullptr) GTEST_SKIP() << test::without_minilm;
+  const json::Value recorded = json::read_file(test::fixture("minilm/expected.json"));
+  std::vector<std::string> texts;
+  for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());
+  expect_close_to_f32(folder, texts, Precision::bf16, 0.9995);
+  expect_close_to_f32(folder, texts, Precision::int8, 0.995);
+}
+
 }  // namespace
 }  // namespace rlx
