@@ -1,21 +1,19 @@
-// Speed of the f32 matrix product, as a share of the multiply-add peak that is measured in the same run.
+// Speed of the f32 matrix product: shapes of one kind as shares of the multiply-add peak, and of reading the weights where those come
+// from memory. All limits are measured in the same run.
 #include <algorithm>
-#include <fstream>
+#include <map>
 #include <memory>
-#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/peaks/peaks.h"
-#include "base/cpu_count.h"
-#include "base/fastest_seconds.h"
 #include "base/thread_pool.h"
+#include "cases/cases.h"
 #include "rlx/error.h"
 
 namespace {
@@ -26,110 +24,145 @@ enum class Weights { packed, strided };  // B packed beforehand, or (n, k) row b
 
 struct Shape {
   std::int64_t batch, m, n, k;
-  Weights b;
+  Weights b = Weights::packed;
 };
 
-const std::vector<Shape> default_shapes{
-    {1, 128, 384, 384, Weights::packed},    {1, 128, 1536, 384, Weights::packed},    {1, 128, 384, 1536, Weights::packed},
-    {1, 4096, 384, 384, Weights::packed},   {1, 384, 384, 384, Weights::packed},     {1, 1536, 1536, 1536, Weights::packed},
-    {1, 1024, 1024, 1024, Weights::packed}, {1, 1024, 1024, 1024, Weights::strided}, {12, 128, 128, 32, Weights::strided},
-    {12, 128, 32, 128, Weights::strided},   {1, 1, 384, 1536, Weights::packed},      {1, 1, 32000, 1024, Weights::packed},
-    {1, 2, 4096, 4096, Weights::packed},    {1, 4, 4096, 4096, Weights::packed},     {1, 8, 4096, 4096, Weights::packed},
+/// As MiniLM has them, attention's included.
+const std::vector<Shape> model_shapes{{1, 128, 384, 384},
+                                      {1, 128, 1536, 384},
+                                      {1, 128, 384, 1536},
+                                      {1, 4096, 384, 384},
+                                      {1, 384, 384, 384},
+                                      {1, 1, 384, 1536},
+                                      {12, 128, 128, 32, Weights::strided},
+                                      {12, 128, 32, 128, Weights::strided}};
+
+/// Mixes of 512 and more.
+const std::vector<Shape> large_shapes{
+    {1, 512, 512, 512},    {1, 512, 768, 768},    {1, 512, 3072, 768},   {1, 512, 768, 3072},   {1, 1024, 768, 768},
+    {1, 1024, 3072, 768},  {1, 1024, 768, 3072},  {1, 1024, 1024, 1024}, {1, 1536, 1536, 1536}, {1, 2048, 2048, 2048},
+    {1, 4096, 1024, 1024}, {1, 1024, 4096, 1024}, {1, 1024, 1024, 4096}, {1, 777, 1023, 1333},  {1, 1024, 1024, 1024, Weights::strided}};
+
+/// Mixes of 1 to 256: squares on both sides of the sizes of tiles, thin and flat ones, ragged ones.
+const std::vector<Shape> small_shapes{{1, 8, 8, 8},       {1, 16, 16, 16},    {1, 17, 17, 17},    {1, 31, 31, 31},    {1, 32, 32, 32},
+                                      {1, 33, 33, 33},    {1, 48, 48, 48},    {1, 64, 64, 64},    {1, 65, 65, 65},    {1, 96, 96, 96},
+                                      {1, 100, 100, 100}, {1, 127, 127, 127}, {1, 128, 128, 128}, {1, 129, 129, 129}, {1, 192, 192, 192},
+                                      {1, 255, 255, 255}, {1, 256, 256, 256}, {1, 1, 256, 256},   {1, 2, 256, 256},   {1, 3, 255, 127},
+                                      {1, 4, 64, 256},    {1, 5, 100, 200},   {1, 7, 100, 33},    {1, 8, 256, 64},    {1, 13, 77, 129},
+                                      {1, 16, 256, 256},  {1, 32, 256, 32},   {1, 256, 1, 256},   {1, 256, 3, 64},    {1, 256, 16, 256},
+                                      {1, 256, 256, 1},   {1, 256, 256, 7},   {1, 256, 64, 16},   {1, 200, 50, 10},   {1, 64, 256, 64},
+                                      {1, 101, 203, 53},  {1, 1, 1, 256},     {1, 1, 17, 31},     {1, 250, 6, 3}};
+
+/// Few rows against weights that come from memory.
+const std::vector<Shape> memory_shapes{{1, 1, 4096, 4096},  {1, 2, 4096, 4096},  {1, 4, 4096, 4096},  {1, 8, 4096, 4096},
+                                       {1, 1, 32000, 1024}, {1, 8, 32000, 1024}, {1, 1, 4096, 11008}, {1, 8, 4096, 11008}};
+
+const std::map<std::string, std::vector<Shape>> sets{
+    {"model", model_shapes}, {"large", large_shapes}, {"small", small_shapes}, {"memory", memory_shapes}};
+
+/// B of a shape as often as is needed for none of it to be in a cache when its turn comes again; once where it need not come from memory.
+struct Right {
+  std::vector<float> values;  // (batch, n, k)
+  std::vector<cpu::PackedB<float>> packed;
+  std::size_t next = 0;
+
+  Right(const Shape& shape, bool from_memory, ThreadPool& pool) : values(static_cast<std::size_t>(shape.batch * shape.n * shape.k)) {
+    bench::fill(values, 3);
+    if (shape.b == Weights::strided) return;
+    const std::size_t copies = from_memory ? 1 + cpu::bytes_beyond_caches(1) / (values.size() * sizeof(float)) : 1;
+    while (packed.size() < copies) packed.push_back(cpu::pack_b(matrix(shape), shape.batch, shape.k, shape.n, pool));
+  }
+
+  cpu::Matrix<float> matrix(const Shape& shape) const { return {values.data(), 1, shape.k, shape.n * shape.k}; }
+  const cpu::PackedB<float>* turn() { return packed.empty() ? nullptr : &packed[next++ % packed.size()]; }
 };
 
 /// One product with its matrices, ready to run again and again.
-struct Case {
+struct Product {
   Shape shape;
-  std::vector<float> a, b, c;
-  std::vector<cpu::PackedB<float>> packed;  // none or one
+  std::shared_ptr<Right> right;
+  std::vector<float> a, c;
+  cpu::AlignedBuffer memory;
   cpu::GemmArgs<float> args;
-  std::vector<std::byte> memory;
-  double seconds = 1e30;
 
-  Case(const Shape& s, ThreadPool& pool) : shape(s) {
-    std::mt19937 bits(1);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    a.resize(static_cast<std::size_t>(s.batch * s.m * s.k));
-    b.resize(static_cast<std::size_t>(s.batch * s.n * s.k));
-    c.resize(static_cast<std::size_t>(s.batch * s.m * s.n));
-    for (float& value : a) value = uniform(bits);
-    for (float& value : b) value = uniform(bits);
+  Product(const Shape& s, std::shared_ptr<Right> b, ThreadPool& pool)
+      : shape(s), right(std::move(b)), a(static_cast<std::size_t>(s.batch * s.m * s.k)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
+    bench::fill(a, 1);
     args.batch = s.batch, args.m = s.m, args.n = s.n, args.k = s.k;
     args.a = {a.data(), s.k, 1, s.m * s.k};
-    args.b = {b.data(), 1, s.k, s.n * s.k};
+    args.b = right->matrix(s);
     args.c = c.data(), args.c_row_stride = s.n, args.c_batch_stride = s.m * s.n;
-    if (s.b == Weights::packed) packed.push_back(cpu::pack_b(args.b, s.batch, s.k, s.n, pool));
-    if (s.b == Weights::packed) args.packed_b = packed.data();
-    memory.resize(cpu::gemm_workspace(args, pool.size()) + 64);
-    args.workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+    args.packed_b = right->turn();
+    memory = cpu::AlignedBuffer(cpu::gemm_workspace(args, pool.size()));
+    args.workspace = memory.data();
   }
-  Case(const Case&) = delete;
 
-  double flops() const { return 2.0 * static_cast<double>(shape.batch * shape.m) * static_cast<double>(shape.n * shape.k); }
-
-  /// Small products run back to back, as in a model, so that the clock's own cost does not count.
-  void measure(ThreadPool& pool, double budget) {
-    const int calls = static_cast<int>(std::max(1.0, 2e8 / flops()));
-    const double now = fastest_seconds(budget, [&] {
-      for (int i = 0; i < calls; ++i) cpu::gemm(args, pool);
-    });
-    seconds = std::min(seconds, now / calls);
+  void run(ThreadPool& pool) {
+    args.packed_b = right->turn();
+    cpu::gemm(args, pool);
   }
 };
 
-std::vector<Shape> chosen_shapes(const std::vector<std::int64_t>& sizes, bool strided) {
-  std::vector<Shape> shapes;
-  for (std::size_t i = 0; i + 3 < sizes.size(); i += 4) {
-    shapes.push_back({sizes[i], sizes[i + 1], sizes[i + 2], sizes[i + 3], strided ? Weights::strided : Weights::packed});
-  }
-  return shapes.empty() ? default_shapes : shapes;
+bench::Case make_case(const std::shared_ptr<Product>& product, bool from_memory, ThreadPool& pool) {
+  const Shape& s = product->shape;
+  const char* kind = s.b == Weights::packed ? "packed" : "strided";
+  bench::Case one;
+  one.name = fmt::format("{}{} x {} x {}{}", s.batch > 1 ? fmt::format("{} of ", s.batch) : "", s.m, s.n, s.k,
+                         s.b == Weights::packed ? "" : ", B not packed");
+  one.about = {{"kind", "product"},
+               {"batch", s.batch},
+               {"m", s.m},
+               {"n", s.n},
+               {"k", s.k},
+               {"b", kind},
+               {"copies", std::max<std::size_t>(1, product->right->packed.size())}};
+  one.flops = 2.0 * static_cast<double>(s.batch * s.m) * static_cast<double>(s.n * s.k);
+  one.bytes_read = from_memory ? static_cast<double>(s.batch * s.n * s.k) * sizeof(float) : 0;
+  one.run = [product, &pool] { product->run(pool); };
+  one.result = [product] { return Array::of<float>({product->shape.batch, product->shape.m, product->shape.n}, product->c); };
+  return one;
 }
 
-int report(const std::vector<Shape>& shapes, int threads, double budget, int rounds, const std::string& json_path) {
-  ThreadPool pool(threads);
-  double peak = 0;
-  std::vector<std::unique_ptr<Case>> cases;
-  for (const Shape& shape : shapes) cases.push_back(std::make_unique<Case>(shape, pool));
-  for (int round = 0; round < rounds; ++round) {  // a disturbance of some seconds then hits no figure in all its rounds
-    peak = std::max(peak, cpu::compute_peak(pool, cpu::compute_loops(cpu::cpu_level()).front(), budget / rounds));
-    for (auto& one : cases) one->measure(pool, budget / rounds);
+std::vector<bench::Case> make_cases(const std::vector<Shape>& shapes, bool from_memory, ThreadPool& pool) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<Right>> shared;  // large ones are made once for all m
+  std::vector<bench::Case> cases;
+  for (const Shape& shape : shapes) {
+    std::shared_ptr<Right>& right = shared[{shape.n, shape.k}];
+    if (!right || !from_memory) right = std::make_shared<Right>(shape, from_memory, pool);
+    cases.push_back(make_case(std::make_shared<Product>(shape, right, pool), from_memory, pool));
   }
-  nlohmann::json json{{"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())}, {"threads", threads}, {"peak_flops", peak}};
-  fmt::print("{}\nlevel {}, {} threads, f32 peak {:.1f} GFLOP/s\n", cpu::describe(cpu::cpu_features(), cpu::cpu_level()),
-             cpu::to_string(cpu::cpu_level()), threads, peak / 1e9);
-  fmt::print("{:>5} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>7} {:>7}\n", "batch", "m", "n", "k", "B", "us", "GFLOP/s", "peak %", "B GB/s");
-  for (const auto& one : cases) {
-    const Shape& s = one->shape;
-    const char* kind = s.b == Weights::packed ? "packed" : "strided";
-    const double rate = one->flops() / one->seconds;
-    fmt::print("{:>5} {:>6} {:>6} {:>6} {:>8} {:>11.1f} {:>9.1f} {:>7.1f} {:>7.1f}\n", s.batch, s.m, s.n, s.k, kind, one->seconds * 1e6,
-               rate / 1e9, 100 * rate / peak, static_cast<double>(s.batch * s.n * s.k) * sizeof(float) / one->seconds / 1e9);
-    json["products"].push_back(
-        {{"batch", s.batch}, {"m", s.m}, {"n", s.n}, {"k", s.k}, {"b", kind}, {"seconds", one->seconds}, {"flops", rate}});
+  return cases;
+}
+
+std::vector<Shape> shapes_of(const std::vector<std::int64_t>& sizes, bool strided) {
+  if (sizes.size() % 4 != 0) fail("--shapes: {} numbers (needed: batch m n k for each product)", sizes.size());
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < sizes.size(); i += 4) {
+    shapes.push_back({sizes[i], sizes[i + 1], sizes[i + 2], sizes[i + 3], strided ? Weights::strided : Weights::packed});
   }
-  if (!json_path.empty() && !(std::ofstream(json_path) << json.dump(2) << '\n')) fail("{}: cannot be written", json_path);
-  return 0;
+  return shapes;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Speed of the f32 matrix product against the multiply-add peak");
-  int rounds = 5, threads = granted_cpus();
-  double budget = 0.5;
+  CLI::App app("Speed of the f32 matrix product against the machine's limits");
+  bench::Options options;
+  bench::add_options(app, options);
+  std::string set = "model";
   std::vector<std::int64_t> sizes;
   bool strided = false;
-  std::string json_path;
-  app.add_option("--shapes", sizes, "batch m n k of one product or several, in place of the usual ones")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--set", set, "model: of MiniLM; large: 512 and more; small: 1 to 256, ragged; memory: few rows, weights from memory")
+      ->check(CLI::IsMember({"model", "large", "small", "memory"}));
+  app.add_option("--shapes", sizes, "batch m n k of one product or several, in place of a set")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--strided", strided, "with --shapes: B is not packed beforehand");
-  app.add_option("--threads", threads, "threads of the pool")->check(CLI::Range(1, ThreadPool::max_threads));
-  app.add_option("--seconds", budget, "time for each shape")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", rounds, "how often to go through all shapes")->check(CLI::Range(1, 1000));
-  app.add_option("--json", json_path, "also write the figures to this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    return report(chosen_shapes(sizes, strided), threads, budget, rounds, json_path);
-  } catch (const Error& error) {
+    ThreadPool pool(options.threads);
+    const std::vector<Shape> shapes = sizes.empty() ? sets.at(set) : shapes_of(sizes, strided);
+    bench::run_cases(make_cases(shapes, sizes.empty() && set == "memory", pool), options, pool);
+    return 0;
+  } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;
   }

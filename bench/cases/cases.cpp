@@ -1,0 +1,149 @@
+#include "cases/cases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/peaks/peaks.h"
+#include "base/cpu_count.h"
+#include "base/fastest_seconds.h"
+#include "rlx/error.h"
+#include "rlx/io.h"
+
+namespace rlx::bench {
+namespace {
+
+/// The best rates of the machine seen so far.
+struct Limits {
+  std::map<std::string, double> operations;  // by arithmetic
+  double read = 0, copy = 0;                 // bytes/s
+
+  /// Measures again what the cases need.
+  void measure(const std::vector<Case>& cases, ThreadPool& pool, double budget) {
+    for (const cpu::ComputeLoop& loop : cpu::compute_loops(cpu::cpu_level())) {
+      const std::string name(loop.arithmetic);
+      if (std::any_of(cases.begin(), cases.end(), [&](const Case& one) { return one.flops > 0 && one.arithmetic == name; })) {
+        operations[name] = std::max(operations[name], cpu::compute_peak(pool, loop, budget));
+      }
+    }
+    const std::size_t bytes = cpu::bytes_beyond_caches(pool.size());
+    if (std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.bytes_read > 0; })) {
+      read = std::max(read, cpu::read_bandwidth(pool, bytes, budget));
+    }
+    if (std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.bytes_written > 0; })) {
+      copy = std::max(copy, cpu::copy_bandwidth(pool, bytes, budget));
+    }
+  }
+};
+
+/// The limit that binds a case, and the least time that it allows.
+struct Bound {
+  std::string name;
+  double seconds = 0;
+};
+
+Bound bound_of(const Case& one, const Limits& limits) {
+  Bound bound{one.arithmetic, 0};
+  if (const auto peak = limits.operations.find(one.arithmetic); peak != limits.operations.end()) bound.seconds = one.flops / peak->second;
+  const bool copies = one.bytes_written > 0;
+  const double rate = copies ? limits.copy : limits.read;
+  const double memory = rate > 0 ? (one.bytes_read + one.bytes_written) / rate : 0;
+  if (memory > bound.seconds) bound = {copies ? "copy" : "read", memory};
+  return bound;
+}
+
+/// The fastest of runs within the budget. Short ones run back to back, as in a model, so that the clock's own cost does not count.
+double fastest(const Case& one, double budget) {
+  constexpr double long_enough = 1e-3;
+  const double once = fastest_seconds(0, one.run);
+  const int calls = static_cast<int>(std::clamp(long_enough / once, 1.0, 1e5));
+  if (calls == 1) return std::min(once, fastest_seconds(budget, one.run));
+  return fastest_seconds(budget,
+                         [&] {
+                           for (int i = 0; i < calls; ++i) one.run();
+                         }) /
+         calls;
+}
+
+void serve(const std::vector<Case>& cases) {
+  nlohmann::json abouts = nlohmann::json::array();
+  for (const Case& one : cases) abouts.push_back(one.about);
+  fmt::print("{}\n", nlohmann::json{{"cases", abouts}}.dump());
+  std::fflush(stdout);
+  std::string command, argument;
+  std::size_t index = 0;
+  while (std::cin >> command >> index >> argument) {
+    const Case& one = cases.at(index);
+    if (command == "time") {
+      fmt::print("{:.9e}\n", fastest(one, std::stod(argument)));
+    } else {
+      one.run();
+      save_npy(argument, one.result());
+      fmt::print("saved\n");
+    }
+    std::fflush(stdout);
+  }
+}
+
+void print_case(const Case& one, double seconds, const Bound& bound) {
+  fmt::print("{:<44} {:>11.1f} us {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}\n", one.name, seconds * 1e6, one.flops / seconds / 1e9,
+             (one.bytes_read + one.bytes_written) / seconds / 1e9, 100 * bound.seconds / seconds, bound.name);
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+  options.threads = granted_cpus();
+  app.add_option("--threads", options.threads, "threads")->check(CLI::Range(1, ThreadPool::max_threads));
+  app.add_option("--seconds", options.seconds, "time for each case")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "how often to go through all cases")->check(CLI::Range(1, 1000));
+  app.add_flag("--serve", options.serve, "be one side of bench/op_peers.py");
+  app.add_option("--json", options.json_path, "also write the figures to this file");
+}
+
+void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPool& pool) {
+  if (options.serve) return serve(cases);
+  Limits limits;
+  std::vector<double> seconds(cases.size(), std::numeric_limits<double>::infinity());
+  for (int round = 0; round < options.rounds; ++round) {  // a disturbance of some seconds then hits no figure in all its rounds
+    limits.measure(cases, pool, options.seconds / options.rounds);
+    for (std::size_t i = 0; i < cases.size(); ++i) seconds[i] = std::min(seconds[i], fastest(cases[i], options.seconds / options.rounds));
+  }
+  const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
+  nlohmann::json json{{"cpu", description}, {"threads", pool.size()}, {"operations_per_s", limits.operations}, {"cases", nullptr}};
+  json["bytes_per_s"] = {{"read", limits.read}, {"copy", limits.copy}};
+  fmt::print("{}, {} threads\n", description, pool.size());
+  for (const auto& [name, rate] : limits.operations) fmt::print("limit {}: {:.1f} G operations/s\n", name, rate / 1e9);
+  if (limits.read > 0) fmt::print("limit read, from memory: {:.1f} GB/s\n", limits.read / 1e9);
+  if (limits.copy > 0) fmt::print("limit copy, in memory: {:.1f} GB/s read and written\n", limits.copy / 1e9);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Bound bound = bound_of(cases[i], limits);
+    print_case(cases[i], seconds[i], bound);
+    json["cases"].push_back({{"name", cases[i].name},
+                             {"about", cases[i].about},
+                             {"seconds", seconds[i]},
+                             {"flops", cases[i].flops},
+                             {"bytes", cases[i].bytes_read + cases[i].bytes_written},
+                             {"bound", bound.name},
+                             {"share", bound.seconds / seconds[i]}});
+  }
+  if (!options.json_path.empty() && !(std::ofstream(options.json_path) << json.dump(1) << '\n')) {
+    fail("{}: cannot be written", options.json_path);
+  }
+}
+
+void fill(std::span<float> values, std::uint32_t seed) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(i + 1) * 2654435761u * seed;
+    values[i] = static_cast<float>(bits >> 8) / static_cast<float>(1 << 24) - 0.5f;  // 24 bits: what f32 holds exactly
+  }
+}
+
+}  // namespace rlx::bench
