@@ -57,7 +57,7 @@ def build(folder, out):
     x = norm(b.op("Add", b.op("Add", words, types), positions), "embeddings.LayerNorm")
     mask = b.op("Cast", "attention_mask", to=TensorProto.FLOAT)
     keep = b.op("Unsqueeze", mask, b.ints(1, 2))
-    bias = b.op("Mul", b.op("Sub", b.number(1), keep), b.number(-3.4e38))
+    bias = b.op("Mul", b.op("Sub", b.number(1), keep), b.number(-1e4))  # as BERT was published; far larger ones overflow in bf16 inside of peers
     for i in range(config["num_hidden_layers"]):
         layer = f"encoder.layer.{i}."
         q = split_heads(linear(x, layer + "attention.self.query"), [0, 2, 1, 3])

@@ -1,105 +1,176 @@
-"""Runs sentence_model beside ONNX Runtime on the same inputs, in turn, with the product claim and without, and prints the times and
-their ratios; and how long the model takes to compile: with an empty cache, from the disk, and for other lengths.
+"""Runs a BERT sentence model through sentence_model beside its peers: same threads, same inputs, results checked against each other first,
+runs in turn. Prints minimum and median and the ratios to the best peer; and how long our side takes to compile: with an empty cache, from
+the disk, for other lengths. What cannot take part is named with its reason.
 
-usage: peers.py --bench build/release/bench/sentence_model --model DIR [--threads 2] [--rounds 7] [--json FILE]
+usage: peers.py --bench build/release/bench/sentence_model --model FOLDER [--precision f32 bf16 int8] [--peaks peaks.json] [--json FILE]
+
+Two ways to run a batch of mixed lengths: "one padded batch" gives every side the same batch, padded to its longest row. "as batches by
+length" lets each side sort the rows by length and run them in batches of the size that is fastest for it, out of --batch-sizes; our side is
+then SentenceEncoder::encode, which also tokenizes the texts, while the peers get ids.
 """
 import argparse
 import json
 import pathlib
-import platform
 import statistics
 import subprocess
+import sys
 import tempfile
-import time
 
 import numpy as np
 
-import bert_onnx
+import machine
+import sentences
+from side import Side, Unavailable
 
-MIXED = [12, 20, 33, 45, 60, 7, 128, 90, 14, 18, 22, 31, 40, 64, 5, 100, 17, 26, 75, 8, 9, 111, 50, 34, 28, 16, 80, 66, 11, 13, 44, 39]
-CASES = {"batch 1, 128 tokens": [128], "batch 32, mixed lengths to 128": MIXED}
-
-
-def inputs_for(lengths):
-    """The ids that sentence_model makes: see make_inputs there."""
-    ids = np.zeros((len(lengths), max(lengths)), np.int64)
-    mask = np.zeros_like(ids)
-    for b, length in enumerate(lengths):
-        s = np.arange(length)
-        ids[b, :length] = 1000 + (b * 7919 + s * 104729) % 20000
-        mask[b, :length] = 1
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+PEERS = ("onnxruntime", "openvino", "torch", "torch.compile", "jax")
+CASES = {"b1": ("batch 1, 128 tokens", [128]), "b8": ("batch 8, 128 tokens", [128] * 8), "mixed": ("batch 32, mixed lengths to 128", sentences.MIXED)}
+ARITHMETIC = {"f32": ["f32"], "bf16": ["bf16 tile", "bf16 dot"], "int8": ["int8 tile", "int8 dot"]}  # the first that the machine has
+LEAST_COSINE = {"f32": 0.99999, "bf16": 0.99, "int8": 0.9}  # to the f32 reference; another model or other inputs are far below
+HERE = pathlib.Path(__file__).parent
 
 
-class Ours:
-    def __init__(self, args, lengths, *options):
-        command = [args.bench, "--model", args.model, "--threads", str(args.threads), "--lengths", ",".join(map(str, lengths)), "--serve"]
-        self.process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        ready = self.process.stdout.readline().split()
-        self.open_seconds, self.compiled, self.from_disk, self.compiled_for_lengths = float(ready[1]), *map(int, ready[2:])
-
-    def run(self, count):
-        self.process.stdin.write(f"run {count}\n")
-        self.process.stdin.flush()
-        return [float(t) for t in self.process.stdout.readline().split()]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def our_options(args, precision):
+    """Our side's options for a precision. Throws Unavailable where the benchmark has no such option yet."""
+    if precision == "f32":
+        return []
+    if "--precision" not in subprocess.run([args.bench, "--help"], capture_output=True, text=True, check=True).stdout:
+        raise Unavailable("not available: sentence_model has no --precision")
+    return ["--precision", precision]
 
 
-class OnnxRuntime:
-    def __init__(self, args, lengths):
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = args.threads
-        options.inter_op_num_threads = 1
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "model.onnx"
-            bert_onnx.build(args.model, path)
-            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self.inputs = inputs_for(lengths)
-        self.version = onnxruntime.__version__
-        self.run(3)
-
-    def run(self, count):
-        times = []
-        for _ in range(count):
-            begin = time.perf_counter()
-            self.session.run(None, self.inputs)
-            times.append(time.perf_counter() - begin)
-        return times
-
-    def close(self):
-        pass
+def start(args, name, precision, files, batch):
+    """A side with the rows of `files` in one padded batch (batch 0) or in batches by length."""
+    common = ["--model", args.model, "--threads", args.threads]
+    if name == "rlx":
+        rows = ["--texts", files["texts"], "--batch-size", batch] if batch else ["--ids", files["ids"]]
+        return Side([args.bench, *common, "--serve", *rows, *our_options(args, precision)], args.threads)
+    return Side([sys.executable, HERE / "serve_peer.py", name, *common, "--precision", precision, "--ids", files["ids"], "--batch", batch], args.threads)
 
 
-def compare(args, name, lengths):
-    sides = {"rlx": Ours(args, lengths), "onnxruntime": OnnxRuntime(args, lengths)}
-    per_round = max(2, 400 // sum(lengths))
-    times = {side: [] for side in sides}
-    for _ in range(args.rounds):
-        for side, runner in sides.items():
-            time.sleep(0.05)  # spinning threads of the other side go to sleep
-            times[side] += runner.run(per_round)
-    row = {"case": name, "runs": per_round * args.rounds}
-    for side, seconds in times.items():
-        row[side] = {"min_ms": min(seconds) * 1e3, "median_ms": statistics.median(seconds) * 1e3}
-        sides[side].close()
-    row["ratio_min"] = row["rlx"]["min_ms"] / row["onnxruntime"]["min_ms"]
-    row["ratio_median"] = row["rlx"]["median_ms"] / row["onnxruntime"]["median_ms"]
-    print(f"{name:32} rlx {row['rlx']['min_ms']:8.2f} / {row['rlx']['median_ms']:8.2f} ms   onnxruntime {row['onnxruntime']['min_ms']:8.2f} / "
-          f"{row['onnxruntime']['median_ms']:8.2f} ms   ratio {row['ratio_min']:.2f} / {row['ratio_median']:.2f}   (min / median)")
+def start_fastest(args, name, precision, files):
+    """The side in batches by length, of the size that is fastest for it. Returns it and the size."""
+    best = None
+    for batch in args.batch_sizes:
+        side = start(args, name, precision, files, batch)
+        seconds = min(side.run(5))
+        if best and best[0] <= seconds:
+            side.close()
+            continue
+        if best:
+            best[1].close()
+        best = seconds, side, batch
+    return best[1:]
+
+
+def start_all(args, precision, files, by_length):
+    """The sides that can take part, the sizes of their batches, and why the others cannot."""
+    sides, sizes, missing = {}, {}, {}
+    for name in ("rlx", *args.peers):
+        try:
+            sides[name], sizes[name] = start_fastest(args, name, precision, files) if by_length else (start(args, name, precision, files, 0), None)
+        except Unavailable as reason:
+            missing[name] = str(reason)
+    return sides, sizes, missing
+
+
+def result(side, folder):
+    path = pathlib.Path(folder) / "result.npy"
+    side.ask(f"result {path}")
+    return np.load(path)
+
+
+def distance(a, b):
+    """Smallest cosine of two rows, largest difference of two elements."""
+    if a.shape != b.shape:
+        raise SystemExit(f"results of different shapes: {a.shape} and {b.shape}")
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    return {"min_cosine": float(cosines.min()), "max_difference": float(np.abs(a - b).max())}
+
+
+def flops(args, ids):
+    """Of the products for the tokens that are not padding; a multiply-add counts two."""
+    config = json.loads((pathlib.Path(args.model) / "config.json").read_text())
+    width, wide = config["hidden_size"], config["intermediate_size"]
+    return sum(2 * config["num_hidden_layers"] * len(row) * (4 * width**2 + 2 * width * wide + 2 * len(row) * width) for row in ids)
+
+
+def peak(args, precision):
+    """This machine's rate for the precision, with as many threads, from what bench/peaks wrote; nothing where it wrote none."""
+    if not args.peaks:
+        return None
+    rows = json.loads(pathlib.Path(args.peaks).read_text())["peaks"]
+    rates = next((row["operations_per_s"] for row in rows if row["threads"] == args.threads), {})
+    return next((rates[name] for name in ARITHMETIC[precision] if name in rates), None)
+
+
+def check(sides, precision, reference, folder, missing):
+    """How far each side's embeddings are from the reference. A side that does not compute the same model on the same inputs is closed and goes
+    to `missing`; ours must."""
+    rows = {}
+    for name, side in list(sides.items()):
+        rows[name] = distance(result(side, folder), reference)
+        if rows[name]["min_cosine"] > LEAST_COSINE[precision]:
+            continue
+        missing[name] = f"its result has cosine {rows[name]['min_cosine']:.6f} to the reference (least: {LEAST_COSINE[precision]})"
+        if name == "rlx":
+            raise SystemExit(f"rlx: {missing[name]}")
+        sides.pop(name).close()
+    return rows
+
+
+def time_in_turn(sides, rounds, tokens):
+    per_round = max(2, 400 // tokens)
+    times = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            times[name] += side.run(per_round)
+    return times
+
+
+def compare(args, key, precision, by_length, references):
+    title, lengths = CASES[key]
+    title += f", {precision}" + ("" if key != "mixed" else ", as batches by length" if by_length else ", one padded batch")
+    print(f"\n{title}")
+    texts, ids = sentences.make(args.model, lengths)
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"ids": f"{folder}/ids.json", "texts": f"{folder}/texts.txt"}
+        pathlib.Path(files["ids"]).write_text(json.dumps(ids))
+        pathlib.Path(files["texts"]).write_text("\n".join(texts) + "\n")
+        sides, sizes, missing = start_all(args, precision, files, by_length)
+        row = {"case": title, "precision": precision, "sentences": len(ids), "flops": flops(args, ids), "missing": missing, "sides": {}}
+        if sides:
+            if key not in references:  # a peer's, where there is one; f32 is measured first
+                references[key] = result(next((s for n, s in sides.items() if n != "rlx"), next(iter(sides.values()))), folder)
+            distances = check(sides, precision, references[key], folder, missing)
+            for name, seconds in time_in_turn(sides, args.rounds, sum(lengths)).items():
+                row["sides"][name] = {"version": sides[name].about["version"], "open_s": sides[name].about["open_s"], "batch_size": sizes[name],
+                                      "min_ms": min(seconds) * 1e3, "median_ms": statistics.median(seconds) * 1e3, "runs": len(seconds),
+                                      "sentences_per_s": len(ids) / statistics.median(seconds), **distances[name]}
+        for side in sides.values():
+            side.close()
+    add_ratios(row, peak(args, precision))
+    print_row(row)
     return row
 
 
-def without_claims(args, row):
-    """The first case by generated kernels only: what the product claim is worth. Two runs, for each takes long."""
-    side = Ours(args, next(iter(CASES.values())), "--no-claims")
-    row["no_claims_min_ms"] = min(side.run(2)) * 1e3
-    side.close()
-    print(f"{row['case']:32} without the product claim {row['no_claims_min_ms']:8.2f} ms")
+def add_ratios(row, machine_peak):
+    peers = [side for name, side in row["sides"].items() if name != "rlx"]
+    for side in row["sides"].values():
+        side["share_of_peak"] = row["flops"] / side["min_ms"] * 1e3 / machine_peak if machine_peak else None
+    if "rlx" in row["sides"] and peers:
+        row["ratio_to_best"] = {kind: row["sides"]["rlx"][kind] / min(peer[kind] for peer in peers) for kind in ("min_ms", "median_ms")}
+
+
+def print_row(row):
+    for name, side in row["sides"].items():
+        share = f"{100 * side['share_of_peak']:5.1f}% of peak" if side["share_of_peak"] else ""
+        batch = f"batches of {side['batch_size']}" if side["batch_size"] else ""
+        print(f"  {name:14} {side['version']:12} min {side['min_ms']:9.2f} ms  median {side['median_ms']:9.2f} ms {side['sentences_per_s']:8.1f} sentences/s "
+              f"{share}  cosine {side['min_cosine']:.6f}, largest difference {side['max_difference']:.1e}  {batch}")
+    for name, reason in row["missing"].items():
+        print(f"  {name:14} not available: {reason.removeprefix('not available: ')}")
+    if "ratio_to_best" in row:
+        print(f"  rlx / best peer: {row['ratio_to_best']['min_ms']:.3f} (min), {row['ratio_to_best']['median_ms']:.3f} (median)")
 
 
 def compile_times(args):
@@ -107,37 +178,47 @@ def compile_times(args):
     figures = {}
     with tempfile.TemporaryDirectory() as cache:
         for case in ("cold", "from disk"):
-            side = Ours(args, [128], "--cache", cache)
+            side = Side([args.bench, "--model", args.model, "--threads", args.threads, "--cache", cache, "--serve"], args.threads)
             side.close()
-            figures[case] = {"open_ms": side.open_seconds * 1e3, "compiled": side.compiled, "from_disk": side.from_disk,
-                             "compiled_for_new_lengths": side.compiled_for_lengths}
-            print(f"open, {case:10} {figures[case]['open_ms']:8.1f} ms: {side.compiled} kernels compiled, {side.from_disk} from disk; "
-                  f"{side.compiled_for_lengths} for other lengths and batches")
+            figures[case] = side.about
+            print(f"open, {case:10} {1e3 * side.about['open_s']:8.1f} ms: {side.about['compiled']} kernels compiled, {side.about['from_disk']} from "
+                  f"disk; {side.about['compiled_for_new_lengths']} for other lengths and batches")
     return figures
 
 
-def machine():
-    lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n")
-    pick = lambda key: next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")
-    flags = pick("flags").split()
-    wanted = [f for f in ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16") if f in flags]
-    return {"processor": pick("model name"), "family": pick("cpu family"), "model": pick("model"), "features": wanted, "system": platform.platform()}
+def without_claims(args):
+    """One row of 128 tokens by generated kernels only: what the hand-written kernels are worth. Two runs, for each takes long."""
+    side = Side([args.bench, "--model", args.model, "--threads", args.threads, "--no-claims", "--serve"], args.threads)
+    milliseconds = min(side.run(2)) * 1e3
+    side.close()
+    print(f"batch 1, 128 tokens, f32, by generated kernels alone: {milliseconds:.2f} ms")
+    return milliseconds
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bench", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=["b1", "mixed"])
+    parser.add_argument("--precision", nargs="+", choices=ARITHMETIC, default=["f32"])
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--batch-sizes", nargs="+", type=int, default=[1, 4, 8, 16, 32])
+    parser.add_argument("--peaks", help="what bench/peaks wrote on this machine")
+    parser.add_argument("--no-claims", action="store_true", help="also time generated kernels alone")
     parser.add_argument("--json")
     args = parser.parse_args()
-    compiling = compile_times(args)
-    rows = [compare(args, name, lengths) for name, lengths in CASES.items()]
-    without_claims(args, rows[0])
+    report = {"machine": machine.describe(), "model": pathlib.Path(args.model).name, "threads": args.threads, "compile": compile_times(args)}
+    references = {}
+    report["rows"] = [compare(args, key, precision, by_length, references) for key in args.cases
+                      for precision in sorted(args.precision, key=list(ARITHMETIC).index)
+                      for by_length in ([False, True] if key == "mixed" else [False])]
+    if args.no_claims:
+        report["no_claims_min_ms"] = without_claims(args)
     if args.json:
         pathlib.Path(args.json).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(args.json).write_text(json.dumps({"machine": machine(), "threads": args.threads, "compile": compiling, "rows": rows}, indent=1) + "\n")
+        pathlib.Path(args.json).write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,49 +1,78 @@
-// MiniLM through our compiler: compile time cold and from disk, time per batch, and where it goes. bench/peers.py runs it beside ONNX
-// Runtime: with --serve it reads "run COUNT" lines and answers with seconds per run.
+// A sentence model through our compiler: compile time cold and from disk, time per run, and where it goes. bench/peers.py runs it beside
+// others: with --serve it says in one line of JSON that it is ready, and answers "run COUNT" with seconds and "result FILE" by saving the
+// embeddings as an .npy file.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iostream>
-#include <random>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
-#include "models/model_folder.h"
+#include "rlx/io.h"
 #include "rlx/sentence_encoder.h"
 
 namespace {
 
+using namespace rlx;
 using Clock = std::chrono::steady_clock;
+using Rows = std::vector<std::vector<std::int32_t>>;  // ids of each text
+using Inputs = std::map<std::string, Feed>;
+
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Ids of a batch whose rows have the given lengths, padded to the longest, as every side of the comparison makes them.
-std::map<std::string, rlx::Feed> make_inputs(const std::vector<std::int64_t>& lengths) {
-  const auto batch = static_cast<std::int64_t>(lengths.size()), longest = *std::max_element(lengths.begin(), lengths.end());
-  rlx::Array ids(rlx::i32, {batch, longest}), mask(rlx::i32, {batch, longest}), types(rlx::i32, {batch, longest});
-  for (std::int64_t b = 0; b < batch; ++b)
-    for (std::int64_t s = 0; s < lengths[static_cast<std::size_t>(b)]; ++s) {
-      ids.set_int(b * longest + s, 1000 + (b * 7919 + s * 104729) % 20000);
-      mask.set_int(b * longest + s, 1);
-    }
+Rows rows_of(const std::vector<std::int64_t>& lengths) {
+  Rows rows;
+  for (std::int64_t length : lengths) {
+    const auto b = static_cast<std::int32_t>(rows.size());
+    rows.emplace_back(static_cast<std::size_t>(length));
+    for (std::int32_t s = 0; s < length; ++s) rows.back()[static_cast<std::size_t>(s)] = 1000 + (b * 7919 + s * 15013) % 20000;
+  }
+  return rows;
+}
+
+/// One batch, padded to the longest row.
+Inputs make_inputs(const Rows& rows) {
+  std::size_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, row.size());
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)};
+  Array ids(i32, shape), mask(i32, shape), types(i32, shape);
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    const auto begin = static_cast<std::ptrdiff_t>(b * longest);
+    std::copy(rows[b].begin(), rows[b].end(), ids.mutable_values<std::int32_t>().begin() + begin);
+    std::fill_n(mask.mutable_values<std::int32_t>().begin() + begin, rows[b].size(), 1);
+  }
   return {{"input_ids", ids}, {"attention_mask", mask}, {"token_type_ids", types}};
 }
 
-std::vector<double> measure(const rlx::Executable& executable, const std::map<std::string, rlx::Feed>& inputs, int count) {
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  if (lines.empty()) fail("{}: cannot be read, or is empty", path);
+  return lines;
+}
+
+/// What is timed: it gives the embeddings, (rows, width).
+using Work = std::function<Array()>;
+
+std::vector<double> measure(const Work& work, int count) {
   std::vector<double> times;
   for (int i = 0; i < count; ++i) {
     const auto begin = Clock::now();
-    executable.run(inputs);
+    work();
     times.push_back(seconds_since(begin));
   }
-  std::sort(times.begin(), times.end());
   return times;
 }
 
-void print_profile(const rlx::Executable& executable, const std::map<std::string, rlx::Feed>& inputs) {
+void print_profile(const Executable& executable, const Inputs& inputs) {
   std::map<std::string, std::pair<double, std::pair<double, int>>> by_name;
   double total = 0;
-  for (const rlx::LaunchReport& report : executable.profile(inputs, 10)) {
+  for (const LaunchReport& report : executable.profile(inputs, 10)) {
     auto& row = by_name[report.kind + " " + report.name + " " + report.types];
     row.first += report.seconds;
     row.second.first += report.flops;
@@ -57,56 +86,87 @@ void print_profile(const rlx::Executable& executable, const std::map<std::string
   for (const auto& [seconds, text] : rows) fmt::print("{:9.1f} us {:5.1f}%  {}\n", seconds * 1e6, 100 * seconds / total, text);
 }
 
+void serve(const Work& work) {
+  std::string command, argument;
+  while (std::cin >> command >> argument) {
+    if (command == "run") {
+      work();  // not timed: the caches hold what others left there
+      for (double t : measure(work, std::stoi(argument))) fmt::print("{:.9f} ", t);
+      fmt::print("\n");
+    } else {
+      save_npy(argument, work());
+      fmt::print("saved\n");
+    }
+    std::fflush(stdout);
+  }
+}
+
+struct Options {
+  std::string folder, cache, ids, texts;
+  std::vector<std::int64_t> lengths{128};
+  std::int64_t batch_size = 64;
+  int threads = 2, repeats = 20;
+  bool profile = false, serve = false, no_claims = false;
+};
+
+int run(const Options& options) {
+  const auto opened = Clock::now();
+  const Session session(Device::cpu(), {.threads = options.threads, .claims = !options.no_claims, .cache_folder = options.cache});
+  const auto encoder = SentenceEncoder::open(options.folder, session, {.batch_size = options.batch_size});
+  const double open_seconds = seconds_since(opened);
+  const CompileCounters before = session.counters();
+
+  const Rows rows = options.ids.empty() ? rows_of(options.lengths) : nlohmann::json::parse(std::ifstream(options.ids)).get<Rows>();
+  const Inputs inputs = make_inputs(rows);
+  Work work = [&] { return encoder.executable().run(inputs).at("embedding"); };
+  if (!options.texts.empty()) {
+    work = [&, texts = read_lines(options.texts)] { return embedding_matrix(encoder.encode(texts), encoder.width()); };
+  }
+  measure(work, 3);
+  if (options.serve) {
+    for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
+      encoder.executable().run(make_inputs(rows_of(other)));
+    const nlohmann::json ready{{"version", "this build"},
+                               {"open_s", open_seconds},
+                               {"compiled", before.kernels_compiled},
+                               {"from_disk", before.kernels_from_disk},
+                               {"compiled_for_new_lengths", session.counters().kernels_compiled - before.kernels_compiled}};
+    fmt::print("{}\n", ready.dump());
+    std::fflush(stdout);
+    serve(work);
+    return 0;
+  }
+  std::vector<double> times = measure(work, options.repeats);
+  std::sort(times.begin(), times.end());
+  fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled,
+             before.kernels_from_disk, before.kernels_shared);
+  fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
+             session.counters().kernels_compiled - before.kernels_compiled);
+  if (options.profile) print_profile(encoder.executable(), inputs);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Times a sentence model");
-  std::string folder, cache;
-  std::vector<std::int64_t> lengths{128};
-  int threads = 2, repeats = 20;
-  bool profile = false, serve = false, no_claims = false;
-  app.add_option("--model", folder, "model folder")->required();
-  app.add_option("--lengths", lengths, "tokens of each row of the batch")->delimiter(',');
-  app.add_option("--threads", threads, "threads");
-  app.add_option("--repeats", repeats, "timed runs");
-  app.add_option("--cache", cache, "folder of compiled kernels; none when empty");
-  app.add_flag("--profile", profile, "print the time of every kind of launch");
-  app.add_flag("--no-claims", no_claims, "generated kernels only");
-  app.add_flag("--serve", serve, "answer 'run COUNT' lines with seconds");
+  Options options;
+  app.add_option("--model", options.folder, "model folder")->required();
+  app.add_option("--lengths", options.lengths, "tokens of each row of the one batch")->delimiter(',')->check(CLI::Range(1, 4096));
+  app.add_option("--ids", options.ids, "the rows themselves in place of --lengths: a JSON file, a list of lists of ids");
+  app.add_option("--texts", options.texts, "a file of texts, one a line, that are tokenized and batched by length in every run");
+  app.add_option("--batch-size", options.batch_size, "texts that run together")->check(CLI::Range(1, 4096));
+  app.add_option("--threads", options.threads, "threads");
+  app.add_option("--repeats", options.repeats, "timed runs")->check(CLI::PositiveNumber);
+  app.add_option("--cache", options.cache, "folder of compiled kernels; none when empty");
+  app.add_flag("--profile", options.profile, "print the time of every kind of launch");
+  app.add_flag("--no-claims", options.no_claims, "generated kernels only");
+  app.add_flag("--serve", options.serve, "be one side of bench/peers.py");
   CLI11_PARSE(app, argc, argv);
   try {
-    const auto opened = Clock::now();
-    const rlx::Session session(rlx::Device::cpu(), {.threads = threads, .claims = !no_claims, .cache_folder = cache});
-    const auto encoder = rlx::SentenceEncoder::open(folder, session, {.batch_size = 64});
-    const double open_seconds = seconds_since(opened);
-    const auto before = session.counters();
-    const auto inputs = make_inputs(lengths);
-    measure(encoder.executable(), inputs, 3);
-    if (serve) {
-      for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
-        measure(encoder.executable(), make_inputs(other), 1);
-      fmt::print("ready {:.6f} {} {} {}\n", open_seconds, before.kernels_compiled, before.kernels_from_disk,
-                 session.counters().kernels_compiled - before.kernels_compiled);
-      std::fflush(stdout);
-      std::string word;
-      int count = 0;
-      while (std::cin >> word >> count) {
-        for (double t : measure(encoder.executable(), inputs, count)) fmt::print("{:.9f} ", t);
-        fmt::print("\n");
-        std::fflush(stdout);
-      }
-      return 0;
-    }
-    const auto times = measure(encoder.executable(), inputs, repeats);
-    const auto after = session.counters();
-    fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled,
-               before.kernels_from_disk, before.kernels_shared);
-    fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
-               after.kernels_compiled - before.kernels_compiled);
-    if (profile) print_profile(encoder.executable(), inputs);
+    return run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;
   }
-  return 0;
 }
