@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results/MACHINE.
-# Usage: scripts/bench.sh build/release
+# Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results/MACHINE; the page with
+# charts is build/bench.html. Usage: scripts/bench.sh build/release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -8,18 +8,40 @@ machine=$(awk -F '\t*: ' '!($1 in of) { of[$1] = $2 } END { print tolower(of["ve
 results=bench/results/$machine
 mkdir -p "$results"
 
+venv=build/bench-venv
+python=$venv/bin/python
+[ -x "$python" ] || python3 -m venv "$venv"
+while read -r requirement; do  # one by one: what cannot be had keeps nothing else away, and is named
+  "$python" -m pip install --quiet --disable-pip-version-check "$requirement" || echo "bench: $requirement cannot be installed"
+done < bench/requirements.txt
+
 echo "== peaks: the limits of this machine"
 "$build/bench/peaks" --json "$results/peaks.json"
-echo "== gemm"
-"$build/bench/gemm" --json "$results/gemm.json"
 
-echo "== MiniLM beside ONNX Runtime"
+for set in model large small memory; do
+  echo "== gemm: $set"
+  "$build/bench/gemm" --set "$set" --json "$results/gemm_$set.json"
+done
+for name in attention rows; do
+  echo "== $name"
+  "$build/bench/$name" --json "$results/$name.json"
+done
+for set in large small memory; do
+  echo "== gemm beside torch: $set"
+  "$python" bench/op_peers.py --json "$results/gemm_${set}_peers.json" -- "$build/bench/gemm" --set "$set"
+done
+for name in attention rows; do
+  echo "== $name beside torch"
+  "$python" bench/op_peers.py --json "$results/${name}_peers.json" -- "$build/bench/$name"
+done
+
+echo "== MiniLM beside its peers"
 scripts/fetch_minilm.sh build/minilm
-venv=build/bench-venv
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-if "$venv/bin/pip" install --quiet --disable-pip-version-check -r bench/requirements.txt; then
-  "$venv/bin/python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --json "$results/minilm.json"
-else
-  echo "bench: ONNX Runtime cannot be installed; only our side runs"
-fi
-"$build/bench/sentence_model" --model build/minilm --profile
+"$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --cases b1 mixed --precision f32 bf16 int8 \
+  --peaks "$results/peaks.json" --no-claims --json "$results/minilm.json"
+echo "== BERT-base, random weights, beside its peers"
+"$python" bench/bert_base.py build/bert_base
+"$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/bert_base --cases b1 b8 --precision f32 bf16 int8 \
+  --peaks "$results/peaks.json" --json "$results/bert_base.json"
+
+"$python" bench/report.py "$results" --out build/bench.html
