@@ -107,11 +107,14 @@ struct Options {
   std::int64_t batch_size = 64;
   int threads = 2, repeats = 20;
   bool profile = false, serve = false, no_claims = false;
+  Precision precision = Precision::f32;
 };
 
 int run(const Options& options) {
   const auto opened = Clock::now();
-  const Session session(Device::cpu(), {.threads = options.threads, .claims = !options.no_claims, .cache_folder = options.cache});
+  const Session session(
+      Device::cpu(),
+      {.threads = options.threads, .claims = !options.no_claims, .precision = options.precision, .cache_folder = options.cache});
   const auto encoder = SentenceEncoder::open(options.folder, session, {.batch_size = options.batch_size});
   const double open_seconds = seconds_since(opened);
   const CompileCounters before = session.counters();
@@ -159,6 +162,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads");
   app.add_option("--repeats", options.repeats, "timed runs")->check(CLI::PositiveNumber);
   app.add_option("--cache", options.cache, "folder of compiled kernels; none when empty");
+  const std::map<std::string, Precision> precisions{{"f32", Precision::f32}, {"bf16", Precision::bf16}, {"int8", Precision::int8}};
+  app.add_option("--precision", options.precision, "of matrix products")->transform(CLI::CheckedTransformer(precisions));
   app.add_flag("--profile", options.profile, "print the time of every kind of launch");
   app.add_flag("--no-claims", options.no_claims, "generated kernels only");
   app.add_flag("--serve", options.serve, "be one side of bench/peers.py");
