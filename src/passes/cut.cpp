@@ -19,6 +19,12 @@ int work(const Node& node) { return node.op->kind == OpKind::scalar ? rlx::work(
 
 double elements(const Graph& graph, ValueId v) { return static_cast<double>(graph.type(v).size().upper()); }
 
+/// True for a cast to a larger type: better stored as its operand, which takes less memory.
+bool widens(const Graph& graph, const Node& node) {
+  return node.op->scalar == static_cast<int>(ScalarOp::cast) &&
+         info(graph.type(node.operands[0]).dtype).bits < info(node.results[0].dtype).bits;
+}
+
 }  // namespace
 
 Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse)
@@ -56,7 +62,7 @@ void Cut::find_users() {
 }
 
 /// Stores what is computed from parameters alone, where kernels that are not would compute it again in every run: where that costs more
-/// than a load, and gives no more elements than it reads. Behind structure ops it is their operand.
+/// than a load, and gives no more elements than it reads. Behind structure ops and casts to larger types it is their operand.
 void Cut::store_invariant() {
   const std::vector<bool> invariant = run_invariant_nodes(graph_);
   const std::vector<double> cost = costs();
@@ -73,8 +79,9 @@ void Cut::store_invariant() {
     const auto at = static_cast<std::size_t>(id);
     if (!live(id)) continue;
     const Node& node = graph_.node(id);
-    const bool moves = wanted[at] && !is_stored(v) && node.op->sources && node.operands.size() == 1;
-    if (!invariant[at] || moves)
+    const bool moves = (node.op->sources && node.operands.size() == 1) || widens(graph_, node);
+    if (node.op->address && !invariant[at]) continue;  // it reads a few elements of a table: they are computed where they are read
+    if (!invariant[at] || (moves && wanted[at] && !is_stored(v)))
       for (ValueId operand : node.operands) wanted[static_cast<std::size_t>(operand.node)] = true;
     else if (wanted[at] && !is_stored(v) && cost[at] > cheap && elements(graph_, v) <= read[at]) stored_.insert(v);
   }
@@ -105,7 +112,7 @@ void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
       my_kernels.insert(its_kernels.begin(), its_kernels.end());
       my_loops.insert(its_loops.begin(), its_loops.end());
     }
-    if (region_end.count(v)) continue;
+    if (region_end.count(v) || (widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) continue;
     const auto at = static_cast<std::size_t>(id);
     const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
     if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);

@@ -90,6 +90,33 @@ TEST(Launches, AValueReadAtOtherPlacesIsStoredFirst) {
   EXPECT_EQ(launches(graph), 2u);
 }
 
+TEST(Launches, RowsOfATableAreComputedWhereTheyAreRead) {
+  Graph graph;
+  graph.output("y", embedding(exp(graph.param("table", {1000, 64}, f32)), graph.input("ids", {5}, i32)));
+  EXPECT_EQ(launches(graph), 1u);
+}
+
+// What parameters alone give is a launch of its own, which runs once.
+TEST(Launches, WhatParametersGiveIsStored) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, f32), w = exp(graph.param("w", {64}, f32));
+  graph.output("y", x * w);
+  EXPECT_EQ(launches(graph), 2u);
+}
+
+// A cast to a larger type is not stored where its operand can be.
+TEST(Launches, WhatIsReadInALargerTypeIsStoredInTheSmaller) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 2000}, f32), wide = cast(cast(exp(softmax(x, 1)), bf16), f32);
+  graph.output("sums", sum(wide, {1}));
+  graph.output("y", reverse(wide, {0, 1}) * x);
+  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  std::size_t narrow = 0;
+  for (const cpu::Launch& launch : program.launches)
+    for (ValueId v : launch.writes) narrow += program.graph.type(v).dtype == bf16;
+  EXPECT_EQ(narrow, 1u);
+}
+
 // What is cheap and read by one product only is computed while the product packs it.
 TEST(Launches, ACastAndAScaleRunInThePackingOfAProduct) {
   Graph graph;
