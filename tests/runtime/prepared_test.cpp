@@ -6,6 +6,7 @@
 
 #include "ops/evaluated.h"
 #include "rlx/session.h"
+#include "runtime/prepared.h"
 
 namespace rlx::test {
 namespace {
@@ -129,6 +130,27 @@ TEST(Prepared, ChainsAndLoopsReadThem) {
     const Outputs seen = program.run({{"x", values_of_x}});
     for (std::size_t i = 0; i < 2; ++i) expect_near(seen[i], values(wanted[i]), 2e-3);  // sums of 64 * 64 terms up to 3, results up to 300
   }
+}
+
+/// Two launches: one gives value 0 from input 0, the next value 1 from value 0 and input 1, which a product of each run reads as panels.
+TEST(Preparation, KeepsOnlyWhatRunsRead) {
+  const cpu::Step first, second, product;
+  const Type type{f32, {4}};
+  const PreparedPart part{{{0, type, {0}, {}, false}, {1, type, {0, 1}, {&product}, false}}, {{&first, {}, {0}}, {&second, {0}, {1}}}};
+  Preparation preparation(part);
+  EXPECT_EQ(preparation.missing(part).size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) preparation.arrays[i] = Array(f32, {4});
+  preparation.drop_unread(part);
+  EXPECT_FALSE(preparation.arrays[0]) << "it was only on the way to value 1";
+  EXPECT_TRUE(preparation.arrays[1]) << "it is not packed yet";
+  EXPECT_TRUE(preparation.missing(part).empty());
+  preparation.panels[&product] = std::make_shared<int>(1);
+  preparation.drop_unread(part);
+  EXPECT_FALSE(preparation.arrays[1]);
+  EXPECT_TRUE(preparation.missing(part).empty());
+  const Preparation same(part, preparation, {2}), changed(part, preparation, {1});
+  EXPECT_TRUE(same.missing(part).empty());
+  EXPECT_EQ(changed.missing(part).size(), 2u) << "value 1, and for it value 0";
 }
 
 TEST(Prepared, FirstRunsAtTheSameTimeAndChangesBetweenThem) {
