@@ -1,6 +1,5 @@
 #include "compile_choices.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include <fmt/core.h>
@@ -20,9 +19,7 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
 
 CLI::Option* add_precision(CLI::App& command, CompileChoices& choices) {
   const auto words = enum_words(Precision{});
-  const auto choose = [&choices, words](const std::string& word) {
-    choices.precision = static_cast<Precision>(std::find(words.begin(), words.end(), word) - words.begin());
-  };
+  const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word).value_or(Precision::f32); };
   return command
       .add_option_function<std::string>("--precision", choose, "What matrix products of f32 compute with: f32, bf16 or int8 (default: f32)")
       ->type_name("PRECISION")

@@ -1,6 +1,8 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace rlx {
@@ -12,5 +14,13 @@ namespace rlx {
 ///          and one, found at run time, for each row of the other operand; sums in i32. Other products stay f32
 enum class Precision : std::uint8_t { f32, bf16, int8 };
 constexpr auto enum_words(Precision) { return std::array<std::string_view, 3>{"f32", "bf16", "int8"}; }
+
+/// The precision of that name, if there is one.
+constexpr std::optional<Precision> precision_named(std::string_view name) {
+  const auto words = enum_words(Precision{});
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] == name) return static_cast<Precision>(i);
+  return std::nullopt;
+}
 
 }  // namespace rlx
