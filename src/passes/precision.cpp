@@ -105,7 +105,7 @@ class PrecisionPass {
   /// The policy. Ops that are not here keep their types.
   static const Row* row_of(const Node& node) {
     static constexpr std::array<Row, 2> table{{
-        {"dot", {&PrecisionPass::wide_in_bf16, dot_in_bf16}, {&PrecisionPass::wide_in_int8, dot_in_int8}},
+        {"dot", {&PrecisionPass::not_worth_it, dot_in_bf16}, {&PrecisionPass::not_worth_int8, dot_in_int8}},
         {"conv", {&PrecisionPass::no_kernel, nullptr}, {&PrecisionPass::no_kernel, nullptr}},
     }};
     const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.op == node.op->name; });
@@ -126,12 +126,7 @@ class PrecisionPass {
 
   std::string_view no_kernel(const Node&) const { return "no narrow kernel computes it"; }
 
-  std::string_view wide_in_bf16(const Node& dot) const {
-    if (std::string_view reason = not_worth_it(dot); !reason.empty()) return reason;
-    return is_region_ && comes_from_outside(dot.operands[1]) ? "its weight would be rounded in every step" : "";
-  }
-
-  std::string_view wide_in_int8(const Node& dot) const {
+  std::string_view not_worth_int8(const Node& dot) const {
     constexpr std::int64_t deepest = (std::int64_t{1} << 31) / (128 * 128);  // so many products fit into an i32
     if (std::string_view reason = not_worth_it(dot); !reason.empty()) return reason;
     if (!is_invariant(dot.operands[1])) return is_invariant(dot.operands[0]) ? "its weight is the left operand" : "no operand is a weight";
@@ -139,8 +134,10 @@ class PrecisionPass {
     return depth(dot) >= deepest ? "its sums could leave 32 bits" : "";
   }
 
+  /// Why a dot stays f32 in any case.
   std::string_view not_worth_it(const Node& dot) const {
     if (is_invariant(dot.operands[0]) && is_invariant(dot.operands[1])) return "it is computed once";
+    if (is_region_ && comes_from_outside(dot.operands[1])) return "its weight would be rounded in every step";
     return depth(dot) < 16 ? "it sums fewer than 16 products" : "";
   }
 

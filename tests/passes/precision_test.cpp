@@ -183,6 +183,7 @@ TEST(Precision, BodiesOfLoopsFollow) {
   ASSERT_EQ(precise.choices.size(), 2u);
   EXPECT_EQ(precise.choices[0].reason, "its weight would be rounded in every step");
   EXPECT_EQ(precise.choices[1].precision, Precision::bf16);
+  EXPECT_EQ(in_precision(graph, Precision::int8).choices[0].reason, precise.choices[0].reason);
 }
 
 }  // namespace
