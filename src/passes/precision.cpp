@@ -29,11 +29,18 @@ struct DotAxes {
   Value dot(Value x, Value z) const { return rlx::dot(x, z, lhs_contract, rhs_contract, lhs_batch, rhs_batch); }
 };
 
-/// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would.
+/// What the structure ops before x move the elements of.
+const Node& moved(const GraphData& graph, const Node& node) {
+  const bool moves = node.op->sources && node.operands.size() == 1;
+  return moves ? moved(graph, graph.node(node.operands[0].node)) : node;
+}
+
+/// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would. A
+/// claim's result is moved as it stores it.
 Value narrowed(Value x) {
   GraphData& graph = x.graph();
   const Node& node = graph.node(x.id().node);
-  if (node.operands.size() == 1) {
+  if (node.operands.size() == 1 && moved(graph, node).op->kind != OpKind::composite) {
     const Value operand(&graph, node.operands[0]);
     if (node.op->scalar == static_cast<int>(ScalarOp::cast) && operand.dtype() == bf16) return operand;
     if (node.op->sources) {
