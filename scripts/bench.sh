@@ -12,7 +12,7 @@ venv=build/bench-venv
 python=$venv/bin/python
 [ -x "$python" ] || python3 -m venv "$venv"
 while read -r requirement; do  # one by one: what cannot be had keeps nothing else away, and is named
-  "$python" -m pip install --quiet --disable-pip-version-check "$requirement" || echo "bench: $requirement cannot be installed"
+  "$python" -m pip install --quiet --disable-pip-version-check "$requirement" < /dev/null || echo "bench: $requirement cannot be installed"
 done < bench/requirements.txt
 
 echo "== peaks: the limits of this machine"
@@ -26,6 +26,14 @@ for name in attention rows; do
   echo "== $name"
   "$build/bench/$name" --json "$results/$name.json"
 done
+scripts/fetch_minilm.sh build/minilm
+echo "== MiniLM: where the time goes"
+"$build/bench/sentence_model" --model build/minilm --profile
+if ! "$python" -c 'import numpy, safetensors'; then
+  echo "bench: no comparison with peers, for which numpy and safetensors are needed"
+  exit 1
+fi
+
 for set in large small memory; do
   echo "== gemm beside torch: $set"
   "$python" bench/op_peers.py --json "$results/gemm_${set}_peers.json" -- "$build/bench/gemm" --set "$set"
@@ -36,7 +44,6 @@ for name in attention rows; do
 done
 
 echo "== MiniLM beside its peers"
-scripts/fetch_minilm.sh build/minilm
 "$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --cases b1 mixed --precision f32 bf16 int8 \
   --peaks "$results/peaks.json" --no-claims --json "$results/minilm.json"
 echo "== BERT-base, random weights, beside its peers"
