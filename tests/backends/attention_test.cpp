@@ -167,6 +167,32 @@ TEST(AttentionClaim, FewQueriesAndManyKeys) {
       }
 }
 
+// Narrow operands are widened, and the result is rounded once: by half a unit of 8 bits.
+TEST(AttentionClaim, BFloat16IsComputedInF32) {
+  const Session session = session_of(2);
+  std::vector<Case> cases = plain_cases();
+  cases.push_back({{.softcap = 3}, Extent::all, Extent::none, true});
+  std::erase_if(cases, [](const Case& c) { return c.bias != Extent::none; });  // in bf16 it is left to the body
+  for (const Case& c : cases)
+    for (std::int64_t queries : {1, 3, 17, 70})
+      for (std::int64_t keys : {3, 200, 1100}) {
+        SCOPED_TRACE(fmt::format("{} queries {} keys {}", c.name(), queries, keys));
+        const Sizes sizes{2, 4, 2, queries, keys, 34, 30};
+        std::mt19937 random(19);
+        std::vector<Array> operands;
+        for (const Type& type : types_of(c, sizes, bf16)) {
+          const double low = is_float(type.dtype) ? -2 : 0, high = is_float(type.dtype) ? 2 : type.dtype == i32 ? double(keys) : 1;
+          operands.push_back(random_array(type, low, high, random));
+        }
+        const Graph graph = graph_of(c, types_of(c, sizes, bf16));
+        const Array seen = run(session, graph, operands), wanted = exact(c, operands);
+        for (std::int64_t i = 0; i < wanted.size(); ++i) {
+          const double y = wanted.get_double(i);
+          ASSERT_NEAR(seen.get_double(i), y, 0x1p-8 * std::abs(y) + tolerance) << "element " << i;
+        }
+      }
+}
+
 TEST(AttentionClaim, TheSameBitsAtAnyNumberOfThreads) {
   for (const Sizes& sizes : {Sizes{2, 4, 2, 70, 300, 24, 24}, Sizes{1, 4, 2, 1, 5000, 24, 24}})
     for (const Case& c : plain_cases()) {
@@ -342,6 +368,7 @@ std::string how(const Session& session, DType dtype) {
 
 TEST(AttentionClaim, IsReportedAndCanBeRefused) {
   EXPECT_EQ(how(session_of(1), f32), "claimed");
+  EXPECT_EQ(how(session_of(1), bf16), "claimed");
   EXPECT_EQ(how(session_of(1), f64), "decomposed");
   SessionOptions without;
   without.cache_folder = "";

@@ -17,7 +17,8 @@ constexpr std::int64_t key_chunk = 1024;
 /// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
 /// of rows, as when a text is continued, and only by their number: the threads must not change the bits.
 struct ScoreBlocks {
-  explicit ScoreBlocks(const AttentionArgs& args)
+  template <class T>
+  explicit ScoreBlocks(const AttentionArgs<T>& args)
       : lanes(attention_kernel(args.level).vector_lanes * AttentionKernel::most_vectors),
         rows(args.heads / args.kv_heads * args.queries),
         blocks(divide_up(rows, lanes)),
@@ -29,16 +30,18 @@ struct ScoreBlocks {
 /// To share a loop costs about a microsecond; what one core multiplies in that time.
 constexpr double multiply_adds_per_share = 50e3;
 
-std::int64_t grain_of(const AttentionArgs& args, const ScoreBlocks& cut) {
+template <class T>
+std::int64_t grain_of(const AttentionArgs<T>& args, const ScoreBlocks& cut) {
   const double work = static_cast<double>(cut.lanes) * static_cast<double>(divide_up(args.keys, cut.chunks)) *
                       static_cast<double>(args.head_size + args.value_size);
   return static_cast<std::int64_t>(multiply_adds_per_share / std::max(work, 1.0)) + 1;
 }
 
 /// Every task is a block of rows that sees all keys.
-void attend_rows(const AttentionArgs& args, const ScoreBlocks& cut, ThreadPool& pool) {
+template <class T>
+void attend_rows(const AttentionArgs<T>& args, const ScoreBlocks& cut, ThreadPool& pool) {
   pool.parallel_for(cut.heads * cut.blocks, grain_of(args, cut), [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock block(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
+    QueryBlock<T> block(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t head = task / cut.blocks, turn = task % cut.blocks;
       // Under a causal mask late blocks see more keys: they take turns with early ones, so that equal parts are equal work.
@@ -51,14 +54,15 @@ void attend_rows(const AttentionArgs& args, const ScoreBlocks& cut, ThreadPool& 
 }
 
 /// Every task is a chunk of the keys, for all rows of a head of k; then the chunks of each head are merged, in their order.
-void attend_chunks(const AttentionArgs& args, const ScoreBlocks& cut, ThreadPool& pool) {
+template <class T>
+void attend_chunks(const AttentionArgs<T>& args, const ScoreBlocks& cut, ThreadPool& pool) {
   const auto block_of = [&](int worker) {
-    return QueryBlock(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
+    return QueryBlock<T>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
   };
   auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * query_block_bytes(args));
   const std::int64_t elements = partial_elements(args);
   pool.parallel_for(cut.heads * cut.chunks, grain_of(args, cut), [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock block = block_of(worker);
+    QueryBlock<T> block = block_of(worker);
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t head = task / cut.chunks, key = task % cut.chunks * key_chunk;
       block.begin(head / args.kv_heads, head % args.kv_heads, 0, cut.rows);
@@ -67,7 +71,7 @@ void attend_chunks(const AttentionArgs& args, const ScoreBlocks& cut, ThreadPool
     }
   });
   pool.parallel_for(cut.heads, cut.heads, [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock block = block_of(worker);
+    QueryBlock<T> block = block_of(worker);
     for (std::int64_t head = begin; head < end; ++head) {
       block.begin(head / args.kv_heads, head % args.kv_heads, 0, cut.rows);
       for (std::int64_t chunk = 0; chunk < cut.chunks; ++chunk) block.merge(partials + (head * cut.chunks + chunk) * elements);
@@ -78,7 +82,8 @@ void attend_chunks(const AttentionArgs& args, const ScoreBlocks& cut, ThreadPool
 
 }  // namespace
 
-std::size_t attention_workspace(const AttentionArgs& args, int threads) {
+template <class T>
+std::size_t attention_workspace(const AttentionArgs<T>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;
   const ScoreBlocks cut(args);
   const auto own = checked_mul(query_block_bytes(args), static_cast<std::size_t>(threads));
@@ -89,11 +94,17 @@ std::size_t attention_workspace(const AttentionArgs& args, int threads) {
   return *bytes;
 }
 
-void attention(const AttentionArgs& args, ThreadPool& pool) {
+template <class T>
+void attention(const AttentionArgs<T>& args, ThreadPool& pool) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return;
   const ScoreBlocks cut(args);
   if (cut.chunks > 1) attend_chunks(args, cut, pool);
   else attend_rows(args, cut, pool);
 }
+
+template std::size_t attention_workspace(const AttentionArgs<float>&, int);
+template std::size_t attention_workspace(const AttentionArgs<Bf16>&, int);
+template void attention(const AttentionArgs<float>&, ThreadPool&);
+template void attention(const AttentionArgs<Bf16>&, ThreadPool&);
 
 }  // namespace rlx::cpu

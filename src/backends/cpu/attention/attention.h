@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/gemm/format.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
@@ -18,18 +19,20 @@ struct AttentionOperand {
   T* at(std::int64_t item, std::int64_t head, std::int64_t row) const { return data + items[item] + head * head_stride + row * row_stride; }
 };
 
-/// softmax(rules(q k^T * scale)) v, as the op `attention` has it. Heads of q share heads of k and v in runs of heads / kv_heads.
+/// For elements T, float or Bf16: softmax(rules(q k^T * scale)) v, computed in f32, as the op `attention` has it. Heads of q share heads of
+/// k and v in runs of heads / kv_heads.
+template <class T>
 struct AttentionArgs {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 0, keys = 0;
   std::int64_t head_size = 0;   // features of q and k
   std::int64_t value_size = 0;  // features of v and of the result
 
-  AttentionOperand<const float> q;            // rows are queries, columns features
-  AttentionOperand<const float> k, v;         // rows are keys; features must lie side by side
+  AttentionOperand<const T> q;                // rows are queries, columns features
+  AttentionOperand<const T> k, v;             // rows are keys; features must lie side by side
   AttentionOperand<const std::uint8_t> mask;  // rows are queries, columns keys; 0 hides; no data: no mask
   AttentionOperand<const float> bias;         // the same axes; no data: none
   const std::int32_t* positions = nullptr;    // (batch, queries); null: the last query and the last key meet
-  AttentionOperand<float> out;                // like q, with the features of v
+  AttentionOperand<T> out;                    // like q, with the features of v
 
   float scale = 1, softcap = 0;  // softcap 0: none
   bool causal = false;
@@ -40,11 +43,13 @@ struct AttentionArgs {
 };
 
 /// The bytes of scratch memory for these sizes on a pool of `threads`. Reads no operand. Throws Error for sizes beyond 64 bits.
-std::size_t attention_workspace(const AttentionArgs& args, int threads);
+template <class T>
+std::size_t attention_workspace(const AttentionArgs<T>& args, int threads);
 
 /// Online softmax over blocks of keys (Milakov & Gimelshein 2018; Dao et al. 2022): scores never leave the first-level cache, and blocks of
 /// keys that no query of a block sees are skipped. Every row of the result is one chain of operations that depends on its own operands
 /// and the sizes only: the bits are the same at any number of threads and at any place in a batch.
-void attention(const AttentionArgs& args, ThreadPool& pool);
+template <class T>
+void attention(const AttentionArgs<T>& args, ThreadPool& pool);
 
 }  // namespace rlx::cpu

@@ -87,11 +87,11 @@ std::optional<StridedOperand> destination(const Graph& graph, const std::vector<
 
 bool takes_attention(const Graph& graph, const Node& node) {
   const Operands operands(node);
-  const auto is_f32 = [&](ValueId v) { return graph.type(v).dtype == f32; };
+  const DType dtype = graph.type(operands.q).dtype;
+  if ((dtype != f32 && dtype != bf16) || graph.type(operands.k).dtype != dtype || graph.type(operands.v).dtype != dtype) return false;
   const auto is_position = [&](ValueId v) { return graph.type(v).dtype == i32 || graph.type(v).dtype == i64; };
-  return is_f32(operands.q) && is_f32(operands.k) && is_f32(operands.v) && (!operands.bias || is_f32(*operands.bias)) &&
-         (!operands.positions || is_position(*operands.positions)) && graph.type(operands.q).shape.back().upper() <= most_features &&
-         graph.type(operands.v).shape.back().upper() <= most_features;
+  return (!operands.bias || graph.type(*operands.bias).dtype == f32) && (!operands.positions || is_position(*operands.positions)) &&
+         graph.type(operands.q).shape.back().upper() <= most_features && graph.type(operands.v).shape.back().upper() <= most_features;
 }
 
 std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std::map<ValueId, std::vector<std::int32_t>>& users,

@@ -26,7 +26,7 @@ struct Attention {
   std::int64_t window = 0;
 };
 
-/// The attention that the kernel computes: q, k, v and bias in f32, positions in i32 or i64, heads of up to 1024 features.
+/// The attention that the kernel computes: q, k and v in f32 or bf16, a bias in f32, positions in i32 or i64, heads of up to 1024 features.
 bool takes_attention(const Graph& graph, const Node& node);
 
 /// The moves of elements (reshapes, permutations) that follow the op and that nobody reads before the last; the kernel stores straight

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/attention/element.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/pack.h"
 #include "base/checked.h"
@@ -16,47 +17,66 @@ constexpr std::int64_t key_block = 128;  // scores of 32 queries take half of a 
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float hidden = -std::numeric_limits<float>::infinity();
 
-std::int64_t most_lanes(const AttentionArgs& args) { return attention_kernel(args.level).vector_lanes * AttentionKernel::most_vectors; }
+std::int64_t most_lanes(CpuLevel level) { return attention_kernel(level).vector_lanes * AttentionKernel::most_vectors; }
 
-/// Elements of one lane in the scratch memory: queries, scores, what is added to them, sums, their rows, and eight numbers.
-std::optional<std::int64_t> lane_elements(const AttentionArgs& args) {
+/// Whether operands are read where they lie.
+template <class T>
+constexpr bool in_place = std::is_same_v<T, float>;
+
+template <class T>
+std::int64_t most_features(const AttentionArgs<T>& args) {
+  return std::max(args.head_size, args.value_size);
+}
+
+/// Elements of the scratch memory: for each lane queries, sums and a row of either, scores, what is added to them, and eight numbers;
+/// and the keys or values of a block, where those are copied.
+template <class T>
+std::optional<std::int64_t> scratch_elements(const AttentionArgs<T>& args) {
   constexpr std::int64_t numbers = 5 + 2 * sizeof(std::int64_t) / sizeof(float);
-  const auto values = checked_mul(args.value_size, std::int64_t{2});
-  const auto features = values ? checked_add(*values, args.head_size) : std::nullopt;
-  return features ? checked_add(*features, 2 * key_block + numbers) : std::nullopt;
+  const auto features = checked_mul(most_features(args), std::int64_t{3});
+  const auto lane = features ? checked_add(*features, 2 * key_block + numbers) : std::nullopt;
+  const auto lanes = lane ? checked_mul(*lane, most_lanes(args.level)) : std::nullopt;
+  const auto wide = checked_mul(most_features(args), in_place<T> ? 0 : key_block);
+  return lanes && wide ? checked_add(*lanes, *wide) : std::nullopt;
 }
 
 }  // namespace
 
-std::size_t query_block_bytes(const AttentionArgs& args) {
-  constexpr std::size_t line = AlignedBuffer::cache_line;
-  const auto elements = lane_elements(args);
-  const auto bytes = elements ? checked_mul(*elements, most_lanes(args) * static_cast<std::int64_t>(sizeof(float))) : std::nullopt;
-  if (!bytes || *bytes > std::numeric_limits<std::int64_t>::max() - static_cast<std::int64_t>(line))
-    fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
-  return (static_cast<std::size_t>(*bytes) + line - 1) / line * line;
+template <class T>
+std::size_t query_block_bytes(const AttentionArgs<T>& args) {
+  constexpr std::int64_t line = AlignedBuffer::cache_line;
+  const auto elements = scratch_elements(args);
+  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(float)) : std::nullopt;
+  const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
+  if (!padded) fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
+  return static_cast<std::size_t>(*padded / line * line);
 }
 
-std::int64_t partial_elements(const AttentionArgs& args) {
+template <class T>
+std::int64_t partial_elements(const AttentionArgs<T>& args) {
   const auto numbers = checked_add(args.value_size, std::int64_t{2});
-  const auto elements = numbers ? checked_mul(*numbers, most_lanes(args)) : std::nullopt;
+  const auto elements = numbers ? checked_mul(*numbers, most_lanes(args.level)) : std::nullopt;
   if (!elements) fail("attention: {} features take more bytes than 64 bits count", args.value_size);
   return *elements;
 }
 
-QueryBlock::QueryBlock(const AttentionArgs& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
-  const std::int64_t lanes = most_lanes(args);
-  const auto take = [&]<class T>(T*& place, std::int64_t rows) {
-    place = reinterpret_cast<T*>(workspace);
-    workspace += static_cast<std::size_t>(rows * lanes) * sizeof(T);
+template <class T>
+QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
+  const std::int64_t lanes = most_lanes(args.level);
+  const auto take = [&]<class Number>(Number*& place, std::int64_t count) {
+    place = reinterpret_cast<Number*>(workspace);
+    workspace += static_cast<std::size_t>(count) * sizeof(Number);
   };
-  take(first_key_, 1), take(last_key_, 1);
-  take(scores_, key_block), take(added_, key_block);
-  take(largest_, 1), take(total_, 1), take(decay_, 1), take(first_, 1), take(last_, 1);
-  take(queries_, args.head_size), take(sums_, args.value_size), take(rows_, args.value_size);
+  take(first_key_, lanes), take(last_key_, lanes);
+  take(scores_, key_block * lanes), take(added_, key_block * lanes);
+  for (float** numbers : {&largest_, &total_, &decay_, &first_, &last_}) take(*numbers, lanes);
+  const std::int64_t features = most_features(args);
+  for (float** part : {&queries_, &sums_, &rows_}) take(*part, features * lanes);
+  take(wide_, in_place<T> ? 0 : features * key_block);
 }
 
-void QueryBlock::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
+template <class T>
+void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
   item_ = item, kv_head_ = kv_head, count_ = count;
   Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / args_.queries, row0 % args_.queries};
   for (std::int64_t lane = 0; lane < count; ++lane) {
@@ -72,7 +92,8 @@ void QueryBlock::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row
   std::fill_n(total_, lanes_, 0.0f);
 }
 
-void QueryBlock::attend(Range keys) {
+template <class T>
+void QueryBlock<T>::attend(Range keys) {
   const Range visible = find_visible(keys);
   // Blocks begin at multiples of their length: what a row adds up does not depend on the rows beside it.
   for (std::int64_t key = visible.begin; key < visible.end;) {
@@ -82,14 +103,16 @@ void QueryBlock::attend(Range keys) {
   }
 }
 
-void QueryBlock::save(float* partial) const {
+template <class T>
+void QueryBlock<T>::save(float* partial) const {
   partial = std::copy_n(largest_, lanes_, partial);
   partial = std::copy_n(total_, lanes_, partial);
   if (is_empty_) std::fill_n(partial, args_.value_size * lanes_, 0.0f);
   else std::copy_n(sums_, args_.value_size * lanes_, partial);
 }
 
-void QueryBlock::merge(const float* partial) {
+template <class T>
+void QueryBlock<T>::merge(const float* partial) {
   const float *const largest = partial, *const total = partial + lanes_, *const sums = partial + 2 * lanes_;
   if (is_empty_) std::fill_n(sums_, args_.value_size * lanes_, 0.0f);
   is_empty_ = false;
@@ -107,26 +130,38 @@ void QueryBlock::merge(const float* partial) {
 }
 
 /// queries_ (head_size, lanes), or (rows, head_size) of few, times what makes a score of e^x one of 2^x.
-void QueryBlock::pack_queries() {
-  const AttentionOperand<const float>& q = args_.q;
-  if (in_one_head() && !is_few_) {
-    const Row first = row(0);
-    pack_panel<float>({q.at(item_, first.head, first.query), q.row_stride, q.column_stride}, count_, args_.head_size, queries_, lanes_);
-  } else {
-    if (!is_few_) std::fill_n(queries_, args_.head_size * lanes_, 0.0f);
-    for (std::int64_t lane = 0; lane < count_; ++lane) {
-      const float* from = q.at(item_, row(lane).head, row(lane).query);
-      float* const to = is_few_ ? queries_ + lane * args_.head_size : queries_ + lane;
-      const std::int64_t step = is_few_ ? 1 : lanes_;
-      for (std::int64_t d = 0; d < args_.head_size; ++d) to[d * step] = from[d * q.column_stride];
-    }
+template <class T>
+void QueryBlock<T>::pack_queries() {
+  const AttentionOperand<const T>& q = args_.q;
+  Strided<float> rows{is_few_ ? queries_ : rows_, args_.head_size, 1};
+  const bool copied = !in_place<T> || is_few_ || !in_one_head();
+  for (std::int64_t lane = 0; copied && lane < count_; ++lane) {
+    const T* from = q.at(item_, row(lane).head, row(lane).query);
+    float* const to = (is_few_ ? queries_ : rows_) + lane * args_.head_size;
+    for (std::int64_t d = 0; d < args_.head_size; ++d) to[d] = widened(from[d * q.column_stride]);
   }
+  if constexpr (in_place<T>)
+    if (!copied) rows = {q.at(item_, row(0).head, row(0).query), q.row_stride, q.column_stride};
+  if (!is_few_) pack_panel<float>(rows, count_, args_.head_size, queries_, lanes_);
   kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_),
                 args_.softcap > 0 ? args_.scale / args_.softcap : args_.scale * log2_e);
 }
 
+template <class T>
+QueryBlock<T>::Rows QueryBlock<T>::rows_of(const AttentionOperand<const T>& operand, Range keys, std::int64_t features) {
+  const T* from = operand.at(item_, kv_head_, keys.begin);
+  if constexpr (in_place<T>) {
+    return {from, operand.row_stride};
+  } else {
+    for (std::int64_t key = 0; key < keys.size(); ++key, from += operand.row_stride)
+      for (std::int64_t d = 0; d < features; ++d) wide_[key * features + d] = widened(from[d]);
+    return {wide_, features};
+  }
+}
+
 /// Fills first_key_ and last_key_. Returns the range of those keys that some row sees.
-Range QueryBlock::find_visible(Range keys) {
+template <class T>
+Range QueryBlock<T>::find_visible(Range keys) {
   if (!args_.causal && args_.window == 0) return keys;
   Range all{keys.end, keys.begin};
   for (std::int64_t lane = 0; lane < count_; ++lane) {
@@ -141,7 +176,8 @@ Range QueryBlock::find_visible(Range keys) {
 }
 
 /// Brings a block of keys into the running softmax and the sums.
-void QueryBlock::add_keys(Range keys) {
+template <class T>
+void QueryBlock<T>::add_keys(Range keys) {
   multiply_queries(keys);
   ScoreRules rules;
   if (args_.softcap > 0) rules.cap = args_.softcap * log2_e;
@@ -154,9 +190,10 @@ void QueryBlock::add_keys(Range keys) {
 }
 
 /// scores_ = k q^T.
-void QueryBlock::multiply_queries(Range keys) {
-  const float* const k = args_.k.at(item_, kv_head_, keys.begin);
-  const std::int64_t stride = args_.k.row_stride, key_panels = divide_up(keys.size(), kernel_.max_rows);
+template <class T>
+void QueryBlock<T>::multiply_queries(Range keys) {
+  const auto [k, stride] = rows_of(args_.k, keys, args_.head_size);
+  const std::int64_t key_panels = divide_up(keys.size(), kernel_.max_rows);
   if (is_few_) return kernel_.few_scores[count_](args_.head_size, keys.size(), k, stride, queries_, scores_);
   for (std::int64_t panel = 0; panel < key_panels; ++panel) {
     const Range part = even_part(keys.size(), key_panels, panel);
@@ -166,9 +203,9 @@ void QueryBlock::multiply_queries(Range keys) {
 }
 
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
-void QueryBlock::add_values(Range keys, const float* decay) {
-  const float* const v = args_.v.at(item_, kv_head_, keys.begin);
-  const std::int64_t stride = args_.v.row_stride;
+template <class T>
+void QueryBlock<T>::add_values(Range keys, const float* decay) {
+  const auto [v, stride] = rows_of(args_.v, keys, args_.value_size);
   if (is_few_) return kernel_.few_values[count_](args_.value_size, keys.size(), v, stride, scores_, sums_, decay);
   const std::int64_t feature_panels = divide_up(args_.value_size, kernel_.max_rows);
   for (std::int64_t panel = 0; panel < feature_panels; ++panel) {
@@ -178,7 +215,8 @@ void QueryBlock::add_values(Range keys, const float* decay) {
 }
 
 /// first_ and last_: what each lane sees of the block, counted in it; null where every lane sees all of it.
-const float* QueryBlock::limits(Range keys) {
+template <class T>
+const float* QueryBlock<T>::limits(Range keys) {
   if (!args_.causal && args_.window == 0) return nullptr;
   bool whole = true;
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
@@ -191,7 +229,8 @@ const float* QueryBlock::limits(Range keys) {
 }
 
 /// Bias and mask as one number for each key, or each key and lane. False when there is neither.
-bool QueryBlock::fill_added(Range keys) {
+template <class T>
+bool QueryBlock<T>::fill_added(Range keys) {
   const AttentionOperand<const std::uint8_t>& mask = args_.mask;
   const AttentionOperand<const float>& bias = args_.bias;
   if (!mask.data && !bias.data) return false;
@@ -210,7 +249,8 @@ bool QueryBlock::fill_added(Range keys) {
   return true;
 }
 
-void QueryBlock::add_bias(Range keys, std::int64_t count) {
+template <class T>
+void QueryBlock<T>::add_bias(Range keys, std::int64_t count) {
   const AttentionOperand<const float>& bias = args_.bias;
   const auto from = [&](std::int64_t lane) { return bias.at(item_, row(lane).head, row(lane).query) + keys.begin * bias.column_stride; };
   if (in_one_head()) return pack_panel<float>({from(0), bias.row_stride, bias.column_stride}, count, keys.size(), added_, added_stride_);
@@ -219,7 +259,8 @@ void QueryBlock::add_bias(Range keys, std::int64_t count) {
 }
 
 /// The sums divided by the totals, at their places in the result. Where rows can be empty, an empty one gives zeros.
-void QueryBlock::store() {
+template <class T>
+void QueryBlock<T>::store() {
   const bool may_be_empty = args_.mask.data || args_.bias.data || args_.causal || args_.window > 0 || args_.keys == 0;
   const std::int64_t size = args_.value_size;
   if (size == 0) return;
@@ -228,13 +269,20 @@ void QueryBlock::store() {
   for (std::int64_t lane = 0; lane < count_; ++lane) {
     const float factor = total_[lane] == 0 && may_be_empty ? 0 : 1 / total_[lane];
     const float* const from = (is_few_ ? sums_ : rows_) + lane * size;
-    float* const to = args_.out.at(item_, row(lane).head, row(lane).query);
+    T* const to = args_.out.at(item_, row(lane).head, row(lane).query);
     const std::int64_t stride = args_.out.column_stride;
     if (stride == 1)
-      for (std::int64_t d = 0; d < size; ++d) to[d] = from[d] * factor;
+      for (std::int64_t d = 0; d < size; ++d) assign(to[d], from[d] * factor);
     else
-      for (std::int64_t d = 0; d < size; ++d) to[d * stride] = from[d] * factor;
+      for (std::int64_t d = 0; d < size; ++d) assign(to[d * stride], from[d] * factor);
   }
 }
+
+template std::size_t query_block_bytes(const AttentionArgs<float>&);
+template std::size_t query_block_bytes(const AttentionArgs<Bf16>&);
+template std::int64_t partial_elements(const AttentionArgs<float>&);
+template std::int64_t partial_elements(const AttentionArgs<Bf16>&);
+template class QueryBlock<float>;
+template class QueryBlock<Bf16>;
 
 }  // namespace rlx::cpu

@@ -8,15 +8,18 @@
 namespace rlx::cpu {
 
 /// Scratch memory of a QueryBlock: whole cache lines. Throws Error for sizes beyond 64 bits.
-std::size_t query_block_bytes(const AttentionArgs& args);
+template <class T>
+std::size_t query_block_bytes(const AttentionArgs<T>& args);
 
 /// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
-std::int64_t partial_elements(const AttentionArgs& args);
+template <class T>
+std::int64_t partial_elements(const AttentionArgs<T>& args);
 
 /// Computes the result for one block of queries after the other: begin, attend or merge for each piece of the keys in order, store.
+template <class T>
 class QueryBlock {
  public:
-  QueryBlock(const AttentionArgs& args, std::byte* workspace);
+  QueryBlock(const AttentionArgs<T>& args, std::byte* workspace);
 
   /// Rows row0.. of one batch item and head of k; row r is query r % queries of head r / queries of the group. `count`: 1 to twice the
   /// lanes of a vector.
@@ -36,6 +39,13 @@ class QueryBlock {
   const Row& row(std::int64_t lane) const { return rows_of_[static_cast<std::size_t>(lane)]; }
   bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
 
+  /// Rows of an operand in f32: where they lie, or else a copy.
+  struct Rows {
+    const float* data;
+    std::int64_t stride;
+  };
+  Rows rows_of(const AttentionOperand<const T>& operand, Range keys, std::int64_t features);
+
   void pack_queries();
   Range find_visible(Range keys);
   void add_keys(Range keys);
@@ -45,9 +55,10 @@ class QueryBlock {
   void add_bias(Range keys, std::int64_t count);
   const float* limits(Range keys);
 
-  const AttentionArgs& args_;
+  const AttentionArgs<T>& args_;
   const AttentionKernel& kernel_;
-  float *queries_, *scores_, *added_, *sums_, *rows_;  // (head_size, lanes), (keys, lanes) twice, (value_size, lanes), (lanes, value_size)
+  float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
+  float *rows_, *wide_;                                // (lanes, features), (keys, features)
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane
   std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
 

@@ -101,23 +101,22 @@ class Operands {
   const RunState& run_;
 };
 
-}  // namespace
-
-void run_attention(const AttentionStep& step, const RunState& run) {
+template <class T>
+void run_on(const AttentionStep& step, const RunState& run) {
   const Operands operands(step, run);
-  AttentionArgs args;
+  AttentionArgs<T> args;
   args.level = run.level;
   for (const SizeFunction& extent : step.batch) args.batch *= operands.size(extent);
   args.heads = operands.size(step.heads), args.kv_heads = operands.size(step.kv_heads);
   args.queries = operands.size(step.queries), args.keys = operands.size(step.keys);
   args.head_size = operands.size(step.head_size), args.value_size = operands.size(step.value_size);
   std::vector<std::int64_t> q, k, v, mask, bias, out;
-  args.q = operands.operator()<const float>(step.q, q);
-  args.k = operands.operator()<const float>(step.k, k);
-  args.v = operands.operator()<const float>(step.v, v);
+  args.q = operands.operator()<const T>(step.q, q);
+  args.k = operands.operator()<const T>(step.k, k);
+  args.v = operands.operator()<const T>(step.v, v);
   args.mask = operands.operator()<const std::uint8_t>(step.mask, mask);
   args.bias = operands.operator()<const float>(step.bias, bias);
-  args.out = operands.operator()<float>(step.out, out);
+  args.out = operands.operator()<T>(step.out, out);
   const std::vector<std::int32_t> positions = operands.positions(args.queries);
   if (step.positions.slot >= 0) args.positions = positions.data();
   args.scale = static_cast<float>(step.attention->scale);
@@ -126,6 +125,13 @@ void run_attention(const AttentionStep& step, const RunState& run) {
   args.window = step.attention->window;
   args.workspace = workspace(attention_workspace(args, run.pool->size()));
   attention(args, *run.pool);
+}
+
+}  // namespace
+
+void run_attention(const AttentionStep& step, const RunState& run) {
+  if (run.program->graph.type(step.attention->node).dtype == bf16) run_on<Bf16>(step, run);
+  else run_on<float>(step, run);
 }
 
 }  // namespace rlx::cpu
