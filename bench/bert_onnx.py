@@ -18,7 +18,7 @@ class Builder:
     def constant(self, value):
         self.count += 1
         name = f"c{self.count}"
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self.initializers.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def op(self, kind, *inputs, **attributes):

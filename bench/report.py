@@ -77,13 +77,14 @@ def model(title):
             missing = "; ".join(f"{name}: {reason}" for name, reason in row["missing"].items())
             charts.append(f"<p><b>{html.escape(row['case'])}</b>{' — not available: ' + html.escape(missing) if missing else ''}</p>" + bars(items))
         opened = [(f"open, {name}", 1e3 * about["open_s"], f"{1e3 * about['open_s']:.0f} ms, {about['compiled']} kernels compiled, {about['from_disk']} from disk", "rlx")
-                  for name, about in data["compile"].items()]
-        return section(title, f"Minimum / median, {data['threads']} threads, all sides in turn in one run.", *charts, "<p><b>Compile time</b></p>", bars(opened))
+                  for name, about in data.get("compile", {}).items()]
+        compiling = ["<p><b>Compile time</b></p>", bars(opened)] if opened else []
+        return section(title, f"Minimum / median, {data['threads']} threads, all sides in turn in one run.", *charts, *compiling)
     return chart
 
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
-SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"),
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"),
             "gemm_model": shares("Products of MiniLM"), "gemm_large": shares("Products, 512 and more"), "gemm_small": shares("Products, 1 to 256"),
             "gemm_memory": shares("Products with weights from memory"), "gemm_large_peers": beside_torch("Products, 512 and more, beside torch"),
             "gemm_small_peers": beside_torch("Products, 1 to 256, beside torch"), "gemm_memory_peers": beside_torch("Products with weights from memory, beside torch"),

@@ -2,27 +2,22 @@
 // others: with --serve it says in one line of JSON that it is ready, and answers "run COUNT" with seconds and "result FILE" by saving the
 // embeddings as an .npy file.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <iostream>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "rlx/io.h"
 #include "rlx/sentence_encoder.h"
+#include "serve.h"
 
 namespace {
 
 using namespace rlx;
-using Clock = std::chrono::steady_clock;
+using bench::Inputs;
 using Rows = std::vector<std::vector<std::int32_t>>;  // ids of each text
-using Inputs = std::map<std::string, Feed>;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 Rows rows_of(const std::vector<std::int64_t>& lengths) {
   Rows rows;
@@ -56,51 +51,6 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-/// What is timed: it gives the embeddings, (rows, width).
-using Work = std::function<Array()>;
-
-std::vector<double> measure(const Work& work, int count) {
-  std::vector<double> times;
-  for (int i = 0; i < count; ++i) {
-    const auto begin = Clock::now();
-    work();
-    times.push_back(seconds_since(begin));
-  }
-  return times;
-}
-
-void print_profile(const Executable& executable, const Inputs& inputs) {
-  std::map<std::string, std::pair<double, std::pair<double, int>>> by_name;
-  double total = 0;
-  for (const LaunchReport& report : executable.profile(inputs, 10)) {
-    auto& row = by_name[report.kind + " " + report.name + " " + report.types];
-    row.first += report.seconds;
-    row.second.first += report.flops;
-    ++row.second.second;
-    total += report.seconds;
-  }
-  std::vector<std::pair<double, std::string>> rows;
-  for (const auto& [name, row] : by_name)
-    rows.emplace_back(row.first, fmt::format("{:4} x {:60} {:8.1f} GFLOP/s", row.second.second, name, row.second.first / row.first / 1e9));
-  std::sort(rows.rbegin(), rows.rend());
-  for (const auto& [seconds, text] : rows) fmt::print("{:9.1f} us {:5.1f}%  {}\n", seconds * 1e6, 100 * seconds / total, text);
-}
-
-void serve(const Work& work) {
-  std::string command, argument;
-  while (std::cin >> command >> argument) {
-    if (command == "run") {
-      work();  // not timed: the caches hold what others left there
-      for (double t : measure(work, std::stoi(argument))) fmt::print("{:.9f} ", t);
-      fmt::print("\n");
-    } else {
-      save_npy(argument, work());
-      fmt::print("saved\n");
-    }
-    std::fflush(stdout);
-  }
-}
-
 struct Options {
   std::string folder, cache, ids, texts;
   std::vector<std::int64_t> lengths{128};
@@ -111,21 +61,23 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto opened = Clock::now();
+  const auto opened = bench::Clock::now();
   const Session session(
       Device::cpu(),
       {.threads = options.threads, .claims = !options.no_claims, .precision = options.precision, .cache_folder = options.cache});
   const auto encoder = SentenceEncoder::open(options.folder, session, {.batch_size = options.batch_size});
-  const double open_seconds = seconds_since(opened);
+  const double open_seconds = bench::seconds_since(opened);
   const CompileCounters before = session.counters();
 
   const Rows rows = options.ids.empty() ? rows_of(options.lengths) : nlohmann::json::parse(std::ifstream(options.ids)).get<Rows>();
   const Inputs inputs = make_inputs(rows);
-  Work work = [&] { return encoder.executable().run(inputs).at("embedding"); };
+  bench::Work work = [&] {  // gives the embeddings, (rows, width)
+    return encoder.executable().run(inputs).at("embedding");
+  };
   if (!options.texts.empty()) {
     work = [&, texts = read_lines(options.texts)] { return embedding_matrix(encoder.encode(texts), encoder.width()); };
   }
-  measure(work, 3);
+  bench::measure(work, 3);
   if (options.serve) {
     for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
       encoder.executable().run(make_inputs(rows_of(other)));
@@ -136,16 +88,16 @@ int run(const Options& options) {
                                {"compiled_for_new_lengths", session.counters().kernels_compiled - before.kernels_compiled}};
     fmt::print("{}\n", ready.dump());
     std::fflush(stdout);
-    serve(work);
+    bench::serve(work);
     return 0;
   }
-  std::vector<double> times = measure(work, options.repeats);
+  std::vector<double> times = bench::measure(work, options.repeats);
   std::sort(times.begin(), times.end());
   fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled,
              before.kernels_from_disk, before.kernels_shared);
   fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
              session.counters().kernels_compiled - before.kernels_compiled);
-  if (options.profile) print_profile(encoder.executable(), inputs);
+  if (options.profile) bench::print_profile(encoder.executable(), inputs);
   return 0;
 }
 

@@ -51,4 +51,7 @@ echo "== BERT-base, random weights, beside its peers"
 "$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/bert_base --cases b1 b8 --precision f32 bf16 int8 \
   --peaks "$results/peaks.json" --json "$results/bert_base.json"
 
+echo "== ResNet-50 and ViT-B/16 beside their peers"
+"$python" bench/vision_peers.py --bench "$build/bench/vision" --folder build/vision --json "$results/vision.json"
+
 "$python" bench/report.py "$results" --out build/bench.html
