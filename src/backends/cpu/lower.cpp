@@ -125,11 +125,11 @@ class Lowering {
     for (ValueId dot : dots) {
       std::vector<ValueId> region;
       const auto must = [&](ValueId v) { return cut_.must_store(v) || narrow.count(v) > 0; };
-      if (fuse_products()) region = epilogue_region(graph_, dot, cut_.users(), must);
-      leave_moves(region);
       // A value that another product ends in, or computes with, stays with that product.
-      const bool taken = std::any_of(region.begin(), region.end(), [&](ValueId v) { return in_region.count(v) > 0; });
-      if (region.empty() || taken) region = {dot};
+      const auto taken = [&](ValueId v) { return in_region.count(v) > 0; };
+      if (fuse_products()) region = epilogue_region(graph_, dot, cut_.users(), must, taken);
+      leave_moves(region);
+      if (region.empty()) region = {dot};
       in_region.insert(region.begin(), region.end());
       if (region.size() > 1) cut_.keep_inside(dot);
       cut_.store(region.back());

@@ -172,7 +172,7 @@ bool same_at(const At& a, const At& b) { return a == b; }
 }  // namespace
 
 std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                     const std::function<bool(ValueId)>& must_store) {
+                                     const std::function<bool(ValueId)>& must_store, const std::function<bool(ValueId)>& is_taken) {
   constexpr std::size_t longest = 64;
   Kernel scratch;
   std::map<ValueId, At> at_of;
@@ -187,7 +187,7 @@ std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std:
       if (auto it = users.find(v); it != users.end())
         for (std::int32_t user : it->second)
           if (!at_of.count({user, 0}) && (next < 0 || user < next)) next = user;
-    if (next < 0) break;
+    if (next < 0 || is_taken({next, 0})) break;
     const Node& node = graph.node(next);
     if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) break;
     std::optional<At> where;

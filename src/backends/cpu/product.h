@@ -53,9 +53,10 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
 
 /// The values computed from a dot element by element that can be computed on its tiles, in order: scalar ops, reshapes and
 /// permutations whose results are used by nobody outside the region but through its last value.
-/// `users` lists the nodes that read each value; `is_output` marks values that must be stored in any case.
+/// `users` lists the nodes that read each value; `must_store` marks values that are stored in any case, `is_taken` those that others
+/// compute.
 std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                     const std::function<bool(ValueId)>& must_store);
+                                     const std::function<bool(ValueId)>& must_store, const std::function<bool(ValueId)>& is_taken);
 
 /// An epilogue is called for every tile with arrays on the stack: at most this many buffers, and as many sizes (the graph's symbols, then
 /// those of the tile: its row stride, the ranges of batch, rows and columns).
