@@ -22,9 +22,38 @@ void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Pa
   }
 }
 
+/// Copies by moves of 4 values, the last overlapping the one before: a call, or a loop over what is left, takes longer than such a copy.
+template <class T>
+void copy_values(const T* from, std::int64_t count, T* to) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+  const auto move = [&](std::int64_t at) { *reinterpret_cast<Four*>(to + at) = *reinterpret_cast<const Four*>(from + at); };
+  if (count < 4) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (std::int64_t at = 0; at + 4 < count; at += 4) move(at);
+  move(count - 4);
+}
+
+/// Lanes whose offsets count up by one from the first.
+std::int64_t run_length(const std::int64_t* offsets, std::int64_t lanes) {
+  std::int64_t length = 1;
+  while (length < lanes && offsets[length] == offsets[0] + length) ++length;
+  return length;
+}
+
 template <class T>
 void pack_by_tables(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
   constexpr std::int64_t group = Format<T>::group;
+  if constexpr (group == 1) {  // neighbours in a row of an image lie side by side
+    const std::int64_t run = run_length(from.lane_offsets, lanes);
+    if (run > 1) {
+      for (std::int64_t k = 0; k < depth; ++k) copy_values(from.data + from.lane_offsets[0] + from.depth_offsets[k], run, to + k * width);
+      if (run < lanes)
+        pack_by_tables(Strided<T>{from.data, 0, 0, from.lane_offsets + run, from.depth_offsets}, lanes - run, depth, to + run, width);
+      return;
+    }
+  }
   for (std::int64_t k = 0; k < depth; k += group) {
     T* const target = reinterpret_cast<T*>(to + k / group * width);
     for (std::int64_t g = 0; g < group; ++g) {
@@ -40,6 +69,10 @@ void pack_rows(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, P
   constexpr std::int64_t group = Format<T>::group;
   for (std::int64_t k = 0; k < depth; k += group) {
     const T* const step = from.data + k * from.depth_stride;
+    if constexpr (group == 1) {
+      copy_values(step, lanes, to + k * width);
+      continue;
+    }
     T* const target = reinterpret_cast<T*>(to + k / group * width);
     for (std::int64_t lane = 0; lane < lanes; ++lane)
       for (std::int64_t g = 0; g < group; ++g) target[lane * group + g] = step[g * from.depth_stride + lane];
