@@ -117,8 +117,13 @@ struct Sink {
   std::vector<float> values;
   std::vector<int> counts;
   std::int64_t m, n;
-  explicit Sink(const GemmArgs<float>& args)
-      : values(static_cast<std::size_t>(args.batch * args.m * args.n)), counts(values.size()), m(args.m), n(args.n) {}
+  bool by_columns;
+  Sink(const GemmArgs<float>& args, bool by_columns)
+      : values(static_cast<std::size_t>(args.batch * args.m * args.n)),
+        counts(values.size()),
+        m(args.m),
+        n(args.n),
+        by_columns(by_columns) {}
 
   static void store(void* context, float* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
                     std::int64_t col0, std::int64_t cols) {
@@ -126,7 +131,7 @@ struct Sink {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < cols; ++c) {
         const auto at = static_cast<std::size_t>((batch * sink.m + row0 + r) * sink.n + col0 + c);
-        sink.values[at] = tile[r * tile_stride + c];
+        sink.values[at] = sink.by_columns ? tile[c * tile_stride + r] : tile[r * tile_stride + c];
         ++sink.counts[at];
       }
     }
@@ -209,12 +214,16 @@ TEST(Gemm, HandsEveryElementToTheEpilogueOnce) {
       const Stored<float> a(batch, m, k, Layout::row_major, 8), b(batch, k, n, Layout::column_major, 9);
       GemmArgs<float> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .level = level};
       const std::vector<float> stored = run(args, pool);
-      Sink sink(args);
-      args.epilogue = Sink::store;
-      args.epilogue_context = &sink;
-      gemm(args, pool);
-      EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1));
-      EXPECT_EQ(sink.values, stored);
+      for (bool by_columns : {false, true}) {
+        Sink sink(args, by_columns);
+        args.epilogue = Sink::store;
+        args.epilogue_context = &sink;
+        args.epilogue_by_columns = by_columns;
+        gemm(args, pool);
+        EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1));
+        EXPECT_EQ(sink.values, stored);
+        args.epilogue = nullptr;
+      }
     }
   }
 }
@@ -299,18 +308,21 @@ TEST(Gemm, StaysInsideTheWorkspaceItAsksFor) {
   const Stored<float> a(batch, m, k, Layout::row_major, 16), b(batch, k, n, Layout::row_major, 17);
   GemmArgs<float> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix};
   const std::vector<float> plain = run(args, pool);
-  Sink sink(args);
-  args.epilogue = Sink::store;
-  args.epilogue_context = &sink;
-  const std::size_t bytes = gemm_workspace(args, pool.size());
-  constexpr std::byte mark{0x5a};
-  std::vector<std::byte> memory(bytes + 3 * 64, mark);
-  const std::size_t start = 64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
-  args.workspace = memory.data() + start;
-  gemm(args, pool);
-  EXPECT_EQ(sink.values, plain);
-  for (std::size_t i = 0; i < start; ++i) ASSERT_EQ(memory[i], mark);
-  for (std::size_t i = start + bytes; i < memory.size(); ++i) ASSERT_EQ(memory[i], mark);
+  for (bool by_columns : {false, true}) {
+    Sink sink(args, by_columns);
+    args.epilogue = Sink::store;
+    args.epilogue_context = &sink;
+    args.epilogue_by_columns = by_columns;
+    const std::size_t bytes = gemm_workspace(args, pool.size());
+    constexpr std::byte mark{0x5a};
+    std::vector<std::byte> memory(bytes + 3 * 64, mark);
+    const std::size_t start = 64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
+    args.workspace = memory.data() + start;
+    gemm(args, pool);
+    EXPECT_EQ(sink.values, plain);
+    for (std::size_t i = 0; i < start; ++i) ASSERT_EQ(memory[i], mark);
+    for (std::size_t i = start + bytes; i < memory.size(); ++i) ASSERT_EQ(memory[i], mark);
+  }
 }
 
 TEST(Gemm, GivesZerosWithoutDepthAndNothingWithoutElements) {

@@ -208,6 +208,12 @@ void call_epilogue(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t b
 }
 
 template <class T>
+void call_epilogue_by_columns(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                              std::int64_t col0, std::int64_t cols) {
+  (*static_cast<const TileCall*>(call))(tile - col0 * stride - row0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
+}
+
+template <class T>
 void call_prologue(void* call, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth) {
   (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
 }
@@ -274,7 +280,8 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.packed_b = static_cast<const PackedB<T>*>(packed.get());
   }
   if (product.epilogue) {
-    args.epilogue = call_epilogue<T>;
+    args.epilogue = product.epilogue_by_columns ? call_epilogue_by_columns<T> : call_epilogue<T>;
+    args.epilogue_by_columns = product.epilogue_by_columns;
     args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
   } else {
     args.c = c;

@@ -260,7 +260,9 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
       }
   }
   const ValueId last = region.back();
-  const Index tile_index = tile_stride(row) + column;
+  const Index store = flatten(at_of[last], graph.type(last).shape);
+  const bool by_columns = stride_along(store, kernel.loops[1]) == Dim(1);
+  const Index tile_index = by_columns ? tile_stride(column) + row : tile_stride(row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
   const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
   const ExprId value = puller.pull(last, at_of[last], last != product.dot);
@@ -271,14 +273,14 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
     e.index = tile_index;
     e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
   }
-  const Index store = flatten(at_of[last], graph.type(last).shape);
-  if (stride_along(store, kernel.loops[1]) == Dim(1)) std::swap(kernel.loops[1], kernel.loops[2]);  // rows lie side by side
+  if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
   for (const Index::Term& term : store.terms())
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   if (!arguments_fit(kernel)) return false;
   product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
+  product.epilogue_by_columns = by_columns;
   product.result = last;
   return true;
 }

@@ -35,6 +35,7 @@ struct Product {
   bool b_by_tables = false;                       // B too: its strides along depth_axes do not merge
   std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
   std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
   DType sum() const { return element == bf16 ? f32 : element == i8 ? i32 : element; }
 };
@@ -73,7 +74,8 @@ bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored&
 /// `most_epilogue_arguments`.
 bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& is_stored);
 
-/// Name of the symbol that stands for the distance of the rows of a tile, or of the steps of a panel, in tile kernels.
+/// Name of the symbol that stands for the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a
+/// panel, in tile kernels.
 inline constexpr const char* tile_stride_symbol = "tile_stride";
 
 }  // namespace rlx::cpu

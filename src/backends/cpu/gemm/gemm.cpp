@@ -68,10 +68,7 @@ class Worker {
       pack_a(unit0, units);
       multiply(b, unit0, units, c);
     }
-    if (args_.epilogue) {
-      const std::int64_t col0 = panels_.begin * kernel_.panel_cols, cols = std::min(panels_.end * kernel_.panel_cols, args_.n) - col0;
-      args_.epilogue(args_.epilogue_context, c, c_stride_, batch_, rows_.begin, rows_.size(), col0, cols);
-    }
+    if (args_.epilogue) hand_over(c);
   }
 
  private:
@@ -84,6 +81,19 @@ class Worker {
       own_b_item_ = item;
     }
     return own_b_;
+  }
+
+  void hand_over(Sum<T>* block) {
+    const std::int64_t width = kernel_.panel_cols, rows = rows_.size();
+    const auto finish = [&](Sum<T>* tile, std::int64_t stride, Range panels) {
+      const std::int64_t col0 = panels.begin * width, cols = std::min(panels.end * width, args_.n) - col0;
+      args_.epilogue(args_.epilogue_context, tile, stride, batch_, rows_.begin, rows, col0, cols);
+    };
+    if (!args_.epilogue_by_columns) return finish(block, c_stride_, panels_);
+    for (std::int64_t p = panels_.begin; p < panels_.end; ++p, block += width) {  // a panel at a time stays in L1
+      pack_panel<Sum<T>>({block, c_stride_, 1}, rows, width, edge_, rows);
+      finish(edge_, rows, {p, p + 1});
+    }
   }
 
   /// Where the block is summed up, also between passes: its place in C, or scratch memory for an epilogue.

@@ -14,8 +14,9 @@ template <class T>
 using PackA = void (*)(void* context, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
                        std::int64_t depth);
 
-/// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; it may change
-/// the tile, and stores where it likes. Called exactly once per block, on any worker; the blocks cover C without overlap.
+/// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; or (cols, rows),
+/// with `tile_stride` from column to column, where GemmArgs say so. It may change the tile, and stores where it likes. Called exactly once
+/// per block, on any worker; the blocks cover C without overlap.
 template <class T>
 using Epilogue = void (*)(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
                           std::int64_t col0, std::int64_t cols);
@@ -38,6 +39,7 @@ struct GemmArgs {
   const std::int64_t* c_batch_offsets = nullptr;  // where each item starts, in place of c_batch_stride
   Epilogue<T> epilogue = nullptr;
   void* epilogue_context = nullptr;
+  bool epilogue_by_columns = false;  // blocks are handed over transposed, for results whose rows lie side by side
 
   CpuLevel level = cpu_level();    // of the kernel; packed_b brings its own
   std::byte* workspace = nullptr;  // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call

@@ -147,6 +147,7 @@ void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t wi
 
 template void pack_panel(const Strided<float>&, std::int64_t, std::int64_t, float*, std::int64_t);
 template void pack_panel(const Strided<double>&, std::int64_t, std::int64_t, double*, std::int64_t);
+template void pack_panel(const Strided<std::int32_t>&, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);
 template void pack_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
 template void pack_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
 

@@ -53,7 +53,7 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   const std::int64_t rows = divide_up(args.m, plan.cut.row_blocks);
   plan.a_bytes = line_bytes(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
-  plan.edge_bytes = line_bytes(args, {plan.kernel->max_rows, panel_cols});
+  plan.edge_bytes = line_bytes(args, {args.epilogue_by_columns ? rows : plan.kernel->max_rows, panel_cols});
   plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;
   return plan;
 }

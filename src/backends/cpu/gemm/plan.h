@@ -16,7 +16,8 @@ enum class BSource {
 };
 
 /// All that gemm decides before it works: the kernel, the cut and the places in the workspace, which holds the shared panels of B and
-/// then for each worker its own panels of B, its block of A, its block of C and a tile for the edge of C.
+/// then for each worker its own panels of B, its block of A, its block of C and a tile for the edge of C, or for one transposed panel of
+/// it.
 template <class T>
 struct Plan {
   const MicroKernel<T>* kernel = nullptr;
