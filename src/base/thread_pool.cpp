@@ -19,8 +19,9 @@ constexpr int stop_workers = 0;           // no loop is shared by zero workers,
 constexpr std::uint32_t no_loop_yet = 1;  // nor by one: that runs inline
 static_assert(ThreadPool::max_threads == static_cast<int>(worker_mask));
 
-// Long enough to bridge the serial part between two loops of one model, short against a scheduler's time slice.
-constexpr std::chrono::microseconds spin_time{30};
+// Long enough to bridge the serial part between two loops of one model, and the end of a loop for the thread whose part was shorter: who
+// sleeps there waits for its turn again where the machine is busy. Short against a scheduler's time slice.
+constexpr std::chrono::microseconds spin_time{300};
 constexpr int pauses_per_clock_read = 16;
 
 /// Which loop the current thread is inside of, if any: a loop within it runs inline.

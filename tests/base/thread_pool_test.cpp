@@ -32,7 +32,7 @@ void write(const fs::path& path, std::string_view text) {
 
 /// Keeps the thread busy for many times the microseconds that an idle thread of a pool spins.
 void outlast_spinning() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
   while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
