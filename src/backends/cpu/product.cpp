@@ -145,6 +145,11 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), r.a->stride(v), r.b->stride(v), 0});
   merge_axes(columns, p.columns, p.batch);
   merge_axes(depth, p.depth, rest);
+  // Images of a batch are items: their positions follow each other in no result that has channels outside.
+  while (!rest.empty() && rows.size() > 1 && rows.front().a_stride == depth.front().a_stride * depth.front().extent) {
+    p.batch.push_back(rows.front());
+    rows.erase(rows.begin());
+  }
   if (rest.empty()) {
     merge_axes(rows, p.rows, p.batch);
   } else if (all_merge(rows, std::array{&ProductAxis::c_stride})) {
