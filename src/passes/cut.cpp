@@ -14,6 +14,8 @@ namespace {
 constexpr double store_and_load = 32;
 /// What a value may cost and still be computed in each of several kernels that read it.
 constexpr double cheap = 6;
+/// What loading a value costs that the cache holds for all runs; the scale of a batch norm, 1 / sqrt(variance + eps), costs more.
+constexpr double load = 4;
 
 int work(const Node& node) { return node.op->kind == OpKind::scalar ? rlx::work(static_cast<ScalarOp>(node.op->scalar)) : 0; }
 
@@ -83,7 +85,7 @@ void Cut::store_invariant() {
     if (node.op->address && !invariant[at]) continue;  // it reads a few elements of a table: they are computed where they are read
     if (!invariant[at] || (moves && wanted[at] && !is_stored(v)))
       for (ValueId operand : node.operands) wanted[static_cast<std::size_t>(operand.node)] = true;
-    else if (wanted[at] && !is_stored(v) && cost[at] > cheap && elements(graph_, v) <= read[at]) stored_.insert(v);
+    else if (wanted[at] && !is_stored(v) && cost[at] > load && elements(graph_, v) <= read[at]) stored_.insert(v);
   }
 }
 

@@ -55,6 +55,18 @@ TEST(Prepared, LaunchesOfParametersAloneAreNoneOfARun) {
   EXPECT_EQ(prepared, 2u);
 }
 
+TEST(Prepared, TheScaleOfABatchNormIs) {
+  Graph graph("batch norm");
+  const Value x = graph.input("x", {2, 8, 20}, f32), mean = graph.param("mean", {8}, f32), variance = graph.param("variance", {8}, f32);
+  graph.output("y", batch_norm(x, mean, variance));
+  const Array xs = uniform(f32, {2, 8, 20}, -1, 1, 1), means = uniform(f32, {8}, -1, 1, 2), variances = uniform(f32, {8}, 0.5, 1, 3);
+  Executable program = quiet_session().compile(graph);
+  program.set_params({{"mean", means}, {"variance", variances}});
+  EXPECT_EQ(count_prepared(program, xs), 1u);
+  const auto wanted = evaluate(graph, {{"x", xs}, {"mean", means}, {"variance", variances}});
+  expect_near(program.run({{"x", xs}}).at("y"), values(wanted[0]), tolerance);
+}
+
 /// The contract forbids to change a bound array; here it shows what a run reads.
 TEST(Prepared, AreComputedOnceUntilTheParameterIsBoundAgain) {
   Case given;
