@@ -54,25 +54,45 @@ Value narrowed(Value x) {
 /// Products of bf16 numbers are exact in f32.
 Value dot_in_bf16(const DotAxes& axes, Value x, Value z) { return axes.dot(cast(narrowed(x), f32), cast(narrowed(z), f32)); }
 
-/// Numbers q of i8 and scales with x = q * scale, one scale for all elements along `axes`.
-struct Quantised {
-  Value numbers, scales;  // scales: without `axes`
-};
-Quantised quantised(Value x, const Ints& axes) {
-  constexpr double largest = 127, smallest = 1e-30;  // a row of zeros has a scale too, whose inverse f32 holds
-  const Value size = max(reduce_max(abs(x), axes, true), like(x, smallest));
+constexpr double smallest = 1e-30;  // a row of equal numbers has a scale too, whose inverse f32 holds
+
+/// The shape without `axes`.
+Dims beside(Value x, const Ints& axes) {
   Dims shape;
   for (std::int64_t i = 0; i < x.rank(); ++i)
     if (std::find(axes.begin(), axes.end(), i) == axes.end()) shape.push_back(x.dim(i));
-  return {cast(round(x * (largest / size)), i8), reshape(size / largest, shape)};
+  return shape;
+}
+
+/// Numbers q of i8, scales and offsets with x = q * scale + offset, the same for all elements along `axes`; scales and offsets are without
+/// those axes.
+struct Quantised {
+  Value numbers, scales, offsets;
+};
+
+/// Weights: the numbers are symmetric, without offsets, as sums over offsets would need the other operand's.
+Quantised symmetric(Value x, const Ints& axes) {
+  constexpr double largest = 127;
+  const Value size = max(reduce_max(abs(x), axes, true), like(x, smallest));
+  return {cast(round(x * (largest / size)), i8), reshape(size / largest, beside(x, axes)), Value()};
+}
+
+/// Activations: each row uses all 256 numbers, from its least element to its largest; those behind a GELU are hardly ever negative.
+Quantised spread(Value x, const Ints& axes) {
+  constexpr double lowest = -128, steps = 255;
+  const Value least = reduce_min(x, axes, true), size = max(reduce_max(x, axes, true) - least, like(x, smallest));
+  const Dims shape = beside(x, axes);
+  return {cast(round((x - least) * (steps / size) + lowest), i8), reshape(size / steps, shape),
+          reshape(least - size * (lowest / steps), shape)};
 }
 
 Value dot_in_int8(const DotAxes& axes, Value x, Value z) {
-  const Quantised rows = quantised(x, axes.lhs_contract), columns = quantised(z, axes.rhs_contract);
+  const Quantised rows = spread(x, axes.lhs_contract), columns = symmetric(z, axes.rhs_contract);
   const Value total = cast(axes.dot(cast(rows.numbers, i32), cast(columns.numbers, i32)), f32);
-  Dims beside = rows.scales.shape();
-  beside.resize(beside.size() + columns.scales.shape().size(), 1);
-  return total * reshape(rows.scales, beside) * columns.scales;
+  const Value sums = cast(sum(cast(columns.numbers, i32), axes.rhs_contract), f32);
+  Dims shape = rows.scales.shape();
+  shape.resize(shape.size() + columns.scales.shape().size(), 1);
+  return (total * reshape(rows.scales, shape) + reshape(rows.offsets, shape) * sums) * columns.scales;
 }
 
 class PrecisionPass {

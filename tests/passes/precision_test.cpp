@@ -50,8 +50,19 @@ Doubles product_of(const std::map<std::string, Array>& given, Left left, Right r
 
 double bf16_element(const Array& a, std::int64_t row, std::int64_t k) { return rounded_to_bf16(a.get_double(row * 96 + k)); }
 
-/// An element as the nearest of 255 multiples of 1/127 of the largest of its row, computed in f32 as the kernels do.
-double int8_element(const Array& a, std::int64_t row, std::int64_t k) {
+/// An element of x as the nearest of 256 numbers from the least of its row to the largest, computed in f32 as the kernels do.
+double activation_element(const Array& a, std::int64_t row, std::int64_t k) {
+  const auto at = [&](std::int64_t i) { return static_cast<float>(a.get_double(row * 96 + i)); };
+  float least = at(0), largest = at(0);
+  for (std::int64_t i = 0; i < 96; ++i) least = std::min(least, at(i)), largest = std::max(largest, at(i));
+  const float size = largest - least;
+  if (size == 0) return least;
+  const float number = std::nearbyint((at(k) - least) * (255.0F / size) - 128.0F);
+  return double{number} * double{size / 255.0F} + double{least + 128.0F * (size / 255.0F)};
+}
+
+/// An element of w as the nearest of 255 multiples of 1/127 of the largest of its column.
+double weight_element(const Array& a, std::int64_t row, std::int64_t k) {
   float largest = 0;
   for (std::int64_t i = 0; i < 96; ++i) largest = std::max(largest, std::abs(static_cast<float>(a.get_double(row * 96 + i))));
   if (largest == 0) return 0;
@@ -76,7 +87,7 @@ TEST(Precision, Int8ScalesRowsAndColumns) {
   ASSERT_EQ(precise.choices.size(), 1u);
   EXPECT_EQ(precise.choices[0].precision, Precision::int8);
   // Two products in f32 with the scales: values up to 100.
-  expect_near(evaluate(precise.graph, given)[0], product_of(given, int8_element, int8_element), 3e-5);
+  expect_near(evaluate(precise.graph, given)[0], product_of(given, activation_element, weight_element), 3e-5);
 }
 
 /// Sums of f32 in another order; in int8 a quotient that lies between two numbers may be rounded to either by a kernel.
@@ -89,7 +100,7 @@ TEST(Precision, KernelsComputeWhatTheRewrittenGraphSays) {
       options.claims = claims;
       Executable program = Session(Device::cpu(), options).compile(layer());
       program.set_param("w", given.at("w"));
-      const double tolerance = precision == Precision::bf16 ? 5e-5 : 0.05;  // one step of 3/127 times a weight of 1
+      const double tolerance = precision == Precision::bf16 ? 5e-5 : 0.05;  // one step of 5/255 times a weight of 1
       expect_near(program.run({{"x", given.at("x")}}).at("y"), values(evaluate(in_precision(layer(), precision).graph, given)[0]),
                   tolerance);
       EXPECT_EQ(count_of(program, "precision"), 1u);

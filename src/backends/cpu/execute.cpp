@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include <fmt/ranges.h>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
