@@ -2,7 +2,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -48,8 +47,9 @@ class Preparation {
   /// Lets go of the bytes that no run reads any more. With `mutex` held.
   void drop_unread(const PreparedPart& part);
 
-  std::mutex mutex;  // of all below
-  std::vector<std::optional<Array>> arrays;
+  std::mutex mutex;                                                // of all below
+  bool complete = false;                                           // every value is there that runs read
+  std::vector<std::shared_ptr<const Array>> arrays;                // null: not computed, or no run reads its bytes any more
   std::map<const cpu::Step*, std::shared_ptr<const void>> panels;  // of products whose right operand is prepared
 
  private:

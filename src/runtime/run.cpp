@@ -69,31 +69,36 @@ void Run::place_slots() {
   }
 }
 
-/// Puts the prepared values in their slots; computes those that are missing.
+/// Puts the prepared values in their slots.
 void Run::prepare() {
   if (!preparation_) return;
   const std::scoped_lock lock(preparation_->mutex);
   prepared_ = preparation_->arrays;
   for (std::size_t value = 0; value < prepared_.size(); ++value) place_prepared(value);
+  if (!preparation_->complete) run_missing();
+}
+
+/// Computes the prepared values that are missing.
+void Run::run_missing() {
   const auto launches = preparation_->missing(state_.prepared);
-  if (launches.empty()) return;
   // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
   for (const PreparedLaunch* launch : launches)
     for (std::size_t value : launch->writes) {
       std::vector<std::int64_t> shape;
       for (const Dim& dim : state_.prepared.values[value].type.shape) shape.push_back(dim.value());
-      prepared_[value] = Array(state_.prepared.values[value].type.dtype, std::move(shape));
+      prepared_[value] = std::make_shared<Array>(state_.prepared.values[value].type.dtype, std::move(shape));
       place_prepared(value);
     }
   for (const PreparedLaunch* launch : launches) cpu::execute(*launch->step, run_);
   preparation_->arrays = prepared_;
+  preparation_->complete = true;
   preparation_->drop_unread(state_.prepared);
 }
 
 void Run::place_prepared(std::size_t value) {
   static std::byte nowhere;  // of values that are only read as panels
   const auto slot = static_cast<std::size_t>(state_.prepared.values[value].slot);
-  const std::optional<Array>& array = prepared_[value];
+  const std::shared_ptr<const Array>& array = prepared_[value];
   run_.memory[slot] = array ? const_cast<std::byte*>(array->bytes().data()) : &nowhere;
   run_.weights[slot] = array ? array->owner() : nullptr;
   if (array) weight_owners_.insert(array->owner().get());

@@ -26,6 +26,7 @@ class Run {
   void make_outputs(const std::vector<const Target*>& targets);
   void place_slots();
   void prepare();
+  void run_missing();
   void place_prepared(std::size_t value);
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::PackWeights& pack);
@@ -36,7 +37,7 @@ class Run {
   Executable::State& state_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
   std::shared_ptr<Preparation> preparation_;
-  std::vector<std::optional<Array>> prepared_;  // those whose bytes this run reads
+  std::vector<std::shared_ptr<const Array>> prepared_;  // null: this run reads no more than its panels
   std::vector<Array> inputs_, outputs_;
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;

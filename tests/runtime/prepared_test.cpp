@@ -151,7 +151,7 @@ TEST(Preparation, KeepsOnlyWhatRunsRead) {
   const PreparedPart part{{{0, type, {0}, {}, false}, {1, type, {0, 1}, {&product}, false}}, {{&first, {}, {0}}, {&second, {0}, {1}}}};
   Preparation preparation(part);
   EXPECT_EQ(preparation.missing(part).size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) preparation.arrays[i] = Array(f32, {4});
+  for (std::size_t i = 0; i < 2; ++i) preparation.arrays[i] = std::make_shared<Array>(f32, Shape{4});
   preparation.drop_unread(part);
   EXPECT_FALSE(preparation.arrays[0]) << "it was only on the way to value 1";
   EXPECT_TRUE(preparation.arrays[1]) << "it is not packed yet";
