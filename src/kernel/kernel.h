@@ -67,7 +67,7 @@ struct Kernel {
   std::vector<Expr> exprs;
   std::vector<KernelStore> stores;
   std::vector<std::string> symbols;  // in the order in which run-time values are passed
-  bool tile = false;                 // every loop runs over a range given at run time (an epilogue over a tile of a product); its variables come first
+  bool tile = false;  // every loop runs over a range given at run time (an epilogue over a tile of a product); its variables come first
 
   ExprId add(Expr expr);
   ExprId constant(double number, DType dtype);
