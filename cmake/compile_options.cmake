@@ -43,3 +43,12 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
     CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
+
+# A hundred executables are linked: with gold in a tenth of the time. Sanitizers keep the linker that Clang knows.
+include(CheckLinkerFlag)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  check_linker_flag(CXX -fuse-ld=gold RLX_HAS_GOLD)
+  if(RLX_HAS_GOLD)
+    add_link_options(-fuse-ld=gold)
+  endif()
+endif()
