@@ -43,8 +43,8 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
 
   const bool repeated = args.b.batch_stride == 0 && !args.b.batch_offsets;
   plan.b_items = repeated ? 1 : args.batch;
-  plan.panel_units = (plan.units + plan.kernel->raised) * panel_cols;
   const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + plan.kernel->raised, panel_cols});
+  plan.panel_units = (plan.units + plan.kernel->raised) * panel_cols;
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
   if (plan.b_source == BSource::shared)
     plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + plan.kernel->raised, panel_cols});
