@@ -1,10 +1,7 @@
-// Every registered op on every one of its samples: the compiled program against the reference, at every level of this machine's CPU.
+// Every registered op on every one of its samples: the compiled program against the reference, at the level of this process;
+// lower_levels_test runs this at the others.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
-#include "backends/cpu/cpu_features.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -135,17 +132,6 @@ TEST(EveryOpOnCpu, WithoutFusion) {
   SessionOptions options = without_disk();
   options.fuse = false;
   expect_reference(Session(Device::cpu(), options));
-}
-
-/// The level is chosen once in a process, so lower ones run in a child.
-TEST(EveryOpOnCpu, AtLowerLevels) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  for (auto level : {cpu::CpuLevel::portable, cpu::CpuLevel::avx2}) {
-    if (level >= cpu::best_level(cpu::cpu_features())) continue;
-    const std::string command =
-        "RLX_CPU=" + std::string(cpu::to_string(level)) + " '" + self + "' --gtest_filter=EveryOpOnCpu.Default --gtest_brief=1";
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  }
 }
 
 /// Far below 0, gelu is x times what 1 + erf leaves: nothing, not a unit in the last place of 1, which x would blow up.
