@@ -9,14 +9,14 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct DumpOptions {
   std::string graph, stage;
   CompileChoices compile;
 };
 
 const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mir}, {"lir", Stage::lir}, {"kernels", Stage::kernels}};
 
-void dump(const Options& options) {
+void dump(const DumpOptions& options) {
   const CompileChoices& choices = options.compile;
   if (options.stage == "hir" && (choices.no_claims || choices.no_fusion || choices.precision != Precision::f32))
     throw CLI::ValidationError("--stage hir excludes --no-claims, --no-fusion and --precision: it is the graph as given");
@@ -31,7 +31,7 @@ void dump(const Options& options) {
 }  // namespace
 
 void add_dump(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print what a graph becomes on its way to machine code");
   command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")
       ->required()

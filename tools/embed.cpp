@@ -20,7 +20,7 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct EmbedOptions {
   std::string model, file = "-", npy;
   bool json = false, similarity = false, timing = false;
   std::int64_t batch_size = 32;
@@ -63,7 +63,8 @@ void check_utf8(const std::vector<std::string>& texts, const std::string& file) 
   for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("{}: line {}", file, i + 1));
 }
 
-void print_results(const Options& options, std::span<const std::string> texts, std::span<const Embedding> embeddings, std::int64_t width) {
+void print_results(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings,
+                   std::int64_t width) {
   if (!options.npy.empty()) save_npy(options.npy, embedding_matrix(embeddings, width));
   if (options.similarity) {
     (options.json ? print_similarity_json : print_similarity)(texts, embeddings);
@@ -85,7 +86,7 @@ void print_timing(const Session& session, double open_ms, double encode_ms, std:
              session.threads(), encode_ms / count);
 }
 
-void embed(const Options& options) {
+void embed(const EmbedOptions& options) {
   const std::vector<std::string> texts = read_lines(options.file);
   check_utf8(texts, options.file == "-" ? "standard input" : options.file);
   const Session session = open_session(options.compile);
@@ -107,7 +108,7 @@ void embed(const Options& options) {
 }  // namespace
 
 void add_embed(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EmbedOptions>();
   CLI::App* command = app.add_subcommand("embed", "Turn lines of text into vectors with a sentence-transformers model");
   command->add_option("--model", options->model, "Folder with config.json, model.safetensors, tokenizer.json and modules.json")
       ->required()

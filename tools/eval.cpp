@@ -12,7 +12,7 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct EvalOptions {
   std::string graph, out;
   std::vector<std::string> inputs, params;
   bool reference = false;
@@ -76,7 +76,7 @@ void check_names(const Graph& graph, const NamedArrays& given, bool params) {
   }
 }
 
-NamedArrays read_values(const Graph& graph, const Options& options) {
+NamedArrays read_values(const Graph& graph, const EvalOptions& options) {
   NamedArrays values, params;
   read_arrays(options.inputs, values);
   read_arrays(options.params, params);
@@ -100,7 +100,7 @@ void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outp
   FileWriter::commit_all(files);
 }
 
-void eval(const Options& options) {
+void eval(const EvalOptions& options) {
   const auto [graph, weights] = read_graph(options.graph);
   check_outputs(graph);
   NamedArrays values = read_values(graph, options);
@@ -116,7 +116,7 @@ void eval(const Options& options) {
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Run a graph on arrays from files");
   command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")
       ->required()

@@ -13,7 +13,7 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string graph, model;
   std::vector<std::string> inputs, sizes;
   std::int64_t size = 128;
@@ -43,7 +43,7 @@ struct Report {
   int threads = 0;
 };
 
-Report make_report(const Options& options) {
+Report make_report(const ExplainOptions& options) {
   const auto [graph, weights] = options.model.empty() ? read_graph(options.graph) : model_graph(options.model);
   NamedArrays values;
   read_arrays(options.inputs, values);
@@ -137,14 +137,14 @@ void print_json(const Report& report) {
   fmt::print("{}\n", all.dump(2));
 }
 
-void explain(const Options& options) {
+void explain(const ExplainOptions& options) {
   const Report report = make_report(options);
   if (options.json) return print_json(report);
   print_nodes(report.nodes);
   print_launches(report);
 }
 
-void add_inputs(CLI::App& command, Options& options) {
+void add_inputs(CLI::App& command, ExplainOptions& options) {
   CLI::Option* graph = command.add_option("graph", options.graph,
                                           "File with a graph in text form, or a graph file; - "
                                           "reads standard input");
@@ -170,7 +170,7 @@ void add_inputs(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
   add_inputs(*command, *options);
   CLI::Option* repeats =

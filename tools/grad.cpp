@@ -9,13 +9,13 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct GradOptions {
   std::string graph, out;
   std::vector<std::string> wrt;
   bool value = false;
 };
 
-void grad(const Options& options) {
+void grad(const GradOptions& options) {
   const std::string text = to_text(grad_graph(read_graph(options.graph).graph, options.wrt, options.value));
   if (options.out.empty()) fmt::print("{}", text);
   else write_file(options.out, text);
@@ -24,7 +24,7 @@ void grad(const Options& options) {
 }  // namespace
 
 void add_grad(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GradOptions>();
   CLI::App* command = app.add_subcommand("grad", "Print the graph that computes the gradient of a graph");
   command
       ->add_option("graph", options->graph, "File with a graph in text form, whose only output is a float scalar; - reads standard input")

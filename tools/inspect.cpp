@@ -17,7 +17,7 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string file;
   bool json = false;
 };
@@ -117,7 +117,7 @@ std::string printable(std::string_view name) {
   return text;
 }
 
-void print_table(const std::string& file, const Contents& contents) {
+void print_contents_table(const std::string& file, const Contents& contents) {
   std::size_t width = 4;
   for (const Item& item : contents.items) width = std::max(width, printable(item.name).size());
   std::int64_t total = 0;
@@ -133,7 +133,7 @@ void print_table(const std::string& file, const Contents& contents) {
   else fmt::print("{}: a valid {}\n", file, contents.format == "npy" ? "npy array" : "graph");
 }
 
-void print_json(const std::string& file, const Contents& contents) {
+void print_contents_json(const std::string& file, const Contents& contents) {
   json::Value items = json::Value::array();
   for (const Item& item : contents.items) {
     json::Value one{{"name", item.name}, {"dtype", item.dtype}};
@@ -154,16 +154,16 @@ void print_json(const std::string& file, const Contents& contents) {
   fmt::print("{}\n", all.dump(2, ' ', false, json::Value::error_handler_t::replace));
 }
 
-void inspect(const Options& options) {
+void inspect(const InspectOptions& options) {
   const Source source = open_source(options.file);
   const Contents contents = read_contents(source);
-  (options.json ? print_json : print_table)(source.name, contents);
+  (options.json ? print_contents_json : print_contents_table)(source.name, contents);
 }
 
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
   command
       ->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file; - reads standard input")

@@ -11,7 +11,7 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct OpsOptions {
   std::string name;
   bool markdown = false;
 };
@@ -60,7 +60,7 @@ void print_named(const std::string& name) {
   fail("op '{}' is unknown{}", name, near_hint(name, known));
 }
 
-void ops(const Options& options) {
+void ops(const OpsOptions& options) {
   if (options.markdown) fmt::print("{}", ops_document());
   else if (options.name.empty()) print_table();
   else print_named(options.name);
@@ -69,7 +69,7 @@ void ops(const Options& options) {
 }  // namespace
 
 void add_ops(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OpsOptions>();
   CLI::App* command = app.add_subcommand("ops", "List the ops that graphs are made of, or describe one");
   CLI::Option* name = command->add_option("name", options->name, "The op or function of rlx/ops.h to describe");
   name->type_name("NAME");

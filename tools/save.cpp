@@ -6,12 +6,12 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct SaveOptions {
   std::string graph, out;
   std::vector<std::string> params;
 };
 
-void save(const Options& options) {
+void save(const SaveOptions& options) {
   SavedGraph saved = read_graph(options.graph);
   NamedArrays given;
   read_arrays(options.params, given);
@@ -28,7 +28,7 @@ void save(const Options& options) {
 }  // namespace
 
 void add_save(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SaveOptions>();
   CLI::App* command = app.add_subcommand("save", "Write a graph with its weights to one file");
   command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads text from standard input")
       ->required()

@@ -12,13 +12,13 @@
 namespace rlx::command {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::vector<std::string> folders;
   bool json = false;
   CompileChoices compile;
 };
 
-void print_table(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
+void print_verified_table(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
   fmt::print("{}\n", folder);
   for (const VerifiedTensor& tensor : tensors) {
     fmt::print("  {:<24} {:>16}  difference {:.3g}  allowed {:.3g}  {}\n", tensor.name, fmt::format("[{}]", fmt::join(tensor.shape, ",")),
@@ -27,7 +27,7 @@ void print_table(const std::string& folder, const std::vector<VerifiedTensor>& t
 }
 
 /// One object a tensor, one line each.
-void print_json(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
+void print_verified_json(const std::string& folder, const std::vector<VerifiedTensor>& tensors) {
   for (const VerifiedTensor& tensor : tensors) {
     json::Value line{{"folder", folder},
                      {"tensor", tensor.name},
@@ -40,12 +40,12 @@ void print_json(const std::string& folder, const std::vector<VerifiedTensor>& te
   }
 }
 
-void verify(const Options& options) {
+void verify(const VerifyOptions& options) {
   const Session session = open_session(options.compile);
   std::size_t over = 0;
   for (const std::string& folder : options.folders) {
     const auto tensors = verify_folder(folder, session);
-    (options.json ? print_json : print_table)(folder, tensors);
+    (options.json ? print_verified_json : print_verified_table)(folder, tensors);
     for (const VerifiedTensor& tensor : tensors) over += tensor.passed() ? 0 : 1;
   }
   warn_about_cache(session);
@@ -55,7 +55,7 @@ void verify(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand("verify", "Run model folders and compare with outputs recorded from another implementation");
   command->add_option("folders", options->folders, "Folders with config.json, model.safetensors and expected.safetensors")
       ->required()

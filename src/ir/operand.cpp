@@ -7,7 +7,7 @@
 namespace rlx {
 namespace {
 
-thread_local Operand* innermost = nullptr;
+thread_local Operand* innermost_call = nullptr;
 
 /// The folder of this library's own sources, as the compiler was given it.
 constexpr std::string_view library_folder() {
@@ -33,13 +33,13 @@ std::string_view last_two_parts(std::string_view file) {
 
 Operand::Operand(Value value, std::source_location at) : Value(value), at_(at) {
   if (at_.line() == 0) return;
-  outer_ = innermost;
-  innermost = this;
+  outer_ = innermost_call;
+  innermost_call = this;
 }
 
 void Operand::leave() {
   // Parameters end in the reverse order of their beginning; what is kept longer than its call may not.
-  for (Operand** link = &innermost; *link; link = &(*link)->outer_) {
+  for (Operand** link = &innermost_call; *link; link = &(*link)->outer_) {
     if (*link != this) continue;
     *link = outer_;
     return;
@@ -47,7 +47,7 @@ void Operand::leave() {
 }
 
 std::string build_place() {
-  for (const Operand* call = innermost; call; call = call->outer_) {
+  for (const Operand* call = innermost_call; call; call = call->outer_) {
     const std::string_view file = call->at_.file_name();
     if (is_callers(file)) return fmt::format(", built at {}:{}", last_two_parts(file), call->at_.line());
   }

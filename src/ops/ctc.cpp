@@ -1,13 +1,10 @@
 // Connectionist temporal classification: the likelihood of a label sequence under frames of class probabilities, without an alignment.
-#include <limits>
 
 #include "ops/reduced.h"
 #include "ops/wide.h"
 
 namespace rlx {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // log(sum(e^x)) along `axis`; a line of only -infinity gives -infinity, with a zero derivative.
 Value log_of_sum(Value x, std::int64_t axis) {

@@ -1,12 +1,9 @@
 // Tests of float elements: isnan, isinf, is_finite. Their results are bool.
-#include <limits>
 
 #include "ops/wide.h"
 
 namespace rlx {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// What the tests share.
 template <class Self>

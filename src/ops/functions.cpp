@@ -1,6 +1,5 @@
 // Mathematical functions of elements, from the scalar primitives: each by a formula that is accurate over its whole range.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "ops/function.h"
@@ -10,7 +9,6 @@ namespace {
 
 using In = std::span<const Value>;
 constexpr double ln2 = std::numbers::ln2, ln10 = std::numbers::ln10, pi = std::numbers::pi, inv_sqrt_pi = std::numbers::inv_sqrtpi;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Value is_negative(Value x) {  // also of -0, whose reciprocal is -infinity
   Value zero = like(x, 0);

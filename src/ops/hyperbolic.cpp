@@ -7,7 +7,6 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double ln2 = std::numbers::ln2;
 constexpr double square_is_safe = 1e10;  // above it x * x + 1 = x * x in every type, below it x * x is finite in f32
 
 struct Sinh : Function<Sinh> {
@@ -35,7 +34,7 @@ struct Asinh : Function<Asinh> {
     return in_wide(name, x, [](Value v) {
       Value a = abs(v), large = gt(a, like(v, square_is_safe)), small = select(large, like(v, 1), a);
       Value near = log1p(small + small * small / (sqrt(small * small + 1) + 1));
-      return sign(v) * select(large, log(select(large, a, like(v, 1))) + ln2, near);
+      return sign(v) * select(large, log(select(large, a, like(v, 1))) + std::numbers::ln2, near);
     });
   }
   static Values jvp(const Asinh&, In x, In, In dx) { return times(dx[0], rsqrt(square(widen(x[0])) + 1)); }
@@ -49,7 +48,7 @@ struct Acosh : Function<Acosh> {
   static Value body(const Acosh&, Value x) {
     return in_wide(name, x, [](Value v) {
       Value large = gt(v, like(v, square_is_safe)), above = select(large, like(v, 1), v - 1);
-      return select(large, log(select(large, v, like(v, 1))) + ln2, log1p(above + sqrt(above * (above + 2))));
+      return select(large, log(select(large, v, like(v, 1))) + std::numbers::ln2, log1p(above + sqrt(above * (above + 2))));
     });
   }
   static Values jvp(const Acosh&, In x, In, In dx) {

@@ -45,7 +45,6 @@ Value regularized(Value a, Value x, bool upper) {
 
 // The function where 0 < a and 0 < x, both finite; its limits at the borders.
 Value bounded(std::string_view op, Value a, Value x, bool upper) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   const DType dtype = x.dtype();
   check_float(op, x);
   a = cast(a, f64), x = cast(x, f64);

@@ -1,13 +1,10 @@
 // Choosing the next token from logits.
 #include <cmath>
-#include <limits>
 
 #include "ops/wide.h"
 
 namespace rlx {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Candidates along the last axis; ids is null while position and id agree. Removed ones have the logit -infinity.
 struct Candidates {

@@ -1,5 +1,4 @@
 // softmax, log_softmax, logsumexp: shifted by the maximum, so that no exponential overflows.
-#include <limits>
 
 #include "ops/wide.h"
 
@@ -7,7 +6,6 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Samples along each axis of a rank-3 value, and in every float type.
 template <class Make>

@@ -11,7 +11,7 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double pi = std::numbers::pi, infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double pi = std::numbers::pi, nan = std::numeric_limits<double>::quiet_NaN();
 
 // Bernoulli's numbers B2, B4, ... B16: with arguments from `shift` on, the first one left out is below 1e-17 of the result.
 constexpr std::array<double, 8> bernoulli{1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};

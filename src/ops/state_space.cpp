@@ -6,7 +6,7 @@
 namespace rlx {
 namespace {
 
-using Operands = std::span<const Value>;
+using In = std::span<const Value>;
 
 void check_shape(std::string_view op, std::string_view what, Value v, const Dims& wanted) {
   if (!(v.shape() == wanted)) fail("rlx.{}: {} is {} (allowed: shape {})", op, what, v.type().to_string(), to_string(wanted));
@@ -23,7 +23,7 @@ struct SelectiveScan {
   bool has_skip = false, has_state = false;
   static auto fields() { return Fields<&SelectiveScan::has_skip, &SelectiveScan::has_state>{}; }
 
-  static void check(const SelectiveScan& op, Operands x) {
+  static void check(const SelectiveScan& op, In x) {
     const std::size_t wanted = 5 + static_cast<std::size_t>(op.has_skip) + static_cast<std::size_t>(op.has_state);
     detail::check_arity(name, wanted, x.size());
     check_float(name, x[0]);
@@ -43,7 +43,7 @@ struct SelectiveScan {
     h = exp(delta * transition) * h + delta * x * b;
     return {{h}, {sum(h * c, {-1})}};
   }
-  static Values body(const SelectiveScan& op, Operands x) {
+  static Values body(const SelectiveScan& op, In x) {
     check(op, x);
     const Dims state_shape{x[0].dim(0), x[0].dim(2), x[2].dim(1)};
     Value transition = widen(x[2]), state = op.has_state ? widen(x.back()) : full(x[0], state_shape, 0, accumulation_type(x[0].dtype()));
@@ -73,7 +73,7 @@ struct GatedDeltaNet {
   bool has_state = false;
   static auto fields() { return Fields<&GatedDeltaNet::has_state>{}; }
 
-  static void check(const GatedDeltaNet& op, Operands x) {
+  static void check(const GatedDeltaNet& op, In x) {
     detail::check_arity(name, 5 + static_cast<std::size_t>(op.has_state), x.size());
     check_float(name, x[0]);
     if (x[0].rank() != 4 || x[2].rank() != 4)
@@ -92,7 +92,7 @@ struct GatedDeltaNet {
     s = s + expand_dims(k, {-1}) * expand_dims(d, {-2});
     return {{s}, {einsum("bhnm,bhn->bhm", {s, q})}};
   }
-  static Values body(const GatedDeltaNet& op, Operands x) {
+  static Values body(const GatedDeltaNet& op, In x) {
     check(op, x);
     const Dims state_shape{x[0].dim(0), x[0].dim(2), x[0].dim(3), x[2].dim(3)};
     Value state = op.has_state ? widen(x[5]) : full(x[0], state_shape, 0, accumulation_type(x[0].dtype()));

@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <string_view>
 
 #include "ir/op.h"
@@ -8,6 +9,8 @@
 namespace rlx {
 
 // What the bodies of composites share: they compute in the accumulation type, so that f16 and bf16 are rounded once, at the end.
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// x in the type that sums of its elements are kept in.
 inline Value widen(Value x) { return cast(x, accumulation_type(x.dtype())); }

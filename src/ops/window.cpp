@@ -9,7 +9,7 @@ namespace {
 
 using At = std::vector<Index>;
 
-Sample sample(Dims shape, Attrs attrs, DType dtype = f32) { return {{{{dtype, std::move(shape)}}}, std::move(attrs)}; }
+Sample window_sample(Dims shape, Attrs attrs, DType dtype = f32) { return {{{{dtype, std::move(shape)}}}, std::move(attrs)}; }
 
 struct Window {
   static constexpr OpKind kind = OpKind::structure;
@@ -44,8 +44,8 @@ struct Window {
     return {fold(dy[0], op.axis, x[0].dim(op.axis), op.stride, op.dilation)};
   }
   static std::vector<Sample> samples() {
-    return {sample({7, 2}, attrs_of(Window{0, 3, 2, 1})), sample({2, 9}, attrs_of(Window{1, 3, 1, 2})),
-            sample({2, 8, 3}, attrs_of(Window{1, 2, 3, 2}), i32)};
+    return {window_sample({7, 2}, attrs_of(Window{0, 3, 2, 1})), window_sample({2, 9}, attrs_of(Window{1, 3, 1, 2})),
+            window_sample({2, 8, 3}, attrs_of(Window{1, 2, 3, 2}), i32)};
   }
 };
 const Op<Window> window_op;
@@ -104,8 +104,8 @@ struct Fold {
     return {window(slice_axis(dy[0], op.axis, 0, covered), op.axis, x[0].dim(op.axis + 1).value(), op.stride, op.dilation)};
   }
   static std::vector<Sample> samples() {
-    return {sample({3, 3, 2}, attrs_of(Fold{0, {7}, 2, 1})), sample({2, 5, 3}, attrs_of(Fold{1, {9}, 1, 2})),
-            sample({2, 2, 3}, attrs_of(Fold{1, {8}, 2, 2}))};
+    return {window_sample({3, 3, 2}, attrs_of(Fold{0, {7}, 2, 1})), window_sample({2, 5, 3}, attrs_of(Fold{1, {9}, 1, 2})),
+            window_sample({2, 2, 3}, attrs_of(Fold{1, {8}, 2, 2}))};
   }
 };
 const Op<Fold> fold_op;
