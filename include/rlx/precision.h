@@ -9,7 +9,7 @@ namespace rlx {
 
 /// What matrix products of f32 compute with. Everything else (norms, softmax, sums, embeddings) keeps the types of the graph.
 ///   f32    as written
-///   bf16   operands rounded to bf16, sums in f32
+///   bf16   operands rounded to bf16, sums in f32; of an attention also the result
 ///   int8   products with a weight, which is computed from parameters alone: 8-bit integers with one scale for each column of the weight
 ///          and, found at run time, a scale and an offset for each row of the other operand; sums in i32. Other products stay f32
 enum class Precision : std::uint8_t { f32, bf16, int8 };

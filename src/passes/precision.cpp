@@ -9,6 +9,7 @@
 #include "ir/sources.h"
 #include "ops/scalar.h"
 #include "ops/wide.h"
+#include "passes/expand.h"
 #include "passes/run_invariant.h"
 
 namespace rlx {
@@ -52,7 +53,16 @@ Value narrowed(Value x) {
 }
 
 /// Products of bf16 numbers are exact in f32.
-Value dot_in_bf16(const DotAxes& axes, Value x, Value z) { return axes.dot(cast(narrowed(x), f32), cast(narrowed(z), f32)); }
+Value dot_in_bf16(const Node& dot, std::span<const Value> operands) {
+  return DotAxes(dot).dot(cast(narrowed(operands[0]), f32), cast(narrowed(operands[1]), f32));
+}
+
+/// Queries, keys and values in bf16; the op computes in f32 and rounds its result.
+Value attention_in_bf16(const Node& node, std::span<const Value> operands) {
+  Values all(operands.begin(), operands.end());
+  for (std::size_t i = 0; i < 3; ++i) all[i] = narrowed(all[i]);
+  return cast(emit(all[0].graph(), *node.op, node.attrs, all)[0], f32);
+}
 
 constexpr double smallest = 1e-30;  // a row of equal numbers has a scale too, whose inverse f32 holds
 
@@ -86,8 +96,9 @@ Quantised spread(Value x, const Ints& axes) {
           reshape(least - size * (lowest / steps), shape)};
 }
 
-Value dot_in_int8(const DotAxes& axes, Value x, Value z) {
-  const Quantised rows = spread(x, axes.lhs_contract), columns = symmetric(z, axes.rhs_contract);
+Value dot_in_int8(const Node& dot, std::span<const Value> operands) {
+  const DotAxes axes(dot);
+  const Quantised rows = spread(operands[0], axes.lhs_contract), columns = symmetric(operands[1], axes.rhs_contract);
   const Value total = cast(axes.dot(cast(rows.numbers, i32), cast(columns.numbers, i32)), f32);
   const Value sums = cast(sum(cast(columns.numbers, i32), axes.rhs_contract), f32);
   Dims shape = rows.scales.shape();
@@ -105,6 +116,9 @@ class PrecisionPass {
         invariant_(run_invariant_nodes(graph)),
         out_(graph) {}
 
+  /// Whether the policy decides over the op. All others keep their types.
+  static bool decides(const Graph&, const Node& node) { return row_of(node) != nullptr; }
+
   Graph run() {
     const auto in_region = [this](const Graph& region) { return PrecisionPass(region, precision_, true, choices_).run(); };
     for (std::int32_t id : out_.needed()) {
@@ -118,7 +132,7 @@ class PrecisionPass {
 
  private:
   using Refusal = std::string_view (PrecisionPass::*)(const Node&) const;
-  using Rewrite = Value (*)(const DotAxes&, Value, Value);
+  using Rewrite = Value (*)(const Node&, std::span<const Value>);
   /// How an op is computed in a precision: why a node stays f32 (empty: it does not), and what becomes of it.
   struct Way {
     Refusal refusal = nullptr;
@@ -129,9 +143,9 @@ class PrecisionPass {
     Way bf16, int8;
   };
 
-  /// The policy. Ops that are not here keep their types.
   static const Row* row_of(const Node& node) {
-    static constexpr std::array<Row, 2> table{{
+    static constexpr std::array<Row, 3> table{{
+        {"attention", {&PrecisionPass::always, attention_in_bf16}, {&PrecisionPass::no_weight, nullptr}},
         {"dot", {&PrecisionPass::not_worth_it, dot_in_bf16}, {&PrecisionPass::not_worth_int8, dot_in_int8}},
         {"conv", {&PrecisionPass::no_kernel, nullptr}, {&PrecisionPass::no_kernel, nullptr}},
     }};
@@ -147,16 +161,17 @@ class PrecisionPass {
         {fmt::format("{}: {} x {}", row.op, graph_.type(node.operands[0]).to_string(), graph_.type(node.operands[1]).to_string()),
          reason.empty() ? precision_ : Precision::f32, reason});
     if (!reason.empty()) return out_.copy(id);
-    const Values operands = out_.operands(id);
-    out_.replace(id, {way.rewrite(DotAxes(node), operands[0], operands[1])});
+    out_.replace(id, {way.rewrite(node, out_.operands(id))});
   }
 
+  std::string_view always(const Node&) const { return ""; }
+  std::string_view no_weight(const Node&) const { return "no operand is a weight"; }
   std::string_view no_kernel(const Node&) const { return "no narrow kernel computes it"; }
 
   std::string_view not_worth_int8(const Node& dot) const {
     constexpr std::int64_t deepest = (std::int64_t{1} << 31) / (128 * 128);  // so many products fit into an i32
     if (std::string_view reason = not_worth_it(dot); !reason.empty()) return reason;
-    if (!is_invariant(dot.operands[1])) return is_invariant(dot.operands[0]) ? "its weight is the left operand" : "no operand is a weight";
+    if (!is_invariant(dot.operands[1])) return is_invariant(dot.operands[0]) ? "its weight is the left operand" : no_weight(dot);
     if (!DotAxes(dot).lhs_batch.empty()) return "a weight for each item of a batch";
     return depth(dot) >= deepest ? "its sums could leave 32 bits" : "";
   }
@@ -192,7 +207,7 @@ class PrecisionPass {
 PreciseGraph with_precision(const Graph& graph, Precision precision) {
   if (precision == Precision::f32) return {graph, {}};
   std::vector<PrecisionChoice> choices;
-  Graph result = PrecisionPass(graph, precision, false, choices).run();
+  Graph result = PrecisionPass(expand(graph, PrecisionPass::decides), precision, false, choices).run();
   return {std::move(result), std::move(choices)};
 }
 

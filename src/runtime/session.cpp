@@ -79,8 +79,8 @@ Executable Session::compile(const Graph& given) const {
   const Graph graph = given.snapshot();  // the caller may go on building
   const SessionOptions& options = state_->options;
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
-  PreciseGraph precise = with_precision(expand(graph, is_claimed), options.precision);
-  const Graph legal = legalize(precise.graph, can_generate, is_claimed);
+  PreciseGraph precise = with_precision(graph, options.precision);
+  const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
   cpu::Program program = cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host});
   const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;

@@ -181,6 +181,30 @@ TEST(Precision, Bf16IsRoundedBelowWhatMovesIt) {
   EXPECT_EQ(rounded, 1);
 }
 
+/// Whether attention is claimed or computed from its body, the policy says the same about it, and the results agree.
+TEST(Precision, AttentionIsDecidedBeforeClaims) {
+  Graph graph("scores");
+  const Value x = graph.input("x", {2, 3, 20, 32}, f32);
+  graph.output("y", attention(x, x, x, {.causal = true}));
+  const std::map<std::string, Array> given{{"x", uniform(f32, {2, 3, 20, 32}, -1, 1, 3)}};
+  Array rounded(f32, {2, 3, 20, 32});
+  for (std::int64_t i = 0; i < rounded.size(); ++i) rounded.set_double(i, rounded_to_bf16(given.at("x").get_double(i)));
+  const Array exact = evaluate(graph, {{"x", rounded}})[0];
+  for (const bool claims : {true, false}) {
+    SessionOptions options = without_disk();
+    options.precision = Precision::bf16;
+    options.claims = claims;
+    const Executable program = Session(Device::cpu(), options).compile(graph);
+    // The result is below 1 and rounded to 8 bits; a sum of f32 that lies between two of their numbers may go to either.
+    expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
+    EXPECT_EQ(count_of(program, "precision"), 1u);
+  }
+  const PreciseGraph in_int8 = with_precision(graph, Precision::int8);
+  ASSERT_EQ(in_int8.choices.size(), 1u);
+  EXPECT_EQ(in_int8.choices[0].product, "attention: f32[2,3,20,32] x f32[2,3,20,32]");
+  EXPECT_EQ(in_int8.choices[0].reason, "no operand is a weight");
+}
+
 TEST(Precision, BodiesOfLoopsFollow) {
   Graph graph("loop");
   const Value x = graph.input("x", {5, 4, 32}, f32), w = graph.param("w", {32, 32}, f32);
