@@ -120,7 +120,7 @@ void add_embed(CLI::App& app) {
   command->add_option("--npy", options->npy, "Write all embeddings to this file, as a NumPy array of f32 (lines, width)")->type_name("OUT");
   command->add_flag("--similarity", options->similarity, "Print the cosines of all pairs, and the nearest pairs");
   command->add_flag("--timing", options->timing, "Say on stderr what was compiled and how long a text took");
-  command->add_option("--batch-size", options->batch_size, "Texts that run together, 1..4096; memory grows with it")
+  command->add_option("--batch-size", options->batch_size, "Most texts that run together, 1..4096; memory grows with it")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));

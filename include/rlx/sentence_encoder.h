@@ -20,7 +20,7 @@ struct Embedding {
 };
 
 struct SentenceEncoderOptions {
-  std::int64_t batch_size = 32;  // texts that run together, 1..4096; memory grows with it
+  std::int64_t batch_size = 32;  // most texts that run together, 1..4096; memory grows with it
 };
 
 /// Embeds texts with a folder as sentence-transformers saves it (BERT, WordPiece). Copies share everything; `encode` may be called from

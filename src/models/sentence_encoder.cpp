@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/batching.h"
 #include "models/model_folder.h"
 #include "models/sentence_model.h"
 #include "models/tokenizer/tokenizer.h"
@@ -88,10 +89,13 @@ std::vector<Embedding> SentenceEncoder::encode(std::span<const std::string> text
   // Longest first: what memory there is to touch is touched at once, and the time that is left is never underestimated.
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return embeddings[a].ids.size() > embeddings[b].ids.size(); });
-  for (std::size_t begin = 0; begin < order.size(); begin += state_->batch_size) {
-    const auto rows = std::span(order).subspan(begin, std::min(state_->batch_size, order.size() - begin));
-    run_batch(rows, embeddings);
-    if (progress) progress(begin + rows.size(), order.size());
+  std::vector<std::size_t> lengths;
+  for (std::size_t row : order) lengths.push_back(embeddings[row].ids.size());
+  std::size_t begin = 0;
+  for (std::size_t size : batch_sizes(lengths, state_->batch_size)) {
+    run_batch(std::span(order).subspan(begin, size), embeddings);
+    begin += size;
+    if (progress) progress(begin, order.size());
   }
   return embeddings;
 }
