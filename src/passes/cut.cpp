@@ -64,7 +64,8 @@ void Cut::find_users() {
 }
 
 /// Stores what is computed from parameters alone, where kernels that are not would compute it again in every run: where that costs more
-/// than a load, and gives no more elements than it reads. Behind structure ops and casts to larger types it is their operand.
+/// than a load, and gives no more elements than it reads, unless it sums. Where it is not stored itself, as behind structure ops and casts
+/// to larger types, its operands may be.
 void Cut::store_invariant() {
   const std::vector<bool> invariant = run_invariant_nodes(graph_);
   const std::vector<double> cost = costs();
@@ -83,9 +84,11 @@ void Cut::store_invariant() {
     const Node& node = graph_.node(id);
     const bool moves = (node.op->sources && node.operands.size() == 1) || widens(graph_, node);
     if (node.op->address && !invariant[at]) continue;  // it reads a few elements of a table: they are computed where they are read
-    if (!invariant[at] || (moves && wanted[at] && !is_stored(v)))
+    const bool here = invariant[at] && wanted[at] && !is_stored(v);
+    const bool grows = !node.op->loop && elements(graph_, v) > read[at];
+    if (here && !moves && !grows && cost[at] > load) stored_.insert(v);
+    else if (here || !invariant[at])
       for (ValueId operand : node.operands) wanted[static_cast<std::size_t>(operand.node)] = true;
-    else if (wanted[at] && !is_stored(v) && cost[at] > load && elements(graph_, v) <= read[at]) stored_.insert(v);
   }
 }
 

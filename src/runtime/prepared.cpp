@@ -8,17 +8,10 @@ namespace rlx {
 
 std::vector<bool> prepared_launches(const cpu::Program& program) {
   const std::vector<bool> invariant = run_invariant_nodes(program.graph);
-  std::set<ValueId> written_by_runs;
   std::vector<bool> prepared;
-  for (const cpu::Launch& launch : program.launches) {
-    // A kernel may write other values beside one that stays the same, which is then as new in every run as they are.
-    const bool same =
-        std::all_of(launch.writes.begin(), launch.writes.end(), [&](ValueId v) { return invariant[static_cast<std::size_t>(v.node)]; }) &&
-        std::none_of(launch.reads.begin(), launch.reads.end(), [&](ValueId v) { return written_by_runs.count(program.root(v)) > 0; });
-    prepared.push_back(same);
-    if (!same)
-      for (ValueId v : launch.writes) written_by_runs.insert(program.root(v));
-  }
+  for (const cpu::Launch& launch : program.launches)
+    prepared.push_back(
+        std::all_of(launch.writes.begin(), launch.writes.end(), [&](ValueId v) { return invariant[static_cast<std::size_t>(v.node)]; }));
   return prepared;
 }
 

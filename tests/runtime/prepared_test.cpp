@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "ops/evaluated.h"
+#include "ops/sample_operands.h"
 #include "rlx/session.h"
 #include "runtime/prepared.h"
 
@@ -65,6 +66,51 @@ TEST(Prepared, TheScaleOfABatchNormIs) {
   EXPECT_EQ(count_prepared(program, xs), 1u);
   const auto wanted = evaluate(graph, {{"x", xs}, {"mean", means}, {"variance", variances}});
   expect_near(program.run({{"x", xs}}).at("y"), values(wanted[0]), tolerance);
+}
+
+/// What runs compute from x: f32[n] and parameters, and how many launches are none of them.
+struct OneShape {
+  std::string name;
+  Value (*build)(Graph& graph, Value x);
+  std::size_t prepared;
+};
+
+const OneShape one_shape[] = {
+    {"a sum", [](Graph& g, Value x) { return x + sum(g.param("w", {64, 64}, f32), {0}); }, 1},
+    {"exp", [](Graph& g, Value x) { return x * exp(g.param("w", {64}, f32)); }, 1},
+    {"two that may be merged",
+     [](Graph& g, Value x) {
+       const Value w = g.param("w", {64}, f32), e = exp(w), t = tanh(w);
+       return reverse(x * e, {0}) + x / (e + 1) * t;
+     },
+     1},
+    {"a result larger than what it reads",
+     [](Graph& g, Value x) {
+       const Value column = exp(g.param("u", {64, 1}, f32)), row = exp(g.param("v", {64}, f32));
+       return reshape(x, {1, 64}) * (column + row);
+     },
+     2},
+    {"a product of two", [](Graph& g, Value x) { return x + matmul(g.param("u", {64, 4}, f32), g.param("v", {4, 64}, f32)); }, 1},
+    {"a view and a cast", [](Graph& g, Value x) { return x + cast(reverse(g.param("w", {64}, bf16), {0}), f32); }, 0},
+};
+
+/// Kernels of one static shape that read the same memory become one, but not across what is prepared.
+TEST(Prepared, EqualShapesDoNotPullItIntoARun) {
+  for (const OneShape& c : one_shape) {
+    SCOPED_TRACE(c.name);
+    Graph graph;
+    graph.output("y", c.build(graph, graph.input("x", {64}, f32)));
+    std::map<std::string, Array> arrays;
+    unsigned seed = 1;
+    for (const auto& [input, value] : graph.inputs())
+      arrays[input.name] = uniform(input.type.dtype, static_shape(input.type), -1, 1, seed++);
+    const Array x = arrays["x"], wanted = evaluate(graph, arrays)[0];
+    arrays.erase("x");
+    Executable program = quiet_session().compile(graph);
+    program.set_params(arrays);
+    EXPECT_EQ(count_prepared(program, x), c.prepared);
+    for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", x}}).at("y"), values(wanted), 1e-5);  // sums of 64 terms below 1
+  }
 }
 
 /// The contract forbids to change a bound array; here it shows what a run reads.

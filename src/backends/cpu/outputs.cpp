@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/cut.h"
+#include "passes/run_invariant.h"
 
 namespace rlx::cpu {
 
@@ -67,7 +68,7 @@ namespace {
 class Merger {
  public:
   Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root)
-      : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root) {
+      : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root), invariant_(run_invariant_nodes(graph)) {
     for (std::size_t k = 0; k < units_.size(); ++k)
       for (ValueId v : writes(units_[k])) written_by_[v] = k;
   }
@@ -108,6 +109,7 @@ class Merger {
     constexpr std::size_t most_outputs = 8;
     const Outputs &first = *units_[t].outputs, &second = *units_[k].outputs;
     if (graph_.type(first.values[0]).shape != graph_.type(second.values[0]).shape) return false;
+    if (is_invariant(first) != is_invariant(second)) return false;  // one of them is computed once for all runs
     if (first.values.size() >= most_outputs || length(first.kernel) + length(second.kernel) > longest_kernel) return false;
     if (!share_memory(first, second)) return false;
     std::vector<ValueId> values = first.values;
@@ -120,6 +122,7 @@ class Merger {
     units_[t].outputs = std::move(merged);
     return true;
   }
+  bool is_invariant(const Outputs& outputs) const { return invariant_[static_cast<std::size_t>(outputs.values[0].node)]; }
   /// True when a view of a result would be read from the memory that the kernel is filling.
   bool reads_its_results(const Outputs& outputs) const {
     std::set<ValueId> own;
@@ -162,6 +165,7 @@ class Merger {
   std::vector<Unit> units_;
   const Puller::IsStored& is_stored_;
   const std::function<ValueId(ValueId)>& root_;
+  std::vector<bool> invariant_;
   std::map<ValueId, std::size_t> written_by_;
 };
 

@@ -22,7 +22,8 @@ struct Unit {
   Launch launch;
 };
 
-/// Merges kernels over one shape that read the same memory, so that it is read once: the later one moves to the place of the earlier.
+/// Merges kernels over one shape that read the same memory, so that it is read once: the later one moves to the place of the earlier. What
+/// is the same in every run stays apart from what is not.
 /// `root` gives the stored value behind a view. A value that then nobody reads from memory is only stored if it is one of `outputs`, the
 /// roots of the graph's.
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
