@@ -59,8 +59,7 @@ void sizes_from_values(const Graph& graph, const NamedArrays& values, Bindings& 
 /// The sizes that were given are those that a run will find from the shapes.
 void check_sizes(const Graph& graph, const std::map<std::string, std::int64_t>& given, const NamedArrays& values) {
   SymbolBinder binder;
-  for (const auto& [input, value] : graph.inputs())
-    binder.bind(fmt::format("value of {}", quote_name(input.name)), input.type, values.at(input.name).shape());
+  for (const auto& [input, value] : graph.inputs()) binder.bind("value of", input.name, input.type, values.at(input.name).shape());
   const Bindings found = binder.finish();
   for (const auto& [name, size] : given)
     if (const auto symbol = found.find(name); symbol != found.end() && symbol->second != size)

@@ -76,11 +76,12 @@ std::vector<Array> evaluate_at(const Graph& graph, std::span<const Array> inputs
 
 Bindings bind_symbols(const Graph& graph, std::span<const Array> inputs) {
   SymbolBinder binder;
+  const std::string kind = fmt::format("graph '{}': input", graph.name());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = graph.inputs()[i].first;
-    const std::string what = fmt::format("graph '{}': input '{}'", graph.name(), input.name);
-    if (inputs[i].dtype() != input.type.dtype) fail("{} is {}, given {}", what, input.type.to_string(), type_of(inputs[i]).to_string());
-    binder.bind(what, input.type, inputs[i].shape());
+    if (inputs[i].dtype() != input.type.dtype)
+      fail("{} '{}' is {}, given {}", kind, input.name, input.type.to_string(), type_of(inputs[i]).to_string());
+    binder.bind(kind, input.name, input.type, inputs[i].shape());
   }
   Bindings bindings = binder.finish();
   for (const auto& [name, bound] : graph.symbols())

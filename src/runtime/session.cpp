@@ -289,7 +289,7 @@ Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
   SymbolBinder binder;
   for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
     const Input& input = state.source.inputs()[i].first;
-    binder.bind(fmt::format("{} '{}'", word(input.kind), input.name), input.type, bound.arrays[i].shape());
+    binder.bind(word(input.kind), input.name, input.type, bound.arrays[i].shape());
     bound.weights.push_back(input.kind == InputKind::param);
   }
   bound.bindings = binder.finish();
