@@ -10,8 +10,11 @@
 namespace rlx {
 
 Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
-    : session(std::move(shared)), source(graph), program(std::move(lowered)), bound(graph.inputs().size()) {
-  for (const auto& [input, value] : source.inputs()) has_states = has_states || input.kind == InputKind::state;
+    : session(std::move(shared)), source(graph), program(std::move(lowered)), states(graph.inputs().size()) {
+  for (const auto& [input, value] : source.inputs()) {
+    is_param.push_back(input.kind == InputKind::param);
+    has_states = has_states || input.kind == InputKind::state;
+  }
   is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
   assign_slots();
   plan_arena();
@@ -19,18 +22,18 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   auto is_weight = [this, inner](ValueId v) {
     const Slot& s = slots[static_cast<std::size_t>(slot_of(v))];
     return s.place == Slot::Place::constant || s.place == Slot::Place::prepared ||
-           (s.place == Slot::Place::input && (inner || source.inputs()[s.index].first.kind == InputKind::param));
+           (s.place == Slot::Place::input && (inner || is_param[s.index]));
   };
   steps = cpu::make_steps(program, slot, is_weight);
   find_prepared();
   for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
 }
 
-void Executable::State::forget_packed() {
-  packed.clear();
+void Executable::State::forget_packed(const std::set<const void*>& owners) {
   for (const auto& [region, state] : regions) {
     const std::scoped_lock lock(state->mutex);
-    state->forget_packed();
+    std::erase_if(state->packed, [&](const auto& entry) { return owners.count(entry.second.weights.owner().get()) > 0; });
+    state->forget_packed(owners);
   }
 }
 
@@ -38,15 +41,19 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
   std::unique_lock<std::mutex> order(turn, std::defer_lock);
   if (has_states) order.lock();  // a run that is going on would overwrite a state
   const std::scoped_lock lock(mutex);
+  std::vector<Array> params = parameters->arrays;
   std::set<std::size_t> changed;
+  std::set<const void*> owners;
   for (auto& [i, array] : arrays) {
     session->packed.forget(array);
-    for (std::size_t other = 0; other < bound.size(); ++other)
-      if (other == i || bound[other].bytes().data() == array.bytes().data()) changed.insert(other);
-    bound[i] = std::move(array);
+    for (std::size_t other = 0; other < params.size(); ++other)
+      if (is_param[other] && (other == i || params[other].bytes().data() == array.bytes().data())) changed.insert(other);
+    owners.insert({array.owner().get(), params[i].owner().get()});
+    (is_param[i] ? params : states)[i] = std::move(array);
   }
-  forget_packed();
-  preparation = std::make_shared<Preparation>(prepared, *preparation, changed);
+  forget_packed(owners);
+  if (!changed.empty())
+    parameters = std::make_shared<BoundParameters>(std::move(params), Prepared(prepared, *parameters->prepared(), changed));
 }
 
 int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }
@@ -84,13 +91,20 @@ void Executable::State::assign_slots() {
 }
 
 void Executable::State::find_prepared() {
+  prepared.steps = steps.size();
   for (std::size_t l = 0; l < steps.size(); ++l) {
     if (is_prepared[l]) add_prepared(program.launches[l], steps[l]);
-    else note_reads(program.launches[l], steps[l]);
+    else note_reads(l);
   }
   for (int slot : output_slots)
     if (const Slot& s = slots[static_cast<std::size_t>(slot)]; s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
-  preparation = std::make_shared<Preparation>(prepared);
+  parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));
+}
+
+/// The inputs that what is the same in every run is computed from.
+std::set<std::size_t> Executable::State::inputs_of(const Slot& slot) const {
+  if (slot.place == Slot::Place::input) return {slot.index};
+  return slot.place == Slot::Place::prepared ? prepared.values[slot.index].inputs : std::set<std::size_t>{};
 }
 
 void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step& step) {
@@ -98,10 +112,8 @@ void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step&
   std::set<std::size_t> inputs;
   for (ValueId v : launch.reads) {
     const Slot& slot = slots[static_cast<std::size_t>(slot_of(v))];
-    if (slot.place == Slot::Place::input) inputs.insert(slot.index);
-    if (slot.place != Slot::Place::prepared) continue;
-    mine.reads.push_back(slot.index);
-    inputs.insert(prepared.values[slot.index].inputs.begin(), prepared.values[slot.index].inputs.end());
+    inputs.merge(inputs_of(slot));
+    if (slot.place == Slot::Place::prepared) mine.reads.push_back(slot.index);
   }
   for (ValueId v : launch.writes) mine.writes.push_back(slots[static_cast<std::size_t>(slot_of(v))].index);
   for (std::size_t value : mine.writes) prepared.values[value].inputs = inputs;
@@ -109,13 +121,15 @@ void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step&
 }
 
 /// Which prepared values a launch of each run reads, and how.
-void Executable::State::note_reads(const cpu::Launch& launch, const cpu::Step& step) {
+void Executable::State::note_reads(std::size_t step) {
+  const cpu::Launch& launch = program.launches[step];
   const auto* product = std::get_if<cpu::Product>(&launch.what);
-  const auto packed = product && step.weights ? std::find(launch.reads.begin(), launch.reads.end(), product->b) : launch.reads.end();
+  const auto packed = product && steps[step].weights ? std::find(launch.reads.begin(), launch.reads.end(), product->b) : launch.reads.end();
   for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
     const Slot& slot = slots[static_cast<std::size_t>(slot_of(*read))];
+    if (read == packed) prepared.products.push_back({step, inputs_of(slot)});
     if (slot.place != Slot::Place::prepared) continue;
-    if (read == packed) prepared.values[slot.index].packs.insert(&step);
+    if (read == packed) prepared.values[slot.index].packs.insert(step);
     else prepared.values[slot.index].kept = true;
   }
 }

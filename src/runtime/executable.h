@@ -41,20 +41,21 @@ struct Executable::State {
   PreparedPart prepared;
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
-  mutable std::mutex mutex;  // of bound values, the preparation of them, and packed weights
+  mutable std::mutex mutex;    // of the parameters, the states, and what a region packed
+  std::vector<bool> is_param;  // by input
   bool has_states = false;
-  std::mutex turn;           // of runs of a graph with states
-  std::vector<Array> bound;  // by input: parameters and states
-  std::shared_ptr<Preparation> preparation;
+  std::mutex turn;  // of runs of a graph with states
+  std::shared_ptr<BoundParameters> parameters;
+  std::vector<Array> states;  // by input
   struct Packed {
-    Array weights;  // what was packed: a run may still use those that set_param replaced
+    Array weights;
     std::shared_ptr<const void> panels;
   };
-  std::map<const cpu::Step*, Packed> packed;
+  std::map<const cpu::Step*, Packed> packed;               // of a region: what its operands turned out to be
   std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
 
-  /// Binds arrays to parameters and states, by input; what was packed or prepared of the old ones, or of the same bytes with other numbers,
-  /// goes.
+  /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes: their numbers
+  /// may be others now.
   void rebind(std::vector<std::pair<std::size_t, Array>> arrays);
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;
@@ -64,9 +65,11 @@ struct Executable::State {
   /// Fills `prepared`.
   void find_prepared();
   void add_prepared(const cpu::Launch& launch, const cpu::Step& step);
-  void note_reads(const cpu::Launch& launch, const cpu::Step& step);
+  void note_reads(std::size_t step);
+  std::set<std::size_t> inputs_of(const Slot& slot) const;
   void plan_arena();
-  void forget_packed();
+  /// In regions: what was packed of memory that these own.
+  void forget_packed(const std::set<const void*>& owners);
   int in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
   std::map<ValueId, int> slot_by_value_;
 };

@@ -15,24 +15,21 @@ std::vector<bool> prepared_launches(const cpu::Program& program) {
   return prepared;
 }
 
-Preparation::Preparation(const PreparedPart& part, Preparation& before, const std::set<std::size_t>& changed) : arrays(part.values.size()) {
-  const std::scoped_lock lock(before.mutex);
-  for (std::size_t i = 0; i < part.values.size(); ++i) {
-    const PreparedValue& value = part.values[i];
-    const auto has_changed = [&](std::size_t input) { return changed.count(input) > 0; };
-    if (std::any_of(value.inputs.begin(), value.inputs.end(), has_changed)) continue;
-    arrays[i] = before.arrays[i];
-    for (const cpu::Step* product : value.packs)
-      if (auto it = before.panels.find(product); it != before.panels.end()) panels.insert(*it);
-  }
+Prepared::Prepared(const PreparedPart& part) : arrays(part.values.size()), panels(part.steps) { complete = missing(part).empty(); }
+
+Prepared::Prepared(const PreparedPart& part, const Prepared& before, const std::set<std::size_t>& changed)
+    : arrays(part.values.size()), panels(part.steps) {
+  const auto is_same = [&](const std::set<std::size_t>& inputs) {
+    return std::none_of(inputs.begin(), inputs.end(), [&](std::size_t input) { return changed.count(input) > 0; });
+  };
+  for (std::size_t i = 0; i < part.values.size(); ++i)
+    if (is_same(part.values[i].inputs)) arrays[i] = before.arrays[i];
+  for (const PackedProduct& product : part.products)
+    if (is_same(product.inputs)) panels[product.step] = before.panels[product.step];
+  complete = missing(part).empty();
 }
 
-bool Preparation::is_read(const PreparedValue& value) const {
-  return value.kept ||
-         std::any_of(value.packs.begin(), value.packs.end(), [&](const cpu::Step* product) { return !panels.count(product); });
-}
-
-std::vector<const PreparedLaunch*> Preparation::missing(const PreparedPart& part) const {
+std::vector<const PreparedLaunch*> Prepared::missing(const PreparedPart& part) const {
   std::vector<bool> wanted;
   for (const PreparedValue& value : part.values) wanted.push_back(is_read(value));
   std::vector<const PreparedLaunch*> launches;
@@ -46,9 +43,27 @@ std::vector<const PreparedLaunch*> Preparation::missing(const PreparedPart& part
   return launches;
 }
 
-void Preparation::drop_unread(const PreparedPart& part) {
+void Prepared::drop_unread(const PreparedPart& part) {
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (!is_read(part.values[i])) arrays[i].reset();
+}
+
+bool Prepared::is_read(const PreparedValue& value) const {
+  return value.kept || std::any_of(value.packs.begin(), value.packs.end(), [&](std::size_t product) { return !panels[product]; });
+}
+
+std::shared_ptr<const Prepared> BoundParameters::prepared() const {
+  const std::scoped_lock lock(mutex_);
+  return prepared_;
+}
+
+std::shared_ptr<const Prepared> BoundParameters::add(const PreparedPart& part, FunctionRef<void(Prepared&)> change) {
+  const std::scoped_lock lock(mutex_);
+  const auto next = std::make_shared<Prepared>(*prepared_);
+  change(*next);
+  next->drop_unread(part);
+  prepared_ = next;
+  return next;
 }
 
 }  // namespace rlx

@@ -1,11 +1,11 @@
 #pragma once
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
 #include "backends/cpu/execute.h"
+#include "base/function_ref.h"
 #include "rlx/array.h"
 
 namespace rlx {
@@ -13,10 +13,10 @@ namespace rlx {
 /// A value of a program that is computed once and then read by all runs.
 struct PreparedValue {
   int slot = -1;
-  Type type;                         // without symbols
-  std::set<std::size_t> inputs;      // of the graph, that it is computed from
-  std::set<const cpu::Step*> packs;  // products of each run that read it packed
-  bool kept = false;                 // read otherwise by each run, so that its bytes must stay
+  Type type;                     // without symbols
+  std::set<std::size_t> inputs;  // of the graph, that it is computed from
+  std::set<std::size_t> packs;   // steps: products of each run that read it packed
+  bool kept = false;             // read otherwise by each run, so that its bytes must stay
 };
 
 /// A launch that computes such values, with the positions of those that it reads and writes.
@@ -25,36 +25,60 @@ struct PreparedLaunch {
   std::vector<std::size_t> reads, writes;
 };
 
+/// A product of each run whose right operand is the same in all of them.
+struct PackedProduct {
+  std::size_t step = 0;
+  std::set<std::size_t> inputs;  // of the graph, that the operand is computed from
+};
+
 /// The part of a program that is the same in every run, in the order in which it can run.
 struct PreparedPart {
   std::vector<PreparedValue> values;
   std::vector<PreparedLaunch> launches;
+  std::vector<PackedProduct> products;
+  std::size_t steps = 0;  // of the whole program
 };
 
 /// By launch: whether it computes the same in every run, from parameters, constants and what other such launches write.
 std::vector<bool> prepared_launches(const cpu::Program& program);
 
-/// The prepared values for one binding of the parameters. The first run that needs them computes them, under `mutex`; runs that begin in
-/// the meantime wait.
-class Preparation {
- public:
-  explicit Preparation(const PreparedPart& part) : arrays(part.values.size()) {}
-  /// The same but for what depends on the inputs that changed.
-  Preparation(const PreparedPart& part, Preparation& before, const std::set<std::size_t>& changed);
+/// What is known of the prepared part for one binding of the parameters.
+struct Prepared {
+  explicit Prepared(const PreparedPart& part);
+  /// The same as `before`, but for what depends on the inputs that changed.
+  Prepared(const PreparedPart& part, const Prepared& before, const std::set<std::size_t>& changed);
 
-  /// The launches that must run so that every value is there that runs read. With `mutex` held.
+  /// The launches that must run so that every value is there that runs read.
   std::vector<const PreparedLaunch*> missing(const PreparedPart& part) const;
-  /// Lets go of the bytes that no run reads any more. With `mutex` held.
+  /// Lets go of the bytes that no run reads any more.
   void drop_unread(const PreparedPart& part);
 
-  std::mutex mutex;                                                // of all below
-  bool complete = false;                                           // every value is there that runs read
-  std::vector<std::shared_ptr<const Array>> arrays;                // null: not computed, or no run reads its bytes any more
-  std::map<const cpu::Step*, std::shared_ptr<const void>> panels;  // of products whose right operand is prepared
+  bool complete = false;                             // every value is there that runs read
+  std::vector<std::shared_ptr<const Array>> arrays;  // null: not computed, or no run reads its bytes any more
+  std::vector<std::shared_ptr<const void>> panels;   // by step: those of products
 
  private:
   /// Whether runs read the bytes.
   bool is_read(const PreparedValue& value) const;
+};
+
+/// The parameters of a program, and what is prepared of them. Runs share it; a parameter that is bound again makes a new one.
+class BoundParameters {
+ public:
+  BoundParameters(std::vector<Array> bound, Prepared prepared)
+      : arrays(std::move(bound)), prepared_(std::make_shared<Prepared>(std::move(prepared))) {}
+
+  /// What is there now: it never changes, and nothing waits for it.
+  std::shared_ptr<const Prepared> prepared() const;
+  /// Adds to it, and gives what is there then.
+  std::shared_ptr<const Prepared> add(const PreparedPart& part, FunctionRef<void(Prepared&)> change);
+
+  const std::vector<Array> arrays;  // by input of the graph; of no size where there is none
+  std::mutex preparing;             // of the first run that needs the prepared values: it computes them, and the others wait
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Prepared> prepared_;
 };
 
 }  // namespace rlx

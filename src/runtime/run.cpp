@@ -7,18 +7,18 @@
 
 namespace rlx {
 
-Run::Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings,
-         std::shared_ptr<Preparation> preparation, const std::vector<const Target*>& targets)
+Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector<bool> weights, Bindings bindings,
+         std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets)
     : state_(state),
       arena_(state.arenas->borrow()),
-      preparation_(std::move(preparation)),
+      parameters_(std::move(parameters)),
       inputs_(std::move(inputs)),
       weights_(std::move(weights)) {
   run_.program = &state_.program;
   run_.pool = &state_.session->pool;
   run_.level = cpu::cpu_level();
-  run_.bindings = bindings;
-  for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(bindings.at(symbol));
+  run_.bindings = std::move(bindings);
+  for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
   run_.packed_weights = &state_.session->packed;
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
@@ -46,62 +46,76 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
 }
 
 void Run::place_slots() {
-  const auto add = [this](const std::byte* bytes, std::shared_ptr<const void> weights) {
-    run_.memory.push_back(const_cast<std::byte*>(bytes));
-    if (weights) weight_owners_.insert(weights.get());
-    run_.weights.push_back(std::move(weights));
-  };
+  run_.weights.resize(state_.slots.size());
+  run_.memory.reserve(state_.slots.size());
   for (const Slot& slot : state_.slots) {
+    const std::byte* bytes = nullptr;
     switch (slot.place) {
-      case Slot::Place::input: add(inputs_[slot.index].bytes().data(), weights_[slot.index] ? inputs_[slot.index].owner() : nullptr); break;
-      case Slot::Place::constant: {
-        const Array& value = *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
-        add(value.bytes().data(), value.owner());
+      case Slot::Place::input:
+        bytes = inputs_[slot.index]->bytes().data();
+        if (weights_[slot.index]) keep_owner(run_.memory.size(), *inputs_[slot.index]);
         break;
-      }
-      case Slot::Place::prepared: add(nullptr, nullptr); break;
-      case Slot::Place::arena: add(arena_->data() + state_.plan.offsets[slot.index], nullptr); break;
+      case Slot::Place::constant:
+        bytes = weights_in(slot).bytes().data();
+        keep_owner(run_.memory.size(), weights_in(slot));
+        break;
+      case Slot::Place::prepared: break;
+      case Slot::Place::arena: bytes = arena_->data() + state_.plan.offsets[slot.index]; break;
       case Slot::Place::output:
-        add(output_bytes_[slot.index], nullptr);
+        bytes = output_bytes_[slot.index];
         direct_[slot.index] = true;
         break;
     }
+    run_.memory.push_back(const_cast<std::byte*>(bytes));
   }
+}
+
+/// Regions know their weights by what owns the bytes; nobody else asks.
+void Run::keep_owner(std::size_t slot, const Array& weights) {
+  if (state_.regions.empty()) return;
+  run_.weights[slot] = weights.owner();
+  weight_owners_.insert(weights.owner().get());
 }
 
 /// Puts the prepared values in their slots.
 void Run::prepare() {
-  if (!preparation_) return;
-  const std::scoped_lock lock(preparation_->mutex);
-  prepared_ = preparation_->arrays;
-  for (std::size_t value = 0; value < prepared_.size(); ++value) place_prepared(value);
-  if (!preparation_->complete) run_missing();
+  if (!parameters_) return;
+  prepared_ = parameters_->prepared();
+  if (!prepared_->complete) run_missing();
+  place_prepared();
 }
 
 /// Computes the prepared values that are missing.
 void Run::run_missing() {
-  const auto launches = preparation_->missing(state_.prepared);
+  const std::scoped_lock lock(parameters_->preparing);
+  prepared_ = parameters_->prepared();
+  if (prepared_->complete) return;
+  const auto mine = std::make_shared<Prepared>(*prepared_);
+  const auto launches = mine->missing(state_.prepared);
   // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
   for (const PreparedLaunch* launch : launches)
     for (std::size_t value : launch->writes) {
       std::vector<std::int64_t> shape;
       for (const Dim& dim : state_.prepared.values[value].type.shape) shape.push_back(dim.value());
-      prepared_[value] = std::make_shared<Array>(state_.prepared.values[value].type.dtype, std::move(shape));
-      place_prepared(value);
+      mine->arrays[value] = std::make_shared<Array>(state_.prepared.values[value].type.dtype, std::move(shape));
     }
+  prepared_ = mine;
+  place_prepared();
   for (const PreparedLaunch* launch : launches) cpu::execute(*launch->step, run_);
-  preparation_->arrays = prepared_;
-  preparation_->complete = true;
-  preparation_->drop_unread(state_.prepared);
+  prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
+    all.arrays = mine->arrays;
+    all.complete = true;
+  });
 }
 
-void Run::place_prepared(std::size_t value) {
+void Run::place_prepared() {
   static std::byte nowhere;  // of values that are only read as panels
-  const auto slot = static_cast<std::size_t>(state_.prepared.values[value].slot);
-  const std::shared_ptr<const Array>& array = prepared_[value];
-  run_.memory[slot] = array ? const_cast<std::byte*>(array->bytes().data()) : &nowhere;
-  run_.weights[slot] = array ? array->owner() : nullptr;
-  if (array) weight_owners_.insert(array->owner().get());
+  for (std::size_t value = 0; value < prepared_->arrays.size(); ++value) {
+    const auto slot = static_cast<std::size_t>(state_.prepared.values[value].slot);
+    const std::shared_ptr<const Array>& array = prepared_->arrays[value];
+    run_.memory[slot] = array ? const_cast<std::byte*>(array->bytes().data()) : &nowhere;
+    if (array) keep_owner(slot, *array);
+  }
 }
 
 void Run::execute() {
@@ -134,52 +148,49 @@ std::vector<Array> Run::results() {
 }
 
 std::vector<Array> Run::run_region(const Region& region, std::span<const Array> operands) {
+  std::vector<const Array*> inputs;
   std::vector<bool> weights;
-  for (const Array& operand : operands) weights.push_back(weight_owners_.count(operand.owner().get()) > 0);
-  Run inner(*state_.regions.at(region.get()), {operands.begin(), operands.end()}, std::move(weights), run_.bindings, nullptr);
+  for (const Array& operand : operands) {
+    inputs.push_back(&operand);
+    weights.push_back(weight_owners_.count(operand.owner().get()) > 0);
+  }
+  Run inner(*state_.regions.at(region.get()), std::move(inputs), std::move(weights), run_.bindings, nullptr);
   inner.execute();
   return inner.results();
 }
 
 /// The panels of a right operand that stays from run to run; null for one that does not, and for a product that runs once.
 std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
-  if (state_.is_prepared[static_cast<std::size_t>(&step - state_.steps.data())]) return nullptr;
+  const auto index = static_cast<std::size_t>(&step - state_.steps.data());
+  if (state_.is_prepared[index]) return nullptr;
   const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
   if (slot.place == Slot::Place::input && !weights_[slot.index]) return nullptr;
-  if (auto panels = known_panels(step, slot)) return panels;
-  auto panels = pack(weights_in(slot));
-  keep_panels(step, slot, panels);
+  if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
+  if (!prepared_->panels[index]) {
+    auto panels = pack(weights_in(slot));
+    prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) { all.panels[index] = std::move(panels); });
+  }
+  return prepared_->panels[index];
+}
+
+std::shared_ptr<const void> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {
+  {
+    const std::scoped_lock lock(state_.mutex);
+    const auto it = state_.packed.find(&step);
+    if (it != state_.packed.end() && it->second.weights.bytes().data() == weights.bytes().data()) return it->second.panels;
+  }
+  auto panels = pack(weights);
+  const std::scoped_lock lock(state_.mutex);
+  state_.packed[&step] = {weights, panels};
   return panels;
 }
 
 const Array& Run::weights_in(const Slot& slot) const {
   switch (slot.place) {
-    case Slot::Place::input: return inputs_[slot.index];
-    case Slot::Place::prepared: return *prepared_[slot.index];
+    case Slot::Place::input: return *inputs_[slot.index];
+    case Slot::Place::prepared: return *prepared_->arrays[slot.index];
     default: return *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
   }
-}
-
-std::shared_ptr<const void> Run::known_panels(const cpu::Step& step, const Slot& slot) const {
-  if (slot.place == Slot::Place::prepared) {
-    const std::scoped_lock lock(preparation_->mutex);
-    const auto it = preparation_->panels.find(&step);
-    return it == preparation_->panels.end() ? nullptr : it->second;
-  }
-  const std::scoped_lock lock(state_.mutex);
-  const auto it = state_.packed.find(&step);
-  return it != state_.packed.end() && it->second.weights.bytes().data() == weights_in(slot).bytes().data() ? it->second.panels : nullptr;
-}
-
-void Run::keep_panels(const cpu::Step& step, const Slot& slot, std::shared_ptr<const void> panels) {
-  if (slot.place == Slot::Place::prepared) {
-    const std::scoped_lock lock(preparation_->mutex);
-    preparation_->panels[&step] = std::move(panels);
-    preparation_->drop_unread(state_.prepared);
-    return;
-  }
-  const std::scoped_lock lock(state_.mutex);
-  state_.packed[&step] = {weights_in(slot), std::move(panels)};
 }
 
 }  // namespace rlx

@@ -5,14 +5,14 @@
 
 namespace rlx {
 
-/// One run of a program: the arrays of all inputs by position, the sizes, and the memory of every slot. Inputs must live as long.
+/// One run of a program: the arrays of all inputs by position, the sizes, and the memory of every slot. The arrays must live as long.
 class Run {
  public:
   /// `weights` tells for each input whether its bytes stay as they are from run to run; those arrays own their bytes.
-  /// `preparation`: of these inputs; of a region, where nothing is prepared, null.
+  /// `parameters`: those among these inputs; of a region, where nothing is prepared, null.
   /// `targets`: memory for each output, or null; empty: for none.
-  Run(Executable::State& state, std::vector<Array> inputs, std::vector<bool> weights, const Bindings& bindings,
-      std::shared_ptr<Preparation> preparation, const std::vector<const Target*>& targets = {});
+  Run(Executable::State& state, std::vector<const Array*> inputs, std::vector<bool> weights, Bindings bindings,
+      std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets = {});
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -25,23 +25,24 @@ class Run {
  private:
   void make_outputs(const std::vector<const Target*>& targets);
   void place_slots();
+  void keep_owner(std::size_t slot, const Array& weights);
   void prepare();
   void run_missing();
-  void place_prepared(std::size_t value);
+  void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::PackWeights& pack);
+  std::shared_ptr<const void> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
   const Array& weights_in(const Slot& slot) const;
-  std::shared_ptr<const void> known_panels(const cpu::Step& step, const Slot& slot) const;
-  void keep_panels(const cpu::Step& step, const Slot& slot, std::shared_ptr<const void> panels);
 
   Executable::State& state_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
-  std::shared_ptr<Preparation> preparation_;
-  std::vector<std::shared_ptr<const Array>> prepared_;  // null: this run reads no more than its panels
-  std::vector<Array> inputs_, outputs_;
+  std::shared_ptr<BoundParameters> parameters_;
+  std::shared_ptr<const Prepared> prepared_;
+  std::vector<const Array*> inputs_;
+  std::vector<Array> outputs_;
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
-  std::set<const void*> weight_owners_;
+  std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   cpu::RunState run_;
 };
 

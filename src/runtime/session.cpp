@@ -187,6 +187,21 @@ Array zeros(const Input& state) {
   return Array(state.type.dtype, static_shape(state.type, {}));
 }
 
+std::shared_ptr<BoundParameters> parameters_of(const Executable::State& state) {
+  const std::scoped_lock lock(state.mutex);
+  return state.parameters;
+}
+
+bool is_missing(const BoundParameters& parameters, std::size_t i, const Input& input) {
+  return input.kind == InputKind::param && parameters.arrays[i].bytes().data() == nullptr && !(input.type.size() == Dim(0));
+}
+
+Array state_value(Executable::State& state, std::size_t i) {
+  const std::scoped_lock lock(state.mutex);
+  if (state.states[i].bytes().data() == nullptr) state.states[i] = zeros(state.source.inputs()[i].first);
+  return state.states[i];
+}
+
 /// Throws unless every value is for a parameter or state, and every unbound parameter has one.
 void check_names(const Graph& graph, const std::map<std::string, Array>& values, std::vector<std::string> unbound) {
   std::vector<std::string_view> known;
@@ -221,21 +236,15 @@ void Executable::set_params(const std::map<std::string, Array>& values) {
 }
 
 std::vector<std::string> Executable::missing_params() const {
-  const std::scoped_lock lock(state_->mutex);
+  const auto parameters = parameters_of(*state_);
   std::vector<std::string> names;
   const auto& inputs = state_->source.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].first.kind == InputKind::param && !(inputs[i].first.type.size() == Dim(0)) && state_->bound[i].bytes().data() == nullptr)
-      names.push_back(inputs[i].first.name);
+    if (is_missing(*parameters, i, inputs[i].first)) names.push_back(inputs[i].first.name);
   return names;
 }
 
-Array Executable::state(std::string_view name) const {
-  const std::size_t i = find_input(*state_, name, InputKind::state);
-  const std::scoped_lock lock(state_->mutex);
-  if (state_->bound[i].bytes().data() == nullptr) state_->bound[i] = zeros(state_->source.inputs()[i].first);
-  return state_->bound[i];
-}
+Array Executable::state(std::string_view name) const { return state_value(*state_, find_input(*state_, name, InputKind::state)); }
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);
@@ -246,41 +255,46 @@ namespace {
 
 /// The arrays of all inputs of one run, and the sizes that follow from them.
 struct Bound {
-  std::vector<Array> arrays;
-  std::shared_ptr<Preparation> preparation;  // of these parameters
-  std::vector<bool> weights;
+  std::shared_ptr<BoundParameters> parameters;
+  std::vector<Array> others;         // inputs and states
+  std::vector<const Array*> arrays;  // all, by input: of the two above
   Bindings bindings;
 };
 
-[[noreturn]] void refuse_unbound(const Executable::State& state) {
+[[noreturn]] void refuse_unbound(const Executable::State& state, const BoundParameters& parameters) {
   std::string names;
-  for (std::size_t i = 0; i < state.bound.size(); ++i) {
-    const Input& input = state.source.inputs()[i].first;
-    if (input.kind == InputKind::param && state.bound[i].bytes().data() == nullptr)
+  for (std::size_t i = 0; i < state.source.inputs().size(); ++i)
+    if (const Input& input = state.source.inputs()[i].first; is_missing(parameters, i, input))
       names += fmt::format("{}'{}' ({})", names.empty() ? "" : ", ", input.name, input.type.to_string());
-  }
   fail("graph '{}': no value is bound to parameter {}", state.source.name(), names);
 }
 
-Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
-  Bound bound;
+/// Throws Error when a name is that of no input.
+void check_fed(const Executable::State& state, const std::map<std::string, Feed>& fed) {
   for (const auto& [name, feed] : fed) find_input(state, name, InputKind::input);
-  const std::scoped_lock lock(state.mutex);
-  bound.preparation = state.preparation;
-  for (std::size_t i = 0; i < state.source.inputs().size(); ++i) {
-    const Input& input = state.source.inputs()[i].first;
-    if (input.kind == InputKind::input) {
-      auto it = fed.find(input.name);
-      if (it == fed.end()) fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
-      bound.arrays.push_back(checked("input", input.name, input.type, it->second));
-      continue;
-    }
-    if (state.bound[i].bytes().data() == nullptr) {
-      if (input.kind == InputKind::param && !(input.type.size() == Dim(0))) refuse_unbound(state);
-      if (input.kind == InputKind::state) state.bound[i] = zeros(input);
-    }
-    bound.arrays.push_back(state.bound[i]);
+}
+
+Array fed_array(const Executable::State& state, const Input& input, const std::map<std::string, Feed>& fed) {
+  const auto it = fed.find(input.name);
+  if (it != fed.end()) return checked("input", input.name, input.type, it->second);
+  check_fed(state, fed);
+  fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
+}
+
+Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
+  const auto& inputs = state.source.inputs();
+  Bound bound;
+  bound.parameters = parameters_of(state);
+  bound.others.reserve(inputs.size());
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i].first;
+    if (is_missing(*bound.parameters, i, input)) refuse_unbound(state, *bound.parameters);
+    if (input.kind == InputKind::input) bound.others.push_back(fed_array(state, input, fed)), ++used;
+    if (input.kind == InputKind::state) bound.others.push_back(state_value(state, i));
+    bound.arrays.push_back(input.kind == InputKind::param ? &bound.parameters->arrays[i] : &bound.others.back());
   }
+  if (used < fed.size()) check_fed(state, fed);
   return bound;
 }
 
@@ -289,17 +303,17 @@ Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
   SymbolBinder binder;
   for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
     const Input& input = state.source.inputs()[i].first;
-    binder.bind(word(input.kind), input.name, input.type, bound.arrays[i].shape());
-    bound.weights.push_back(input.kind == InputKind::param);
+    if (input.kind == InputKind::input || !input.type.is_static())  // what is kept was checked but for its symbols
+      binder.bind(word(input.kind), input.name, input.type, bound.arrays[i]->shape());
   }
   bound.bindings = binder.finish();
   return bound;
 }
 
 /// Results are written while inputs are still read, in any order.
-void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<Array>& inputs) {
+void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<const Array*>& inputs) {
   std::vector<std::span<const std::byte>> others;
-  for (const Array& input : inputs) others.push_back(input.bytes());
+  for (const Array* input : inputs) others.push_back(input->bytes());
   for (const auto& [name, target] : into) {
     for (const auto& other : others)
       if (target.bytes().data() < other.data() + other.size() && other.data() < target.bytes().data() + target.bytes().size())
@@ -308,10 +322,11 @@ void refuse_overlaps(const std::map<std::string, Target>& into, const std::vecto
   }
 }
 
-/// The caller's memory for each output; none where it brings none.
+/// The caller's memory for each output, null where it brings none; empty where it brings none at all.
 std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into,
-                                   const std::vector<Array>& inputs) {
+                                   const std::vector<const Array*>& inputs) {
   std::vector<const Target*> all;
+  if (into.empty()) return all;
   std::vector<std::string_view> names;
   for (const auto& [name, value] : state.source.outputs()) {
     const auto it = into.find(name);
@@ -335,11 +350,12 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
   std::vector<std::pair<std::string, Array>> items;
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
+  if (!state.has_states) return Outputs(std::move(items));
   const auto& inputs = state.source.inputs();
   const std::scoped_lock lock(state.mutex);
   for (const auto& [name, array] : items)
     if (const std::size_t i = state.input_index(name); i < inputs.size() && inputs[i].first.kind == InputKind::state)
-      state.bound[i] = array;
+      state.states[i] = array;
   return Outputs(std::move(items));
 }
 
@@ -352,7 +368,7 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bound.bindings, bound.preparation, memory);
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory);
   run.execute();
   return named(*state_, run.results(), into);
 }
@@ -363,9 +379,9 @@ void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
   Bound bound = bind(*state_, inputs);
-  const Bindings bindings = bound.bindings;
-  Run run(*state_, std::move(bound.arrays), std::move(bound.weights), bindings, bound.preparation);
-  std::vector<LaunchReport> reports = launch_costs(*state_, bindings);
+  std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
+  if (repeats == 0) return reports;
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
   const std::vector<double> seconds = run.time(repeats);
   for (std::size_t i = 0; i < reports.size(); ++i) reports[i].seconds = seconds[i];
   return reports;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "rlx/ops.h"
@@ -158,6 +159,34 @@ TEST(ConcurrentRuns, ParametersMayChangeBetweenRuns) {
       const Outputs y = program.run({{"x", Array::of<float>({1, 64}, std::vector<float>(64, 1))}});
       const float seen = y.at("largest").values<float>()[0];
       ASSERT_TRUE(seen == 65 || seen == 129) << seen;
+    }
+  });
+}
+
+/// First runs of a parameter that is prepared, as panels of a product and as a sum of e^w, while it changes: x is all 1, w all 0 or all 1.
+TEST(ConcurrentRuns, WhatIsPreparedBelongsToOneValueOfAParameter) {
+  const Session session(Device::cpu(), two_threads());
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 16), 64}, f32), w = graph.param("w", {64, 64}, bf16);
+  graph.output("y", matmul(x, transpose(cast(w, f32), {1, 0})) + sum(exp(cast(w, f32)), {1}));
+  const auto filled = [](double v) {
+    Array array(bf16, {64, 64});
+    for (std::int64_t i = 0; i < array.size(); ++i) array.set_double(i, v);
+    return array;
+  };
+  Executable program = session.compile(graph);
+  program.set_param("w", filled(0));
+  const double at_zero = 64, at_one = 64 + 64 * std::exp(1.0);
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) {
+      if (t == 0) {
+        program.set_param("w", filled(i % 2));
+        continue;
+      }
+      const Array y = program.run({{"x", Array::of<float>({4, 64}, std::vector<float>(256, 1))}}).at("y");
+      const double seen = y.get_double(0);
+      ASSERT_TRUE(std::abs(seen - at_zero) < 1e-3 || std::abs(seen - at_one) < 1e-3) << seen;  // sums of 64 terms up to e
+      for (std::int64_t k = 1; k < y.size(); ++k) ASSERT_EQ(y.get_double(k), seen);
     }
   });
 }

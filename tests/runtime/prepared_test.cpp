@@ -1,9 +1,6 @@
 // What is computed from parameters alone is computed once, for all runs, until they change.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <thread>
-
 #include "ops/evaluated.h"
 #include "ops/sample_operands.h"
 #include "rlx/session.h"
@@ -132,6 +129,50 @@ TEST(Prepared, AreComputedOnceUntilTheParameterIsBoundAgain) {
   expect_near(program.run({{"x", given.x}}).at("y"), values(given.wanted()), 2 * tolerance);
 }
 
+TEST(Prepared, CostsAreToldWithoutARun) {
+  Case given;
+  Executable program = quiet_session().compile(scaled_product());
+  program.set_params({{"w", given.w}, {"v", given.v}});
+  for (const LaunchReport& launch : program.profile({{"x", given.x}}, 0)) EXPECT_EQ(launch.seconds, 0);
+  for (float& w : given.w.mutable_values<float>()) w = -w;
+  expect_near(program.run({{"x", given.x}}).at("y"), values(given.wanted()), tolerance);  // nothing is left of the old ones
+}
+
+/// y = x w + b + count: what binds b or count anew leaves the panels of w. As above, the array of w changes to show what a run reads.
+TEST(Prepared, PanelsStayUntilTheirParameterIsBoundAgain) {
+  Graph graph;
+  const Value x = graph.input("x", {8, 64}, f32), w = graph.param("w", {64, 64}, f32);
+  graph.output("y", matmul(x, w) + graph.param("b", {64}, f32) + graph.state("count", {}, f32));
+  Executable program = quiet_session().compile(graph);
+  Array weights = uniform(f32, {64, 64}, 1, 1, 1);
+  program.set_params({{"w", weights}, {"b", Array(f32, {64})}});
+  const Array ones = uniform(f32, {8, 64}, 1, 1, 1);
+  const auto expect_all = [&](double y) { expect_near(program.run({{"x", ones}}).at("y"), Doubles(8 * 64, y), 0); };
+  expect_all(64);
+  for (float& element : weights.mutable_values<float>()) element = 2;
+  program.set_param("b", uniform(f32, {64}, 3, 3, 1));
+  expect_all(67);
+  program.set_state("count", Array::of<float>({}, std::vector<float>{5}));
+  expect_all(72);
+  program.set_param("w", weights);
+  expect_all(136);
+}
+
+TEST(Prepared, ProgramsOfASessionShareParametersAndTheirPanels) {
+  Graph graph;
+  graph.output("y", matmul(graph.input("x", {8, 64}, f32), graph.param("w", {64, 64}, f32)));
+  const Session session = quiet_session();
+  std::vector<Executable> programs{session.compile(graph), session.compile(graph)};
+  Array weights = uniform(f32, {64, 64}, 1, 1, 1);
+  const std::weak_ptr<const void> owner = weights.owner();
+  for (Executable& program : programs) program.set_param("w", weights);
+  EXPECT_EQ(owner.use_count(), 3) << "the bytes are not copied";
+  const Array ones = uniform(f32, {8, 64}, 1, 1, 1);
+  expect_near(programs[0].run({{"x", ones}}).at("y"), Doubles(8 * 64, 64), 0);
+  for (float& element : weights.mutable_values<float>()) element = 2;  // after they were packed
+  expect_near(programs[1].run({{"x", ones}}).at("y"), Doubles(8 * 64, 64), 0);
+}
+
 TEST(Prepared, ResultsOfAProgramAreCopiesOfThem) {
   Graph graph;
   const Value e = exp(graph.param("w", {8}, f32));
@@ -191,53 +232,30 @@ TEST(Prepared, ChainsAndLoopsReadThem) {
 }
 
 /// Two launches: one gives value 0 from input 0, the next value 1 from value 0 and input 1, which a product of each run reads as panels.
-TEST(Preparation, KeepsOnlyWhatRunsRead) {
-  const cpu::Step first, second, product;
+/// Another product reads input 2.
+TEST(Prepared, KeepsOnlyWhatRunsRead) {
+  const cpu::Step first, second;
   const Type type{f32, {4}};
-  const PreparedPart part{{{0, type, {0}, {}, false}, {1, type, {0, 1}, {&product}, false}}, {{&first, {}, {0}}, {&second, {0}, {1}}}};
-  Preparation preparation(part);
-  EXPECT_EQ(preparation.missing(part).size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) preparation.arrays[i] = std::make_shared<Array>(f32, Shape{4});
-  preparation.drop_unread(part);
-  EXPECT_FALSE(preparation.arrays[0]) << "it was only on the way to value 1";
-  EXPECT_TRUE(preparation.arrays[1]) << "it is not packed yet";
-  EXPECT_TRUE(preparation.missing(part).empty());
-  preparation.panels[&product] = std::make_shared<int>(1);
-  preparation.drop_unread(part);
-  EXPECT_FALSE(preparation.arrays[1]);
-  EXPECT_TRUE(preparation.missing(part).empty());
-  const Preparation same(part, preparation, {2}), changed(part, preparation, {1});
-  EXPECT_TRUE(same.missing(part).empty());
-  EXPECT_EQ(changed.missing(part).size(), 2u) << "value 1, and for it value 0";
-}
-
-TEST(Prepared, FirstRunsAtTheSameTimeAndChangesBetweenThem) {
-  Graph graph;
-  const Value x = graph.input("x", {Dim::symbol("B", 16), 64}, f32), w = graph.param("w", {64, 64}, bf16);
-  graph.output("y", matmul(x, transpose(cast(w, f32), {1, 0})) + sum(exp(cast(w, f32)), {1}));
-  const auto filled = [](double v) { return uniform(bf16, {64, 64}, v, v, 1); };
-  Executable program = quiet_session().compile(graph);
-  program.set_param("w", filled(0));
-  const Array ones = uniform(f32, {4, 64}, 1, 1, 1);
-  const double at_zero = 64, at_one = 64 + 64 * std::exp(1.0);
-  std::vector<std::thread> threads;
-  std::atomic<int> ready = 0;
-  for (int t = 0; t < 6; ++t)
-    threads.emplace_back([&, t] {
-      ++ready;
-      while (ready < 6) std::this_thread::yield();
-      for (int i = 0; i < 20; ++i) {
-        if (t == 0) {
-          program.set_param("w", filled(i % 2));
-          continue;
-        }
-        const Array y = program.run({{"x", ones}}).at("y");
-        const double seen = y.get_double(0);
-        EXPECT_TRUE(std::abs(seen - at_zero) < 1e-3 || std::abs(seen - at_one) < 1e-3) << seen;
-        for (std::int64_t k = 1; k < y.size(); ++k) EXPECT_EQ(y.get_double(k), seen);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
+  const PreparedPart part{
+      {{0, type, {0}, {}, false}, {1, type, {0, 1}, {2}, false}}, {{&first, {}, {0}}, {&second, {0}, {1}}}, {{2, {0, 1}}, {3, {2}}}, 4};
+  Prepared prepared(part);
+  EXPECT_FALSE(prepared.complete);
+  EXPECT_EQ(prepared.missing(part).size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) prepared.arrays[i] = std::make_shared<Array>(f32, Shape{4});
+  prepared.drop_unread(part);
+  EXPECT_FALSE(prepared.arrays[0]) << "it was only on the way to value 1";
+  EXPECT_TRUE(prepared.arrays[1]) << "it is not packed yet";
+  EXPECT_TRUE(prepared.missing(part).empty());
+  prepared.panels[2] = prepared.panels[3] = std::make_shared<int>(1);
+  prepared.drop_unread(part);
+  EXPECT_FALSE(prepared.arrays[1]);
+  EXPECT_TRUE(prepared.missing(part).empty());
+  const Prepared without_1(part, prepared, {1}), without_2(part, prepared, {2});
+  EXPECT_EQ(without_1.missing(part).size(), 2u) << "value 1, and for it value 0";
+  EXPECT_FALSE(without_1.complete || without_1.panels[2]);
+  EXPECT_TRUE(without_1.panels[3]);
+  EXPECT_TRUE(without_2.complete && without_2.panels[2]);
+  EXPECT_FALSE(without_2.panels[3]);
 }
 
 }  // namespace
