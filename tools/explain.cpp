@@ -56,7 +56,7 @@ Report make_report(const ExplainOptions& options) {
   const auto inputs = bind_values(executable, graph, values);
   Report report{executable.explain(), executable.profile(inputs, options.no_time ? 0 : options.repeats), std::nullopt, session.threads()};
   warn_about_cache(session);
-  if (!options.no_time) report.roofline = measure_roofline(session.threads());
+  if (!options.no_time) report.roofline = measure_roofline(session.threads(), report.launches);
   return report;
 }
 
@@ -81,10 +81,9 @@ void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roo
   if (roofline && is_prepared(launch)) {
     fmt::print("{:41}", "");
   } else if (roofline) {
-    const double least = roofline->seconds(launch.flops, launch.bytes);
+    const double least = roofline->seconds(launch);
     fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6,
-               launch.seconds > 0 ? 100 * least / launch.seconds : 0,
-               roofline->bound_by_memory(launch.flops, launch.bytes) ? "memory" : "compute");
+               launch.seconds > 0 ? 100 * least / launch.seconds : 0, roofline->bound_by_memory(launch) ? "memory" : "compute");
   }
   fmt::print("  {}\n", launch.types);
 }
@@ -102,26 +101,26 @@ void print_launches(const Report& report) {
       continue;
     }
     seconds += launch.seconds, flops += launch.flops, bytes += launch.bytes;
-    if (report.roofline) least += report.roofline->seconds(launch.flops, launch.bytes);
+    if (report.roofline) least += report.roofline->seconds(launch);
   }
   fmt::print("{} launches, {} bytes, {} flops", report.launches.size() - prepared, with_unit(bytes), with_unit(flops));
   if (prepared > 0) fmt::print(" in each run, and {} once", prepared);
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
-    fmt::print(
-        "This machine on {} threads: {:.1f} GFLOP/s of f32 multiply-adds, "
-        "{:.1f} GB/s from memory. What stays in caches can go beyond "
-        "100%.",
-        report.threads, report.roofline->flops / 1e9, report.roofline->bytes / 1e9);
+    fmt::print("This machine on {} threads: ", report.threads);
+    for (const auto& [arithmetic, rate] : report.roofline->flops)
+      fmt::print("{:.1f} GFLOP/s of {} multiply-adds, ", rate / 1e9, arithmetic);
+    fmt::print("{:.1f} GB/s from memory. What stays in caches can go beyond 100%.", report.roofline->bytes / 1e9);
   }
   fmt::print("\n");
 }
 
 json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
-  json::Value one{{"name", launch.name}, {"kind", launch.kind}, {"writes", launch.types}, {"bytes", launch.bytes}, {"flops", launch.flops}};
+  json::Value one{{"name", launch.name},   {"kind", launch.kind},  {"writes", launch.types}, {"arithmetic", launch.arithmetic},
+                  {"bytes", launch.bytes}, {"flops", launch.flops}};
   if (roofline && !is_prepared(launch)) {
     one["seconds"] = launch.seconds;
-    one["least_seconds"] = roofline->seconds(launch.flops, launch.bytes);
+    one["least_seconds"] = roofline->seconds(launch);
   }
   return one;
 }

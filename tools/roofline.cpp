@@ -9,18 +9,27 @@
 namespace rlx::command {
 namespace {
 
-constexpr double budget_seconds = 0.1;  // of each of the two measurements
+constexpr double budget_seconds = 0.1;  // of each measurement
 
 }  // namespace
 
-double Roofline::seconds(double work_flops, double work_bytes) const { return std::max(work_flops / flops, work_bytes / bytes); }
+double Roofline::seconds(const LaunchReport& launch) const {
+  return std::max(launch.flops / flops.at(launch.arithmetic), launch.bytes / bytes);
+}
 
-bool Roofline::bound_by_memory(double work_flops, double work_bytes) const { return work_bytes / bytes >= work_flops / flops; }
+bool Roofline::bound_by_memory(const LaunchReport& launch) const {
+  return launch.bytes / bytes >= launch.flops / flops.at(launch.arithmetic);
+}
 
-Roofline measure_roofline(int threads) {
+Roofline measure_roofline(int threads, const std::vector<LaunchReport>& launches) {
   ThreadPool pool(threads);
-  return {cpu::compute_peak(pool, cpu::compute_loops(cpu::cpu_level()).front(), budget_seconds),
-          cpu::read_bandwidth(pool, cpu::bytes_beyond_caches(threads), budget_seconds)};
+  Roofline roofline;
+  for (const LaunchReport& launch : launches) {
+    double& rate = roofline.flops[launch.arithmetic];
+    if (rate == 0) rate = cpu::compute_peak(pool, launch.arithmetic, budget_seconds);
+  }
+  roofline.bytes = cpu::read_bandwidth(pool, cpu::bytes_beyond_caches(threads), budget_seconds);
+  return roofline;
 }
 
 }  // namespace rlx::command

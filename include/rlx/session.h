@@ -106,8 +106,9 @@ struct NodeReport {
 /// One launch of a program, with its cost at given sizes. One that is prepared runs once for all runs: it reads parameters only.
 struct LaunchReport {
   std::string name;
-  std::string kind;   // kernel, claim, host, control, prepared
-  std::string types;  // of what it writes
+  std::string kind;                // kernel, claim, host, control, prepared
+  std::string types;               // of what it writes
+  std::string arithmetic = "f32";  // of its multiply-adds: f32, f64, bf16 (sums in f32) or int8 (sums in i32)
   double flops = 0, bytes = 0;
   double seconds = 0;  // measured in a run, where asked for
 };

@@ -18,6 +18,14 @@ std::string kind(const cpu::Launch& launch) {
   return "claim";
 }
 
+/// See LaunchReport::arithmetic. Attention widens what it reads to f32.
+std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
+  if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
+    return product->element == i8 ? "int8" : std::string(name(product->element));
+  }
+  return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == f64; }) ? "f64" : "f32";
+}
+
 }  // namespace
 
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings) {
@@ -25,7 +33,7 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
   std::vector<LaunchReport> reports;
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const cpu::Launch& launch = state.program.launches[l];
-    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, 0, 0, 0};
+    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, arithmetic_of(graph, launch), 0, 0, 0};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
       const Cost c = cost(kernel->kernel, bindings);

@@ -50,6 +50,13 @@ std::vector<DType> elements(const Graph& graph) {
   return found;
 }
 
+/// What the program's first claim multiplies, as reports of its launches say.
+std::string reported_arithmetic(const Executable& program, const std::map<std::string, Feed>& feeds) {
+  for (const LaunchReport& launch : program.profile(feeds, 0))
+    if (launch.kind == "claim") return launch.arithmetic;
+  return "";
+}
+
 Value widened(Value x, DType narrow, DType wide) { return cast(cast(x, narrow), wide); }
 
 TEST(NarrowProducts, OfRoundedFloatsAreSummedInF32) {
@@ -71,6 +78,7 @@ TEST(NarrowProducts, OfRoundedFloatsAreSummedInF32) {
             << c.name << " at " << i;
     if (cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level())) {
       EXPECT_EQ(elements(graph), (std::vector{bf16, bf16})) << c.name;
+      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "bf16") << c.name;
     }
   }
 }
@@ -94,6 +102,7 @@ TEST(NarrowProducts, OfNativeBf16RoundOnce) {
       }
     if (cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level())) {
       EXPECT_EQ(elements(graph), (std::vector{bf16, bf16})) << c.name;
+      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "bf16") << c.name;
     }
   }
 }
@@ -113,6 +122,7 @@ TEST(NarrowProducts, OfBytesAreExact) {
     for (std::size_t out = 0; out < 2; ++out) EXPECT_EQ(seen[out], wanted[out]) << c.name;
     if (cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) {
       EXPECT_EQ(elements(graph), std::vector{i8}) << c.name;
+      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "int8") << c.name;
     }
   }
 }

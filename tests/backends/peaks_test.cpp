@@ -77,6 +77,16 @@ TEST(Peaks, ComputeLoopsAreOfDifferentArithmeticAndRun) {
   }
 }
 
+TEST(Peaks, OperandsHaveThePeakOfTheirFastestLoop) {
+  ThreadPool pool(1);
+  std::set<std::string_view> operands;
+  for (const ComputeLoop& loop : compute_loops(cpu_level())) operands.insert(loop.arithmetic.substr(0, loop.arithmetic.find(' ')));
+  for (std::string_view name : {"f32", "f64", "bf16", "int8"}) {
+    EXPECT_EQ(compute_peak(pool, name, 1e-3) > 1e6, operands.contains(name)) << name;
+  }
+  EXPECT_EQ(compute_peak(pool, "bf16 dot", 1e-3), 0);  // a loop, no operands
+}
+
 TEST(Peaks, DotsOfNarrowElementsCountAllTheirProducts) {
   const std::vector<ComputeLoop> loops = compute_loops(cpu_level());
   for (const ComputeLoop& loop : loops) {

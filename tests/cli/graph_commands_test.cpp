@@ -240,8 +240,21 @@ TEST(Explain, CountsTheWorkOfEveryLaunch) {
   }
   EXPECT_GE(flops, 2 * 4 * 3 * 2);  // of the product alone
   EXPECT_GE(report.at("nodes").size(), 3u);
-  EXPECT_GT(report.at("machine").at("flops_per_second").get<double>(), 1e8);
+  EXPECT_GT(report.at("machine").at("flops_per_second").at("f32").get<double>(), 1e8);
   EXPECT_GT(report.at("machine").at("bytes_per_second").get<double>(), 1e8);
+}
+
+TEST(Explain, LaunchesAreMeasuredAgainstThePeakOfTheirOperands) {
+  const CommandResult ended = run_rlx("explain --model " + quoted(fixture("hf/bert")) + " --precision bf16 --size S=7 --json --repeats 1");
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json::Value report = json::parse(ended.out, "explain");
+  const double memory = report.at("machine").at("bytes_per_second").get<double>();
+  for (const json::Value& launch : report.at("launches")) {
+    if (launch.at("kind") == "prepared") continue;
+    const double peak = report.at("machine").at("flops_per_second").at(launch.at("arithmetic").get<std::string>()).get<double>();
+    const double least = std::max(launch.at("flops").get<double>() / peak, launch.at("bytes").get<double>() / memory);
+    EXPECT_NEAR(launch.at("least_seconds").get<double>(), least, 1e-9 * least) << launch.at("name");  // printed numbers are rounded
+  }
 }
 
 TEST(Explain, TakesModelFoldersAndPrintsTables) {

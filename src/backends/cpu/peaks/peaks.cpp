@@ -92,6 +92,14 @@ double compute_peak(ThreadPool& pool, const ComputeLoop& loop, double budget) {
   return loop.operations_per_step * static_cast<double>(steps) * pool.size() / seconds;
 }
 
+double compute_peak(ThreadPool& pool, std::string_view operands, double budget) {
+  double best = 0;
+  for (const ComputeLoop& loop : compute_loops(cpu_level())) {
+    if (loop.arithmetic.substr(0, loop.arithmetic.find(' ')) == operands) best = std::max(best, compute_peak(pool, loop, budget));
+  }
+  return best;
+}
+
 double read_bandwidth(ThreadPool& pool, std::size_t bytes_each, double budget) {
   return bandwidth(pool, bytes_each, bytes_each, budget, [](const MemoryLoop& loop, std::byte* data, const Lines& lines) {
     volatile std::uint64_t sink = loop.read(data, lines);

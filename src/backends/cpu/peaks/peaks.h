@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "backends/cpu/cpu_features.h"
@@ -16,6 +17,10 @@ std::vector<ComputeLoop> compute_loops(CpuLevel level);
 
 /// Operations per second, a multiply-add being two, from registers only.
 double compute_peak(ThreadPool& pool, const ComputeLoop& loop, double budget);
+
+/// The same of the fastest loop of this level over such operands, "f32", "f64", "bf16" or "int8": the first word of its arithmetic. 0 where
+/// there is none.
+double compute_peak(ThreadPool& pool, std::string_view operands, double budget);
 
 /// Bytes per second that threads read, each from `bytes_each` of its own, which decides on the cache that they come from. Throws
 /// std::bad_alloc.
