@@ -12,6 +12,7 @@ void add_grad(CLI::App& app);
 void add_save(CLI::App& app);
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_ops(CLI::App& app);

@@ -4,37 +4,19 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
-#include "graph_input.h"
-#include "models/bert.h"
-#include "models/model_folder.h"
 #include "rlx/session.h"
 #include "roofline.h"
+#include "work.h"
 
 namespace rlx::command {
 namespace {
 
 struct ExplainOptions {
-  std::string graph, model;
-  std::vector<std::string> inputs, sizes;
-  std::int64_t size = 128;
+  Work work;
   int repeats = 5;
   CompileChoices compile;
   bool no_time = false, json = false;
 };
-
-constexpr std::int64_t largest_batch = 4096;
-
-/// The encoder of a model folder. Its weights need not be read: no time depends
-/// on their values.
-SavedGraph model_graph(const std::string& path) {
-  const ModelFolder folder = ModelFolder::open(path);
-  folder.check_model_type("bert");
-  const BertConfig config = BertConfig::read(folder.config());
-  Graph graph("bert");
-  const TextInputs inputs = TextInputs::declare(graph, largest_batch, config.max_position_embeddings);
-  graph.output("last_hidden_state", bert_hidden_states(Flow(graph), config, inputs).back());
-  return {graph, {}};
-}
 
 struct Report {
   std::vector<NodeReport> nodes;
@@ -44,28 +26,13 @@ struct Report {
 };
 
 Report make_report(const ExplainOptions& options) {
-  const auto [graph, weights] = options.model.empty() ? read_graph(options.graph) : model_graph(options.model);
-  NamedArrays values;
-  read_arrays(options.inputs, values);
-  values.insert(weights.begin(), weights.end());
-  std::map<std::string, std::int64_t> sizes = parse_sizes(options.sizes);
-  if (!options.model.empty()) sizes.emplace("B", 1);
-  fill_missing(graph, sizes, options.size, values);
-  const Session session = open_session(options.compile);
-  Executable executable = session.compile(graph);
-  const auto inputs = bind_values(executable, graph, values);
-  Report report{executable.explain(), executable.profile(inputs, options.no_time ? 0 : options.repeats), std::nullopt, session.threads()};
-  warn_about_cache(session);
-  if (!options.no_time) report.roofline = measure_roofline(session.threads(), report.launches);
+  const LoadedWork work = load(options.work, options.compile);
+  const int threads = work.session.threads();
+  Report report{work.executable.explain(), work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats), std::nullopt,
+                threads};
+  warn_about_cache(work.session);
+  if (!options.no_time) report.roofline = measure_roofline(threads, report.launches);
   return report;
-}
-
-/// 12345678 -> "12.35M".
-std::string with_unit(double value) {
-  if (value < 1000) return fmt::format("{:.0f}", value);
-  if (value < 1e6) return fmt::format("{:.2f}k", value / 1e3);
-  if (value < 1e9) return fmt::format("{:.2f}M", value / 1e6);
-  return fmt::format("{:.2f}G", value / 1e9);
 }
 
 void print_nodes(const std::vector<NodeReport>& nodes) {
@@ -143,35 +110,12 @@ void explain(const ExplainOptions& options) {
   print_launches(report);
 }
 
-void add_inputs(CLI::App& command, ExplainOptions& options) {
-  CLI::Option* graph = command.add_option("graph", options.graph,
-                                          "File with a graph in text form, or a graph file; - "
-                                          "reads standard input");
-  graph->type_name("GRAPH");
-  command
-      .add_option("--model", options.model,
-                  "Explain the encoder of this folder with a BERT's "
-                  "config.json, instead of a graph")
-      ->type_name("DIR")
-      ->excludes(graph);
-  command
-      .add_option("--in", options.inputs,
-                  "Value of an input, parameter or state, NAME=FILE.npy; what "
-                  "is not given is made up")
-      ->type_name("NAME=FILE");
-  command.add_option("--size", options.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
-  command.add_option("--default-size", options.size, "Size of the other symbols, but at most their bounds")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20).description(""));
-}
-
 }  // namespace
 
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
-  add_inputs(*command, *options);
+  add_work(*command, options->work);
   CLI::Option* repeats =
       command->add_option("--repeats", options->repeats, "Runs that are timed, 1..1000; the fastest of each launch counts")
           ->capture_default_str()
@@ -192,10 +136,7 @@ void add_explain(CLI::App& app) {
       "f32 has a line in front that says what it is computed in, or why it "
       "stays f32.\n\n"
       "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
-  command->callback([options] {
-    if (options->graph.empty() && options->model.empty()) throw CLI::RequiredError("graph or --model");
-    explain(*options);
-  });
+  command->callback([options] { explain(*options); });
 }
 
 }  // namespace rlx::command

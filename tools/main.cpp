@@ -27,6 +27,7 @@ void add_commands(CLI::App& app) {
   add_save(app);
   add_dump(app);
   add_explain(app);
+  add_profile(app);
   add_verify(app);
   add_inspect(app);
   add_devices(app);

@@ -113,6 +113,14 @@ struct LaunchReport {
   double seconds = 0;  // measured in a run, where asked for
 };
 
+/// What a thread did in a run, in seconds from its beginning.
+struct TraceEvent {
+  std::size_t launch = 0;  // its place in the list that `profile` gives
+  int thread = 0;          // 0: the one that called
+  bool whole = false;      // the launch from its beginning to its end; else the thread's share of one of its parallel loops
+  double begin = 0, end = 0;
+};
+
 enum class Stage : std::uint8_t { hir, mir, lir, kernels };
 
 /// A compiled graph. Copies share everything. `run` may be called from many threads at a time.
@@ -155,6 +163,9 @@ class Executable {
   std::vector<NodeReport> explain() const;
   /// The launches with their cost at the sizes of `inputs`; each is timed `repeats` times (0: not timed), the minimum counts.
   std::vector<LaunchReport> profile(const std::map<std::string, Feed>& inputs, int repeats) const;
+  /// The timeline of the fastest of `repeats` runs: its launches, then what each thread did in their loops. Launches that are prepared are
+  /// no part of it.
+  std::vector<TraceEvent> trace(const std::map<std::string, Feed>& inputs, int repeats) const;
   /// Bytes of the arena at the bounds of the symbols; without what is computed once from parameters.
   std::int64_t arena_bytes() const;
   /// Gives scratch memory that no run is using back to the system; the next run reserves it again.

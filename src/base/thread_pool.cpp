@@ -31,6 +31,9 @@ struct Inside {
 };
 thread_local Inside inside;
 
+/// Where the loops that this thread starts are noted.
+thread_local LoopRecord* loop_record = nullptr;
+
 alignas(128) std::atomic<int> spinning_threads{0};
 
 void pause_cpu() {
@@ -55,6 +58,9 @@ bool spin(const std::atomic<Value>& value, Value old) {
 }
 
 }  // namespace
+
+RecordLoops::RecordLoops(LoopRecord& record) { loop_record = &record; }
+RecordLoops::~RecordLoops() { loop_record = nullptr; }
 
 ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
@@ -119,7 +125,12 @@ void ThreadPool::run_range(int worker) noexcept {
   const std::int64_t end = worker + 1 == job.workers ? job.count : begin + length;
   inside = {this, worker};
   try {
-    (*job.body)(begin, end, worker);
+    if (!job.record) (*job.body)(begin, end, worker);
+    else {
+      const auto began = LoopRecord::Clock::now();
+      (*job.body)(begin, end, worker);
+      job.record->of_worker[static_cast<std::size_t>(worker)].push_back({job.record->part, began, LoopRecord::Clock::now()});
+    }
   } catch (...) {
     workers_[worker].error = std::current_exception();
   }
@@ -136,7 +147,7 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, Body body)
   const std::int64_t grains = count / grain + (count % grain != 0);
   const int workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
   running_.store(workers - 1, std::memory_order_relaxed);
-  publish({&body, count, grain, workers});
+  publish({&body, count, grain, workers, loop_record});
   run_range(0);
   for (std::int32_t left; (left = running_.load(std::memory_order_acquire)) != 0;) await_change(running_, left);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/loop_record.h"
 
 namespace rlx {
 
@@ -51,6 +52,7 @@ class ThreadPool {
     std::int64_t count = 0;
     std::int64_t grain = 1;
     int workers = 0;
+    LoopRecord* record = nullptr;
   };
 
   void work(int worker);

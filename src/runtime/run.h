@@ -1,6 +1,7 @@
 #pragma once
 #include <set>
 
+#include "base/loop_record.h"
 #include "runtime/executable.h"
 
 namespace rlx {
@@ -19,10 +20,13 @@ class Run {
   void execute();
   /// The shortest time of each launch in so many runs, in seconds; zero for those that are prepared.
   std::vector<double> time(int repeats);
+  /// What each thread does when, in the fastest of so many runs.
+  std::vector<TraceEvent> trace(int repeats);
   /// The arrays of all outputs, in order. Call it once, after `execute`.
   std::vector<Array> results();
 
  private:
+  std::vector<TraceEvent> trace_launches(LoopRecord& record, LoopRecord::Clock::time_point start);
   void make_outputs(const std::vector<const Target*>& targets);
   void place_slots();
   void keep_owner(std::size_t slot, const Array& weights);

@@ -387,4 +387,9 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
   return reports;
 }
 
+std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
+  Bound bound = bind(*state_, inputs);
+  return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
+}
+
 }  // namespace rlx

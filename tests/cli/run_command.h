@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "formats/temporary_folder.h"
 
 namespace rlx::test {
@@ -18,8 +20,7 @@ struct CommandResult {
 /// Runs `rlx <arguments>` in a shell, which may hold redirections and pipes.
 inline CommandResult run_rlx(const std::string& arguments) {
   const TemporaryFolder folder;
-  const std::string command = std::string(RLX_COMMAND) + " " + arguments;
-  const std::string line = "( " + command + " ) >" + (folder / "out").string() + " 2>" + (folder / "err").string();
+  const std::string line = fmt::format("( {} {} ) >{} 2>{}", RLX_COMMAND, arguments, (folder / "out").string(), (folder / "err").string());
   const int status = std::system(line.c_str());
   return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), read_text(folder / "out"), read_text(folder / "err")};
 }

@@ -1,0 +1,70 @@
+// `rlx profile` as a user runs it: the table, the trace and the page.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/run_command.h"
+#include "fixture.h"
+#include "formats/json.h"
+
+namespace rlx {
+namespace {
+
+using test::run_rlx;
+
+const std::string mlp = fmt::format("'{}'", test::fixture("graphs/mlp.rlx").string());
+
+json::Value explanation() { return json::parse(run_rlx(fmt::format("explain {} --json --no-time", mlp)).out, "explain"); }
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Profile, TellsTheTimeOfEachKernel) {
+  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --threads 1", mlp));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const auto explained = explanation();
+  for (const auto& launch : explained["launches"])
+    EXPECT_NE(ended.out.find(launch["name"].get<std::string>()), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("Thread 0 busy "), std::string::npos) << ended.out;
+}
+
+TEST(Profile, WritesATraceOfEveryLaunch) {
+  const test::TemporaryFolder folder;
+  const auto file = folder / "trace.json";
+  ASSERT_EQ(run_rlx(fmt::format("profile {} --trace '{}'", mlp, file.string())).status, 0);
+  std::set<std::size_t> launches;
+  const json::Value trace = json::read_file(file);
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    EXPECT_GE(event["dur"].get<double>(), 0);
+    if (event.contains("args")) launches.insert(event["args"]["launch"].get<std::size_t>());
+  }
+  const auto explained = explanation();
+  EXPECT_EQ(launches.size(), explained["launches"].size());
+}
+
+TEST(Profile, WritesAPageThatNeedsNothingElse) {
+  const test::TemporaryFolder folder;
+  const auto file = folder / "page.html";
+  ASSERT_EQ(run_rlx(fmt::format("profile {} --html '{}'", mlp, file.string())).status, 0);
+  const std::string page = test::read_text(file);
+  const auto explained = explanation();
+  std::size_t with_flops = 0;
+  for (const auto& launch : explained["launches"]) with_flops += launch["flops"].get<double>() > 0;
+  EXPECT_EQ(count(page, "<circle "), with_flops);
+  EXPECT_EQ(count(page, "<tr><td>"), explained["launches"].size());
+  EXPECT_EQ(count(page, "<svg "), 2u);
+  for (const char* remote : {"src=", "href=", "@import", "nan", "inf\""}) EXPECT_EQ(page.find(remote), std::string::npos) << remote;
+}
+
+TEST(Profile, ARefusedFileLeavesNothing) {
+  const auto ended = run_rlx(fmt::format("profile {} --html /nowhere/page.html", mlp));
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.err.find("/nowhere/page.html"), std::string::npos) << ended.err;
+}
+
+}  // namespace
+}  // namespace rlx

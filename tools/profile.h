@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "rlx/session.h"
+#include "roofline.h"
+
+/// One run looked at closely, and the forms that `rlx profile` writes it in.
+namespace rlx::command {
+
+struct Profile {
+  std::string graph;
+  int threads = 0;
+  std::vector<LaunchReport> launches;
+  std::vector<TraceEvent> events;
+  Roofline roofline;
+
+  /// The end of the last event, in seconds.
+  double seconds() const;
+  /// Seconds that a thread spent in launches: thread 0 in all of them, the others in their shares of loops.
+  double busy(int thread) const;
+};
+
+/// The timeline in the format of Chrome's traces, which https://ui.perfetto.dev opens: a track for each thread, times in microseconds.
+std::string trace_json(const Profile& profile);
+
+/// A page that needs nothing else: the launches under the machine's roofline, the timeline, and a table.
+std::string profile_page(const Profile& profile);
+
+}  // namespace rlx::command

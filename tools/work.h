@@ -1,0 +1,36 @@
+#pragma once
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compile_choices.h"
+#include "rlx/session.h"
+
+/// What the commands that look at a program share: which program, with which values.
+namespace rlx::command {
+
+struct Work {
+  std::string graph, model;
+  std::vector<std::string> inputs, sizes;
+  std::int64_t default_size = 128;
+};
+
+/// GRAPH or --model, --in, --size, --default-size.
+void add_work(CLI::App& command, Work& work);
+
+struct LoadedWork {
+  Session session;
+  Executable executable;
+  std::map<std::string, Feed> inputs;
+};
+
+/// The compiled program, with a value for every input and parameter; what is not given is made up.
+/// Throws Error for a bad file, name or size; CLI::RequiredError without a graph or model.
+LoadedWork load(const Work& work, const CompileChoices& choices);
+
+/// 12345678 -> "12.35M".
+std::string with_unit(double value);
+
+}  // namespace rlx::command
