@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 namespace rlx::command {
 
@@ -21,7 +21,9 @@ CLI::Option* add_precision(CLI::App& command, CompileChoices& choices) {
   const auto words = enum_words(Precision{});
   const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word).value_or(Precision::f32); };
   return command
-      .add_option_function<std::string>("--precision", choose, "What matrix products of f32 compute with: f32, bf16 or int8 (default: f32)")
+      .add_option_function<std::string>(
+          "--precision", choose,
+          fmt::format("What matrix products of f32 compute with: {} (default: {})", fmt::join(words, ", "), words[0]))
       ->type_name("PRECISION")
       ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
 }

@@ -124,6 +124,7 @@ void add_embed(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
+  add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");

@@ -46,6 +46,17 @@ TEST_F(EmbedCommand, NpyAndJsonHoldTheSameNumbers) {
   EXPECT_EQ(embed("--npy " + npy.string()).out, "");
 }
 
+TEST_F(EmbedCommand, GeneratedKernelsGiveTheSameNumbers) {
+  const std::filesystem::path npy = folder_ / "out.npy";
+  ASSERT_EQ(embed("--npy " + npy.string()).status, 0);
+  const Array claimed = load_npy(npy);
+  ASSERT_EQ(embed("--no-claims --npy " + npy.string()).status, 0);
+  const Array generated = load_npy(npy);
+  ASSERT_EQ(generated.shape(), claimed.shape());
+  // Vectors of length 1 behind sums of 64 terms, in another order.
+  for (std::int64_t i = 0; i < claimed.size(); ++i) EXPECT_NEAR(generated.get_double(i), claimed.get_double(i), 1e-5);
+}
+
 TEST_F(EmbedCommand, SimilarityNamesTheNearestPairs) {
   const CommandResult table = embed("--similarity --timing", "a cat\nran\na cat\n");
   EXPECT_NE(table.out.find("nearest pairs\n  1.000  a cat"), std::string::npos) << table.out;

@@ -41,6 +41,12 @@ TEST_F(VerifyCommand, TheFixtureIsWithinItsAllowance) {
   EXPECT_EQ(result.out.find("OVER"), std::string::npos);
 }
 
+TEST_F(VerifyCommand, ItPassesWithoutClaimsAndNotWithNarrowProducts) {
+  EXPECT_EQ(verify("--no-claims").status, 0);
+  EXPECT_EQ(verify("--no-claims --no-fusion").status, 0);
+  EXPECT_EQ(verify("--precision bf16").status, 1);  // 8 bits of mantissa against ten times the error of 24
+}
+
 TEST_F(VerifyCommand, JsonHasOneObjectForEachTensor) {
   const CommandResult result = verify("--json");
   ASSERT_EQ(line_count(result.out), 3);

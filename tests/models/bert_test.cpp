@@ -79,9 +79,14 @@ TEST(Bert, ReferenceEvaluationMatchesRecordedStates) {
 }
 
 TEST(Bert, CompiledModelMatchesRecordedStates) {
-  const auto verified = verify_folder(fixture("hf/bert"), Session());
-  ASSERT_EQ(verified.size(), 3u);
-  for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+  for (const bool claims : {true, false}) {
+    SessionOptions options;
+    options.claims = claims;
+    const auto verified = verify_folder(fixture("hf/bert"), Session(Device::cpu(), options));
+    ASSERT_EQ(verified.size(), 3u);
+    for (const VerifiedTensor& t : verified)
+      EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed << (claims ? "" : " without claims");
+  }
 }
 
 TEST(Bert, ComparisonCountsOnlyWhatIsNotPadding) {
