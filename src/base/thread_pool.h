@@ -14,7 +14,7 @@ namespace rlx {
 
 /// Persistent threads that run one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
 ///
-/// Idle workers spin for some tens of microseconds, so that loops that follow each other closely cost a fraction of a microsecond
+/// Idle workers spin for some hundreds of microseconds, so that loops that follow each other closely cost a fraction of a microsecond
 /// each, and then sleep. There are never more spinning threads, over all pools of the process, than CPUs that were granted when the pool
 /// was made: a quota that changes later is not seen.
 class ThreadPool {
