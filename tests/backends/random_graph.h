@@ -17,9 +17,10 @@ namespace rlx::test {
 /// rounding: then the distance between a graph and its f64 twin says how much rounding the graph amplifies.
 class RandomGraph {
  public:
-  /// Inputs and outputs get the prefix, so that several draws fit into one graph. `batch` is a size of 1..4, symbolic or not.
+  /// Inputs and outputs get the prefix, so that several draws fit into one graph. `batch` is a size of 1..4, symbolic or not. Every second
+  /// input is a parameter, so that what a program computes from parameters alone is drawn as well.
   RandomGraph(Graph& graph, unsigned seed, bool wide, std::string prefix, Dim batch)
-      : graph_(graph), random_(seed), wide_(wide), prefix_(std::move(prefix)), batch_(std::move(batch)) {}
+      : graph_(graph), random_(seed), first_is_param_(seed % 2 == 1), wide_(wide), prefix_(std::move(prefix)), batch_(std::move(batch)) {}
 
   void draw() {
     const int inputs = 1 + pick(3);
@@ -64,7 +65,8 @@ class RandomGraph {
     const int kind = pick(6);
     const DType type = kind < 3 ? float_type(0) : kind == 3 ? float_type(1) : kind == 4 ? i32 : boolean;
     const std::string name = prefix_ + "x" + std::to_string(values_.size());
-    values_.push_back({graph_.input(name, std::move(shape), type), true, kind == 3});
+    const bool param = (values_.size() % 2 == 0) == first_is_param_;
+    values_.push_back({param ? graph_.param(name, std::move(shape), type) : graph_.input(name, std::move(shape), type), true, kind == 3});
   }
 
   /// A float or another value that was drawn before; null when a few tries find none.
@@ -278,7 +280,7 @@ class RandomGraph {
 
   Graph& graph_;
   std::mt19937 random_;
-  bool wide_;
+  bool first_is_param_, wide_;
   std::string prefix_;
   Dim batch_;
   std::vector<Item> values_;

@@ -24,19 +24,21 @@ struct Inputs {
   std::map<std::string, Array> narrow, wide;
 };
 
-/// Values for every input, the same in both graphs.
+/// Draws the values of one input, the same for both graphs.
+void draw_input(const Graph& narrow, const Graph& wide, std::size_t i, std::int64_t batch, std::mt19937& random, Inputs& inputs) {
+  const Input& input = narrow.inputs()[i].first;
+  const Type type = bind_sizes(input.type, {{"B", batch}});
+  const Array x = random_array(type, is_bool(type.dtype) ? 0 : -4, is_bool(type.dtype) ? 1 : 4, random);
+  Array w(wide.inputs()[i].first.type.dtype, x.shape());
+  for (std::int64_t k = 0; k < x.size(); ++k) w.set_double(k, x.get_double(k));
+  inputs.narrow[input.name] = x;
+  inputs.wide[input.name] = w;
+}
+
 Inputs draw_inputs(const Graph& narrow, const Graph& wide, unsigned seed, std::int64_t batch) {
   std::mt19937 random(seed);
   Inputs inputs;
-  for (std::size_t i = 0; i < narrow.inputs().size(); ++i) {
-    const Input& input = narrow.inputs()[i].first;
-    const Type type = bind_sizes(input.type, {{"B", batch}});
-    const Array x = random_array(type, is_bool(type.dtype) ? 0 : -4, is_bool(type.dtype) ? 1 : 4, random);
-    Array w(wide.inputs()[i].first.type.dtype, x.shape());
-    for (std::int64_t k = 0; k < x.size(); ++k) w.set_double(k, x.get_double(k));
-    inputs.narrow[input.name] = x;
-    inputs.wide[input.name] = w;
-  }
+  for (std::size_t i = 0; i < narrow.inputs().size(); ++i) draw_input(narrow, wide, i, batch, random, inputs);
   return inputs;
 }
 
@@ -93,30 +95,64 @@ void compare(const Graph& graph, const Outputs& seen, const std::vector<Array>& 
   }
 }
 
+Outputs run(const Executable& program, const Graph& graph, const Inputs& inputs) {
+  std::map<std::string, Feed> fed;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::input) fed.emplace(input.name, inputs.narrow.at(input.name));
+  return program.run(fed);
+}
+
+/// Binds the parameters and runs twice: the second run reads what the first one computed of them.
+Outputs run_twice(Executable& program, const Graph& graph, const Inputs& inputs) {
+  std::map<std::string, Array> params;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::param) params.emplace(input.name, inputs.narrow.at(input.name));
+  program.set_params(params);
+  const Outputs first = run(program, graph, inputs);
+  Outputs second = run(program, graph, inputs);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(difference(first[i], second[i]), 0) << graph.outputs()[i].first;
+  return second;
+}
+
+/// Binds every second parameter to other values, one by one.
+void rebind_some(Executable& program, const Graph& graph, const Graph& wide, std::int64_t batch, Inputs& inputs) {
+  std::mt19937 random(static_cast<unsigned>(graph.size()));
+  std::size_t params = 0;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Input& input = graph.inputs()[i].first;
+    if (input.kind != InputKind::param || params++ % 2 == 1) continue;
+    draw_input(graph, wide, i, batch, random, inputs);
+    program.set_param(input.name, inputs.narrow.at(input.name));
+  }
+}
+
 void run_seeds(unsigned begin, unsigned end, bool claims, bool fuse) {
   SessionOptions options;
   options.claims = claims;
   options.fuse = fuse;
   options.cache_folder = "";
   const Session session(Device::cpu(), options);
-  std::size_t claimed = 0;
+  std::size_t claimed = 0, prepared = 0;
   for (unsigned first = begin; first < end; first += graphs_per_program) {
     SCOPED_TRACE("seeds from " + std::to_string(first));
     try {
       const Graph graph = draw(first, graphs_per_program, false), wide = draw(first, graphs_per_program, true);
-      const Executable program = session.compile(graph);
-      for (const NodeReport& node : program.explain()) claimed += node.how == "claimed";
+      Executable program = session.compile(graph);
+      for (const NodeReport& node : program.explain()) claimed += node.how == "claimed", prepared += node.how == "prepared";
       const bool symbolic = !graph.symbols().empty();
       for (std::int64_t batch : symbolic ? std::vector<std::int64_t>{1, 3, 4} : std::vector<std::int64_t>{1}) {
-        const Inputs inputs = draw_inputs(graph, wide, first + static_cast<unsigned>(batch), batch);
-        const std::map<std::string, Feed> feeds(inputs.narrow.begin(), inputs.narrow.end());
-        compare(graph, program.run(feeds), evaluate(graph, inputs.narrow), evaluate(wide, inputs.wide), first);
+        Inputs inputs = draw_inputs(graph, wide, first + static_cast<unsigned>(batch), batch);
+        compare(graph, run_twice(program, graph, inputs), evaluate(graph, inputs.narrow), evaluate(wide, inputs.wide), first);
+        if (symbolic && batch < 4) continue;
+        rebind_some(program, graph, wide, batch, inputs);
+        compare(graph, run(program, graph, inputs), evaluate(graph, inputs.narrow), evaluate(wide, inputs.wide), first);
       }
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
   }
   EXPECT_GE(claimed, claims ? (end - begin) / 10 : 0) << "of " << end - begin << " graphs";
+  EXPECT_GE(prepared, end - begin) << "of " << end - begin << " graphs";
 }
 
 // 2,000 graphs in all; every seed is a different graph, and each mode gets its share.

@@ -30,15 +30,20 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-/// The sample as a graph with inputs x0, x1, ... and outputs y0, y1, ...; `wide` has f64 in place of every float operand.
+/// Which operands are parameters: in the first sample those that are weights of many ops, in the next the others.
+bool is_param(const Case& c, std::size_t operand) { return (c.number + operand) % 2 == 1; }
+
+/// The sample as a graph with inputs and parameters x0, x1, ... and outputs y0, y1, ...; `wide` has f64 in place of every float operand.
 Graph graph_of(const Case& c, bool wide) {
   Graph graph(std::string(c.op->name));
-  std::vector<Type> types;
-  for (const auto& operand : c.sample.operands) {
-    types.push_back(operand.type);
-    if (wide && is_float(types.back().dtype)) types.back().dtype = f64;
+  Values operands;
+  for (std::size_t i = 0; i < c.sample.operands.size(); ++i) {
+    const auto& [dtype, shape] = c.sample.operands[i].type;
+    const DType type = wide && is_float(dtype) ? f64 : dtype;
+    const std::string name = "x" + std::to_string(i);
+    operands.push_back(is_param(c, i) ? graph.param(name, shape, type) : graph.input(name, shape, type));
   }
-  const Values results = apply_op(graph, *c.op, attributes(*c.op, c.sample), inputs_for(graph, types));
+  const Values results = apply_op(graph, *c.op, attributes(*c.op, c.sample), operands);
   for (std::size_t i = 0; i < results.size(); ++i) graph.output("y" + std::to_string(i), results[i]);
   return graph;
 }
@@ -102,11 +107,21 @@ void expect_reference(const Session& session) {
       const Graph graph = graph_of(c, false);
       const auto wanted = evaluate(graph, named(operands));
       const auto rounding = rounding_of_reference(c, operands, wanted);
-      std::map<std::string, Feed> feeds;
-      for (const auto& [name, array] : named(operands)) feeds.emplace(name, array);
-      const Outputs seen = session.compile(graph).run(feeds);
+      std::map<std::string, Feed> fed;
+      std::map<std::string, Array> params;
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const std::string name = "x" + std::to_string(i);
+        if (is_param(c, i)) params.emplace(name, operands[i]);
+        else fed.emplace(name, operands[i]);
+      }
+      Executable program = session.compile(graph);
+      program.set_params(params);
+      const Outputs seen = program.run(fed), again = program.run(fed);
       ASSERT_EQ(seen.size(), wanted.size());
-      for (std::size_t i = 0; i < wanted.size(); ++i) expect_equal(c, seen[i], wanted[i], rounding[i]);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        expect_equal(c, seen[i], wanted[i], rounding[i]);
+        EXPECT_EQ(difference(seen[i], again[i]), 0) << "in the second run";
+      }
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
