@@ -1,5 +1,4 @@
-// Attention of 12 heads of 64 in f32, compiled by a session, over lengths of 128 to 4096, causal and not, as a share of the multiply-add
-// peak. Multiply-adds of the two products count, for the pairs of query and key that are seen; exponentials do not.
+// Attention of 12 heads of 64, compiled by a session, over lengths of 128 to 4096, causal and not, as a share of the multiply-add peak.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,45 +8,25 @@
 #include <CLI/CLI.hpp>
 
 #include "base/thread_pool.h"
-#include "cases/cases.h"
 #include "cases/program.h"
-#include "rlx/ops.h"
-
-namespace {
-
-using namespace rlx;
-
-bench::Case make_case(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, const Session& session) {
-  const std::vector<std::int64_t> shape{1, heads, length, depth};
-  Graph graph("attention");
-  auto input = [&](const char* name) { return graph.input(name, {1, heads, length, depth}, f32); };
-  Value q = input("q"), k = input("k"), v = input("v");
-  AttentionOptions options;
-  options.causal = causal;
-  graph.output("out", attention(q, k, v, options));
-  bench::Case one = bench::program_case(
-      session, graph, {{"q", bench::filled(shape, 1)}, {"k", bench::filled(shape, 3)}, {"v", bench::filled(shape, 5)}}, shape);
-  one.name = fmt::format("{} heads x {}, length {}{}", heads, depth, length, causal ? ", causal" : "");
-  one.about = {{"kind", "attention"}, {"heads", heads}, {"depth", depth}, {"length", length}, {"causal", causal}};
-  const double pairs = causal ? static_cast<double>(length * (length + 1) / 2) : static_cast<double>(length * length);
-  one.flops = 4.0 * static_cast<double>(heads * depth) * pairs;
-  return one;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
+  using namespace rlx;
   CLI::App app("Attention against the multiply-add peak");
   bench::Options options;
-  bench::add_options(app, options);
+  bench::add_options(app, options, argc, argv);
   std::vector<std::int64_t> lengths{128, 256, 512, 1024, 2048, 4096};
   app.add_option("--lengths", lengths, "queries and keys")->delimiter(',')->check(CLI::Range(1, 1 << 16));
+  const std::map<std::string, DType> types{{"f32", f32}, {"bf16", bf16}};
+  DType type = f32;
+  app.add_option("--type", type, "of queries, keys and values")->transform(CLI::CheckedTransformer(types));
   CLI11_PARSE(app, argc, argv);
   try {
     const Session session(Device::cpu(), {.threads = options.threads, .cache_folder = ""});
     std::vector<bench::Case> cases;
     for (std::int64_t length : lengths) {
-      for (bool causal : {false, true}) cases.push_back(make_case(12, 64, length, causal, session));
+      for (bool causal : {false, true})
+        cases.push_back(bench::program_case(session, bench::attention_program(12, 64, length, causal, type)));
     }
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);

@@ -1,6 +1,7 @@
-// Speed of the f32 matrix product: shapes of one kind as shares of the multiply-add peak, and of reading the weights where those come
-// from memory. All limits are measured in the same run.
+// Speed of the matrix product over f32, bf16 or 8-bit integers: shapes of one kind as shares of the multiply-add peak of such operands, and
+// of reading the weights where those come from memory. All limits are measured in the same run.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/peaks/peaks.h"
+#include "base/small_float.h"
 #include "base/thread_pool.h"
 #include "cases/cases.h"
 #include "rlx/error.h"
@@ -60,34 +62,57 @@ const std::vector<Shape> memory_shapes{{1, 1, 4096, 4096},  {1, 2, 4096, 4096}, 
 const std::map<std::string, std::vector<Shape>> sets{
     {"model", model_shapes}, {"large", large_shapes}, {"small", small_shapes}, {"memory", memory_shapes}};
 
+template <class T>
+constexpr const char* type_name = "f32";
+template <>
+constexpr const char* type_name<cpu::Bf16> = "bf16";
+template <>
+constexpr const char* type_name<std::int8_t> = "int8";
+
+float number(float value, float /*of type*/) { return value; }
+cpu::Bf16 number(float value, cpu::Bf16 /*of type*/) { return {static_cast<std::uint16_t>(encode(bf16_format, value))}; }
+std::int8_t number(float value, std::int8_t /*of type*/) { return static_cast<std::int8_t>(std::floor(256 * value)); }
+
+/// The numbers of bench::fill; bf16 are those rounded, integers 256 times them rounded down.
+template <class T>
+std::vector<T> filled(std::int64_t count, std::uint32_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  bench::fill(values, seed);
+  std::vector<T> result;
+  result.reserve(values.size());
+  for (float value : values) result.push_back(number(value, T()));
+  return result;
+}
+
 /// B of a shape as often as is needed for none of it to be in a cache when its turn comes again; once where it need not come from memory.
+template <class T>
 struct Right {
-  std::vector<float> values;  // (batch, n, k)
-  std::vector<cpu::PackedB<float>> packed;
+  std::vector<T> values;  // (batch, n, k)
+  std::vector<cpu::PackedB<T>> packed;
   std::size_t next = 0;
 
-  Right(const Shape& shape, bool from_memory, ThreadPool& pool) : values(static_cast<std::size_t>(shape.batch * shape.n * shape.k)) {
-    bench::fill(values, 3);
+  Right(const Shape& shape, bool from_memory, ThreadPool& pool) : values(filled<T>(shape.batch * shape.n * shape.k, 3)) {
     if (shape.b == Weights::strided) return;
-    const std::size_t copies = from_memory ? 1 + cpu::bytes_beyond_caches(1) / (values.size() * sizeof(float)) : 1;
+    const std::size_t copies = from_memory ? 1 + cpu::bytes_beyond_caches(1) / (values.size() * sizeof(T)) : 1;
     while (packed.size() < copies) packed.push_back(cpu::pack_b(matrix(shape), shape.batch, shape.k, shape.n, pool));
   }
 
-  cpu::Matrix<float> matrix(const Shape& shape) const { return {values.data(), 1, shape.k, shape.n * shape.k}; }
-  const cpu::PackedB<float>* turn() { return packed.empty() ? nullptr : &packed[next++ % packed.size()]; }
+  cpu::Matrix<T> matrix(const Shape& shape) const { return {values.data(), 1, shape.k, shape.n * shape.k}; }
+  const cpu::PackedB<T>* turn() { return packed.empty() ? nullptr : &packed[next++ % packed.size()]; }
 };
 
 /// One product with its matrices, ready to run again and again.
+template <class T>
 struct Product {
   Shape shape;
-  std::shared_ptr<Right> right;
-  std::vector<float> a, c;
+  std::shared_ptr<Right<T>> right;
+  std::vector<T> a;
+  std::vector<cpu::Sum<T>> c;
   cpu::AlignedBuffer memory;
-  cpu::GemmArgs<float> args;
+  cpu::GemmArgs<T> args;
 
-  Product(const Shape& s, std::shared_ptr<Right> b, ThreadPool& pool)
-      : shape(s), right(std::move(b)), a(static_cast<std::size_t>(s.batch * s.m * s.k)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
-    bench::fill(a, 1);
+  Product(const Shape& s, std::shared_ptr<Right<T>> b, ThreadPool& pool)
+      : shape(s), right(std::move(b)), a(filled<T>(s.batch * s.m * s.k, 1)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
     args.batch = s.batch, args.m = s.m, args.n = s.n, args.k = s.k;
     args.a = {a.data(), s.k, 1, s.m * s.k};
     args.b = right->matrix(s);
@@ -103,35 +128,52 @@ struct Product {
   }
 };
 
-bench::Case make_case(const std::shared_ptr<Product>& product, bool from_memory, ThreadPool& pool) {
+template <class T>
+bench::Case make_case(const std::shared_ptr<Product<T>>& product, bool from_memory, ThreadPool& pool) {
   const Shape& s = product->shape;
-  const char* kind = s.b == Weights::packed ? "packed" : "strided";
   bench::Case one;
-  one.name = fmt::format("{}{} x {} x {}{}", s.batch > 1 ? fmt::format("{} of ", s.batch) : "", s.m, s.n, s.k,
-                         s.b == Weights::packed ? "" : ", B not packed");
+  one.name = fmt::format("{}{} x {} x {}{}, {}", s.batch > 1 ? fmt::format("{} of ", s.batch) : "", s.m, s.n, s.k,
+                         s.b == Weights::packed ? "" : ", B not packed", type_name<T>);
   one.about = {{"kind", "product"},
+               {"type", type_name<T>},
                {"batch", s.batch},
                {"m", s.m},
                {"n", s.n},
                {"k", s.k},
-               {"b", kind},
+               {"b", s.b == Weights::packed ? "packed" : "strided"},
                {"copies", std::max<std::size_t>(1, product->right->packed.size())}};
+  one.arithmetic = type_name<T>;
   one.flops = 2.0 * static_cast<double>(s.batch * s.m) * static_cast<double>(s.n * s.k);
-  one.bytes_read = from_memory ? static_cast<double>(s.batch * s.n * s.k) * sizeof(float) : 0;
+  one.bytes_read = from_memory ? static_cast<double>(s.batch * s.n * s.k) * sizeof(T) : 0;
   one.run = [product, &pool] { product->run(pool); };
-  one.result = [product] { return Array::of<float>({product->shape.batch, product->shape.m, product->shape.n}, product->c); };
+  one.result = [product] {
+    const Shape& shape = product->shape;
+    return Array::of<cpu::Sum<T>>({shape.batch, shape.m, shape.n}, product->c);
+  };
   return one;
 }
 
+template <class T>
 std::vector<bench::Case> make_cases(const std::vector<Shape>& shapes, bool from_memory, ThreadPool& pool) {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<Right>> shared;  // large ones are made once for all m
+  if (!cpu::has_micro_kernel<T>(cpu::cpu_level())) fail("no {} products on this CPU (see --list-types)", type_name<T>);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<Right<T>>> shared;  // large ones are made once for all m
   std::vector<bench::Case> cases;
   for (const Shape& shape : shapes) {
-    std::shared_ptr<Right>& right = shared[{shape.n, shape.k}];
-    if (!right || !from_memory) right = std::make_shared<Right>(shape, from_memory, pool);
-    cases.push_back(make_case(std::make_shared<Product>(shape, right, pool), from_memory, pool));
+    std::shared_ptr<Right<T>>& right = shared[{shape.n, shape.k}];
+    if (!right || !from_memory) right = std::make_shared<Right<T>>(shape, from_memory, pool);
+    cases.push_back(make_case(std::make_shared<Product<T>>(shape, right, pool), from_memory, pool));
   }
   return cases;
+}
+
+using MakeCases = std::vector<bench::Case> (*)(const std::vector<Shape>&, bool from_memory, ThreadPool&);
+const std::map<std::string, MakeCases> types{
+    {"f32", make_cases<float>}, {"bf16", make_cases<cpu::Bf16>}, {"int8", make_cases<std::int8_t>}};
+
+/// Those that kernels of this CPU multiply.
+void list_types() {
+  const cpu::CpuLevel level = cpu::cpu_level();
+  fmt::print("f32{}{}\n", cpu::has_micro_kernel<cpu::Bf16>(level) ? " bf16" : "", cpu::has_micro_kernel<std::int8_t>(level) ? " int8" : "");
 }
 
 std::vector<Shape> shapes_of(const std::vector<std::int64_t>& sizes, bool strided) {
@@ -146,21 +188,24 @@ std::vector<Shape> shapes_of(const std::vector<std::int64_t>& sizes, bool stride
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Speed of the f32 matrix product against the machine's limits");
+  CLI::App app("Speed of the matrix product against the machine's limits");
   bench::Options options;
-  bench::add_options(app, options);
-  std::string set = "model";
+  bench::add_options(app, options, argc, argv);
+  std::string set = "model", type = "f32";
   std::vector<std::int64_t> sizes;
-  bool strided = false;
+  bool strided = false, list = false;
   app.add_option("--set", set, "model: of MiniLM; large: 512 and more; small: 1 to 256, ragged; memory: few rows, weights from memory")
-      ->check(CLI::IsMember({"model", "large", "small", "memory"}));
+      ->check(CLI::IsMember(sets));
+  app.add_option("--type", type, "of the elements: f32, bf16 (sums in f32) or int8 (sums in i32)")->check(CLI::IsMember(types));
+  app.add_flag("--list-types", list, "print the types that this CPU multiplies, and end");
   app.add_option("--shapes", sizes, "batch m n k of one product or several, in place of a set")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--strided", strided, "with --shapes: B is not packed beforehand");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (list) return list_types(), 0;
     ThreadPool pool(options.threads);
     const std::vector<Shape> shapes = sizes.empty() ? sets.at(set) : shapes_of(sizes, strided);
-    bench::run_cases(make_cases(shapes, sizes.empty() && set == "memory", pool), options, pool);
+    bench::run_cases(types.at(type)(shapes, sizes.empty() && set == "memory", pool), options, pool);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

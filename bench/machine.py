@@ -1,6 +1,8 @@
-"""What a file of results says of the machine that it comes from."""
+"""What a file of results says of where it comes from: the machine and the command."""
 import pathlib
 import platform
+import shlex
+import sys
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "avx512_fp16", "amx_bf16", "amx_int8")
 
@@ -11,3 +13,7 @@ def describe():
     flags = pick("flags").split()
     return {"processor": pick("model name"), "family": pick("cpu family"), "model": pick("model"),
             "features": [f for f in FEATURES if f in flags], "system": platform.platform()}
+
+
+def command():
+    return shlex.join(["python3", *sys.argv])

@@ -13,6 +13,7 @@
 #include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
 #include "base/thread_pool.h"
+#include "cases/cases.h"
 #include "rlx/error.h"
 
 namespace {
@@ -54,9 +55,9 @@ nlohmann::json regions(ThreadPool& pool, double budget) {
   return times;
 }
 
-int report(int most_threads, double budget, const std::string& json_path) {
+int report(const std::string& command, int most_threads, double budget, const std::string& json_path) {
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
-  nlohmann::json json{{"cpu", description}, {"granted_cpus", granted_cpus()}};
+  nlohmann::json json{{"command", command}, {"cpu", description}, {"granted_cpus", granted_cpus()}};
   fmt::print("{}, {} CPUs granted\n", description, granted_cpus());
   for (int threads = 1; threads <= most_threads; ++threads) {
     ThreadPool pool(threads);
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", json_path, "also write the figures to this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    return report(threads, budget, json_path);
+    return report(bench::command_line(argc, argv), threads, budget, json_path);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

@@ -18,13 +18,13 @@ namespace {
 
 using namespace rlx;
 
-struct Program {
+struct RowProgram {
   std::string name;
   std::vector<std::string> inputs;  // all (rows, cols)
   std::function<Value(const std::vector<Value>&, Value gamma, Value beta)> body;
 };
 
-const std::vector<Program> programs{
+const std::vector<RowProgram> programs{
     {"softmax", {"x"}, [](const auto& in, const Value&, const Value&) { return softmax(in[0]); }},
     {"layer_norm", {"x"}, [](const auto& in, const Value& gamma, const Value& beta) { return layer_norm(in[0], gamma, beta); }},
     {"gelu", {"x"}, [](const auto& in, const Value&, const Value&) { return gelu(in[0]); }},
@@ -32,7 +32,7 @@ const std::vector<Program> programs{
        return layer_norm(in[0] + in[1], gamma, beta);
      }}};
 
-bench::Case make_case(const Program& program, std::int64_t rows, std::int64_t cols, const Session& session) {
+bench::Case make_case(const RowProgram& program, std::int64_t rows, std::int64_t cols, const Session& session) {
   Graph graph(program.name);
   std::vector<Value> values;
   for (const std::string& name : program.inputs) values.push_back(graph.input(name, {rows, cols}, f32));
@@ -43,12 +43,14 @@ bench::Case make_case(const Program& program, std::int64_t rows, std::int64_t co
     inputs.emplace(program.inputs[i], bench::filled({rows, cols}, static_cast<std::uint32_t>(2 * i + 1)));
   }
   const double bytes = static_cast<double>(rows * cols) * sizeof(float);
-  bench::Case one = bench::program_case(session, graph, inputs, {rows, cols});
-  one.name = fmt::format("{} {} x {}", program.name, rows, cols);
-  one.about = {{"kind", program.name}, {"rows", rows}, {"cols", cols}};
-  one.bytes_read = bytes * static_cast<double>(program.inputs.size());
-  one.bytes_written = bytes;
-  return one;
+  return bench::program_case(session, {.graph = graph,
+                                       .inputs = inputs,
+                                       .params = {},
+                                       .shape = {rows, cols},
+                                       .name = fmt::format("{} {} x {}", program.name, rows, cols),
+                                       .about = {{"kind", program.name}, {"type", "f32"}, {"rows", rows}, {"cols", cols}},
+                                       .bytes_read = bytes * static_cast<double>(program.inputs.size()),
+                                       .bytes_written = bytes});
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ bench::Case make_case(const Program& program, std::int64_t rows, std::int64_t co
 int main(int argc, char** argv) {
   CLI::App app("Row and elementwise programs against the rate of copying memory");
   bench::Options options;
-  bench::add_options(app, options);
+  bench::add_options(app, options, argc, argv);
   std::int64_t rows = 4096, cols = 4096;
   app.add_option("--rows", rows, "rows")->check(CLI::Range(1, 1 << 20));
   app.add_option("--cols", cols, "columns")->check(CLI::Range(1, 1 << 16));
@@ -64,7 +66,7 @@ int main(int argc, char** argv) {
   try {
     const Session session(Device::cpu(), {.threads = options.threads, .cache_folder = ""});
     std::vector<bench::Case> cases;
-    for (const Program& program : programs) cases.push_back(make_case(program, rows, cols, session));
+    for (const RowProgram& program : programs) cases.push_back(make_case(program, rows, cols, session));
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);
     return 0;

@@ -18,14 +18,20 @@ done < bench/requirements.txt
 echo "== peaks: the limits of this machine"
 "$build/bench/peaks" --json "$results/peaks.json"
 
-for set in model large small memory; do
-  echo "== gemm: $set"
-  "$build/bench/gemm" --set "$set" --json "$results/gemm_$set.json"
+types=$("$build/bench/gemm" --list-types)
+echo "products on this CPU: $types"
+for type in $types; do
+  for set in model large small memory; do
+    echo "== gemm: $set, $type"
+    "$build/bench/gemm" --set "$set" --type "$type" --json "$results/gemm_${set}_$type.json"
+  done
 done
-for name in attention rows; do
+for name in attention conv rows; do
   echo "== $name"
   "$build/bench/$name" --json "$results/$name.json"
 done
+echo "== claims beside the generated kernels that they replace"
+"$build/bench/claims" --json "$results/claims.json"
 scripts/fetch_minilm.sh build/minilm
 echo "== MiniLM: where the time goes"
 "$build/bench/sentence_model" --model build/minilm --profile
@@ -34,11 +40,13 @@ if ! "$python" -c 'import numpy, safetensors'; then
   exit 1
 fi
 
-for set in large small memory; do
-  echo "== gemm beside torch: $set"
-  "$python" bench/op_peers.py --json "$results/gemm_${set}_peers.json" -- "$build/bench/gemm" --set "$set"
+for type in $types; do
+  for set in large small memory; do
+    echo "== gemm beside torch: $set, $type"
+    "$python" bench/op_peers.py --json "$results/gemm_${set}_${type}_peers.json" -- "$build/bench/gemm" --set "$set" --type "$type"
+  done
 done
-for name in attention rows; do
+for name in attention conv rows; do
   echo "== $name beside torch"
   "$python" bench/op_peers.py --json "$results/${name}_peers.json" -- "$build/bench/$name"
 done

@@ -7,8 +7,9 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <set>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
@@ -16,6 +17,7 @@
 #include "base/fastest_seconds.h"
 #include "rlx/error.h"
 #include "rlx/io.h"
+#include "rlx/precision.h"
 
 namespace rlx::bench {
 namespace {
@@ -27,12 +29,11 @@ struct Limits {
 
   /// Measures again what the cases need.
   void measure(const std::vector<Case>& cases, ThreadPool& pool, double budget) {
-    for (const cpu::ComputeLoop& loop : cpu::compute_loops(cpu::cpu_level())) {
-      const std::string name(loop.arithmetic);
-      if (std::any_of(cases.begin(), cases.end(), [&](const Case& one) { return one.flops > 0 && one.arithmetic == name; })) {
-        operations[name] = std::max(operations[name], cpu::compute_peak(pool, loop, budget));
-      }
+    std::set<std::string> needed;
+    for (const Case& one : cases) {
+      if (one.flops > 0) needed.insert(one.arithmetic);
     }
+    for (const std::string& name : needed) operations[name] = std::max(operations[name], cpu::compute_peak(pool, name, budget));
     const std::size_t bytes = cpu::bytes_beyond_caches(pool.size());
     if (std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.bytes_read > 0; })) {
       read = std::max(read, cpu::read_bandwidth(pool, bytes, budget));
@@ -57,19 +58,6 @@ Bound bound_of(const Case& one, const Limits& limits) {
   const double memory = rate > 0 ? (one.bytes_read + one.bytes_written) / rate : 0;
   if (memory > bound.seconds) bound = {copies ? "copy" : "read", memory};
   return bound;
-}
-
-/// The fastest of runs within the budget. Short ones run back to back, as in a model, so that the clock's own cost does not count.
-double fastest(const Case& one, double budget) {
-  constexpr double long_enough = 1e-3;
-  const double once = fastest_seconds(0, one.run);
-  const int calls = static_cast<int>(std::clamp(long_enough / once, 1.0, 1e5));
-  if (calls == 1) return std::min(once, fastest_seconds(budget, one.run));
-  return fastest_seconds(budget,
-                         [&] {
-                           for (int i = 0; i < calls; ++i) one.run();
-                         }) /
-         calls;
 }
 
 void serve(const std::vector<Case>& cases) {
@@ -99,7 +87,27 @@ void print_case(const Case& one, double seconds, const Bound& bound) {
 
 }  // namespace
 
-void add_options(CLI::App& app, Options& options) {
+std::string command_line(int argc, const char* const* argv) { return fmt::format("{}", fmt::join(argv, argv + argc, " ")); }
+
+std::vector<std::string> precision_words() {
+  const auto words = enum_words(Precision());
+  return {words.begin(), words.end()};
+}
+
+double fastest(const Case& one, double budget) {
+  constexpr double long_enough = 1e-3;
+  const double once = fastest_seconds(0, one.run);
+  const int calls = static_cast<int>(std::clamp(long_enough / once, 1.0, 1e5));
+  if (calls == 1) return std::min(once, fastest_seconds(budget, one.run));
+  return fastest_seconds(budget,
+                         [&] {
+                           for (int i = 0; i < calls; ++i) one.run();
+                         }) /
+         calls;
+}
+
+void add_options(CLI::App& app, Options& options, int argc, const char* const* argv) {
+  options.command = command_line(argc, argv);
   options.threads = granted_cpus();
   app.add_option("--threads", options.threads, "threads")->check(CLI::Range(1, ThreadPool::max_threads));
   app.add_option("--seconds", options.seconds, "time for each case")->check(CLI::PositiveNumber);
@@ -117,7 +125,11 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
     for (std::size_t i = 0; i < cases.size(); ++i) seconds[i] = std::min(seconds[i], fastest(cases[i], options.seconds / options.rounds));
   }
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
-  nlohmann::json json{{"cpu", description}, {"threads", pool.size()}, {"operations_per_s", limits.operations}, {"cases", nullptr}};
+  nlohmann::json json{{"command", options.command},
+                      {"cpu", description},
+                      {"threads", pool.size()},
+                      {"operations_per_s", limits.operations},
+                      {"cases", nullptr}};
   json["bytes_per_s"] = {{"read", limits.read}, {"copy", limits.copy}};
   fmt::print("{}, {} threads\n", description, pool.size());
   for (const auto& [name, rate] : limits.operations) fmt::print("limit {}: {:.1f} G operations/s\n", name, rate / 1e9);

@@ -21,7 +21,7 @@ struct Case {
   std::string name;
   nlohmann::json about;                      // the sizes, as the other side of a comparison reads them: see bench/op_peers.py
   double flops = 0;                          // a multiply-add counts as two
-  std::string arithmetic = "f32";            // of its multiply-adds, as compute_loops names it
+  std::string arithmetic = "f32";            // of its multiply-adds: f32, f64, bf16 or int8
   double bytes_read = 0, bytes_written = 0;  // from and to memory at the least; 0 where caches may hold them
   std::function<void()> run;
   std::function<Array()> result;  // of the last run, for a comparison
@@ -33,10 +33,20 @@ struct Options {
   int rounds = 5;
   bool serve = false;
   std::string json_path;
+  std::string command;  // as it was called, for the JSON
 };
 
+/// The words of a command, as JSON keeps them beside the figures.
+std::string command_line(int argc, const char* const* argv);
+
 /// Declares the options that all benchmarks of single operations have.
-void add_options(CLI::App& app, Options& options);
+void add_options(CLI::App& app, Options& options, int argc, const char* const* argv);
+
+/// The precisions of a session, as options name them.
+std::vector<std::string> precision_words();
+
+/// Seconds of the fastest run within the budget. Short ones run back to back, as in a model, so that the clock's own cost does not count.
+double fastest(const Case& one, double budget);
 
 /// Measures and prints all cases, or serves them: prints one line of JSON, the list of `about`s, and then answers each line "time INDEX
 /// SECONDS" with the seconds of the fastest run and "result INDEX FILE" by saving the result as an .npy file. `pool` is the one that the

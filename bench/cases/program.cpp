@@ -1,9 +1,86 @@
 #include "cases/program.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "rlx/ops.h"
+
 namespace rlx::bench {
+namespace {
+
+/// The same numbers, rounded.
+Array as_type(const Array& values, DType dtype) {
+  if (dtype == f32) return values;
+  Array narrow(dtype, values.shape());
+  for (std::int64_t i = 0; i < values.size(); ++i) narrow.set_double(i, values.get_double(i));
+  return narrow;
+}
+
+}  // namespace
+
+Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype) {
+  const std::vector<std::int64_t> shape{1, heads, length, depth};
+  Graph graph("attention");
+  const auto input = [&](const char* name) { return graph.input(name, {1, heads, length, depth}, dtype); };
+  const Value q = input("q"), k = input("k"), v = input("v");
+  AttentionOptions options;
+  options.causal = causal;
+  graph.output("out", cast(attention(q, k, v, options), f32));
+  const auto values = [&](std::uint32_t seed) { return as_type(filled(shape, seed), dtype); };
+  const double pairs = causal ? static_cast<double>(length * (length + 1) / 2) : static_cast<double>(length * length);
+  return {
+      .graph = graph,
+      .inputs = {{"q", values(1)}, {"k", values(3)}, {"v", values(5)}},
+      .params = {},
+      .shape = shape,
+      .name = fmt::format("{} heads x {}, length {}{}, {}", heads, depth, length, causal ? ", causal" : "", rlx::name(dtype)),
+      .about =
+          {{"kind", "attention"}, {"type", rlx::name(dtype)}, {"heads", heads}, {"depth", depth}, {"length", length}, {"causal", causal}},
+      .flops = 4.0 * static_cast<double>(heads * depth) * pairs};
+}
+
+Program product_program(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Graph graph("product");
+  graph.output("out", matmul(graph.input("x", {m, k}, f32), graph.param("w", {k, n}, f32)));
+  return {.graph = graph,
+          .inputs = {{"x", filled({m, k}, 1)}},
+          .params = {{"w", filled({k, n}, 3)}},
+          .shape = {m, n},
+          .name = fmt::format("product {} x {} x {}", m, n, k),
+          .about = {{"kind", "product"}, {"m", m}, {"n", n}, {"k", k}},
+          .flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k)};
+}
+
+std::vector<ConvLayer> resnet50_layers() {
+  return {{3, 64, 224, 7, 2},   {64, 64, 56, 1, 1},     {64, 64, 56, 3, 1},   {64, 256, 56, 1, 1},   {256, 64, 56, 1, 1},
+          {128, 128, 56, 3, 2}, {256, 512, 56, 1, 2},   {128, 128, 28, 3, 1}, {128, 512, 28, 1, 1},  {512, 128, 28, 1, 1},
+          {256, 256, 28, 3, 2}, {512, 1024, 28, 1, 2},  {256, 256, 14, 3, 1}, {256, 1024, 14, 1, 1}, {1024, 256, 14, 1, 1},
+          {512, 512, 14, 3, 2}, {1024, 2048, 14, 1, 2}, {512, 512, 7, 3, 1},  {512, 2048, 7, 1, 1},  {2048, 512, 7, 1, 1}};
+}
+
+Program conv_program(const ConvLayer& layer, std::int64_t batch) {
+  const auto& [channels, out_channels, size, kernel, stride] = layer;
+  const std::int64_t padding = kernel / 2, out_size = (size + 2 * padding - kernel) / stride + 1;
+  Graph graph("conv");
+  const Value x = graph.input("x", {batch, channels, size, size}, f32), w = graph.param("w", {out_channels, channels, kernel, kernel}, f32);
+  graph.output("out", conv(x, w, {stride}, {padding}));
+  return {.graph = graph,
+          .inputs = {{"x", filled({batch, channels, size, size}, 1)}},
+          .params = {{"w", filled({out_channels, channels, kernel, kernel}, 3)}},
+          .shape = {batch, out_channels, out_size, out_size},
+          .name = fmt::format("{}x{}/{} of {} at {} to {}, batch {}", kernel, kernel, stride, channels, size, out_channels, batch),
+          .about = {{"kind", "conv"},
+                    {"batch", batch},
+                    {"channels", channels},
+                    {"out_channels", out_channels},
+                    {"size", size},
+                    {"kernel", kernel},
+                    {"stride", stride}},
+          .flops = 2.0 * static_cast<double>(batch * out_channels * out_size * out_size) * static_cast<double>(channels * kernel * kernel)};
+}
 
 Array filled(std::vector<std::int64_t> shape, std::uint32_t seed) {
   Array array(f32, std::move(shape));
@@ -11,11 +88,19 @@ Array filled(std::vector<std::int64_t> shape, std::uint32_t seed) {
   return array;
 }
 
-Case program_case(const Session& session, const Graph& graph, const std::map<std::string, Array>& inputs, std::vector<std::int64_t> shape) {
-  const Executable executable = session.compile(graph);
-  const std::map<std::string, Feed> feeds(inputs.begin(), inputs.end());
-  const auto out = std::make_shared<Array>(f32, std::move(shape));
+Case program_case(const Session& session, const Program& program) {
+  Executable executable = session.compile(program.graph);
+  executable.set_params(program.params);
+  const std::map<std::string, Feed> feeds(program.inputs.begin(), program.inputs.end());
+  const auto out = std::make_shared<Array>(f32, program.shape);
+  const std::vector<LaunchReport> launches = executable.profile(feeds, 0);
   Case one;
+  one.name = program.name;
+  one.about = program.about;
+  one.flops = program.flops;
+  one.arithmetic = std::ranges::max_element(launches, {}, &LaunchReport::flops)->arithmetic;
+  one.bytes_read = program.bytes_read;
+  one.bytes_written = program.bytes_written;
   one.run = [executable, feeds, out] { executable.run(feeds, {{"out", out->mutable_values<float>()}}); };
   one.result = [out] { return *out; };
   return one;

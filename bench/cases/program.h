@@ -10,11 +10,37 @@
 
 namespace rlx::bench {
 
+/// A graph with one output, "out" of f32, the values of its inputs and parameters, and what a Case tells of it.
+struct Program {
+  Graph graph;
+  std::map<std::string, Array> inputs, params;
+  std::vector<std::int64_t> shape;  // of the output
+  std::string name;
+  nlohmann::json about;
+  double flops = 0, bytes_read = 0, bytes_written = 0;
+};
+
+/// Attention over (1, heads, length, depth) in f32 or bf16. Multiply-adds of the two products count, for the pairs of query and key that
+/// are seen; exponentials do not.
+Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype = f32);
+
+/// x (m, k) times a parameter (k, n).
+Program product_program(std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// A square convolution, padded so that a stride of 1 keeps the size.
+struct ConvLayer {
+  std::int64_t channels, out_channels, size, kernel, stride;
+};
+/// One layer of each kind that ResNet-50 has, for images of 224.
+std::vector<ConvLayer> resnet50_layers();
+/// x (batch, channels, size, size) with a parameter. All products count, those with padding too.
+Program conv_program(const ConvLayer& layer, std::int64_t batch);
+
 /// An f32 array with the numbers of `fill`.
 Array filled(std::vector<std::int64_t> shape, std::uint32_t seed);
 
-/// A case that runs a compiled graph on these inputs and writes its one output, "out" of f32 and this shape, to memory that stays the
-/// same from run to run.
-Case program_case(const Session& session, const Graph& graph, const std::map<std::string, Array>& inputs, std::vector<std::int64_t> shape);
+/// A case that runs the program as the session compiles it, into memory that stays the same from run to run. Its arithmetic is that of the
+/// launch with the most flops.
+Case program_case(const Session& session, const Program& program);
 
 }  // namespace rlx::bench

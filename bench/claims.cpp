@@ -1,0 +1,104 @@
+// What the hand-written kernels are worth: products, attention and convolutions with claims and without, in turn, as sessions compile them.
+// A claim should be a tenth faster than the generated kernels that it replaces, or go.
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include "backends/cpu/cpu_features.h"
+#include "cases/program.h"
+#include "rlx/error.h"
+
+namespace {
+
+using namespace rlx;
+
+struct Comparison {
+  std::string name;
+  bench::Case claimed, generated;
+  double claimed_s = std::numeric_limits<double>::infinity(), generated_s = claimed_s;
+};
+
+std::vector<bench::Program> programs(Precision precision) {
+  std::vector<bench::Program> all{bench::product_program(1, 768, 3072), bench::product_program(128, 384, 384),
+                                  bench::product_program(512, 768, 768)};
+  for (const bench::ConvLayer& layer : std::vector<bench::ConvLayer>{{64, 64, 56, 3, 1}, {128, 512, 28, 1, 1}, {256, 256, 14, 3, 1}}) {
+    all.push_back(bench::conv_program(layer, 1));
+  }
+  if (precision == Precision::int8) return all;  // which attention does not have
+  for (std::int64_t length : {128, 512}) {
+    for (bool causal : {false, true}) {
+      all.push_back(bench::attention_program(12, 64, length, causal, precision == Precision::bf16 ? bf16 : f32));
+    }
+  }
+  return all;
+}
+
+std::vector<Comparison> comparisons(int threads, const std::vector<std::string>& precisions) {
+  std::vector<Comparison> all;
+  for (const std::string& word : precisions) {
+    const Precision precision = *precision_named(word);
+    const auto session = [&](bool claims) {
+      return Session(Device::cpu(), {.threads = threads, .claims = claims, .precision = precision, .cache_folder = ""});
+    };
+    const Session claiming = session(true), generating = session(false);
+    for (const bench::Program& program : programs(precision)) {
+      all.push_back(
+          {fmt::format("{}, {}", word, program.name), bench::program_case(claiming, program), bench::program_case(generating, program)});
+    }
+  }
+  return all;
+}
+
+void time_in_turn(std::vector<Comparison>& all, const bench::Options& options) {
+  const double budget = options.seconds / options.rounds;
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Comparison& one : all) {
+      one.claimed_s = std::min(one.claimed_s, bench::fastest(one.claimed, budget));
+      one.generated_s = std::min(one.generated_s, bench::fastest(one.generated, budget));
+    }
+  }
+}
+
+void report(const std::vector<Comparison>& all, const bench::Options& options) {
+  constexpr double least = 1.1;
+  nlohmann::json json{{"command", options.command},
+                      {"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())},
+                      {"threads", options.threads},
+                      {"cases", nlohmann::json::array()}};
+  for (const Comparison& one : all) {
+    const double ratio = one.generated_s / one.claimed_s;
+    fmt::print("{:<52} claimed {:>10.1f} us  generated {:>10.1f} us  {:>6.2f}x{}\n", one.name, one.claimed_s * 1e6, one.generated_s * 1e6,
+               ratio, ratio < least ? "  less than a tenth faster" : "");
+    json["cases"].push_back({{"name", one.name}, {"claimed_s", one.claimed_s}, {"generated_s", one.generated_s}, {"times_faster", ratio}});
+  }
+  if (!options.json_path.empty() && !(std::ofstream(options.json_path) << json.dump(1) << '\n')) {
+    fail("{}: cannot be written", options.json_path);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Hand-written kernels against the generated ones that they replace");
+  bench::Options options;
+  bench::add_options(app, options, argc, argv);
+  app.remove_option(app.get_option("--serve"));  // no other side: both are ours
+  std::vector<std::string> precisions = bench::precision_words();
+  app.add_option("--precision", precisions, "of the sessions")->delimiter(',')->check(CLI::IsMember(bench::precision_words()));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::vector<Comparison> all = comparisons(options.threads, precisions);
+    time_in_turn(all, options);
+    report(all, options);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
