@@ -1,6 +1,6 @@
-// A sentence model through our compiler: compile time cold and from disk, time per run, and where it goes. bench/peers.py runs it beside
-// others: with --serve it says in one line of JSON that it is ready, and answers "run COUNT" with seconds and "result FILE" by saving the
-// embeddings as an .npy file.
+// A sentence model through our compiler: compile time cold and from disk, time to the first result and per run, and where it goes.
+// bench/peers.py runs it beside others: with --serve it says in one line of JSON that it is ready, and answers "run COUNT" with seconds and
+// "result FILE" by saving the embeddings as an .npy file.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cases/cases.h"
 #include "rlx/io.h"
 #include "rlx/sentence_encoder.h"
 #include "serve.h"
@@ -60,45 +61,64 @@ struct Options {
   Precision precision = Precision::f32;
 };
 
-int run(const Options& options) {
-  const auto opened = bench::Clock::now();
+/// An open model with what it took to get there.
+struct Model {
+  Session session;
+  SentenceEncoder encoder;
+  double open_seconds;
+  CompileCounters compiled;  // until then
+};
+
+Model open_model(const Options& options) {
+  const auto begin = bench::Clock::now();
   const Session session(
       Device::cpu(),
       {.threads = options.threads, .claims = !options.no_claims, .precision = options.precision, .cache_folder = options.cache});
   const auto encoder = SentenceEncoder::open(options.folder, session, {.batch_size = options.batch_size});
-  const double open_seconds = bench::seconds_since(opened);
-  const CompileCounters before = session.counters();
+  return {session, encoder, bench::seconds_since(begin), session.counters()};
+}
 
+std::int64_t compiled_since_open(const Model& model) { return model.session.counters().kernels_compiled - model.compiled.kernels_compiled; }
+
+/// Says that the model is ready, having run it with other lengths, and answers.
+void serve(const Model& model, const bench::Work& work, double first_result_seconds) {
+  for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
+    model.encoder.executable().run(make_inputs(rows_of(other)));
+  const nlohmann::json ready{{"version", "this build"},
+                             {"open_s", model.open_seconds},
+                             {"first_result_s", first_result_seconds},
+                             {"compiled", model.compiled.kernels_compiled},
+                             {"from_disk", model.compiled.kernels_from_disk},
+                             {"compiled_for_new_lengths", compiled_since_open(model)}};
+  fmt::print("{}\n", ready.dump());
+  std::fflush(stdout);
+  bench::serve(work);
+}
+
+void print_times(const Model& model, double first_result_seconds, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared; first result after {:.1f} ms\n", model.open_seconds * 1e3,
+             model.compiled.kernels_compiled, model.compiled.kernels_from_disk, model.compiled.kernels_shared, first_result_seconds * 1e3);
+  fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
+             compiled_since_open(model));
+}
+
+void run(const Options& options) {
   const Rows rows = options.ids.empty() ? rows_of(options.lengths) : nlohmann::json::parse(std::ifstream(options.ids)).get<Rows>();
   const Inputs inputs = make_inputs(rows);
-  bench::Work work = [&] {  // gives the embeddings, (rows, width)
-    return encoder.executable().run(inputs).at("embedding");
+  const std::vector<std::string> texts = options.texts.empty() ? std::vector<std::string>() : read_lines(options.texts);
+  const auto begin = bench::Clock::now();
+  const Model model = open_model(options);
+  const bench::Work work = [&] {  // gives the embeddings, (rows, width)
+    if (!texts.empty()) return embedding_matrix(model.encoder.encode(texts), model.encoder.width());
+    return model.encoder.executable().run(inputs).at("embedding");
   };
-  if (!options.texts.empty()) {
-    work = [&, texts = read_lines(options.texts)] { return embedding_matrix(encoder.encode(texts), encoder.width()); };
-  }
-  bench::measure(work, 3);
-  if (options.serve) {
-    for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
-      encoder.executable().run(make_inputs(rows_of(other)));
-    const nlohmann::json ready{{"version", "this build"},
-                               {"open_s", open_seconds},
-                               {"compiled", before.kernels_compiled},
-                               {"from_disk", before.kernels_from_disk},
-                               {"compiled_for_new_lengths", session.counters().kernels_compiled - before.kernels_compiled}};
-    fmt::print("{}\n", ready.dump());
-    std::fflush(stdout);
-    bench::serve(work);
-    return 0;
-  }
-  std::vector<double> times = bench::measure(work, options.repeats);
-  std::sort(times.begin(), times.end());
-  fmt::print("open {:.1f} ms: {} kernels compiled, {} from disk, {} shared\n", open_seconds * 1e3, before.kernels_compiled,
-             before.kernels_from_disk, before.kernels_shared);
-  fmt::print("run: min {:.3f} ms, median {:.3f} ms; compiled while running: {}\n", times.front() * 1e3, times[times.size() / 2] * 1e3,
-             session.counters().kernels_compiled - before.kernels_compiled);
-  if (options.profile) bench::print_profile(encoder.executable(), inputs);
-  return 0;
+  work();
+  const double first_result_seconds = bench::seconds_since(begin);
+  bench::measure(work, 2);
+  if (options.serve) return serve(model, work, first_result_seconds);
+  print_times(model, first_result_seconds, bench::measure(work, options.repeats));
+  if (options.profile) bench::print_profile(model.encoder.executable(), inputs);
 }
 
 }  // namespace
@@ -114,14 +134,16 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads");
   app.add_option("--repeats", options.repeats, "timed runs")->check(CLI::PositiveNumber);
   app.add_option("--cache", options.cache, "folder of compiled kernels; none when empty");
-  const std::map<std::string, Precision> precisions{{"f32", Precision::f32}, {"bf16", Precision::bf16}, {"int8", Precision::int8}};
-  app.add_option("--precision", options.precision, "of matrix products")->transform(CLI::CheckedTransformer(precisions));
+  app.add_option_function<std::string>(
+         "--precision", [&](const std::string& word) { options.precision = *precision_named(word); }, "of matrix products")
+      ->check(CLI::IsMember(bench::precision_words()));
   app.add_flag("--profile", options.profile, "print the time of every kind of launch");
   app.add_flag("--no-claims", options.no_claims, "generated kernels only");
   app.add_flag("--serve", options.serve, "be one side of bench/peers.py");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run(options);
+    run(options);
+    return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

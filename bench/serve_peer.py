@@ -14,6 +14,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import bert_onnx
+import made
 import sentences
 from side import Unavailable
 
@@ -24,14 +25,13 @@ def read_model(folder):
     return json.loads((folder / "config.json").read_text()), weights
 
 
-def onnx_file(folder):
-    """Made once, in the model's folder."""
-    path = pathlib.Path(folder) / "bench.onnx"
-    if not path.exists():
-        unfinished = path.with_suffix(".part")
-        bert_onnx.build(folder, unfinished)
-        unfinished.rename(path)
-    return path
+def onnx_file(args):
+    """The peers' model file: args.onnx, or made once in the model's folder."""
+    return args.onnx or made.kept(pathlib.Path(args.model) / f"bench-{made.key('bert_onnx.py')}.onnx", lambda path: bert_onnx.build(args.model, path))
+
+
+# Each engine's function imports it and has its model file made, none of which is timed. It gives the version and `opened`, which goes from
+# that file to a function that runs one batch.
 
 
 def onnx_runtime(args, batches):
@@ -39,19 +39,21 @@ def onnx_runtime(args, batches):
 
     if args.precision == "bf16":
         raise Unavailable("its CPU provider has no bf16 kernels")
-    path = onnx_file(args.model)
+    path = onnx_file(args)
     if args.precision == "int8":
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        quantized = path.with_suffix(".int8.onnx")
-        if not quantized.exists():
-            quantize_dynamic(path, quantized, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"])
-        path = quantized
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = args.threads
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return onnxruntime.__version__, lambda inputs: session.run(None, inputs)[0]
+        quantize = lambda out: quantize_dynamic(path, out, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"])
+        path = made.kept(path.with_suffix(f".int8.{onnxruntime.__version__}.onnx"), quantize)
+
+    def opened():
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = args.threads
+        options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return lambda inputs: session.run(None, inputs)[0]
+
+    return onnxruntime.__version__, opened
 
 
 def openvino(args, batches):
@@ -62,13 +64,18 @@ def openvino(args, batches):
         raise Unavailable("dynamic int8 needs a model that its own tools (NNCF) have quantized")
     if args.precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         raise Unavailable("it has no bf16 on this CPU")
-    model = core.read_model(onnx_file(args.model))
-    if len(batches) == 1:  # the sizes are known, so it may use them
-        model.reshape({name: value.shape for name, value in batches[0].items()})
-    compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": args.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
-                                                 "INFERENCE_PRECISION_HINT": args.precision})
-    request = compiled.create_infer_request()
-    return openvino.__version__.split("-")[0], lambda inputs: request.infer(inputs)[0].copy()
+    path = onnx_file(args)
+
+    def opened():
+        model = core.read_model(path)
+        if len(batches) == 1:  # the sizes are known, so it may use them
+            model.reshape({name: value.shape for name, value in batches[0].items()})
+        compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": args.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+                                                     "INFERENCE_PRECISION_HINT": args.precision})
+        request = compiled.create_infer_request()
+        return lambda inputs: request.infer(inputs)[0].copy()
+
+    return openvino.__version__.split("-")[0], opened
 
 
 def torch_model(args):
@@ -76,31 +83,38 @@ def torch_model(args):
 
     import bert_torch
 
-    torch.set_num_threads(args.threads)
     model = bert_torch.SentenceModel(*read_model(args.model)).eval()
     if args.precision == "bf16":
         model = model.to(torch.bfloat16)
     if args.precision == "int8":
-        if not hasattr(torch.ao.quantization, "quantize_dynamic"):
-            raise Unavailable("this version has no torch.ao.quantization.quantize_dynamic")
         per_channel = torch.ao.quantization.per_channel_dynamic_qconfig
         model = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear: per_channel}, dtype=torch.qint8)
     return model
 
 
-def torch_runner(args, model):
+def torch_engine(args, finished):
     import torch
+    import bert_torch  # so that it is not timed either
 
-    def run(inputs):
-        tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
-        with torch.inference_mode():
-            return model(**tensors, padded=bool((inputs["attention_mask"] == 0).any())).numpy()
+    torch.set_num_threads(args.threads)
+    if args.precision == "int8" and not hasattr(torch.ao.quantization, "quantize_dynamic"):
+        raise Unavailable("this version has no torch.ao.quantization.quantize_dynamic")
 
-    return torch.__version__, run
+    def opened():
+        model = finished(torch_model(args))
+
+        def run(inputs):
+            tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
+            with torch.inference_mode():
+                return model(**tensors, padded=bool((inputs["attention_mask"] == 0).any())).numpy()
+
+        return run
+
+    return torch.__version__, opened
 
 
 def torch_eager(args, batches):
-    return torch_runner(args, torch_model(args))
+    return torch_engine(args, lambda model: model)
 
 
 def torch_compiled(args, batches):
@@ -111,7 +125,7 @@ def torch_compiled(args, batches):
         raise Unavailable("measured without torch.compile only")
     inductor.compile_threads = 1  # in this process, which the comparison stops while others run
     inductor.freezing = True  # weights are constants, packed once
-    return torch_runner(args, torch.compile(torch_model(args), dynamic=len(batches) > 1))
+    return torch_engine(args, lambda model: torch.compile(model, dynamic=len(batches) > 1))
 
 
 def jax(args, batches):
@@ -122,14 +136,45 @@ def jax(args, batches):
     import bert_jax
 
     dtype = {"f32": library.numpy.float32, "bf16": library.numpy.bfloat16}[args.precision]
-    model = bert_jax.sentence_model(*read_model(args.model), dtype)
-    return library.__version__, lambda inputs: np.asarray(model(inputs))
+
+    def opened():
+        model = bert_jax.sentence_model(*read_model(args.model), dtype)
+        return lambda inputs: np.asarray(model(inputs))
+
+    return library.__version__, opened
 
 
 ENGINES = {"onnxruntime": onnx_runtime, "openvino": openvino, "torch": torch_eager, "torch.compile": torch_compiled, "jax": jax}
 
 
-def serve(run_all, embeddings, out):
+def answers():
+    """Where answers go. What libraries print does not get between them."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")  # of what peers mean to change in later versions
+    return out
+
+
+def open_engine(name, args, batches, out):
+    """Opens an engine and says so: its version, and the seconds from its model file to the results of the first run. Returns the function that
+    runs one batch; nothing when the engine cannot take part, which it says too, and the comparison goes on with the others."""
+    try:
+        version, opened = ENGINES[name](args, batches)
+        begin = time.perf_counter()
+        run = opened()
+        for batch in batches:
+            run(batch)
+        about = {"version": version, "first_result_s": time.perf_counter() - begin}
+    except Unavailable as reason:
+        run, about = None, {"unavailable": str(reason)}
+    except Exception as error:
+        run, about = None, {"unavailable": f"{type(error).__name__}: {str(error).strip()}".splitlines()[0]}
+    print(json.dumps(about), file=out, flush=True)
+    return run
+
+
+def serve(run_all, result, out):
+    """Answers "run COUNT" with the seconds of each run and "result FILE" by saving the result as an .npy file, until the input ends."""
     for line in sys.stdin:
         command, argument = line.split(maxsplit=1)
         if command == "run":
@@ -141,11 +186,20 @@ def serve(run_all, embeddings, out):
                 times.append(time.perf_counter() - begin)
             print(*times, file=out, flush=True)
         else:
-            np.save(argument.strip(), embeddings())
+            np.save(argument.strip(), result())
             print("saved", file=out, flush=True)
 
 
-def main():
+def embeddings(run, batches):
+    """In the order of the texts, which batches by length are not."""
+    results = [(rows, run(batch)) for rows, batch in batches]
+    matrix = np.empty((sum(len(rows) for rows, _ in results), results[0][1].shape[1]), np.float32)
+    for rows, values in results:
+        matrix[rows] = values
+    return matrix
+
+
+def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("--model", required=True)
@@ -153,32 +207,16 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--ids", required=True)
     parser.add_argument("--batch", type=int, default=0)
-    args = parser.parse_args()
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print does not get between the answers
-    warnings.simplefilter("ignore")  # of what peers mean to change in later versions
+    parser.set_defaults(onnx=None)
+    return parser.parse_args()
+
+
+def main():
+    args, out = parse_arguments(), answers()
     batches = sentences.batches(json.loads(pathlib.Path(args.ids).read_text()), args.batch)
-    inputs = [batch for _, batch in batches]
-    try:
-        begin = time.perf_counter()
-        version, run = ENGINES[args.engine](args, inputs)
-        run_all = lambda: [run(batch) for batch in inputs]
-        run_all()
-        ready = {"version": version, "open_s": time.perf_counter() - begin}
-    except Exception as error:  # whatever keeps a peer from taking part is reported, and the others go on
-        print(json.dumps({"unavailable": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
-                          if not isinstance(error, Unavailable) else str(error)}), file=out, flush=True)
-        return
-    print(json.dumps(ready), file=out, flush=True)
-
-    def embeddings():
-        result = np.empty((sum(len(rows) for rows, _ in batches), len(run(inputs[0])[0])), np.float32)
-        for rows, batch in batches:
-            result[rows] = run(batch)
-        return result
-
-    run_all()
-    serve(run_all, embeddings, out)
+    run = open_engine(args.engine, args, [batch for _, batch in batches], out)
+    if run:
+        serve(lambda: [run(batch) for _, batch in batches], lambda: embeddings(run, batches), out)
 
 
 if __name__ == "__main__":
