@@ -67,6 +67,11 @@ TEST_F(EmbedCommand, SimilarityNamesTheNearestPairs) {
   EXPECT_EQ(object.at("similarity").size(), 3u);
 }
 
+TEST_F(EmbedCommand, TimingTellsTheFirstBatchFromTheRest) {
+  EXPECT_NE(embed("--timing --batch-size 2", "a cat\nran\na dog\n").err.find("first 2 texts after "), std::string::npos);
+  EXPECT_EQ(embed("--timing", "").err.find("first "), std::string::npos);
+}
+
 TEST_F(EmbedCommand, NoLinesGiveNoEmbeddings) {
   EXPECT_EQ(embed("--json", "").out, "");
   EXPECT_EQ(embed("--npy " + (folder_ / "none.npy").string(), "").status, 0);
