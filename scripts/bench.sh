@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results/MACHINE; the page with
-# charts is build/bench.html. Usage: scripts/bench.sh build/release
+# charts is build/bench.html, the tables go to docs/performance.md. Usage: scripts/bench.sh build/release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -62,4 +62,4 @@ echo "== BERT-base, random weights, beside its peers"
 echo "== ResNet-50 and ViT-B/16 beside their peers"
 "$python" bench/vision_peers.py --bench "$build/bench/vision" --folder build/vision --json "$results/vision.json"
 
-"$python" bench/report.py "$results" --out build/bench.html
+"$python" bench/report.py "$results" --out build/bench.html --markdown docs/performance.md

@@ -1,0 +1,172 @@
+"""What the files of a folder of results say, as sections with charts: the page and the tables of docs/performance.md are made of the same."""
+import json
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Bar:
+    label: str
+    value: float  # its length; nothing is drawn where it is None
+    text: str  # beside it
+    cells: list  # the same and more, as a table has it
+    ours: bool = True
+
+
+@dataclass
+class Chart:
+    title: str
+    columns: list  # names, of the labels first
+    bars: list
+    limit: float = None  # where a line is drawn
+    note: str = ""
+
+
+@dataclass
+class Section:
+    title: str
+    note: str
+    command: str
+    charts: list = field(default_factory=list)
+
+
+class Fields(dict):
+    """An object of a file of results. What another version of the benchmarks left out ends the report with its name."""
+    path = None
+
+    def __missing__(self, key):
+        raise SystemExit(f"{self.path}: no {key!r} beside {', '.join(map(repr, self)) or 'nothing'}: it is incomplete, or of another version; measure it again (make bench)")
+
+
+def read(path):
+    of_file = type("FieldsOfFile", (Fields,), {"path": path})
+    return json.loads(path.read_text(), object_hook=of_file)
+
+
+def peaks(data):
+    row = data["peaks"][-1]
+    rates = [Bar(name, rate, f"{rate / 1e9:.0f} G operations/s", [f"{rate / 1e9:.0f}"]) for name, rate in row["operations_per_s"].items()]
+    moved = [Bar(f"{place}, {how}", rate, f"{rate / 1e9:.1f} GB/s", [f"{rate / 1e9:.1f}"])
+             for how, places in row["bytes_per_s"].items() for place, rate in places.items()]
+    loops = [Bar(name, seconds, f"{seconds * 1e6:.2f} us", [f"{seconds * 1e6:.2f}"]) for name, seconds in row["parallel_loop_s"].items()]
+    return Section("Limits of this machine", f"{data['cpu']}; {row['threads']} threads. A copy counts what is read and what is written.", data["command"],
+                   [Chart("", ["multiply-adds", "G operations/s"], rates), Chart("", ["memory", "GB/s"], moved), Chart("", ["parallel loop", "us"], loops)])
+
+
+def shares(title):
+    def section(data):
+        bars = [Bar(case["name"], case["share"], f"{100 * case['share']:.0f}% of {case['bound']}, {case['seconds'] * 1e6:.1f} us",
+                    [f"{case['seconds'] * 1e6:.1f}", f"{100 * case['share']:.0f}% of {case['bound']}"]) for case in data["cases"]]
+        all_shares = [bar.value for bar in bars]
+        note = (f"{100 * min(all_shares):.0f} to {100 * max(all_shares):.0f}% of the limit that binds, measured in the same run (the line is 100%), "
+                f"{data['threads']} threads.")
+        return Section(title, note, data["command"], [Chart("", ["case", "us", "share"], bars, 1)])
+    return section
+
+
+def claims(data):
+    bars = [Bar(case["name"], case["times_faster"], f"{case['times_faster']:.2f} times faster",
+                [f"{case['claimed_s'] * 1e6:.1f}", f"{case['generated_s'] * 1e6:.1f}", f"{case['times_faster']:.2f}"]) for case in data["cases"]]
+    return Section("What hand-written kernels are worth", f"Beside the generated kernels that they replace, in turn, {data['threads']} threads; the line is 1.1 times.",
+                   data["command"], [Chart("", ["case", "claimed, us", "generated, us", "times faster"], bars, 1.1)])
+
+
+def describe(case):
+    """The sizes of a case of bench/op_peers.py."""
+    return " ".join(f"{key} {value}" for key, value in case.items() if key not in ("kind", "copies"))
+
+
+def torch_bar(row):
+    label = f"{row['case']['kind']}: {describe(row['case'])}"
+    ours = f"{row['rlx_s'] * 1e6:.1f}"
+    if "peer" not in row:
+        return Bar(label, None, "torch computes none", [ours, "-", "-", "torch computes none"])
+    subtracted = f"{row['torch_empty_s'][row['peer']] * 1e6:.1f}"
+    wrong = "".join(f"; its {way} is wrong" for way in row["wrong"])
+    if not row["measurable"]:
+        return Bar(label, None, "nothing is left beside torch's call", [ours, f"below {subtracted}", subtracted, "not measurable" + wrong])
+    return Bar(label, row["ratio"], f"{row['ratio']:.2f} of torch's time ({row['peer']})",
+               [ours, f"{row['peer_s'] * 1e6:.1f}", subtracted, f"{row['ratio']:.2f} ({row['peer']}{wrong})"], row["ratio"] <= 1)
+
+
+def beside_torch(title):
+    def section(data):
+        bars = [torch_bar(row) for row in data["rows"]]
+        ratios = [bar.value for bar in bars if bar.value is not None]
+        missing = "".join(f" {name}: {reason}." for name, reason in data.get("missing", {}).items())
+        summary = f"{sum(ratio <= 1 for ratio in ratios)} of {len(ratios)} ahead of torch {data['torch']}" if ratios else "Nothing was compared"
+        note = (f"{summary}: our time over that of its fastest way, in turn in one run, {data['threads']} threads. From torch's time that of a call on operands "
+                f"without elements is subtracted.{missing}")
+        return Section(title, note, data["command"], [Chart("", ["case", "rlx, us", "torch, us", "subtracted, us", "ratio"], bars, 1)])
+    return section
+
+
+# Of a side of a model's row, those that it has: key, name, text.
+MODEL_COLUMNS = [("version", "version", str), ("min_ms", "min, ms", "{:.2f}".format), ("median_ms", "median, ms", "{:.2f}".format),
+                 ("sentences_per_s", "sentences/s", "{:.1f}".format), ("share_of_peak", "of peak", lambda share: f"{100 * share:.0f}%" if share else "-"),
+                 ("min_cosine", "cosine to f32", "{:.6f}".format), ("difference", "difference", "{:.1e}".format),
+                 ("first_result_s", "first result, ms", lambda seconds: f"{1e3 * seconds:.0f}")]
+
+
+def side_bar(name, side):
+    share = f", {100 * side['share_of_peak']:.0f}% of peak" if side.get("share_of_peak") else ""
+    misses = ", misses the accuracy asked of ours" if "misses" in side else ""
+    cells = [text(side[key]) for key, _, text in MODEL_COLUMNS if key in side]
+    return Bar(name, side["min_ms"], f"{side['min_ms']:.1f} / {side['median_ms']:.1f} ms{share}{misses}", cells, name == "rlx")
+
+
+def model_chart(row):
+    sides = row["sides"]
+    ratio = row.get("ratio_to_best")
+    title = row["case"] + (f": {ratio['min_ms']:.2f} (min), {ratio['median_ms']:.2f} (median) of the best peer's time" if ratio else "")
+    notes = [f"{name}: not available: {reason}." for name, reason in row["missing"].items()]
+    notes += [f"{name} misses {side['misses']}." for name, side in sides.items() if "misses" in side]
+    some = next(iter(sides.values()), {})
+    columns = ["side", *(title for key, title, _ in MODEL_COLUMNS if key in some)]
+    return Chart(title, columns, [side_bar(name, side) for name, side in sides.items()], note=" ".join(notes))
+
+
+def open_chart(compiled):
+    bars = [Bar(name, about["open_s"], f"{1e3 * about['open_s']:.0f} ms, {about['compiled']} kernels compiled, {about['from_disk']} from disk",
+                [f"{1e3 * about['open_s']:.0f}", about["compiled"], about["from_disk"], about["compiled_for_new_lengths"]]) for name, about in compiled.items()]
+    return Chart("Opening it, without a run", ["cache", "ms", "kernels compiled", "from disk", "compiled for other lengths"], bars)
+
+
+def model(title):
+    def section(data):
+        note = (f"Minimum and median, {data['threads']} threads, all sides in turn in one run. First result: from the model file to the first result, without "
+                "the start of the process and the import of a library.")
+        if "no_claims_min_ms" in data:
+            note += f" By generated kernels alone the first case takes {data['no_claims_min_ms']:.0f} ms."
+        charts = [model_chart(row) for row in data["rows"]]
+        return Section(title, note, data["command"], charts + ([open_chart(data["compile"])] if "compile" in data else []))
+    return section
+
+
+PRODUCTS = {"model": "Products of MiniLM", "large": "Products, 512 and more", "small": "Products, 1 to 256", "memory": "Products with weights from memory"}
+OTHERS = {"attention": "Attention", "conv": "Convolutions of ResNet-50", "rows": "Row and elementwise programs"}
+
+# The files of a folder of results in the order of the page; those that are not there are left out.
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims}
+for precision in ("f32", "bf16", "int8"):
+    for name, title in PRODUCTS.items():
+        SECTIONS[f"gemm_{name}_{precision}"] = shares(f"{title}, {precision}")
+        SECTIONS[f"gemm_{name}_{precision}_peers"] = beside_torch(f"{title}, {precision}, beside torch")
+for name, title in OTHERS.items():
+    SECTIONS[name] = shares(title)
+    SECTIONS[f"{name}_peers"] = beside_torch(f"{title} beside torch")
+
+
+def section_of(path):
+    try:
+        return SECTIONS[path.stem](read(path))
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise SystemExit(f"{path}: {error}: it is incomplete, or of another version; measure it again (make bench)")
+
+
+def sections(folder):
+    """Of all files that are there. Ends where there is none, or a file is not as this version writes it."""
+    paths = [folder / f"{name}.json" for name in SECTIONS]
+    found = [section_of(path) for path in paths if path.exists()]
+    if not found:
+        raise SystemExit(f"{folder}: no results (make bench writes them)")
+    return found
