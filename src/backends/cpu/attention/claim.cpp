@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/strided_view.h"
+#include "ir/sources.h"
 
 namespace rlx::cpu {
 namespace {
@@ -47,6 +48,9 @@ std::vector<Dim> strides_of(const View& view, const At& at) {
 
 /// The value as a view of a stored one of the same type of elements.
 std::optional<StridedOperand> strided(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
+  // A kernel writes the element of such a constant as a number.
+  if (const Array* constant = constant_value(graph.node(value.node)); constant && constant->size() == 1)
+    return StridedOperand{value, 0, std::vector<Dim>(graph.type(value).shape.size(), Dim(0))};
   Kernel kernel;
   const At at = fresh_place(kernel, graph.type(value).shape);
   const auto view = as_view(kernel, Puller(graph, kernel, is_stored).pull(value, at));

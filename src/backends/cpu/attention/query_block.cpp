@@ -28,8 +28,8 @@ std::int64_t most_features(const AttentionArgs<T>& args) {
   return std::max(args.head_size, args.value_size);
 }
 
-/// Elements of the scratch memory: for each lane queries, sums and a row of either, scores, what is added to them, and eight numbers;
-/// and the keys or values of a block, where those are copied.
+/// Elements of the scratch memory: for each lane queries, sums and a row of either, scores, what is added to them, and seven numbers, two
+/// of them of 64 bits; and the keys or values of a block, where those are copied.
 template <class T>
 std::optional<std::int64_t> scratch_elements(const AttentionArgs<T>& args) {
   constexpr std::int64_t numbers = 5 + 2 * sizeof(std::int64_t) / sizeof(float);
@@ -95,7 +95,7 @@ void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t 
 template <class T>
 void QueryBlock<T>::attend(Range keys) {
   const Range visible = find_visible(keys);
-  // Blocks begin at multiples of their length: what a row adds up does not depend on the rows beside it.
+  // Blocks end at multiples of their length, wherever the first begins: what a row adds up does not depend on the rows beside it.
   for (std::int64_t key = visible.begin; key < visible.end;) {
     const Range block{key, std::min((key / key_block + 1) * key_block, visible.end)};
     add_keys(block);
@@ -117,7 +117,7 @@ void QueryBlock<T>::merge(const float* partial) {
   if (is_empty_) std::fill_n(sums_, args_.value_size * lanes_, 0.0f);
   is_empty_ = false;
   for (std::int64_t lane = 0; lane < count_; ++lane) {
-    const float now = std::max(largest_[lane], largest[lane]);
+    const float now = largest_[lane] > largest[lane] ? largest_[lane] : largest[lane];  // std::max would drop a NaN on the right
     if (now == hidden) continue;
     const float mine = std::exp2(largest_[lane] - now), theirs = std::exp2(largest[lane] - now);
     largest_[lane] = now;
