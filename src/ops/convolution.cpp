@@ -312,7 +312,7 @@ std::optional<Value> conv_as_dot(const Attrs& attrs, Value x, Value w) {
   const Conv op = Op<Conv>::from(attrs);
   const std::size_t n = op.spatial();
   const Type result = Conv::infer(op, x.type(), w.type());
-  if (op.groups() > 1 || result.size() == Dim(0)) return std::nullopt;
+  if (op.groups() > 1 || result.size() == Dim(0) || w.type().size() == Dim(0)) return std::nullopt;
   Value padded = transpose(x, op.lhs_spec), kernel = transpose(w, op.rhs_spec);  // (N, C, spatial...), (O, C, lengths...)
   for (std::size_t i = 0; i < n; ++i) {
     const auto axis = static_cast<std::int64_t>(i) + 2;

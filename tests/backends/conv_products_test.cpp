@@ -91,6 +91,23 @@ TEST_P(ConvProducts, MatchTheReference) {
   }
 }
 
+TEST(ConvWithoutProducts, GivesZeros) {
+  for (const std::vector<Dims>& shapes : {std::vector<Dims>{{2, 8, 9}, {4, 8, 0}}, {{2, 8, 9, 9}, {4, 8, 3, 0}}, {{2, 0, 9}, {4, 0, 3}}}) {
+    Graph graph;
+    const Value x = graph.input("x", shapes[0], f32), w = graph.input("w", shapes[1], f32);
+    graph.output("y", conv(x, w));
+    const auto zeros = [](const Value& v) {
+      Ints shape;
+      for (const Dim& size : v.shape()) shape.push_back(size.value());
+      return Array(f32, shape);
+    };
+    const std::map<std::string, Array> inputs{{"x", zeros(x)}, {"w", zeros(w)}};
+    const Outputs seen = Session().compile(graph).run({inputs.begin(), inputs.end()});
+    EXPECT_GT(seen[0].size(), 0);
+    EXPECT_EQ(seen[0], evaluate(graph, inputs)[0]);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Floats, ConvProducts, testing::Values(f32, f64));
 
 }  // namespace
