@@ -50,8 +50,8 @@ struct GemmArgs {
 template <class T>
 std::size_t gemm_workspace(const GemmArgs<T>& args, int threads);
 
-/// Every element of C is one chain of multiply-adds over ascending k, whatever the threads, the batch position and the sizes m and n:
-/// see MicroKernel. Throws Error for sizes below 0 or beyond 64 bits, a packed B of other sizes, and a missing matrix.
+/// Every element of C is one chain of multiply-adds along k, the same whatever the threads, the batch position and the sizes m and n: see
+/// MicroKernel. Throws Error for sizes below 0 or beyond 64 bits, a packed B of other sizes, and a missing matrix.
 template <class T>
 void gemm(const GemmArgs<T>& args, ThreadPool& pool);
 

@@ -9,8 +9,10 @@ namespace rlx::cpu {
 /// The innermost piece of a matrix product: a tile of C that stays in registers while the whole depth passes by.
 ///
 /// A is packed in panels of 1..max_rows rows, `rows` units per step of depth; B in panels of panel_cols columns. Every element of C is
-/// one chain of multiply-adds in ascending depth from zero, so its bits depend neither on its place in a tile, nor on how rows, columns
-/// and depth are cut, nor on the threads; nor, for f32 and f64, on the level, among levels with fused multiply-add.
+/// one chain of multiply-adds from zero, or from `start` where the kernel is raised, unit after unit of depth: in ascending depth, but that
+/// instructions choose the order within a unit (those of bf16 take the later of a pair first). So its bits depend neither on its place in a
+/// tile, nor on how rows, columns and depth are cut, nor on the threads; nor, for f32 and f64, on the level, among levels with fused
+/// multiply-add.
 template <class T>
 struct MicroKernel {
   /// C (rows, panel_cols) = or += A (depth, rows) * B (depth, panel_cols), where depth counts units; `c_stride` elements from row to row
