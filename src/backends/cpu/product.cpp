@@ -50,15 +50,6 @@ void merge_axes(std::vector<ProductAxis> axes, ProductAxis& single, std::vector<
   rest.insert(rest.end(), axes.begin(), axes.end());
 }
 
-/// Variables of the result axes of a dot, and its two operands as views.
-struct Reading {
-  Kernel kernel;
-  At at;
-  std::vector<int> axis_variable;  // -1 where the extent is 1
-  std::vector<int> depth_variables;
-  std::optional<View> a, b;
-};
-
 Dim stride_along(const Index& index, int variable) {
   for (const Index::Term& term : index.terms())
     if (term.atom->kind == Atom::Kind::variable && term.atom->id == variable) return term.coefficient;
@@ -78,10 +69,89 @@ bool moves_elements(const Graph& graph, const Node& node) {
 }
 
 /// The value, or what it repeats the elements of, as windows do: that is what to store.
-ValueId unexpanded(const Graph& graph, ValueId value) {
+ValueId unexpanded(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
   const Node& node = graph.node(value.node);
-  if (node.op->name != "window") return value;
-  return unexpanded(graph, node.operands[0]);
+  if (node.op->name != "window" || is_stored(node.operands[0])) return value;
+  return unexpanded(graph, node.operands[0], is_stored);
+}
+
+/// The elements that a dot multiplies, by variables for the axes of its result and for its depth.
+struct Reading {
+  Kernel kernel;
+  std::vector<int> axis_variables;  // of the result; -1 where the extent is 1
+  std::vector<int> depth_variables;
+  std::array<ExprId, 2> factors{};
+};
+
+Reading read_dot(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored) {
+  const Node& node = graph.node(dot.node);
+  Reading r;
+  At at;
+  const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(r.kernel.add_variable(extent), extent); };
+  for (const Dim& extent : graph.type(dot).shape) at.push_back(fresh(extent));
+  for (const Index& i : at) r.axis_variables.push_back(variable_of(i));
+  const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), graph.type(dot), at, fresh);
+  for (const Index& i : loop.variables)
+    if (variable_of(i) >= 0) r.depth_variables.push_back(variable_of(i));
+  Puller puller(graph, r.kernel, is_stored);
+  for (std::size_t side = 0; side < 2; ++side) r.factors[side] = puller.pull(node.operands[side], loop.factors[side][0].index);
+  return r;
+}
+
+/// A factor as a view; of narrow operands, what its cast widens.
+std::optional<View> view_of(const Reading& r, std::size_t side, bool is_narrow) {
+  const ExprId factor = r.factors[side];
+  return as_view(r.kernel, is_narrow ? r.kernel.expr(factor).args.at(0) : factor);
+}
+
+/// The axes of a product before they are merged.
+struct Axes {
+  std::vector<ProductAxis> batch, rows, columns, depth;
+};
+
+Axes axes_of(const Type& result, const Reading& r, const View& a, const View& b) {
+  Axes axes;
+  Dim c_stride = 1;
+  for (std::size_t i = result.shape.size(); i-- > 0;) {
+    const int v = r.axis_variables[i];
+    if (v < 0) continue;
+    const ProductAxis axis{result.shape[i], a.stride(v), b.stride(v), c_stride};
+    const bool in_a = !(axis.a_stride == Dim(0)), in_b = !(axis.b_stride == Dim(0));
+    auto& list = in_a && in_b ? axes.batch : in_b ? axes.columns : axes.rows;
+    list.insert(list.begin(), axis);
+    c_stride = c_stride * result.shape[i];
+  }
+  for (int v : r.depth_variables) axes.depth.push_back({r.kernel.extent(v), a.stride(v), b.stride(v), 0});
+  return axes;
+}
+
+constexpr std::size_t left = 0, right = 1;
+
+/// Merges the axes into those of `p`. Returns the operand, if any, that has to lie otherwise in memory before they merge.
+std::optional<std::size_t> merge_into(Product& p, Axes axes) {
+  auto& [batch, rows, columns, depth] = axes;
+  p.batch = std::move(batch);
+  merge_axes(std::move(columns), p.columns, p.batch);
+  if (!(p.columns.extent == Dim(1)) && !(p.columns.c_stride == Dim(1))) return right;  // it repeats a column axis
+  std::vector<ProductAxis> rest;
+  merge_axes(depth, p.depth, rest);
+  // Images of a batch are items: their positions follow each other in no result that has channels outside.
+  while (!rest.empty() && rows.size() > 1 && rows.front().a_stride == depth.front().a_stride * depth.front().extent) {
+    p.batch.push_back(rows.front());
+    rows.erase(rows.begin());
+  }
+  if (rest.empty()) {
+    merge_axes(std::move(rows), p.rows, p.batch);
+    return std::nullopt;
+  }
+  // Several contracted axes that are not one: tables where the rows follow each other, else the side whose strides do not chain is stored.
+  if (!all_merge(rows, std::array{&ProductAxis::c_stride})) return rest.back().a_stride == p.depth.a_stride * p.depth.extent ? right : left;
+  p.row_axes = std::move(rows);
+  p.depth_axes = std::move(depth);
+  p.depth.extent = total(p.depth_axes);
+  p.rows = {total(p.row_axes), 0, 0, p.row_axes.empty() ? Dim(0) : p.row_axes.back().c_stride};
+  p.b_by_tables = !all_merge(p.depth_axes, std::array{&ProductAxis::b_stride});
+  return std::nullopt;
 }
 
 }  // namespace
@@ -92,82 +162,43 @@ std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, C
   NarrowOperands narrow{sum == f32 ? bf16 : i8, {}, {}};
   for (std::size_t side = 0; side < 2; ++side) {
     ValueId value = graph.node(dot.node).operands[side];
-    while (moves_elements(graph, graph.node(value.node))) value = graph.node(value.node).operands[0];
+    for (; moves_elements(graph, graph.node(value.node)); value = graph.node(value.node).operands[0]) narrow.widened.insert(value);
     const Node& node = graph.node(value.node);
     if (node.op->name != "cast" || graph.type(node.operands[0]).dtype != narrow.element) return std::nullopt;
-    narrow.casts[side] = value;
+    narrow.widened.insert(value);
     narrow.values[side] = node.operands[0];
   }
+  // What lies between the casts and the dot is never stored, so the narrow values have to make a product through it.
+  const Reading r = read_dot(graph, dot, [&](ValueId v) { return v == narrow.values[left] || v == narrow.values[right]; });
+  const auto a = view_of(r, left, true), b = view_of(r, right, true);
+  Product scratch;
+  if (!a || !b || merge_into(scratch, axes_of(graph.type(dot), r, *a, *b))) return std::nullopt;
   return narrow;
 }
 
 std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker) {
-  const Node& node = graph.node(dot.node);
-  const Type& type = graph.type(dot);
-  Reading r;
-  const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(r.kernel.add_variable(extent), extent); };
-  for (const Dim& extent : type.shape) r.at.push_back(fresh(extent));
-  for (const Index& i : r.at) r.axis_variable.push_back(variable_of(i));
-  const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), type, r.at, fresh);
-  for (const Index& i : loop.variables)
-    if (variable_of(i) >= 0) r.depth_variables.push_back(variable_of(i));
   const auto narrow = narrow_operands(graph, dot, level);
-  Puller puller(graph, r.kernel, [&](ValueId v) { return !(narrow && (v == narrow->casts[0] || v == narrow->casts[1])) && is_stored(v); });
-  const auto read = [&](std::size_t side) { return narrow ? narrow->values[side] : node.operands[side]; };  // what is to be stored
+  const auto operand = [&](std::size_t side) { return narrow ? narrow->values[side] : graph.node(dot.node).operands[side]; };
+  const Reading r = read_dot(graph, dot, [&](ValueId v) { return !(narrow && narrow->widened.count(v)) && is_stored(v); });
+  std::array<std::optional<View>, 2> views;
   for (std::size_t side = 0; side < 2; ++side) {
-    const ExprId element = puller.pull(node.operands[side], loop.factors[side][0].index);
-    auto view = as_view(r.kernel, narrow ? r.kernel.expr(element).args.at(0) : element);
-    if (!view) {
-      blocker = unexpanded(graph, read(side));
-      return std::nullopt;
-    }
-    (side == 0 ? r.a : r.b) = std::move(view);
+    views[side] = view_of(r, side, narrow.has_value());
+    if (views[side]) continue;
+    blocker = unexpanded(graph, operand(side), is_stored);
+    return std::nullopt;
   }
-
+  const auto& [a, b] = views;
   Product p;
-  p.element = r.a->dtype;
+  p.element = a->dtype;
   p.dot = p.result = dot;
-  p.a = r.a->value;
-  p.b = r.b->value;
-  p.a_offset = r.a->offset;
-  p.b_offset = r.b->offset;
-  std::vector<ProductAxis> rows, columns, depth, rest;
-  Dim c_stride = 1;
-  for (std::size_t i = type.shape.size(); i-- > 0;) {
-    const int v = r.axis_variable[i];
-    if (v < 0) continue;
-    ProductAxis axis{type.shape[i], r.a->stride(v), r.b->stride(v), c_stride};
-    const bool in_a = !(axis.a_stride == Dim(0)), in_b = !(axis.b_stride == Dim(0));
-    auto& list = in_a && in_b ? p.batch : in_b ? columns : rows;
-    list.insert(list.begin(), axis);
-    c_stride = c_stride * type.shape[i];
-  }
-  for (int v : r.depth_variables) depth.push_back({r.kernel.extent(v), r.a->stride(v), r.b->stride(v), 0});
-  merge_axes(columns, p.columns, p.batch);
-  merge_axes(depth, p.depth, rest);
-  // Images of a batch are items: their positions follow each other in no result that has channels outside.
-  while (!rest.empty() && rows.size() > 1 && rows.front().a_stride == depth.front().a_stride * depth.front().extent) {
-    p.batch.push_back(rows.front());
-    rows.erase(rows.begin());
-  }
-  if (rest.empty()) {
-    merge_axes(rows, p.rows, p.batch);
-  } else if (all_merge(rows, std::array{&ProductAxis::c_stride})) {
-    p.row_axes = std::move(rows);
-    p.depth_axes = std::move(depth);
-    p.depth.extent = total(p.depth_axes);
-    p.rows = {total(p.row_axes), 0, 0, p.row_axes.empty() ? Dim(0) : p.row_axes.back().c_stride};
-    p.b_by_tables = !all_merge(p.depth_axes, std::array{&ProductAxis::b_stride});
-  } else {  // several contracted axes that are not one: store the side whose strides do not chain
-    const bool a_chains = rest.back().a_stride == p.depth.a_stride * p.depth.extent;
-    blocker = read(a_chains ? 1 : 0);
-    return std::nullopt;
-  }
-  if (!(p.columns.extent == Dim(1)) && !(p.columns.c_stride == Dim(1))) {  // a column axis that the right side repeats
-    blocker = read(is_stored(read(1)) ? 0 : 1);
-    return std::nullopt;
-  }
-  return p;
+  p.a = a->value;
+  p.b = b->value;
+  p.a_offset = a->offset;
+  p.b_offset = b->offset;
+  const auto side = merge_into(p, axes_of(graph.type(dot), r, *a, *b));
+  if (!side) return p;
+  blocker = operand(is_stored(operand(*side)) ? 1 - *side : *side);
+  return std::nullopt;
 }
 
 namespace {

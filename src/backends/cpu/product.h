@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "backends/cpu/gemm/micro_kernel.h"
 #include "backends/cpu/jit.h"
@@ -43,9 +44,11 @@ struct Product {
 /// The values that both operands of a dot are widened from by a cast, perhaps rearranged after it.
 struct NarrowOperands {
   DType element;
-  std::array<ValueId, 2> casts, values;
+  std::array<ValueId, 2> values;
+  std::set<ValueId> widened;  // the casts and what rearranges them
 };
-/// Nothing unless the level multiplies such elements without widening them: bf16 into f32, i8 into i32.
+/// Nothing unless the level multiplies such elements without widening them, bf16 into f32, i8 into i32, and finds them in an order that
+/// makes a product.
 std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level);
 
 /// Tries to see `dot` as a product whose operands are strided views of stored values, or of their narrow_operands. Nothing when an operand
