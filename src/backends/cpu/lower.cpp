@@ -172,12 +172,12 @@ class Lowering {
     ValueId blocker;
     auto product = as_product(graph_, dot, level_, readable(dot), blocker);
     if (!product) fail_internal("lower: the operand {} of a product is not stored", blocker.node);
-    if (computed_left_.count(dot) && !add_prologue(graph_, *product, stored_test())) cut_.store(product->a);
-    if (region.size() > 1 && !add_epilogue(graph_, *product, region, stored_test())) {
+    if (computed_left_.count(dot) && !add_prologue(graph_, *product, symbols_, stored_test())) cut_.store(product->a);
+    if (region.size() > 1 && !add_epilogue(graph_, *product, region, symbols_, stored_test())) {
       region = {dot};
       cut_.store(dot);
     }
-    if (!product->epilogue && product->sum() != graph_.type(dot).dtype && !add_epilogue(graph_, *product, {dot}, stored_test()))
+    if (!product->epilogue && product->sum() != graph_.type(dot).dtype && !add_epilogue(graph_, *product, {dot}, symbols_, stored_test()))
       fail_internal("lower: the product {} cannot be rounded", dot.node);
     built_products_.emplace(region.back(), std::move(*product));
   }
@@ -297,8 +297,7 @@ class Lowering {
 
   void finish(GeneratedKernel& generated) const {
     Kernel& kernel = generated.kernel;
-    kernel.symbols = symbols_;
-    if (kernel.tile) kernel.symbols.emplace_back(tile_stride_symbol);
+    if (!kernel.tile) kernel.symbols = symbols_;
     merge_loops(kernel);
     simplify(kernel);
     expand_math(kernel);

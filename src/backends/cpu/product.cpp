@@ -258,8 +258,12 @@ struct TileLoops {
   Index row, inner;
 };
 
-TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner) {
+TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner, std::vector<std::string> symbols) {
   kernel.tile = true;
+  std::string tile_stride = "tile_stride";
+  while (std::find(symbols.begin(), symbols.end(), tile_stride) != symbols.end()) tile_stride += '_';
+  symbols.push_back(std::move(tile_stride));
+  kernel.symbols = std::move(symbols);
   Dims batch_shape;
   for (const ProductAxis& axis : product.batch) batch_shape.push_back(axis.extent);
   const auto loop = [&](const Dim& extent) {
@@ -272,13 +276,29 @@ TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner) {
 
 bool arguments_fit(const Kernel& kernel) { return kernel.buffers.size() <= most_epilogue_arguments; }
 
-Index tile_stride(const Index& index) { return index * Dim::symbol(tile_stride_symbol, std::int64_t{1} << 40); }
+/// Rounds what a kernel loads of `sums`, wider numbers that stand for those of the value, but where it only stores them, which rounds too.
+void round_sums(Kernel& kernel, ValueId sums, DType dtype) {
+  std::set<ExprId> rounded;
+  rewrite(kernel, [&](Expr e) {
+    const bool is_sum = e.kind == Expr::Kind::load && kernel.buffers[static_cast<std::size_t>(e.buffer)].value == sums;
+    const ExprId id = kernel.add(std::move(e));
+    return is_sum ? *rounded.insert(kernel.scalar(ScalarOp::cast, {id}, dtype)).first : id;
+  });
+  for (KernelStore& store : kernel.stores)
+    if (rounded.count(store.value)) store.value = kernel.expr(store.value).args[0];
+}
+
+/// The index times the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a panel.
+Index times_tile_stride(const Kernel& kernel, const Index& index) {
+  return index * Dim::symbol(kernel.symbols.back(), std::int64_t{1} << 40);
+}
 
 }  // namespace
 
-bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored) {
+bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
+                  const Puller::IsStored& is_stored) {
   Kernel kernel;
-  const TileLoops loops = tile_loops(kernel, product, product.columns.extent);
+  const TileLoops loops = tile_loops(kernel, product, product.columns.extent, symbols);
   const auto& [batch_at, row, column] = loops;
   Index flat = row * product.rows.c_stride + column * product.columns.c_stride;
   for (std::size_t i = 0; i < batch_at.size(); ++i) flat = flat + batch_at[i] * product.batch[i].c_stride;
@@ -298,7 +318,7 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   const ValueId last = region.back();
   const Index store = flatten(at_of[last], graph.type(last).shape);
   const bool by_columns = stride_along(store, kernel.loops[1]) == Dim(1);
-  const Index tile_index = by_columns ? tile_stride(column) + row : tile_stride(row) + column;
+  const Index tile_index = by_columns ? times_tile_stride(kernel, column) + row : times_tile_stride(kernel, row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
   const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
   const ExprId value = puller.pull(last, at_of[last], last != product.dot);
@@ -315,6 +335,7 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   if (!arguments_fit(kernel)) return false;
+  if (const DType dtype = graph.type(product.dot).dtype; dtype != product.sum()) round_sums(kernel, product.dot, dtype);
   product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
   product.epilogue_by_columns = by_columns;
   product.result = last;
@@ -335,14 +356,15 @@ bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored&
   return total <= most_work;
 }
 
-bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& is_stored) {
+bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored) {
+  if (!product.depth_axes.empty()) return false;  // each index would be divided, which takes longer than to store the operand
   Kernel kernel;
-  const TileLoops loops = tile_loops(kernel, product, product.depth.extent);
+  const TileLoops loops = tile_loops(kernel, product, product.depth.extent, symbols);
   Index flat = Index(product.a_offset) + loops.row * product.rows.a_stride + loops.inner * product.depth.a_stride;
   for (std::size_t i = 0; i < loops.batch.size(); ++i) flat = flat + loops.batch[i] * product.batch[i].a_stride;
   Puller puller(graph, kernel, [&](ValueId v) { return !(v == product.a) && is_stored(v); });
   const ExprId value = puller.pull(product.a, unflatten(flat, graph.type(product.a).shape), true);
-  kernel.stores.push_back({puller.buffer_of(product.a, true), tile_stride(loops.inner) + loops.row, value});
+  kernel.stores.push_back({puller.buffer_of(product.a, true), times_tile_stride(kernel, loops.inner) + loops.row, value});
   if (!arguments_fit(kernel)) return false;
   product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
   return true;

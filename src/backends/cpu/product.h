@@ -66,19 +66,17 @@ std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std:
 /// those of the tile: its row stride, the ranges of batch, rows and columns).
 inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes = 7;
 
-/// Completes `product` with an epilogue over `region`, at least its dot: the region's last value becomes the result. False when the tile
-/// cannot be addressed, or the kernel would take more buffers or sizes than `most_epilogue_arguments`.
-bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const Puller::IsStored& is_stored);
+/// Completes `product` with an epilogue over `region`, at least its dot: the region's last value becomes the result. The kernel takes
+/// `symbols`, and one more for the distance of the tile's rows, or of its columns where it is transposed. False when the tile cannot be
+/// addressed, or the kernel would take more buffers or sizes than `most_epilogue_arguments`.
+bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
+                  const Puller::IsStored& is_stored);
 
 /// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.
 bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
 
-/// Completes `product`, whose left operand is not stored, with the kernel that computes it. False when it would take more arguments than
-/// `most_epilogue_arguments`.
-bool add_prologue(const Graph& graph, Product& product, const Puller::IsStored& is_stored);
-
-/// Name of the symbol that stands for the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a
-/// panel, in tile kernels.
-inline constexpr const char* tile_stride_symbol = "tile_stride";
+/// Completes `product`, whose left operand is not stored, with the kernel that computes it. It takes `symbols`, and one more for the
+/// distance of a panel's steps. False when it would take more arguments than `most_epilogue_arguments`, or read A through tables.
+bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored);
 
 }  // namespace rlx::cpu
