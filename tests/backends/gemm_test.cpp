@@ -279,6 +279,36 @@ TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
   EXPECT_EQ(run(with_packed, pool), plain);
 }
 
+TEST(Gemm, PacksABThatAllItemsShareOnce) {
+  ThreadPool pool(2);
+  const std::int64_t batch = 30, m = 20, n = 33, k = 500;
+  const Stored<float> a(batch, m, k, Layout::row_major, 12), b(2, k, n, Layout::row_major, 13);
+  GemmArgs<float> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix};
+  args.b.data = b.matrix.item(1);
+  args.b.batch_stride = 0;
+  const std::vector<std::int64_t> offsets(static_cast<std::size_t>(batch), b.matrix.batch_stride);
+  GemmArgs<float> by_offsets = args;
+  by_offsets.b.data = b.matrix.data;
+  by_offsets.b.batch_offsets = offsets.data();
+  for (int threads : {1, 2, 5}) EXPECT_EQ(gemm_workspace(by_offsets, threads), gemm_workspace(args, threads)) << threads;
+  EXPECT_EQ(run(by_offsets, pool), run(args, pool));
+}
+
+// Where A is raised by 128, the starts of the columns leave 32 bits from a depth of 131072 on: what comes back is exact all the same.
+TYPED_TEST(GemmOf, SumsADepthBeyondTheRangeOfStarts) {
+  ThreadPool pool(2);
+  const std::int64_t m = 2, n = 3, k = 140'000;
+  Stored<TypeParam> a(1, m, k, Layout::row_major, 20), b(1, k, n, Layout::column_major, 21);
+  if constexpr (std::is_same_v<TypeParam, std::int8_t>) {
+    for (std::int8_t& x : a.values) x = static_cast<std::int8_t>(x % 2);  // so that the sums fit into 32 bits
+    std::fill(b.values.begin(), b.values.begin() + 2 * k, std::int8_t{-128});
+  }
+  for (CpuLevel level : levels_of<TypeParam>()) {
+    GemmArgs<TypeParam> args{.m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .level = level};
+    expect_product(args, run(args, pool));
+  }
+}
+
 TEST(Gemm, LeavesWhatIsBesideCAloneAndWorksInsideALoop) {
   ThreadPool pool(2);
   const std::int64_t m = 19, n = 45, k = 30, stride = 50;

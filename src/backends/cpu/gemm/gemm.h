@@ -45,7 +45,7 @@ struct GemmArgs {
   std::byte* workspace = nullptr;  // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call
 };
 
-/// The bytes of scratch memory that gemm needs for these sizes on a pool of `threads`. Reads no matrix.
+/// The bytes of scratch memory that gemm needs for these sizes on a pool of `threads`. Reads no matrix, but its offsets.
 /// Throws Error for sizes below 0 or beyond 64 bits.
 template <class T>
 std::size_t gemm_workspace(const GemmArgs<T>& args, int threads);

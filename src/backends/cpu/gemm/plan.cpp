@@ -22,6 +22,12 @@ std::size_t line_bytes(const GemmArgs<T>& args, std::initializer_list<std::int64
 }
 
 template <class T>
+bool repeats_one_item(const Matrix<T>& b, std::int64_t batch) {
+  if (!b.batch_offsets) return b.batch_stride == 0;
+  return std::all_of(b.batch_offsets, b.batch_offsets + batch, [&](std::int64_t offset) { return offset == b.batch_offsets[0]; });
+}
+
+template <class T>
 BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t item_bytes, int threads) {
   if (args.packed_b) return BSource::packed;
   const bool fits = item_bytes <= static_cast<std::size_t>(cpu_features().l2_bytes / 2);
@@ -41,8 +47,7 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, plan.kernel->max_rows, sizeof(Packed<T>)},
                              cpu_features().l2_bytes, threads);
 
-  const bool repeated = args.b.batch_stride == 0 && !args.b.batch_offsets;
-  plan.b_items = repeated ? 1 : args.batch;
+  plan.b_items = repeats_one_item(args.b, args.batch) ? 1 : args.batch;
   const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + plan.kernel->raised, panel_cols});
   plan.panel_units = (plan.units + plan.kernel->raised) * panel_cols;
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
