@@ -139,11 +139,12 @@ void raise(std::uint32_t* panel, std::int64_t units) {
 }
 
 void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t width, std::int32_t* starts) {
-  std::fill_n(starts, width, 0);
+  auto* const totals = reinterpret_cast<std::uint32_t*>(starts);  // sums modulo 2^32, as the kernel's
+  std::fill_n(totals, width, 0);
   const auto* bytes = reinterpret_cast<const std::int8_t*>(panel);
   for (std::int64_t unit = 0; unit < units; ++unit)
     for (std::int64_t col = 0; col < width; ++col)
-      for (int g = 0; g < 4; ++g) starts[col] -= 128 * bytes[(unit * width + col) * 4 + g];
+      for (int g = 0; g < 4; ++g) totals[col] -= 128 * static_cast<std::uint32_t>(bytes[(unit * width + col) * 4 + g]);
 }
 
 template void pack_panel(const Strided<float>&, std::int64_t, std::int64_t, float*, std::int64_t);
