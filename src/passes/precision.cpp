@@ -87,13 +87,14 @@ Quantised symmetric(Value x, const Ints& axes) {
   return {cast(round(x * (largest / size)), i8), reshape(size / largest, beside(x, axes)), Value()};
 }
 
-/// Activations: each row uses all 256 numbers, from its least element to its largest; those behind a GELU are hardly ever negative.
+/// Activations: each row uses all 256 numbers, from its least element to its largest; those behind a GELU are hardly ever negative. Halves
+/// are subtracted, as the distance of two elements may be beyond the largest f32.
 Quantised spread(Value x, const Ints& axes) {
   constexpr double lowest = -128, steps = 255;
-  const Value least = reduce_min(x, axes, true), size = max(reduce_max(x, axes, true) - least, like(x, smallest));
+  const Value least = reduce_min(x, axes, true) * 0.5, half = max(reduce_max(x, axes, true) * 0.5 - least, like(x, smallest));
   const Dims shape = beside(x, axes);
-  return {cast(round((x - least) * (steps / size) + lowest), i8), reshape(size / steps, shape),
-          reshape(least - size * (lowest / steps), shape)};
+  return {cast(round((x * 0.5 - least) * (steps / half) + lowest), i8), reshape(half / (steps / 2), shape),
+          reshape((least - half * (lowest / steps)) * 2, shape)};
 }
 
 Value dot_in_int8(const Node& dot, std::span<const Value> operands) {
@@ -103,7 +104,7 @@ Value dot_in_int8(const Node& dot, std::span<const Value> operands) {
   const Value sums = cast(sum(cast(columns.numbers, i32), axes.rhs_contract), f32);
   Dims shape = rows.scales.shape();
   shape.resize(shape.size() + columns.scales.shape().size(), 1);
-  return (total * reshape(rows.scales, shape) + reshape(rows.offsets, shape) * sums) * columns.scales;
+  return total * columns.scales * reshape(rows.scales, shape) + reshape(rows.offsets, shape) * (sums * columns.scales);
 }
 
 class PrecisionPass {

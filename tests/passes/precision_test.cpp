@@ -100,11 +100,27 @@ TEST(Precision, KernelsComputeWhatTheRewrittenGraphSays) {
       options.claims = claims;
       Executable program = Session(Device::cpu(), options).compile(layer());
       program.set_param("w", given.at("w"));
-      const double tolerance = precision == Precision::bf16 ? 5e-5 : 0.05;  // one step of 5/255 times a weight of 1
+      const double tolerance = precision == Precision::bf16 ? 5e-5 : 5e-5 + 5.0 / 255;  // one step of 5/255 times a weight of 1
       expect_near(program.run({{"x", given.at("x")}}).at("y"), values(evaluate(in_precision(layer(), precision).graph, given)[0]),
                   tolerance);
       EXPECT_EQ(count_of(program, "precision"), 1u);
     }
+}
+
+// The difference of two elements is then beyond f32, though the sums are not.
+TEST(Precision, Int8TakesRowsOverAllOfF32) {
+  auto given = layer_values(7);
+  constexpr double largest = 3.4e38, weight = 1e-4;
+  for (std::int64_t k = 0; k < 96; ++k) given["x"].set_double(2 * 96 + k, given["x"].get_double(k) > 0 ? largest : -largest);
+  for (std::int64_t i = 0; i < 40 * 96; ++i) given["w"].set_double(i, given["w"].get_double(i) * weight);
+  const Doubles exact = product_of(
+      given, [](const Array& x, std::int64_t m, std::int64_t k) { return x.get_double(m * 96 + k); },
+      [](const Array& w, std::int64_t n, std::int64_t k) { return w.get_double(n * 96 + k); });
+  const Array seen = evaluate(in_precision(layer(), Precision::int8).graph, given)[0];
+  // 96 weights are each half a step of 1/127 off, as are elements of 2/255; f32 adds little to that.
+  for (std::int64_t n = 0; n < 40; ++n)
+    EXPECT_NEAR(seen.get_double(2 * 40 + n), exact[static_cast<std::size_t>(2 * 40 + n)],
+                96 * largest * weight * (0.51 / 127 + 1.01 / 255));
 }
 
 TEST(Precision, ARowGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) {
