@@ -51,7 +51,14 @@ std::vector<DType> elements(const Graph& graph) {
 }
 
 /// What the program's first claim multiplies, as reports of its launches say.
-std::string reported_arithmetic(const Executable& program, const std::map<std::string, Feed>& feeds) {
+std::string reported_arithmetic(const Graph& graph) {
+  Executable program = Session().compile(graph);
+  std::map<std::string, Feed> feeds;
+  for (const auto& [input, value] : graph.inputs()) {
+    Array values(input.type.dtype, static_shape(input.type));
+    if (input.kind == InputKind::param) program.set_param(input.name, values);
+    else feeds.emplace(input.name, values);
+  }
   for (const LaunchReport& launch : program.profile(feeds, 0))
     if (launch.kind == "claim") return launch.arithmetic;
   return "";
@@ -59,13 +66,56 @@ std::string reported_arithmetic(const Executable& program, const std::map<std::s
 
 Value widened(Value x, DType narrow, DType wide) { return cast(cast(x, narrow), wide); }
 
+std::pair<Value, Value> operands(Graph& graph, const Case& c, DType t) {
+  return {graph.input("x", Dims(c.x.begin(), c.x.end()), t), graph.param("w", Dims(c.w.begin(), c.w.end()), t)};
+}
+
+Graph of_rounded_floats(const Case& c) {
+  Graph graph;
+  const auto [x, w] = operands(graph, c, f32);
+  graph.output("y", tanh(c.product(widened(x, bf16, f32), widened(w, bf16, f32)) + 1));
+  graph.output("next", c.product(widened(tanh(x), bf16, f32), widened(w * 2, bf16, f32)));
+  return graph;
+}
+
+Graph of_native_bf16(const Case& c) {
+  Graph graph;
+  const auto [x, w] = operands(graph, c, bf16);
+  graph.output("plain", c.product(x, w));
+  graph.output("more", c.product(x, w * 2) + 1);
+  return graph;
+}
+
+Graph of_bytes(const Case& c) {
+  Graph graph;
+  const auto [x, w] = operands(graph, c, i8);
+  const Value y = c.product(cast(x, i32), cast(w, i32));
+  graph.output("plain", y);
+  graph.output("scaled", cast(y * 3, f32) * 0.5);
+  return graph;
+}
+
+TEST(NarrowProducts, OfBf16AreComputedFromPanelsOfBf16) {
+  if (!cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with AVX512-BF16, at its best level";
+  for (const Case& c : cases()) {
+    EXPECT_EQ(elements(of_rounded_floats(c)), (std::vector{bf16, bf16})) << c.name;
+    EXPECT_EQ(elements(of_native_bf16(c)), (std::vector{bf16, bf16})) << c.name;
+    EXPECT_EQ(reported_arithmetic(of_rounded_floats(c)), "bf16") << c.name;
+    EXPECT_EQ(reported_arithmetic(of_native_bf16(c)), "bf16") << c.name;
+  }
+}
+
+TEST(NarrowProducts, OfBytesAreComputedFromPanelsOfBytes) {
+  if (!cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with AVX512-VNNI, at its best level";
+  for (const Case& c : cases()) {
+    EXPECT_EQ(elements(of_bytes(c)), std::vector{i8}) << c.name;
+    EXPECT_EQ(reported_arithmetic(of_bytes(c)), "int8") << c.name;
+  }
+}
+
 TEST(NarrowProducts, OfRoundedFloatsAreSummedInF32) {
   for (const Case& c : cases()) {
-    Graph graph;
-    const Value x = graph.input("x", Dims(c.x.begin(), c.x.end()), f32), w = graph.param("w", Dims(c.w.begin(), c.w.end()), f32);
-    const Value y = c.product(widened(x, bf16, f32), widened(w, bf16, f32));
-    graph.output("y", tanh(y + 1));
-    graph.output("next", c.product(widened(tanh(x), bf16, f32), widened(w * 2, bf16, f32)));
+    const Graph graph = of_rounded_floats(c);
     const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
     Executable program = Session().compile(graph);
     program.set_param("w", ws);
@@ -76,19 +126,12 @@ TEST(NarrowProducts, OfRoundedFloatsAreSummedInF32) {
       for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 2; tanh within 2 ulp may round x up
         ASSERT_NEAR(seen[out].get_double(i), wanted[out].get_double(i), depth * 2 * depth * 0x1p-24 + (out == 1 ? 2 * depth * 0x1p-9 : 0))
             << c.name << " at " << i;
-    if (cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level())) {
-      EXPECT_EQ(elements(graph), (std::vector{bf16, bf16})) << c.name;
-      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "bf16") << c.name;
-    }
   }
 }
 
 TEST(NarrowProducts, OfNativeBf16RoundOnce) {
   for (const Case& c : cases()) {
-    Graph graph;
-    const Value x = graph.input("x", Dims(c.x.begin(), c.x.end()), bf16), w = graph.param("w", Dims(c.w.begin(), c.w.end()), bf16);
-    graph.output("plain", c.product(x, w));
-    graph.output("more", c.product(x, w * 2) + 1);
+    const Graph graph = of_native_bf16(c);
     const Array xs = random_array(bf16, c.x, 3), ws = random_array(bf16, c.w, 4);
     Executable program = Session().compile(graph);
     program.set_param("w", ws);
@@ -100,30 +143,18 @@ TEST(NarrowProducts, OfNativeBf16RoundOnce) {
         ASSERT_NEAR(seen[out].get_double(i), number, 0x1p-7 * std::abs(number) + 0x1p-7 * static_cast<double>(out) + 1e-5)
             << c.name << " at " << i;
       }
-    if (cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level())) {
-      EXPECT_EQ(elements(graph), (std::vector{bf16, bf16})) << c.name;
-      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "bf16") << c.name;
-    }
   }
 }
 
 TEST(NarrowProducts, OfBytesAreExact) {
   for (const Case& c : cases()) {
-    Graph graph;
-    const Value x = graph.input("x", Dims(c.x.begin(), c.x.end()), i8), w = graph.param("w", Dims(c.w.begin(), c.w.end()), i8);
-    const Value y = c.product(cast(x, i32), cast(w, i32));
-    graph.output("plain", y);
-    graph.output("scaled", cast(c.product(cast(x, i32), cast(w, i32)) * 3, f32) * 0.5);
+    const Graph graph = of_bytes(c);
     const Array xs = random_array(i8, c.x, 5), ws = random_array(i8, c.w, 6);
     Executable program = Session().compile(graph);
     program.set_param("w", ws);
     const Outputs seen = program.run({{"x", xs}});
     const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
     for (std::size_t out = 0; out < 2; ++out) EXPECT_EQ(seen[out], wanted[out]) << c.name;
-    if (cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) {
-      EXPECT_EQ(elements(graph), std::vector{i8}) << c.name;
-      EXPECT_EQ(reported_arithmetic(program, {{"x", xs}}), "int8") << c.name;
-    }
   }
 }
 
