@@ -6,6 +6,7 @@
 
 #include "backends/cpu/lower.h"
 #include "ir/reference.h"
+#include "ops/sample_operands.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
