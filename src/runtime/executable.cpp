@@ -46,9 +46,12 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
   std::set<const void*> owners;
   for (auto& [i, array] : arrays) {
     session->packed.forget(array);
+    owners.insert(array.owner().get());
     for (std::size_t other = 0; other < params.size(); ++other)
-      if (is_param[other] && (other == i || params[other].bytes().data() == array.bytes().data())) changed.insert(other);
-    owners.insert({array.owner().get(), params[i].owner().get()});
+      if (is_param[other] && (other == i || params[other].bytes().data() == array.bytes().data())) {
+        changed.insert(other);
+        owners.insert(params[other].owner().get());
+      }
     (is_param[i] ? params : states)[i] = std::move(array);
   }
   forget_packed(owners);

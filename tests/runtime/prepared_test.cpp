@@ -158,6 +158,25 @@ TEST(Prepared, PanelsStayUntilTheirParameterIsBoundAgain) {
   expect_all(136);
 }
 
+/// The same where a loop reads w, in a program with panels of its own: the sum over four steps of x_t w, plus b.
+TEST(Prepared, PanelsOfALoopStayUntilTheirParameterIsBoundAgain) {
+  Graph graph;
+  const Value x = graph.input("x", {4, 8, 64}, f32), w = graph.param("w", {64, 64}, f32);
+  const auto step = [&](const Values& carry, const Values& slice) { return std::pair{Values{carry[0] + matmul(slice[0], w)}, Values{}}; };
+  graph.output("y", scan(step, {sum(x, {0}) * 0}, {x})[0] + graph.param("b", {64}, f32));
+  Executable program = quiet_session().compile(graph);
+  Array weights = uniform(f32, {64, 64}, 1, 1, 1);
+  program.set_params({{"w", weights}, {"b", Array(f32, {64})}});
+  const Array ones = uniform(f32, {4, 8, 64}, 1, 1, 1);
+  const auto expect_all = [&](double y) { expect_near(program.run({{"x", ones}}).at("y"), Doubles(8 * 64, y), 0); };
+  expect_all(4 * 64);
+  for (float& element : weights.mutable_values<float>()) element = 2;
+  program.set_param("b", uniform(f32, {64}, 3, 3, 1));
+  expect_all(4 * 64 + 3);
+  program.set_param("w", weights);
+  expect_all(4 * 128 + 3);
+}
+
 TEST(Prepared, ProgramsOfASessionShareParametersAndTheirPanels) {
   Graph graph;
   graph.output("y", matmul(graph.input("x", {8, 64}, f32), graph.param("w", {64, 64}, f32)));
