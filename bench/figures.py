@@ -142,18 +142,14 @@ def model(title):
     return section
 
 
-PRODUCTS = {"model": "Products of MiniLM", "large": "Products, 512 and more", "small": "Products, 1 to 256", "memory": "Products with weights from memory"}
-OTHERS = {"attention": "Attention", "conv": "Convolutions of ResNet-50", "rows": "Row and elementwise programs"}
+TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and more", "gemm_small": "Products, 1 to 256",
+         "gemm_memory": "Products with weights from memory", "attention": "Attention", "conv": "Convolutions of ResNet-50"}
+OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims}
-for precision in ("f32", "bf16", "int8"):
-    for name, title in PRODUCTS.items():
-        SECTIONS[f"gemm_{name}_{precision}"] = shares(f"{title}, {precision}")
-        SECTIONS[f"gemm_{name}_{precision}_peers"] = beside_torch(f"{title}, {precision}, beside torch")
-for name, title in OTHERS.items():
-    SECTIONS[name] = shares(title)
-    SECTIONS[f"{name}_peers"] = beside_torch(f"{title} beside torch")
+for name, title in OPERATIONS.items():
+    SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}
 
 
 def section_of(path):

@@ -26,10 +26,14 @@ for type in $types; do
     "$build/bench/gemm" --set "$set" --type "$type" --json "$results/gemm_${set}_$type.json"
   done
 done
-for name in attention conv rows; do
-  echo "== $name"
-  "$build/bench/$name" --json "$results/$name.json"
+for type in $types; do
+  [ "$type" = int8 ] || echo "== attention: $type"
+  [ "$type" = int8 ] || "$build/bench/attention" --type "$type" --json "$results/attention_$type.json"
+  echo "== conv: $type"
+  "$build/bench/conv" --precision "$type" --json "$results/conv_$type.json"
 done
+echo "== rows"
+"$build/bench/rows" --json "$results/rows.json"
 echo "== claims beside the generated kernels that they replace"
 "$build/bench/claims" --json "$results/claims.json"
 scripts/fetch_minilm.sh build/minilm
@@ -46,10 +50,15 @@ for type in $types; do
     "$python" bench/op_peers.py --json "$results/gemm_${set}_${type}_peers.json" -- "$build/bench/gemm" --set "$set" --type "$type"
   done
 done
-for name in attention conv rows; do
-  echo "== $name beside torch"
-  "$python" bench/op_peers.py --json "$results/${name}_peers.json" -- "$build/bench/$name"
+for type in $types; do
+  [ "$type" != int8 ] || continue  # torch has neither attention nor convolutions with dynamic quantization
+  echo "== attention beside torch: $type"
+  "$python" bench/op_peers.py --json "$results/attention_${type}_peers.json" -- "$build/bench/attention" --type "$type"
+  echo "== conv beside torch: $type"
+  "$python" bench/op_peers.py --json "$results/conv_${type}_peers.json" -- "$build/bench/conv" --precision "$type"
 done
+echo "== rows beside torch"
+"$python" bench/op_peers.py --json "$results/rows_peers.json" -- "$build/bench/rows"
 
 echo "== MiniLM beside its peers"
 "$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --cases b1 mixed --precision f32 bf16 int8 \
