@@ -236,46 +236,62 @@ Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const s
   return all;
 }
 
+/// What a product finds its elements by, besides strides.
+struct OffsetTables {
+  OffsetTables(const Step& step, const Product& product, const std::int64_t* s)
+      : items{offsets(step.batch, 0, s), offsets(step.batch, 1, s), offsets(step.batch, 2, s)} {
+    if (step.depth_axes.empty()) return;
+    rows = offsets(step.row_axes, 0, s);
+    depth = offsets(step.depth_axes, 0, s);
+    if (!product.b_by_tables) return;
+    depth_of_b = offsets(step.depth_axes, 1, s);
+    columns = offsets({{step.columns[0], {}, step.columns[1], {}}}, 1, s);
+  }
+
+  std::array<Offsets, 3> items;  // of A, B and C
+  Offsets rows, depth;           // of A; empty where strides say where they are, as are those of B
+  Offsets depth_of_b, columns;
+};
+
+/// A where the memory of its value begins at `data`.
+template <class T>
+Matrix<T> left_matrix(const void* data, const Step& step, const OffsetTables& tables, const std::int64_t* s) {
+  Matrix<T> a{static_cast<const T*>(data) + step.offsets[0](s), step.rows[1](s), step.depth[1](s), 0, tables.items[0].data()};
+  if (!step.depth_axes.empty()) a.row_offsets = tables.rows.data(), a.col_offsets = tables.depth.data();
+  return a;
+}
+
+template <class T>
+Matrix<T> right_matrix(const void* data, const Step& step, const Product& product, const OffsetTables& tables, const std::int64_t* s) {
+  Matrix<T> b{static_cast<const T*>(data) + step.offsets[1](s), step.depth[2](s), step.columns[1](s), 0, tables.items[1].data()};
+  if (product.b_by_tables) b.row_offsets = tables.depth_of_b.data(), b.col_offsets = tables.columns.data();
+  else if (!step.depth_axes.empty()) b.row_stride = step.depth_axes.back()[2](s);
+  return b;
+}
+
 template <class T>
 void run_product(const Step& step, const Product& product, const RunState& run) {
   const std::int64_t* s = run.symbols.data();
+  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
+  const OffsetTables tables(step, product, s);
   GemmArgs<T> args;
   args.level = run.level;
   args.m = step.rows[0](s);
   args.n = step.columns[0](s);
   args.k = step.depth[0](s);
-  const std::array<Offsets, 3> items{offsets(step.batch, 0, s), offsets(step.batch, 1, s), offsets(step.batch, 2, s)};
-  args.batch = static_cast<std::int64_t>(items[0].size());
-  auto* b = reinterpret_cast<T*>(run.memory[static_cast<std::size_t>(step.b)]) + step.offsets[1](s);
-  auto* c = reinterpret_cast<Sum<T>*>(run.memory[static_cast<std::size_t>(step.c)]) + step.offsets[2](s);
+  args.batch = static_cast<std::int64_t>(tables.items[0].size());
+  args.b = right_matrix<T>(memory(step.b), step, product, tables, s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
     args.pack_a = call_prologue<T>;
     args.pack_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
   } else {
-    const auto* a = reinterpret_cast<const T*>(run.memory[static_cast<std::size_t>(step.a)]) + step.offsets[0](s);
-    args.a = {a, step.rows[1](s), step.depth[1](s), 0, items[0].data()};
-  }
-  args.b = {b, step.depth[2](s), step.columns[1](s), 0, items[1].data()};
-  Offsets rows, depth, depth_of_b, columns;
-  if (!step.depth_axes.empty()) {
-    rows = offsets(step.row_axes, 0, s);
-    depth = offsets(step.depth_axes, 0, s);
-    args.a.row_offsets = rows.data();
-    args.a.col_offsets = depth.data();
-    if (!product.b_by_tables) args.b.row_stride = step.depth_axes.back()[2](s);
-  }
-  if (product.b_by_tables) {
-    depth_of_b = offsets(step.depth_axes, 1, s);
-    columns = offsets({{step.columns[0], {}, step.columns[1], {}}}, 1, s);
-    args.b.row_offsets = depth_of_b.data();
-    args.b.col_offsets = columns.data();
+    args.a = left_matrix<T>(memory(step.a), step, tables, s);
   }
   std::shared_ptr<const void> packed;
   if (step.weights && run.packed) {
     packed = run.packed(step, [&](const Array& weights) {
-      Matrix<T> whole = args.b;
-      whole.data = reinterpret_cast<const T*>(weights.bytes().data()) + step.offsets[1](s);
+      Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
       whole.batch_offsets = nullptr;
       return run.packed_weights->get<T>(weights, whole, args.k, args.n, *run.pool, run.level);
     });
@@ -286,9 +302,9 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.epilogue_by_columns = product.epilogue_by_columns;
     args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
   } else {
-    args.c = c;
+    args.c = reinterpret_cast<Sum<T>*>(memory(step.c)) + step.offsets[2](s);
     args.c_row_stride = step.rows[2](s);
-    args.c_batch_offsets = items[2].data();
+    args.c_batch_offsets = tables.items[2].data();
   }
   args.workspace = workspace(gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);

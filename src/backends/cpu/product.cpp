@@ -293,6 +293,35 @@ Index times_tile_stride(const Kernel& kernel, const Index& index) {
   return index * Dim::symbol(kernel.symbols.back(), std::int64_t{1} << 40);
 }
 
+/// The element of each value of the region that the element `at` of the dot becomes; nothing where one is no such move.
+std::optional<std::map<ValueId, At>> places_of(const Graph& graph, ValueId dot, At at, const std::vector<ValueId>& region) {
+  std::map<ValueId, At> at_of{{dot, std::move(at)}};
+  for (ValueId value : region) {
+    if (value == dot) continue;
+    const Node& node = graph.node(value.node);
+    for (ValueId operand : node.operands)
+      if (auto it = at_of.find(operand); it != at_of.end()) {
+        if (node.op->kind == OpKind::scalar) at_of[value] = it->second;
+        else if (auto where = follow(graph, node, it->second)) at_of[value] = *where;
+        else return std::nullopt;
+        break;
+      }
+  }
+  return at_of;
+}
+
+/// Makes the loads of the dot's element loads of the tile. False where another element is read, or something is summed.
+bool read_tile(Kernel& kernel, const Product& product, const Index& dot_index, const Index& tile_index) {
+  for (Expr& e : kernel.exprs) {
+    if (e.kind == Expr::Kind::reduce) return false;
+    if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
+    if (!(e.index == dot_index)) return false;
+    e.index = tile_index;
+    e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
+  }
+  return true;
+}
+
 }  // namespace
 
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
@@ -303,39 +332,23 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   Index flat = row * product.rows.c_stride + column * product.columns.c_stride;
   for (std::size_t i = 0; i < batch_at.size(); ++i) flat = flat + batch_at[i] * product.batch[i].c_stride;
 
-  std::map<ValueId, At> at_of{{product.dot, unflatten(flat, graph.type(product.dot).shape)}};
-  for (ValueId value : region) {
-    if (value == product.dot) continue;
-    const Node& node = graph.node(value.node);
-    for (ValueId operand : node.operands)
-      if (auto it = at_of.find(operand); it != at_of.end()) {
-        if (node.op->kind == OpKind::scalar) at_of[value] = it->second;
-        else if (auto where = follow(graph, node, it->second)) at_of[value] = *where;
-        else return false;
-        break;
-      }
-  }
+  const Type& type = graph.type(product.dot);
+  const auto at_of = places_of(graph, product.dot, unflatten(flat, type.shape), region);
+  if (!at_of) return false;
   const ValueId last = region.back();
-  const Index store = flatten(at_of[last], graph.type(last).shape);
+  const Index store = flatten(at_of->at(last), graph.type(last).shape);
   const bool by_columns = stride_along(store, kernel.loops[1]) == Dim(1);
   const Index tile_index = by_columns ? times_tile_stride(kernel, column) + row : times_tile_stride(kernel, row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
-  const Index dot_index = flatten(at_of[product.dot], graph.type(product.dot).shape);
-  const ExprId value = puller.pull(last, at_of[last], last != product.dot);
-  for (Expr& e : kernel.exprs) {
-    if (e.kind == Expr::Kind::reduce) return false;
-    if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
-    if (!(e.index == dot_index)) return false;
-    e.index = tile_index;
-    e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
-  }
+  const ExprId value = puller.pull(last, at_of->at(last), last != product.dot);
+  if (!read_tile(kernel, product, flatten(at_of->at(product.dot), type.shape), tile_index)) return false;
   if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
   for (const Index::Term& term : store.terms())
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
       return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   if (!arguments_fit(kernel)) return false;
-  if (const DType dtype = graph.type(product.dot).dtype; dtype != product.sum()) round_sums(kernel, product.dot, dtype);
+  if (type.dtype != product.sum()) round_sums(kernel, product.dot, type.dtype);
   product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
   product.epilogue_by_columns = by_columns;
   product.result = last;
