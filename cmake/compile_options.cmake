@@ -36,12 +36,10 @@ if(RLX_SANITIZE)
   endif()
 endif()
 
-# Paths below the source folder are hashed relative to it, so that build folders and clones share their objects. The rest is what the
-# cache asks for where headers are precompiled.
+# What the cache asks for where headers are precompiled. Clones share nothing: a precompiled header holds the paths of its own clone.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-    CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 # A hundred executables are linked: with gold or lld in a tenth of the time.

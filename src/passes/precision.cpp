@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "ir/graph_data.h"
 #include "ir/op.h"
@@ -80,6 +81,17 @@ struct Quantised {
   Value numbers, scales, offsets;
 };
 
+/// Values with an axis for each of `axes`, in that order, lying along them: as x's shape says, but 1 elsewhere.
+Value along(Value values, Value x, const Ints& axes) {
+  Ints order(axes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](std::int64_t a, std::int64_t b) { return axes[static_cast<std::size_t>(a)] < axes[static_cast<std::size_t>(b)]; });
+  Dims shape(static_cast<std::size_t>(x.rank()), 1);
+  for (std::int64_t axis : axes) shape[static_cast<std::size_t>(axis)] = x.dim(axis);
+  return reshape(transpose(values, order), shape);
+}
+
 /// Weights: the numbers are symmetric, without offsets, as sums over offsets would need the other operand's.
 Quantised symmetric(Value x, const Ints& axes) {
   constexpr double largest = 127;
@@ -97,9 +109,30 @@ Quantised spread(Value x, const Ints& axes) {
           reshape((least - half * (lowest / steps)) * 2, shape)};
 }
 
+/// The numbers that an activation is multiplied and its weights are divided by, of the shape of the contracted axes. Elements that stand
+/// far out of an activation's row meet small weights in trained models: these factors bring both nearer to their neighbours, so that fewer
+/// of the 256 numbers are spent on them. The fourth root of the weights' sizes: over 54 short texts, 1 - cosine of MiniLM's embeddings to
+/// those in f32 falls from 0.0021 to 0.0018, the worst from 0.0088 to 0.0061; with the square root it rises, as the steps of the weights
+/// grow.
+Value balance_of(Value weights, const Ints& contracted) {
+  Ints others;
+  for (std::int64_t axis = 0; axis < weights.rank(); ++axis)
+    if (std::find(contracted.begin(), contracted.end(), axis) == contracted.end()) others.push_back(axis);
+  Ints order;  // reduce_max leaves the axes as they lie
+  for (std::int64_t axis : contracted)
+    order.push_back(std::count_if(contracted.begin(), contracted.end(), [&](std::int64_t other) { return other < axis; }));
+  const Value largest = transpose(reduce_max(abs(weights), others), order);
+  Ints all_axes(contracted.size());
+  std::iota(all_axes.begin(), all_axes.end(), 0);
+  const Value share = largest / max(reduce_max(largest, all_axes), like(weights, smallest));  // at most 1: no activation overflows
+  return sqrt(sqrt(max(share, like(weights, smallest))));
+}
+
 Value dot_in_int8(const Node& dot, std::span<const Value> operands) {
   const DotAxes axes(dot);
-  const Quantised rows = spread(operands[0], axes.lhs_contract), columns = symmetric(operands[1], axes.rhs_contract);
+  const Value balance = balance_of(operands[1], axes.rhs_contract);
+  const Quantised rows = spread(operands[0] * along(balance, operands[0], axes.lhs_contract), axes.lhs_contract),
+                  columns = symmetric(operands[1] / along(balance, operands[1], axes.rhs_contract), axes.rhs_contract);
   const Value total = cast(axes.dot(cast(rows.numbers, i32), cast(columns.numbers, i32)), f32);
   const Value sums = cast(sum(cast(columns.numbers, i32), axes.rhs_contract), f32);
   Dims shape = rows.scales.shape();
