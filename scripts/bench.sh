@@ -29,9 +29,9 @@ done
 for type in $types; do
   [ "$type" = int8 ] || echo "== attention: $type"
   [ "$type" = int8 ] || "$build/bench/attention" --type "$type" --json "$results/attention_$type.json"
-  echo "== conv: $type"
-  "$build/bench/conv" --precision "$type" --json "$results/conv_$type.json"
 done
+echo "== conv"
+"$build/bench/conv" --json "$results/conv_f32.json"
 echo "== rows"
 "$build/bench/rows" --json "$results/rows.json"
 echo "== claims beside the generated kernels that they replace"
@@ -54,9 +54,9 @@ for type in $types; do
   [ "$type" != int8 ] || continue  # torch has neither attention nor convolutions with dynamic quantization
   echo "== attention beside torch: $type"
   "$python" bench/op_peers.py --json "$results/attention_${type}_peers.json" -- "$build/bench/attention" --type "$type"
-  echo "== conv beside torch: $type"
-  "$python" bench/op_peers.py --json "$results/conv_${type}_peers.json" -- "$build/bench/conv" --precision "$type"
 done
+echo "== conv beside torch"
+"$python" bench/op_peers.py --json "$results/conv_f32_peers.json" -- "$build/bench/conv"
 echo "== rows beside torch"
 "$python" bench/op_peers.py --json "$results/rows_peers.json" -- "$build/bench/rows"
 

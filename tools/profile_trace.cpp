@@ -27,7 +27,9 @@ std::string trace_json(const Profile& profile) {
   events.push_back(named("process_name", 0, "rlx: " + profile.graph));
   for (int thread = 0; thread < profile.threads; ++thread) events.push_back(named("thread_name", thread, fmt::format("thread {}", thread)));
   for (const TraceEvent& event : profile.events) events.push_back(slice(event, profile.launches[event.launch]));
-  return json::Value{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump() + "\n";
+  return json::Value{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump(-1, ' ', false,
+                                                                                         json::Value::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace rlx::command

@@ -1,6 +1,7 @@
 #include "roofline.h"
 
 #include <algorithm>
+#include <set>
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
@@ -13,21 +14,22 @@ constexpr double budget_seconds = 0.1;  // of each measurement
 
 }  // namespace
 
-double Roofline::seconds(const LaunchReport& launch) const {
-  return std::max(launch.flops / flops.at(launch.arithmetic), launch.bytes / bytes);
+double Roofline::computing(const LaunchReport& launch) const {
+  const auto rate = flops.find(launch.arithmetic);
+  return rate == flops.end() ? 0 : launch.flops / rate->second;
 }
 
-bool Roofline::bound_by_memory(const LaunchReport& launch) const {
-  return launch.bytes / bytes >= launch.flops / flops.at(launch.arithmetic);
-}
+double Roofline::seconds(const LaunchReport& launch) const { return std::max(computing(launch), launch.bytes / bytes); }
+
+bool Roofline::bound_by_memory(const LaunchReport& launch) const { return launch.bytes / bytes >= computing(launch); }
 
 Roofline measure_roofline(int threads, const std::vector<LaunchReport>& launches) {
   ThreadPool pool(threads);
   Roofline roofline;
-  for (const LaunchReport& launch : launches) {
-    double& rate = roofline.flops[launch.arithmetic];
-    if (rate == 0) rate = cpu::compute_peak(pool, launch.arithmetic, budget_seconds);
-  }
+  std::set<std::string> arithmetics;
+  for (const LaunchReport& launch : launches) arithmetics.insert(launch.arithmetic);
+  for (const std::string& arithmetic : arithmetics)
+    if (const double rate = cpu::compute_peak(pool, arithmetic, budget_seconds); rate > 0) roofline.flops[arithmetic] = rate;
   roofline.bytes = cpu::read_bandwidth(pool, cpu::bytes_beyond_caches(threads), budget_seconds);
   return roofline;
 }

@@ -20,6 +20,7 @@ std::vector<std::size_t> batch_sizes(std::span<const std::size_t> lengths, std::
   cost[count] = 0;
   for (std::size_t begin = count; begin-- > 0;) {
     for (std::size_t size = 1; size <= std::min(most, count - begin); ++size) {
+      if (lengths[begin] - lengths[begin + size - 1] > cost_of_run) break;  // a run of its own costs less than the padding of this text
       const std::size_t whole = cost_of_run + size * lengths[begin] + cost[begin + size];
       if (whole <= cost[begin]) cost[begin] = whole, first[begin] = size;
     }

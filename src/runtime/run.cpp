@@ -72,7 +72,7 @@ void Run::place_slots() {
 
 /// Regions know their weights by what owns the bytes; nobody else asks.
 void Run::keep_owner(std::size_t slot, const Array& weights) {
-  if (state_.regions.empty()) return;
+  if (state_.regions.empty() || !weights.owner()) return;
   run_.weights[slot] = weights.owner();
   weight_owners_.insert(weights.owner().get());
 }

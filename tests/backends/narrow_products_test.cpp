@@ -107,7 +107,7 @@ TEST(NarrowProducts, OfBf16AreComputedFromPanelsOfBf16) {
 }
 
 TEST(NarrowProducts, OfBytesAreComputedFromPanelsOfBytes) {
-  if (!cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with AVX512-VNNI, at its best level";
+  if (!cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with AVX2, at its best level";
   for (const Case& c : cases()) {
     EXPECT_EQ(elements(of_bytes(c)), std::vector{i8}) << c.name;
     EXPECT_EQ(reported_arithmetic(of_bytes(c)), "int8") << c.name;

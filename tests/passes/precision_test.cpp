@@ -214,6 +214,21 @@ TEST(Precision, Bf16IsRoundedBelowWhatMovesIt) {
   EXPECT_EQ(rounded, 1);
 }
 
+/// A weight that is no number spoils its column, and one without columns is left alone.
+TEST(Precision, Int8KeepsColumnsApart) {
+  auto given = layer_values(3);
+  given["w"].set_double(7 * 96 + 5, INFINITY);
+  given["w"].set_double(9 * 96 + 5, NAN);
+  const Array seen = evaluate(in_precision(layer(), Precision::int8).graph, given)[0], wide = evaluate(layer(), given)[0];
+  for (std::int64_t i = 0; i < seen.size(); ++i) {
+    if (i % 40 == 7 || i % 40 == 9) EXPECT_FALSE(std::isfinite(seen.get_double(i))) << i;
+    else EXPECT_NEAR(seen.get_double(i), wide.get_double(i), 1) << i;  // 96 products with steps of 5/255 and 1/127
+  }
+  Graph none("none");
+  none.output("y", matmul(none.input("x", {Dim::symbol("B", 8), 64}, f32), none.param("w", {64, 0}, f32)));
+  EXPECT_EQ(in_precision(none, Precision::int8).choices.at(0).reason, "its weight has no elements");
+}
+
 /// Whether attention is claimed or computed from its body, the policy says the same about it, and the results agree.
 TEST(Precision, AttentionIsDecidedBeforeClaims) {
   Graph graph("scores");
@@ -231,7 +246,10 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
     // The result is below 1 and rounded to 8 bits; a sum of f32 that lies between two of their numbers may go to either.
     expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
     EXPECT_EQ(count_of(program, "precision"), 1u);
+    const Array seen = program.run({{"x", given.at("x")}}).at("y");
+    for (double y : values(seen)) EXPECT_EQ(y, rounded_to_bf16(y));
   }
+  EXPECT_EQ(with_precision(graph, Precision::bf16).choices.at(0).precision, Precision::bf16);
   const PreciseGraph in_int8 = with_precision(graph, Precision::int8);
   ASSERT_EQ(in_int8.choices.size(), 1u);
   EXPECT_EQ(in_int8.choices[0].product, "attention: f32[2,3,20,32] x f32[2,3,20,32]");

@@ -1,6 +1,9 @@
 // The timeline of a run: what it says must fit together.
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "base/thread_pool.h"
 #include "ops/evaluated.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -47,13 +50,17 @@ TEST(Trace, SharesLieWithinTheirLaunch) {
   for (std::size_t i = 0; i < launches.size(); ++i) EXPECT_EQ(whole.count(i), launches[i].kind == "prepared" ? 0u : 1u) << launches[i].name;
 }
 
-TEST(Trace, OtherRunsNoteNothing) {
-  const Executable traced = program();
-  const std::map<std::string, Feed> inputs{{"x", uniform(f32, {256, 128}, -1, 1, 2)}};
-  const Array before = traced.run(inputs).at("y");  // and packs the weights
-  const std::size_t events = traced.trace(inputs, 1).size();
-  EXPECT_EQ(traced.trace(inputs, 1).size(), events);
-  EXPECT_EQ(traced.run(inputs).at("y"), before);
+TEST(Trace, NotesTheLoopsOfItsThreadWhileItLives) {
+  ThreadPool pool(2);
+  const auto loop = [&] { pool.parallel_for(2, 1, [](std::int64_t, std::int64_t, int) {}); };
+  LoopRecord record(2);
+  {
+    const RecordLoops recording(record);
+    loop();
+    std::thread(loop).join();
+  }
+  loop();
+  for (const auto& intervals : record.of_worker) EXPECT_EQ(intervals.size(), 1u);
 }
 
 TEST(Trace, NoRunsGiveNoEvents) { EXPECT_TRUE(program().trace({{"x", uniform(f32, {256, 128}, -1, 1, 2)}}, 0).empty()); }
