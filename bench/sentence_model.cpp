@@ -81,9 +81,11 @@ Model open_model(const Options& options) {
 std::int64_t compiled_since_open(const Model& model) { return model.session.counters().kernels_compiled - model.compiled.kernels_compiled; }
 
 /// Says that the model is ready, having run it with other lengths, and answers.
-void serve(const Model& model, const bench::Work& work, double first_result_seconds) {
-  for (const std::vector<std::int64_t>& other : {std::vector<std::int64_t>{77}, {5, 33, 9}})
+void serve(const Model& model, const bench::Work& work, double first_result_seconds, std::int64_t batch_size) {
+  for (std::vector<std::int64_t> other : {std::vector<std::int64_t>{77}, {5, 33, 9}}) {
+    other.resize(std::min(other.size(), static_cast<std::size_t>(batch_size)));
     model.encoder.executable().run(make_inputs(rows_of(other)));
+  }
   const nlohmann::json ready{{"version", "this build"},
                              {"open_s", model.open_seconds},
                              {"first_result_s", first_result_seconds},
@@ -116,7 +118,7 @@ void run(const Options& options) {
   work();
   const double first_result_seconds = bench::seconds_since(begin);
   bench::measure(work, 2);
-  if (options.serve) return serve(model, work, first_result_seconds);
+  if (options.serve) return serve(model, work, first_result_seconds, options.batch_size);
   print_times(model, first_result_seconds, bench::measure(work, options.repeats));
   if (options.profile) bench::print_profile(model.encoder.executable(), inputs);
 }
