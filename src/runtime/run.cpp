@@ -177,7 +177,8 @@ std::shared_ptr<const void> Run::packed_in_region(const cpu::Step& step, const A
   {
     const std::scoped_lock lock(state_.mutex);
     const auto it = state_.packed.find(&step);
-    if (it != state_.packed.end() && it->second.weights.bytes().data() == weights.bytes().data()) return it->second.panels;
+    const bool is_known = it != state_.packed.end() && it->second.weights.bytes().data() == weights.bytes().data();
+    if (is_known && it->second.weights.owner() == weights.owner()) return it->second.panels;  // a new owner may bring new numbers
   }
   auto panels = pack(weights);
   const std::scoped_lock lock(state_.mutex);
