@@ -20,8 +20,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, DType> types{{"f32", f32}, {"bf16", bf16}};
   DType type = f32;
   app.add_option("--type", type, "of queries, keys and values")->transform(CLI::CheckedTransformer(types));
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_command(app, argc, argv, [&] {
     const Session session(Device::cpu(), {.threads = options.threads, .cache_folder = ""});
     std::vector<bench::Case> cases;
     for (std::int64_t length : lengths) {
@@ -30,9 +29,5 @@ int main(int argc, char** argv) {
     }
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -91,14 +91,9 @@ int main(int argc, char** argv) {
   app.remove_option(app.get_option("--serve"));  // no other side: both are ours
   std::vector<std::string> precisions = bench::precision_words();
   app.add_option("--precision", precisions, "of the sessions")->delimiter(',')->check(CLI::IsMember(bench::precision_words()));
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_command(app, argc, argv, [&] {
     std::vector<Comparison> all = comparisons(options.threads, precisions);
     time_in_turn(all, options);
     report(all, options);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -22,8 +22,7 @@ int main(int argc, char** argv) {
   app.add_option("--layers", count, "only so many layers, the first")->check(CLI::Range(std::size_t{1}, count));
   app.add_option("--precision", precision, "of the session; the printed peak says what became of it")
       ->check(CLI::IsMember(bench::precision_words()));
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_command(app, argc, argv, [&] {
     const Session session(Device::cpu(), {.threads = options.threads, .precision = *precision_named(precision), .cache_folder = ""});
     std::vector<bench::Case> cases;
     for (std::int64_t batch : batches) {
@@ -34,9 +33,5 @@ int main(int argc, char** argv) {
     }
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  });
 }

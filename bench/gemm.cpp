@@ -200,15 +200,10 @@ int main(int argc, char** argv) {
   app.add_flag("--list-types", list, "print the types that this CPU multiplies, and end");
   app.add_option("--shapes", sizes, "batch m n k of one product or several, in place of a set")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--strided", strided, "with --shapes: B is not packed beforehand");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    if (list) return list_types(), 0;
+  return bench::run_command(app, argc, argv, [&] {
+    if (list) return list_types();
     ThreadPool pool(options.threads);
     const std::vector<Shape> shapes = sizes.empty() ? sets.at(set) : shapes_of(sizes, strided);
     bench::run_cases(types.at(type)(shapes, sizes.empty() && set == "memory", pool), options, pool);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  });
 }

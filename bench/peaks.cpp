@@ -55,7 +55,7 @@ nlohmann::json regions(ThreadPool& pool, double budget) {
   return times;
 }
 
-int report(const std::string& command, int most_threads, double budget, const std::string& json_path) {
+void report(const std::string& command, int most_threads, double budget, const std::string& json_path) {
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
   nlohmann::json json{{"command", command}, {"cpu", description}, {"granted_cpus", granted_cpus()}};
   fmt::print("{}, {} CPUs granted\n", description, granted_cpus());
@@ -68,7 +68,6 @@ int report(const std::string& command, int most_threads, double budget, const st
                              {"parallel_loop_s", regions(pool, budget)}});
   }
   if (!json_path.empty() && !(std::ofstream(json_path) << json.dump(2) << '\n')) fail("{}: cannot be written", json_path);
-  return 0;
 }
 
 }  // namespace
@@ -81,11 +80,5 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "measure with 1 to this many")->check(CLI::Range(1, ThreadPool::max_threads));
   app.add_option("--seconds", budget, "time for each figure")->check(CLI::PositiveNumber);
   app.add_option("--json", json_path, "also write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return report(bench::command_line(argc, argv), threads, budget, json_path);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return bench::run_command(app, argc, argv, [&] { report(bench::command_line(argc, argv), threads, budget, json_path); });
 }

@@ -62,16 +62,11 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096, cols = 4096;
   app.add_option("--rows", rows, "rows")->check(CLI::Range(1, 1 << 20));
   app.add_option("--cols", cols, "columns")->check(CLI::Range(1, 1 << 16));
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::run_command(app, argc, argv, [&] {
     const Session session(Device::cpu(), {.threads = options.threads, .cache_folder = ""});
     std::vector<bench::Case> cases;
     for (const RowProgram& program : programs) cases.push_back(make_case(program, rows, cols, session));
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -142,12 +142,5 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", options.profile, "print the time of every kind of launch");
   app.add_flag("--no-claims", options.no_claims, "generated kernels only");
   app.add_flag("--serve", options.serve, "be one side of bench/peers.py");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return bench::run_command(app, argc, argv, [&] { run(options); });
 }

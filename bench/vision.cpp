@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cases/cases.h"
 #include "models/flow.h"
 #include "rlx/ops.h"
 #include "serve.h"
@@ -185,12 +186,5 @@ int main(int argc, char** argv) {
                  "folder to read them from, as --save wrote it; else they are drawn before anything is timed");
   app.add_flag("--profile", options.profile, "print the time of every kind of launch");
   app.add_flag("--serve", options.serve, "be one side of bench/vision_peers.py");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    options.save.empty() ? run(options) : save(options);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  return bench::run_command(app, argc, argv, [&] { options.save.empty() ? run(options) : save(options); });
 }

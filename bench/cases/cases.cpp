@@ -89,6 +89,19 @@ void print_case(const Case& one, double seconds, const Bound& bound) {
 
 std::string command_line(int argc, const char* const* argv) { return fmt::format("{}", fmt::join(argv, argv + argc, " ")); }
 
+int run_command(CLI::App& app, int argc, const char* const* argv, const std::function<void()>& body) {
+  try {
+    app.parse(argc, argv);
+    body();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
+
 std::vector<std::string> precision_words() {
   const auto words = enum_words(Precision());
   return {words.begin(), words.end()};

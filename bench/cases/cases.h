@@ -39,6 +39,9 @@ struct Options {
 /// The words of a command, as JSON keeps them beside the figures.
 std::string command_line(int argc, const char* const* argv);
 
+/// All that main does: reads the options, calls `body`, and says in one line what went wrong. Returns the exit status.
+int run_command(CLI::App& app, int argc, const char* const* argv, const std::function<void()>& body);
+
 /// Declares the options that all benchmarks of single operations have.
 void add_options(CLI::App& app, Options& options, int argc, const char* const* argv);
 
