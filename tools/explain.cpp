@@ -4,6 +4,7 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
+#include "launch_report.h"
 #include "rlx/session.h"
 #include "roofline.h"
 #include "work.h"
@@ -40,17 +41,14 @@ void print_nodes(const std::vector<NodeReport>& nodes) {
   for (const NodeReport& node : nodes) fmt::print("{:<11} {:<24} {}\n", node.how, node.by, node.text);
 }
 
-/// It runs once, so it is no part of a run's time.
-bool is_prepared(const LaunchReport& launch) { return launch.kind == "prepared"; }
-
 void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
   fmt::print("{:<24} {:<8} {:>9} {:>9}", launch.name, launch.kind, with_unit(launch.bytes), with_unit(launch.flops));
   if (roofline && is_prepared(launch)) {
     fmt::print("{:41}", "");
   } else if (roofline) {
     const double least = roofline->seconds(launch);
-    fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6,
-               launch.seconds > 0 ? 100 * least / launch.seconds : 0, roofline->bound_by_memory(launch) ? "memory" : "compute");
+    fmt::print(" {:>11.2f} {:>11.2f} {:>6.0f}%  {:<7}", launch.seconds * 1e6, least * 1e6, roofline->percent_reached(launch),
+               roofline->bound_by_memory(launch) ? "memory" : "compute");
   }
   fmt::print("  {}\n", launch.types);
 }

@@ -6,6 +6,7 @@
 
 #include "base/file_writer.h"
 #include "command.h"
+#include "launch_report.h"
 #include "work.h"
 
 namespace rlx::command {
@@ -55,7 +56,7 @@ std::vector<Line> lines_of(const Profile& profile) {
   std::vector<Line> lines;
   std::map<std::string, std::size_t> known;
   for (const LaunchReport& launch : profile.launches) {
-    if (launch.kind == "prepared") continue;
+    if (is_prepared(launch)) continue;
     const auto [it, is_new] = known.emplace(launch.name, lines.size());
     if (is_new) lines.push_back({launch.name, launch.kind});
     Line& line = lines[it->second];

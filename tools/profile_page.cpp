@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "launch_report.h"
 #include "profile.h"
-#include "work.h"
 
 namespace rlx::command {
 namespace {
@@ -28,11 +28,9 @@ std::string_view colour(std::string_view kind) {
   return "#805ad5";
 }
 
-bool is_run(const LaunchReport& launch) { return launch.seconds > 0; }
-
 std::string title_of(const LaunchReport& launch, const Roofline& roofline) {
   return fmt::format("{}: {:.2f} us, {} flops ({}), {} bytes, {:.0f}% of the roof&#10;{}", escaped(launch.name), launch.seconds * 1e6,
-                     with_unit(launch.flops), launch.arithmetic, with_unit(launch.bytes), 100 * roofline.seconds(launch) / launch.seconds,
+                     with_unit(launch.flops), launch.arithmetic, with_unit(launch.bytes), roofline.percent_reached(launch),
                      escaped(launch.types));
 }
 
@@ -60,7 +58,7 @@ class RooflineChart {
   }
 
  private:
-  static bool is_point(const LaunchReport& launch) { return is_run(launch) && launch.flops > 0 && launch.bytes > 0; }
+  static bool is_point(const LaunchReport& launch) { return launch.seconds > 0 && launch.flops > 0 && launch.bytes > 0; }
 
   double x(double intensity) const { return margin + (width - 2 * margin) * std::log(intensity / least_) / std::log(most_ / least_); }
   double y(double flops) const {
@@ -118,10 +116,9 @@ std::string timeline(const Profile& profile) {
 std::string table(const Profile& profile) {
   std::string out = "<table><tr><th>launch<th>kind<th>us<th>least us<th>of the roof<th>bound by<th>flops<th>bytes<th>writes</tr>\n";
   for (const LaunchReport& launch : profile.launches) {
-    if (!is_run(launch)) continue;
-    const double least = profile.roofline.seconds(launch);
+    if (is_prepared(launch)) continue;
     out += fmt::format("<tr><td>{}<td>{}<td>{:.2f}<td>{:.2f}<td>{:.0f}%<td>{}<td>{}<td>{}<td>{}</tr>\n", escaped(launch.name), launch.kind,
-                       launch.seconds * 1e6, least * 1e6, 100 * least / launch.seconds,
+                       launch.seconds * 1e6, profile.roofline.seconds(launch) * 1e6, profile.roofline.percent_reached(launch),
                        profile.roofline.bound_by_memory(launch) ? "memory" : "compute", with_unit(launch.flops), with_unit(launch.bytes),
                        escaped(launch.types));
   }

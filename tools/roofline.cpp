@@ -23,6 +23,10 @@ double Roofline::seconds(const LaunchReport& launch) const { return std::max(com
 
 bool Roofline::bound_by_memory(const LaunchReport& launch) const { return launch.bytes / bytes >= computing(launch); }
 
+double Roofline::percent_reached(const LaunchReport& launch) const {
+  return launch.seconds > 0 ? 100 * seconds(launch) / launch.seconds : 0;
+}
+
 Roofline measure_roofline(int threads, const std::vector<LaunchReport>& launches) {
   ThreadPool pool(threads);
   Roofline roofline;

@@ -15,6 +15,8 @@ struct Roofline {
   /// The least time for a launch: what takes longer of computing, where its limit is known, and moving.
   double seconds(const LaunchReport& launch) const;
   bool bound_by_memory(const LaunchReport& launch) const;
+  /// The least time as percents of the time taken; 0 for a launch that was not timed.
+  double percent_reached(const LaunchReport& launch) const;
   /// The least time for its arithmetic alone; 0 where no loop of this CPU is known to give its limit.
   double computing(const LaunchReport& launch) const;
 };

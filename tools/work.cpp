@@ -52,11 +52,4 @@ LoadedWork load(const Work& work, const CompileChoices& choices) {
   return {std::move(session), std::move(executable), std::move(inputs)};
 }
 
-std::string with_unit(double value) {
-  if (value < 1000) return fmt::format("{:.0f}", value);
-  if (value < 1e6) return fmt::format("{:.2f}k", value / 1e3);
-  if (value < 1e9) return fmt::format("{:.2f}M", value / 1e6);
-  return fmt::format("{:.2f}G", value / 1e9);
-}
-
 }  // namespace rlx::command

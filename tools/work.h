@@ -30,7 +30,4 @@ struct LoadedWork {
 /// Throws Error for a bad file, name or size; CLI::RequiredError without a graph or model.
 LoadedWork load(const Work& work, const CompileChoices& choices);
 
-/// 12345678 -> "12.35M".
-std::string with_unit(double value);
-
 }  // namespace rlx::command

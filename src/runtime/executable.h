@@ -54,8 +54,8 @@ struct Executable::State {
   std::map<const cpu::Step*, Packed> packed;               // of a region: what its operands turned out to be
   std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
 
-  /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes: their numbers
-  /// may be others now.
+  /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes, nor in
+  /// regions of the same owner: their numbers may be others now.
   void rebind(std::vector<std::pair<std::size_t, Array>> arrays);
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;

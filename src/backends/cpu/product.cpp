@@ -105,12 +105,12 @@ std::optional<View> view_of(const Reading& r, std::size_t side, bool is_narrow) 
 }
 
 /// The axes of a product before they are merged.
-struct Axes {
+struct ProductAxes {
   std::vector<ProductAxis> batch, rows, columns, depth;
 };
 
-Axes axes_of(const Type& result, const Reading& r, const View& a, const View& b) {
-  Axes axes;
+ProductAxes axes_of(const Type& result, const Reading& r, const View& a, const View& b) {
+  ProductAxes axes;
   Dim c_stride = 1;
   for (std::size_t i = result.shape.size(); i-- > 0;) {
     const int v = r.axis_variables[i];
@@ -128,7 +128,7 @@ Axes axes_of(const Type& result, const Reading& r, const View& a, const View& b)
 constexpr std::size_t left = 0, right = 1;
 
 /// Merges the axes into those of `p`. Returns the operand, if any, that has to lie otherwise in memory before they merge.
-std::optional<std::size_t> merge_into(Product& p, Axes axes) {
+std::optional<std::size_t> merge_into(Product& p, ProductAxes axes) {
   auto& [batch, rows, columns, depth] = axes;
   p.batch = std::move(batch);
   merge_axes(std::move(columns), p.columns, p.batch);
