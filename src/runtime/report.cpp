@@ -1,6 +1,7 @@
 // What a compiled graph looks like at each stage, and how each node is computed.
 #include <algorithm>
 
+#include "backends/cpu/attention/attention.h"
 #include "backends/cpu/claims.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
@@ -18,12 +19,16 @@ std::string kind(const cpu::Launch& launch) {
   return "claim";
 }
 
-/// See LaunchReport::arithmetic. Attention widens what it reads to f32.
+/// See LaunchReport::arithmetic.
 std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
   if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
     return product->element == i8 ? "int8" : std::string(name(product->element));
   }
-  return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == f64; }) ? "f64" : "f32";
+  const auto writes = [&](DType dtype) {
+    return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == dtype; });
+  };
+  if (std::holds_alternative<cpu::Attention>(launch.what)) return writes(bf16) && cpu::multiplies_bf16(cpu::cpu_level()) ? "bf16" : "f32";
+  return writes(f64) ? "f64" : "f32";
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ void attend_chunks(const AttentionArgs<T>& args, const ScoreBlocks& cut, ThreadP
 
 }  // namespace
 
+bool multiplies_bf16(CpuLevel level) { return pair_products(level) != nullptr; }
+
 template <class T>
 std::size_t attention_workspace(const AttentionArgs<T>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;

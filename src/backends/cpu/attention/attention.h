@@ -19,8 +19,8 @@ struct AttentionOperand {
   T* at(std::int64_t item, std::int64_t head, std::int64_t row) const { return data + items[item] + head * head_stride + row * row_stride; }
 };
 
-/// For elements T, float or Bf16: softmax(rules(q k^T * scale)) v, computed in f32, as the op `attention` has it. Heads of q share heads of
-/// k and v in runs of heads / kv_heads.
+/// For elements T, float or Bf16: softmax(rules(q k^T * scale)) v, with sums in f32, as the op `attention` has it; weights are rounded to
+/// bf16 too where multiplies_bf16 holds. Heads of q share heads of k and v in runs of heads / kv_heads.
 template <class T>
 struct AttentionArgs {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 0, keys = 0;
@@ -41,6 +41,9 @@ struct AttentionArgs {
   CpuLevel level = cpu_level();
   std::byte* workspace = nullptr;  // attention_workspace bytes on a 64-byte boundary
 };
+
+/// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.
+bool multiplies_bf16(CpuLevel level);
 
 /// The bytes of scratch memory for these sizes on a pool of `threads`. Reads no operand. Throws Error for sizes beyond 64 bits.
 template <class T>

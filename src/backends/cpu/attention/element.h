@@ -1,21 +1,22 @@
 #pragma once
-#include <bit>
-#include <cmath>
+#include <cstdint>
 
 #include "backends/cpu/gemm/format.h"
 
 namespace rlx::cpu {
 
-/// The elements of attention's operands and result as the f32 numbers that it computes with.
-inline float widened(float x) { return x; }
-inline float widened(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+// Inlined everywhere, as files for different instruction sets use them: the linker would keep one copy for all.
 
-/// Rounded to the nearest, ties to even; NaN stays.
-inline void assign(float& to, float x) { to = x; }
-inline void assign(Bf16& to, float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+/// The elements of attention's operands and result as the f32 numbers that it computes with.
+[[gnu::always_inline]] inline float widened(float x) { return x; }
+[[gnu::always_inline]] inline float widened(Bf16 x) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(x.bits) << 16); }
+
+/// The nearest number, ties to even; NaN stays.
+[[gnu::always_inline]] inline void assign(float& to, float x) { to = x; }
+[[gnu::always_inline]] inline void assign(Bf16& to, float x) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, quiet = (bits >> 16) | 0x40;
-  to.bits = static_cast<std::uint16_t>(std::isnan(x) ? quiet : rounded);
+  to.bits = static_cast<std::uint16_t>(x != x ? quiet : rounded);
 }
 
 }  // namespace rlx::cpu

@@ -62,6 +62,8 @@ std::int64_t partial_elements(const AttentionArgs<T>& args) {
 
 template <class T>
 QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
+  if constexpr (std::is_same_v<T, Bf16>)
+    if (args.head_size % 2 == 0) pairs_ = pair_products(args.level);  // keys are read where they lie, in pairs of features
   const std::int64_t lanes = most_lanes(args.level);
   const auto take = [&]<class Number>(Number*& place, std::int64_t count) {
     place = reinterpret_cast<Number*>(workspace);
@@ -129,22 +131,47 @@ void QueryBlock<T>::merge(const float* partial) {
   }
 }
 
-/// queries_ (head_size, lanes), or (rows, head_size) of few, times what makes a score of e^x one of 2^x.
+/// What makes a score one of 2^x, or of the cap.
+template <class T>
+float QueryBlock<T>::score_factor() const {
+  return args_.softcap > 0 ? args_.scale / args_.softcap : args_.scale * log2_e;
+}
+
+/// queries_ (head_size, lanes), or (rows, head_size) of few, times score_factor; in pairs (head_size / 2, lanes), as they are.
 template <class T>
 void QueryBlock<T>::pack_queries() {
-  const AttentionOperand<const T>& q = args_.q;
-  Strided<float> rows{is_few_ ? queries_ : rows_, args_.head_size, 1};
-  const bool copied = !in_place<T> || is_few_ || !in_one_head();
-  for (std::int64_t lane = 0; copied && lane < count_; ++lane) {
-    const T* from = q.at(item_, row(lane).head, row(lane).query);
-    float* const to = (is_few_ ? queries_ : rows_) + lane * args_.head_size;
-    for (std::int64_t d = 0; d < args_.head_size; ++d) to[d] = widened(from[d * q.column_stride]);
+  if (in_pairs())
+    return pack_panel(query_rows(reinterpret_cast<T*>(rows_)), count_, args_.head_size, reinterpret_cast<Packed<T>*>(queries_), lanes_);
+  if (is_few_) {
+    copy_queries(queries_);
+  } else if constexpr (in_place<T>) {
+    pack_panel(query_rows(rows_), count_, args_.head_size, queries_, lanes_);
+  } else {
+    copy_queries(rows_);
+    pack_panel<float>({rows_, args_.head_size, 1}, count_, args_.head_size, queries_, lanes_);
   }
-  if constexpr (in_place<T>)
-    if (!copied) rows = {q.at(item_, row(0).head, row(0).query), q.row_stride, q.column_stride};
-  if (!is_few_) pack_panel<float>(rows, count_, args_.head_size, queries_, lanes_);
-  kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_),
-                args_.softcap > 0 ? args_.scale / args_.softcap : args_.scale * log2_e);
+  kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_), score_factor());
+}
+
+/// The rows of the block where they lie, or in `copy` (rows, head_size) where they are of several heads.
+template <class T>
+Strided<T> QueryBlock<T>::query_rows(T* copy) const {
+  if (in_one_head()) return {args_.q.at(item_, row(0).head, row(0).query), args_.q.row_stride, args_.q.column_stride};
+  copy_queries(copy);
+  return {copy, args_.head_size, 1};
+}
+
+/// to (rows, head_size), widened where To is.
+template <class T>
+template <class To>
+void QueryBlock<T>::copy_queries(To* to) const {
+  for (std::int64_t lane = 0; lane < count_; ++lane, to += args_.head_size) {
+    const T* from = args_.q.at(item_, row(lane).head, row(lane).query);
+    for (std::int64_t d = 0; d < args_.head_size; ++d) {
+      if constexpr (std::is_same_v<T, To>) to[d] = from[d * args_.q.column_stride];
+      else to[d] = widened(from[d * args_.q.column_stride]);
+    }
+  }
 }
 
 template <class T>
@@ -153,8 +180,7 @@ QueryBlock<T>::Rows QueryBlock<T>::rows_of(const AttentionOperand<const T>& oper
   if constexpr (in_place<T>) {
     return {from, operand.row_stride};
   } else {
-    for (std::int64_t key = 0; key < keys.size(); ++key, from += operand.row_stride)
-      for (std::int64_t d = 0; d < features; ++d) wide_[key * features + d] = widened(from[d]);
+    for (std::int64_t key = 0; key < keys.size(); ++key, from += operand.row_stride) kernel_.widen(from, features, wide_ + key * features);
     return {wide_, features};
   }
 }
@@ -189,29 +215,54 @@ void QueryBlock<T>::add_keys(Range keys) {
   is_empty_ = false;
 }
 
+/// Calls `multiply(part)` for parts of an axis that the kernels' tiles hold, as even as can be.
+template <class Multiply>
+void for_panels(std::int64_t size, const AttentionKernel& kernel, const Multiply& multiply) {
+  const std::int64_t panels = divide_up(size, kernel.max_rows);
+  for (std::int64_t panel = 0; panel < panels; ++panel) multiply(even_part(size, panels, panel));
+}
+
 /// scores_ = k q^T.
 template <class T>
 void QueryBlock<T>::multiply_queries(Range keys) {
-  const auto [k, stride] = rows_of(args_.k, keys, args_.head_size);
-  const std::int64_t key_panels = divide_up(keys.size(), kernel_.max_rows);
-  if (is_few_) return kernel_.few_scores[count_](args_.head_size, keys.size(), k, stride, queries_, scores_);
-  for (std::int64_t panel = 0; panel < key_panels; ++panel) {
-    const Range part = even_part(keys.size(), key_panels, panel);
-    kernel_.scores[vectors_ - 1][part.size()](args_.head_size, k + part.begin * stride, stride, queries_, scores_ + part.begin * lanes_,
-                                              nullptr);
-  }
+  const T* const k = args_.k.at(item_, kv_head_, keys.begin);
+  const std::int64_t stride = args_.k.row_stride;
+  if (is_few_) return few_kernel().scores[count_](args_.head_size, keys.size(), k, stride, queries_, scores_);
+  if constexpr (std::is_same_v<T, Bf16>)
+    if (in_pairs())
+      return for_panels(keys.size(), kernel_, [&](Range part) {
+        pairs_->scores[vectors_ - 1][part.size()](args_.head_size / 2, k + part.begin * stride, stride,
+                                                  reinterpret_cast<const std::uint32_t*>(queries_), scores_ + part.begin * lanes_,
+                                                  score_factor());
+      });
+  const Rows rows = rows_of(args_.k, keys, args_.head_size);
+  for_panels(keys.size(), kernel_, [&](Range part) {
+    kernel_.scores[vectors_ - 1][part.size()](args_.head_size, rows.data + part.begin * rows.stride, rows.stride, queries_,
+                                              scores_ + part.begin * lanes_, nullptr);
+  });
 }
 
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
 template <class T>
 void QueryBlock<T>::add_values(Range keys, const float* decay) {
-  const auto [v, stride] = rows_of(args_.v, keys, args_.value_size);
-  if (is_few_) return kernel_.few_values[count_](args_.value_size, keys.size(), v, stride, scores_, sums_, decay);
-  const std::int64_t feature_panels = divide_up(args_.value_size, kernel_.max_rows);
-  for (std::int64_t panel = 0; panel < feature_panels; ++panel) {
-    const Range part = even_part(args_.value_size, feature_panels, panel);
-    kernel_.values[vectors_ - 1][part.size()](keys.size(), v + part.begin, stride, scores_, sums_ + part.begin * lanes_, decay);
-  }
+  const T* const v = args_.v.at(item_, kv_head_, keys.begin);
+  const std::int64_t size = args_.value_size;
+  if (is_few_) return few_kernel().values[count_](size, keys.size(), v, args_.v.row_stride, scores_, sums_, decay);
+  if constexpr (std::is_same_v<T, Bf16>)
+    if (in_pairs()) {
+      auto* const units = reinterpret_cast<std::uint32_t*>(wide_);  // (keys / 2, features)
+      pairs_->pair_values(v, args_.v.row_stride, keys.size(), size, units);
+      pairs_->pair_weights(scores_, keys.size(), lanes_);
+      return for_panels(size, kernel_, [&](Range part) {
+        pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), units + part.begin, size,
+                                                  reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * lanes_, decay);
+      });
+    }
+  const Rows rows = rows_of(args_.v, keys, size);
+  for_panels(size, kernel_, [&](Range part) {
+    kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * lanes_,
+                                              decay);
+  });
 }
 
 /// first_ and last_: what each lane sees of the block, counted in it; null where every lane sees all of it.
@@ -271,6 +322,11 @@ void QueryBlock<T>::store() {
     const float* const from = (is_few_ ? sums_ : rows_) + lane * size;
     T* const to = args_.out.at(item_, row(lane).head, row(lane).query);
     const std::int64_t stride = args_.out.column_stride;
+    if constexpr (std::is_same_v<T, Bf16>)
+      if (stride == 1) {
+        kernel_.narrow(from, size, factor, to);
+        continue;
+      }
     if (stride == 1)
       for (std::int64_t d = 0; d < size; ++d) assign(to[d], from[d] * factor);
     else

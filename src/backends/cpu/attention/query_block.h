@@ -1,9 +1,11 @@
 #pragma once
 #include <array>
+#include <type_traits>
 
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
+#include "backends/cpu/gemm/pack.h"
 
 namespace rlx::cpu {
 
@@ -39,6 +41,9 @@ class QueryBlock {
   const Row& row(std::int64_t lane) const { return rows_of_[static_cast<std::size_t>(lane)]; }
   bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
 
+  /// Whether the instructions for pairs of bf16 numbers do the products of this block.
+  bool in_pairs() const { return pairs_ && !is_few_; }
+
   /// Rows of an operand in f32: where they lie, or else a copy.
   struct Rows {
     const float* data;
@@ -46,7 +51,16 @@ class QueryBlock {
   };
   Rows rows_of(const AttentionOperand<const T>& operand, Range keys, std::int64_t features);
 
+  const AttentionKernel::Few<T>& few_kernel() const {
+    if constexpr (std::is_same_v<T, Bf16>) return kernel_.few_of_bf16;
+    else return kernel_.few_of_f32;
+  }
+
+  float score_factor() const;
   void pack_queries();
+  Strided<T> query_rows(T* copy) const;
+  template <class To>
+  void copy_queries(To* to) const;
   Range find_visible(Range keys);
   void add_keys(Range keys);
   void multiply_queries(Range keys);
@@ -57,6 +71,7 @@ class QueryBlock {
 
   const AttentionArgs<T>& args_;
   const AttentionKernel& kernel_;
+  const PairProducts* pairs_ = nullptr;
   float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
   float *rows_, *wide_;                                // (lanes, features), (keys, features)
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane

@@ -1,13 +1,29 @@
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
+#include "backends/cpu/attention/element.h"
 #include "backends/cpu/attention/tile_kernel.h"
 
 // The pieces of attention over the vectors of one instruction set. `Simd` gives the vector type, the shape of the register tile, and the
 // operations that the compiler's own vectors lack. Each file that instantiates this is compiled for another instruction set, so its
 // `Simd` must be in an unnamed namespace: the linker would otherwise be free to keep one instantiation for all levels.
 namespace rlx::cpu {
+
+template <class Simd, class Number>
+using VectorOf [[gnu::vector_size(sizeof(Number) * Simd::lanes)]] = Number;
+
+template <class Simd>
+typename Simd::Vector load_wide(const float* from) {
+  return Simd::load(from);
+}
+template <class Simd>
+typename Simd::Vector load_wide(const Bf16* from) {
+  VectorOf<Simd, std::uint16_t> bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return reinterpret_cast<typename Simd::Vector>(__builtin_convertvector(bits, VectorOf<Simd, std::uint32_t>) << 16);
+}
 
 template <class Simd, int vectors, int rows, bool rows_adjacent>
 void multiply_rows(std::int64_t depth, const float* a, std::int64_t stride, const float* b, float* c, const float* decay) {
@@ -131,30 +147,30 @@ void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, con
 /// Few queries read their keys and values from memory, faster than the hardware fetches ahead: so many keys are asked for early.
 constexpr std::int64_t few_ahead = 32;
 
-template <class Simd, int rows>
-void few_scores(std::int64_t features, std::int64_t keys, const float* k, std::int64_t stride, const float* queries, float* scores) {
+template <class Simd, class T, int rows>
+void few_scores(std::int64_t features, std::int64_t keys, const T* k, std::int64_t stride, const float* queries, float* scores) {
   using Vector = typename Simd::Vector;
   for (std::int64_t key = 0; key < keys; ++key, k += stride, scores += Simd::lanes) {
     Vector sums[rows] = {};
     std::int64_t d = 0;
     for (; d + Simd::lanes <= features; d += Simd::lanes) {
       __builtin_prefetch(k + few_ahead * stride + d);
-      const Vector right = Simd::load(k + d);
+      const Vector right = load_wide<Simd>(k + d);
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) sums[r] = Simd::multiply_add(Simd::load(queries + r * features + d), right, sums[r]);
     }
     Simd::store(scores, Vector{});
     for (int r = 0; r < rows; ++r) {
       float total = Simd::sum(sums[r]);
-      for (std::int64_t rest = d; rest < features; ++rest) total += queries[r * features + rest] * k[rest];
+      for (std::int64_t rest = d; rest < features; ++rest) total += queries[r * features + rest] * widened(k[rest]);
       scores[r] = total;
     }
   }
 }
 
 /// few_values for the features of so many vectors.
-template <class Simd, int rows, int vectors>
-void few_sums(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights, float* sums,
+template <class Simd, class T, int rows, int vectors>
+void few_sums(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
               const float* decay) {
   using Vector = typename Simd::Vector;
   Vector total[rows][vectors];
@@ -164,7 +180,7 @@ void few_sums(std::int64_t features, std::int64_t keys, const float* v, std::int
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; ++i) {
       __builtin_prefetch(v + few_ahead * stride + i * Simd::lanes);
-      const Vector right = Simd::load(v + i * Simd::lanes);
+      const Vector right = load_wide<Simd>(v + i * Simd::lanes);
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) total[r][i] = Simd::multiply_add(Simd::broadcast(weights + r), right, total[r][i]);
     }
@@ -173,18 +189,18 @@ void few_sums(std::int64_t features, std::int64_t keys, const float* v, std::int
     for (int i = 0; i < vectors; ++i) Simd::store(sums + r * features + i * Simd::lanes, total[r][i]);
 }
 
-template <class Simd, int rows>
-void few_values(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights, float* sums,
+template <class Simd, class T, int rows>
+void few_values(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
                 const float* decay) {
   constexpr int most = Simd::few_vectors;
   std::int64_t d = 0;
   for (; d + most * Simd::lanes <= features; d += most * Simd::lanes)
-    few_sums<Simd, rows, most>(features, keys, v + d, stride, weights, sums + d, decay);
-  for (; d + Simd::lanes <= features; d += Simd::lanes) few_sums<Simd, rows, 1>(features, keys, v + d, stride, weights, sums + d, decay);
+    few_sums<Simd, T, rows, most>(features, keys, v + d, stride, weights, sums + d, decay);
+  for (; d + Simd::lanes <= features; d += Simd::lanes) few_sums<Simd, T, rows, 1>(features, keys, v + d, stride, weights, sums + d, decay);
   for (; d < features; ++d)
     for (int r = 0; r < rows; ++r) {
       float total = decay ? sums[r * features + d] * decay[r] : 0;
-      for (std::int64_t key = 0; key < keys; ++key) total += weights[key * Simd::lanes + r] * v[key * stride + d];
+      for (std::int64_t key = 0; key < keys; ++key) total += weights[key * Simd::lanes + r] * widened(v[key * stride + d]);
       sums[r * features + d] = total;
     }
 }
@@ -196,6 +212,28 @@ void scale_all(float* data, std::int64_t count, float factor) {
   for (; i < count; ++i) data[i] *= factor;
 }
 
+template <class Simd>
+void widen_all(const Bf16* from, std::int64_t count, float* to) {
+  std::int64_t i = 0;
+  for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(to + i, load_wide<Simd>(from + i));
+  for (; i < count; ++i) to[i] = widened(from[i]);
+}
+
+template <class Simd>
+void narrow_all(const float* from, std::int64_t count, float factor, Bf16* to) {
+  using Vector = typename Simd::Vector;
+  using Bits = VectorOf<Simd, std::uint32_t>;
+  std::int64_t i = 0;
+  for (; i + Simd::lanes <= count; i += Simd::lanes) {
+    const Vector x = Simd::load(from + i) * factor;
+    const Bits bits = reinterpret_cast<Bits>(x), rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, quiet = (bits >> 16) | 0x40;
+    const Bits is_nan = reinterpret_cast<Bits>(x != x);
+    const auto narrow = __builtin_convertvector((is_nan & quiet) | (~is_nan & rounded), VectorOf<Simd, std::uint16_t>);
+    std::memcpy(static_cast<void*>(to + i), &narrow, sizeof narrow);
+  }
+  for (; i < count; ++i) assign(to[i], from[i] * factor);
+}
+
 template <class Simd, int vectors, int... index>
 consteval void add_pieces(AttentionKernel& kernel, std::integer_sequence<int, index...>) {
   ((kernel.scores[vectors - 1][index + 1] = multiply_rows<Simd, vectors, index + 1, false>), ...);
@@ -203,10 +241,10 @@ consteval void add_pieces(AttentionKernel& kernel, std::integer_sequence<int, in
   kernel.weigh[vectors - 1] = weigh_scores<Simd, vectors>;
 }
 
-template <class Simd, int... index>
-consteval void add_few(AttentionKernel& kernel, std::integer_sequence<int, index...>) {
-  ((kernel.few_scores[index + 1] = few_scores<Simd, index + 1>), ...);
-  ((kernel.few_values[index + 1] = few_values<Simd, index + 1>), ...);
+template <class Simd, class T, int... index>
+consteval void add_few(AttentionKernel::Few<T>& kernel, std::integer_sequence<int, index...>) {
+  ((kernel.scores[index + 1] = few_scores<Simd, T, index + 1>), ...);
+  ((kernel.values[index + 1] = few_values<Simd, T, index + 1>), ...);
 }
 
 template <class Simd>
@@ -215,9 +253,12 @@ consteval AttentionKernel make_attention_kernel() {
   kernel.vector_lanes = Simd::lanes;
   kernel.max_rows = Simd::max_rows;
   kernel.scale = scale_all<Simd>;
+  kernel.widen = widen_all<Simd>;
+  kernel.narrow = narrow_all<Simd>;
   add_pieces<Simd, 1>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
   add_pieces<Simd, 2>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
-  add_few<Simd>(kernel, std::make_integer_sequence<int, AttentionKernel::few>());
+  add_few<Simd>(kernel.few_of_f32, std::make_integer_sequence<int, AttentionKernel::few>());
+  add_few<Simd>(kernel.few_of_bf16, std::make_integer_sequence<int, AttentionKernel::few>());
   return kernel;
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/gemm/format.h"
 
 namespace rlx::cpu {
 
@@ -37,27 +38,57 @@ struct AttentionKernel {
   using Weigh = void (*)(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running);
 
   /// The same for so few queries that most lanes would be idle: queries and sums are (rows, features), vectors lie along the features.
-  /// scores (keys, lanes of one vector) = k q^T, idle lanes 0.
-  using FewScores = void (*)(std::int64_t features, std::int64_t keys, const float* k, std::int64_t stride, const float* queries,
-                             float* scores);
-  /// sums (rows, features) = weights^T v, plus sums * decay (rows) where it is given.
-  using FewValues = void (*)(std::int64_t features, std::int64_t keys, const float* v, std::int64_t stride, const float* weights,
-                             float* sums, const float* decay);
+  /// Keys and values are elements T of the operands.
   static constexpr int few = 4;
+  template <class T>
+  struct Few {
+    /// scores (keys, lanes of one vector) = k q^T, idle lanes 0.
+    using Scores = void (*)(std::int64_t features, std::int64_t keys, const T* k, std::int64_t stride, const float* queries, float* scores);
+    /// sums (rows, features) = weights^T v, plus sums * decay (rows) where it is given.
+    using Values = void (*)(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
+                            const float* decay);
+    Scores scores[few + 1] = {};  // by rows
+    Values values[few + 1] = {};
+  };
 
   int vector_lanes = 0, max_rows = 0;
   Multiply scores[most_vectors][rows_limit + 1] = {};  // by vectors - 1 and rows: rows are keys, the depth is features
   Multiply values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
   Weigh weigh[most_vectors] = {};
-  FewScores few_scores[few + 1] = {};  // by rows
-  FewValues few_values[few + 1] = {};
+  Few<float> few_of_f32;
+  Few<Bf16> few_of_bf16;
   void (*scale)(float* data, std::int64_t count, float factor) = nullptr;
+  void (*widen)(const Bf16* from, std::int64_t count, float* to) = nullptr;
+  void (*narrow)(const float* from, std::int64_t count, float factor, Bf16* to) = nullptr;  // from * factor, rounded
+};
+
+/// The two products of attention on instructions that multiply pairs of bf16 numbers; a unit of 32 bits is two steps of depth.
+struct PairProducts {
+  static constexpr int rows_limit = AttentionKernel::rows_limit, most_vectors = AttentionKernel::most_vectors;
+
+  /// C (rows, lanes) = factor * A * B (units, lanes), for A of keys, `stride` numbers apart, whose features lie side by side.
+  using Scores = void (*)(std::int64_t units, const Bf16* a, std::int64_t stride, const std::uint32_t* b, float* c, float factor);
+  /// C (rows, lanes) = A * B (units, lanes), plus C * decay (lanes) where it is given. A (units, features) has `stride` units from step to
+  /// step.
+  using Values = void (*)(std::int64_t units, const std::uint32_t* a, std::int64_t stride, const std::uint32_t* b, float* c,
+                          const float* decay);
+
+  Scores scores[most_vectors][rows_limit + 1] = {};  // by vectors - 1 and rows: rows are keys, the depth is features
+  Values values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
+  /// values (keys, features), rows `stride` numbers apart -> units (keys / 2 rounded up, features); what an odd last key lacks is 0.
+  void (*pair_values)(const Bf16* values, std::int64_t stride, std::int64_t keys, std::int64_t features, std::uint32_t* units) = nullptr;
+  /// weights (keys, lanes) of f32 -> units (keys / 2 rounded up, lanes), rounded, in place; what an odd last key lacks is 0.
+  void (*pair_weights)(float* weights, std::int64_t keys, std::int64_t lanes) = nullptr;
 };
 
 /// Throws InternalError for a level that this build has no kernel for.
 const AttentionKernel& attention_kernel(CpuLevel level);
 
+/// Null where the CPU has no such instructions, or the level is not to use them. The vectors are those of the level's AttentionKernel.
+const PairProducts* pair_products(CpuLevel level);
+
 /// One table per level, each in its own file, which is compiled for that level.
 extern const AttentionKernel portable_attention, avx2_attention, avx512_attention;
+extern const PairProducts avx512bf16_attention;
 
 }  // namespace rlx::cpu

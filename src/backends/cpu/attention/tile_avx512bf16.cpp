@@ -1,0 +1,113 @@
+#include <immintrin.h>
+
+#include <cstring>
+#include <utility>
+
+#include "backends/cpu/attention/tile_kernel.h"
+
+namespace rlx::cpu {
+namespace {
+
+constexpr int vector_lanes = 16, max_rows = 14;  // with 2 vectors: 28 sums, 2 of B, 1 of A: 31 of 32 registers
+
+__m512bh broadcast(const void* unit) {
+  std::int32_t bits;  // keys may begin anywhere
+  std::memcpy(&bits, unit, sizeof bits);
+  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(bits));
+}
+__m512bh load(const std::uint32_t* units) { return reinterpret_cast<__m512bh>(_mm512_loadu_si512(units)); }
+
+/// sums += A * B, where `left(r, unit)` says where A is.
+template <int vectors, int rows, class Left>
+[[gnu::always_inline]] inline void multiply(std::int64_t units, const Left& left, const std::uint32_t* b, __m512 (&sums)[rows][vectors]) {
+  for (std::int64_t unit = 0; unit < units; ++unit, b += vectors * vector_lanes) {
+    __m512bh right[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) right[v] = load(b + v * vector_lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const __m512bh one = broadcast(left(r, unit));
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], one, right[v]);
+    }
+  }
+}
+
+template <int vectors, int rows>
+void multiply_keys(std::int64_t units, const Bf16* a, std::int64_t stride, const std::uint32_t* b, float* c, float factor) {
+  __m512 sums[rows][vectors] = {};
+  multiply(units, [&](int r, std::int64_t unit) { return a + r * stride + 2 * unit; }, b, sums);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) _mm512_storeu_ps(c + (r * vectors + v) * vector_lanes, sums[r][v] * factor);
+}
+
+template <int vectors, int rows>
+void multiply_values(std::int64_t units, const std::uint32_t* a, std::int64_t stride, const std::uint32_t* b, float* c,
+                     const float* decay) {
+  __m512 sums[rows][vectors] = {};
+#pragma GCC unroll 16
+  for (int r = 0; decay && r < rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v)
+      sums[r][v] = _mm512_loadu_ps(c + (r * vectors + v) * vector_lanes) * _mm512_loadu_ps(decay + v * vector_lanes);
+  multiply(units, [&](int r, std::int64_t unit) { return a + unit * stride + r; }, b, sums);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) _mm512_storeu_ps(c + (r * vectors + v) * vector_lanes, sums[r][v]);
+}
+
+/// Numbers begin..begin + 15 of one vector, each followed by that of another.
+__m512i interleaving(int begin) {
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  return _mm512_add_epi32(_mm512_mullo_epi32(lane, _mm512_set1_epi32(0x10001)), _mm512_set1_epi32(0x200000 + begin * 0x10001));
+}
+
+void pair_values(const Bf16* values, std::int64_t stride, std::int64_t keys, std::int64_t features, std::uint32_t* units) {
+  const __m512i low = interleaving(0), high = interleaving(16);
+  for (std::int64_t key = 0; key < keys; key += 2, values += 2 * stride, units += features)
+    for (std::int64_t d = 0; d < features; d += 32) {
+      const std::int64_t rest = features - d;
+      const __mmask32 some = rest < 32 ? (1U << rest) - 1 : ~0U;
+      const __m512i first = _mm512_maskz_loadu_epi16(some, values + d);
+      const __m512i second = _mm512_maskz_loadu_epi16(key + 1 < keys ? some : 0, values + stride + d);
+      _mm512_mask_storeu_epi32(units + d, static_cast<__mmask16>(some), _mm512_permutex2var_epi16(first, low, second));
+      if (rest > 16)
+        _mm512_mask_storeu_epi32(units + d + 16, static_cast<__mmask16>(some >> 16), _mm512_permutex2var_epi16(first, high, second));
+    }
+}
+
+void pair_weights(float* weights, std::int64_t keys, std::int64_t lanes) {
+  const __m512i interleave = interleaving(0);
+  float* to = weights;
+  for (std::int64_t key = 0; key < keys; key += 2)
+    for (std::int64_t lane = 0; lane < lanes; lane += vector_lanes, to += vector_lanes) {
+      const float* from = weights + key * lanes + lane;
+      const __m512 first = _mm512_loadu_ps(from), second = key + 1 < keys ? _mm512_loadu_ps(from + lanes) : _mm512_setzero_ps();
+      const auto rounded = [](__m512 x) { return _mm512_castsi256_si512(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x))); };
+      _mm512_storeu_si512(to, _mm512_permutex2var_epi16(rounded(first), interleave, rounded(second)));
+    }
+}
+
+template <int vectors, int... index>
+consteval void add_rows(PairProducts& products, std::integer_sequence<int, index...>) {
+  ((products.scores[vectors - 1][index + 1] = multiply_keys<vectors, index + 1>), ...);
+  ((products.values[vectors - 1][index + 1] = multiply_values<vectors, index + 1>), ...);
+}
+
+consteval PairProducts make_products() {
+  PairProducts products;
+  add_rows<1>(products, std::make_integer_sequence<int, max_rows>());
+  add_rows<2>(products, std::make_integer_sequence<int, max_rows>());
+  products.pair_values = pair_values;
+  products.pair_weights = pair_weights;
+  return products;
+}
+
+}  // namespace
+
+constexpr PairProducts avx512bf16_attention = make_products();
+
+}  // namespace rlx::cpu
