@@ -160,7 +160,9 @@ TYPED_TEST(GemmOf, MatchesADoubleLoopOnRaggedSizesAndLayouts) {
 
 TYPED_TEST(GemmOf, MatchesADoubleLoopOnSizesOfSeveralBlocksAndPasses) {
   ThreadPool pool(3);
-  const std::int64_t sizes[][3] = {{300, 33, 40}, {5, 1100, 70}, {3, 40, 5000}, {1, 300, 2100}, {2, 130, 65}, {130, 600, 20}};  // m, n, k
+  const std::int64_t sizes[][3] = {
+      {300, 33, 40},  {5, 1100, 70},  {3, 40, 5000}, {1, 300, 2100}, {2, 130, 65},
+      {130, 600, 20}, {300, 1, 2100}, {70, 7, 33},   {40, 16, 130}};  // m, n, k; the last, with few columns, are transposed
   for (CpuLevel level : levels_of<TypeParam>()) {
     for (const auto& [m, n, k] : sizes) {
       const Stored<TypeParam> a(1, m, k, Layout::row_major, 1), b(1, k, n, Layout::column_major, 2);
@@ -208,7 +210,8 @@ TEST(Gemm, GivesTheSameBitsAtAllLevelsWithFusedMultiplyAdd) {
 
 TEST(Gemm, HandsEveryElementToTheEpilogueOnce) {
   ThreadPool pool(3);
-  const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {1, 130, 600, 50}, {7, 40, 70, 33}, {2, 5, 1100, 2100}, {3, 8, 20, 0}};  // batch, m, n, k
+  const std::int64_t sizes[][4] = {{1, 1, 1, 1},  {1, 130, 600, 50}, {7, 40, 70, 33},  {2, 5, 1100, 2100},
+                                   {3, 8, 20, 0}, {2, 100, 5, 70},   {1, 300, 1, 2100}};  // batch, m, n, k
   for (CpuLevel level : machine_levels()) {
     for (const auto& [batch, m, n, k] : sizes) {
       const Stored<float> a(batch, m, k, Layout::row_major, 8), b(batch, k, n, Layout::column_major, 9);
@@ -247,9 +250,9 @@ TEST(Gemm, PacksAThroughAFunction) {
   EXPECT_EQ(run(args, pool), plain);
 }
 
-TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
+void expect_batches_by_offsets_and_packed(std::int64_t m, std::int64_t n) {
   ThreadPool pool(2);
-  const std::int64_t batch = 5, m = 20, n = 33, k = 17;
+  const std::int64_t batch = 5, k = 17;
   const Stored<float> a(batch, m, k, Layout::row_major, 12), b(batch, k, n, Layout::row_major, 13);
   GemmArgs<float> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix};
   const std::vector<float> plain = run(args, pool);
@@ -277,6 +280,11 @@ TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
   GemmArgs<float> with_packed = args;
   with_packed.packed_b = &packed;
   EXPECT_EQ(run(with_packed, pool), plain);
+}
+
+TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
+  expect_batches_by_offsets_and_packed(20, 33);
+  expect_batches_by_offsets_and_packed(70, 3);  // few columns: the product is transposed
 }
 
 TEST(Gemm, PacksABThatAllItemsShareOnce) {

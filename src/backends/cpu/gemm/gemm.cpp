@@ -5,6 +5,7 @@
 
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/gemm/transposed.h"
 #include "base/checked.h"
 #include "rlx/error.h"
 
@@ -184,6 +185,7 @@ template <class T>
 std::size_t gemm_workspace(const GemmArgs<T>& args, int threads) {
   check_sizes(args);
   if (args.batch == 0 || args.m == 0 || args.n == 0) return 0;
+  if (worth_transposing(args)) return gemm_workspace(Transposed<T>(args).args(), threads);
   const Plan<T> plan = make_plan(args, threads);
   const auto own = checked_mul(plan.worker_bytes, static_cast<std::size_t>(threads));
   const auto bytes = own ? checked_add(*own, plan.shared_bytes) : std::nullopt;
@@ -196,6 +198,7 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
   check_sizes(args);
   if (args.batch == 0 || args.m == 0 || args.n == 0) return;
   check_matrices(args);
+  if (worth_transposing(args)) return gemm(Transposed<T>(args).args(), pool);
   const Plan<T> plan = make_plan(args, pool.size());
   const AlignedBuffer own_workspace(args.workspace ? 0 : gemm_workspace(args, pool.size()));
   std::byte* const workspace = args.workspace ? args.workspace : own_workspace.data();
