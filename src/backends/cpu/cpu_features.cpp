@@ -10,14 +10,16 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
-#else
-#include <unistd.h>
 #endif
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+#include <unistd.h>
 
 namespace rlx::cpu {
 namespace {
 
-constexpr std::array levels{CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512};
+constexpr std::array levels{CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512, CpuLevel::amx};
 
 #ifdef __x86_64__
 
@@ -42,12 +44,22 @@ std::uint64_t saved_state(const Cpuid& basic) {
   return std::uint64_t{high} << 32 | low;
 }
 
+/// Asks for the tile registers. The system then makes signal frames large enough for them, which is why it refuses a process with a thread
+/// whose own signal stack is too small.
+bool ask_for_tiles() {
+#ifdef __linux__
+  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
 void detect_instructions(CpuFeatures& f) {
   const Cpuid basic = cpuid(1), extended = cpuid(7), more = cpuid(7, 1);
   const std::uint64_t saved = saved_state(basic);
   const bool avx = (saved & 0x6) == 0x6 && bit(basic.c, 28);
   const bool avx512 = avx && (saved & 0xe0) == 0xe0 && bit(extended.b, 16);
-  const bool amx = (saved & 0x60000) == 0x60000 && bit(extended.d, 24);
   f.avx2 = avx && bit(extended.b, 5);
   f.fma = avx && bit(basic.c, 12);
   f.f16c = avx && bit(basic.c, 29);
@@ -59,9 +71,10 @@ void detect_instructions(CpuFeatures& f) {
   f.avx512_vnni = avx512 && bit(extended.c, 11);
   f.avx512_bf16 = avx512 && bit(more.a, 5);
   f.avx512_fp16 = avx512 && bit(extended.d, 23);
-  f.amx_tile = amx;
-  f.amx_bf16 = amx && bit(extended.d, 22);
-  f.amx_int8 = amx && bit(extended.d, 25);
+  f.amx_tile = bit(extended.d, 24);
+  f.amx_bf16 = bit(extended.d, 22);
+  f.amx_int8 = bit(extended.d, 25);
+  f.tiles_allowed = f.amx_tile && (saved & 0x60000) == 0x60000 && ask_for_tiles();
 }
 
 /// Intel's leaf 4 and AMD's 0x8000001d have one layout. The other vendor's leaf reads as "no cache".
@@ -115,6 +128,13 @@ std::string detect_name() { return "unnamed CPU"; }
 
 #endif
 
+bool has_avx512(const CpuFeatures& f) { return f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl; }
+
+/// True where nothing but the system's consent is missing for level amx.
+bool misses_tiles(const CpuFeatures& f) {
+  return best_level(f) == CpuLevel::avx512 && f.amx_tile && f.amx_bf16 && f.amx_int8 && !f.tiles_allowed;
+}
+
 CpuFeatures detect() {
   CpuFeatures features;
   features.name = detect_name();
@@ -133,6 +153,7 @@ const CpuFeatures& cpu_features() {
 std::string describe(const CpuFeatures& f, CpuLevel level) {
   std::string text = fmt::format("{}, {}", f.name, to_string(level));
   if (level != best_level(f)) text += fmt::format(" (RLX_CPU; the best is {})", to_string(best_level(f)));
+  if (misses_tiles(f)) text += " (the system refuses AMX's tile registers)";
   const std::pair<bool, std::string_view> extras[] = {{f.f16c, "f16c"},         {f.avx_vnni, "avx_vnni"}, {f.avx512_vnni, "vnni"},
                                                       {f.avx512_bf16, "bf16"},  {f.avx512_fp16, "fp16"},  {f.amx_bf16, "amx_bf16"},
                                                       {f.amx_int8, "amx_int8"}, {f.neon, "neon"}};
@@ -147,13 +168,15 @@ std::string_view to_string(CpuLevel level) {
     case CpuLevel::portable: return "portable";
     case CpuLevel::avx2: return "avx2";
     case CpuLevel::avx512: return "avx512";
+    case CpuLevel::amx: return "amx";
   }
   fail_internal("cpu level {} has no name", static_cast<int>(level));
 }
 
 CpuLevel best_level(const CpuFeatures& f) {
   if (!f.avx2 || !f.fma) return CpuLevel::portable;
-  return f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl ? CpuLevel::avx512 : CpuLevel::avx2;
+  if (!has_avx512(f)) return CpuLevel::avx2;
+  return f.amx_tile && f.amx_bf16 && f.amx_int8 && f.tiles_allowed ? CpuLevel::amx : CpuLevel::avx512;
 }
 
 CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word) {
@@ -164,6 +187,12 @@ CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_vie
     if (level > best) break;
     if (to_string(level) == *word) return level;
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", to_string(level));
+  }
+  if (misses_tiles(features) && *word == to_string(CpuLevel::amx)) {
+    fail(
+        "RLX_CPU: 'amx' needs tile registers, which this CPU has and the system refuses: run on Linux 5.16 or later, outside of sandboxes "
+        "that forbid arch_prctl, and without small alternate signal stacks (allowed as it is: {})",
+        allowed);
   }
   fail("RLX_CPU: '{}' is not a level of this CPU, {} (allowed: {})", *word, features.name, allowed);
 }

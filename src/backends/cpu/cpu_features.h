@@ -14,7 +14,8 @@ struct CpuFeatures {
   bool avx2 = false, fma = false, f16c = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
   bool avx512_vnni = false, avx512_bf16 = false, avx512_fp16 = false, avx_vnni = false;
-  bool amx_tile = false, amx_int8 = false, amx_bf16 = false;  // a process must still ask the kernel for the tile registers
+  bool amx_tile = false, amx_int8 = false, amx_bf16 = false;  // of the CPU alone: they are of use where tiles_allowed
+  bool tiles_allowed = false;  // the system gave this process AMX's tile registers, for which it has to be asked
   bool neon = false;
 
   std::int64_t l1_bytes = 32 << 10;   // data cache of a core
@@ -22,13 +23,14 @@ struct CpuFeatures {
   std::int64_t l3_bytes = 0;          // shared; 0 when there is none or it is unknown
 };
 
-/// The instruction sets for which there are kernels; each includes those before it. avx512 stands for F, BW, DQ and VL.
-enum class CpuLevel { portable, avx2, avx512 };
+/// The instruction sets for which there are kernels; each includes those before it. avx512 stands for F, BW, DQ and VL; amx for tile
+/// products of bf16 numbers and of 8-bit integers, beside which everything is as at avx512.
+enum class CpuLevel { portable, avx2, avx512, amx };
 
-/// Detected on the first call.
+/// Detected on the first call, which also asks for the tile registers where the CPU has them, for all threads of the process.
 const CpuFeatures& cpu_features();
 
-/// One line for reports: name, the level in use, further instruction sets, caches.
+/// One line for reports: name, the level in use, what keeps it from being higher, further instruction sets, caches.
 std::string describe(const CpuFeatures& features, CpuLevel level);
 
 std::string_view to_string(CpuLevel level);
@@ -36,7 +38,8 @@ std::string_view to_string(CpuLevel level);
 /// The highest level that `features` allow.
 CpuLevel best_level(const CpuFeatures& features);
 
-/// `word` (portable, avx2 or avx512) when given, else the best. Throws Error for another word, or for a level that the CPU lacks.
+/// `word` (portable, avx2, avx512 or amx) when given, else the best. Throws Error for another word, for a level that the CPU lacks, and for
+/// amx where the system refuses it.
 CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word);
 
 /// The level this process works at: choose_level of this CPU and the environment variable RLX_CPU, decided on the first call.

@@ -8,7 +8,7 @@ const AttentionKernel& attention_kernel(CpuLevel level) {
   if (level == CpuLevel::portable) return portable_attention;
 #ifdef __x86_64__
   if (level == CpuLevel::avx2) return avx2_attention;
-  if (level == CpuLevel::avx512) return avx512_attention;
+  if (level >= CpuLevel::avx512) return avx512_attention;
 #endif
   fail_internal("attention: no kernel at level {}", to_string(level));
 }

@@ -41,10 +41,7 @@ extern const MemoryLoops avx2_memory_loops;
 extern const ComputeLoop avx512_f32_loop, avx512_f64_loop;
 extern const ComputeLoop bf16_dot_loop, int8_dot_loop;  // need avx512_bf16 and avx512_vnni
 extern const MemoryLoops avx512_memory_loops;
-extern const ComputeLoop bf16_tile_loop, int8_tile_loop;  // need amx_bf16 and amx_int8, and allow_tiles
-
-/// Asks the system for the tile registers, for all threads of the process; false when it refuses.
-bool allow_tiles();
+extern const ComputeLoop bf16_tile_loop, int8_tile_loop;  // need level amx
 #endif
 
 }  // namespace rlx::cpu

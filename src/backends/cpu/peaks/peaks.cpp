@@ -16,7 +16,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 const MemoryLoops& memory_loops(CpuLevel level) {
 #ifdef __x86_64__
-  if (level == CpuLevel::avx512) return avx512_memory_loops;
+  if (level >= CpuLevel::avx512) return avx512_memory_loops;
   if (level == CpuLevel::avx2) return avx2_memory_loops;
 #endif
   (void)level;
@@ -68,12 +68,11 @@ std::vector<ComputeLoop> compute_loops(CpuLevel level) {
 #ifdef __x86_64__
   const CpuFeatures& features = cpu_features();
   if (level == CpuLevel::avx2) return {avx2_f32_loop, avx2_f64_loop};
-  if (level == CpuLevel::avx512) {
+  if (level >= CpuLevel::avx512) {
     std::vector<ComputeLoop> loops{avx512_f32_loop, avx512_f64_loop};
     if (features.avx512_bf16) loops.push_back(bf16_dot_loop);
     if (features.avx512_vnni) loops.push_back(int8_dot_loop);
-    if (features.amx_bf16 && allow_tiles()) loops.push_back(bf16_tile_loop);
-    if (features.amx_int8 && allow_tiles()) loops.push_back(int8_tile_loop);
+    if (level == CpuLevel::amx) loops.insert(loops.end(), {bf16_tile_loop, int8_tile_loop});
     return loops;
   }
 #endif

@@ -1,10 +1,5 @@
 #include <immintrin.h>
 
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include "backends/cpu/peaks/loops.h"
 
 namespace rlx::cpu {
@@ -75,15 +70,5 @@ __attribute__((target("amx-tile,amx-int8"))) double run_int8(std::int64_t steps)
 
 constexpr ComputeLoop bf16_tile_loop{"bf16 tile", 2 * tile_rows* tile_cols * 32 * chains, run_bf16};
 constexpr ComputeLoop int8_tile_loop{"int8 tile", 2 * tile_rows* tile_cols * 64 * chains, run_int8};
-
-bool allow_tiles() {
-#ifdef __linux__
-  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool granted = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-  return granted;
-#else
-  return false;
-#endif
-}
 
 }  // namespace rlx::cpu
