@@ -59,7 +59,7 @@ std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, const
     if (auto it = entries_.find(key); it != entries_.end() && !it->second.owner.expired())
       if (auto packed = it->second.packed.lock()) return std::static_pointer_cast<const PackedB<T>>(packed);
   }
-  auto packed = std::make_shared<const PackedB<T>>(pack_b<T>(b, 1, k, n, pool, level));
+  auto packed = std::make_shared<const PackedB<T>>(pack_b<T>(b, 1, k, n, pool, micro_kernel<T>(level)));
   const std::scoped_lock lock(mutex_);
   std::erase_if(entries_, [](const auto& entry) { return entry.second.packed.expired(); });
   entries_[key] = {weights.bytes().data(), packed, weights.owner()};
@@ -275,7 +275,7 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(step, product, s);
   GemmArgs<T> args;
-  args.level = run.level;
+  args.kernel = &micro_kernel<T>(run.level);
   args.m = step.rows[0](s);
   args.n = step.columns[0](s);
   args.k = step.depth[0](s);

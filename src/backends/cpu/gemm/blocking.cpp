@@ -6,9 +6,8 @@ namespace rlx::cpu {
 namespace {
 
 // Measured on Zen 4 and not sensitive: half or double of each costs a few percent at most.
-constexpr std::int64_t longest_pass = 2048;  // steps of k
-constexpr std::int64_t most_rows = 128;      // a block of A this tall makes B's way from L3 cheap
-constexpr std::int64_t most_cols = 512;      // keeps the finished block in L2 for the epilogue
+constexpr std::int64_t most_rows = 128;  // a block of A this tall makes B's way from L3 cheap
+constexpr std::int64_t most_cols = 512;  // keeps the finished block in L2 for the epilogue
 constexpr double enough_balance = 0.95;
 
 // To share a loop costs about a microsecond. What one core does in that time:
@@ -17,10 +16,11 @@ constexpr double b_bytes_per_share = 25e3;  // of B read from memory, which is w
 
 /// The share of the threads' time that is spent on useful tasks.
 double balance(const ProductSize& size, const Blocking& cut, int threads) {
+  const std::int64_t row_steps = divide_up(size.m, size.row_step);
   const double tasks_each = static_cast<double>(divide_up(size.batch * cut.row_blocks * cut.col_blocks, threads));
   const double largest =
-      static_cast<double>(divide_up(size.m, cut.row_blocks)) * static_cast<double>(divide_up(size.panels, cut.col_blocks));
-  const double all = static_cast<double>(size.batch) * static_cast<double>(size.m) * static_cast<double>(size.panels);
+      static_cast<double>(divide_up(row_steps, cut.row_blocks)) * static_cast<double>(divide_up(size.panels, cut.col_blocks));
+  const double all = static_cast<double>(size.batch) * static_cast<double>(row_steps) * static_cast<double>(size.panels);
   return all / (tasks_each * largest * threads);
 }
 
@@ -39,14 +39,14 @@ void refine(const ProductSize& size, Blocking& cut, std::int64_t Blocking::* axi
 
 Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int threads) {
   Blocking cut;
-  const std::int64_t passes = std::max<std::int64_t>(1, divide_up(size.k, longest_pass));
-  cut.depth = std::max<std::int64_t>(1, divide_up(size.k, passes));
+  const std::int64_t passes = std::max<std::int64_t>(1, divide_up(size.k, size.longest_pass));
+  cut.depth = std::max<std::int64_t>(1, divide_up(divide_up(size.k, size.depth_step), passes) * size.depth_step);
   const std::int64_t rows_in_cache = l2_bytes / 2 / (cut.depth * size.element_bytes);
   const std::int64_t rows = std::clamp(rows_in_cache, 2 * size.max_rows, most_rows);
   cut.row_blocks = divide_up(size.m, rows);
   cut.col_blocks = divide_up(size.panels, std::max<std::int64_t>(1, most_cols / size.panel_cols));
   refine(size, cut, &Blocking::col_blocks, size.panels, threads);
-  refine(size, cut, &Blocking::row_blocks, divide_up(size.m, std::min<std::int64_t>(size.max_rows, 4)), threads);
+  refine(size, cut, &Blocking::row_blocks, divide_up(size.m, std::max(size.row_step, std::min<std::int64_t>(size.max_rows, 4))), threads);
 
   const double task_cols = static_cast<double>(divide_up(size.panels, cut.col_blocks) * size.panel_cols);
   const double task_b = task_cols * static_cast<double>(size.k);

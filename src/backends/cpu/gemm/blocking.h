@@ -15,7 +15,8 @@ struct ProductSize {
   std::int64_t batch, m, k;
   std::int64_t panels;  // of B
   std::int64_t panel_cols;
-  std::int64_t max_rows;  // of the kernel's tile
+  std::int64_t max_rows;                            // of the kernel's tile
+  std::int64_t row_step, depth_step, longest_pass;  // see MicroKernel
   std::int64_t element_bytes;
 };
 
@@ -35,5 +36,13 @@ constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t i
 }
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) { return divide_up(a, step) * step; }
+
+/// The same in whole steps, but for what the last part has less.
+constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t index, std::int64_t step) {
+  const Range part = even_part(divide_up(total, step), parts, index);
+  return {part.begin * step, part.end * step < total ? part.end * step : total};
+}
 
 }  // namespace rlx::cpu

@@ -53,13 +53,19 @@ class Worker {
     a_ = reinterpret_cast<Packed<T>*>(own + plan.b_bytes);
     block_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes);
     edge_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
+    if (kernel_.begin) kernel_.begin();
   }
+  ~Worker() {
+    if (kernel_.end) kernel_.end();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   /// Computes one block of C. Tasks count up over (batch, row block, column block).
   void run(std::int64_t task) {
     const std::int64_t row_block = task / plan_.cut.col_blocks % plan_.cut.row_blocks;
     batch_ = task / plan_.cut.col_blocks / plan_.cut.row_blocks;
-    rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block);
+    rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block, kernel_.row_step);
     panels_ = even_part(plan_.panels, plan_.cut.col_blocks, task % plan_.cut.col_blocks);
     row_panels_ = divide_up(rows_.size(), kernel_.max_rows);
     const Packed<T>* b = item_of_b();
@@ -115,7 +121,7 @@ class Worker {
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
     for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
-      const Range part = even_part(rows_.size(), row_panels_, index);
+      const Range part = row_panel(index);
       pack_a_panel(rows_.begin + part.begin, part.size(), k0, depth, a_ + part.begin * units);
     }
     if constexpr (std::is_same_v<T, std::int8_t>)
@@ -126,23 +132,28 @@ class Worker {
     if constexpr (std::is_same_v<T, Packed<T>>)
       if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows, k0, depth);
     const Matrix<T>& a = args_.a;
-    const Strided<T> source{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets};
-    pack_panel(source.at(row0, k0), rows, depth, panel, rows);
+    const Strided<T> source = Strided<T>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(row0, k0);
+    if constexpr (!std::is_same_v<T, Packed<T>>)
+      if (kernel_.depth_step > 1) return pack_blocks(source, rows, depth, panel, round_up(rows, kernel_.row_step), kernel_.depth_step);
+    pack_panel(source, rows, depth, panel, rows);
   }
+
+  Range row_panel(std::int64_t index) const { return even_part(rows_.size(), row_panels_, index, kernel_.row_step); }
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
     const std::int64_t width = kernel_.panel_cols, head = kernel_.raised ? width : 0;
-    // The last panel may be wider than C; a scratch block has room for it.
+    // The last panel may be wider than C, the last tile taller; a scratch block has room for them.
     const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
       for (std::int64_t index = 0; index < row_panels_; ++index) {
-        const Range part = even_part(rows_.size(), row_panels_, index);
+        const Range part = row_panel(index);
+        const bool whole_rows = args_.epilogue || part.size() % kernel_.row_step == 0;
         Sum<T>* const to = c + part.begin * c_stride_ + (p - panels_.begin) * width;
         const Tile tile{
             units, a_ + part.begin * units, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel), part.size(), unit0 > 0};
-        if (p < whole_end) multiply_tile(tile, to, c_stride_);
-        else multiply_edge(tile, to, args_.n - p * width);
+        if (p < whole_end && whole_rows) multiply_tile(tile, to, c_stride_);
+        else multiply_edge(tile, to, std::min(width, args_.n - p * width));
       }
     }
   }
@@ -156,7 +167,7 @@ class Worker {
   };
 
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
-    kernel_.tiles[tile.rows](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
+    kernel_.tiles[round_up(tile.rows, kernel_.row_step)](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
   }
 
   void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/packed_b.h"
 #include "base/thread_pool.h"
 
@@ -41,8 +40,8 @@ struct GemmArgs {
   void* epilogue_context = nullptr;
   bool epilogue_by_columns = false;  // blocks are handed over transposed, for results whose rows lie side by side
 
-  CpuLevel level = cpu_level();    // of the kernel; packed_b brings its own
-  std::byte* workspace = nullptr;  // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call
+  const MicroKernel<T>* kernel = &micro_kernel<T>(cpu_level());  // packed_b brings its own
+  std::byte* workspace = nullptr;                                // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call
 };
 
 /// The bytes of scratch memory that gemm needs for these sizes on a pool of `threads`. Reads no matrix, but its offsets.
@@ -50,7 +49,7 @@ struct GemmArgs {
 template <class T>
 std::size_t gemm_workspace(const GemmArgs<T>& args, int threads);
 
-/// Every element of C is one chain of multiply-adds along k, the same whatever the threads, the batch position and the sizes m and n: see
+/// Every element of C is summed along k in one order, the same whatever the threads, the batch position and the sizes m and n: see
 /// MicroKernel. Throws Error for sizes below 0 or beyond 64 bits, a packed B of other sizes, and a missing matrix.
 template <class T>
 void gemm(const GemmArgs<T>& args, ThreadPool& pool);

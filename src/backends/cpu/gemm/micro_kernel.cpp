@@ -22,11 +22,13 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
 #endif
   } else if constexpr (std::is_same_v<T, Bf16>) {
 #ifdef __x86_64__
-    if (level >= CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512_bf16;
+    if (level == CpuLevel::amx) return &amx_bf16;
+    if (level == CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512_bf16;
 #endif
   } else {
 #ifdef __x86_64__
-    if (level >= CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni;
+    if (level == CpuLevel::amx) return &amx_i8;
+    if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni;
     if (level >= CpuLevel::avx2) return &avx2_i8;
 #endif
   }

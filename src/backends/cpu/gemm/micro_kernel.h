@@ -9,26 +9,36 @@ namespace rlx::cpu {
 /// The innermost piece of a matrix product: a tile of C that stays in registers while the whole depth passes by.
 ///
 /// A is packed in panels of 1..max_rows rows, `rows` units per step of depth; B in panels of panel_cols columns. Every element of C is
-/// one chain of multiply-adds from zero, or from `start` where the kernel is raised, unit after unit of depth: in ascending depth, but that
-/// instructions choose the order within a unit (those of bf16 take the later of a pair first). So its bits depend neither on its place in a
-/// tile, nor on how rows, columns and depth are cut, nor on the threads; nor, for f32 and f64, on the level, among levels with fused
-/// multiply-add.
+/// one chain of multiply-adds from zero, or from `start` where the kernel is raised, step after step of depth: in ascending depth, but that
+/// instructions choose the order within a step. Those of AVX512-BF16 take the later of a pair first. Those of AMX sum the first numbers of
+/// the 16 pairs of a step in one chain from zero, the second ones in another, and add the sum of both, so bf16 products have other bits
+/// with AMX than without; both take denormal numbers for zeros. So the bits of an element depend neither on its place in a tile, nor on how
+/// rows, columns and depth are cut, nor on the threads; nor, for integers, on the level; nor, for f32 and f64, on the level among those
+/// with fused multiply-add.
 template <class T>
 struct MicroKernel {
-  /// C (rows, panel_cols) = or += A (depth, rows) * B (depth, panel_cols), where depth counts units; `c_stride` elements from row to row
-  /// of C. `start` (panel_cols): where the sums of a column begin, read when the kernel is `raised`.
+  /// C (rows, panel_cols) = or += A (depth / depth_step, rows, depth_step) * B (depth, panel_cols), where depth counts units and, as rows
+  /// do, whole steps; `c_stride` elements from row to row of C. `start` (panel_cols): where the sums of a column begin, read when the
+  /// kernel is `raised`.
   using Tile = void (*)(std::int64_t depth, const Packed<T>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c, std::int64_t c_stride,
                         bool accumulate);
 
-  static constexpr int rows_limit = 14;
+  static constexpr int rows_limit = 32;
 
   int max_rows = 0;
   int panel_cols = 0;
-  bool raised = false;              // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
-  Tile tiles[rows_limit + 1] = {};  // by rows
+  int row_step = 1, depth_step = 1;  // panels are padded with zeros to whole steps: those of A both ways, those of B in depth
+  std::int64_t longest_pass = 2048;  // units of depth, which the sums in registers take before the next tile
+  bool raised = false;               // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
+  Tile tiles[rows_limit + 1] = {};   // by rows
+  void (*begin)() = nullptr;         // what a thread calls before it runs tiles, and after; null: nothing
+  void (*end)() = nullptr;
+
+  /// The units of a panel's depth, in whole steps.
+  std::int64_t units(std::int64_t k) const { return (units_of<T>(k) + depth_step - 1) / depth_step * depth_step; }
 
   /// Units of a panel of B: one row of starts where the kernel is raised, then the depth.
-  std::int64_t panel_units(std::int64_t k) const { return (units_of<T>(k) + raised) * panel_cols; }
+  std::int64_t panel_units(std::int64_t k) const { return (units(k) + raised) * panel_cols; }
 };
 
 /// Whether a level on this CPU has a kernel for T: every one for float and double; for Bf16 and std::int8_t those with such instructions.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace rlx::cpu {
 namespace {
@@ -134,6 +135,21 @@ void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, 
   }
 }
 
+// To the panels of a type without units, a block is a panel whose lanes are the steps of depth.
+template <class T>
+void pack_blocks(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width, std::int64_t block) {
+  using Single = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+  static_assert(sizeof(Single) == sizeof(T));
+  const std::int64_t steps = block * Format<T>::group;
+  for (std::int64_t k = 0; k < depth; k += steps, to += width * block) {
+    const Strided<T> rows = from.at(0, k);
+    const Strided<Single> columns{reinterpret_cast<const Single*>(rows.data), rows.depth_stride, rows.lane_stride, rows.depth_offsets,
+                                  rows.lane_offsets};
+    pack_panel(columns, std::min(steps, depth - k), lanes, reinterpret_cast<Single*>(to), steps);
+    std::fill(to + lanes * block, to + width * block, Packed<T>{0});
+  }
+}
+
 void raise(std::uint32_t* panel, std::int64_t units) {
   for (std::int64_t i = 0; i < units; ++i) panel[i] ^= 0x80808080U;
 }
@@ -152,5 +168,7 @@ template void pack_panel(const Strided<double>&, std::int64_t, std::int64_t, dou
 template void pack_panel(const Strided<std::int32_t>&, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);
 template void pack_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
 template void pack_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t);
+template void pack_blocks(const Strided<Bf16>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t, std::int64_t);
+template void pack_blocks(const Strided<std::int8_t>&, std::int64_t, std::int64_t, std::uint32_t*, std::int64_t, std::int64_t);
 
 }  // namespace rlx::cpu

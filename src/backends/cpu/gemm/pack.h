@@ -27,6 +27,11 @@ struct Strided {
 template <class T>
 void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width);
 
+/// Fills blocks (width, block) of units, each `block` units of depth: a lane's units lie side by side. What the last block has beyond the
+/// depth, and each beyond the lanes, is zero. T is Bf16 or std::int8_t.
+template <class T>
+void pack_blocks(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width, std::int64_t block);
+
 /// For a raised kernel (MicroKernel): adds 128 to every byte of a panel of A.
 void raise(std::uint32_t* panel, std::int64_t units);
 

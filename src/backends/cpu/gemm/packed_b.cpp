@@ -9,15 +9,15 @@
 namespace rlx::cpu {
 
 template <class T>
-PackedB<T>::PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, CpuLevel level)
-    : batch_(batch), k_(k), n_(n), level_(level), panel_cols_(micro_kernel<T>(level).panel_cols) {
+PackedB<T>::PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel)
+    : batch_(batch), k_(k), n_(n), kernel_(&kernel) {
   if (batch < 0 || k < 0 || n < 0) fail("packed B: batch {}, k {}, n {} (allowed: 0 and more)", batch, k, n);
-  panels_ = n / panel_cols_ + (n % panel_cols_ != 0);
-  const std::int64_t sizes[] = {batch, panels_, panel_cols_, sizeof(Packed<T>)};
-  const auto depth = checked_add(units_of<T>(k), std::int64_t{micro_kernel<T>(level).raised});
+  panels_ = n / kernel.panel_cols + (n % kernel.panel_cols != 0);
+  const std::int64_t sizes[] = {batch, panels_, kernel.panel_cols, sizeof(Packed<T>)};
+  const auto depth = checked_add(kernel.units(k), std::int64_t{kernel.raised});
   const auto plane = checked_product(sizes), bytes = depth && plane ? checked_mul(*depth, *plane) : std::nullopt;
   if (!bytes) fail("packed B: batch {}, k {}, n {} take more bytes than 64 bits count", batch, k, n);
-  panel_units_ = micro_kernel<T>(level).panel_units(k);
+  panel_units_ = kernel.panel_units(k);
   buffer_ = AlignedBuffer(static_cast<std::size_t>(*bytes));
 }
 
@@ -25,18 +25,19 @@ template <class T>
 void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, const MicroKernel<T>& kernel, Packed<T>* panel) {
   Packed<T>* const units = panel + (kernel.raised ? kernel.panel_cols : 0);
   pack_panel(from, lanes, k, units, kernel.panel_cols);
+  std::fill(units + units_of<T>(k) * kernel.panel_cols, units + kernel.units(k) * kernel.panel_cols, Packed<T>{0});
   if constexpr (std::is_same_v<T, std::int8_t>)
     if (kernel.raised) find_starts(units, units_of<T>(k), kernel.panel_cols, reinterpret_cast<std::int32_t*>(panel));
 }
 
 template <class T>
-PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level) {
-  PackedB<T> packed(batch, k, n, level);
+PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, const MicroKernel<T>& kernel) {
+  const std::int64_t width = kernel.panel_cols;
+  PackedB<T> packed(batch, k, n, kernel);
   pool.parallel_for(batch * packed.panels(), 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t at = begin; at < end; ++at) {
-      const std::int64_t item = at / packed.panels(), panel = at % packed.panels(), col0 = panel * packed.panel_cols();
-      pack_b_panel(columns_of(b, item, col0), std::min(packed.panel_cols(), n - col0), k, micro_kernel<T>(level),
-                   packed.panel(item, panel));
+      const std::int64_t item = at / packed.panels(), panel = at % packed.panels(), col0 = panel * width;
+      pack_b_panel(columns_of(b, item, col0), std::min(width, n - col0), k, kernel, packed.panel(item, panel));
     }
   });
   return packed;
@@ -50,9 +51,10 @@ template void pack_b_panel(const Strided<float>&, std::int64_t, std::int64_t, co
 template void pack_b_panel(const Strided<double>&, std::int64_t, std::int64_t, const MicroKernel<double>&, double*);
 template void pack_b_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, const MicroKernel<Bf16>&, std::uint32_t*);
 template void pack_b_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, const MicroKernel<std::int8_t>&, std::uint32_t*);
-template PackedB<float> pack_b(const Matrix<float>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
-template PackedB<double> pack_b(const Matrix<double>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
-template PackedB<Bf16> pack_b(const Matrix<Bf16>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
-template PackedB<std::int8_t> pack_b(const Matrix<std::int8_t>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, CpuLevel);
+template PackedB<float> pack_b(const Matrix<float>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<float>&);
+template PackedB<double> pack_b(const Matrix<double>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<double>&);
+template PackedB<Bf16> pack_b(const Matrix<Bf16>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<Bf16>&);
+template PackedB<std::int8_t> pack_b(const Matrix<std::int8_t>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&,
+                                     const MicroKernel<std::int8_t>&);
 
 }  // namespace rlx::cpu

@@ -20,21 +20,20 @@ struct Matrix {
   const T* item(std::int64_t batch) const { return data + (batch_offsets ? batch_offsets[batch] : batch * batch_stride); }
 };
 
-/// B (batch, k, n) in the layout of a level's kernel: panels of panel_cols columns, each (k, panel_cols) in units, the last padded with
-/// zeros; before the units the starts of its columns, where the kernel is raised.
+/// B (batch, k, n) in the layout of a kernel: panels of panel_cols columns, each (k, panel_cols) in units, the last and the depth padded
+/// with zeros; before the units the starts of its columns, where the kernel is raised.
 /// Weights are packed once and used by any number of calls and threads.
 template <class T>
 class PackedB {
  public:
   /// Memory for the panels, still to be filled. Throws Error for sizes below 0 or beyond 64 bits.
-  PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, CpuLevel level = cpu_level());
+  PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel = micro_kernel<T>(cpu_level()));
 
   std::int64_t batch() const { return batch_; }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
-  CpuLevel level() const { return level_; }
+  const MicroKernel<T>& kernel() const { return *kernel_; }
   std::int64_t panels() const { return panels_; }
-  std::int64_t panel_cols() const { return panel_cols_; }
 
   /// A panel of a batch item: MicroKernel::panel_units units.
   Packed<T>* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * panel_units_; }
@@ -44,8 +43,8 @@ class PackedB {
   Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(buffer_.data()); }
 
   std::int64_t batch_, k_, n_;
-  CpuLevel level_;
-  std::int64_t panel_cols_, panel_units_ = 0, panels_ = 0;
+  const MicroKernel<T>* kernel_;
+  std::int64_t panel_units_ = 0, panels_ = 0;
   AlignedBuffer buffer_;
 };
 
@@ -55,12 +54,13 @@ Strided<T> columns_of(const Matrix<T>& b, std::int64_t item, std::int64_t col0) 
   return Strided<T>{b.item(item), b.col_stride, b.row_stride, b.col_offsets, b.row_offsets}.at(col0, 0);
 }
 
-/// Packs one panel of B: the units of `lanes` columns, and their starts where the kernel is raised.
+/// Packs one panel of B: the units of `lanes` columns in whole steps of depth, and their starts where the kernel is raised.
 template <class T>
 void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, const MicroKernel<T>& kernel, Packed<T>* panel);
 
 /// Packs B (batch, k, n) with all threads of the pool. Throws as PackedB does.
 template <class T>
-PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, CpuLevel level = cpu_level());
+PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool,
+                  const MicroKernel<T>& kernel = micro_kernel<T>(cpu_level()));
 
 }  // namespace rlx::cpu

@@ -39,26 +39,28 @@ BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t
 template <class T>
 Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   Plan<T> plan;
-  plan.kernel = &micro_kernel<T>(args.packed_b ? args.packed_b->level() : args.level);
-  const std::int64_t panel_cols = plan.kernel->panel_cols;
+  plan.kernel = args.packed_b ? &args.packed_b->kernel() : args.kernel;
+  const MicroKernel<T>& kernel = *plan.kernel;
+  const std::int64_t panel_cols = kernel.panel_cols;
   plan.panels = divide_up(args.n, panel_cols);
   line_bytes(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
-  plan.units = units_of<T>(args.k);
-  plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, plan.kernel->max_rows, sizeof(Packed<T>)},
+  plan.units = kernel.units(args.k);
+  plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, kernel.max_rows, kernel.row_step, kernel.depth_step,
+                              kernel.longest_pass, sizeof(Packed<T>)},
                              cpu_features().l2_bytes, threads);
 
   plan.b_items = repeats_one_item(args.b, args.batch) ? 1 : args.batch;
-  const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + plan.kernel->raised, panel_cols});
-  plan.panel_units = (plan.units + plan.kernel->raised) * panel_cols;
+  const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + kernel.raised, panel_cols});
+  plan.panel_units = kernel.panel_units(args.k);
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
   if (plan.b_source == BSource::shared)
-    plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + plan.kernel->raised, panel_cols});
+    plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + kernel.raised, panel_cols});
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
-  const std::int64_t rows = divide_up(args.m, plan.cut.row_blocks);
+  const std::int64_t rows = divide_up(divide_up(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
   plan.a_bytes = line_bytes(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
-  plan.edge_bytes = line_bytes(args, {args.epilogue_by_columns ? rows : plan.kernel->max_rows, panel_cols});
+  plan.edge_bytes = line_bytes(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
   plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;
   return plan;
 }

@@ -9,8 +9,8 @@ namespace rlx::cpu {
 namespace {
 
 template <class T>
-CpuLevel level_of(const GemmArgs<T>& args) {
-  return args.packed_b ? args.packed_b->level() : args.level;
+const MicroKernel<T>& kernel_of(const GemmArgs<T>& args) {
+  return args.packed_b ? args.packed_b->kernel() : *args.kernel;
 }
 
 template <class T>
@@ -22,7 +22,7 @@ Matrix<T> transposed(const Matrix<T>& x) {
 template <class T>
 Matrix<T> transposed(const PackedB<T>& b) {
   const std::int64_t item = b.batch() > 1 ? b.panel(1, 0) - b.panel(0, 0) : 0;
-  return {reinterpret_cast<const T*>(b.panel(0, 0)), 1, b.panel_cols(), item};
+  return {reinterpret_cast<const T*>(b.panel(0, 0)), 1, b.kernel().panel_cols, item};
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Matrix<T> transposed(const PackedB<T>& b) {
 template <class T>
 bool worth_transposing(const GemmArgs<T>& args) {
   if constexpr (!std::is_same_v<T, Packed<T>>) return false;  // units of a packed B are no elements
-  const std::int64_t width = micro_kernel<T>(level_of(args)).panel_cols;
+  const std::int64_t width = kernel_of(args).panel_cols;
   return !args.pack_a && args.n <= width / 2 && args.m >= width;
 }
 
@@ -39,7 +39,7 @@ Transposed<T>::Transposed(const GemmArgs<T>& given) : given_(given) {
   args_.batch = given.batch, args_.m = given.n, args_.n = given.m, args_.k = given.k;
   args_.a = given.packed_b ? transposed(*given.packed_b) : transposed(given.b);
   args_.b = transposed(given.a);
-  args_.level = level_of(given);
+  args_.kernel = &kernel_of(given);
   args_.workspace = given.workspace;
   args_.epilogue_by_columns = !given.epilogue || !given.epilogue_by_columns;
   args_.epilogue_context = this;

@@ -1,0 +1,84 @@
+#include "backends/cpu/cpu_features.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "rlx/error.h"
+
+namespace rlx::cpu {
+namespace {
+
+TEST(CpuLevel, ObeysTheWordAndNamesWhatIsAllowed) {
+  CpuFeatures features;
+  EXPECT_EQ(choose_level(features, std::nullopt), CpuLevel::portable);
+  features.avx2 = features.fma = true;
+  EXPECT_EQ(choose_level(features, std::nullopt), CpuLevel::avx2);
+  EXPECT_EQ(choose_level(features, "portable"), CpuLevel::portable);
+  for (const char* word : {"avx512", "AVX2", "sse", ""}) {
+    try {
+      choose_level(features, word);
+      ADD_FAILURE() << word;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("allowed: portable, avx2)"), std::string::npos) << error.what();
+    }
+  }
+  features.avx512f = features.avx512bw = features.avx512dq = true;
+  EXPECT_EQ(best_level(features), CpuLevel::avx2);
+  features.avx512vl = true;
+  EXPECT_EQ(best_level(features), CpuLevel::avx512);
+}
+
+CpuFeatures with_amx(bool allowed) {
+  CpuFeatures features{.name = "a CPU"};
+  features.avx2 = features.fma = true;
+  features.avx512f = features.avx512bw = features.avx512dq = features.avx512vl = true;
+  features.amx_tile = features.amx_bf16 = features.amx_int8 = true;
+  features.tiles_allowed = allowed;
+  return features;
+}
+
+std::string message_of_word(const CpuFeatures& features, std::string_view word) {
+  try {
+    choose_level(features, word);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CpuLevel, IsAmxWhereTheSystemAllowsTiles) {
+  const CpuFeatures features = with_amx(true);
+  EXPECT_EQ(choose_level(features, std::nullopt), CpuLevel::amx);
+  EXPECT_EQ(choose_level(features, "amx"), CpuLevel::amx);
+  EXPECT_EQ(choose_level(features, "avx512"), CpuLevel::avx512);
+  EXPECT_EQ(describe(features, CpuLevel::amx).substr(0, 11), "a CPU, amx ");
+  EXPECT_EQ(describe(features, CpuLevel::avx512).substr(0, 42), "a CPU, avx512 (RLX_CPU; the best is amx) a");
+  for (auto instructions : {&CpuFeatures::amx_tile, &CpuFeatures::amx_bf16, &CpuFeatures::amx_int8, &CpuFeatures::avx512bw}) {
+    CpuFeatures without = features;
+    without.*instructions = false;
+    EXPECT_LT(best_level(without), CpuLevel::amx);
+    EXPECT_NE(message_of_word(without, "amx").find("'amx' is not a level of this CPU, a CPU (allowed: portable"), std::string::npos);
+  }
+}
+
+TEST(CpuLevel, SaysThatTheSystemRefusesTiles) {
+  const CpuFeatures features = with_amx(false);
+  EXPECT_EQ(choose_level(features, std::nullopt), CpuLevel::avx512);
+  EXPECT_NE(describe(features, CpuLevel::avx512).find("avx512 (the system refuses AMX's tile registers) amx_bf16"), std::string::npos)
+      << describe(features, CpuLevel::avx512);
+  const std::string message = message_of_word(features, "amx");
+  EXPECT_NE(message.find("Linux 5.16"), std::string::npos) << message;
+  EXPECT_NE(message.find(": portable, avx2, avx512)"), std::string::npos) << message;
+  EXPECT_NE(message_of_word(features, "amx2").find("is not a level of this CPU"), std::string::npos);
+}
+
+TEST(CpuLevel, DetectsPlausibleCaches) {
+  const CpuFeatures& features = cpu_features();
+  EXPECT_GE(features.l1_bytes, 8 << 10);
+  EXPECT_GE(features.l2_bytes, features.l1_bytes);
+  EXPECT_FALSE(describe(features, cpu_level()).empty());
+}
+
+}  // namespace
+}  // namespace rlx::cpu
