@@ -6,9 +6,11 @@
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/tile_trap.h"
 
 namespace rlx::cpu {
 namespace {
@@ -109,6 +111,29 @@ TEST(Peaks, DotsOfBytesCountAllFourProducts) {
   if (!cpu_features().avx512_vnni) GTEST_SKIP() << "needs a CPU with AVX512-VNNI";
   EXPECT_EQ(operations_by_f32("int8 dot"), 4);
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+TEST(Peaks, TilesAreOfLevelAmxAlone) {
+  for (const ComputeLoop& loop : compute_loops(CpuLevel::avx512)) EXPECT_EQ(loop.arithmetic.find("tile"), std::string_view::npos);
+  std::set<std::string_view> seen;
+  for (const ComputeLoop& loop : compute_loops(CpuLevel::amx)) seen.insert(loop.arithmetic);
+  EXPECT_TRUE(seen.contains("bf16 tile") && seen.contains("int8 tile"));
+}
+
+TEST(Peaks, TilesCountTheProductsThatTheyRun) {
+  if (cpu_features().amx_tile) GTEST_SKIP() << "this CPU has AMX, so its instructions cannot be counted";
+  const test::TileTrap trap;
+  for (const auto& [loop, depth] : {std::pair{bf16_tile_loop, 32}, std::pair{int8_tile_loop, 64}}) {
+    const std::int64_t begin = trap.instructions();
+    loop.run(1);
+    const std::int64_t once = trap.instructions();
+    loop.run(3);
+    const std::int64_t products = (trap.instructions() - once - (once - begin)) / 2;  // of one step
+    EXPECT_EQ(loop.operations_per_step, 2.0 * 16 * 16 * depth * static_cast<double>(products)) << loop.arithmetic;
+  }
+  EXPECT_FALSE(test::ModelTiles::registers().configured());
+}
+#endif
 
 }  // namespace
 }  // namespace rlx::cpu

@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "backends/cpu/gemm/tile_config.h"
 #include "backends/cpu/peaks/loops.h"
 
 namespace rlx::cpu {
@@ -8,27 +9,11 @@ namespace {
 constexpr int chains = 4;  // a tile product takes 52 cycles and one starts every 16
 constexpr double tile_rows = 16, tile_cols = 16;
 
-/// The operand of LDTILECFG: palette 1, and all tiles of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
-
-consteval TileConfig make_config() {
-  TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) config.row_bytes[tile] = 64, config.rows[tile] = 16;
-  return config;
-}
-
-constexpr TileConfig config = make_config();
 alignas(64) constexpr std::uint8_t operand[1024] = {1, 2, 3};  // of both kinds of products; the numbers do not matter
 
 /// Every thread loads the configuration for itself, and gives the registers back so that its task switches stay cheap.
-__attribute__((target("amx-tile"))) void begin_tiles() {
-  _tile_loadconfig(&config);
+void begin_tiles() {
+  _tile_loadconfig(&whole_tiles);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -37,14 +22,14 @@ __attribute__((target("amx-tile"))) void begin_tiles() {
   _tile_loadd(5, operand, 64);
 }
 
-__attribute__((target("amx-tile"))) double end_tiles() {
+double end_tiles() {
   alignas(64) std::int32_t sums[256];
   _tile_stored(0, sums, 64);
   _tile_release();
   return sums[0];
 }
 
-__attribute__((target("amx-tile,amx-bf16"))) double run_bf16(std::int64_t steps) {
+double run_bf16(std::int64_t steps) {
   begin_tiles();
   for (; steps > 0; --steps) {
     _tile_dpbf16ps(0, 4, 5);
@@ -55,7 +40,7 @@ __attribute__((target("amx-tile,amx-bf16"))) double run_bf16(std::int64_t steps)
   return end_tiles();
 }
 
-__attribute__((target("amx-tile,amx-int8"))) double run_int8(std::int64_t steps) {
+double run_int8(std::int64_t steps) {
   begin_tiles();
   for (; steps > 0; --steps) {
     _tile_dpbssd(0, 4, 5);
