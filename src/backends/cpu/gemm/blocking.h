@@ -37,8 +37,6 @@ constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t i
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) { return divide_up(a, step) * step; }
-
 /// The same in whole steps, but for what the last part has less.
 constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t index, std::int64_t step) {
   const Range part = even_part(divide_up(total, step), parts, index);

@@ -68,6 +68,7 @@ class Worker {
     rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block, kernel_.row_step);
     panels_ = even_part(plan_.panels, plan_.cut.col_blocks, task % plan_.cut.col_blocks);
     row_panels_ = divide_up(rows_.size(), kernel_.max_rows);
+    row_steps_ = divide_up(rows_.size(), kernel_.row_step);
     const Packed<T>* b = item_of_b();
     Sum<T>* const c = c_of_block();
     for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
@@ -89,6 +90,11 @@ class Worker {
     }
     return own_b_;
   }
+
+  /// Rows of the block that a tile computes, and with those that pad it to whole steps.
+  struct RowPanel {
+    std::int64_t begin, count, whole;
+  };
 
   void hand_over(Sum<T>* block) {
     const std::int64_t width = kernel_.panel_cols, rows = rows_.size();
@@ -121,24 +127,29 @@ class Worker {
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
     for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
-      const Range part = row_panel(index);
-      pack_a_panel(rows_.begin + part.begin, part.size(), k0, depth, a_ + part.begin * units);
+      const RowPanel rows = row_panel(index);
+      pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
     }
     if constexpr (std::is_same_v<T, std::int8_t>)
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
 
-  void pack_a_panel(std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth, Packed<T>* panel) {
+  void pack_a_panel(const RowPanel& rows, std::int64_t k0, std::int64_t depth, Packed<T>* panel) {
+    const std::int64_t row0 = rows_.begin + rows.begin;
     if constexpr (std::is_same_v<T, Packed<T>>)
-      if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows, k0, depth);
+      if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows.count, k0, depth);
     const Matrix<T>& a = args_.a;
     const Strided<T> source = Strided<T>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(row0, k0);
     if constexpr (!std::is_same_v<T, Packed<T>>)
-      if (kernel_.depth_step > 1) return pack_blocks(source, rows, depth, panel, round_up(rows, kernel_.row_step), kernel_.depth_step);
-    pack_panel(source, rows, depth, panel, rows);
+      if (kernel_.depth_step > 1) return pack_blocks(source, rows.count, depth, panel, rows.whole, kernel_.depth_step);
+    pack_panel(source, rows.count, depth, panel, rows.count);
   }
 
-  Range row_panel(std::int64_t index) const { return even_part(rows_.size(), row_panels_, index, kernel_.row_step); }
+  RowPanel row_panel(std::int64_t index) const {
+    const Range steps = even_part(row_steps_, row_panels_, index);
+    const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
+    return {begin, std::min(whole, rows_.size() - begin), whole};
+  }
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
     const std::int64_t width = kernel_.panel_cols, head = kernel_.raised ? width : 0;
@@ -147,13 +158,12 @@ class Worker {
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
       for (std::int64_t index = 0; index < row_panels_; ++index) {
-        const Range part = row_panel(index);
-        const bool whole_rows = args_.epilogue || part.size() % kernel_.row_step == 0;
-        Sum<T>* const to = c + part.begin * c_stride_ + (p - panels_.begin) * width;
-        const Tile tile{
-            units, a_ + part.begin * units, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel), part.size(), unit0 > 0};
-        if (p < whole_end && whole_rows) multiply_tile(tile, to, c_stride_);
-        else multiply_edge(tile, to, std::min(width, args_.n - p * width));
+        const RowPanel rows = row_panel(index);
+        Sum<T>* const to = c + rows.begin * c_stride_ + (p - panels_.begin) * width;
+        const Tile tile{units,    a_ + rows.begin * units, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel), rows.whole,
+                        unit0 > 0};
+        if (p < whole_end && (args_.epilogue || rows.count == rows.whole)) multiply_tile(tile, to, c_stride_);
+        else multiply_edge(tile, to, rows.count, std::min(width, args_.n - p * width));
       }
     }
   }
@@ -167,14 +177,14 @@ class Worker {
   };
 
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
-    kernel_.tiles[round_up(tile.rows, kernel_.row_step)](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
+    kernel_.tiles[tile.rows](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
   }
 
-  void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
+  void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t rows, std::int64_t cols) {
     const std::int64_t width = kernel_.panel_cols;
-    for (std::int64_t r = 0; tile.accumulate && r < tile.rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
+    for (std::int64_t r = 0; tile.accumulate && r < rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
     multiply_tile(tile, edge_, width);
-    for (std::int64_t r = 0; r < tile.rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
   }
 
   const GemmArgs<T>& args_;
@@ -186,7 +196,7 @@ class Worker {
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
-  std::int64_t batch_ = 0, row_panels_ = 0, c_stride_ = 0;
+  std::int64_t batch_ = 0, row_panels_ = 0, row_steps_ = 0, c_stride_ = 0;
   Range rows_{}, panels_{};
 };
 
