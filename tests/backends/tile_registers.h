@@ -1,11 +1,14 @@
 #pragma once
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "backends/cpu/gemm/matrix_tile.h"
 
@@ -61,13 +64,14 @@ class TileRegisters {
   void tdpbf16ps(int dest, int left, int right) {
     check_product(dest, left, right);
     Tile& c = used(dest);
-    const Tile &a = used(left), &b = used(right);
+    const std::vector<float> a = floats(used(left)), b = floats(used(right));
+    constexpr int row = most_row_bytes / 2;
     for (int m = 0; m < c.rows; ++m) {
       for (int n = 0; n < c.row_bytes / 4; ++n) {
         float even = 0, odd = 0;
-        for (int k = 0; k < a.row_bytes / 4; ++k) {
-          even = multiply_add(bf16(a, m, 2 * k), bf16(b, k, 2 * n), even);
-          odd = multiply_add(bf16(a, m, 2 * k + 1), bf16(b, k, 2 * n + 1), odd);
+        for (int k = 0; k < used(right).rows; ++k) {
+          even = multiply_add(a[at(m * row + 2 * k)], b[at(k * row + 2 * n)], even);
+          odd = multiply_add(a[at(m * row + 2 * k + 1)], b[at(k * row + 2 * n + 1)], odd);
         }
         c.put(m, n, add(c.get<float>(m, n), add(even, odd)));
       }
@@ -122,14 +126,17 @@ class TileRegisters {
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-  static float without_denormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
+  static float without_denormal(float x) { return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x; }
   static float add(float a, float b) { return multiply_add(a, 1, b); }
 
-  static float bf16(const Tile& tile, int row, int index) {
-    const std::uint32_t bits = std::uint32_t{tile.get<std::uint16_t>(row, index)} << 16;
-    float value = 0;
-    std::memcpy(&value, &bits, sizeof(value));
-    return value;
+  /// The bf16 numbers of a tile, row by row.
+  static std::vector<float> floats(const Tile& tile) {
+    std::vector<float> values;
+    for (const auto& row : tile.data) {
+      for (std::size_t i = 0; i < row.size(); i += 2)
+        values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(row[i] | row[i + 1] << 8) << 16));
+    }
+    return values;
   }
 
   Tile& used(int tile) {
