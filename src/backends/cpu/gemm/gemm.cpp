@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
@@ -67,13 +68,12 @@ class Worker {
     batch_ = task / plan_.cut.col_blocks / plan_.cut.row_blocks;
     rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block, kernel_.row_step);
     panels_ = even_part(plan_.panels, plan_.cut.col_blocks, task % plan_.cut.col_blocks);
-    row_panels_ = divide_up(rows_.size(), kernel_.max_rows);
-    row_steps_ = divide_up(rows_.size(), kernel_.row_step);
+    find_row_panels();
     const Packed<T>* b = item_of_b();
     Sum<T>* const c = c_of_block();
     for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
       const std::int64_t units = std::min(plan_.cut.depth, plan_.units - unit0);
-      pack_a(unit0, units);
+      if (plan_.window_stride == 0) pack_a(unit0, units);
       multiply(b, unit0, units, c);
     }
     if (args_.epilogue) hand_over(c);
@@ -126,10 +126,8 @@ class Worker {
     a_batch_ = whole ? batch_ : -1;
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
-    for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
-      const RowPanel rows = row_panel(index);
-      pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
-    }
+    for (const RowPanel& rows : row_panels_)
+      if (depth > 0) pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
     if constexpr (std::is_same_v<T, std::int8_t>)
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
@@ -145,10 +143,18 @@ class Worker {
     pack_panel(source, rows.count, depth, panel, rows.count);
   }
 
-  RowPanel row_panel(std::int64_t index) const {
-    const Range steps = even_part(row_steps_, row_panels_, index);
-    const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
-    return {begin, std::min(whole, rows_.size() - begin), whole};
+  void find_row_panels() {
+    row_panels_.clear();
+    const std::int64_t count = rows_.size(), panels = divide_up(count, kernel_.max_rows), steps = divide_up(count, kernel_.row_step);
+    for (std::int64_t row = 0; plan_.window_stride > 0 && row < count; row += row_panels_.back().count) {
+      const std::int64_t size = next_tile(args_.a.row_offsets + rows_.begin + row, count - row, plan_.window_stride, kernel_.max_rows);
+      row_panels_.push_back({row, size, size});
+    }
+    for (std::int64_t index = 0; plan_.window_stride == 0 && index < panels; ++index) {
+      const Range part = even_part(steps, panels, index);
+      const std::int64_t begin = part.begin * kernel_.row_step, whole = part.size() * kernel_.row_step;
+      row_panels_.push_back({begin, std::min(whole, count - begin), whole});
+    }
   }
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
@@ -157,32 +163,37 @@ class Worker {
     const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
-      for (std::int64_t index = 0; index < row_panels_; ++index) {
-        const RowPanel rows = row_panel(index);
+      for (const RowPanel& rows : row_panels_) {
         Sum<T>* const to = c + rows.begin * c_stride_ + (p - panels_.begin) * width;
-        const Tile tile{units,    a_ + rows.begin * units, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel), rows.whole,
-                        unit0 > 0};
+        const Tile tile{units, rows, unit0, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel)};
         if (p < whole_end && (args_.epilogue || rows.count == rows.whole)) multiply_tile(tile, to, c_stride_);
-        else multiply_edge(tile, to, rows.count, std::min(width, args_.n - p * width));
+        else multiply_edge(tile, to, std::min(width, args_.n - p * width));
       }
     }
   }
 
   struct Tile {
-    std::int64_t depth;
-    const Packed<T>*a, *b;
+    std::int64_t units;
+    const RowPanel& rows;
+    std::int64_t unit0;
+    const Packed<T>* b;
     const Sum<T>* start;
-    std::int64_t rows;
-    bool accumulate;
   };
 
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
-    kernel_.tiles[tile.rows](tile.depth, tile.a, tile.b, tile.start, c, c_stride, tile.accumulate);
+    const bool accumulate = tile.unit0 > 0;
+    if (plan_.window_stride > 0) {
+      const Matrix<T>& a = args_.a;
+      return kernel_.windows[plan_.window_stride - 1][tile.rows.whole](tile.units,
+                                                                       a.item(batch_) + a.row_offsets[rows_.begin + tile.rows.begin],
+                                                                       a.col_offsets + tile.unit0, tile.b, c, c_stride, accumulate);
+    }
+    kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, accumulate);
   }
 
-  void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t rows, std::int64_t cols) {
-    const std::int64_t width = kernel_.panel_cols;
-    for (std::int64_t r = 0; tile.accumulate && r < rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
+  void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
+    const std::int64_t width = kernel_.panel_cols, rows = tile.rows.count;
+    for (std::int64_t r = 0; tile.unit0 > 0 && r < rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
     multiply_tile(tile, edge_, width);
     for (std::int64_t r = 0; r < rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
   }
@@ -196,7 +207,8 @@ class Worker {
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
-  std::int64_t batch_ = 0, row_panels_ = 0, row_steps_ = 0, c_stride_ = 0;
+  std::int64_t batch_ = 0, c_stride_ = 0;
+  std::vector<RowPanel> row_panels_;
   Range rows_{}, panels_{};
 };
 

@@ -34,7 +34,26 @@ BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t
   return threads == 1 || (b_items >= 2 * threads && fits) ? BSource::per_worker : BSource::shared;
 }
 
+/// See Plan::window_stride. Packing windows that overlap would copy every element many times; they are packed all the same where tiles of
+/// rows at one stride would be less than half of the kernel's.
+template <class T>
+std::int64_t window_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
+  if (!args.a.row_offsets || args.pack_a || !kernel.windows[0][1] || args.m < 2 || args.k < 2) return 0;
+  const std::int64_t stride = args.a.row_offsets[1] - args.a.row_offsets[0];
+  if (stride < 1 || stride > MicroKernel<T>::most_stride) return 0;
+  const std::int64_t rows = std::min<std::int64_t>(args.m, 512);
+  std::int64_t tiles = 0;
+  for (std::int64_t row = 0; row < rows; ++tiles) row += next_tile(args.a.row_offsets + row, rows - row, stride, kernel.max_rows);
+  return rows >= tiles * kernel.max_rows / 2 ? stride : 0;
+}
+
 }  // namespace
+
+std::int64_t next_tile(const std::int64_t* offsets, std::int64_t rows, std::int64_t stride, std::int64_t most) {
+  std::int64_t run = 1;
+  while (run < rows && offsets[run] == offsets[run - 1] + stride) ++run;
+  return divide_up(run, divide_up(run, most));
+}
 
 template <class T>
 Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
@@ -58,7 +77,8 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
   const std::int64_t rows = divide_up(divide_up(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
-  plan.a_bytes = line_bytes(args, {rows, plan.cut.depth});
+  plan.window_stride = window_stride(args, kernel);
+  plan.a_bytes = plan.window_stride > 0 ? 0 : line_bytes(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
   plan.edge_bytes = line_bytes(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
   plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "backends/cpu/gemm/micro_kernel.h"
@@ -12,10 +13,10 @@ namespace rlx::cpu {
 ///
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
-template <class Simd, int rows>
-void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, const Packed<typename Simd::Element>* b,
-                   [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride,
-                   bool accumulate) {
+template <class Simd, int rows, int row_stride, class Step>
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, const Packed<typename Simd::Element>* b,
+                                                 [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
+                                                 std::int64_t c_stride, bool accumulate) {
   using Vector = typename Simd::Vector;
   constexpr int vectors = Simd::panel_vectors, panel_cols = vectors * Simd::lanes;
   Vector sums[rows][vectors];
@@ -28,7 +29,8 @@ void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, 
       else sums[r][v] = Simd::zero();
     }
   }
-  for (std::int64_t k = 0; k < depth; ++k, a += rows, b += panel_cols) {
+  for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
+    const auto* const a = step_of_a(k);
     decltype(Simd::broadcast(b)) right[vectors];
 #pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v) {
@@ -37,7 +39,7 @@ void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, 
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
-      const auto left = Simd::broadcast(a + r);
+      const auto left = Simd::broadcast(a + r * row_stride);
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
     }
@@ -49,6 +51,18 @@ void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, 
   }
 }
 
+template <class Simd, int rows>
+void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, const Packed<typename Simd::Element>* b,
+                   const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
+  multiply_rows<Simd, rows, 1>(depth, [a](std::int64_t k) { return a + k * rows; }, b, start, c, c_stride, accumulate);
+}
+
+template <class Simd, int rows, int stride>
+void multiply_windows(std::int64_t depth, const typename Simd::Element* a, const std::int64_t* steps,
+                      const Packed<typename Simd::Element>* b, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
+  multiply_rows<Simd, rows, stride>(depth, [a, steps](std::int64_t k) { return a + steps[k]; }, b, nullptr, c, c_stride, accumulate);
+}
+
 template <class Simd>
 consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   MicroKernel<typename Simd::Element> kernel;
@@ -57,6 +71,10 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   kernel.panel_cols = Simd::panel_vectors * Simd::lanes;
   [&]<int... index>(std::integer_sequence<int, index...>) {
     ((kernel.tiles[index + 1] = multiply_tile<Simd, index + 1>), ...);
+    if constexpr (std::is_same_v<typename Simd::Element, Packed<typename Simd::Element>>) {
+      ((kernel.windows[0][index + 1] = multiply_windows<Simd, index + 1, 1>), ...);
+      ((kernel.windows[1][index + 1] = multiply_windows<Simd, index + 1, 2>), ...);
+    }
   }(std::make_integer_sequence<int, Simd::max_rows>());
   return kernel;
 }
