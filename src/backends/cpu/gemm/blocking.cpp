@@ -8,6 +8,8 @@ namespace {
 // Measured on Zen 4 and not sensitive: half or double of each costs a few percent at most.
 constexpr std::int64_t most_rows = 128;  // a block of A this tall makes B's way from L3 cheap
 constexpr std::int64_t most_cols = 512;  // keeps the finished block in L2 for the epilogue
+// Rows that lie side by side in the result: the longer, the fewer streams does an epilogue read and write at a time.
+constexpr std::int64_t most_rows_by_columns = 512, most_cols_by_columns = 128;
 constexpr double enough_balance = 0.95;
 
 // To share a loop costs about a microsecond. What one core does in that time:
@@ -42,9 +44,10 @@ Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int thr
   const std::int64_t passes = std::max<std::int64_t>(1, divide_up(size.k, size.longest_pass));
   cut.depth = std::max<std::int64_t>(1, divide_up(divide_up(size.k, size.depth_step), passes) * size.depth_step);
   const std::int64_t rows_in_cache = l2_bytes / 2 / (cut.depth * size.element_bytes);
-  const std::int64_t rows = std::clamp(rows_in_cache, 2 * size.max_rows, most_rows);
+  const std::int64_t rows = std::clamp(rows_in_cache, 2 * size.max_rows, size.by_columns ? most_rows_by_columns : most_rows);
   cut.row_blocks = divide_up(size.m, rows);
-  cut.col_blocks = divide_up(size.panels, std::max<std::int64_t>(1, most_cols / size.panel_cols));
+  cut.col_blocks =
+      divide_up(size.panels, std::max<std::int64_t>(1, (size.by_columns ? most_cols_by_columns : most_cols) / size.panel_cols));
   refine(size, cut, &Blocking::col_blocks, size.panels, threads);
   refine(size, cut, &Blocking::row_blocks, divide_up(size.m, std::max(size.row_step, std::min<std::int64_t>(size.max_rows, 4))), threads);
 

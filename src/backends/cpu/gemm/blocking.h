@@ -18,6 +18,7 @@ struct ProductSize {
   std::int64_t max_rows;                            // of the kernel's tile
   std::int64_t row_step, depth_step, longest_pass;  // see MicroKernel
   std::int64_t element_bytes;
+  bool by_columns = false;  // blocks are handed over transposed
 };
 
 /// Expects all sizes but k to be 1 or more. `l2_bytes` is what one thread may fill.

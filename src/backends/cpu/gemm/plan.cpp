@@ -65,7 +65,7 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   line_bytes(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
   plan.units = kernel.units(args.k);
   plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, kernel.max_rows, kernel.row_step, kernel.depth_step,
-                              kernel.longest_pass, sizeof(Packed<T>)},
+                              kernel.longest_pass, sizeof(Packed<T>), args.epilogue && args.epilogue_by_columns},
                              cpu_features().l2_bytes, threads);
 
   plan.b_items = repeats_one_item(args.b, args.batch) ? 1 : args.batch;
