@@ -18,7 +18,7 @@ constexpr double b_bytes_per_share = 25e3;  // of B read from memory, which is w
 
 /// The share of the threads' time that is spent on useful tasks.
 double balance(const ProductSize& size, const Blocking& cut, int threads) {
-  const std::int64_t row_steps = divide_up(size.m, size.row_step);
+  const std::int64_t row_steps = count_steps(size.m, size.row_step);
   const double tasks_each = static_cast<double>(divide_up(size.batch * cut.row_blocks * cut.col_blocks, threads));
   const double largest =
       static_cast<double>(divide_up(row_steps, cut.row_blocks)) * static_cast<double>(divide_up(size.panels, cut.col_blocks));
@@ -41,8 +41,11 @@ void refine(const ProductSize& size, Blocking& cut, std::int64_t Blocking::* axi
 
 Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int threads) {
   Blocking cut;
-  const std::int64_t passes = std::max<std::int64_t>(1, divide_up(size.k, size.longest_pass));
-  cut.depth = std::max<std::int64_t>(1, divide_up(divide_up(size.k, size.depth_step), passes) * size.depth_step);
+  cut.depth = std::max<std::int64_t>(1, size.k);
+  if (size.k > size.longest_pass) {
+    const std::int64_t passes = divide_up(size.k, size.longest_pass);
+    cut.depth = divide_up(count_steps(size.k, size.depth_step), passes) * size.depth_step;
+  }
   const std::int64_t rows_in_cache = l2_bytes / 2 / (cut.depth * size.element_bytes);
   const std::int64_t rows = std::clamp(rows_in_cache, 2 * size.max_rows, size.by_columns ? most_rows_by_columns : most_rows);
   cut.row_blocks = divide_up(size.m, rows);

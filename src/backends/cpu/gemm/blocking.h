@@ -21,7 +21,7 @@ struct ProductSize {
   bool by_columns = false;  // blocks are handed over transposed
 };
 
-/// Expects all sizes but k to be 1 or more. `l2_bytes` is what one thread may fill.
+/// Expects all sizes but k to be 1 or more, and k to be whole steps of depth. `l2_bytes` is what one thread may fill.
 Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int threads);
 
 struct Range {
@@ -29,18 +29,29 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
-/// Part `index` of `parts` contiguous parts of 0..total, whose lengths differ by at most one.
-constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t index) {
-  const std::int64_t length = total / parts, longer = total % parts;
-  const std::int64_t begin = index * length + (index < longer ? index : longer);
-  return {begin, begin + length + (index < longer)};
-}
+/// The contiguous parts of 0..total, whose lengths differ by at most one.
+class EvenParts {
+ public:
+  EvenParts() = default;
+  constexpr EvenParts(std::int64_t total, std::int64_t parts) : length_(total / parts), longer_(total % parts) {}
+
+  constexpr Range operator[](std::int64_t index) const {
+    const std::int64_t begin = index * length_ + (index < longer_ ? index : longer_);
+    return {begin, begin + length_ + (index < longer_)};
+  }
+
+ private:
+  std::int64_t length_ = 0, longer_ = 0;  // so many parts are one longer
+};
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
-/// The same in whole steps, but for what the last part has less.
-constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t index, std::int64_t step) {
-  const Range part = even_part(divide_up(total, step), parts, index);
+/// The same for a step that is mostly 1: a division takes as long as a small tile.
+constexpr std::int64_t count_steps(std::int64_t total, std::int64_t step) { return step == 1 ? total : divide_up(total, step); }
+
+/// One of the even parts; in whole steps, but for what the last has less.
+constexpr Range even_part(std::int64_t total, std::int64_t parts, std::int64_t index, std::int64_t step = 1) {
+  const Range part = EvenParts(count_steps(total, step), parts)[index];
   return {part.begin * step, part.end * step < total ? part.end * step : total};
 }
 

@@ -43,6 +43,27 @@ void pack_panel_of_b(const GemmArgs<T>& args, const Plan<T>& plan, std::int64_t 
   pack_b_panel(source, std::min(width, args.n - col0), args.k, *plan.kernel, to);
 }
 
+template <class S>
+void copy_rows(const S* from, std::int64_t from_stride, S* to, std::int64_t to_stride, std::int64_t rows, std::int64_t cols) {
+  for (; rows > 0; --rows, from += from_stride, to += to_stride) std::copy_n(from, cols, to);
+}
+
+/// What a kernel wants a thread to call before and after its tiles.
+class TileRegisters {
+ public:
+  TileRegisters(void (*begin)(), void (*end)()) : end_(end) {
+    if (begin) begin();
+  }
+  ~TileRegisters() {
+    if (end_) end_();
+  }
+  TileRegisters(const TileRegisters&) = delete;
+  TileRegisters& operator=(const TileRegisters&) = delete;
+
+ private:
+  void (*end_)();
+};
+
 /// One worker's part of a product: runs tasks one after the other and keeps what the next task can use again.
 template <class T>
 class Worker {
@@ -54,20 +75,14 @@ class Worker {
     a_ = reinterpret_cast<Packed<T>*>(own + plan.b_bytes);
     block_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes);
     edge_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
-    if (kernel_.begin) kernel_.begin();
   }
-  ~Worker() {
-    if (kernel_.end) kernel_.end();
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   /// Computes one block of C. Tasks count up over (batch, row block, column block).
   void run(std::int64_t task) {
     const std::int64_t row_block = task / plan_.cut.col_blocks % plan_.cut.row_blocks;
     batch_ = task / plan_.cut.col_blocks / plan_.cut.row_blocks;
     rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block, kernel_.row_step);
-    panels_ = even_part(plan_.panels, plan_.cut.col_blocks, task % plan_.cut.col_blocks);
+    panels_ = EvenParts(plan_.panels, plan_.cut.col_blocks)[task % plan_.cut.col_blocks];
     find_row_panels();
     const Packed<T>* b = item_of_b();
     Sum<T>* const c = c_of_block();
@@ -126,8 +141,10 @@ class Worker {
     a_batch_ = whole ? batch_ : -1;
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
-    for (const RowPanel& rows : row_panels_)
-      if (depth > 0) pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
+    for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
+      const RowPanel rows = row_panel(index);
+      pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
+    }
     if constexpr (std::is_same_v<T, std::int8_t>)
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
@@ -144,17 +161,27 @@ class Worker {
   }
 
   void find_row_panels() {
-    row_panels_.clear();
-    const std::int64_t count = rows_.size(), panels = divide_up(count, kernel_.max_rows), steps = divide_up(count, kernel_.row_step);
-    for (std::int64_t row = 0; plan_.window_stride > 0 && row < count; row += row_panels_.back().count) {
-      const std::int64_t size = next_tile(args_.a.row_offsets + rows_.begin + row, count - row, plan_.window_stride, kernel_.max_rows);
-      row_panels_.push_back({row, size, size});
+    const std::int64_t count = rows_.size();
+    if (plan_.window_stride == 0) {
+      row_panels_ = divide_up(count, kernel_.max_rows);
+      row_parts_ = EvenParts(count_steps(count, kernel_.row_step), row_panels_);
+      return;
     }
-    for (std::int64_t index = 0; plan_.window_stride == 0 && index < panels; ++index) {
-      const Range part = even_part(steps, panels, index);
-      const std::int64_t begin = part.begin * kernel_.row_step, whole = part.size() * kernel_.row_step;
-      row_panels_.push_back({begin, std::min(whole, count - begin), whole});
+    window_tiles_.clear();
+    for (std::int64_t row = 0; row < count; row = window_tiles_.back().end)
+      window_tiles_.push_back(
+          {row, row + next_tile(args_.a.row_offsets + rows_.begin + row, count - row, plan_.window_stride, kernel_.max_rows)});
+    row_panels_ = static_cast<std::int64_t>(window_tiles_.size());
+  }
+
+  RowPanel row_panel(std::int64_t index) const {
+    if (plan_.window_stride > 0) {
+      const Range& tile = window_tiles_[static_cast<std::size_t>(index)];
+      return {tile.begin, tile.size(), tile.size()};
     }
+    const Range steps = row_parts_[index];
+    const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
+    return {begin, std::min(whole, rows_.size() - begin), whole};
   }
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
@@ -163,7 +190,8 @@ class Worker {
     const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
-      for (const RowPanel& rows : row_panels_) {
+      for (std::int64_t index = 0; index < row_panels_; ++index) {
+        const RowPanel rows = row_panel(index);
         Sum<T>* const to = c + rows.begin * c_stride_ + (p - panels_.begin) * width;
         const Tile tile{units, rows, unit0, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel)};
         if (p < whole_end && (args_.epilogue || rows.count == rows.whole)) multiply_tile(tile, to, c_stride_);
@@ -193,9 +221,9 @@ class Worker {
 
   void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
     const std::int64_t width = kernel_.panel_cols, rows = tile.rows.count;
-    for (std::int64_t r = 0; tile.unit0 > 0 && r < rows; ++r) std::copy_n(c + r * c_stride_, cols, edge_ + r * width);
+    if (tile.unit0 > 0) copy_rows(c, c_stride_, edge_, width, rows, cols);
     multiply_tile(tile, edge_, width);
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(edge_ + r * width, cols, c + r * c_stride_);
+    copy_rows(edge_, width, c, c_stride_, rows, cols);
   }
 
   const GemmArgs<T>& args_;
@@ -207,8 +235,9 @@ class Worker {
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
-  std::int64_t batch_ = 0, c_stride_ = 0;
-  std::vector<RowPanel> row_panels_;
+  std::int64_t batch_ = 0, row_panels_ = 0, c_stride_ = 0;
+  EvenParts row_parts_;              // the steps of rows_, by tile, of packed panels
+  std::vector<Range> window_tiles_;  // the rows of each tile, of windows that are read in place
   Range rows_{}, panels_{};
 };
 
@@ -246,6 +275,7 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
   }
   const std::int64_t tasks = args.batch * plan.cut.row_blocks * plan.cut.col_blocks;
   pool.parallel_for(tasks, plan.cut.grain, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const TileRegisters registers(plan.kernel->begin, plan.kernel->end);
     Worker<T> own(args, plan, workspace, worker);
     for (std::int64_t task = begin; task < end; ++task) own.run(task);
   });

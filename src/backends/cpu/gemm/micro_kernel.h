@@ -40,7 +40,10 @@ struct MicroKernel {
   void (*end)() = nullptr;
 
   /// The units of a panel's depth, in whole steps.
-  std::int64_t units(std::int64_t k) const { return (units_of<T>(k) + depth_step - 1) / depth_step * depth_step; }
+  std::int64_t units(std::int64_t k) const {
+    const std::int64_t units = units_of<T>(k);
+    return depth_step == 1 ? units : (units + depth_step - 1) / depth_step * depth_step;
+  }
 
   /// Units of a panel of B: one row of starts where the kernel is raised, then the depth.
   std::int64_t panel_units(std::int64_t k) const { return (units(k) + raised) * panel_cols; }

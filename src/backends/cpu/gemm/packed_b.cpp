@@ -25,7 +25,8 @@ template <class T>
 void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, const MicroKernel<T>& kernel, Packed<T>* panel) {
   Packed<T>* const units = panel + (kernel.raised ? kernel.panel_cols : 0);
   pack_panel(from, lanes, k, units, kernel.panel_cols);
-  std::fill(units + units_of<T>(k) * kernel.panel_cols, units + kernel.units(k) * kernel.panel_cols, Packed<T>{0});
+  if (kernel.depth_step > 1)
+    std::fill(units + units_of<T>(k) * kernel.panel_cols, units + kernel.units(k) * kernel.panel_cols, Packed<T>{0});
   if constexpr (std::is_same_v<T, std::int8_t>)
     if (kernel.raised) find_starts(units, units_of<T>(k), kernel.panel_cols, reinterpret_cast<std::int32_t*>(panel));
 }

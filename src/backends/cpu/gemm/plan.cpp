@@ -70,13 +70,13 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
 
   plan.b_items = repeats_one_item(args.b, args.batch) ? 1 : args.batch;
   const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + kernel.raised, panel_cols});
-  plan.panel_units = kernel.panel_units(args.k);
+  plan.panel_units = (plan.units + kernel.raised) * panel_cols;
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
   if (plan.b_source == BSource::shared)
     plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + kernel.raised, panel_cols});
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
-  const std::int64_t rows = divide_up(divide_up(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
+  const std::int64_t rows = divide_up(count_steps(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
   plan.window_stride = window_stride(args, kernel);
   plan.a_bytes = plan.window_stride > 0 ? 0 : line_bytes(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
