@@ -15,7 +15,7 @@ const AttentionKernel& attention_kernel(CpuLevel level) {
 
 const PairProducts* pair_products([[maybe_unused]] CpuLevel level) {
 #ifdef __x86_64__
-  if (level == CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512bf16_attention;
+  if (level >= CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512bf16_attention;
 #endif
   return nullptr;
 }
