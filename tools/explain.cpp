@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -24,13 +25,18 @@ struct Report {
   std::vector<LaunchReport> launches;
   std::optional<Roofline> roofline;  // nothing where no time was measured
   int threads = 0;
+  std::int64_t arena_bytes = 0, live_bytes = 0;
 };
 
 Report make_report(const ExplainOptions& options) {
   const LoadedWork work = load(options.work, options.compile);
   const int threads = work.session.threads();
-  Report report{work.executable.explain(), work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats), std::nullopt,
-                threads};
+  Report report{work.executable.explain(),
+                work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats),
+                std::nullopt,
+                threads,
+                work.executable.arena_bytes(),
+                work.executable.live_bytes()};
   warn_about_cache(work.session);
   if (!options.no_time) report.roofline = measure_roofline(threads, report.launches);
   return report;
@@ -80,6 +86,21 @@ void print_launches(const Report& report) {
   fmt::print("\n");
 }
 
+/// What launches need beside the arena, one after the other.
+std::size_t most_scratch(const Report& report) {
+  std::size_t most = 0;
+  for (const LaunchReport& launch : report.launches) most = std::max(most, launch.scratch_bytes);
+  return most;
+}
+
+void print_memory(const Report& report) {
+  fmt::print("Activations take {}B at the bounds of the symbols, where {}B live at one time",
+             with_unit(static_cast<double>(report.arena_bytes)), with_unit(static_cast<double>(report.live_bytes)));
+  if (report.roofline)
+    fmt::print("; launches need at most {}B more, for all threads", with_unit(static_cast<double>(most_scratch(report))));
+  fmt::print(".\n");
+}
+
 json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
   json::Value one{{"name", launch.name},   {"kind", launch.kind},  {"writes", launch.types}, {"arithmetic", launch.arithmetic},
                   {"bytes", launch.bytes}, {"flops", launch.flops}};
@@ -97,6 +118,8 @@ void print_json(const Report& report) {
   all["launches"] = json::Value::array();
   for (const LaunchReport& launch : report.launches) all["launches"].push_back(json_of(launch, report.roofline));
   all["threads"] = report.threads;
+  all["memory"] = {{"arena_bytes", report.arena_bytes}, {"live_bytes", report.live_bytes}};
+  if (report.roofline) all["memory"]["scratch_bytes"] = most_scratch(report);
   if (report.roofline) all["machine"] = {{"flops_per_second", report.roofline->flops}, {"bytes_per_second", report.roofline->bytes}};
   fmt::print("{}\n", all.dump(2));
 }
@@ -106,6 +129,7 @@ void explain(const ExplainOptions& options) {
   if (options.json) return print_json(report);
   print_nodes(report.nodes);
   print_launches(report);
+  print_memory(report);
 }
 
 }  // namespace
@@ -122,7 +146,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
-  command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, machine");
+  command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine");
   add_threads(*command, options->compile);
   command->footer(
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "

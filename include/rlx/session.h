@@ -110,7 +110,8 @@ struct LaunchReport {
   std::string types;               // of what it writes
   std::string arithmetic = "f32";  // of its multiply-adds: f32, f64, bf16 (sums in f32) or int8 (sums in i32)
   double flops = 0, bytes = 0;
-  double seconds = 0;  // measured in a run, where asked for
+  double seconds = 0;             // measured in a run, where asked for
+  std::size_t scratch_bytes = 0;  // the same: what its threads needed beside the arena
 };
 
 /// What a thread did in a run, in seconds from its beginning.
@@ -166,8 +167,10 @@ class Executable {
   /// The timeline of the fastest of `repeats` runs: its launches, then what each thread did in their loops. Launches that are prepared are
   /// no part of it.
   std::vector<TraceEvent> trace(const std::map<std::string, Feed>& inputs, int repeats) const;
-  /// Bytes of the arena at the bounds of the symbols; without what is computed once from parameters.
+  /// Bytes of the arena at the bounds of the symbols: what a run computes on the way, without what is computed once from parameters.
   std::int64_t arena_bytes() const;
+  /// The most of them that hold values at one time: no arena could be smaller.
+  std::int64_t live_bytes() const;
   /// Gives scratch memory that no run is using back to the system; the next run reserves it again.
   void trim() const;
 

@@ -146,27 +146,36 @@ std::int64_t most_bytes(const Type& type) {
   return bytes_for(type.dtype, count);
 }
 
+/// The kernel whose one store writes the result of a launch; null where there is none.
+const Kernel* storing_kernel(const cpu::Launch& launch) {
+  const cpu::GeneratedKernel* storing = std::get_if<cpu::GeneratedKernel>(&launch.what);
+  if (const auto* product = std::get_if<cpu::Product>(&launch.what); product && product->epilogue) storing = &*product->epilogue;
+  return storing && storing->kernel.stores.size() == 1 ? &storing->kernel : nullptr;
+}
+
+/// Whether a kernel reads a buffer only at the index that it stores.
+bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer) {
+  return std::ranges::all_of(kernel.exprs, [&](const Expr& e) {
+    return e.kind != Expr::Kind::load || e.buffer != static_cast<int>(buffer) || e.index == kernel.stores[0].index;
+  });
+}
+
 }  // namespace
 
-/// A block that `written` may take over: read for the last time by this kernel, of the same size, and at the very index it writes.
+/// A block that `written` may take over: read for the last time by this launch, of the same size, and at the very index it writes. The
+/// blocks of a product do not overlap, so that its epilogue may do so too with what the product itself does not read.
 int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
-  const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what);
-  if (!kernel || kernel->kernel.stores.size() != 1) return -1;
-  const KernelStore& store = kernel->kernel.stores[0];
-  for (std::size_t b = 0; b < kernel->kernel.buffers.size(); ++b) {
-    const KernelBuffer& buffer = kernel->kernel.buffers[b];
-    if (buffer.written) continue;
+  const Kernel* kernel = storing_kernel(launch);
+  if (!kernel) return -1;
+  const auto reads_of = [&](int slot) { return std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot; }); };
+  for (std::size_t b = 0; b < kernel->buffers.size(); ++b) {
+    const KernelBuffer& buffer = kernel->buffers[b];
+    if (std::ranges::count(launch.reads, buffer.value) != 1) continue;  // written, the tile of a product, or read otherwise too
     const int slot = slot_of(buffer.value);
     if (slots[static_cast<std::size_t>(slot)].place != Slot::Place::arena || last_use[static_cast<std::size_t>(slot)] != step) continue;
     const Type &from = program.graph.type(buffer.value), &to = program.graph.type(written);
     if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) continue;
-    const auto& buffers = kernel->kernel.buffers;
-    const auto others =
-        std::count_if(buffers.begin(), buffers.end(), [&](const KernelBuffer& o) { return !o.written && slot_of(o.value) == slot; });
-    const bool same_index = std::all_of(kernel->kernel.exprs.begin(), kernel->kernel.exprs.end(), [&](const Expr& e) {
-      return e.kind != Expr::Kind::load || e.buffer != static_cast<int>(b) || e.index == store.index;
-    });
-    if (same_index && others == 1) return slot;
+    if (reads_of(slot) == 1 && reads_where_it_stores(*kernel, b)) return slot;
   }
   return -1;
 }

@@ -74,6 +74,13 @@ struct Executable::State {
   std::map<ValueId, int> slot_by_value_;
 };
 
+/// A graph as launches whose kernels are not compiled yet, and what became of the precision of its products.
+struct LoweredGraph {
+  cpu::Program program;
+  std::vector<PrecisionChoice> precision;
+};
+LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options);
+
 /// What each launch costs at these sizes; not timed.
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "base/checked.h"
@@ -43,6 +44,14 @@ std::int64_t best_gap(const Group& group, const std::vector<Group*>& placed) {
   return best >= 0 ? best : end;
 }
 
+std::int64_t most_live(const std::vector<Group>& groups) {
+  std::map<int, std::int64_t> changes;  // by step: bytes that begin to live less those that ended before
+  for (const Group& group : groups) changes[group.first] += group.bytes, changes[group.last + 1] -= group.bytes;
+  std::int64_t live = 0, most = 0;
+  for (const auto& [step, change] : changes) most = std::max(most, live += change);
+  return most;
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
@@ -67,6 +76,7 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
     placed.push_back(group);
     plan.bytes = std::max(plan.bytes, sum(group->offset, group->bytes));
   }
+  plan.live_bytes = most_live(groups);
   for (std::size_t i = 0; i < blocks.size(); ++i) plan.offsets.push_back(groups[group_of[i]].offset);
   return plan;
 }

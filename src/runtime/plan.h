@@ -14,6 +14,7 @@ struct Lifetime {
 struct MemoryPlan {
   std::vector<std::int64_t> offsets;  // by block, multiples of 64
   std::int64_t bytes = 0;
+  std::int64_t live_bytes = 0;  // the most that live at one step, what takes over memory counted once: no plan is smaller
 };
 
 /// Places all blocks in one arena so that blocks that live at the same time do not overlap: largest first, each in the smallest gap

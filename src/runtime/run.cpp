@@ -125,19 +125,19 @@ void Run::execute() {
     if (!state_.is_prepared[i]) cpu::execute(state_.steps[i], run_);
 }
 
-std::vector<double> Run::time(int repeats) {
+void Run::time(int repeats, std::vector<LaunchReport>& reports) {
   const cpu::FlushDenormals flush;
   prepare();
-  std::vector<double> best(state_.steps.size(), 0);
   for (int r = 0; r < repeats; ++r)
     for (std::size_t i = 0; i < state_.steps.size(); ++i) {
       if (state_.is_prepared[i]) continue;
+      run_.scratch_bytes = &reports[i].scratch_bytes;
       const auto begin = std::chrono::steady_clock::now();
       cpu::execute(state_.steps[i], run_);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      if (r == 0 || seconds < best[i]) best[i] = seconds;
+      if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
     }
-  return best;
+  run_.scratch_bytes = nullptr;
 }
 
 std::vector<Array> Run::results() {

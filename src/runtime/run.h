@@ -18,8 +18,8 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   void execute();
-  /// The shortest time of each launch in so many runs, in seconds; zero for those that are prepared.
-  std::vector<double> time(int repeats);
+  /// Notes the shortest time of each launch in so many runs, and the scratch memory it took; not of those that are prepared.
+  void time(int repeats, std::vector<LaunchReport>& reports);
   /// What each thread does when, in the fastest of so many runs.
   std::vector<TraceEvent> trace(int repeats);
   /// The arrays of all outputs, in order. Call it once, after `execute`.

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/claims.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"
 #include "ir/symbols.h"
-#include "passes/conv_as_dot.h"
-#include "passes/expand.h"
-#include "passes/legalize.h"
-#include "passes/precision.h"
 #include "runtime/run.h"
 
 namespace rlx {
@@ -38,58 +33,6 @@ int Session::threads() const { return state_->pool.size(); }
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();
   return {c.compiled, c.from_disk, c.shared, c.cache_error};
-}
-
-namespace {
-
-/// Every size must follow from the shapes of the inputs.
-void check_symbols(const Graph& graph) {
-  const auto known = graph.symbols();
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
-    for (const Type& type : graph.node(id).results)
-      for (const Dim& dim : type.shape) {
-        std::map<std::string, std::int64_t> used;
-        dim.collect_symbols(used);
-        for (const auto& [symbol, bound] : used)
-          if (!known.count(symbol))
-            fail("graph '{}': {} gives {}, but no input has a size from which {} follows", graph.name(), graph.node(id).op->name,
-                 type.to_string(), symbol);
-      }
-}
-
-/// What a graph must keep beyond the rules of the IR to be run.
-void check_outputs(const Graph& graph) {
-  if (graph.outputs().empty()) fail("graph '{}': it has no outputs", graph.name());
-  std::map<std::string_view, const Type*> states;
-  for (const auto& [input, value] : graph.inputs())
-    if (input.kind == InputKind::state) states.emplace(input.name, &input.type);
-  for (const auto& [name, value] : graph.outputs()) {
-    const auto state = states.find(name);
-    if (state != states.end() && !(*state->second == value.type()))
-      fail("graph '{}': output '{}' is {}, but the state of that name is {}", graph.name(), name, value.type().to_string(),
-           state->second->to_string());
-  }
-}
-
-}  // namespace
-
-Executable Session::compile(const Graph& given) const {
-  check_outputs(given);
-  check_symbols(given);
-  const Graph graph = given.snapshot();  // the caller may go on building
-  const SessionOptions& options = state_->options;
-  const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
-  PreciseGraph precise = with_precision(graph, options.precision);
-  const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  cpu::Program program = cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host});
-  const std::vector<cpu::GeneratedKernel*> kernels = program.kernels();
-  std::vector<KernelText> texts;
-  for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
-  const auto functions = state_->jit.load(texts, state_->pool);
-  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
-  auto executable = std::make_shared<Executable::State>(state_, graph, std::move(program));
-  executable->precision = std::move(precise.choices);
-  return Executable(std::move(executable));
 }
 
 const Array& Outputs::at(std::string_view name) const& {
@@ -375,6 +318,8 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
 
+std::int64_t Executable::live_bytes() const { return state_->plan.live_bytes; }
+
 void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
@@ -382,8 +327,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
   if (repeats == 0) return reports;
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
-  const std::vector<double> seconds = run.time(repeats);
-  for (std::size_t i = 0; i < reports.size(); ++i) reports[i].seconds = seconds[i];
+  run.time(repeats, reports);
   return reports;
 }
 

@@ -242,6 +242,16 @@ TEST(Explain, CountsTheWorkOfEveryLaunch) {
   EXPECT_GE(report.at("nodes").size(), 3u);
   EXPECT_GT(report.at("machine").at("flops_per_second").at("f32").get<double>(), 1e8);
   EXPECT_GT(report.at("machine").at("bytes_per_second").get<double>(), 1e8);
+  EXPECT_EQ(report.at("memory").at("arena_bytes").get<int>(), 0);  // its only launch writes the output
+}
+
+TEST(Explain, TellsWhatActivationsTake) {
+  const CommandResult ended = run_rlx("explain --model " + quoted(fixture("hf/bert")) + " --size S=7 --json --repeats 1");
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const json::Value memory = json::parse(ended.out, "explain").at("memory");
+  EXPECT_GT(memory.at("live_bytes").get<double>(), 0);
+  EXPECT_LE(memory.at("live_bytes").get<double>(), memory.at("arena_bytes").get<double>());
+  EXPECT_GT(memory.at("scratch_bytes").get<double>(), 0);  // of products
 }
 
 TEST(Explain, LaunchesAreMeasuredAgainstThePeakOfTheirOperands) {

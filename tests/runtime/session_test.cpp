@@ -440,6 +440,27 @@ TEST(InPlace, OnlyWhereEveryElementIsReadBeforeItIsWritten) {
   }
 }
 
+/// The residual is read where the product is stored; what the product itself reads stays.
+TEST(InPlace, AProductStoresWhereWhatIsAddedToItWas) {
+  const Session session(Device::cpu(), {.cache_folder = ""});
+  const Array x = uniform(f32, {96, 64}, -1, 1, 1), w = uniform(f32, {64, 64}, -0.2, 0.2, 2);
+  for (const bool own : {false, true}) {
+    Graph graph;
+    const Value in = graph.input("x", {96, 64}, f32), weight = graph.param("w", {64, 64}, f32);
+    const Value h = matmul(in, weight), wide = gelu(matmul(h, weight));
+    const Value y = matmul(own ? h : wide, weight) + h;
+    graph.output("y", matmul(y, weight));
+    Executable program = session.compile(graph);
+    program.set_param("w", w);
+    const Array reference = evaluate(graph, {{"x", x}, {"w", w}})[0];
+    Doubles wanted;
+    for (std::int64_t i = 0; i < reference.size(); ++i) wanted.push_back(reference.get_double(i));
+    expect_near(program.run({{"x", x}}).at("y"), wanted, 1e-4);  // four sums of 64 terms of about 1, in another order
+    EXPECT_EQ(program.arena_bytes(), 2 * 96 * 64 * 4);
+    EXPECT_EQ(program.live_bytes(), program.arena_bytes());
+  }
+}
+
 TEST(InPlace, AValueThatIsReadAgainStays) {
   SessionOptions options;
   options.fuse = false;

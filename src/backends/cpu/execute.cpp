@@ -151,7 +151,8 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
   return steps;
 }
 
-std::byte* workspace(std::size_t bytes) {
+std::byte* workspace(const RunState& run, std::size_t bytes) {
+  if (run.scratch_bytes) *run.scratch_bytes = bytes;
   static thread_local std::size_t size = 0;
   static thread_local AlignedBuffer buffer;
   if (bytes > size) {
@@ -306,7 +307,7 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.c_row_stride = step.rows[2](s);
     args.c_batch_offsets = tables.items[2].data();
   }
-  args.workspace = workspace(gemm_workspace(args, run.pool->size()));
+  args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);
 }
 

@@ -79,10 +79,11 @@ struct RunState {
   PackedWeights* packed_weights = nullptr;
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
   std::function<std::shared_ptr<const void>(const Step&, const PackWeights& pack)> packed;
+  std::size_t* scratch_bytes = nullptr;  // where set: how much scratch memory the last step that takes some took
 };
 
-/// Scratch memory of the calling thread, kept from one launch to the next.
-std::byte* workspace(std::size_t bytes);
+/// Scratch memory of the calling thread for a step of `run`, kept from one to the next.
+std::byte* workspace(const RunState& run, std::size_t bytes);
 
 /// Runs one step.
 void execute(const Step& step, const RunState& run);

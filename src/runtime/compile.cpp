@@ -1,0 +1,65 @@
+// From a graph to an executable.
+#include "backends/cpu/claims.h"
+#include "passes/conv_as_dot.h"
+#include "passes/expand.h"
+#include "passes/legalize.h"
+#include "runtime/executable.h"
+
+namespace rlx {
+namespace {
+
+/// Every size must follow from the shapes of the inputs.
+void check_symbols(const Graph& graph) {
+  const auto known = graph.symbols();
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
+    for (const Type& type : graph.node(id).results)
+      for (const Dim& dim : type.shape) {
+        std::map<std::string, std::int64_t> used;
+        dim.collect_symbols(used);
+        for (const auto& [symbol, bound] : used)
+          if (!known.count(symbol))
+            fail("graph '{}': {} gives {}, but no input has a size from which {} follows", graph.name(), graph.node(id).op->name,
+                 type.to_string(), symbol);
+      }
+}
+
+/// What a graph must keep beyond the rules of the IR to be run.
+void check_outputs(const Graph& graph) {
+  if (graph.outputs().empty()) fail("graph '{}': it has no outputs", graph.name());
+  std::map<std::string_view, const Type*> states;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::state) states.emplace(input.name, &input.type);
+  for (const auto& [name, value] : graph.outputs()) {
+    const auto state = states.find(name);
+    if (state != states.end() && !(*state->second == value.type()))
+      fail("graph '{}': output '{}' is {}, but the state of that name is {}", graph.name(), name, value.type().to_string(),
+           state->second->to_string());
+  }
+}
+
+}  // namespace
+
+LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options) {
+  const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
+  PreciseGraph precise = with_precision(graph, options.precision);
+  const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
+  return {cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host}),
+          std::move(precise.choices)};
+}
+
+Executable Session::compile(const Graph& given) const {
+  check_outputs(given);
+  check_symbols(given);
+  const Graph graph = given.snapshot();  // the caller may go on building
+  LoweredGraph lowered = lower_graph(graph, state_->options);
+  const std::vector<cpu::GeneratedKernel*> kernels = lowered.program.kernels();
+  std::vector<KernelText> texts;
+  for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
+  const auto functions = state_->jit.load(texts, state_->pool);
+  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
+  auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program));
+  executable->precision = std::move(lowered.precision);
+  return Executable(std::move(executable));
+}
+
+}  // namespace rlx
