@@ -24,6 +24,10 @@ static_assert(ThreadPool::max_threads == static_cast<int>(worker_mask));
 constexpr std::chrono::microseconds spin_time{300};
 constexpr int pauses_per_clock_read = 16;
 
+// The parts of a loop are alike. Who waits for another part for longer than it spins, and longer than its own part took, waits for a thread
+// that has no CPU, and by spinning keeps a CPU from it. For so long nobody spins then.
+constexpr std::chrono::milliseconds crowded_time{50};
+
 /// Which loop the current thread is inside of, if any: a loop within it runs inline.
 struct Inside {
   const ThreadPool* pool = nullptr;
@@ -93,13 +97,30 @@ void ThreadPool::publish(const Job& job) {
 template <class Value>
 void ThreadPool::await_change(const std::atomic<Value>& value, Value old) const {
   if (value.load(std::memory_order_acquire) != old) return;
-  if (size_ <= granted_) {
+  if (size_ <= granted_ && !is_crowded()) {
     const bool allowed = spinning_threads.fetch_add(1, std::memory_order_relaxed) < granted_;
     const bool changed = allowed && spin(value, old);
     spinning_threads.fetch_sub(1, std::memory_order_relaxed);
     if (changed) return;
   }
   value.wait(old, std::memory_order_acquire);
+}
+
+bool ThreadPool::is_crowded() const {
+  const Clock::rep until = crowded_until_.load(std::memory_order_relaxed);
+  return until != 0 && Clock::now().time_since_epoch().count() < until;
+}
+
+/// Ends a loop whose first part began at `begin` and is done.
+void ThreadPool::await_others(Clock::time_point begin) {
+  std::int32_t left = running_.load(std::memory_order_acquire);
+  if (left == 0) return;
+  const auto done = Clock::now();
+  do await_change(running_, left);
+  while ((left = running_.load(std::memory_order_acquire)) != 0);
+  const auto end = Clock::now();
+  if (end - done > spin_time + (done - begin))
+    crowded_until_.store((end + crowded_time).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 void ThreadPool::work(int worker) {
@@ -147,9 +168,10 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, Body body)
   const std::int64_t grains = count / grain + (count % grain != 0);
   const int workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
   running_.store(workers - 1, std::memory_order_relaxed);
+  const auto begin = Clock::now();
   publish({&body, count, grain, workers, loop_record});
   run_range(0);
-  for (std::int32_t left; (left = running_.load(std::memory_order_acquire)) != 0;) await_change(running_, left);
+  await_others(begin);
 
   std::exception_ptr first;
   for (int worker = workers; worker-- > 0;) {

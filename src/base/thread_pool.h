@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -15,8 +16,9 @@ namespace rlx {
 /// Persistent threads that run one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
 ///
 /// Idle workers spin for some hundreds of microseconds, so that loops that follow each other closely cost a fraction of a microsecond
-/// each, and then sleep. There are never more spinning threads, over all pools of the process, than CPUs that were granted when the pool
-/// was made: a quota that changes later is not seen.
+/// each, and then sleep; while a loop's parts end far apart, because another process needs the CPUs, they sleep at once. There are never
+/// more spinning threads, over all pools of the process, than CPUs that were granted when the pool was made: a quota that changes later is
+/// not seen.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t begin, std::int64_t end, int worker)>;
@@ -59,6 +61,9 @@ class ThreadPool {
   void run_range(int worker) noexcept;
   void publish(const Job& job);
   void stop();
+  using Clock = std::chrono::steady_clock;
+  bool is_crowded() const;
+  void await_others(Clock::time_point begin);
   template <class Value>
   void await_change(const std::atomic<Value>& value, Value old) const;
 
@@ -67,6 +72,7 @@ class ThreadPool {
   std::unique_ptr<Worker[]> workers_;
   std::mutex callers_;
   Job job_;
+  std::atomic<Clock::rep> crowded_until_{0};           // till when other processes need the CPUs; 0: never yet
   alignas(128) std::atomic<std::uint32_t> ticket_;     // number of the loop, and how many workers take part in it
   alignas(128) std::atomic<std::int32_t> running_{0};  // workers of the current loop, other than the caller, that are not done
 };

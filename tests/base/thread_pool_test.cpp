@@ -1,6 +1,9 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -152,6 +155,29 @@ TEST(ThreadPool, WakesWorkersThatSleep) {
   }
 }
 
+std::chrono::nanoseconds cpu_time_of_this_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+/// The CPU time of a caller that waits for its worker, over the time that it waits.
+TEST(ThreadPool, LeavesItsCpuToAWorkerThatHasNone) {
+  using Clock = std::chrono::steady_clock;
+  ThreadPool pool(2);
+  const auto wait_for_worker = [&](std::chrono::microseconds time) {
+    pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int worker) {
+      const auto end = Clock::now() + time;
+      while (worker == 1 && Clock::now() < end) std::this_thread::yield();
+    });
+  };
+  wait_for_worker(std::chrono::milliseconds(5));  // as when another process has its CPU
+  const auto begin = Clock::now();
+  const auto used = cpu_time_of_this_thread();
+  for (int repeat = 0; repeat < 20; ++repeat) wait_for_worker(std::chrono::microseconds(200));  // less than a thread spins
+  EXPECT_LT(cpu_time_of_this_thread() - used, (Clock::now() - begin) / 2);
+}
+
 TEST(ThreadPool, EndsWhileItsWorkersSleepOrSpin) {
   for (int repeat = 0; repeat < 50; ++repeat) {
     ThreadPool pool(4);
@@ -201,6 +227,28 @@ TEST(CpuCount, ReadsTheFirstCgroupVersionAlsoWhereTheGroupIsTheRoot) {
   EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 3.0);
   write(folder.path / "cpu/cpu.cfs_quota_us", "-1\n");
   EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), std::nullopt);
+}
+
+/// A quota of the kernel's own, where it lets the test make a cgroup; others are files of the test, above.
+TEST(CpuCount, ALiveQuotaBindsAProcess) {
+  struct Cgroup {
+    fs::path path = fs::path("/sys/fs/cgroup/cpu") / ("rlx_test_" + std::to_string(getpid()));
+    bool made = mkdir(path.c_str(), 0700) == 0;
+    ~Cgroup() {
+      if (made) rmdir(path.c_str());
+    }
+  } const group;
+  const bool has_quota = group.made && (std::ofstream(group.path / "cpu.cfs_quota_us") << "100000" << std::flush);
+  if (!has_quota) GTEST_SKIP() << "no cgroup with a quota can be made here";
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool joined = static_cast<bool>(std::ofstream(group.path / "cgroup.procs") << getpid() << std::flush);
+    _exit(joined ? rlx::granted_cpus() : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 }  // namespace
