@@ -1,13 +1,18 @@
 // Compiled kernels on disk: used by the next session, and compiled again when they are damaged.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 
 #include "backends/cpu/jit.h"
+#include "backends/cpu/lower.h"
 #include "backends/cpu/object_cache.h"
 #include "formats/temporary_folder.h"
+#include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
@@ -149,6 +154,108 @@ TEST(Cache, AFolderThatCannotBeMadeIsReportedInTheCountersAndDoneWithout) {
   EXPECT_EQ(counters.kernels_compiled, 2);
   EXPECT_NE(counters.cache_error.find((folder.path() / "file").string()), std::string::npos) << counters.cache_error;
   EXPECT_EQ(compile_in({}).cache_error, "");
+}
+
+/// Files of this process cannot grow beyond a few bytes while it lives, as on a disk that is full.
+class FullDisk {
+ public:
+  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{64, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(Cache, AFullDiskIsReportedAndLeavesNoPieces) {
+  const TemporaryFolder folder;
+  const auto counters = [&] {
+    const FullDisk full;
+    return compile_in(folder.path());
+  }();
+  EXPECT_EQ(counters.kernels_compiled, 2);
+  EXPECT_NE(counters.cache_error.find(folder.path().string()), std::string::npos) << counters.cache_error;
+  EXPECT_EQ(files_in(folder.path()), std::vector<fs::path>());
+  EXPECT_EQ(compile_in(folder.path()).cache_error, "");
+}
+
+/// Files of others: root, who may do everything, is nobody while it lives.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (user_ == 0) is_nobody_ = seteuid(65534) == 0;
+  }
+  ~AsNobody() { EXPECT_TRUE(!is_nobody_ || seteuid(user_) == 0); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  uid_t user_ = geteuid();
+  bool is_nobody_ = false;
+};
+
+TEST(Cache, AFolderThatMayOnlyBeReadStillServes) {
+  const TemporaryFolder folder;
+  compile_in(folder.path());
+  fs::permissions(folder.path(), fs::perms(0555));
+  for (const fs::path& file : files_in(folder.path())) fs::permissions(file, fs::perms(0444));
+  CompileCounters served, unwritten;
+  {
+    const AsNobody nobody;
+    served = compile_in(folder.path());
+    const Session session = session_in(folder.path());
+    Graph other;
+    other.output("y", exp(other.input("x", {3}, f32)));
+    session.compile(other);
+    unwritten = session.counters();
+  }
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_EQ(served.kernels_from_disk, 2);
+  EXPECT_EQ(served.cache_error, "");
+  EXPECT_EQ(unwritten.kernels_compiled, 1);
+  EXPECT_NE(unwritten.cache_error, "");
+  EXPECT_EQ(files_in(folder.path()).size(), 2u);
+}
+
+TEST(Cache, FilesOfAnotherUserThatCannotBeReadAreDoneWithout) {
+  const TemporaryFolder folder;
+  compile_in(folder.path());
+  fs::permissions(folder.path(), fs::perms(0555));
+  for (const fs::path& file : files_in(folder.path())) fs::permissions(file, fs::perms::none);
+  CompileCounters counters;
+  {
+    const AsNobody nobody;
+    counters = compile_in(folder.path());
+  }
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_EQ(counters.kernels_compiled, 2);
+  EXPECT_NE(counters.cache_error, "");
+}
+
+TEST(Cache, KernelsOfAnotherProcessorAreNotTaken) {
+  if (cpu::cpu_level() == cpu::CpuLevel::portable) GTEST_SKIP() << "this CPU has one level only";
+  const TemporaryFolder folder;
+  compile_in(folder.path());
+  Graph graph = two_kernels();
+  cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  std::vector<KernelText> texts;
+  for (const cpu::GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
+  ThreadPool pool(1);
+  for (const auto& [level, compiled] : {std::pair(cpu::cpu_level(), 0), std::pair(cpu::CpuLevel::portable, 2)}) {
+    cpu::Jit jit(level, folder.path());
+    jit.load(texts, pool);
+    EXPECT_EQ(jit.counters().compiled, compiled);
+    EXPECT_EQ(jit.counters().from_disk, 2 - compiled);
+  }
 }
 
 }  // namespace

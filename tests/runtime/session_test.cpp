@@ -1,6 +1,7 @@
 // Binding of inputs, parameters, states and sizes; outputs of every kind; empty tensors; memory that is reused in place.
 #include <gtest/gtest.h>
 
+#include "base/cpu_count.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"
 #include "runtime/arena.h"
@@ -459,6 +460,17 @@ TEST(InPlace, AProductStoresWhereWhatIsAddedToItWas) {
     EXPECT_EQ(program.arena_bytes(), 2 * 96 * 64 * 4);
     EXPECT_EQ(program.live_bytes(), program.arena_bytes());
   }
+}
+
+TEST(Threads, MoreThanThereAreCpusGiveTheSameBits) {
+  Graph graph;
+  const Value x = graph.input("x", {70, 200}, f32);
+  graph.output("y", softmax(matmul(x, transpose(x, {1, 0}))));
+  const Array in = uniform(f32, {70, 200}, -1, 1, 1);
+  const auto bits = [&](int threads) {
+    return Session(Device::cpu(), {.threads = threads, .cache_folder = ""}).compile(graph).run({{"x", in}}).at("y");
+  };
+  EXPECT_EQ(bits(granted_cpus() + 5), bits(1));
 }
 
 TEST(InPlace, AValueThatIsReadAgainStays) {
