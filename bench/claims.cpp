@@ -2,7 +2,6 @@
 // A claim should be a tenth faster than the generated kernels that it replaces, or go.
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
@@ -77,9 +76,7 @@ void report(const std::vector<Comparison>& all, const bench::Options& options) {
                ratio, ratio < least ? "  less than a tenth faster" : "");
     json["cases"].push_back({{"name", one.name}, {"claimed_s", one.claimed_s}, {"generated_s", one.generated_s}, {"times_faster", ratio}});
   }
-  if (!options.json_path.empty() && !(std::ofstream(options.json_path) << json.dump(1) << '\n')) {
-    fail("{}: cannot be written", options.json_path);
-  }
+  bench::write_json(options, json);
 }
 
 }  // namespace

@@ -70,6 +70,22 @@ def claims(data):
                    data["command"], [Chart("", ["case", "claimed, us", "generated, us", "times faster"], bars, 1.1)])
 
 
+def busy(data):
+    bars = [Bar(case["name"], case["ratio"], f"{100 * case['ratio']:.0f}%", [f"{case['quiet_per_s']:.1f}", f"{case['busy_per_s']:.1f}", f"{100 * case['ratio']:.0f}%"])
+            for case in data["cases"]]
+    return Section("Beside a process that spins on one core", f"Runs per second over those of the quiet machine, medians, in turn in one run, {data['threads']} threads; "
+                   f"the line is {100 * data['least_ratio']:.0f}%.", data["command"],
+                   [Chart("", ["case", "quiet, runs/s", "busy, runs/s", "share"], bars, data["least_ratio"])])
+
+
+def compile_times(data):
+    bars = [Bar(name, data[key]["seconds"], f"{1e3 * data[key]['seconds']:.0f} ms, {data[key]['compiled']} kernels compiled, {data[key]['from_disk']} from disk",
+                [f"{1e3 * data[key]['seconds']:.0f}", data[key]["compiled"], data[key]["from_disk"]]) for key, name in (("empty", "empty"), ("disk", "from disk"))]
+    return Section(f"Compiling a decoder of {data['layers']} layers, {data['width']} wide", f"From the start of a session to the program, the fastest of some new processes, "
+                   f"{data['threads']} threads. Kernels compiled for new lengths: {data['compiled_for_new_lengths']}.", data["command"],
+                   [Chart("", ["cache", "ms", "kernels compiled", "from disk"], bars)])
+
+
 def describe(case):
     """The sizes of a case of bench/op_peers.py."""
     return " ".join(f"{key} {value}" for key, value in case.items() if key not in ("kind", "copies"))
@@ -147,7 +163,8 @@ TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and mo
 OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
-SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims}
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims,
+            "compile": compile_times, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}
 

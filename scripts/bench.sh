@@ -36,6 +36,10 @@ echo "== rows"
 "$build/bench/rows" --json "$results/rows.json"
 echo "== claims beside the generated kernels that they replace"
 "$build/bench/claims" --json "$results/claims.json"
+echo "== compiling a decoder"
+"$build/bench/compile" --json "$results/compile.json"
+echo "== beside a process that spins on one core"
+"$build/bench/busy" --seconds 5 --json "$results/busy.json"
 scripts/fetch_minilm.sh build/minilm
 echo "== MiniLM: where the time goes"
 "$build/bench/sentence_model" --model build/minilm --profile

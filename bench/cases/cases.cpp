@@ -102,6 +102,12 @@ int run_command(CLI::App& app, int argc, const char* const* argv, const std::fun
   }
 }
 
+void write_json(const Options& options, const nlohmann::json& json) {
+  if (!options.json_path.empty() && !(std::ofstream(options.json_path) << json.dump(1) << '\n')) {
+    fail("{}: cannot be written", options.json_path);
+  }
+}
+
 std::vector<std::string> precision_words() {
   const auto words = enum_words(Precision());
   return {words.begin(), words.end()};
@@ -159,9 +165,7 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
                              {"bound", bound.name},
                              {"share", bound.seconds / seconds[i]}});
   }
-  if (!options.json_path.empty() && !(std::ofstream(options.json_path) << json.dump(1) << '\n')) {
-    fail("{}: cannot be written", options.json_path);
-  }
+  write_json(options, json);
 }
 
 void fill(std::span<float> values, std::uint32_t seed) {

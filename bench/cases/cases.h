@@ -45,6 +45,9 @@ int run_command(CLI::App& app, int argc, const char* const* argv, const std::fun
 /// Declares the options that all benchmarks of single operations have.
 void add_options(CLI::App& app, Options& options, int argc, const char* const* argv);
 
+/// Writes figures to the file that the options name, if any. Throws Error when it cannot be written.
+void write_json(const Options& options, const nlohmann::json& json);
+
 /// The precisions of a session, as options name them.
 std::vector<std::string> precision_words();
 

@@ -88,6 +88,23 @@ Array filled(std::vector<std::int64_t> shape, std::uint32_t seed) {
   return array;
 }
 
+std::map<std::string, Array> shared_params(const Graph& graph) {
+  std::map<std::vector<std::int64_t>, Array> by_shape;
+  std::map<std::string, Array> params;
+  for (const auto& [input, value] : graph.inputs()) {
+    if (input.kind != InputKind::param) continue;
+    std::vector<std::int64_t> shape;
+    for (const Dim& size : value.shape()) shape.push_back(size.value());
+    const auto [it, is_new] = by_shape.try_emplace(shape);
+    if (is_new) {
+      it->second = filled(shape, 3);
+      for (float& number : it->second.mutable_values<float>()) number *= 0.1F;  // what a layer adds stays small beside what it is added to
+    }
+    params[input.name] = it->second;
+  }
+  return params;
+}
+
 Case program_case(const Session& session, const Program& program) {
   Executable executable = session.compile(program.graph);
   executable.set_params(program.params);

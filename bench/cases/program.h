@@ -39,6 +39,9 @@ Program conv_program(const ConvLayer& layer, std::int64_t batch);
 /// An f32 array with the numbers of `fill`.
 Array filled(std::vector<std::int64_t> shape, std::uint32_t seed);
 
+/// Values for all parameters of a graph, which are f32: small numbers, and one array for all of one shape, so that deep models fit.
+std::map<std::string, Array> shared_params(const Graph& graph);
+
 /// A case that runs the program as the session compiles it, into memory that stays the same from run to run. Its arithmetic is that of the
 /// launch with the most flops.
 Case program_case(const Session& session, const Program& program);
