@@ -1,6 +1,7 @@
 #include "backends/cpu/gemm/pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -9,6 +10,9 @@ namespace {
 
 // Lanes are read one after the other, each along its depth: so many units at a time that the part of the panel they go to stays in L1.
 constexpr std::int64_t depth_block = 64;
+
+// Lanes that are read at once; panels are hardly wider.
+constexpr std::int64_t most_lanes = 64;
 
 template <class T>
 void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
@@ -36,6 +40,75 @@ void copy_values(const T* from, std::int64_t count, T* to) {
   move(count - 4);
 }
 
+typedef std::uint16_t Halves __attribute__((vector_size(16), aligned(1), may_alias));
+typedef std::uint64_t Longs __attribute__((vector_size(16)));
+typedef std::uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
+
+/// The first `lanes` elements of a step, 4 or 8, in a register; through an integer, as a copy of a part of one would go through memory.
+template <int lanes, class T>
+Halves load_lanes(const T* step) {
+  constexpr std::size_t bytes = lanes * sizeof(T);
+  if constexpr (bytes == sizeof(Halves)) {
+    return *reinterpret_cast<const Halves*>(step);
+  } else {
+    std::conditional_t<bytes == 8, std::uint64_t, std::uint32_t> bits = 0;
+    std::memcpy(&bits, step, bytes);
+    return reinterpret_cast<Halves>(Longs{bits, 0});
+  }
+}
+
+/// The first half of the elements of each, in turn; then the second half.
+Halves zip_low(Halves a, Halves b) { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+Halves zip_high(Halves a, Halves b) { return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+Halves zip_bytes(Halves a, Halves b) {
+  return reinterpret_cast<Halves>(__builtin_shufflevector(reinterpret_cast<Bytes>(a), reinterpret_cast<Bytes>(b), 0, 16, 1, 17, 2, 18, 3,
+                                                          19, 4, 20, 5, 21, 6, 22, 7, 23));
+}
+
+/// Writes `lanes` units, 4 or 8, of what lies from `lane` on in the steps of a group.
+template <int lanes, class T>
+void interleave_lanes(const T* const* steps, std::int64_t lane, Packed<T>* to) {
+  const auto load = [&](int g) { return load_lanes<lanes>(steps[g] + lane); };
+  Halves first, second;  // the halves of each unit
+  if constexpr (Format<T>::group == 2) first = load(0), second = load(1);
+  else first = zip_bytes(load(0), load(1)), second = zip_bytes(load(2), load(3));
+  const Halves low = zip_low(first, second);
+  std::memcpy(to + lane, &low, sizeof(low));
+  if constexpr (lanes == 4) return;
+  const Halves high = zip_high(first, second);
+  std::memcpy(to + lane + 4, &high, sizeof(high));
+}
+
+/// Writes a unit for each lane from a group of steps whose lanes lie side by side; the last registers overlap those before.
+template <class T>
+void pack_group(const T* const* steps, std::int64_t lanes, Packed<T>* to) {
+  if constexpr (Format<T>::group == 1) {
+    copy_values(steps[0], lanes, to);
+  } else if (lanes < 4) {
+    for (std::int64_t i = 0; i < lanes * Format<T>::group; ++i)
+      reinterpret_cast<T*>(to)[i] = steps[i % Format<T>::group][i / Format<T>::group];
+  } else if (lanes < 8) {
+    interleave_lanes<4>(steps, 0, to);
+    interleave_lanes<4>(steps, lanes - 4, to);
+  } else {
+    for (std::int64_t lane = 0; lane + 8 < lanes; lane += 8) interleave_lanes<8>(steps, lane, to);
+    interleave_lanes<8>(steps, lanes - 8, to);
+  }
+}
+
+/// The unit of what lies at an offset in each of a group of steps.
+template <class T>
+Packed<T> unit_at(const T* const* steps, std::int64_t offset) {
+  if constexpr (Format<T>::group == 1) {
+    return steps[0][offset];
+  } else {
+    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+    std::uint32_t unit = 0;
+    for (std::size_t g = 0; g < Format<T>::group; ++g) unit |= std::uint32_t{std::bit_cast<Bits>(steps[g][offset])} << (8 * sizeof(T) * g);
+    return unit;
+  }
+}
+
 /// Lanes whose offsets count up by one from the first.
 std::int64_t run_length(const std::int64_t* offsets, std::int64_t lanes) {
   std::int64_t length = 1;
@@ -43,24 +116,40 @@ std::int64_t run_length(const std::int64_t* offsets, std::int64_t lanes) {
   return length;
 }
 
+/// Units of lanes that follow each other in memory.
+template <class T>
+void pack_run(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
+  static constexpr T nothing[most_lanes] = {};
+  for (std::int64_t k = 0; k < depth; k += group) {
+    const T* steps[group];
+    for (std::int64_t g = 0; g < group; ++g)
+      steps[g] = k + g < depth ? from.data + from.lane_offsets[0] + from.depth_offsets[k + g] : nothing;
+    pack_group(steps, lanes, to + k / group * width);
+  }
+}
+
 template <class T>
 void pack_by_tables(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
   constexpr std::int64_t group = Format<T>::group;
-  if constexpr (group == 1) {  // neighbours in a row of an image lie side by side
-    const std::int64_t run = run_length(from.lane_offsets, lanes);
-    if (run > 1) {
-      for (std::int64_t k = 0; k < depth; ++k) copy_values(from.data + from.lane_offsets[0] + from.depth_offsets[k], run, to + k * width);
-      if (run < lanes)
-        pack_by_tables(Strided<T>{from.data, 0, 0, from.lane_offsets + run, from.depth_offsets}, lanes - run, depth, to + run, width);
-      return;
-    }
+  const std::int64_t run = std::min(run_length(from.lane_offsets, lanes), most_lanes);
+  if (run > 1) {  // neighbours in a row of an image lie side by side
+    pack_run(from, run, depth, to, width);
+    if (run < lanes)
+      pack_by_tables(Strided<T>{from.data, 0, 0, from.lane_offsets + run, from.depth_offsets}, lanes - run, depth, to + run, width);
+    return;
   }
-  for (std::int64_t k = 0; k < depth; k += group) {
-    T* const target = reinterpret_cast<T*>(to + k / group * width);
-    for (std::int64_t g = 0; g < group; ++g) {
-      const T* const step = k + g < depth ? from.data + from.depth_offsets[k + g] : nullptr;
-      for (std::int64_t lane = 0; lane < lanes; ++lane) target[lane * group + g] = step ? step[from.lane_offsets[lane]] : T{};
-    }
+  const std::int64_t whole = depth / group * group;
+  for (std::int64_t k = 0; k < whole; k += group) {
+    const T* steps[group];
+    for (std::int64_t g = 0; g < group; ++g) steps[g] = from.data + from.depth_offsets[k + g];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) to[k / group * width + lane] = unit_at(steps, from.lane_offsets[lane]);
+  }
+  if (whole == depth) return;
+  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+    T unit[group] = {};
+    for (std::int64_t k = whole; k < depth; ++k) unit[k - whole] = from.data[from.lane_offsets[lane] + from.depth_offsets[k]];
+    std::memcpy(to + whole / group * width + lane, unit, sizeof(unit));
   }
 }
 
@@ -70,14 +159,12 @@ void pack_rows(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, P
   constexpr std::int64_t group = Format<T>::group;
   for (std::int64_t k = 0; k < depth; k += group) {
     const T* const step = from.data + k * from.depth_stride;
-    if constexpr (group == 1) {
-      __builtin_prefetch(step + 32);  // for the next panels: the steps lie so far apart that the processor does not see it coming
-      copy_values(step, lanes, to + k * width);
-      continue;
+    const T* steps[group];
+    for (std::int64_t g = 0; g < group; ++g) {
+      steps[g] = step + g * from.depth_stride;
+      __builtin_prefetch(steps[g] + 32);  // for the next panels: the steps lie so far apart that the processor does not see it coming
     }
-    T* const target = reinterpret_cast<T*>(to + k / group * width);
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      for (std::int64_t g = 0; g < group; ++g) target[lane * group + g] = step[g * from.depth_stride + lane];
+    pack_group(steps, lanes, to + k / group * width);
   }
 }
 
