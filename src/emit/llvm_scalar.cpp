@@ -122,6 +122,7 @@ std::string LlvmScalars::cast(const std::string& x, DType from, DType to) {
     }
     return narrow(wide, to);
   }
+  if (is_float(from) && info(to).bits < 32) return small_integer(x, a, to);
   if (is_float(from)) {
     const std::string function = fmt::format("llvm.fpto{}i.sat.{}.{}", is_signed_int(to) ? 's' : 'u', suffix(to), suffix(from));
     declare_("declare " + b + " @" + function + "(" + a + ")");
@@ -131,6 +132,18 @@ std::string LlvmScalars::cast(const std::string& x, DType from, DType to) {
   if (wide == target) return x;
   if (wide > target) return assign_("trunc " + a + " " + x + " to " + b);
   return assign_(std::string(is_signed_int(from) ? "sext " : "zext ") + a + " " + x + " to " + b);
+}
+
+std::string LlvmScalars::small_integer(const std::string& x, const std::string& type, DType to) {
+  const std::int64_t count = std::int64_t{1} << info(to).bits, lowest = is_signed_int(to) ? -count / 2 : 0;
+  const auto choose = [&](const std::string& test, const std::string& value, const std::string& other) {
+    return assign_(fmt::format("select i1 {}, {} {}, {} {}", assign_(test), type, value, type, other));
+  };
+  const std::string low = fmt::format("{}.0", lowest), high = fmt::format("{}.0", lowest + count - 1);
+  const std::string number = choose(fmt::format("fcmp uno {} {}, 0.0", type, x), "0.0", x);
+  const std::string above = choose(fmt::format("fcmp olt {} {}, {}", type, number, low), low, number);
+  const std::string within = choose(fmt::format("fcmp ogt {} {}, {}", type, above, high), high, above);
+  return assign_("trunc i32 " + assign_("fptosi " + type + " " + within + " to i32") + " to " + llvm_register_type(to));
 }
 
 std::string LlvmScalars::compare(ScalarOp op, const Operand& a, const Operand& b) {

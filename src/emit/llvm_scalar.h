@@ -34,6 +34,9 @@ class LlvmScalars {
  private:
   std::string call(const std::string& function, DType t, const std::vector<std::string>& args, const std::string& flags = "");
   std::string cast(const std::string& x, DType from, DType to);
+  /// A float of that LLVM type as an integer of 8 or 16 bits, as `cast` says: NaN gives 0, what is beyond the nearest. Of comparisons, as
+  /// LLVM makes no vector code of its own function for it.
+  std::string small_integer(const std::string& x, const std::string& type, DType to);
   std::string narrow(const std::string& x, DType t);
   std::string integer_op(ScalarOp op, const std::vector<Operand>& args, DType t);
   std::string float_op(ScalarOp op, const std::vector<Operand>& args, DType t);
