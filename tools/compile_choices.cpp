@@ -17,15 +17,21 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
           command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
 }
 
-CLI::Option* add_precision(CLI::App& command, CompileChoices& choices) {
+std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices) {
   const auto words = enum_words(Precision{});
   const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word).value_or(Precision::f32); };
-  return command
-      .add_option_function<std::string>(
-          "--precision", choose,
-          fmt::format("What matrix products of f32 compute with: {} (default: {})", fmt::join(words, ", "), words[0]))
-      ->type_name("PRECISION")
-      ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+  CLI::Option* precision = command
+                               .add_option_function<std::string>("--precision", choose,
+                                                                 fmt::format("What matrix products of f32 compute with: {} (default: {})",
+                                                                             fmt::join(words, ", "), words[0]))
+                               ->type_name("PRECISION")
+                               ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+  CLI::Option* calibration = command
+                                 .add_option("--calibration", choices.calibration,
+                                             "With int8: constant scales, from a file that 'rlx calibrate' wrote for this graph")
+                                 ->type_name("FILE")
+                                 ->needs(precision);
+  return {precision, calibration};
 }
 
 Session open_session(const CompileChoices& choices) {
@@ -34,6 +40,7 @@ Session open_session(const CompileChoices& choices) {
   options.claims = !choices.no_claims;
   options.fuse = !choices.no_fusion;
   options.precision = choices.precision;
+  if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
   return Session(Device::cpu(), options);
 }
 

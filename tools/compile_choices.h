@@ -10,6 +10,7 @@ struct CompileChoices {
   int threads = 0;
   bool no_claims = false, no_fusion = false;
   Precision precision = Precision::f32;
+  std::string calibration;  // a file; empty: none
 };
 
 /// --threads N
@@ -17,9 +18,10 @@ CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
 
-/// --precision f32|bf16|int8
-CLI::Option* add_precision(CLI::App& command, CompileChoices& choices);
+/// --precision f32|bf16|int8 and --calibration FILE
+std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices);
 
+/// Throws Error for a calibration that cannot be read, or without int8.
 Session open_session(const CompileChoices& choices);
 
 /// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.

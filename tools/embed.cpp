@@ -1,21 +1,13 @@
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
-#include <iostream>
 #include <memory>
-#include <sstream>
 
-#include "bounded_input.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "embed_output.h"
-#include "formats/json.h"
 #include "progress_bar.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
+#include "text_lines.h"
 
 namespace rlx::command {
 namespace {
@@ -34,34 +26,6 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-/// The lines of the file, or of standard input for "-".
-std::string read_text(const std::string& file) {
-  if (file == "-") {
-    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type one text a line; end with Ctrl-D.\n";
-    return read_bounded(std::cin, "standard input");
-  }
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
-  std::ifstream in(file);
-  if (!in) fail("{}: {}", file, std::strerror(errno));
-  return read_bounded(in, file);
-}
-
-std::vector<std::string> read_lines(const std::string& file) {
-  std::istringstream text(read_text(file));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-/// A line that is not UTF-8 has no tokens that mean it. Found before the time is spent.
-void check_utf8(const std::vector<std::string>& texts, const std::string& file) {
-  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("{}: line {}", file, i + 1));
-}
 
 void print_results(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings,
                    std::int64_t width) {
@@ -95,8 +59,7 @@ void print_timing(const Session& session, const Timing& timing, std::span<const 
 }
 
 void embed(const EmbedOptions& options) {
-  const std::vector<std::string> texts = read_lines(options.file);
-  check_utf8(texts, options.file == "-" ? "standard input" : options.file);
+  const std::vector<std::string> texts = read_text_lines(options.file);
   const Session session = open_session(options.compile);
   Timing timing;
   const Stopwatch open_time;

@@ -2,6 +2,7 @@
 
 /// Everything a program needs: graphs, ops, transforms, sessions, files.
 #include "rlx/array.h"
+#include "rlx/calibrator.h"
 #include "rlx/graph.h"
 #include "rlx/io.h"
 #include "rlx/ops.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rlx/array.h"
-#include "rlx/session.h"
+#include "rlx/calibrator.h"
 
 namespace rlx {
 
@@ -31,8 +31,13 @@ class SentenceEncoder {
   /// naming the file and the field that is missing, wrong or not supported.
   static SentenceEncoder open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options = {});
 
-  /// Called after each batch with the number of texts done so far; what it throws ends `encode`.
+  /// Called after each batch with the number of texts done so far; what it throws ends the work.
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
+
+  /// What a session of int8 needs to know of the model to compute with constant scales, from texts like those to come: a few hundred.
+  /// `session` is one of f32. Throws Error as `open` and `encode`, and where there are no texts.
+  static Calibration calibrate(const std::filesystem::path& folder, const Session& session, std::span<const std::string> texts,
+                               const Progress& progress = {});
 
   /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest; a text longer than the model allows
   /// is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.
@@ -48,6 +53,7 @@ class SentenceEncoder {
   explicit SentenceEncoder(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::vector<std::int32_t> token_ids(const std::string& text) const;
+  Outputs run(std::span<const std::span<const std::int32_t>> texts) const;
   void run_batch(std::span<const std::size_t> rows, std::vector<Embedding>& embeddings) const;
 
   std::shared_ptr<const State> state_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rlx/array.h"
+#include "rlx/calibration.h"
 #include "rlx/graph.h"
 #include "rlx/precision.h"
 
@@ -24,12 +25,13 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;                                    // 0: as many as the process may use when the session is made; at most 4095
-  bool claims = true;                                 // false: hand-written kernels are not used
-  bool fuse = true;                                   // false: every node is a kernel of its own
-  Precision precision = Precision::f32;               // of matrix products; `explain` lists what became of each
-  bool allow_host = true;                             // false: a node that only the host reference can compute is an Error
-  std::optional<std::filesystem::path> cache_folder;  // of compiled kernels; empty path: none; default: see default_cache_folder
+  int threads = 0;                                        // 0: as many as the process may use when the session is made; at most 4095
+  bool claims = true;                                     // false: hand-written kernels are not used
+  bool fuse = true;                                       // false: every node is a kernel of its own
+  Precision precision = Precision::f32;                   // of matrix products; `explain` lists what became of each
+  std::optional<Calibration> calibration = std::nullopt;  // of int8, for graphs with the products that it was made for
+  bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
+  std::optional<std::filesystem::path> cache_folder;      // of compiled kernels; empty path: none; default: see default_cache_folder
 };
 
 /// What a session's compiler did so far.
@@ -183,11 +185,12 @@ class Session {
  public:
   struct State;
   explicit Session(Device device = Device::cpu(), SessionOptions options = {});
-  /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, and when a node cannot run on
-  /// the device.
+  /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, when a node cannot run on
+  /// the device, and where the session's calibration is of other products than the graph's.
   Executable compile(const Graph& graph) const;
   CompileCounters counters() const;
   int threads() const;
+  Precision precision() const;
 
  private:
   std::shared_ptr<State> state_;

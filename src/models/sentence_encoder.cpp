@@ -19,7 +19,7 @@ struct Batch {
 
   Batch(std::int64_t texts, std::int64_t length) : ids(i32, {texts, length}), mask(i32, {texts, length}), types(i32, {texts, length}) {}
 
-  void set_row(std::size_t row, const std::vector<std::int32_t>& tokens) {
+  void set_row(std::size_t row, std::span<const std::int32_t> tokens) {
     const auto begin = static_cast<std::ptrdiff_t>(row) * ids.shape()[1];
     std::copy(tokens.begin(), tokens.end(), ids.mutable_values<std::int32_t>().begin() + begin);
     std::fill_n(mask.mutable_values<std::int32_t>().begin() + begin, tokens.size(), 1);
@@ -35,21 +35,55 @@ struct SentenceEncoder::State {
   std::size_t batch_size;
 };
 
+namespace {
+
+/// What a folder holds, and its graph for batches of that size.
+struct OpenedModel {
+  SentenceModelConfig config;
+  Tokenizer tokenizer;
+  Graph graph;
+  NamedArrays weights;
+
+  static OpenedModel open(const std::filesystem::path& folder, std::int64_t batch_size) {
+    const ModelFolder model = ModelFolder::open(folder);
+    SentenceModelConfig config = SentenceModelConfig::read(model);
+    Tokenizer tokenizer = Tokenizer::open(folder / "tokenizer.json");
+    tokenizer.set_padding(std::nullopt);
+    tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
+    const Graph graph = sentence_graph(config, batch_size);
+    NamedArrays weights = load_weights(graph, Checkpoint::open(folder), bert_weight_names());
+    return {std::move(config), std::move(tokenizer), graph, std::move(weights)};
+  }
+};
+
+}  // namespace
+
 SentenceEncoder SentenceEncoder::open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options) {
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
     fail("batch size {} is not possible (allowed: 1..{})", options.batch_size, largest_batch);
   }
-  const ModelFolder model = ModelFolder::open(folder);
-  SentenceModelConfig config = SentenceModelConfig::read(model);
-  Tokenizer tokenizer = Tokenizer::open(folder / "tokenizer.json");
-  tokenizer.set_padding(std::nullopt);
-  tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
-  const Graph graph = sentence_graph(config, options.batch_size);
-  const NamedArrays weights = load_weights(graph, Checkpoint::open(folder), bert_weight_names());
-  Executable executable = session.compile(graph);
-  executable.set_params(weights);
+  OpenedModel model = OpenedModel::open(folder, options.batch_size);
+  Executable executable = session.compile(model.graph);
+  executable.set_params(model.weights);
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
-  return SentenceEncoder(std::make_shared<State>(State{std::move(config), std::move(tokenizer), std::move(executable), batch_size}));
+  return SentenceEncoder(
+      std::make_shared<State>(State{std::move(model.config), std::move(model.tokenizer), std::move(executable), batch_size}));
+}
+
+Calibration SentenceEncoder::calibrate(const std::filesystem::path& folder, const Session& session, std::span<const std::string> texts,
+                                       const Progress& progress) {
+  OpenedModel model = OpenedModel::open(folder, 1);
+  Calibrator calibrator(session, model.graph);
+  calibrator.executable().set_params(model.weights);
+  const SentenceEncoder encoder(
+      std::make_shared<State>(State{std::move(model.config), std::move(model.tokenizer), calibrator.executable(), 1}));
+  for (std::size_t i = 0; i < texts.size(); ++i) {  // one by one, as padding would be noted, too
+    const std::vector<std::int32_t> ids = encoder.token_ids(texts[i]);
+    const std::span<const std::int32_t> alone(ids);
+    calibrator.note(encoder.run({&alone, 1}));
+    if (progress) progress(i + 1, texts.size());
+  }
+  return calibrator.calibration();
 }
 
 std::int64_t SentenceEncoder::width() const { return state_->config.width(); }
@@ -66,13 +100,18 @@ std::vector<std::int32_t> SentenceEncoder::token_ids(const std::string& text) co
   return ids;
 }
 
-void SentenceEncoder::run_batch(std::span<const std::size_t> rows, std::vector<Embedding>& embeddings) const {
+Outputs SentenceEncoder::run(std::span<const std::span<const std::int32_t>> texts) const {
   std::size_t longest = 0;
-  for (std::size_t row : rows) longest = std::max(longest, embeddings[row].ids.size());
-  Batch batch(static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest));
-  for (std::size_t i = 0; i < rows.size(); ++i) batch.set_row(i, embeddings[rows[i]].ids);
-  const Outputs outputs =
-      state_->executable.run({{"input_ids", batch.ids}, {"attention_mask", batch.mask}, {"token_type_ids", batch.types}});
+  for (const auto& ids : texts) longest = std::max(longest, ids.size());
+  Batch batch(static_cast<std::int64_t>(texts.size()), static_cast<std::int64_t>(longest));
+  for (std::size_t i = 0; i < texts.size(); ++i) batch.set_row(i, texts[i]);
+  return state_->executable.run({{"input_ids", batch.ids}, {"attention_mask", batch.mask}, {"token_type_ids", batch.types}});
+}
+
+void SentenceEncoder::run_batch(std::span<const std::size_t> rows, std::vector<Embedding>& embeddings) const {
+  std::vector<std::span<const std::int32_t>> texts;
+  for (std::size_t row : rows) texts.emplace_back(embeddings[row].ids);
+  const Outputs outputs = run(texts);
   const auto values = outputs.at("embedding").values<float>();
   const auto width = static_cast<std::size_t>(this->width());
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -1,7 +1,9 @@
 #include "passes/conv_as_dot.h"
 
+#include "ir/graph_data.h"
 #include "ir/rebuild.h"
 #include "ops/convolution.h"
+#include "ops/scalar.h"
 
 namespace rlx {
 namespace {
@@ -10,6 +12,28 @@ bool has_work(const Graph& graph) {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
     if (graph.node(id).op->name == "conv" || has_regions(graph.node(id))) return true;
   return false;
+}
+
+/// The values that casts widen both operands from, without loss, where they do.
+std::optional<Values> narrow_values(std::span<const Value> operands) {
+  Values narrow;
+  for (const Value& operand : operands) {
+    GraphData& graph = operand.graph();
+    const Node& node = graph.node(operand.id().node);
+    if (node.op->scalar != static_cast<int>(ScalarOp::cast)) return std::nullopt;
+    narrow.push_back(Value(&graph, node.operands[0]));
+    const DTypeInfo &from = info(narrow.back().dtype()), &to = info(operand.dtype());
+    if (from.kind != to.kind || from.bits >= to.bits || narrow.back().dtype() != narrow.front().dtype()) return std::nullopt;
+  }
+  return narrow;
+}
+
+/// A conv as a dot, where it is one that products are made for.
+std::optional<Value> as_dot(const Node& conv, const Values& operands) {
+  const DType wide = conv.results[0].dtype;
+  if (!is_dot_of_windows(conv.attrs, operands[0].type(), operands[1].type())) return std::nullopt;
+  if (const auto narrow = narrow_values(operands)) return conv_as_dot(conv.attrs, (*narrow)[0], (*narrow)[1], wide);
+  return is_float(wide) ? std::optional(conv_as_dot(conv.attrs, operands[0], operands[1], wide)) : std::nullopt;
 }
 
 }  // namespace
@@ -21,7 +45,7 @@ Graph convs_as_dots(const Graph& graph) {
     const Node& node = graph.node(id);
     const Values operands = out.operands(id);
     std::optional<Value> product;
-    if (node.op->name == "conv" && is_float(node.results[0].dtype)) product = conv_as_dot(node.attrs, operands[0], operands[1]);
+    if (node.op->name == "conv") product = as_dot(node, operands);
     if (product) out.replace(id, {*product});
     else if (has_regions(node)) out.replace(id, emit(out.data(), *node.op, map_regions(node.attrs, convs_as_dots), operands));
     else out.copy(id);

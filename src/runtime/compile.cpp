@@ -41,7 +41,7 @@ void check_outputs(const Graph& graph) {
 
 LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options) {
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
-  PreciseGraph precise = with_precision(graph, options.precision);
+  PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
   return {cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host}),
           std::move(precise.choices)};

@@ -25,10 +25,14 @@ Session::State::State(SessionOptions given)
 Session::Session(Device, SessionOptions options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
+  if (options.calibration && options.precision != Precision::int8)
+    fail("session: a calibration is of int8, but the precision is {}",
+         enum_words(options.precision)[static_cast<std::size_t>(options.precision)]);
   state_ = std::make_shared<State>(std::move(options));
 }
 
 int Session::threads() const { return state_->pool.size(); }
+Precision Session::precision() const { return state_->options.precision; }
 
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();

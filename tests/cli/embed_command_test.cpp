@@ -117,5 +117,27 @@ TEST_F(EmbedCommand, AnInterruptLeavesNoFile) {
   EXPECT_TRUE(std::filesystem::is_empty(output));
 }
 
+TEST_F(EmbedCommand, ACalibrationReplacesScalesFoundAtRunTime) {
+  const std::string file = (folder_ / "ranges").string(), lines = (folder_ / "samples.txt").string();
+  write_text(lines, "a cat\ndogs ran\n\na cat sat\n");
+  const CommandResult made = run_rlx("calibrate --model " + model_.path().string() + " " + lines + " --out " + file);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(made.out, "");
+  EXPECT_NE(made.err.find("products over 4 texts"), std::string::npos) << made.err;
+  const std::filesystem::path wide = folder_ / "wide.npy", narrow = folder_ / "narrow.npy";
+  ASSERT_EQ(embed("--npy " + wide.string()).status, 0);
+  const CommandResult result = embed("--precision int8 --calibration " + file + " --npy " + narrow.string());
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Array expected = load_npy(wide), seen = load_npy(narrow);
+  for (std::int64_t row = 0; row < 4; ++row) {
+    double cosine = 0;  // of vectors of length 1
+    for (std::int64_t i = row * 64; i < row * 64 + 64; ++i) cosine += expected.get_double(i) * seen.get_double(i);
+    EXPECT_GE(cosine, 0.995) << row;  // as for int8 in tests/models/embed_test.cpp
+  }
+  EXPECT_NE(embed("--precision bf16 --calibration " + file).err.find("rlx: session: a calibration is of int8"), std::string::npos);
+  EXPECT_EQ(embed("--precision int8 --calibration " + lines).status, 1);
+  EXPECT_EQ(embed("--calibration " + file).status, 2);
+}
+
 }  // namespace
 }  // namespace rlx::test

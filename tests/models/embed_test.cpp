@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -214,32 +215,40 @@ TEST(MiniLm, MatchesRecordedIdsAndEmbeddings) {
 }
 
 /// Embeddings of texts in a precision, in batches of `batch_size`.
-std::vector<Embedding> embedded(const std::filesystem::path& folder, const std::vector<std::string>& texts, Precision precision,
+std::vector<Embedding> embedded(const std::filesystem::path& folder, const std::vector<std::string>& texts, SessionOptions options,
                                 int threads, std::int64_t batch_size) {
-  SessionOptions options;
   options.threads = threads;
-  options.precision = precision;
   return SentenceEncoder::open(folder, Session(Device::cpu(), options), {.batch_size = batch_size}).encode(texts);
 }
 
+SessionOptions options_of(Precision precision, std::optional<Calibration> calibration = std::nullopt) {
+  SessionOptions options;
+  options.precision = precision;
+  options.calibration = std::move(calibration);
+  return options;
+}
+
 /// `least`: the cosine to f32 that the policy promises.
-void expect_close_to_f32(const std::filesystem::path& folder, const std::vector<std::string>& texts, Precision precision, double least) {
-  const auto wide = embedded(folder, texts, Precision::f32, 2, 8), narrow = embedded(folder, texts, precision, 2, 8);
-  const auto one_thread = embedded(folder, texts, precision, 1, 8);
+void expect_close_to_f32(const std::filesystem::path& folder, const std::vector<std::string>& texts, const SessionOptions& options,
+                         double least) {
+  const auto wide = embedded(folder, texts, {}, 2, 8), narrow = embedded(folder, texts, options, 2, 8);
+  const auto one_thread = embedded(folder, texts, options, 1, 8);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     EXPECT_GE(cosine(narrow[i].values, wide[i].values), least) << texts[i];
     EXPECT_EQ(narrow[i].values, one_thread[i].values) << texts[i];
   }
   const std::vector<std::string> thrice(3, texts[0]);  // without padding, which changes the order of sums
-  const auto together = embedded(folder, thrice, precision, 2, 3), alone = embedded(folder, thrice, precision, 2, 1);
+  const auto together = embedded(folder, thrice, options, 2, 3), alone = embedded(folder, thrice, options, 2, 1);
   EXPECT_EQ(together[1].values, alone[1].values);
 }
 
 TEST(Precision, EmbeddingsStayCloseToThoseInF32) {
   const TinySentenceModel model;
   const std::vector<std::string> texts{"a cat", "dogs ran a cat sat", "A DOG sat", "unknown words", "cat cat cat cat"};
-  expect_close_to_f32(model.path(), texts, Precision::bf16, 0.9995);
-  expect_close_to_f32(model.path(), texts, Precision::int8, 0.995);
+  expect_close_to_f32(model.path(), texts, options_of(Precision::bf16), 0.9995);
+  expect_close_to_f32(model.path(), texts, options_of(Precision::int8), 0.995);
+  const Calibration calibration = SentenceEncoder::calibrate(model.path(), Session(), texts);
+  expect_close_to_f32(model.path(), texts, options_of(Precision::int8, calibration), 0.995);
 }
 
 TEST(MiniLm, EmbeddingsInNarrowPrecisionsStayCloseToThoseInF32) {
@@ -248,11 +257,49 @@ TEST(MiniLm, EmbeddingsInNarrowPrecisionsStayCloseToThoseInF32) {
   const json::Value recorded = json::read_file(test::fixture("minilm/expected.json"));
   std::vector<std::string> texts;
   for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());
-  expect_close_to_f32(folder, texts, Precision::bf16, 0.9995);
+  expect_close_to_f32(folder, texts, options_of(Precision::bf16), 0.9995);
   // A text without words is two tokens whose activations have outliers and nothing to average: 0.9925 where the others are above 0.995.
   std::erase(texts, "");
-  expect_close_to_f32(folder, texts, Precision::int8, 0.995);
-  expect_close_to_f32(folder, {"", ""}, Precision::int8, 0.99);
+  expect_close_to_f32(folder, texts, options_of(Precision::int8), 0.995);
+  expect_close_to_f32(folder, {"", ""}, options_of(Precision::int8), 0.99);
+}
+
+/// Sentences of several kinds, none of them one of the recorded texts.
+const std::vector<std::string> calibration_texts{
+    "The committee will meet on Thursday to discuss next year's budget.",
+    "How do I reset the password of my account?",
+    "A small dog runs along the beach at sunset.",
+    "The patient was treated with 20 mg of the drug twice a day for two weeks.",
+    "def parse(line): return [int(x) for x in line.split(',')]",
+    "Prices rose by 3.4% in March, the fastest rate since 1992.",
+    "She said she would rather walk home than wait for the next bus in the rain.",
+    "Photosynthesis converts light energy into chemical energy that is stored in sugars.",
+    "Terrible service, cold food, and nobody apologised. We will not come back!",
+    "ok",
+    "",
+    "Der schnelle braune Fuchs springt über den faulen Hund.",
+    "https://example.com/index.html?id=42&lang=en",
+    "In 1969 two people walked on the moon while a third stayed in orbit; six hundred million watched them on television, most of them in "
+    "black and white, and many remember to this day where they were.",
+};
+
+TEST(MiniLm, CalibratedInt8StaysCloseToF32) {
+  const char* folder = std::getenv("RLX_MINILM");
+  if (folder == nullptr) GTEST_SKIP() << test::without_minilm;
+  const json::Value recorded = json::read_file(test::fixture("minilm/expected.json"));
+  std::vector<std::string> texts;
+  for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());
+  const Calibration calibration = SentenceEncoder::calibrate(folder, Session(), calibration_texts);
+  const auto is_repeated = [](const std::string& text) { return text.starts_with("word word"); };
+  std::vector<std::string> repeated;
+  std::copy_if(texts.begin(), texts.end(), std::back_inserter(repeated), is_repeated);
+  std::erase_if(texts, is_repeated);
+  // All rows share a scale, also those of small numbers, which have one of their own when it is found at run time: 0.985 where those reach
+  // 0.995. Most texts are above 0.99.
+  expect_close_to_f32(folder, texts, options_of(Precision::int8, calibration), 0.985);
+  // No sample is like a word over and over, whose largest activations, beyond all that were seen, count as the end of the range.
+  ASSERT_EQ(repeated.size(), 1U);
+  expect_close_to_f32(folder, repeated, options_of(Precision::int8, calibration), 0.85);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ TEST(Precision, OtherOpsAndTypesStayAsTheyAre) {
   graph.output("wide", matmul(wide, transpose(wide, {1, 0})));
   graph.output("short", matmul(slice_axis(rows, 1, 0, 8), graph.param("short_w", {8, 32}, f32)));
   graph.output("once", matmul(graph.param("a", {32, 32}, f32), graph.param("b", {32, 32}, f32)));
-  graph.output("conv", conv(graph.input("image", {1, 16, 9}, f32), graph.param("filter", {4, 16, 3}, f32)));
+  graph.output("depthwise", conv(graph.input("image", {1, 16, 9}, f32), graph.param("filter", {16, 1, 3}, f32), {}, {}, {}, 16));
   for (const Precision precision : {Precision::bf16, Precision::int8}) {
     const PreciseGraph precise = in_precision(graph, precision);
     EXPECT_TRUE(structurally_equal(precise.graph, primitives(graph)));

@@ -1,0 +1,54 @@
+#include "text_lines.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "bounded_input.h"
+#include "formats/json.h"
+
+namespace rlx::command {
+namespace {
+
+/// The lines of the file, or of standard input for "-".
+std::string read_text(const std::string& file) {
+  if (file == "-") {
+    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type one text a line; end with Ctrl-D.\n";
+    return read_bounded(std::cin, "standard input");
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
+  std::ifstream in(file);
+  if (!in) fail("{}: {}", file, std::strerror(errno));
+  return read_bounded(in, file);
+}
+
+std::vector<std::string> lines_of(const std::string& file) {
+  std::istringstream text(read_text(file));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// A line that is not UTF-8 has no tokens that mean it. Found before the time is spent.
+void check_utf8(const std::vector<std::string>& texts, const std::string& file) {
+  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("{}: line {}", file, i + 1));
+}
+
+}  // namespace
+
+std::vector<std::string> read_text_lines(const std::string& file) {
+  std::vector<std::string> texts = lines_of(file);
+  check_utf8(texts, file == "-" ? "standard input" : file);
+  return texts;
+}
+
+}  // namespace rlx::command

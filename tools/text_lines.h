@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace rlx::command {
+
+/// The lines of a file, or of standard input for "-", without their ends. Throws Error for a file that cannot be read, is too large, or
+/// has a line that is not UTF-8.
+std::vector<std::string> read_text_lines(const std::string& file);
+
+}  // namespace rlx::command
