@@ -28,7 +28,7 @@ std::string read_text(const std::string& file) {
   return read_bounded(in, file);
 }
 
-std::vector<std::string> lines_of(const std::string& file) {
+std::vector<std::string> raw_lines(const std::string& file) {
   std::istringstream text(read_text(file));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) {
@@ -46,7 +46,7 @@ void check_utf8(const std::vector<std::string>& texts, const std::string& file) 
 }  // namespace
 
 std::vector<std::string> read_text_lines(const std::string& file) {
-  std::vector<std::string> texts = lines_of(file);
+  std::vector<std::string> texts = raw_lines(file);
   check_utf8(texts, file == "-" ? "standard input" : file);
   return texts;
 }
