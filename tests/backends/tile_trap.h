@@ -59,13 +59,14 @@ class TileTrap {
       base = sib & 7;
       if (index != 4) memory.index = value_of_register(registers, index) << (sib >> 6);
     }
-    if (mode == 0 && base == 5) refuse("an address without a base");
-    memory.base = value_of_register(registers, base + 8 * high_base);
+    const bool from_code = mode == 0 && low == 5;  // the address counts from the next instruction
+    if (mode == 0 && base == 5 && !from_code) refuse("an address without a base");
     std::int32_t distance = 0;
     if (mode == 1) distance = static_cast<std::int8_t>(modrm[memory.length]);
-    if (mode == 2) std::memcpy(&distance, modrm + memory.length, 4);
+    if (mode == 2 || from_code) std::memcpy(&distance, modrm + memory.length, 4);
+    memory.length += mode == 1 ? 1 : mode == 2 || from_code ? 4 : 0;
+    memory.base = from_code ? reinterpret_cast<std::int64_t>(modrm + memory.length) : value_of_register(registers, base + 8 * high_base);
     memory.base += distance;
-    memory.length += mode == 1 ? 1 : mode == 2 ? 4 : 0;
     return memory;
   }
 
