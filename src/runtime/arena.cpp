@@ -1,7 +1,5 @@
 #include "runtime/arena.h"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -9,16 +7,8 @@
 
 namespace rlx {
 
-Arena::Arena(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-  if (bytes_ == 0) return;
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) fail("memory: {} MiB of scratch memory cannot be reserved: {}", bytes_ >> 20, std::strerror(errno));
-  data_ = static_cast<std::byte*>(memory);
-  madvise(memory, bytes_, MADV_HUGEPAGE);  // a wish: refusal costs speed only
-}
-
-Arena::~Arena() {
-  if (data_) munmap(data_, bytes_);
+Arena::Arena(std::int64_t bytes) : pages_(map_pages(static_cast<std::size_t>(bytes), Backing::as_touched)) {
+  if (bytes > 0 && !pages_) fail("memory: {} MiB of scratch memory cannot be reserved: {}", bytes >> 20, std::strerror(errno));
 }
 
 std::unique_ptr<Arena, std::function<void(Arena*)>> ArenaPool::borrow() {

@@ -6,21 +6,19 @@
 #include <mutex>
 #include <vector>
 
+#include "base/pages.h"
+
 namespace rlx {
 
-/// Memory that is reserved but only backed where it is touched; page-aligned.
+/// Memory that is reserved but only backed where it is touched; see map_pages.
 class Arena {
  public:
   /// Throws Error when the address space cannot be had.
   explicit Arena(std::int64_t bytes);
-  ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return pages_.get(); }
 
  private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  Pages pages_;
 };
 
 /// Arenas of one size, one for each run that is going on. A few are kept for the next runs, so that a burst of runs at a time does not

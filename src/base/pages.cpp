@@ -1,0 +1,30 @@
+#include "base/pages.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#include "base/checked.h"
+
+namespace rlx {
+
+void UnmapPages::operator()(std::byte* pages) const { munmap(pages, bytes); }
+
+Pages map_pages(std::size_t bytes, Backing backing) {
+  const bool holds_one = bytes >= huge_page_bytes;
+  const auto room = checked_add(bytes, holds_one ? huge_page_bytes : 0);
+  if (!room || bytes == 0) return {};
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (backing == Backing::as_touched ? MAP_NORESERVE : 0);
+  void* const mapped = mmap(nullptr, *room, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (mapped == MAP_FAILED) return {};
+  auto* const begin = static_cast<std::byte*>(mapped);
+  if (!holds_one) return {begin, {bytes}};
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes, skipped = beyond ? huge_page_bytes - beyond : 0;
+  if (skipped > 0) munmap(begin, skipped);
+#ifdef MADV_HUGEPAGE
+  madvise(begin + skipped, *room - skipped, MADV_HUGEPAGE);
+#endif
+  return {begin + skipped, {*room - skipped}};
+}
+
+}  // namespace rlx
