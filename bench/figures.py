@@ -164,8 +164,7 @@ OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.item
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims,
-            "compile": compile_times, "busy": busy}
-SECTIONS["pack"] = shares("Packing weights")
+            "pack": shares("Packing weights"), "compile": compile_times, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}
 

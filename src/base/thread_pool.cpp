@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/cpu_count.h"
+#include "base/topology.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -69,8 +70,18 @@ RecordLoops::~RecordLoops() { loop_record = nullptr; }
 ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
+  // Memory belongs to the node of the thread that first touches it, so a worker stays on one: what it packs or zeroes it later reads. The
+  // caller goes where it likes.
+  const std::vector<std::vector<int>> nodes = memory_nodes();
+  const std::vector<std::size_t> node_of = nodes.size() > 1 ? nodes_of_workers(nodes, threads) : std::vector<std::size_t>();
   try {
-    for (int worker = 1; worker < threads; ++worker) workers_[worker].thread = std::thread([this, worker] { work(worker); });
+    for (int worker = 1; worker < threads; ++worker) {
+      std::vector<int> cpus = node_of.empty() ? std::vector<int>() : nodes[node_of[static_cast<std::size_t>(worker)]];
+      workers_[worker].thread = std::thread([this, worker, own = std::move(cpus)] {
+        if (!own.empty()) stay_on(own);
+        work(worker);
+      });
+    }
   } catch (const std::system_error& error) {
     stop();  // those that did start
     fail("thread pool: the system does not start {} threads: {}", threads, error.what());

@@ -1,4 +1,6 @@
 #include "backends/gemm_cases.h"
+
+#include <thread>
 #include "rlx/error.h"
 
 namespace rlx::cpu {
@@ -178,6 +180,37 @@ void expect_batches_by_offsets_and_packed(std::int64_t m, std::int64_t n) {
 TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
   expect_batches_by_offsets_and_packed(20, 33);
   expect_batches_by_offsets_and_packed(70, 3);  // few columns: the product is transposed
+}
+
+/// So the pages of panels belong to the memory node of the worker that reads them.
+TEST(Gemm, PanelsArePackedByTheWorkerThatMultipliesThem) {
+  using Threads = std::vector<std::thread::id>;  // by panel
+  for (int threads : {1, 2, 3})
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{5, 3}, {1000, 700}, {4100, 512}, {333, 3000}}) {
+      ThreadPool pool(threads);
+      const Stored<float> a(1, 1, k, Layout::row_major, 1), b(1, k, n, Layout::row_major, 2);
+      const PackedB<float> packed = pack_b(b.matrix, 1, k, n, pool);
+      struct Seen {
+        std::int64_t width;
+        Threads multiplied;
+      } seen{packed.kernel().panel_cols, Threads(static_cast<std::size_t>(packed.panels()))};
+      Threads touched(seen.multiplied.size());
+      for_each_panel<float>(
+          packed, pool, [&](std::int64_t, std::int64_t panel) { touched[static_cast<std::size_t>(panel)] = std::this_thread::get_id(); });
+      GemmArgs<float> args;
+      args.m = 1, args.n = n, args.k = k;
+      args.a = a.matrix;
+      args.packed_b = &packed;
+      args.epilogue_context = &seen;
+      args.epilogue = [](void* context, float*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t col0,
+                         std::int64_t cols) {
+        auto& [width, multiplied] = *static_cast<Seen*>(context);
+        for (std::int64_t col = col0; col < col0 + cols; col += width)
+          multiplied[static_cast<std::size_t>(col / width)] = std::this_thread::get_id();
+      };
+      gemm(args, pool);
+      EXPECT_EQ(touched, seen.multiplied) << threads << " threads, n " << n << ", k " << k;
+    }
 }
 
 TEST(Gemm, PacksABThatAllItemsShareOnce) {

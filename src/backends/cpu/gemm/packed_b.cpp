@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "backends/cpu/gemm/blocking.h"
 #include "base/checked.h"
 #include "rlx/error.h"
 
@@ -32,14 +33,27 @@ void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, co
 }
 
 template <class T>
+void for_each_panel(const PackedB<T>& b, ThreadPool& pool, FunctionRef<void(std::int64_t item, std::int64_t panel)> body) {
+  if (b.panels() == 0) return;
+  const MicroKernel<T>& kernel = b.kernel();
+  const Blocking cut = choose_blocking({1, 1, kernel.units(b.k()), b.panels(), kernel.panel_cols, kernel.max_rows, kernel.row_step,
+                                        kernel.depth_step, kernel.longest_pass, sizeof(Packed<T>)},
+                                       cpu_features().l2_bytes, pool.size());
+  pool.parallel_for(b.batch() * cut.col_blocks, cut.grain, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t part = begin; part < end; ++part) {
+      const Range panels = even_part(b.panels(), cut.col_blocks, part % cut.col_blocks);
+      for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) body(part / cut.col_blocks, panel);
+    }
+  });
+}
+
+template <class T>
 PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, const MicroKernel<T>& kernel) {
   const std::int64_t width = kernel.panel_cols;
   PackedB<T> packed(batch, k, n, kernel);
-  pool.parallel_for(batch * packed.panels(), 1, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t at = begin; at < end; ++at) {
-      const std::int64_t item = at / packed.panels(), panel = at % packed.panels(), col0 = panel * width;
-      pack_b_panel(columns_of(b, item, col0), std::min(width, n - col0), k, kernel, packed.panel(item, panel));
-    }
+  for_each_panel<T>(packed, pool, [&](std::int64_t item, std::int64_t panel) {
+    const std::int64_t col0 = panel * width;
+    pack_b_panel(columns_of(b, item, col0), std::min(width, n - col0), k, kernel, packed.panel(item, panel));
   });
   return packed;
 }
@@ -52,6 +66,7 @@ template void pack_b_panel(const Strided<float>&, std::int64_t, std::int64_t, co
 template void pack_b_panel(const Strided<double>&, std::int64_t, std::int64_t, const MicroKernel<double>&, double*);
 template void pack_b_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, const MicroKernel<Bf16>&, std::uint32_t*);
 template void pack_b_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, const MicroKernel<std::int8_t>&, std::uint32_t*);
+template void for_each_panel(const PackedB<float>&, ThreadPool&, FunctionRef<void(std::int64_t, std::int64_t)>);
 template PackedB<float> pack_b(const Matrix<float>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<float>&);
 template PackedB<double> pack_b(const Matrix<double>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<double>&);
 template PackedB<Bf16> pack_b(const Matrix<Bf16>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<Bf16>&);

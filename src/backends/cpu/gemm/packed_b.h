@@ -5,6 +5,7 @@
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/micro_kernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "base/function_ref.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
@@ -57,6 +58,11 @@ Strided<T> columns_of(const Matrix<T>& b, std::int64_t item, std::int64_t col0) 
 /// Packs one panel of B: the units of `lanes` columns in whole steps of depth, and their starts where the kernel is raised.
 template <class T>
 void pack_b_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t k, const MicroKernel<T>& kernel, Packed<T>* panel);
+
+/// Calls `body` for each panel of each item, on the worker that multiplies with it in products of one row on a pool of that size. Those are
+/// bound by reading panels, and memory belongs to the node whose thread touches it first. Taller products read all panels on every worker.
+template <class T>
+void for_each_panel(const PackedB<T>& b, ThreadPool& pool, FunctionRef<void(std::int64_t item, std::int64_t panel)> body);
 
 /// Packs B (batch, k, n) with all threads of the pool. Throws as PackedB does.
 template <class T>
