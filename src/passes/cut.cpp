@@ -119,9 +119,19 @@ void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
     }
     if (region_end.count(v) || (widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) continue;
     const auto at = static_cast<std::size_t>(id);
+    if (is_first_stage(v, my_loops)) stored_.insert(v);
     const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
     if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
   }
+}
+
+/// True for a large reduction that is only reduced further, to next to nothing: stored, it is shared by threads, as one reduction never is.
+bool Cut::is_first_stage(ValueId v, const std::set<ValueId>& loops) const {
+  constexpr double fewest_terms = 1 << 16, fewest_results = 16, most_results = 4;
+  const Node& node = graph_.node(v.node);
+  if (!node.op->loop || elements(graph_, v) < fewest_results || elements(graph_, node.operands[0]) < fewest_terms) return false;
+  return std::all_of(loops.begin(), loops.end(),
+                     [&](ValueId reader) { return graph_.node(reader.node).op->loop && elements(graph_, reader) <= most_results; });
 }
 
 bool Cut::row_fits(ValueId v) const {

@@ -44,6 +44,7 @@ class Cut {
   void share_repeated(const std::map<ValueId, ValueId>& region_end);
   void bound_kernels(const std::map<ValueId, ValueId>& region_end);
   bool row_fits(ValueId v) const;
+  bool is_first_stage(ValueId v, const std::set<ValueId>& loops) const;
   bool left_to_operands(ValueId v, const std::vector<double>& cost) const;
   std::vector<double> costs() const;
   std::vector<double> element_costs() const;
