@@ -190,7 +190,7 @@ class PrecisionPass {
 
   /// In how many products each element of a conv's input is, on average. Below this many, to find the range of an image takes longer than
   /// its int8 product saves; see bench/conv --precision int8.
-  static constexpr double fewest_uses = 200;
+  static constexpr double fewest_uses = 100;
   double uses_of_element(const Node& conv) const {
     const auto size = [](const Type& type) { return static_cast<double>(type.size().upper()); };
     return size(conv.results[0]) * static_cast<double>(depth(conv)) / size(graph_.type(conv.operands[0]));
