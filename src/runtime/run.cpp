@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/cpu/denormals.h"
 #include "ir/sources.h"
 
 namespace rlx {

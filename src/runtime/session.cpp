@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/denormals.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"

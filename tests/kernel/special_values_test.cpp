@@ -4,7 +4,8 @@
 
 #include <filesystem>
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/denormals.h"
 #include "kernel/graph_kernel.h"
 #include "kernel/math.h"
 #include "kernel/scalar_ops.h"

@@ -6,10 +6,6 @@
 
 #include <fmt/ranges.h>
 
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
-
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
@@ -342,19 +338,5 @@ void execute(const Step& step, const RunState& run) {
     default: return run_product<float>(step, product, run);
   }
 }
-
-#ifdef __x86_64__
-FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040); }  // flush to zero, denormals are zero
-FlushDenormals::~FlushDenormals() { _mm_setcsr(saved_); }
-void flush_denormals(ThreadPool& pool) {
-  pool.parallel_for(pool.size(), 1, [](std::int64_t, std::int64_t, int worker) {
-    if (worker > 0) _mm_setcsr(_mm_getcsr() | 0x8040);
-  });
-}
-#else
-FlushDenormals::FlushDenormals() : saved_(0) {}
-FlushDenormals::~FlushDenormals() = default;
-void flush_denormals(ThreadPool&) {}
-#endif
 
 }  // namespace rlx::cpu

@@ -88,18 +88,4 @@ std::byte* workspace(const RunState& run, std::size_t bytes);
 /// Runs one step.
 void execute(const Step& step, const RunState& run);
 
-/// Denormals are flushed to zero while it lives, on the thread that made it.
-class FlushDenormals {
- public:
-  FlushDenormals();
-  ~FlushDenormals();
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
-
- private:
-  unsigned saved_;
-};
-/// Makes every worker of a pool flush denormals for good.
-void flush_denormals(ThreadPool& pool);
-
 }  // namespace rlx::cpu
