@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
+#include "backends/cpu/gemm/micro_kernel.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
@@ -71,6 +73,33 @@ TEST(CpuLevel, SaysThatTheSystemRefusesTiles) {
   EXPECT_NE(message.find("Linux 5.16"), std::string::npos) << message;
   EXPECT_NE(message.find(": portable, avx2, avx512)"), std::string::npos) << message;
   EXPECT_NE(message_of_word(features, "amx2").find("is not a level of this CPU"), std::string::npos);
+}
+
+TEST(CpuLevel, IsOfOneArchitecture) {
+  CpuFeatures arm;
+  arm.neon = true;
+  EXPECT_EQ(allowed_levels(arm), (std::vector{CpuLevel::portable, CpuLevel::neon}));
+  EXPECT_EQ(choose_level(arm, std::nullopt), CpuLevel::neon);
+  EXPECT_EQ(choose_level(arm, "neon"), CpuLevel::neon);
+  EXPECT_THROW(choose_level(arm, "avx2"), Error);
+  CpuFeatures x86;
+  x86.avx2 = x86.fma = true;
+  EXPECT_EQ(allowed_levels(x86), (std::vector{CpuLevel::portable, CpuLevel::avx2}));
+  EXPECT_THROW(choose_level(x86, "neon"), Error);
+  EXPECT_EQ(allowed_levels(with_amx(true)), (std::vector{CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512, CpuLevel::amx}));
+}
+
+/// Narrow elements need instructions that not every CPU of a level has.
+TEST(CpuLevel, HasTheKernelsOfTheEmulatedCpu) {
+  const char* const cpu = std::getenv("QEMU_CPU");
+  if (!cpu) GTEST_SKIP() << "needs qemu-user, which emulates the CPU that the variable QEMU_CPU names";
+  const bool all = std::string_view(cpu) == "max";
+  ASSERT_TRUE(all || std::string_view(cpu) == "cortex-a72") << cpu;
+  EXPECT_EQ(best_level(cpu_features()), CpuLevel::neon);
+  EXPECT_TRUE(has_micro_kernel<float>(CpuLevel::neon));
+  EXPECT_EQ(has_micro_kernel<std::int8_t>(CpuLevel::neon), all);
+  EXPECT_EQ(has_micro_kernel<Bf16>(CpuLevel::neon), all);
+  EXPECT_EQ(cpu_features().neon_i8mm, all);
 }
 
 TEST(CpuLevel, DetectsPlausibleCaches) {

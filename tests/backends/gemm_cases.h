@@ -26,9 +26,8 @@ struct NamedKernel {
 template <class T>
 std::vector<NamedKernel<T>> kernels_of() {
   std::vector<NamedKernel<T>> kernels;
-  for (CpuLevel level : {CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512, CpuLevel::amx}) {
-    if (level <= best_level(cpu_features()) && has_micro_kernel<T>(level))
-      kernels.push_back({std::string(to_string(level)), &micro_kernel<T>(level)});
+  for (CpuLevel level : allowed_levels(cpu_features())) {
+    if (has_micro_kernel<T>(level)) kernels.push_back({std::string(to_string(level)), &micro_kernel<T>(level)});
   }
   if constexpr (!std::is_same_v<T, Packed<T>>) kernels.push_back({"amx in software", &test::model_kernel<T>});
   return kernels;
@@ -88,24 +87,25 @@ auto element_of_b(const GemmArgs<T>& args, std::int64_t batch, std::int64_t k, s
 /// The same product in wider arithmetic, one element. `magnitude` is the sum of |a * b|.
 template <class T>
 struct Expected {
-  long double value = 0, magnitude = 0;
+  using Wide = std::conditional_t<std::is_same_v<T, double>, long double, double>;  // some CPUs compute long double by functions
+  Wide value = 0, magnitude = 0;
   Expected(const GemmArgs<T>& args, std::int64_t batch, std::int64_t row, std::int64_t col) {
     for (std::int64_t k = 0; k < args.k; ++k) {
-      const long double product = static_cast<long double>(element_of_a(args, batch, row, k)) * element_of_b(args, batch, k, col);
+      const Wide product = static_cast<Wide>(element_of_a(args, batch, row, k)) * element_of_b(args, batch, k, col);
       value += product;
       magnitude += std::abs(product);
     }
   }
 };
 
-/// Each of the k steps rounds once (fused) or twice, each time by eps / 2 of a partial sum that is at most the sum of magnitudes. Sums of
-/// integers are exact: their eps is 0.
+/// Each of the k steps rounds once (fused) or twice, each time by eps / 2 of a partial sum that is at most the sum of magnitudes; or each
+/// pair of them twice, by eps (bf16 on ARM). Sums of integers are exact: their eps is 0.
 template <class T>
 void expect_product(const GemmArgs<T>& args, const std::vector<Sum<T>>& c, const std::string& kernel) {
   for (std::int64_t at = 0; at < args.batch * args.m * args.n; ++at) {
     const std::int64_t batch = at / (args.m * args.n), row = at / args.n % args.m, col = at % args.n;
     const Expected<T> expected(args, batch, row, col);
-    const auto bound = static_cast<long double>(args.k) * std::numeric_limits<Sum<T>>::epsilon() * expected.magnitude;
+    const auto bound = static_cast<double>(args.k) * std::numeric_limits<Sum<T>>::epsilon() * expected.magnitude;
     ASSERT_LE(std::abs(c[static_cast<std::size_t>(at)] - expected.value), bound)
         << "batch " << batch << " row " << row << " col " << col << " of " << args.m << "x" << args.n << "x" << args.k << " at " << kernel;
   }

@@ -10,16 +10,20 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
-#endif
 #ifdef __linux__
 #include <sys/syscall.h>
-#endif
 #include <unistd.h>
+#endif
+#else
+#include <fstream>
+#endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace rlx::cpu {
 namespace {
-
-constexpr std::array levels{CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512, CpuLevel::amx};
 
 #ifdef __x86_64__
 
@@ -110,18 +114,32 @@ std::string detect_name() {
 #else
 
 void detect_instructions([[maybe_unused]] CpuFeatures& f) {
-#ifdef __ARM_NEON
+#if defined(__aarch64__) && defined(__linux__)
+  const unsigned long set = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
+  f.neon = (set & HWCAP_ASIMD) != 0;
+  f.neon_dot = (set & HWCAP_ASIMDDP) != 0;
+  f.neon_bf16 = (more & HWCAP2_BF16) != 0;
+  f.neon_i8mm = (more & HWCAP2_I8MM) != 0;
+#elif defined(__ARM_NEON)
   f.neon = true;
 #endif
 }
 
-void detect_caches([[maybe_unused]] CpuFeatures& f) {
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  const long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE), l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (l1 > 0) f.l1_bytes = l1;
-  if (l2 > 0) f.l2_bytes = l2;
-  if (l3 > 0) f.l3_bytes = l3;
-#endif
+/// From Linux, where there is one: instructions that tell are for the system only.
+void detect_caches(CpuFeatures& f) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    int level = 0;
+    std::string type;
+    std::int64_t kilobytes = 0;
+    std::ifstream(folder + "level") >> level;
+    std::ifstream(folder + "type") >> type;
+    std::ifstream(folder + "size") >> kilobytes;  // "512K"
+    if (type == "Instruction" || kilobytes <= 0) continue;
+    if (level == 1) f.l1_bytes = kilobytes << 10;
+    if (level == 2) f.l2_bytes = kilobytes << 10;
+    if (level == 3) f.l3_bytes = kilobytes << 10;
+  }
 }
 
 std::string detect_name() { return "unnamed CPU"; }
@@ -154,9 +172,9 @@ std::string describe(const CpuFeatures& f, CpuLevel level) {
   std::string text = fmt::format("{}, {}", f.name, to_string(level));
   if (level != best_level(f)) text += fmt::format(" (RLX_CPU; the best is {})", to_string(best_level(f)));
   if (misses_tiles(f)) text += " (the system refuses AMX's tile registers)";
-  const std::pair<bool, std::string_view> extras[] = {{f.f16c, "f16c"},         {f.avx_vnni, "avx_vnni"}, {f.avx512_vnni, "vnni"},
-                                                      {f.avx512_bf16, "bf16"},  {f.avx512_fp16, "fp16"},  {f.amx_bf16, "amx_bf16"},
-                                                      {f.amx_int8, "amx_int8"}, {f.neon, "neon"}};
+  const std::pair<bool, std::string_view> extras[] = {
+      {f.f16c, "f16c"},         {f.avx_vnni, "avx_vnni"}, {f.avx512_vnni, "vnni"}, {f.avx512_bf16, "bf16"}, {f.avx512_fp16, "fp16"},
+      {f.amx_bf16, "amx_bf16"}, {f.amx_int8, "amx_int8"}, {f.neon_dot, "dotprod"}, {f.neon_bf16, "bf16"},   {f.neon_i8mm, "i8mm"}};
   for (const auto& [has, word] : extras) {
     if (has) text += fmt::format(" {}", word);
   }
@@ -166,6 +184,7 @@ std::string describe(const CpuFeatures& f, CpuLevel level) {
 std::string_view to_string(CpuLevel level) {
   switch (level) {
     case CpuLevel::portable: return "portable";
+    case CpuLevel::neon: return "neon";
     case CpuLevel::avx2: return "avx2";
     case CpuLevel::avx512: return "avx512";
     case CpuLevel::amx: return "amx";
@@ -173,18 +192,23 @@ std::string_view to_string(CpuLevel level) {
   fail_internal("cpu level {} has no name", static_cast<int>(level));
 }
 
-CpuLevel best_level(const CpuFeatures& f) {
-  if (!f.avx2 || !f.fma) return CpuLevel::portable;
-  if (!has_avx512(f)) return CpuLevel::avx2;
-  return f.amx_tile && f.amx_bf16 && f.amx_int8 && f.tiles_allowed ? CpuLevel::amx : CpuLevel::avx512;
+std::vector<CpuLevel> allowed_levels(const CpuFeatures& f) {
+  std::vector<CpuLevel> levels{CpuLevel::portable};
+  if (f.neon) levels.push_back(CpuLevel::neon);
+  if (!f.avx2 || !f.fma) return levels;
+  levels.push_back(CpuLevel::avx2);
+  if (!has_avx512(f)) return levels;
+  levels.push_back(CpuLevel::avx512);
+  if (f.amx_tile && f.amx_bf16 && f.amx_int8 && f.tiles_allowed) levels.push_back(CpuLevel::amx);
+  return levels;
 }
 
+CpuLevel best_level(const CpuFeatures& features) { return allowed_levels(features).back(); }
+
 CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word) {
-  const CpuLevel best = best_level(features);
-  if (!word) return best;
+  if (!word) return best_level(features);
   std::string allowed;
-  for (CpuLevel level : levels) {
-    if (level > best) break;
+  for (CpuLevel level : allowed_levels(features)) {
     if (to_string(level) == *word) return level;
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", to_string(level));
   }

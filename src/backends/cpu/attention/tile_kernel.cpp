@@ -9,6 +9,8 @@ const AttentionKernel& attention_kernel(CpuLevel level) {
 #ifdef __x86_64__
   if (level == CpuLevel::avx2) return avx2_attention;
   if (level >= CpuLevel::avx512) return avx512_attention;
+#elif defined(__aarch64__)
+  if (level == CpuLevel::neon) return neon_attention;
 #endif
   fail_internal("attention: no kernel at level {}", to_string(level));
 }

@@ -88,7 +88,7 @@ const AttentionKernel& attention_kernel(CpuLevel level);
 const PairProducts* pair_products(CpuLevel level);
 
 /// One table per level, each in its own file, which is compiled for that level.
-extern const AttentionKernel portable_attention, avx2_attention, avx512_attention;
+extern const AttentionKernel portable_attention, avx2_attention, avx512_attention, neon_attention;
 extern const PairProducts avx512bf16_attention;
 
 }  // namespace rlx::cpu

@@ -13,23 +13,31 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
   if constexpr (std::is_same_v<T, float>) {
     if (level == CpuLevel::portable) return &portable_f32;
 #ifdef __x86_64__
-    return level == CpuLevel::avx2 ? &avx2_f32 : &avx512_f32;
+    if (level >= CpuLevel::avx2) return level == CpuLevel::avx2 ? &avx2_f32 : &avx512_f32;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon) return &neon_f32;
 #endif
   } else if constexpr (std::is_same_v<T, double>) {
     if (level == CpuLevel::portable) return &portable_f64;
 #ifdef __x86_64__
-    return level == CpuLevel::avx2 ? &avx2_f64 : &avx512_f64;
+    if (level >= CpuLevel::avx2) return level == CpuLevel::avx2 ? &avx2_f64 : &avx512_f64;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon) return &neon_f64;
 #endif
   } else if constexpr (std::is_same_v<T, Bf16>) {
 #ifdef __x86_64__
     if (level == CpuLevel::amx) return &amx_bf16;
     if (level == CpuLevel::avx512 && cpu_features().avx512_bf16) return &avx512_bf16;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon && cpu_features().neon_bf16) return &neon_bf16;
 #endif
   } else {
 #ifdef __x86_64__
     if (level == CpuLevel::amx) return &amx_i8;
     if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni;
     if (level >= CpuLevel::avx2) return &avx2_i8;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon && cpu_features().neon_dot) return &neon_dot;
 #endif
   }
   return nullptr;

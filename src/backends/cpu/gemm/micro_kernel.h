@@ -12,9 +12,10 @@ namespace rlx::cpu {
 /// one chain of multiply-adds from zero, or from `start` where the kernel is raised, step after step of depth: in ascending depth, but that
 /// instructions choose the order within a step. Those of AVX512-BF16 take the later of a pair first. Those of AMX sum the first numbers of
 /// the 16 pairs of a step in one chain from zero, the second ones in another, and add the sum of both, so bf16 products have other bits
-/// with AMX than without; both take denormal numbers for zeros. So the bits of an element depend neither on its place in a tile, nor on how
-/// rows, columns and depth are cut, nor on the threads; nor, for integers, on the level; nor, for f32 and f64, on the level among those
-/// with fused multiply-add.
+/// with AMX than without; both take denormal numbers for zeros. That of bf16 on ARM adds a pair up, and adds that to the sum, both rounded
+/// to odd: off by less than one unit in the last place, where rounding to nearest is by half of it. So the bits of an element depend
+/// neither on its place in a tile, nor on how rows, columns and depth are cut, nor on the threads; nor, for integers, on the level; nor,
+/// for f32 and f64, on the level among those with fused multiply-add.
 template <class T>
 struct MicroKernel {
   /// C (rows, panel_cols) = or += A (depth / depth_step, rows, depth_step) * B (depth, panel_cols), where depth counts units and, as rows

@@ -19,6 +19,10 @@ template <class Simd, int rows, int row_stride, class Step>
                                                  std::int64_t c_stride, bool accumulate) {
   using Vector = typename Simd::Vector;
   constexpr int vectors = Simd::panel_vectors, panel_cols = vectors * Simd::lanes;
+  const auto load_right = [](const Packed<typename Simd::Element>* from) {
+    if constexpr (requires { Simd::load_units(from); }) return Simd::load_units(from);
+    else return Simd::load(from);
+  };
   Vector sums[rows][vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
@@ -31,12 +35,9 @@ template <class Simd, int rows, int row_stride, class Step>
   }
   for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
     const auto* const a = step_of_a(k);
-    decltype(Simd::broadcast(b)) right[vectors];
+    decltype(load_right(b)) right[vectors];
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) {
-      if constexpr (requires { Simd::load_units(b); }) right[v] = Simd::load_units(b + v * Simd::lanes);
-      else right[v] = Simd::load(b + v * Simd::lanes);
-    }
+    for (int v = 0; v < vectors; ++v) right[v] = load_right(b + v * Simd::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const auto left = Simd::broadcast(a + r * row_stride);

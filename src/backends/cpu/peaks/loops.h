@@ -42,6 +42,9 @@ extern const ComputeLoop avx512_f32_loop, avx512_f64_loop;
 extern const ComputeLoop bf16_dot_loop, int8_dot_loop;  // need avx512_bf16 and avx512_vnni
 extern const MemoryLoops avx512_memory_loops;
 extern const ComputeLoop bf16_tile_loop, int8_tile_loop;  // need level amx
+#elif defined(__aarch64__)
+extern const ComputeLoop neon_f32_loop, neon_f64_loop;
+extern const ComputeLoop neon_bf16_loop, neon_int8_loop;  // need neon_bf16 and neon_dot
 #endif
 
 }  // namespace rlx::cpu

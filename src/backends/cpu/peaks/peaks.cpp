@@ -65,14 +65,21 @@ double bandwidth(ThreadPool& pool, std::size_t bytes_each, std::size_t buffer_by
 }  // namespace
 
 std::vector<ComputeLoop> compute_loops(CpuLevel level) {
+  [[maybe_unused]] const CpuFeatures& features = cpu_features();
 #ifdef __x86_64__
-  const CpuFeatures& features = cpu_features();
   if (level == CpuLevel::avx2) return {avx2_f32_loop, avx2_f64_loop};
   if (level >= CpuLevel::avx512) {
     std::vector<ComputeLoop> loops{avx512_f32_loop, avx512_f64_loop};
     if (features.avx512_bf16) loops.push_back(bf16_dot_loop);
     if (features.avx512_vnni) loops.push_back(int8_dot_loop);
     if (level == CpuLevel::amx) loops.insert(loops.end(), {bf16_tile_loop, int8_tile_loop});
+    return loops;
+  }
+#elif defined(__aarch64__)
+  if (level == CpuLevel::neon) {
+    std::vector<ComputeLoop> loops{neon_f32_loop, neon_f64_loop};
+    if (features.neon_bf16) loops.push_back(neon_bf16_loop);
+    if (features.neon_dot) loops.push_back(neon_int8_loop);
     return loops;
   }
 #endif
