@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test deep lint asan tsan fuzz bench format clean
+.PHONY: help setup build demo test deep lint asan tsan arm fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -27,7 +27,7 @@ test: build ## run all tests
 	scripts/fetch_minilm.sh build/minilm
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 
-deep: setup lint asan tsan fuzz ## lint, sanitizers and fuzzers: what CI runs after the tests
+deep: setup lint arm asan tsan fuzz ## lint, ARM, sanitizers and fuzzers: what CI runs after the tests
 
 lint: setup ## check the format (clang-format) and the code (clang-tidy)
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror
@@ -45,6 +45,11 @@ tsan: setup ## run the tests of threads under ThreadSanitizer
 	cmake --preset tsan
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --preset tsan
+
+arm: setup ## build the kernels for 64-bit ARM and test them under qemu
+	cmake --preset aarch64
+	cmake --build --preset aarch64 --parallel $(JOBS)
+	ctest --preset aarch64 --parallel $(JOBS)
 
 fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
 	cmake --preset asan-ubsan
