@@ -15,6 +15,7 @@ include(cmake/cpu_variants.cmake)
 
 add_library(gtest STATIC EXCLUDE_FROM_ALL ${googletest}/src/gtest-all.cc ${googletest}/src/gtest_main.cc)
 target_include_directories(gtest PRIVATE ${googletest})
+target_compile_options(gtest PRIVATE -w)  # not our sources
 find_package(Threads REQUIRED)
 add_library(kernels OBJECT ${library_sources})
 target_include_directories(kernels PUBLIC include src)
