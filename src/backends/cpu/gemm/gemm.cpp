@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <vector>
 
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
@@ -67,7 +66,8 @@ class Worker {
     batch_ = task / plan_.cut.col_blocks / plan_.cut.row_blocks;
     rows_ = even_part(args_.m, plan_.cut.row_blocks, row_block, kernel_.row_step);
     panels_ = EvenParts(plan_.panels, plan_.cut.col_blocks)[task % plan_.cut.col_blocks];
-    find_row_panels();
+    row_panels_ = divide_up(rows_.size(), kernel_.max_rows);
+    row_parts_ = EvenParts(count_steps(rows_.size(), kernel_.row_step), row_panels_);
     const Packed<T>* b = item_of_b();
     Sum<T>* const c = c_of_block();
     for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
@@ -125,10 +125,7 @@ class Worker {
     a_batch_ = whole ? batch_ : -1;
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
-    for (std::int64_t index = 0; depth > 0 && index < row_panels_; ++index) {
-      const RowPanel rows = row_panel(index);
-      pack_a_panel(rows, k0, depth, a_ + rows.begin * units);
-    }
+    if (depth > 0) for_each_row_panel([&](const RowPanel& rows) { pack_a_panel(rows, k0, depth, a_ + rows.begin * units); });
     if constexpr (std::is_same_v<T, std::int8_t>)
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
@@ -144,28 +141,23 @@ class Worker {
     pack_panel(source, rows.count, depth, panel, rows.count);
   }
 
-  void find_row_panels() {
+  /// Calls `visit(rows)` for the rows of each tile of the block.
+  template <class Visit>
+  void for_each_row_panel(const Visit& visit) const {
     const std::int64_t count = rows_.size();
     if (plan_.window_stride == 0) {
-      row_panels_ = divide_up(count, kernel_.max_rows);
-      row_parts_ = EvenParts(count_steps(count, kernel_.row_step), row_panels_);
+      for (std::int64_t index = 0; index < row_panels_; ++index) {
+        const Range steps = row_parts_[index];
+        const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
+        visit(RowPanel{begin, std::min(whole, count - begin), whole});
+      }
       return;
     }
-    window_tiles_.clear();
-    for (std::int64_t row = 0; row < count; row = window_tiles_.back().end)
-      window_tiles_.push_back(
-          {row, row + next_tile(args_.a.row_offsets + rows_.begin + row, count - row, plan_.window_stride, kernel_.max_rows)});
-    row_panels_ = static_cast<std::int64_t>(window_tiles_.size());
-  }
-
-  RowPanel row_panel(std::int64_t index) const {
-    if (plan_.window_stride > 0) {
-      const Range& tile = window_tiles_[static_cast<std::size_t>(index)];
-      return {tile.begin, tile.size(), tile.size()};
+    const std::int64_t* const offsets = args_.a.row_offsets + rows_.begin;
+    for (std::int64_t row = 0, size = 0; row < count; row += size) {
+      size = next_tile(offsets + row, count - row, plan_.window_stride, kernel_.max_rows);
+      visit(RowPanel{row, size, size});
     }
-    const Range steps = row_parts_[index];
-    const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
-    return {begin, std::min(whole, rows_.size() - begin), whole};
   }
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
@@ -174,13 +166,12 @@ class Worker {
     const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
-      for (std::int64_t index = 0; index < row_panels_; ++index) {
-        const RowPanel rows = row_panel(index);
+      for_each_row_panel([&](const RowPanel& rows) {
         Sum<T>* const to = c + rows.begin * c_stride_ + (p - panels_.begin) * width;
         const Tile tile{units, rows, unit0, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel)};
         if (p < whole_end && (args_.epilogue || rows.count == rows.whole)) multiply_tile(tile, to, c_stride_);
         else multiply_edge(tile, to, std::min(width, args_.n - p * width));
-      }
+      });
     }
   }
 
@@ -220,8 +211,7 @@ class Worker {
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
   std::int64_t batch_ = 0, row_panels_ = 0, c_stride_ = 0;
-  EvenParts row_parts_;              // the steps of rows_, by tile, of packed panels
-  std::vector<Range> window_tiles_;  // the rows of each tile, of windows that are read in place
+  EvenParts row_parts_;  // the steps of rows_, by tile, where A is packed
   Range rows_{}, panels_{};
 };
 
