@@ -9,8 +9,11 @@
 #include <iostream>
 #include <sstream>
 
+#include <fmt/core.h>
+
 #include "bounded_input.h"
 #include "formats/json.h"
+#include "rlx/error.h"
 
 namespace rlx::command {
 namespace {

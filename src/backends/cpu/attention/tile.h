@@ -227,7 +227,7 @@ void narrow_all(const float* from, std::int64_t count, float factor, Bf16* to) {
   for (; i + Simd::lanes <= count; i += Simd::lanes) {
     const Vector x = Simd::load(from + i) * factor;
     const Bits bits = reinterpret_cast<Bits>(x), rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, quiet = (bits >> 16) | 0x40;
-    const Bits is_nan = reinterpret_cast<Bits>(x != x);
+    const Bits is_nan = reinterpret_cast<Bits>((bits & 0x7fffffff) > 0x7f800000);
     const auto narrow = __builtin_convertvector((is_nan & quiet) | (~is_nan & rounded), VectorOf<Simd, std::uint16_t>);
     std::memcpy(static_cast<void*>(to + i), &narrow, sizeof narrow);
   }
