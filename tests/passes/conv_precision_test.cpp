@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <set>
 
 #include "backends/cpu/gemm/micro_kernel.h"
+#include "ops/cosine.h"
 #include "ops/evaluated.h"
 #include "passes/expand.h"
 #include "passes/kernels_only.h"
@@ -67,16 +67,6 @@ double depth_of(const ConvCase& c) {
   double terms = 1;
   for (std::size_t i = 1; i < c.w.size(); ++i) terms *= static_cast<double>(c.w[i]);
   return terms;
-}
-
-double cosine_of(const Array& a, const Array& b) {
-  double ab = 0, aa = 0, bb = 0;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    ab += a.get_double(i) * b.get_double(i);
-    aa += a.get_double(i) * a.get_double(i);
-    bb += b.get_double(i) * b.get_double(i);
-  }
-  return ab / std::sqrt(aa * bb);
 }
 
 Array rounded(const Array& wide) {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "ops/cosine.h"
 #include "ops/evaluated.h"
 #include "passes/kernels_only.h"
 #include "rlx/calibrator.h"
@@ -54,16 +54,6 @@ Executable compiled(const Graph& graph, const Array& w, const Calibration& calib
   return program;
 }
 
-double cosine_between(const Array& a, const Array& b) {
-  double ab = 0, aa = 0, bb = 0;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    ab += a.get_double(i) * b.get_double(i);
-    aa += a.get_double(i) * a.get_double(i);
-    bb += b.get_double(i) * b.get_double(i);
-  }
-  return ab / std::sqrt(aa * bb);
-}
-
 TEST(Calibration, NotesTheEndsOfEachPlace) {
   const Array first = rows(5, 1), second = rows(20, 3);
   const Calibration calibration = calibrated(layer(), weights(), {first, second});
@@ -85,14 +75,14 @@ TEST(Calibration, ResultsStayCloseToThoseInF32) {
   const Array w = weights(), x = rows(33, 5);
   const Array wide = evaluate(layer(), {{"x", x}, {"w", w}})[0];
   for (const bool claims : {true, false})
-    EXPECT_GE(cosine_between(compiled(layer(), w, calibrated(layer(), w, {rows(64, 4)}), 2, claims).run({{"x", x}}).at("y"), wide), 0.9999);
+    EXPECT_GE(cosine_of(compiled(layer(), w, calibrated(layer(), w, {rows(64, 4)}), 2, claims).run({{"x", x}}).at("y"), wide), 0.9999);
 
   const Array filters = uniform(f32, {20, 12, 3, 3}, -1, 1, 6), images = uniform(f32, {2, 12, 9, 9}, -1, 2, 7);
   const Calibration of_images = calibrated(image_layer(), filters, {uniform(f32, {4, 12, 9, 9}, -1, 2, 8)});
   EXPECT_EQ(of_images.ranges.at(0).least.shape(), (std::vector<std::int64_t>{12}));
   const Array convolved = evaluate(image_layer(), {{"x", images}, {"w", filters}})[0];
   for (const bool claims : {true, false})
-    EXPECT_GE(cosine_between(compiled(image_layer(), filters, of_images, 2, claims).run({{"x", images}}).at("y"), convolved), 0.9999);
+    EXPECT_GE(cosine_of(compiled(image_layer(), filters, of_images, 2, claims).run({{"x", images}}).at("y"), convolved), 0.9999);
 }
 
 TEST(Calibration, NoRangeIsFoundAtRunTime) {
