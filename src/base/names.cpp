@@ -67,6 +67,15 @@ std::size_t name_distance(std::string_view name, std::string_view known, std::si
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string quote_name(std::string_view name) {
   std::string out = "'";
   while (!name.empty()) {

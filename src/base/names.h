@@ -10,6 +10,9 @@ namespace rlx {
 /// UTF-8 are written \xNN, and what exceeds 120 bytes is cut with "...".
 std::string quote_name(std::string_view name);
 
+/// Whether the text is well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
 /// A list of names that fits into a message: the first five, quoted, and how many more there are.
 std::string some_names(std::span<const std::string> names);
 
