@@ -3,13 +3,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/philox.h"
 #include "ops/wide.h"
 
 namespace rlx {
 namespace {
 
-constexpr int rounds = 10;
-constexpr double multipliers[2] = {0xD2511F53, 0xCD9E8D57}, key_steps[2] = {0x9E3779B9, 0xBB67AE85};
+using philox::key_steps, philox::multipliers, philox::rounds;
 using Block = std::array<Value, 4>;
 
 // The high and low words of a 32-bit product.
@@ -18,9 +18,9 @@ std::pair<Value, Value> wide_product(double a, Value b) {
   return {cast(shr(product, like(product, 32)), u32), cast(product, u32)};
 }
 
-Block philox(Block counter, Value key0, Value key1) {
+Block philox_block(Block counter, Value key0, Value key1) {
   for (int round = 0; round < rounds; ++round) {
-    if (round > 0) key0 = key0 + key_steps[0], key1 = key1 + key_steps[1];
+    if (round > 0) key0 = key0 + double{key_steps[0]}, key1 = key1 + double{key_steps[1]};
     auto [high0, low0] = wide_product(multipliers[0], counter[0]);
     auto [high1, low1] = wide_product(multipliers[1], counter[2]);
     counter = {logical_xor(logical_xor(high1, counter[1]), key0), low1, logical_xor(logical_xor(high0, counter[3]), key1), low0};
@@ -48,7 +48,8 @@ struct RandomBits {
   static Value body(const RandomBits& op, Value key) {
     check_key(name, key);
     Value index = iota(key, {product(op.shape)}, u64), block = shr(index, like(index, 2)), zero = like(key, 0);
-    const Block words = philox({cast(block, u32), cast(shr(block, like(block, 32)), u32), zero, zero}, element(key, 0), element(key, 1));
+    const Block words =
+        philox_block({cast(block, u32), cast(shr(block, like(block, 32)), u32), zero, zero}, element(key, 0), element(key, 1));
     Value word = logical_and(index, like(index, 3)), bits = words[3];
     for (int i = 3; i-- > 0;) bits = select(eq(word, like(word, i)), words[static_cast<std::size_t>(i)], bits);
     return reshape(bits, op.shape);
@@ -106,7 +107,7 @@ Value philox_4x32(Operand counter, Operand key) {
   if (counter.dtype() != u32 || counter.rank() == 0 || !(counter.dim(-1) == Dim(4)))
     fail("rlx.philox_4x32: the counter is {} (allowed: u32[..., 4])", counter.type().to_string());
   const Block words =
-      philox({element(counter, 0), element(counter, 1), element(counter, 2), element(counter, 3)}, element(key, 0), element(key, 1));
+      philox_block({element(counter, 0), element(counter, 1), element(counter, 2), element(counter, 3)}, element(key, 0), element(key, 1));
   Values parts;
   for (Value word : words) {
     Dims shape = word.shape();
