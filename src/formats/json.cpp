@@ -112,7 +112,11 @@ class Builder {
   bool boolean(bool value) { return add(value); }
   bool number_integer(Value::number_integer_t value) { return add_number(value); }
   bool number_unsigned(Value::number_unsigned_t value) { return add_number(value); }
-  bool number_float(double value, const std::string&) { return add_number(value); }
+  bool number_float(double value, const std::string& digits) {
+    const bool integer = digits.find_first_of(".eE") == std::string::npos;
+    if (integer && !options_.wide_integers) fail_here(fmt::format("the integer {} does not fit 64 bits", quote_name(digits)));
+    return add_number(value);
+  }
   bool string(std::string& value) { return add(std::move(value)); }
   bool binary(Value::binary_t&) { return false; }
   bool start_object(std::size_t) { return open(Value::object()); }

@@ -16,6 +16,7 @@ using Value = nlohmann::ordered_json;
 
 struct Options {
   int max_depth = 64;                            ///< nested arrays and objects allowed
+  bool wide_integers = true;                     ///< let integers that do not fit 64 bits become floats; else they are errors
   bool allow_non_finite = false;                 ///< accept NaN, Infinity and -Infinity, as Python's json module writes them
   std::size_t max_bytes = std::size_t{1} << 28;  ///< larger texts are refused before they are read
 };

@@ -1,5 +1,7 @@
 #include "models/tokenizer/unicode.h"
 
+#include <cstring>
+
 #include <utf8proc.h>
 
 #include "rlx/error.h"
@@ -56,13 +58,34 @@ Decoded decode(std::string_view text) {
 }
 
 void append_utf8(std::string& text, char32_t value) {
+  const auto tail = [value](int shift) { return static_cast<char>(0x80 | ((value >> shift) & 0x3F)); };
   if (value < 0x80) {
     text += static_cast<char>(value);
-    return;
+  } else if (value < 0x800) {
+    text += {static_cast<char>(0xC0 | (value >> 6)), tail(0)};
+  } else if (value < 0x10000) {
+    text += {static_cast<char>(0xE0 | (value >> 12)), tail(6), tail(0)};
+  } else {
+    text += {static_cast<char>(0xF0 | (value >> 18)), tail(12), tail(6), tail(0)};
   }
-  utf8proc_uint8_t bytes[4];
-  const utf8proc_ssize_t count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(value), bytes);
-  text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count));
+}
+
+bool is_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::uint64_t eight = 0;
+    while (at + 8 <= text.size()) {
+      std::memcpy(&eight, text.data() + at, 8);
+      if ((eight & 0x8080808080808080ull) != 0) break;
+      at += 8;
+    }
+    if (at == text.size()) break;
+    const Decoded next = decode(text.substr(at));
+    const bool broken = next.value == replacement && (next.bytes != 3 || text.substr(at, 3) != "\xEF\xBF\xBD");
+    if (broken) return false;
+    at += next.bytes;
+  }
+  return true;
 }
 
 std::u32string to_utf32(std::string_view text) {
@@ -136,6 +159,24 @@ std::size_t lowercase(char32_t value, std::array<char32_t, 2>& out) {
   }
   out[0] = static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(value)));
   return 1;
+}
+
+char32_t uppercase(char32_t value) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(value))); }
+
+std::span<const CategoryRun> category_runs() {
+  static const std::vector<CategoryRun> runs = [] {
+    std::vector<CategoryRun> result;
+    for (char32_t c = 0; c < 0x110000; ++c) {
+      const auto kind = static_cast<std::uint8_t>(category(c));
+      if (result.empty() || result.back().category != kind) result.push_back({c, kind});
+    }
+    return result;
+  }();
+  return runs;
+}
+
+bool grapheme_ends(char32_t first, char32_t second, std::int32_t& state) {
+  return utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second), &state);
 }
 
 int combining_class(char32_t value) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,22 @@ struct Decoded {
 Decoded decode(std::string_view text);
 
 void append_utf8(std::string& text, char32_t value);
+
+/// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
+
+/// The code point at the start of a text that is known to be UTF-8 (not empty).
+inline Decoded decode_valid(const char* text) {
+  const auto byte = [text](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[i])); };
+  const char32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xE0) return {(lead & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+  if (lead < 0xF0) return {(lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
+  return {(lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F), 4};
+}
+
+/// Whether a byte is the first of a code point.
+inline bool starts_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
 /// The code points of `text`, with U+FFFD for what is not UTF-8.
 std::u32string to_utf32(std::string_view text);
@@ -47,7 +64,23 @@ bool is_chinese(char32_t value);
 /// Returns how many of `out` are set.
 std::size_t lowercase(char32_t value, std::array<char32_t, 2>& out);
 
+/// Upper case of one code point, where that is one.
+char32_t uppercase(char32_t value);
+
 int combining_class(char32_t value);
+
+/// The code points from `first` to the next run are of one general category.
+struct CategoryRun {
+  char32_t first;
+  std::uint8_t
+      category;  // as utf8proc numbers them: Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co
+};
+
+/// All code points, in order.
+std::span<const CategoryRun> category_runs();
+
+/// Whether an extended grapheme cluster ends between two code points. `state` is 0 at the start of a text and goes from call to call.
+bool grapheme_ends(char32_t first, char32_t second, std::int32_t& state);
 
 /// The longest decomposition: U+FDFA in NFKD.
 using Decomposition = std::array<char32_t, 18>;
