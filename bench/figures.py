@@ -160,7 +160,7 @@ def model(title):
 
 TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and more", "gemm_small": "Products, 1 to 256",
          "gemm_memory": "Products with weights from memory", "attention": "Attention", "conv": "Convolutions of ResNet-50"}
-OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "int8")} | {"rows": "Row and elementwise programs"}
+OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "f16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims,

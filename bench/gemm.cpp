@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/small_float.h"
 #include "base/thread_pool.h"
@@ -67,13 +68,16 @@ constexpr const char* type_name = "f32";
 template <>
 constexpr const char* type_name<cpu::Bf16> = "bf16";
 template <>
+constexpr const char* type_name<cpu::F16> = "f16";
+template <>
 constexpr const char* type_name<std::int8_t> = "int8";
 
 float number(float value, float /*of type*/) { return value; }
 cpu::Bf16 number(float value, cpu::Bf16 /*of type*/) { return {static_cast<std::uint16_t>(encode(bf16_format, value))}; }
+cpu::F16 number(float value, cpu::F16 /*of type*/) { return {static_cast<std::uint16_t>(encode(f16_format, value))}; }
 std::int8_t number(float value, std::int8_t /*of type*/) { return static_cast<std::int8_t>(std::floor(256 * value)); }
 
-/// The numbers of bench::fill; bf16 are those rounded, integers 256 times them rounded down.
+/// The numbers of bench::fill; bf16 and f16 are those rounded, integers 256 times them rounded down.
 template <class T>
 std::vector<T> filled(std::int64_t count, std::uint32_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -106,18 +110,21 @@ template <class T>
 struct Product {
   Shape shape;
   std::shared_ptr<Right<T>> right;
-  std::vector<T> a;
+  std::vector<cpu::Left<T>> a;
   std::vector<cpu::Sum<T>> c;
   cpu::AlignedBuffer memory;
   cpu::GemmArgs<T> args;
+  cpu::ProductChoice choice;
 
-  Product(const Shape& s, std::shared_ptr<Right<T>> b, ThreadPool& pool)
-      : shape(s), right(std::move(b)), a(filled<T>(s.batch * s.m * s.k, 1)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
+  Product(const Shape& s, std::shared_ptr<Right<T>> b, bool tuned, ThreadPool& pool)
+      : shape(s), right(std::move(b)), a(filled<cpu::Left<T>>(s.batch * s.m * s.k, 1)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
     args.batch = s.batch, args.m = s.m, args.n = s.n, args.k = s.k;
     args.a = {a.data(), s.k, 1, s.m * s.k};
     args.b = right->matrix(s);
     args.c = c.data(), args.c_row_stride = s.n, args.c_batch_stride = s.m * s.n;
     args.packed_b = right->turn();
+    choice = tuned ? cpu::fastest_choice(args, pool) : cpu::usual_choice(args, pool.size());
+    args.choice = &choice;
     memory = cpu::AlignedBuffer(cpu::gemm_workspace(args, pool.size()));
     args.workspace = memory.data();
   }
@@ -142,7 +149,7 @@ bench::Case make_case(const std::shared_ptr<Product<T>>& product, bool from_memo
                {"k", s.k},
                {"b", s.b == Weights::packed ? "packed" : "strided"},
                {"copies", std::max<std::size_t>(1, product->right->packed.size())}};
-  one.arithmetic = type_name<T>;
+  one.arithmetic = std::is_same_v<T, cpu::F16> ? "f32" : type_name<T>;  // halves are widened
   one.flops = 2.0 * static_cast<double>(s.batch * s.m) * static_cast<double>(s.n * s.k);
   one.bytes_read = from_memory ? static_cast<double>(s.batch * s.n * s.k) * sizeof(T) : 0;
   one.run = [product, &pool] { product->run(pool); };
@@ -154,26 +161,32 @@ bench::Case make_case(const std::shared_ptr<Product<T>>& product, bool from_memo
 }
 
 template <class T>
-std::vector<bench::Case> make_cases(const std::vector<Shape>& shapes, bool from_memory, ThreadPool& pool) {
+std::vector<bench::Case> make_cases(const std::vector<Shape>& shapes, bool from_memory, bool tune, ThreadPool& pool) {
   if (!cpu::has_micro_kernel<T>(cpu::cpu_level())) fail("no {} products on this CPU (see --list-types)", type_name<T>);
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<Right<T>>> shared;  // large ones are made once for all m
   std::vector<bench::Case> cases;
   for (const Shape& shape : shapes) {
     std::shared_ptr<Right<T>>& right = shared[{shape.n, shape.k}];
     if (!right || !from_memory) right = std::make_shared<Right<T>>(shape, from_memory, pool);
-    cases.push_back(make_case(std::make_shared<Product<T>>(shape, right, pool), from_memory, pool));
+    cases.push_back(make_case(std::make_shared<Product<T>>(shape, right, false, pool), from_memory, pool));
+    if (!tune) continue;
+    const auto tuned = std::make_shared<Product<T>>(shape, right, true, pool);
+    cases.push_back(make_case(tuned, from_memory, pool));
+    cases.back().name += fmt::format(", tuned: {}", to_string(tuned->choice, tuned->args.kernel->units(shape.k)));
+    cases.back().about["tuned"] = true;
   }
   return cases;
 }
 
-using MakeCases = std::vector<bench::Case> (*)(const std::vector<Shape>&, bool from_memory, ThreadPool&);
+using MakeCases = std::vector<bench::Case> (*)(const std::vector<Shape>&, bool from_memory, bool tune, ThreadPool&);
 const std::map<std::string, MakeCases> types{
-    {"f32", make_cases<float>}, {"bf16", make_cases<cpu::Bf16>}, {"int8", make_cases<std::int8_t>}};
+    {"f32", make_cases<float>}, {"bf16", make_cases<cpu::Bf16>}, {"f16", make_cases<cpu::F16>}, {"int8", make_cases<std::int8_t>}};
 
 /// Those that kernels of this CPU multiply.
 void list_types() {
   const cpu::CpuLevel level = cpu::cpu_level();
-  fmt::print("f32{}{}\n", cpu::has_micro_kernel<cpu::Bf16>(level) ? " bf16" : "", cpu::has_micro_kernel<std::int8_t>(level) ? " int8" : "");
+  fmt::print("f32{}{}{}\n", cpu::has_micro_kernel<cpu::Bf16>(level) ? " bf16" : "", cpu::has_micro_kernel<cpu::F16>(level) ? " f16" : "",
+             cpu::has_micro_kernel<std::int8_t>(level) ? " int8" : "");
 }
 
 std::vector<Shape> shapes_of(const std::vector<std::int64_t>& sizes, bool strided) {
@@ -193,17 +206,19 @@ int main(int argc, char** argv) {
   bench::add_options(app, options, argc, argv);
   std::string set = "model", type = "f32";
   std::vector<std::int64_t> sizes;
-  bool strided = false, list = false;
+  bool strided = false, tune = false, list = false;
   app.add_option("--set", set, "model: of MiniLM; large: 512 and more; small: 1 to 256, ragged; memory: few rows, weights from memory")
       ->check(CLI::IsMember(sets));
-  app.add_option("--type", type, "of the elements: f32, bf16 (sums in f32) or int8 (sums in i32)")->check(CLI::IsMember(types));
+  app.add_option("--type", type, "of the elements: f32, bf16 (sums in f32), f16 (of B, beside A and sums in f32) or int8 (sums in i32)")
+      ->check(CLI::IsMember(types));
   app.add_flag("--list-types", list, "print the types that this CPU multiplies, and end");
   app.add_option("--shapes", sizes, "batch m n k of one product or several, in place of a set")->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--tune", tune, "each product a second time, cut into blocks as is fastest by time");
   app.add_flag("--strided", strided, "with --shapes: B is not packed beforehand");
   return bench::run_command(app, argc, argv, [&] {
     if (list) return list_types();
     ThreadPool pool(options.threads);
     const std::vector<Shape> shapes = sizes.empty() ? sets.at(set) : shapes_of(sizes, strided);
-    bench::run_cases(types.at(type)(shapes, sizes.empty() && set == "memory", pool), options, pool);
+    bench::run_cases(types.at(type)(shapes, sizes.empty() && set == "memory", tune, pool), options, pool);
   });
 }

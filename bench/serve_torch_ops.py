@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
 def filled(shape, seed, kind="f32"):
-    """The numbers of rlx::bench::fill; bf16 are those rounded, int8 256 times them rounded down."""
+    """The numbers of rlx::bench::fill; bf16 and f16 are those rounded, int8 256 times them rounded down."""
     count = int(np.prod(shape))
     bits = (np.arange(1, count + 1, dtype=np.uint64) * np.uint64(2654435761 * seed % 2**32)).astype(np.uint32)
     values = torch.from_numpy(((bits >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24) - np.float32(0.5)).reshape(shape))

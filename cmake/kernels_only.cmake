@@ -22,7 +22,8 @@ target_include_directories(kernels PUBLIC include src)
 target_compile_definitions(kernels PUBLIC FMT_HEADER_ONLY)
 
 enable_testing()
-foreach(test base/thread_pool backends/amx backends/attention_levels backends/cpu_features backends/denormals backends/gemm backends/peaks)
+foreach(test base/thread_pool backends/amx backends/attention_levels backends/cpu_features backends/denormals backends/gemm backends/peaks
+        backends/tune)
   string(MAKE_C_IDENTIFIER ${test} target)
   add_executable(${target} tests/${test}_test.cpp)
   target_include_directories(${target} PRIVATE tests)

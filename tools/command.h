@@ -7,6 +7,7 @@
 namespace rlx::command {
 
 void add_embed(CLI::App& app);
+void add_tokenize(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_grad(CLI::App& app);
@@ -14,8 +15,14 @@ void add_save(CLI::App& app);
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_run(CLI::App& app);
+void add_chat(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_template(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_quantize(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_version(CLI::App& app);

@@ -17,6 +17,11 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
           command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
 }
 
+CLI::Option* add_tune(CLI::App& command, CompileChoices& choices) {
+  return command.add_flag("--tune", choices.tune,
+                          "Time ways to cut matrix products into blocks, once for each size; what is chosen is kept on disk");
+}
+
 std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices) {
   const auto words = enum_words(Precision{});
   const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word).value_or(Precision::f32); };
@@ -39,6 +44,7 @@ Session open_session(const CompileChoices& choices) {
   options.threads = choices.threads;
   options.claims = !choices.no_claims;
   options.fuse = !choices.no_fusion;
+  options.tune = choices.tune;
   options.precision = choices.precision;
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
   return Session(Device::cpu(), options);
@@ -46,7 +52,7 @@ Session open_session(const CompileChoices& choices) {
 
 void warn_about_cache(const Session& session) {
   const std::string reason = session.counters().cache_error;
-  if (!reason.empty()) fmt::print(stderr, "rlx: compiled kernels are not kept: {}\n", reason);
+  if (!reason.empty()) fmt::print(stderr, "rlx: nothing that was compiled or timed is kept: {}\n", reason);
 }
 
 }  // namespace rlx::command

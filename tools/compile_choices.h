@@ -8,7 +8,7 @@ namespace rlx::command {
 
 struct CompileChoices {
   int threads = 0;
-  bool no_claims = false, no_fusion = false;
+  bool no_claims = false, no_fusion = false, tune = false;
   Precision precision = Precision::f32;
   std::string calibration;  // a file; empty: none
 };
@@ -17,8 +17,10 @@ struct CompileChoices {
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
+/// --tune, of commands that run what they compile
+CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);
 
-/// --precision f32|bf16|int8 and --calibration FILE
+/// --precision f32|bf16|f16|int8 and --calibration FILE
 std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices);
 
 /// Throws Error for a calibration that cannot be read, or without int8.

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <memory>
 
 #include "command.h"
@@ -7,6 +6,7 @@
 #include "progress_bar.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
+#include "stopwatch.h"
 #include "text_lines.h"
 
 namespace rlx::command {
@@ -17,14 +17,6 @@ struct EmbedOptions {
   bool json = false, similarity = false, timing = false;
   std::int64_t batch_size = 32;
   CompileChoices compile;
-};
-
-class Stopwatch {
- public:
-  double milliseconds() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 void print_results(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings,
@@ -100,6 +92,7 @@ void add_embed(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
   add_kernel_choices(*command, options->compile);
+  add_tune(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");

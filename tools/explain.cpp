@@ -86,6 +86,12 @@ void print_launches(const Report& report) {
   fmt::print("\n");
 }
 
+/// What was chosen by time, where that was asked for.
+void print_blocks(const Report& report) {
+  for (const LaunchReport& launch : report.launches)
+    if (!launch.blocks.empty()) fmt::print("tuned: {:<24} {}  {}\n", launch.name, launch.types, launch.blocks);
+}
+
 /// What launches need beside the arena, one after the other.
 std::size_t most_scratch(const Report& report) {
   std::size_t most = 0;
@@ -108,6 +114,7 @@ json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& r
     one["seconds"] = launch.seconds;
     one["least_seconds"] = roofline->seconds(launch);
   }
+  if (!launch.blocks.empty()) one["blocks"] = launch.blocks;
   return one;
 }
 
@@ -129,6 +136,7 @@ void explain(const ExplainOptions& options) {
   if (options.json) return print_json(report);
   print_nodes(report.nodes);
   print_launches(report);
+  print_blocks(report);
   print_memory(report);
 }
 
@@ -145,6 +153,7 @@ void add_explain(CLI::App& app) {
           ->check(CLI::Range(1, 1000).description(""));
   command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
   add_kernel_choices(*command, options->compile);
+  add_tune(*command, options->compile);
   add_precision(*command, options->compile);
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine");
   add_threads(*command, options->compile);

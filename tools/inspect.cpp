@@ -1,5 +1,7 @@
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include <fmt/ranges.h>
 
@@ -8,10 +10,12 @@
 #include "base/names.h"
 #include "bounded_input.h"
 #include "command.h"
+#include "formats/gguf.h"
 #include "formats/graph_file.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "graph_input.h"
+#include "inspect_model.h"
 #include "rlx/text.h"
 
 namespace rlx::command {
@@ -19,7 +23,7 @@ namespace {
 
 struct InspectOptions {
   std::string file;
-  bool json = false;
+  ModelView view;
 };
 
 /// One tensor of a file, or one input or output of a graph.
@@ -103,18 +107,7 @@ Contents read_contents(const Source& source) {
   if (text.starts_with("\x93NUMPY") || named(".npy")) return npy_contents(source);
   if (looks_like_graph_text(text) || named(".rlx")) return graph_contents({parse_graph(text, source.name), {}});
   if (looks_like_safetensors(text) || named(".safetensors")) return safetensors_contents(source);
-  fail("{}: is neither a safetensors file, an npy array nor a graph", source.name);
-}
-
-/// Names come from outside: what would move the cursor is escaped, and long ones are not cut.
-std::string printable(std::string_view name) {
-  std::string text;
-  for (char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) text += fmt::format("\\x{:02x}", byte);
-    else text += c;
-  }
-  return text;
+  fail("{}: is neither a GGUF file, a safetensors file, an npy array nor a graph", source.name);
 }
 
 void print_contents_table(const std::string& file, const Contents& contents) {
@@ -154,10 +147,18 @@ void print_contents_json(const std::string& file, const Contents& contents) {
   fmt::print("{}\n", all.dump(2, ' ', false, json::Value::error_handler_t::replace));
 }
 
+bool is_folder(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::is_directory(file, error);
+}
+
 void inspect(const InspectOptions& options) {
+  if (is_folder(options.file)) return inspect_folder(options.file, options.view);
   const Source source = open_source(options.file);
+  if (looks_like_gguf(source.bytes) || options.file.ends_with(".gguf"))
+    return inspect_gguf(options.file == "-" ? GgufFile::parse(source.bytes, source.name) : GgufFile::open(options.file), options.view);
   const Contents contents = read_contents(source);
-  (options.json ? print_contents_json : print_contents_table)(source.name, contents);
+  (options.view.json ? print_contents_json : print_contents_table)(source.name, contents);
 }
 
 }  // namespace
@@ -166,10 +167,14 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
   command
-      ->add_option("file", options->file, "A safetensors file, an npy array, a graph in text form, or a graph file; - reads standard input")
+      ->add_option("file", options->file,
+                   "A GGUF file (any part of a split one), a folder with config.json and safetensors files, a safetensors file, an npy "
+                   "array, a graph in text form, or a graph file; - reads standard input")
       ->required()
       ->type_name("FILE");
-  command->add_flag("--json", options->json, "One JSON object: format, tensors (name, dtype, shape, bytes), metadata");
+  command->add_flag("--json", options->view.json, "One JSON object: format, tensors (name, type, shape, bytes), metadata");
+  command->add_flag("--tensors", options->view.tensors, "Of a GGUF file or a folder: one line a tensor as well");
+  command->add_flag("--all", options->view.all, "Of a GGUF file: long arrays and texts of the metadata as a whole");
   command->footer("The whole file is checked before anything is printed. Exit status 1 when something in it is wrong.");
   command->callback([options] { inspect(*options); });
 }

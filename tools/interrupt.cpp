@@ -1,7 +1,11 @@
 #include "interrupt.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -10,9 +14,28 @@
 namespace rlx::command {
 namespace {
 
+constexpr int fault_signal = SIGUSR2;  // from the thread that met a fault to the one that may clean up
+std::atomic<bool> file_was_cut{false};
+
+/// A page of a mapped file that is no longer there. Returning would meet the fault again, and here nothing may be locked or freed.
+void hand_over_fault(int /*number*/) {
+  file_was_cut = true;
+  kill(getpid(), fault_signal);
+  for (;;) pause();
+}
+
+/// Says why, and ends as an error of the user's does.
+[[noreturn]] void end_by_fault() {
+  constexpr std::string_view message = "rlx: a file was cut short, or its disk failed, while it was being read\n";
+  const auto written = ::write(STDERR_FILENO, message.data(), message.size());
+  static_cast<void>(written);
+  _exit(1);
+}
+
 sigset_t signals_to_watch() {
   sigset_t watched;
   sigemptyset(&watched);
+  sigaddset(&watched, fault_signal);
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now{};
     sigaction(number, nullptr, &now);
@@ -27,6 +50,7 @@ void end_by_signal(sigset_t watched) {
   int number = 0;
   if (sigwait(&watched, &number) != 0) return;
   const auto no_writer_goes_on = remove_temporary_files();
+  if (file_was_cut) end_by_fault();
   pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
   raise(number);
 }
@@ -38,6 +62,9 @@ void remove_temporary_files_on_signals() {
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);  // threads inherit it
   try {
     std::thread(end_by_signal, watched).detach();
+    struct sigaction fault{};
+    fault.sa_handler = hand_over_fault;
+    sigaction(SIGBUS, &fault, nullptr);
   } catch (const std::system_error&) {  // no thread to be had: signals end the process as they always do
     pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
   }

@@ -3,7 +3,8 @@
 namespace rlx::command {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process at once, wherever it is, after the temporary files of its writers are
-/// removed. Signals that the process was started to ignore (nohup) stay ignored. To be called before there are other threads.
+/// removed. Signals that the process was started to ignore (nohup) stay ignored. A mapped file that is cut short while it is read (SIGBUS)
+/// gives one line and exit status 1. To be called before there are other threads.
 void remove_temporary_files_on_signals();
 
 }  // namespace rlx::command

@@ -22,6 +22,7 @@ constexpr int user_error = 1, usage_error = 2, internal_error = 70;
 void add_commands(CLI::App& app) {
   using namespace rlx::command;
   add_embed(app);
+  add_tokenize(app);
   add_calibrate(app);
   add_eval(app);
   add_grad(app);
@@ -29,8 +30,14 @@ void add_commands(CLI::App& app) {
   add_dump(app);
   add_explain(app);
   add_profile(app);
+  add_run(app);
+  add_chat(app);
+  add_bench(app);
+  add_template(app);
   add_verify(app);
   add_inspect(app);
+  add_quantize(app);
+  add_convert(app);
   add_devices(app);
   add_ops(app);
   add_version(app);

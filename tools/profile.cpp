@@ -101,6 +101,7 @@ void add_profile(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   add_kernel_choices(*command, options->compile);
+  add_tune(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(

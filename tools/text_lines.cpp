@@ -21,7 +21,7 @@ namespace {
 /// The lines of the file, or of standard input for "-".
 std::string read_text(const std::string& file) {
   if (file == "-") {
-    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type one text a line; end with Ctrl-D.\n";
+    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type text; end with Ctrl-D.\n";
     return read_bounded(std::cin, "standard input");
   }
   std::error_code error;
@@ -52,6 +52,12 @@ std::vector<std::string> read_text_lines(const std::string& file) {
   std::vector<std::string> texts = raw_lines(file);
   check_utf8(texts, file == "-" ? "standard input" : file);
   return texts;
+}
+
+std::string read_whole_text(const std::string& file) {
+  std::string text = read_text(file);
+  json::quote(text, file == "-" ? "standard input" : file);  // finds what is not UTF-8
+  return text;
 }
 
 }  // namespace rlx::command

@@ -8,4 +8,7 @@ namespace rlx::command {
 /// has a line that is not UTF-8.
 std::vector<std::string> read_text_lines(const std::string& file);
 
+/// All of a file, or of standard input for "-", under the same conditions.
+std::string read_whole_text(const std::string& file);
+
 }  // namespace rlx::command

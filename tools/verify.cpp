@@ -14,6 +14,7 @@ namespace {
 
 struct VerifyOptions {
   std::vector<std::string> folders;
+  std::string model;
   bool json = false;
   CompileChoices compile;
 };
@@ -44,7 +45,7 @@ void verify(const VerifyOptions& options) {
   const Session session = open_session(options.compile);
   std::size_t over = 0;
   for (const std::string& folder : options.folders) {
-    const auto tensors = verify_folder(folder, session);
+    const auto tensors = options.model.empty() ? verify_folder(folder, session) : verify_model(options.model, folder, session);
     (options.json ? print_verified_json : print_verified_table)(folder, tensors);
     for (const VerifiedTensor& tensor : tensors) over += tensor.passed() ? 0 : 1;
   }
@@ -60,8 +61,11 @@ void add_verify(CLI::App& app) {
   command->add_option("folders", options->folders, "Folders with config.json, model.safetensors and expected.safetensors")
       ->required()
       ->type_name("DIR");
+  command->add_option("--model", options->model, "A GGUF file or folder to run in place of the folder's own language model")
+      ->type_name("PATH");
   command->add_flag("--json", options->json, "One JSON object a line for each recorded tensor");
   add_kernel_choices(*command, options->compile);
+  add_tune(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(

@@ -31,15 +31,20 @@ struct SessionOptions {
   Precision precision = Precision::f32;                   // of matrix products; `explain` lists what became of each
   std::optional<Calibration> calibration = std::nullopt;  // of int8, for graphs with the products that it was made for
   bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
-  std::optional<std::filesystem::path> cache_folder;      // of compiled kernels; empty path: none; default: see default_cache_folder
+  bool tune = false;  // times ways to cut a matrix product into blocks, when it is first run in a size, and keeps the fastest in
+                      // cache_folder; results have the same bits
+  std::optional<std::filesystem::path> cache_folder;  // of compiled kernels and timed choices; empty path: none; default: see
+                                                      // default_cache_folder
 };
 
 /// What a session's compiler did so far.
 struct CompileCounters {
   std::int64_t kernels_compiled = 0;  // by LLVM
   std::int64_t kernels_from_disk = 0;
-  std::int64_t kernels_shared = 0;  // equal to one that was loaded already
-  std::string cache_error;          // why kernels could not be kept on disk; empty: no such trouble
+  std::int64_t kernels_shared = 0;      // equal to one that was loaded already
+  std::int64_t products_timed = 0;      // sizes of products whose blocks were chosen by time; see SessionOptions::tune
+  std::int64_t products_from_disk = 0;  // whose choice was found on disk
+  std::string cache_error;              // why something could not be kept on disk; empty: no such trouble
 };
 
 /// A value handed over by name: an array, or any contiguous range of elements whose shape the graph tells (at most one of its sizes may be
@@ -114,6 +119,7 @@ struct LaunchReport {
   double flops = 0, bytes = 0;
   double seconds = 0;             // measured in a run, where asked for
   std::size_t scratch_bytes = 0;  // the same: what its threads needed beside the arena
+  std::string blocks;             // the same, of a product in a session that tunes: how it is cut, and why
 };
 
 /// What a thread did in a run, in seconds from its beginning.

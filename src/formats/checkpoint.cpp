@@ -1,6 +1,8 @@
 #include "formats/checkpoint.h"
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 #include <map>
 #include <system_error>
 #include <tuple>
@@ -74,21 +76,44 @@ std::vector<fs::path> shards_of(const WeightMap& weight_map, const fs::path& fol
   return out;
 }
 
+/// By its first bytes; a file that tells nothing there is what its name says.
+bool is_gguf(const fs::path& path) {
+  if (path.extension() == ".gguf") return true;
+  std::array<char, 4> front{};
+  std::ifstream(path, std::ios::binary).read(front.data(), front.size());
+  return looks_like_gguf(std::as_bytes(std::span(front)));
+}
+
 }  // namespace
+
+void Checkpoint::add(SafetensorsFile file) {
+  const auto owner = std::make_shared<const SafetensorsFile>(std::move(file));
+  files_.push_back({owner->name(), owner->tensors(), owner});
+}
+
+Checkpoint Checkpoint::of(GgufFile file) {
+  Checkpoint out;
+  out.name_ = file.name();
+  out.files_.push_back({file.name(), file.tensors(), file.owner()});
+  out.gguf_ = std::move(file);
+  out.index_names();
+  return out;
+}
 
 Checkpoint Checkpoint::open(const fs::path& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
+  if (!is_folder && is_gguf(path)) return of(GgufFile::open(path));
   const fs::path index = index_of(path, is_folder);
   const WeightMap weight_map = index.empty() ? WeightMap() : read_weight_map(index);
   Checkpoint out;
   out.name_ = path.string();
   for (const fs::path& file : index.empty() ? files_of(path, is_folder) : shards_of(weight_map, index.parent_path()))
-    out.files_.push_back(SafetensorsFile::open(file));
+    out.add(SafetensorsFile::open(file));
   out.index_names();
   for (const auto& [tensor, file] : weight_map) {
     const Place* found = out.place(tensor);
-    if (!found || fs::path(out.files_[found->first].name()).filename() != file)
+    if (!found || fs::path(out.files_[found->first].name).filename() != file)
       fail("{}: weight_map: {} has no tensor {}", index.string(), quote_name(file), quote_name(tensor));
   }
   return out;
@@ -96,19 +121,19 @@ Checkpoint Checkpoint::open(const fs::path& path) {
 
 void Checkpoint::index_names() {
   for (std::size_t file = 0; file < files_.size(); ++file)
-    for (std::size_t i = 0; i < files_[file].tensors().size(); ++i) by_name_.emplace_back(file, i);
+    for (std::size_t i = 0; i < files_[file].tensors.size(); ++i) by_name_.emplace_back(file, i);
   std::sort(by_name_.begin(), by_name_.end(),
             [&](const Place& a, const Place& b) { return std::tie(tensor_at(a).name, a) < std::tie(tensor_at(b).name, b); });
   const auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(),
                                         [&](const Place& a, const Place& b) { return tensor_at(a).name == tensor_at(b).name; });
   if (twice != by_name_.end())
-    fail("{}: tensor {} is also in {}", files_[twice[1].first].name(), quote_name(tensor_at(*twice).name), files_[twice->first].name());
+    fail("{}: tensor {} is also in {}", files_[twice[1].first].name, quote_name(tensor_at(*twice).name), files_[twice->first].name);
 }
 
 std::vector<std::string_view> Checkpoint::names() const {
   std::vector<std::string_view> out;
-  for (const SafetensorsFile& file : files_)
-    for (const TensorView& tensor : file.tensors()) out.push_back(tensor.name);
+  for (const File& file : files_)
+    for (const TensorView& tensor : file.tensors) out.push_back(tensor.name);
   return out;
 }
 
@@ -131,7 +156,12 @@ const TensorView& Checkpoint::at(std::string_view tensor) const {
 
 Array Checkpoint::array(std::string_view tensor) const {
   const TensorView& view = at(tensor);
-  return to_array(view, files_[place(tensor)->first].mapping());
+  return to_array(view, owner_of(tensor));
+}
+
+std::shared_ptr<const void> Checkpoint::owner_of(std::string_view tensor) const {
+  at(tensor);
+  return files_[place(tensor)->first].owner;
 }
 
 }  // namespace rlx

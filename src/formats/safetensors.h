@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_writer.h"
 #include "base/mapped_file.h"
 #include "formats/tensor_view.h"
 #include "rlx/io.h"
@@ -41,6 +42,27 @@ class SafetensorsFile {
   std::vector<std::size_t> by_name_;  // indices into tensors_, sorted by name
   Metadata metadata_;
   std::shared_ptr<const MappedFile> mapping_;
+};
+
+/// Writes a safetensors file whose data needs not be in memory at once: what it holds is announced first. It appears under its name when it
+/// is committed, or not at all.
+class SafetensorsWriter {
+ public:
+  /// Of `tensors` name, dtype and shape count, not the data. Throws Error as `write_safetensors` does.
+  SafetensorsWriter(const std::filesystem::path& target, std::span<const TensorView> tensors, const Metadata& metadata = {});
+
+  /// The order in which the data must follow, as indices of `tensors`.
+  std::span<const std::size_t> order() const { return order_; }
+  /// The next bytes, in pieces of any size.
+  void write(std::span<const std::byte> bytes);
+  /// Throws InternalError unless all bytes that were announced have been written.
+  void commit();
+
+ private:
+  FileWriter file_;
+  std::string name_;
+  std::vector<std::size_t> order_;
+  std::size_t left_ = 0;  // bytes of data still to come
 };
 
 /// Writes a safetensors file atomically. The header lists the tensors in the given order; the data is ordered by falling

@@ -1,11 +1,13 @@
 #include "formats/tensor_view.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "base/checked.h"
+#include "quant/format.h"
 
 namespace rlx {
 namespace {
@@ -34,7 +36,25 @@ std::int64_t dense_bytes(DType dtype, std::span<const std::int64_t> shape, std::
   return bytes_for(dtype, *count);
 }
 
+std::size_t block_bytes(const BlockFormat& format, std::span<const std::int64_t> shape, std::string_view what) {
+  const std::int64_t row = shape.empty() ? 1 : shape.back();
+  if (row % format.values != 0) fail("{}: rows of {} values are no multiple of a block of {}, {}", what, row, format.name, format.values);
+  const auto count =
+      std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; }) ? std::nullopt : checked_product(shape);
+  const auto bytes = count ? checked_mul(*count / format.values, format.bytes) : std::nullopt;
+  if (!bytes || !checked_mul(*count, std::int64_t{16}))
+    fail("{}: shape [{}] has more elements than 64 bits count", what, fmt::join(shape, ", "));
+  return static_cast<std::size_t>(*bytes);
+}
+
+bool is_packed(const TensorView& tensor) { return tensor.format && tensor.format->values > 1; }
+
 Array to_array(const TensorView& tensor, std::shared_ptr<const void> owner) {
+  if (is_packed(tensor)) {
+    Array decoded(f32, tensor.shape);
+    tensor.format->decode(tensor.data.data(), decoded.mutable_values<float>().data(), decoded.size());
+    return decoded;
+  }
   if (reinterpret_cast<std::uintptr_t>(tensor.data.data()) % alignment_of(tensor.dtype) == 0)
     return Array(tensor.dtype, tensor.shape, tensor.data, std::move(owner));
   Array copy(tensor.dtype, tensor.shape);

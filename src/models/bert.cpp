@@ -6,22 +6,6 @@
 namespace rlx {
 namespace {
 
-HiddenActivation read_activation(const JsonField& field) {
-  constexpr HiddenActivation by_name[] = {HiddenActivation::gelu, HiddenActivation::gelu_tanh, HiddenActivation::gelu_tanh,
-                                          HiddenActivation::relu, HiddenActivation::silu,      HiddenActivation::silu};
-  return by_name[field.as_one_of({"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu", "swish"})];
-}
-
-Value activate(HiddenActivation kind, Value x) {
-  switch (kind) {
-    case HiddenActivation::gelu: return gelu(x);
-    case HiddenActivation::gelu_tanh: return gelu_tanh(x);
-    case HiddenActivation::relu: return relu(x);
-    case HiddenActivation::silu: return silu(x);
-  }
-  fail_internal("bert: activation {} is not in the enumeration", static_cast<int>(kind));
-}
-
 Value embed(Flow flow, const BertConfig& config, const TextInputs& inputs) {
   const std::int64_t width = config.hidden_size;
   Value words = flow.embedding("word_embeddings", inputs.input_ids, config.vocab_size, width);                  // (B, S, H)

@@ -2,13 +2,11 @@
 #include <cstdint>
 #include <string>
 
+#include "models/activation.h"
 #include "models/flow.h"
 #include "models/tokenizer/json_field.h"
 
 namespace rlx {
-
-/// The functions between the two halves of a feed-forward block that configs name.
-enum class HiddenActivation : std::uint8_t { gelu, gelu_tanh, relu, silu };
 
 /// The sizes of a BERT (Devlin et al. 2018), named as in Hugging Face's config.json.
 struct BertConfig {

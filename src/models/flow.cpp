@@ -1,5 +1,7 @@
 #include "models/flow.h"
 
+#include "quant/format.h"
+#include "rlx/error.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
@@ -15,14 +17,34 @@ Flow Flow::scope(std::string_view name) const {
 
 Value Flow::param(std::string_view name, Dims shape) { return graph_.param(path(name), std::move(shape), dtype_); }
 
+StoredMatrix Flow::matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
+  const std::string type = storage_ ? storage_(path(name)) : "";
+  if (type.empty()) return {param(name, {rows, columns}), ""};
+  if (type == "BF16") return {graph_.param(path(name), {rows, columns}, bf16), ""};
+  const BlockFormat* const format = find_block_format(type);
+  if (!format || columns % format->values != 0) fail("parameter '{}': rows of {} values cannot be blocks of {}", path(name), columns, type);
+  return {graph_.param(path(name), {rows, columns / format->values * format->bytes}, u8), type};
+}
+
+Value product(Value x, const StoredMatrix& matrix) {
+  if (!matrix.type.empty()) return block_dot(x, matrix.values, matrix.type);
+  return rlx::linear(x, cast(matrix.values, x.dtype()));
+}
+
+Value rows_of(const StoredMatrix& matrix, Value ids) {
+  Value rows = rlx::embedding(matrix.values, ids);
+  if (!matrix.type.empty()) return decode_blocks(rows, matrix.type);
+  return matrix.values.dtype() == bf16 ? cast(rows, f32) : rows;
+}
+
 Value Flow::linear(std::string_view name, Value x, std::int64_t out, bool bias) {
   Flow here = scope(name);
-  Value weight = here.param("weight", {out, x.dim(-1)});
-  return rlx::linear(x, weight, bias ? here.param("bias", {out}) : Value());
+  Value y = product(x, here.matrix("weight", out, x.dim(-1).value()));
+  return bias ? y + here.param("bias", {out}) : y;
 }
 
 Value Flow::embedding(std::string_view name, Value ids, std::int64_t rows, std::int64_t width) {
-  return rlx::embedding(scope(name).param("weight", {rows, width}), ids);
+  return rows_of(scope(name).matrix("weight", rows, width), ids);
 }
 
 Value Flow::layer_norm(std::string_view name, Value x, double eps) {
@@ -30,5 +52,14 @@ Value Flow::layer_norm(std::string_view name, Value x, double eps) {
   Value weight = here.param("weight", {x.dim(-1)});
   return rlx::layer_norm(x, weight, here.param("bias", {x.dim(-1)}), {-1}, eps);
 }
+
+Value Flow::expert_linear(std::string_view name, Value x, Value expert, std::int64_t experts, std::int64_t out) {
+  Value weight = scope(name).param("weight", {experts, out, x.dim(-1)});
+  return grouped_matmul(x, transpose(weight, {0, 2, 1}), expert);
+}
+
+Value Flow::state(std::string_view name, Dims shape) { return graph_.state(path(name), std::move(shape), f32); }
+
+void Flow::keep(std::string_view name, Value value) { graph_.output(path(name), value); }
 
 }  // namespace rlx

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,20 @@
 
 namespace rlx {
 
+/// How the parameter of that name is stored: a type of GGUF files, such as Q4_K, BF16 or F32. Empty: in the elements of the model.
+using WeightStorage = std::function<std::string(const std::string& param)>;
+
+/// A matrix of parameters as it is stored.
+struct StoredMatrix {
+  Value values;      // (rows, columns); of blocks their bytes, (rows, bytes)
+  std::string type;  // of the blocks; empty: elements
+};
+
+/// x (..., columns) -> (..., rows). For a matrix in blocks x is rounded to 8 bits: see block_dot.
+Value product(Value x, const StoredMatrix& matrix);
+/// The rows of those numbers: ids -> (ids..., columns).
+Value rows_of(const StoredMatrix& matrix, Value ids);
+
 /// The layer that models are built with: blocks that declare their own parameters, under the names that checkpoints give them.
 /// A scope is the prefix of those names; the scopes of one model share its graph.
 ///
@@ -18,8 +33,9 @@ namespace rlx {
 ///     Value q = layer.linear("attention.self.query", x, 384);   // encoder.layer.0.attention.self.query.weight and .bias
 class Flow {
  public:
-  /// `dtype` is the element type of all parameters, and so of the computation.
-  explicit Flow(Graph graph, DType dtype = f32) : graph_(std::move(graph)), dtype_(dtype) {}
+  /// `dtype` is the element type of the computation, and of all parameters but the matrices that `storage` has in another form.
+  explicit Flow(Graph graph, DType dtype = f32, WeightStorage storage = {})
+      : graph_(std::move(graph)), dtype_(dtype), storage_(std::move(storage)) {}
 
   Flow scope(std::string_view name) const;
   Graph& graph() { return graph_; }
@@ -27,29 +43,55 @@ class Flow {
 
   /// The parameter `<scope>.<name>`. Throws Error when the name is taken.
   Value param(std::string_view name, Dims shape);
+  /// The same for a matrix, as it is stored.
+  StoredMatrix matrix(std::string_view name, std::int64_t rows, std::int64_t columns);
   /// x (..., in) -> (..., out) with <name>.weight (out, in) and <name>.bias (out).
   Value linear(std::string_view name, Value x, std::int64_t out, bool bias = true);
   /// ids, any integer shape -> (ids..., width), rows of <name>.weight (rows, width).
   Value embedding(std::string_view name, Value ids, std::int64_t rows, std::int64_t width);
   /// Normalises the last axis, with <name>.weight and <name>.bias.
   Value layer_norm(std::string_view name, Value x, double eps);
+  /// Row m of x (M, in) through matrix expert[m] of <name>.weight (experts, out, in): (M, out).
+  Value expert_linear(std::string_view name, Value x, Value expert, std::int64_t experts, std::int64_t out);
+
+  /// The state `<scope>.<name>`, whose value for the next run is given to `keep` under the same name.
+  Value state(std::string_view name, Dims shape);
+  void keep(std::string_view name, Value value);
 
  private:
   std::string path(std::string_view name) const;
 
   Graph graph_;
   DType dtype_;
+  WeightStorage storage_;
   std::string prefix_;  // empty, or ends with a dot
 };
 
-/// How the names in a checkpoint differ from those of a graph's parameters.
-struct WeightNames {
-  std::string_view prefix;                                             // removed when any name begins with it
-  std::vector<std::pair<std::string_view, std::string_view>> endings;  // older spellings of the ends of names, and today's
-  std::vector<std::string_view> unused;  // names, or parts before a dot, that a file may have and a graph need not
+/// The tensor that holds some parameters of a graph. `{e}` in its name stands for the number of an expert: the experts' tensors are
+/// stacked to one parameter.
+struct WeightName {
+  std::vector<std::string_view> params;  // names, or parts before a dot; several: their rows lie one below the other
+  std::string_view tensor;
+  std::int64_t groups = 1;  // of several parameters: the rows come in this many groups, each with a part of every parameter
+  bool transposed = false;  // matrices are (in, out)
 };
 
+/// How the names in a checkpoint differ from those of a graph's parameters, where they do.
+struct WeightNames {
+  std::string_view prefix = {};                                             // removed when any name begins with it
+  std::vector<std::pair<std::string_view, std::string_view>> endings = {};  // older spellings of the ends of names, and today's
+  std::vector<std::string_view> unused = {};  // names, or parts before a dot or after a number, that a file may have and a graph need not
+  std::vector<WeightName> whole = {};         // outside of layers
+  std::string_view layers = "layers";         // what stands before the number of a layer; parameters say `layers.3.`
+  std::vector<WeightName> layer = {};         // behind that number; of two lines for a parameter the last counts
+};
+
+/// How a GGUF file stores the matrices of a model: the type of each parameter that is blocks or bf16 there. Of other checkpoints nothing,
+/// for their numbers are meant to be computed with in the session's precision.
+WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names);
+
 /// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).
+/// Parameters of bytes are the blocks of a tensor.
 /// Throws Error that lists the tensors that are missing, the ones that nothing takes, or the one whose shape differs.
 NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names);
 

@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include <fmt/ranges.h>
 
 #include "base/names.h"
 #include "models/bert.h"
+#include "models/cached_decoder.h"
+#include "models/decoder_family.h"
+#include "models/decoder_files.h"
 #include "models/model_folder.h"
+#include "models/t5.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
 namespace rlx {
 namespace {
 
-constexpr std::string_view f64_ending = "_f64";
+constexpr std::string_view f64_ending = "_f64", recording = "expected.safetensors";
 
 /// The states of the first text after each layer: (layers + 1, S, H).
 Value states_of_row0(const Values& states) {
@@ -43,13 +49,85 @@ std::pair<std::int64_t, std::int64_t> recorded_size(const SafetensorsFile& recor
   return {ids.shape[0], ids.shape[1]};
 }
 
+bool is_state(const Graph& graph, std::string_view name) {
+  const auto& inputs = graph.inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& each) { return each.first.name == name; });
+}
+
+std::vector<std::int32_t> recorded_ids(const SafetensorsFile& recorded, std::string_view name) {
+  const Array ids = recorded.array(name);
+  if (!is_integer(ids.dtype()) || ids.size() < 1)
+    fail("{}: tensor {} is {} (allowed: integers, at least one)", recorded.name(), quote_name(name), type_text(ids.dtype(), ids.shape()));
+  std::vector<std::int32_t> result;
+  for (std::int64_t i = 0; i < ids.size(); ++i)
+    result.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(ids.get_int(i), -1, std::numeric_limits<std::int32_t>::max())));
+  return result;
+}
+
+/// The tokens that the model says after `prompt`, one by one through its cache, until there are `count` of both.
+std::vector<std::int32_t> continued(const DecoderFiles& model, const Session& session, const std::vector<std::int32_t>& prompt,
+                                    std::size_t count) {
+  CachedDecoder decoder(session, model, {.context = static_cast<std::int64_t>(count)});
+  std::vector<std::int32_t> ids = prompt;
+  std::vector<float> logits = decoder.append(prompt);
+  while (true) {
+    ids.push_back(greedy_choice(logits));
+    if (ids.size() >= count) return ids;
+    logits = decoder.append(std::span(ids).last(1));
+  }
+}
+
+/// The same of an encoder and decoder, for the first of the recorded texts.
+std::vector<std::int32_t> continued(const RecordedRun& run, const Session& session, std::vector<std::int32_t> ids, std::size_t count) {
+  Executable executable = session.compile(run.graph());
+  executable.set_params(run.weights());
+  const auto first_row = [&](const char* name) {
+    const Array& all = run.inputs().at(name);
+    const auto row = all.values<std::int32_t>().first(static_cast<std::size_t>(all.shape()[1]));
+    return Array::of<std::int32_t>({1, all.shape()[1]}, row);
+  };
+  const Array text = first_row("input_ids"), mask = first_row("attention_mask");
+  while (ids.size() < count) {
+    const Array said = Array::of<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
+    const Array logits = executable.run({{"input_ids", text}, {"attention_mask", mask}, {"decoder_input_ids", said}}).at("logits");
+    ids.push_back(greedy_choice(logits.values<float>().last(static_cast<std::size_t>(logits.shape()[2]))));
+  }
+  return ids;
+}
+
+/// Continues a prompt until there are `count` tokens.
+using Continue = std::function<std::vector<std::int32_t>(const std::vector<std::int32_t>& prompt, std::size_t count)>;
+
+/// How many of the recorded greedy_ids differ from the model's own.
+std::optional<VerifiedTensor> verify_greedy(const std::filesystem::path& folder, const Continue& model) {
+  const SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
+  if (!recorded.find("greedy_ids") || !recorded.find("prompt_ids")) return std::nullopt;
+  const auto prompt = recorded_ids(recorded, "prompt_ids"), greedy = recorded_ids(recorded, "greedy_ids");
+  if (greedy.size() <= prompt.size() || !std::equal(prompt.begin(), prompt.end(), greedy.begin()))
+    fail("{}: greedy_ids do not continue prompt_ids", recorded.name());
+  const auto own = model(prompt, greedy.size());
+  VerifiedTensor result{.name = "greedy_ids", .shape = recorded.at("greedy_ids").shape};
+  result.compared = static_cast<std::int64_t>(greedy.size() - prompt.size());
+  for (std::size_t i = 0; i < greedy.size(); ++i) result.difference += own[i] != greedy[i];
+  return result;
+}
+
 }  // namespace
 
 RecordedRun RecordedRun::open(const std::filesystem::path& folder) {
   const ModelFolder model = ModelFolder::open(folder);
-  model.check_model_type("bert");
+  if (model.model_type() == "bert") return of_bert(folder);
+  if (model.model_type() == "t5") return of_t5(folder);
+  if (const DecoderFamily* family = DecoderFamily::find(model.model_type()))
+    return family->read(model.config()).causal ? of_decoder(folder, folder) : of_encoder(folder);
+  model.check_model_type(fmt::format("bert, t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
+  fail_internal("verify: {} is supported and was not opened", model.model_type());
+}
+
+RecordedRun RecordedRun::of_bert(const std::filesystem::path& folder) {
+  const ModelFolder model = ModelFolder::open(folder);
   const BertConfig config = BertConfig::read(model.config());
-  SafetensorsFile recorded = SafetensorsFile::open(folder / "expected.safetensors");
+  SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, config.max_position_embeddings);
   Graph graph = bert_graph(config, batch, length);
   // The recording's own file is no shard of the model, so the weights are asked for by name.
@@ -64,9 +142,69 @@ RecordedRun RecordedRun::open(const std::filesystem::path& folder) {
   return run;
 }
 
+RecordedRun RecordedRun::of_t5(const std::filesystem::path& folder) {
+  const ModelFolder model = ModelFolder::open(folder);
+  const T5Config config = T5Config::read(model.config());
+  SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
+  const auto [batch, length] = recorded_size(recorded, std::numeric_limits<std::int32_t>::max());
+  const TensorView& target = recorded.at("decoder_input_ids");
+  const TensorView* greedy = recorded.find("greedy_ids");
+  if (target.shape.size() != 2 || target.shape[0] != batch || target.shape[1] < 1)
+    fail("{}: tensor 'decoder_input_ids' is {} (allowed: {} rows)", recorded.name(), type_text(target.dtype, target.shape), batch);
+  const std::int64_t longest = std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
+  Graph graph = t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest});
+  RecordedRun run(graph, load_weights(graph, Checkpoint::open(folder / "model.safetensors"), t5_weight_names()), std::move(recorded));
+  const std::map<std::string, std::int64_t> ids{
+      {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}};
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::input) run.read_input(input, ids.at(input.name));
+  run.recorded_outputs();
+  return run;
+}
+
+RecordedRun RecordedRun::of_encoder(const std::filesystem::path& folder) {
+  const DecoderFiles model = DecoderFiles::open(folder);
+  SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
+  const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
+  Graph graph = encoder_graph(model.config, batch, length);
+  RecordedRun run(graph, model.weights(graph), std::move(recorded));
+  const std::map<std::string, std::int64_t> ids{
+      {"input_ids", model.config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", model.config.token_types}};
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::input) run.read_input(input, ids.at(input.name));
+  run.recorded_outputs();
+  return run;
+}
+
+RecordedRun RecordedRun::of_decoder(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const DecoderFiles model = DecoderFiles::open(path);
+  SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
+  const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
+  // Of models without attention, the recorded states begin behind the first layer.
+  const bool attention = std::any_of(model.config.layers.begin(), model.config.layers.end(),
+                                     [](const DecoderLayer& layer) { return layer.mixer == Mixer::attention; });
+  const HiddenStates states = attention ? HiddenStates::with_embeddings : HiddenStates::without_embeddings;
+  Graph graph = decoder_graph(model.config, {.sequences = batch, .capacity = length, .chunk = length, .hidden_states = states});
+  RecordedRun run(graph, model.weights(graph), std::move(recorded));
+  Array rows(i32, {batch, length}), context(i32, {}), lengths(i32, {batch});
+  for (std::int64_t i = 0; i < batch; ++i) lengths.set_int(i, length);
+  for (std::int64_t i = 0; i < rows.size(); ++i) rows.set_int(i, i % length);
+  context.set_int(0, length);
+  for (const auto& [input, value] : graph.inputs()) {
+    if (input.name == "input_ids") run.read_input(input, model.config.vocab_size);
+    if (input.name == "past") run.inputs_.emplace(input.name, Array(i32, {batch}));
+    if (input.name == "rows") run.inputs_.emplace(input.name, rows);
+    if (input.name == "lengths") run.inputs_.emplace(input.name, lengths);
+    if (input.name == "context") run.inputs_.emplace(input.name, context);
+  }
+  run.recorded_outputs();
+  return run;
+}
+
 void RecordedRun::read_input(const Input& input, std::int64_t ids) {
   const Array recorded = recorded_.array(input.name);
-  if (!is_integer(recorded.dtype()) || recorded.shape() != recorded_.at("input_ids").shape) {
+  const bool target = input.name == "decoder_input_ids";  // has a length of its own, which was checked
+  if (!is_integer(recorded.dtype()) || (!target && recorded.shape() != recorded_.at("input_ids").shape)) {
     fail("{}: tensor {} is {} (allowed: integers in the shape of input_ids)", recorded_.name(), quote_name(input.name),
          type_text(recorded.dtype(), recorded.shape()));
   }
@@ -83,9 +221,10 @@ void RecordedRun::read_input(const Input& input, std::int64_t ids) {
 /// The names of the outputs that were recorded in f32; throws Error for a tensor that is nothing of the model's.
 std::vector<std::string> RecordedRun::recorded_outputs() const {
   std::vector<std::string> known, found;
-  for (const auto& [name, value] : graph_.outputs()) known.push_back(name);
+  for (const auto& [name, value] : graph_.outputs())
+    if (!is_state(graph_, name)) known.push_back(name);
   for (const TensorView& tensor : recorded_.tensors()) {
-    if (inputs_.contains(tensor.name)) continue;
+    if (inputs_.contains(tensor.name) || tensor.name == "prompt_ids" || tensor.name == "greedy_ids") continue;
     const bool f64_twin = tensor.name.ends_with(f64_ending);
     const std::string name = f64_twin ? tensor.name.substr(0, tensor.name.size() - f64_ending.size()) : tensor.name;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -99,9 +238,11 @@ std::vector<std::string> RecordedRun::recorded_outputs() const {
 
 /// False for what belongs to padding. Outputs with an axis of tokens are (B, S, ...), or (layers, S, ...) of the first text.
 bool RecordedRun::counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const {
-  if (shape.size() < 3) return true;
-  const Array& mask = inputs_.at("attention_mask");
+  const auto found = inputs_.find("attention_mask");
+  if (shape.size() < 3 || found == inputs_.end()) return true;
+  const Array& mask = found->second;
   const std::int64_t length = mask.shape()[1];
+  if (shape[1] != length) return true;  // tokens of a decoder, which has no padding
   std::int64_t inner = 1;
   for (std::size_t axis = 2; axis < shape.size(); ++axis) inner *= shape[axis];
   const std::int64_t token = element / inner % length;
@@ -148,14 +289,36 @@ std::vector<VerifiedTensor> RecordedRun::compare(const std::function<Array(std::
   return results;
 }
 
-std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session) {
-  const RecordedRun run = RecordedRun::open(folder);
+namespace {
+
+std::vector<VerifiedTensor> verify_run(const RecordedRun& run, const Session& session) {
   Executable executable = session.compile(run.graph());
   executable.set_params(run.weights());
   std::map<std::string, Feed> feeds;
   for (const auto& [name, value] : run.inputs()) feeds.emplace(name, value);
   const Outputs outputs = executable.run(feeds);
   return run.compare([&](std::string_view name) { return outputs.at(name); });
+}
+
+}  // namespace
+
+std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session) {
+  const RecordedRun run = RecordedRun::open(folder);
+  const bool encodes_first = run.inputs().contains("decoder_input_ids");
+  auto results = verify_run(run, session);
+  const auto greedy = verify_greedy(folder, [&](const auto& prompt, std::size_t count) {
+    return encodes_first ? continued(run, session, prompt, count) : continued(DecoderFiles::open(folder), session, prompt, count);
+  });
+  if (greedy) results.push_back(*greedy);
+  return results;
+}
+
+std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session) {
+  auto results = verify_run(RecordedRun::of_decoder(model, folder), session);
+  const auto greedy = verify_greedy(
+      folder, [&](const auto& prompt, std::size_t count) { return continued(DecoderFiles::open(model), session, prompt, count); });
+  if (greedy) results.push_back(*greedy);
+  return results;
 }
 
 }  // namespace rlx

@@ -28,11 +28,14 @@ struct VerifiedTensor {
 
 /// A model's folder with the inputs and outputs that another implementation recorded in expected.safetensors: `X` in f32 and, for some
 /// outputs, `X_f64`. What f32 may differ by is told by the recording itself: ten times its own distance between f32 and f64
-/// (the largest of the file, for outputs without an f64 recording).
+/// (the largest of the file, for outputs without an f64 recording). Language models may also have `prompt_ids` and `greedy_ids`, the prompt
+/// and how the most likely tokens continue it.
 class RecordedRun {
  public:
   /// Throws Error when the model's type is not supported, or a recorded tensor is no input or output of it or does not fit.
   static RecordedRun open(const std::filesystem::path& folder);
+  /// The same for a language model of another place, such as a GGUF file made from the folder's.
+  static RecordedRun of_decoder(const std::filesystem::path& model, const std::filesystem::path& folder);
 
   const Graph& graph() const { return graph_; }
   const NamedArrays& weights() const { return weights_; }
@@ -45,6 +48,9 @@ class RecordedRun {
   RecordedRun(Graph graph, NamedArrays weights, SafetensorsFile recorded)
       : graph_(std::move(graph)), weights_(std::move(weights)), recorded_(std::move(recorded)) {}
 
+  static RecordedRun of_encoder(const std::filesystem::path& folder);
+  static RecordedRun of_t5(const std::filesystem::path& folder);
+  static RecordedRun of_bert(const std::filesystem::path& folder);
   void read_input(const Input& input, std::int64_t ids);
   std::vector<std::string> recorded_outputs() const;
   bool counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const;
@@ -57,7 +63,9 @@ class RecordedRun {
   NamedArrays inputs_;
 };
 
-/// Runs the model of `folder` on its recorded inputs.
+/// Runs the model of `folder` on its recorded inputs. Of greedy_ids, generated token by token, none may differ.
 std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session);
+/// The same for the language model `model`, a GGUF file or another folder, with the recording of `folder`.
+std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session);
 
 }  // namespace rlx

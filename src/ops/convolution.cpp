@@ -310,36 +310,7 @@ void check_rank(std::string_view op, Value x, Value w) {
 
 ConvOptions conv_options(const Attrs& attrs) { return Op<Conv>::from(attrs).options(); }
 
-bool is_dot_of_windows(const Attrs& attrs, const Type& x, const Type& w) {
-  const Conv op = Op<Conv>::from(attrs);
-  if (op.groups() > 1 || Conv::infer(op, x, w).size() == Dim(0) || w.size() == Dim(0)) return false;
-  for (std::size_t i = 0; i < op.spatial(); ++i) {
-    const bool strided = op.strides[i] > 1 && !x.dim(op.lhs_spec[i + 2]).is_static();  // `window` takes numbers only then
-    if (op.lhs_dilation[i] > 1 || strided || !w.dim(op.rhs_spec[i + 2]).is_static()) return false;
-  }
-  return true;
-}
-
-Value conv_as_dot(const Attrs& attrs, Value x, Value w, DType wide) {
-  const Conv op = Op<Conv>::from(attrs);
-  const std::size_t n = op.spatial();
-  const Value kernel = transpose(w, op.rhs_spec);  // (O, C, lengths...)
-  Dims lo(n + 2, Dim(0)), hi = lo;
-  std::copy(op.padding_lo.begin(), op.padding_lo.end(), lo.begin() + 2);
-  std::copy(op.padding_hi.begin(), op.padding_hi.end(), hi.begin() + 2);
-  Value windows = pad(transpose(x, op.lhs_spec), lo, hi);  // (N, C, spatial...)
-  Ints contracted{1}, of_kernel(n + 1), order(n + 2);
-  for (std::size_t i = 0; i < n; ++i) {  // (N, C, o1, k1, o2, k2, ...)
-    const auto axis = static_cast<std::int64_t>(2 * i) + 2;
-    windows = window(windows, axis, kernel.dim(static_cast<std::int64_t>(i) + 2).value(), op.strides[i], op.rhs_dilation[i]);
-    contracted.push_back(axis + 1);
-  }
-  std::iota(of_kernel.begin(), of_kernel.end(), 1);
-  const Value y = dot(cast(windows, wide), cast(kernel, wide), contracted, of_kernel);  // (N, o1, o2, ..., O)
-  for (std::size_t i = 0; i < n + 2; ++i)
-    order[at_axis(op.out_spec[i])] = i == 0 ? 0 : i == 1 ? static_cast<std::int64_t>(n) + 1 : static_cast<std::int64_t>(i) - 1;
-  return transpose(y, order);
-}
+Type conv_result(const Attrs& attrs, const Type& x, const Type& w) { return Conv::infer(Op<Conv>::from(attrs), x, w); }
 
 /// JAX's conv_general_dilated: see ConvOptions. The operands are promoted; narrow types accumulate in 32 bits.
 Value conv_general(Operand x, Operand w, ConvOptions options) {

@@ -28,12 +28,14 @@ std::optional<Values> narrow_values(std::span<const Value> operands) {
   return narrow;
 }
 
-/// A conv as a dot, where it is one that products are made for.
-std::optional<Value> as_dot(const Node& conv, const Values& operands) {
+/// A conv as the dot or the sums that it is made of, where its type is one that products are made for.
+std::optional<Value> as_products(const Node& conv, const Values& operands) {
   const DType wide = conv.results[0].dtype;
-  if (!is_dot_of_windows(conv.attrs, operands[0].type(), operands[1].type())) return std::nullopt;
-  if (const auto narrow = narrow_values(operands)) return conv_as_dot(conv.attrs, (*narrow)[0], (*narrow)[1], wide);
-  return is_float(wide) ? std::optional(conv_as_dot(conv.attrs, operands[0], operands[1], wide)) : std::nullopt;
+  const ConvForm form = conv_form(conv.attrs, operands[0].type(), operands[1].type());
+  const auto narrow = narrow_values(operands);
+  if (form == ConvForm::loop || !(narrow || is_float(wide))) return std::nullopt;
+  const Values& read = narrow ? *narrow : operands;
+  return (form == ConvForm::dot ? conv_as_dot : conv_as_sums)(conv.attrs, read[0], read[1], wide);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ Graph convs_as_dots(const Graph& graph) {
     const Node& node = graph.node(id);
     const Values operands = out.operands(id);
     std::optional<Value> product;
-    if (node.op->name == "conv") product = as_dot(node, operands);
+    if (node.op->name == "conv") product = as_products(node, operands);
     if (product) out.replace(id, {*product});
     else if (has_regions(node)) out.replace(id, emit(out.data(), *node.op, map_regions(node.attrs, convs_as_dots), operands));
     else out.copy(id);

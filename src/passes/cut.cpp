@@ -14,6 +14,8 @@ namespace {
 constexpr double store_and_load = 32;
 /// What a value may cost and still be computed in each of several kernels that read it.
 constexpr double cheap = 6;
+/// What it costs to read another value of the same size.
+constexpr double read = 1;
 /// What loading a value costs that the cache holds for all runs; the scale of a batch norm, 1 / sqrt(variance + eps), costs more.
 constexpr double load = 4;
 
@@ -25,6 +27,16 @@ double elements(const Graph& graph, ValueId v) { return static_cast<double>(grap
 bool widens(const Graph& graph, const Node& node) {
   return node.op->scalar == static_cast<int>(ScalarOp::cast) &&
          info(graph.type(node.operands[0]).dtype).bits < info(node.results[0].dtype).bits;
+}
+
+/// Whether some elements of a structure op come from nowhere, as those around a padded value: each read of it is then a choice.
+bool is_filled(const Graph& graph, ValueId v) {
+  const Node& node = graph.node(v.node);
+  if (!node.op->sources || node.operands.size() != 1) return false;
+  std::vector<Index> at;
+  for (const Dim& extent : node.results[0].shape) at.push_back(Index::variable(static_cast<int>(at.size()), extent));
+  const Type& operand = graph.type(node.operands[0]);
+  return node.op->sources(node.attrs, {&operand, 1}, node.results[0], at).size() > 1;
 }
 
 }  // namespace
@@ -119,7 +131,7 @@ void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
     }
     if (region_end.count(v) || (widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) continue;
     const auto at = static_cast<std::size_t>(id);
-    if (is_first_stage(v, my_loops)) stored_.insert(v);
+    if (is_first_stage(v, my_loops) || (is_read_around(v) && (cost[at] > 0 || is_filled(graph_, v)))) stored_.insert(v);
     const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
     if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
   }
@@ -134,17 +146,31 @@ bool Cut::is_first_stage(ValueId v, const std::set<ValueId>& loops) const {
                      [&](ValueId reader) { return graph_.node(reader.node).op->loop && elements(graph_, reader) <= most_results; });
 }
 
+/// True for what structure ops alone read, each element more than twice on average, as the windows of a convolution without a sum do: a
+/// kernel would compute it anew for each of them.
+bool Cut::is_read_around(ValueId v) const {
+  constexpr std::size_t fewest_readers = 4;
+  const auto& readers = users_.at(v);
+  double reads = 0;
+  for (std::int32_t user : readers) {
+    if (!graph_.node(user).op->sources || graph_.node(user).operands.size() != 1) return false;
+    reads += elements(graph_, {user, 0});
+  }
+  return readers.size() >= fewest_readers && reads > 2 * elements(graph_, v);
+}
+
 bool Cut::row_fits(ValueId v) const {
   const Type& type = graph_.type(v);
   return type.rank() > 0 && type.shape.back().upper() <= on_chip_row_;
 }
 
-/// True for a cheap step whose dear operands are smaller, or read elsewhere too: they are the ones to store.
+/// True for a cheap step whose dear operands are smaller, or read elsewhere too and stored for that: they are the ones to store.
 bool Cut::left_to_operands(ValueId v, const std::vector<double>& cost) const {
   const Node& node = graph_.node(v.node);
   if (work(node) > 4 || node.op->loop) return false;
   return std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
-    if (is_stored(operand) || cost[static_cast<std::size_t>(operand.node)] <= cheap || users_.at(operand).size() > 1) return true;
+    if (is_stored(operand) || cost[static_cast<std::size_t>(operand.node)] <= cheap) return true;
+    if (users_.at(operand).size() > 1) return !left_to_operands(operand, cost);
     // Behind structure ops, such as a broadcast, the value itself may be smaller.
     while (graph_.node(operand.node).op->sources && graph_.node(operand.node).operands.size() == 1 && !is_stored(operand))
       operand = graph_.node(operand.node).operands[0];
@@ -159,7 +185,10 @@ std::vector<double> Cut::costs() const {
     const Node& node = graph_.node(id);
     if (is_stored({id, 0})) continue;
     double total = work(node) + (node.op->loop ? 1000 : 0);
-    for (ValueId operand : node.operands) total += cost[static_cast<std::size_t>(operand.node)];
+    for (ValueId operand : node.operands)
+      total += is_stored(operand) && elements(graph_, operand) >= elements(graph_, {id, 0}) && node.op->kind == OpKind::scalar
+                   ? read
+                   : cost[static_cast<std::size_t>(operand.node)];
     cost[static_cast<std::size_t>(id)] = total;
   }
   return cost;

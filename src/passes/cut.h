@@ -43,6 +43,7 @@ class Cut {
   void store_invariant();
   void share_repeated(const std::map<ValueId, ValueId>& region_end);
   void bound_kernels(const std::map<ValueId, ValueId>& region_end);
+  bool is_read_around(ValueId v) const;
   bool row_fits(ValueId v) const;
   bool is_first_stage(ValueId v, const std::set<ValueId>& loops) const;
   bool left_to_operands(ValueId v, const std::vector<double>& cost) const;

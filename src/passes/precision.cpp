@@ -126,15 +126,22 @@ class PrecisionPass {
   };
   struct Row {
     std::string_view op;
-    Way bf16, int8;
+    Way bf16, f16, int8;
   };
 
   static const Row* row_of(const Node& node) {
     using P = PrecisionPass;
-    static constexpr std::array<Row, 3> table{{
-        {"attention", {&P::always, &P::attention_in_bf16}, {&P::no_weight, nullptr}},
-        {"dot", {&P::not_worth_it, &P::product_in_bf16}, {&P::not_worth_int8, &P::product_in_int8}},
-        {"conv", {&P::not_worth_it, &P::product_in_bf16}, {&P::not_worth_int8, &P::product_in_int8}},
+    static constexpr std::array<Row, 4> table{{
+        {"attention", {&P::always, &P::attention_in_bf16}, {&P::no_weight, nullptr}, {&P::no_weight, nullptr}},
+        {"block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
+        {"dot",
+         {&P::not_worth_it, &P::product_in_bf16},
+         {&P::not_a_weighted_product, &P::product_in_f16},
+         {&P::not_worth_int8, &P::product_in_int8}},
+        {"conv",
+         {&P::not_worth_it, &P::product_in_bf16},
+         {&P::not_a_weighted_product, &P::product_in_f16},
+         {&P::not_worth_int8, &P::product_in_int8}},
     }};
     const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.op == node.op->name; });
     return row == table.end() ? nullptr : &*row;
@@ -148,7 +155,7 @@ class PrecisionPass {
 
   void product(std::int32_t id, const Row& row) {
     const Node& node = graph_.node(id);
-    const Way& way = precision_ == Precision::bf16 ? row.bf16 : row.int8;
+    const Way& way = precision_ == Precision::bf16 ? row.bf16 : precision_ == Precision::f16 ? row.f16 : row.int8;
     const std::string_view reason = (this->*way.refusal)(node);
     choices_.push_back({text_of(node), reason.empty() ? precision_ : Precision::f32, reason});
     if (!reason.empty()) return out_.copy(id);
@@ -168,6 +175,14 @@ class PrecisionPass {
     return cast(emit(out_.data(), *node.op, node.attrs, all)[0], f32);
   }
 
+  /// The weight is rounded; products of it are sums in f32, as exact as those of f32 weights.
+  Value product_in_f16(const Node& node, std::span<const Value> operands) {
+    const WeightedProduct weighted = weighted_product(node, operands);
+    const HalfWeight half = in_f16(weighted);
+    const Value widened[] = {operands[0], cast(half.numbers, f32)};
+    return emit(out_.data(), *node.op, node.attrs, widened)[0] * weighted.by_column(half.scales);
+  }
+
   Value product_in_int8(const Node& node, std::span<const Value> operands) {
     const WeightedProduct weighted = weighted_product(node, operands);
     return ranges_ ? in_int8(weighted, ranges_->of(text_of(node), weighted)) : in_int8(weighted);
@@ -175,14 +190,20 @@ class PrecisionPass {
 
   std::string_view always(const Node&) const { return ""; }
   std::string_view no_weight(const Node&) const { return "no operand is a weight"; }
+  std::string_view in_blocks(const Node&) const { return "its weights are blocks"; }
 
-  std::string_view not_worth_int8(const Node& product) const {
-    constexpr std::int64_t deepest = (std::int64_t{1} << 31) / (128 * 128);  // so many products fit into an i32
+  /// Why a product has no weight whose columns can have scales, or stays f32 in any case.
+  std::string_view not_a_weighted_product(const Node& product) const {
     if (std::string_view reason = not_worth_it(product); !reason.empty()) return reason;
     if (!is_invariant(product.operands[1]))
       return is_invariant(product.operands[0]) ? "its weight is the left operand" : no_weight(product);
     if (graph_.type(product.operands[1]).size() == Dim(0)) return "its weight has no elements";
-    if (!is_conv(product) && !DotAxes(product).lhs_batch.empty()) return "a weight for each item of a batch";
+    return !is_conv(product) && !DotAxes(product).lhs_batch.empty() ? "a weight for each item of a batch" : "";
+  }
+
+  std::string_view not_worth_int8(const Node& product) const {
+    constexpr std::int64_t deepest = (std::int64_t{1} << 31) / (128 * 128);  // so many products fit into an i32
+    if (std::string_view reason = not_a_weighted_product(product); !reason.empty()) return reason;
     if (is_conv(product) && part_ != Part::calibrated && uses_of_element(product) < fewest_uses)
       return "its image's range takes longer than 8 bits save";
     return depth(product) >= deepest ? "its sums could leave 32 bits" : "";
@@ -200,9 +221,15 @@ class PrecisionPass {
   std::string_view not_worth_it(const Node& product) const {
     if (is_invariant(product.operands[0]) && is_invariant(product.operands[1])) return "it is computed once";
     if (part_ == Part::region && comes_from_outside(product.operands[1])) return "its weight would be rounded in every step";
-    if (is_conv(product) && !is_dot_of_windows(product.attrs, graph_.type(product.operands[0]), graph_.type(product.operands[1])))
-      return "its windows are the rows of no matrix product";
+    const ConvForm form = form_of(product);
+    if (form == ConvForm::loop) return "its windows are the rows of no matrix product";
+    if (form == ConvForm::sums) return "its few products an element are fastest in f32";
     return depth(product) < 16 ? "it sums fewer than 16 products" : "";
+  }
+
+  /// As of a conv; a dot is one.
+  ConvForm form_of(const Node& node) const {
+    return is_conv(node) ? conv_form(node.attrs, graph_.type(node.operands[0]), graph_.type(node.operands[1])) : ConvForm::dot;
   }
 
   static bool is_conv(const Node& node) { return node.op->name == "conv"; }

@@ -72,12 +72,13 @@ Quantised spread(Value x, Value least, Value largest, const Ints& axes) {
           reshape((start - half * (lowest / steps)) * 2, shape)};
 }
 
-/// The largest weight at each place. One that is no number has no say, so that it spoils its own column only.
-Value largest_weights(const WeightedProduct& product) {
+/// The sizes of weights. One that is no number has no say, so that it spoils its own column only.
+Value finite_sizes(const WeightedProduct& product) {
   const Value sizes = abs(product.right);
-  const Value finite = select(le(sizes, like(sizes, std::numeric_limits<float>::max())), sizes, like(sizes, 0));
-  return in_order(reduce_max(finite, without(finite, product.right_places)), product.right_places);
+  return select(le(sizes, like(sizes, std::numeric_limits<float>::max())), sizes, like(sizes, 0));
 }
+
+Value largest_weights(const WeightedProduct& product) { return product.largest_at_places(finite_sizes(product)); }
 
 /// Values as shares of the largest.
 Value shares(Value values) {
@@ -107,11 +108,38 @@ Value multiplied(const WeightedProduct& product, Value left, Value right) {
   return cast(product.multiply(cast(left, i32), cast(right, i32)), f32);
 }
 
+/// The rules of places that both operands have: pairs of axes of one size.
+void add_paired_places(WeightedProduct& product) {
+  product.by_place = [x = product.left, places = product.left_places](Value values) { return along(values, x, places); };
+  product.by_weight = [w = product.right, places = product.right_places](Value values) { return along(values, w, places); };
+  product.largest_at_places = [places = product.right_places](Value values) {
+    return in_order(reduce_max(values, without(values, places)), places);
+  };
+}
+
+/// Those of a conv in groups: a channel of x meets the weights of its group only, (G, O / G, C / G) of which are (O, C / G).
+void add_grouped_places(WeightedProduct& product, const ConvOptions& conv) {
+  const Value w = product.right;
+  const Ints axes{conv.rhs_spec[0], conv.rhs_spec[1]};
+  const Dim groups = conv.feature_group_count, columns = *Dim::exact_div(w.dim(axes[0]), conv.feature_group_count);
+  const Dim& rows = w.dim(axes[1]);
+  product.by_place = [x = product.left, places = product.left_places](Value values) { return along(values, x, places); };
+  product.by_weight = [=](Value values) {
+    const Value repeated = broadcast_to(reshape(values, {groups, 1, rows}), {groups, columns, rows});
+    return along(reshape(repeated, {groups * columns, rows}), w, axes);
+  };
+  product.largest_at_places = [=](Value values) {
+    const Value of_pairs = in_order(without(values, axes).empty() ? values : reduce_max(values, without(values, axes)), axes);
+    return reshape(reduce_max(reshape(of_pairs, {groups, columns, rows}), {1}), {groups * rows});
+  };
+}
+
 WeightedProduct weighted_dot(const Node& product, std::span<const Value> operands) {
   const DotAxes dot(product);
   WeightedProduct weighted{operands[0], operands[1], dot.lhs_contract, dot.rhs_contract, dot.lhs_contract, dot.rhs_contract};
   weighted.padded = weighted.by_column = [](Value values) { return values; };
   weighted.multiply = [dot](Value x, Value w) { return dot.dot(x, w); };
+  add_paired_places(weighted);
   weighted.by_row = [columns = beside(operands[1], dot.rhs_contract).size()](Value values) {
     Dims shape = values.shape();
     shape.resize(shape.size() + columns, 1);
@@ -131,6 +159,8 @@ WeightedProduct weighted_conv(const Node& product, std::span<const Value> operan
       return reshape(values, shape);
     };
   };
+  if (conv.feature_group_count == 1) add_paired_places(weighted);
+  else add_grouped_places(weighted, conv);
   weighted.by_row = lying_along(conv.out_spec[0]);
   weighted.by_column = lying_along(conv.out_spec[1]);
   weighted.meets_zeros = true;
@@ -154,8 +184,15 @@ WeightedProduct weighted_product(const Node& product, std::span<const Value> ope
   return product.op->name == "conv" ? weighted_conv(product, operands) : weighted_dot(product, operands);
 }
 
+HalfWeight in_f16(const WeightedProduct& product) {
+  constexpr double largest = 65504;
+  const Value most = reduce_max(finite_sizes(product), product.right_summed, true);
+  const Value scales = max(most / largest, like(most, 1));
+  return {cast(product.right / scales, f16), reshape(scales, beside(product.right, product.right_summed))};
+}
+
 Value in_int8(const WeightedProduct& product) {
-  const Value balance = balance_of(product), factors = along(balance, product.left, product.left_places);
+  const Value balance = balance_of(product), factors = product.by_place(balance);
   const Ints apart = apart_from_places(product);
   const auto extreme = [&](auto reduce, auto meet) {
     const Value of_places = apart.empty() ? product.left : reduce(product.left, apart);
@@ -167,7 +204,7 @@ Value in_int8(const WeightedProduct& product) {
   const Value largest =
       extreme([](Value x, const Ints& axes) { return reduce_max(x, axes, true); }, [](Value x, Value zero) { return max(x, zero); });
   const Quantised rows = spread(product.padded(product.left * factors), least, largest, product.left_summed),
-                  columns = symmetric(product.right / along(balance, product.right, product.right_places), product.right_summed);
+                  columns = symmetric(product.right / product.by_weight(balance), product.right_summed);
   const Value total = multiplied(product, rows.numbers, columns.numbers);
   const Value sums = cast(sum(cast(columns.numbers, i32), product.right_summed), f32);
   return total * product.by_column(columns.scales) * product.by_row(rows.scales) +
@@ -184,12 +221,11 @@ Value in_int8(const WeightedProduct& product, const CalibratedRange& range) {
   Ints all_places(product.left_places.size());
   std::iota(all_places.begin(), all_places.end(), 0);
   const Value scale = max(reduce_max(reach / factors, all_places) / largest_number, like(reach, smallest));
-  const auto by_place = [&](Value values) { return along(values, product.left, product.left_places); };
-  const auto by_weight = [&](Value values) { return along(values, product.right, product.right_places); };
-  const Value numbers = cast(round((product.padded(product.left) - by_place(centre)) * by_place(1 / (factors * scale))), i8);
-  const Quantised columns = symmetric(product.right * by_weight(factors), product.right_summed);
+  const Value numbers =
+      cast(round((product.padded(product.left) - product.by_place(centre)) * product.by_place(1 / (factors * scale))), i8);
+  const Quantised columns = symmetric(product.right * product.by_weight(factors), product.right_summed);
   return multiplied(product, numbers, columns.numbers) * product.by_column(columns.scales * scale) +
-         product.by_column(sum(product.right * by_weight(centre), product.right_summed));
+         product.by_column(sum(product.right * product.by_weight(centre), product.right_summed));
 }
 
 std::pair<Value, Value> range_of(const WeightedProduct& product) {

@@ -19,11 +19,20 @@ struct WeightedProduct {
   bool meets_zeros = false;        // beside the elements of `left`: a conv, whose input is padded
   Rule padded = {};                // values like those of `left`, and the zeros around them
   std::function<Value(Value left, Value right)> multiply = {};  // padded ones
-  Rule by_row = {}, by_column = {};  // what is left of an operand without its summed axes, along the axes of the result
+  Rule by_place = {}, by_weight = {};  // a value for each place, along the axes of the left and of the right operand
+  Rule largest_at_places = {};         // of values like those of `right`
+  Rule by_row = {}, by_column = {};    // what is left of an operand without its summed axes, along the axes of the result
 };
 
 /// A dot, or a conv that is a dot of windows, of these operands.
 WeightedProduct weighted_product(const Node& product, std::span<const Value> operands);
+
+/// The weight in f16, each column divided by its scale: 1 but where it has numbers beyond the largest f16. Scales are without the summed
+/// axes, as by_column takes them.
+struct HalfWeight {
+  Value numbers, scales;
+};
+HalfWeight in_f16(const WeightedProduct& product);
 
 /// The product in 8-bit integers with a scale and an offset, found at run time, for each row of a dot and each image of a conv: the windows
 /// of an image share them, as they overlap.

@@ -10,13 +10,21 @@
 namespace rlx {
 
 Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
-    : session(std::move(shared)), source(graph), program(std::move(lowered)), states(graph.inputs().size()) {
+    : session(std::move(shared)),
+      source(graph),
+      program(std::move(lowered)),
+      states(graph.inputs().size()),
+      owns_state(graph.inputs().size(), true),
+      updates_state(graph.inputs().size(), false) {
   for (const auto& [input, value] : source.inputs()) {
     is_param.push_back(input.kind == InputKind::param);
     has_states = has_states || input.kind == InputKind::state;
   }
   is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
   assign_slots();
+  for (const cpu::Launch& launch : program.launches)
+    if (const auto* update = std::get_if<cpu::StateUpdate>(&launch.what))
+      updates_state[slots[static_cast<std::size_t>(slot_of(update->state))].index] = true;
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };
   auto is_weight = [this, inner](ValueId v) {
@@ -53,6 +61,7 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
         owners.insert(params[other].owner().get());
       }
     (is_param[i] ? params : states)[i] = std::move(array);
+    owns_state[i] = false;
   }
   forget_packed(owners);
   if (!changed.empty())
@@ -126,8 +135,7 @@ void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step&
 /// Which prepared values a launch of each run reads, and how.
 void Executable::State::note_reads(std::size_t step) {
   const cpu::Launch& launch = program.launches[step];
-  const auto* product = std::get_if<cpu::Product>(&launch.what);
-  const auto packed = product && steps[step].weights ? std::find(launch.reads.begin(), launch.reads.end(), product->b) : launch.reads.end();
+  const auto packed = std::ranges::find_if(launch.reads, [&](ValueId v) { return steps[step].weights && slot_of(v) == steps[step].b; });
   for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
     const Slot& slot = slots[static_cast<std::size_t>(slot_of(*read))];
     if (read == packed) prepared.products.push_back({step, inputs_of(slot)});

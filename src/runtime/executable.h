@@ -15,6 +15,7 @@ struct Session::State {
   ThreadPool pool;
   cpu::Jit jit;
   cpu::PackedWeights packed;
+  std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
 };
 
 /// Where a stored value lives.
@@ -46,7 +47,9 @@ struct Executable::State {
   bool has_states = false;
   std::mutex turn;  // of runs of a graph with states
   std::shared_ptr<BoundParameters> parameters;
-  std::vector<Array> states;  // by input
+  std::vector<Array> states;        // by input
+  std::vector<bool> owns_state;     // by input: whether the state's memory was made by a run, and may be changed where nobody shares it
+  std::vector<bool> updates_state;  // by input: runs change it where it lies
   struct Packed {
     Array weights;
     std::shared_ptr<const void> panels;

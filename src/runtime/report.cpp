@@ -22,11 +22,12 @@ std::string kind(const cpu::Launch& launch) {
 /// See LaunchReport::arithmetic.
 std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
   if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
-    return product->element == i8 ? "int8" : std::string(name(product->element));
+    return product->element == i8 ? "int8" : std::string(name(product->element == f16 ? f32 : product->element));  // f16 is widened
   }
   const auto writes = [&](DType dtype) {
     return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == dtype; });
   };
+  if (std::holds_alternative<cpu::BlockDot>(launch.what)) return "int8";
   if (std::holds_alternative<cpu::Attention>(launch.what)) return writes(bf16) && cpu::multiplies_bf16(cpu::cpu_level()) ? "bf16" : "f32";
   return writes(f64) ? "f64" : "f32";
 }
@@ -38,7 +39,7 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
   std::vector<LaunchReport> reports;
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const cpu::Launch& launch = state.program.launches[l];
-    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, arithmetic_of(graph, launch), 0, 0, 0};
+    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, arithmetic_of(graph, launch), 0, 0, 0, 0, {}};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
       const Cost c = cost(kernel->kernel, bindings);
@@ -54,6 +55,8 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
       } else if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) {
         const auto features = static_cast<double>((attention->head_size + attention->value_size).evaluate(bindings));
         report.flops = 2 * features * cpu::visible_scores(*attention, bindings);
+      } else if (const auto* block_dot = std::get_if<cpu::BlockDot>(&launch.what)) {
+        report.flops = static_cast<double>((block_dot->rows * block_dot->columns * block_dot->depth * 2).evaluate(bindings));
       }
     }
     reports.push_back(std::move(report));
@@ -124,6 +127,7 @@ std::vector<NodeReport> node_reports(const Executable::State& state, const std::
     for (ValueId v : launch.writes) writer[v] = &launch;
     if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed[product->dot] = launch.name();
     if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed[attention->node] = launch.name();
+    if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claimed[dot->node] = launch.name();
   }
   // A value that is not stored is part of the kernels of its users; the first is named.
   std::vector<std::string> by(graph.size());

@@ -21,7 +21,7 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   run_.bindings = std::move(bindings);
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
-  run_.packed_weights = &state_.session->packed;
+  run_.tuned = state_.session->tuned.get();
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
   make_outputs(targets);
   place_slots();
@@ -32,6 +32,12 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
     std::vector<std::int64_t> shape;
     for (const Dim& dim : value.shape()) shape.push_back(dim.evaluate(run_.bindings));
     const Target* target = targets.empty() ? nullptr : targets[outputs_.size()];
+    if (const Slot& slot = state_.slots[static_cast<std::size_t>(state_.output_slots[outputs_.size()])];
+        slot.place == Slot::Place::input && state_.updates_state[slot.index]) {
+      outputs_.push_back(*inputs_[slot.index]);
+      output_bytes_.push_back(nullptr);
+      continue;
+    }
     if (!target) {
       outputs_.emplace_back(value.dtype(), std::move(shape));
       output_bytes_.push_back(outputs_.back().mutable_bytes().data());
@@ -43,7 +49,8 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
     outputs_.emplace_back(value.dtype(), std::move(shape), target->bytes(), nullptr);
     output_bytes_.push_back(target->bytes().data());
   }
-  direct_.assign(outputs_.size(), false);
+  direct_.resize(outputs_.size());
+  for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i] = output_bytes_[i] == nullptr;  // states that lie where they lay
 }
 
 void Run::place_slots() {
@@ -92,6 +99,9 @@ void Run::run_missing() {
   prepared_ = parameters_->prepared();
   if (prepared_->complete) return;
   const auto mine = std::make_shared<Prepared>(*prepared_);
+  for (const PackedProduct& product : state_.prepared.products)  // what another program packed needs not be computed
+    if (const cpu::Step& step = state_.steps[product.step]; !mine->panels[product.step])
+      mine->panels[product.step] = panels_of(step, origins().of(step.b));
   const auto launches = mine->missing(state_.prepared);
   // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
   for (const PreparedLaunch* launch : launches)
@@ -105,6 +115,8 @@ void Run::run_missing() {
   for (const PreparedLaunch* launch : launches) cpu::execute(*launch->step, run_);
   prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
     all.arrays = mine->arrays;
+    for (std::size_t step = 0; step < all.panels.size(); ++step)
+      if (!all.panels[step]) all.panels[step] = mine->panels[step];
     all.complete = true;
   });
 }
@@ -133,12 +145,14 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
     for (std::size_t i = 0; i < state_.steps.size(); ++i) {
       if (state_.is_prepared[i]) continue;
       run_.scratch_bytes = &reports[i].scratch_bytes;
+      run_.blocks = &reports[i].blocks;
       const auto begin = std::chrono::steady_clock::now();
       cpu::execute(state_.steps[i], run_);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
     }
   run_.scratch_bytes = nullptr;
+  run_.blocks = nullptr;
 }
 
 std::vector<Array> Run::results() {
@@ -168,10 +182,34 @@ std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::PackWe
   if (slot.place == Slot::Place::input && !weights_[slot.index]) return nullptr;
   if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
   if (!prepared_->panels[index]) {
-    auto panels = pack(weights_in(slot));
+    auto panels = shared_panels(step, origins().of(step.b), weights_in(slot), pack);
     prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) { all.panels[index] = std::move(panels); });
   }
   return prepared_->panels[index];
+}
+
+/// The panels of these numbers that a program of the session holds already; null: none does.
+std::shared_ptr<const void> Run::panels_of(const cpu::Step& step, const Origin& origin) const {
+  return origin.name.empty() ? nullptr : state_.session->packed.find(panel_key(step, origin));
+}
+
+std::string Run::panel_key(const cpu::Step& step, const Origin& origin) const {
+  return fmt::format("{}: {}", origin.name, cpu::panel_layout(step, run_.level));
+}
+
+/// The panels of `weights`, which come from there.
+std::shared_ptr<const void> Run::shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
+                                               const cpu::PackWeights& pack) const {
+  auto panels = panels_of(step, origin);
+  if (panels) return panels;
+  panels = pack(weights);
+  if (!origin.name.empty()) state_.session->packed.add(panel_key(step, origin), panels, origin.arrays);
+  return panels;
+}
+
+Origins& Run::origins() {
+  if (!origins_) origins_.emplace(state_, parameters_->arrays);
+  return *origins_;
 }
 
 std::shared_ptr<const void> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {
@@ -181,7 +219,7 @@ std::shared_ptr<const void> Run::packed_in_region(const cpu::Step& step, const A
     const bool is_known = it != state_.packed.end() && it->second.weights.bytes().data() == weights.bytes().data();
     if (is_known && it->second.weights.owner() == weights.owner()) return it->second.panels;  // a new owner may bring new numbers
   }
-  auto panels = pack(weights);
+  auto panels = shared_panels(step, origin_of(weights), weights, pack);
   const std::scoped_lock lock(state_.mutex);
   state_.packed[&step] = {weights, panels};
   return panels;

@@ -3,6 +3,7 @@
 
 #include "base/loop_record.h"
 #include "runtime/executable.h"
+#include "runtime/origin.h"
 
 namespace rlx {
 
@@ -36,6 +37,11 @@ class Run {
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::PackWeights& pack);
   std::shared_ptr<const void> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
+  std::shared_ptr<const void> panels_of(const cpu::Step& step, const Origin& origin) const;
+  std::string panel_key(const cpu::Step& step, const Origin& origin) const;
+  std::shared_ptr<const void> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
+                                            const cpu::PackWeights& pack) const;
+  Origins& origins();
   const Array& weights_in(const Slot& slot) const;
 
   Executable::State& state_;
@@ -47,6 +53,7 @@ class Run {
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
+  std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;
 };
 

@@ -21,6 +21,9 @@ Session::State::State(SessionOptions given)
       pool(options.threads > 0 ? options.threads : granted_cpus()),
       jit(cpu::cpu_level(), options.cache_folder.value_or(cpu::default_cache_folder())) {
   cpu::flush_denormals(pool);
+  if (options.tune)
+    tuned =
+        std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()), cpu::tuning_machine(pool.size()));
 }
 
 Session::Session(Device, SessionOptions options) {
@@ -37,7 +40,8 @@ Precision Session::precision() const { return state_->options.precision; }
 
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();
-  return {c.compiled, c.from_disk, c.shared, c.cache_error};
+  const auto tuned = state_->tuned ? state_->tuned->counters() : cpu::TunedChoices::Counters{};
+  return {c.compiled, c.from_disk, c.shared, tuned.timed, tuned.from_disk, c.cache_error.empty() ? tuned.error : c.cache_error};
 }
 
 const Array& Outputs::at(std::string_view name) const& {
@@ -150,6 +154,17 @@ Array state_value(Executable::State& state, std::size_t i) {
   return state.states[i];
 }
 
+/// The state's value for a run that changes it where it lies: memory that nobody else reads. One that keeps nothing changes a copy.
+Array changing_state(Executable::State& state, std::size_t i, bool keeps) {
+  Array value = state_value(state, i);
+  const std::scoped_lock lock(state.mutex);
+  if (keeps && state.owns_state[i] && value.owner().use_count() == 2) return value;  // the state's and this one
+  Array own(value.dtype(), value.shape());
+  std::ranges::copy(value.bytes(), own.mutable_bytes().begin());
+  if (keeps) state.states[i] = own, state.owns_state[i] = true;
+  return own;
+}
+
 /// Throws unless every value is for a parameter or state, and every unbound parameter has one.
 void check_names(const Graph& graph, const std::map<std::string, Array>& values, std::vector<std::string> unbound) {
   std::vector<std::string_view> known;
@@ -229,7 +244,8 @@ Array fed_array(const Executable::State& state, const Input& input, const std::m
   fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
 }
 
-Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
+/// `keeps`: whether the run's states are those of the next one.
+Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed, bool keeps) {
   const auto& inputs = state.source.inputs();
   Bound bound;
   bound.parameters = parameters_of(state);
@@ -239,15 +255,16 @@ Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed) {
     const Input& input = inputs[i].first;
     if (is_missing(*bound.parameters, i, input)) refuse_unbound(state, *bound.parameters);
     if (input.kind == InputKind::input) bound.others.push_back(fed_array(state, input, fed)), ++used;
-    if (input.kind == InputKind::state) bound.others.push_back(state_value(state, i));
+    if (input.kind == InputKind::state)
+      bound.others.push_back(state.updates_state[i] ? changing_state(state, i, keeps) : state_value(state, i));
     bound.arrays.push_back(input.kind == InputKind::param ? &bound.parameters->arrays[i] : &bound.others.back());
   }
   if (used < fed.size()) check_fed(state, fed);
   return bound;
 }
 
-Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed) {
-  Bound bound = gather(state, fed);
+Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed, bool keeps) {
+  Bound bound = gather(state, fed, keeps);
   SymbolBinder binder;
   for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
     const Input& input = state.source.inputs()[i].first;
@@ -303,7 +320,7 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
   const std::scoped_lock lock(state.mutex);
   for (const auto& [name, array] : items)
     if (const std::size_t i = state.input_index(name); i < inputs.size() && inputs[i].first.kind == InputKind::state)
-      state.states[i] = array;
+      state.states[i] = array, state.owns_state[i] = true;
   return Outputs(std::move(items));
 }
 
@@ -314,7 +331,7 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { retur
 Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
   std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
   if (state_->has_states) turn.lock();
-  Bound bound = bind(*state_, inputs);
+  Bound bound = bind(*state_, inputs, true);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory);
   run.execute();
@@ -328,7 +345,7 @@ std::int64_t Executable::live_bytes() const { return state_->plan.live_bytes; }
 void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
-  Bound bound = bind(*state_, inputs);
+  Bound bound = bind(*state_, inputs, false);
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
   if (repeats == 0) return reports;
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
@@ -337,7 +354,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
 }
 
 std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
-  Bound bound = bind(*state_, inputs);
+  Bound bound = bind(*state_, inputs, false);
   return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
 }
 

@@ -106,6 +106,37 @@ TEST(NarrowProducts, OfBf16AreComputedFromPanelsOfBf16) {
   }
 }
 
+Graph of_half_weights(const Case& c) {
+  Graph graph;
+  const auto [x, w] = operands(graph, c, f32);
+  graph.output("y", tanh(c.product(x, widened(w, f16, f32)) + 1));
+  graph.output("next", c.product(x * 2, widened(w * 2, f16, f32)));
+  return graph;
+}
+
+TEST(NarrowProducts, OfHalfWeightsAreComputedFromPanelsOfHalves) {
+  if (!cpu::has_micro_kernel<cpu::F16>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with F16C, at a level above portable";
+  for (const Case& c : cases()) {
+    EXPECT_EQ(elements(of_half_weights(c)), (std::vector{f16, f16})) << c.name;
+    EXPECT_EQ(reported_arithmetic(of_half_weights(c)), "f32") << c.name;
+  }
+}
+
+TEST(NarrowProducts, OfHalfWeightsAreSummedInF32) {
+  for (const Case& c : cases()) {
+    const Graph graph = of_half_weights(c);
+    const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
+    Executable program = Session().compile(graph);
+    program.set_param("w", ws);
+    const Outputs seen = program.run({{"x", xs}});
+    const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+    const auto depth = static_cast<double>(c.x.back());
+    for (std::size_t out = 0; out < 2; ++out)
+      for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 4
+        ASSERT_NEAR(seen[out].get_double(i), wanted[out].get_double(i), depth * 4 * depth * 0x1p-24) << c.name << " at " << i;
+  }
+}
+
 TEST(NarrowProducts, OfBytesAreComputedFromPanelsOfBytes) {
   if (!cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with AVX2, at its best level";
   for (const Case& c : cases()) {

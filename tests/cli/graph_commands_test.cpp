@@ -267,6 +267,16 @@ TEST(Explain, LaunchesAreMeasuredAgainstThePeakOfTheirOperands) {
   }
 }
 
+TEST(Explain, SaysHowTunedProductsAreCut) {
+  const std::string command = "explain --model " + quoted(fixture("hf/bert")) + " --precision f16 --size S=7 --repeats 1";
+  const CommandResult tuned = run_rlx(command + " --tune"), usual = run_rlx(command);
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("tuned: "), std::string::npos);
+  EXPECT_NE(tuned.out.find(" blocks, "), std::string::npos);
+  EXPECT_EQ(usual.out.find("tuned: "), std::string::npos);
+  EXPECT_NE(usual.out.find("precision   f16"), std::string::npos);
+}
+
 TEST(Explain, TakesModelFoldersAndPrintsTables) {
   const CommandResult ended = run_rlx("explain --model " + quoted(fixture("hf/bert")) + " --size S=7 --no-time");
   ASSERT_EQ(ended.status, 0) << ended.err;

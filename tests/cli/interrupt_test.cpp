@@ -60,5 +60,41 @@ TEST(Interrupt, SignalsThatAreIgnoredStayIgnored) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(out), {}), 2);
 }
 
+/// A GGUF file of one matrix of 128 MiB, all zeros, which takes no room on the disk.
+void write_sparse_model(const std::filesystem::path& path) {
+  constexpr std::uint64_t columns = 4096, rows = 8192;
+  std::string text = "GGUF";
+  const auto number = [&](auto value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  const auto string = [&](std::string_view value) {
+    number(std::uint64_t{value.size()});
+    text += value;
+  };
+  number(std::uint32_t{3});
+  number(std::uint64_t{1});
+  number(std::uint64_t{0});
+  string("blk.0.attn_q.weight");
+  number(std::uint32_t{2});
+  number(columns);
+  number(rows);
+  number(std::uint32_t{0});
+  number(std::uint64_t{0});
+  write_text(path, text);
+  std::filesystem::resize_file(path, (text.size() + 31) / 32 * 32 + columns * rows * sizeof(float));
+}
+
+TEST(Interrupt, AFileThatIsCutShortWhileItIsReadGivesOneLine) {
+  const TemporaryFolder folder;
+  write_sparse_model(folder / "in.gguf");
+  std::filesystem::create_directory(folder / "out");
+  const std::string in = (folder / "in.gguf").string(), out = (folder / "out").string();
+  // The file is cut as soon as the first part of the result is there.
+  const std::string line = fmt::format(
+      "{} quantize --threads 1 --type Q8_0 {} {}/model.gguf 2>{}/err & while [ -z \"$(ls {})\" ]; do :; done; truncate -s 4096 {}; wait $!",
+      RLX_COMMAND, in, out, folder.path().string(), out, in);
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
+  EXPECT_EQ(read_text(folder / "err"), "rlx: a file was cut short, or its disk failed, while it was being read\n");
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "out"));
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -8,7 +8,8 @@ namespace {
 TEST(Usage, HelpNamesEveryCommand) {
   const CommandResult result = run_rlx("--help");
   EXPECT_EQ(result.status, 0);
-  for (const char* name : {"embed", "calibrate", "eval", "grad", "dump", "explain", "verify", "inspect", "devices", "version"}) {
+  for (const char* name :
+       {"embed", "calibrate", "eval", "grad", "dump", "explain", "verify", "inspect", "quantize", "convert", "devices", "version"}) {
     EXPECT_NE(result.out.find(std::string("\n  ") + name + " "), std::string::npos) << name;
     const CommandResult help = run_rlx(std::string(name) + " --help");
     EXPECT_EQ(help.status, 0) << name;
@@ -46,7 +47,7 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"eval g.rlx --out o --reference --threads 2", "--reference excludes --threads"},
       {"dump g.rlx --stage hir --no-fusion", "--stage hir excludes --no-claims, --no-fusion and --precision"},
       {"dump g.rlx --stage hir --precision bf16", "--stage hir excludes --no-claims, --no-fusion and --precision"},
-      {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,int8}"},
+      {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,f16,int8}"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

@@ -1,5 +1,6 @@
 #include "formats/checkpoint.h"
 
+#include "fixture.h"
 #include "formats/temporary_folder.h"
 
 namespace rlx {
@@ -46,7 +47,18 @@ TEST(Checkpoint, OpensAllShardsOfAnIndex) {
     EXPECT_EQ(value_of(checkpoint, "a"), 1);
     EXPECT_EQ(value_of(checkpoint, "c"), 2);
     EXPECT_EQ(checkpoint.find("d"), nullptr);
-    EXPECT_EQ(checkpoint.array("c").owner(), checkpoint.files()[1].mapping());
+    EXPECT_EQ(checkpoint.array("c").owner(), checkpoint.files()[1].owner);
+  }
+}
+
+TEST(Checkpoint, OpensAGgufFileWithAllItsParts) {
+  for (std::string_view name : {"gguf/split-00001-of-00002.gguf", "gguf/alignment64.gguf"}) {
+    const Checkpoint checkpoint = Checkpoint::open(test::fixture(name));
+    EXPECT_EQ(checkpoint.files().size(), 1u);
+    EXPECT_EQ(checkpoint.names().size(), 9u);
+    ASSERT_NE(checkpoint.gguf(), nullptr);
+    EXPECT_EQ(checkpoint.gguf()->value("general.architecture").string(), "rlx-test");
+    EXPECT_EQ(checkpoint.array("w.i32").bytes().data(), checkpoint.at("w.i32").data.data());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "fixture.h"
+#include "formats/gguf.h"
 #include "formats/json.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
@@ -61,6 +62,10 @@ void check_folder(std::string_view folder, std::string_view extension, const Rea
 
 TEST(Malformed, SafetensorsFilesGiveOneClearError) {
   check_folder("safetensors/malformed", ".safetensors", [](const auto& path) { SafetensorsFile::open(path); });
+}
+
+TEST(Malformed, GgufFilesGiveOneClearError) {
+  check_folder("gguf/malformed", ".gguf", [](const auto& path) { GgufFile::open(path); });
 }
 
 TEST(Malformed, NpyFilesGiveOneClearError) {

@@ -246,6 +246,7 @@ TEST(Precision, EmbeddingsStayCloseToThoseInF32) {
   const TinySentenceModel model;
   const std::vector<std::string> texts{"a cat", "dogs ran a cat sat", "A DOG sat", "unknown words", "cat cat cat cat"};
   expect_close_to_f32(model.path(), texts, options_of(Precision::bf16), 0.9995);
+  expect_close_to_f32(model.path(), texts, options_of(Precision::f16), 0.9999);
   expect_close_to_f32(model.path(), texts, options_of(Precision::int8), 0.995);
   const Calibration calibration = SentenceEncoder::calibrate(model.path(), Session(), texts);
   expect_close_to_f32(model.path(), texts, options_of(Precision::int8, calibration), 0.995);
@@ -258,6 +259,7 @@ TEST(MiniLm, EmbeddingsInNarrowPrecisionsStayCloseToThoseInF32) {
   std::vector<std::string> texts;
   for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text").get<std::string>());
   expect_close_to_f32(folder, texts, options_of(Precision::bf16), 0.9995);
+  expect_close_to_f32(folder, texts, options_of(Precision::f16), 0.9999);
   // A text without words is two tokens whose activations have outliers and nothing to average: 0.9925 where the others are above 0.995.
   std::erase(texts, "");
   expect_close_to_f32(folder, texts, options_of(Precision::int8), 0.995);

@@ -221,7 +221,8 @@ struct Malformed {
 constexpr Malformed malformed[] = {
     {"/version", "\"2.0\"", "tokenizer.json: version: '2.0' is not known (allowed: 1.0)"},
     {"/model", "null", "tokenizer.json: model: expected an object, found a value of type null"},
-    {"/model/type", "\"BPE\"", "tokenizer.json: model.type: 'BPE' is not supported (supported: WordPiece)"},
+    {"/model/type", "\"BPE\"", "tokenizer.json: model: the field 'merges' is missing"},
+    {"/model/type", "\"Markov\"", "tokenizer.json: model.type: 'Markov' is not supported (supported: BPE, Unigram, WordPiece, WordLevel)"},
     {"/model/vocab", "7", "tokenizer.json: model.vocab: expected an object of tokens and ids, found a value of type number"},
     {"/model/vocab/new", "-1", "tokenizer.json: model.vocab: token 'new': expected an id in 0..2147483647, found -1"},
     {"/model/vocab/new", "2147483648", "tokenizer.json: model.vocab: token 'new': expected an id in 0..2147483647, found 2147483648"},
@@ -234,26 +235,34 @@ constexpr Malformed malformed[] = {
     {"/added_tokens/1/special", "1", "tokenizer.json: added_tokens[1].special: expected true or false, found a value of type number"},
     {"/added_tokens/1/id", "9", "tokenizer.json: added_tokens[1].id: token '[UNK]' has the id 1, found 9"},
     {"/added_tokens/1/content", "\"new\"", "tokenizer.json: added_tokens[1].id: token 'new' has the id 640, found 1"},
-    {"/normalizer/type", "\"Precompiled\"",
-     "tokenizer.json: normalizer.type: 'Precompiled' is not supported (supported: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, "
-     "StripAccents, Strip, Replace, Prepend, Sequence)"},
+    {"/normalizer/type", "\"Uppercase\"",
+     "tokenizer.json: normalizer.type: 'Uppercase' is not supported (supported: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, "
+     "StripAccents, Strip, Replace, Prepend, Precompiled, Nmt, ByteLevel, Sequence)"},
+    {"/normalizer", R"({"type":"Precompiled","precompiled_charsmap":"AAAA"})",
+     "tokenizer.json: normalizer: 3 bytes of normalization rules (allowed: 4 or more)"},
+    {"/normalizer", R"({"type":"Precompiled","precompiled_charsmap":"CAAAAAAA"})",
+     "tokenizer.json: normalizer: the rules' array has 8 bytes (allowed: multiples of 4 up to 2)"},
+    {"/normalizer", R"({"type":"Precompiled","precompiled_charsmap":"AA*A"})", "tokenizer.json: normalizer: a byte of 42 is not base64"},
     {"/normalizer/lowercase", "null", "tokenizer.json: normalizer.lowercase: expected true or false, found a value of type null"},
     {"/normalizer", R"({"type":"Sequence","normalizers":[{"type":"NFC"},{}]})",
      "tokenizer.json: normalizer.normalizers[1]: the field 'type' is missing"},
-    {"/normalizer", R"({"type":"Replace","pattern":{"Regex":"a+"},"content":""})",
-     "tokenizer.json: normalizer.pattern: only {\"String\": ...} is supported"},
+    {"/normalizer", R"({"type":"Replace","pattern":{"Regex":"(a+"},"content":""})",
+     "tokenizer.json: normalizer.pattern.Regex: the pattern has a group that is not closed, at code point 3"},
     {"/normalizer", R"({"type":"Replace","pattern":{"String":""},"content":""})",
      "tokenizer.json: normalizer.pattern.String: an empty pattern cannot be replaced"},
-    {"/pre_tokenizer/type", "\"Metaspace\"",
-     "tokenizer.json: pre_tokenizer.type: 'Metaspace' is not supported (supported: BertPreTokenizer, Whitespace, WhitespaceSplit, "
-     "Punctuation, "
-     "Digits, Sequence)"},
+    {"/pre_tokenizer/type", "\"Metaspace\"", "tokenizer.json: pre_tokenizer: the field 'replacement' is missing"},
+    {"/pre_tokenizer/type", "\"UnicodeScripts\"",
+     "tokenizer.json: pre_tokenizer.type: 'UnicodeScripts' is not supported (supported: ByteLevel, Split, Metaspace, BertPreTokenizer, "
+     "Whitespace, WhitespaceSplit, Punctuation, Digits, CharDelimiterSplit, FixedLength, Sequence)"},
+    {"/pre_tokenizer", R"({"type":"CharDelimiterSplit","delimiter":"ab"})",
+     "tokenizer.json: pre_tokenizer.delimiter: expected one character, found 2"},
     {"/pre_tokenizer", R"({"type":"Punctuation","behavior":"Merged"})",
      "tokenizer.json: pre_tokenizer.behavior: 'Merged' is not known (allowed: Removed, Isolated, MergedWithPrevious, MergedWithNext, "
      "Contiguous)"},
-    {"/post_processor/type", "\"ByteLevel\"",
-     "tokenizer.json: post_processor.type: 'ByteLevel' is not supported (supported: TemplateProcessing, BertProcessing, RobertaProcessing, "
-     "Sequence)"},
+    {"/post_processor/type", "\"ByteLevel\"", "tokenizer.json: post_processor: the field 'trim_offsets' is missing"},
+    {"/post_processor/type", "\"Pairs\"",
+     "tokenizer.json: post_processor.type: 'Pairs' is not supported (supported: TemplateProcessing, BertProcessing, RobertaProcessing, "
+     "ByteLevel, Sequence)"},
     {"/post_processor/single/0/SpecialToken/id", "\"[BOS]\"",
      "tokenizer.json: post_processor.single[0].SpecialToken.id: '[BOS]' is not among special_tokens"},
     {"/post_processor/single/1/Sequence/id", "\"B\"",
@@ -261,7 +270,9 @@ constexpr Malformed malformed[] = {
     {"/post_processor/special_tokens/[CLS]/ids", "[2,2]", "tokenizer.json: post_processor.special_tokens['[CLS]']: 2 ids for 1 tokens"},
     {"/post_processor", R"({"type":"BertProcessing","sep":["[SEP]"],"cls":["[CLS]",2]})",
      "tokenizer.json: post_processor.sep: expected a token and its id, found 1 values"},
-    {"/decoder/type", "\"ByteFallback\"", "tokenizer.json: decoder.type: 'ByteFallback' is not supported (supported: WordPiece)"},
+    {"/decoder/type", "\"Bytes\"",
+     "tokenizer.json: decoder.type: 'Bytes' is not supported (supported: ByteLevel, Metaspace, WordPiece, BPEDecoder, CTC, ByteFallback, "
+     "Fuse, Replace, Strip, Sequence)"},
     {"/truncation", R"({"max_length":1,"strategy":"LongestFirst","stride":0})",
      "tokenizer.json: truncation: max_length 1 leaves no room for 2 special tokens"},
     {"/truncation", R"({"max_length":9,"strategy":"LongestFirst","stride":9})",

@@ -21,6 +21,7 @@ using Ints = std::vector<std::int64_t>;
 struct ConvCase {
   std::string name;
   Ints x, w, strides, padding, dilation;
+  std::int64_t groups = 1;
 };
 
 /// Runs of neighbours of every length in a panel of rows, depths that are no multiple of 2 or 4, all ranks; enough output channels for
@@ -41,11 +42,33 @@ const std::vector<ConvCase>& conv_cases() {
   return all;
 }
 
+/// Groups that are products by themselves.
+const std::vector<ConvCase>& grouped_cases() {
+  static const std::vector<ConvCase> all{
+      {"2 groups", {2, 32, 9, 10}, {64, 16, 3, 3}, {1}, {1}, {1}, 2},
+      {"4 groups, dilated", {1, 64, 12, 11}, {72, 16, 3, 3}, {1}, {1}, {2}, 4},
+      {"8 groups of few channels and many terms", {1, 128, 7, 7}, {96, 16, 3, 3}, {1}, {1}, {1}, 8},
+  };
+  return all;
+}
+
+/// Groups of few output channels and few terms.
+const std::vector<ConvCase>& summed_cases() {
+  static const std::vector<ConvCase> all{
+      {"8 groups of 4", {1, 32, 14, 13}, {32, 4, 3, 3}, {1}, {1}, {1}, 8},
+      {"depthwise", {2, 24, 15, 17}, {24, 1, 3, 3}, {1}, {1}, {1}, 24},
+      {"depthwise, two filters each, strided and dilated", {1, 12, 21, 20}, {24, 1, 5, 5}, {2}, {3, 1}, {1, 2}, 12},
+      {"depthwise along one axis", {3, 16, 50}, {16, 1, 7}, {1}, {3}, {1}, 16},
+      {"depthwise of 7 x 7", {1, 8, 19, 18}, {8, 1, 7, 7}, {1}, {3}, {1}, 8},
+  };
+  return all;
+}
+
 Dims dims(const Ints& sizes) { return {sizes.begin(), sizes.end()}; }
 
 Graph graph_of(const ConvCase& c) {
   Graph graph("conv");
-  graph.output("y", conv(graph.input("x", dims(c.x), f32), graph.param("w", dims(c.w), f32), c.strides, c.padding, c.dilation));
+  graph.output("y", conv(graph.input("x", dims(c.x), f32), graph.param("w", dims(c.w), f32), c.strides, c.padding, c.dilation, c.groups));
   return graph;
 }
 
@@ -168,10 +191,112 @@ TEST(ConvPrecision, AnImageGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) 
   }
 }
 
+TEST(ConvPrecision, GroupsAreRoundedInBf16) {
+  for (const ConvCase& c : grouped_cases()) {
+    const Graph graph = graph_of(c);
+    const auto given = values_of(c);
+    const PreciseGraph precise = conv_in(graph, Precision::bf16);
+    ASSERT_EQ(precise.choices.at(0).precision, Precision::bf16) << c.name;
+    const Array wanted = evaluate(graph, {{"x", rounded(given.at("x"))}, {"w", rounded(given.at("w"))}})[0];
+    EXPECT_EQ(evaluate(precise.graph, given)[0], wanted) << c.name;
+  }
+}
+
+/// What each channel of x shows, as a calibration notes it.
+Calibration calibration_of(const ConvCase& c, const std::map<std::string, Array>& given) {
+  const Array& x = given.at("x");
+  Array least(f32, {c.x[1]}), largest(f32, {c.x[1]});  // x is not negative
+  const std::int64_t image = x.size() / c.x[0] / c.x[1];
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    const std::int64_t channel = i / image % c.x[1];
+    largest.set_double(channel, std::max(largest.get_double(channel), x.get_double(i)));
+  }
+  Calibration calibration;
+  calibration.ranges.push_back({conv_in(graph_of(c), Precision::int8).choices.at(0).product, least, largest});
+  return calibration;
+}
+
+PreciseGraph in_calibrated_int8(const ConvCase& c, const Calibration& calibration) {
+  return with_precision(expand(graph_of(c), [](const Graph&, const Node&) { return false; }), Precision::int8, &calibration);
+}
+
+/// As for dense ones. A calibrated scale is one for all channels.
+TEST(ConvPrecision, GroupsStayCloseToF32InInt8) {
+  for (const ConvCase& c : grouped_cases()) {
+    const auto given = values_of(c);
+    const Array wide = evaluate(graph_of(c), given)[0];
+    const PreciseGraph at_run_time = conv_in(graph_of(c), Precision::int8);
+    ASSERT_EQ(at_run_time.choices.at(0).precision, Precision::int8) << c.name;
+    EXPECT_GE(cosine_of(evaluate(at_run_time.graph, given)[0], wide), 0.9998) << c.name;
+    EXPECT_GE(cosine_of(evaluate(in_calibrated_int8(c, calibration_of(c, given)).graph, given)[0], wide), 0.9998) << c.name;
+  }
+}
+
+/// Channels and filters of very different sizes: the factors between them are those of their group.
+TEST(ConvPrecision, GroupsInInt8KeepTheirChannelsApart) {
+  const ConvCase& c = grouped_cases().at(0);
+  auto given = values_of(c);
+  const Array wide = evaluate(graph_of(c), given)[0];
+  const std::int64_t image = c.x[2] * c.x[3], kernel = c.w[2] * c.w[3], per_group = c.w[0] / c.groups;
+  const auto factor = [](std::int64_t channel) { return std::exp2(static_cast<double>(channel % 5) - 2); };
+  for (std::int64_t i = 0; i < given["x"].size(); ++i) given["x"].set_double(i, given["x"].get_double(i) * factor(i / image % c.x[1]));
+  for (std::int64_t i = 0; i < given["w"].size(); ++i) {
+    const std::int64_t filter = i / kernel / c.w[1], channel = filter / per_group * c.w[1] + i / kernel % c.w[1];
+    given["w"].set_double(i, given["w"].get_double(i) / factor(channel));
+  }
+  // Factors of 16 between channels cost each of both operands up to 4 of 255 steps after the square root between them.
+  EXPECT_GE(cosine_of(evaluate(conv_in(graph_of(c), Precision::int8).graph, given)[0], wide), 0.9995);
+  EXPECT_GE(cosine_of(evaluate(in_calibrated_int8(c, calibration_of(c, given)).graph, given)[0], wide), 0.9998);
+}
+
+void expect_kernels_compute(const ConvCase& c, const Graph& rewritten, SessionOptions options) {
+  const auto given = values_of(c);
+  const double sums = 20 * 9 * depth_of(c) * 0x1p-24;  // bounds as for dense ones
+  const double tolerance = options.precision == Precision::int8 ? sums + 2 * 25.0 / 255 : sums;
+  const Array wanted = evaluate(rewritten, given)[0], seen = run(graph_of(c), given, options);
+  for (std::int64_t i = 0; i < wanted.size(); ++i)
+    ASSERT_NEAR(seen.get_double(i), wanted.get_double(i), tolerance) << c.name << " at " << i;
+}
+
+TEST(ConvPrecision, KernelsOfGroupsComputeWhatTheRewrittenGraphSays) {
+  for (const ConvCase& c : grouped_cases()) {
+    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::f16, Precision::int8})
+      for (const bool claims : {true, false})
+        expect_kernels_compute(c, conv_in(graph_of(c), precision).graph, options_of(precision, 2, claims));
+    SessionOptions calibrated = options_of(Precision::int8, 2, true);
+    calibrated.calibration = calibration_of(c, values_of(c));
+    expect_kernels_compute(c, in_calibrated_int8(c, *calibrated.calibration).graph, calibrated);
+  }
+}
+
+TEST(ConvPrecision, SumsOfShiftedElementsStayF32) {
+  for (const ConvCase& c : summed_cases()) {
+    for (const Precision precision : {Precision::bf16, Precision::f16, Precision::int8}) {
+      const PrecisionChoice choice = conv_in(graph_of(c), precision).choices.at(0);
+      EXPECT_EQ(choice.precision, Precision::f32) << c.name;
+      EXPECT_EQ(choice.reason, "its few products an element are fastest in f32") << c.name;
+    }
+    for (const bool claims : {true, false}) expect_kernels_compute(c, graph_of(c), options_of(Precision::f32, 2, claims));
+  }
+}
+
+TEST(ConvPrecision, GroupsWithManyChannelsAreClaimed) {
+  const auto claims = [](const ConvCase& c) {
+    Executable program = Session(Device::cpu(), options_of(Precision::bf16, 2, true)).compile(graph_of(c));
+    const auto given = values_of(c);
+    program.set_param("w", given.at("w"));
+    const auto launches = program.profile({{"x", given.at("x")}}, 0);
+    return std::count_if(launches.begin(), launches.end(), [](const LaunchReport& launch) { return launch.kind == "claim"; });
+  };
+  for (const ConvCase& c : grouped_cases()) EXPECT_EQ(claims(c), 1) << c.name;
+  for (const ConvCase& c : summed_cases()) EXPECT_EQ(claims(c), 0) << c.name;
+}
+
 TEST(ConvPrecision, WhatIsNoProductStaysF32) {
   Graph graph("rest");
   const Value x = graph.input("x", {1, 32, 9, 9}, f32);
-  graph.output("depthwise", conv(x, graph.param("d", {32, 1, 5, 5}, f32), {}, {}, {}, 32));
+  graph.output("strided groups of the batch",
+               conv_general(reshape(x, {2, 16, 9, 9}), graph.param("d", {8, 16, 5, 5}, f32), {.batch_group_count = 2}));
   graph.output("transposed", conv_transpose(x, graph.param("t", {32, 8, 3, 3}, f32), {2}));
   graph.output("short", conv(slice_axis(x, 1, 0, 3), graph.param("s", {8, 3, 2, 2}, f32)));
   graph.output("narrow", conv(x, graph.param("n", {64, 32, 1, 1}, f32)));

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "ops/evaluated.h"
 #include "passes/expand.h"
@@ -28,8 +30,8 @@ std::map<std::string, Array> layer_values(std::int64_t rows) {
   return {{"x", uniform(f32, {rows, 96}, -2, 3, 1)}, {"w", uniform(f32, {40, 96}, -1, 1, 2)}};
 }
 
-double rounded_to_bf16(double x) {
-  Array narrow(bf16, {});
+double rounded_to(DType dtype, double x) {
+  Array narrow(dtype, {});
   narrow.set_double(0, x);
   return narrow.get_double(0);
 }
@@ -48,7 +50,7 @@ Doubles product_of(const std::map<std::string, Array>& given, Left left, Right r
   return y;
 }
 
-double bf16_element(const Array& a, std::int64_t row, std::int64_t k) { return rounded_to_bf16(a.get_double(row * 96 + k)); }
+double bf16_element(const Array& a, std::int64_t row, std::int64_t k) { return rounded_to(bf16, a.get_double(row * 96 + k)); }
 
 /// x and w with the factors between them that bring elements which stand out nearer: the fourth root of a row's largest weight, as a share.
 std::map<std::string, Array> balanced(const std::map<std::string, Array>& given) {
@@ -96,6 +98,47 @@ TEST(Precision, Bf16RoundsTheOperandsOfAProduct) {
   expect_near(evaluate(precise.graph, given)[0], product_of(given, bf16_element, bf16_element), 1e-5);
 }
 
+double f32_element(const Array& a, std::int64_t row, std::int64_t k) { return a.get_double(row * 96 + k); }
+double f16_element(const Array& a, std::int64_t row, std::int64_t k) { return rounded_to(f16, f32_element(a, row, k)); }
+
+TEST(Precision, F16RoundsTheWeightsOfAProduct) {
+  const auto given = layer_values(7);
+  const PreciseGraph precise = in_precision(layer(), Precision::f16);
+  ASSERT_EQ(precise.choices.size(), 1u);
+  EXPECT_EQ(precise.choices[0].precision, Precision::f16);
+  // The result is rounded to f32 once: values up to 100.
+  expect_near(evaluate(precise.graph, given)[0], product_of(given, f32_element, f16_element), 1e-5);
+}
+
+/// Columns with weights beyond the largest f16 have a scale; others are as without them. A weight that is no number spoils its column only.
+TEST(Precision, F16TakesWeightsOverAllOfF32) {
+  auto given = layer_values(3);
+  const Array plain = evaluate(in_precision(layer(), Precision::f16).graph, given)[0];
+  constexpr double factor = 1e30;
+  for (std::int64_t k = 0; k < 96; ++k) given["w"].set_double(5 * 96 + k, given["w"].get_double(5 * 96 + k) * factor);
+  given["w"].set_double(9 * 96 + 5, INFINITY);
+  const Array seen = evaluate(in_precision(layer(), Precision::f16).graph, given)[0], wide = evaluate(layer(), given)[0];
+  for (std::int64_t i = 0; i < seen.size(); ++i) {
+    if (i % 40 == 9) EXPECT_FALSE(std::isfinite(seen.get_double(i))) << i;
+    else if (i % 40 == 5) EXPECT_NEAR(seen.get_double(i) / factor, wide.get_double(i) / factor, 96 * 3 * 0x1p-12) << i;  // half a step each
+    else EXPECT_EQ(seen.get_double(i), plain.get_double(i)) << i;
+  }
+}
+
+TEST(Precision, F16LeavesWhatHasNoWeightInF32) {
+  Graph graph("rest");
+  const Value x = graph.input("x", {4, 8, 32}, f32);
+  graph.output("scores", matmul(x, transpose(x, {0, 2, 1})));
+  graph.output("left", matmul(graph.param("w", {8, 8}, f32), reshape(x, {8, 128})));
+  graph.output("each", matmul(x, graph.param("e", {4, 32, 24}, f32)));
+  graph.output("attention", attention(reshape(x, {1, 4, 8, 32}), reshape(x, {1, 4, 8, 32}), reshape(x, {1, 4, 8, 32})));
+  graph.output("layer", matmul(x, graph.param("l", {32, 24}, f32)));
+  std::multiset<std::string> reasons;
+  for (const PrecisionChoice& choice : with_precision(graph, Precision::f16).choices) reasons.emplace(choice.reason);
+  EXPECT_EQ(reasons, (std::multiset<std::string>{"", "a weight for each item of a batch", "it sums fewer than 16 products",
+                                                 "no operand is a weight", "no operand is a weight"}));
+}
+
 TEST(Precision, Int8ScalesRowsAndColumns) {
   auto given = layer_values(7);
   for (std::int64_t k = 0; k < 96; ++k) given["x"].set_double(3 * 96 + k, 0);                              // a row of zeros
@@ -110,14 +153,14 @@ TEST(Precision, Int8ScalesRowsAndColumns) {
 /// Sums of f32 in another order; in int8 a quotient that lies between two numbers may be rounded to either by a kernel.
 TEST(Precision, KernelsComputeWhatTheRewrittenGraphSays) {
   const auto given = layer_values(33);
-  for (const Precision precision : {Precision::bf16, Precision::int8})
+  for (const Precision precision : {Precision::bf16, Precision::f16, Precision::int8})
     for (const bool claims : {true, false}) {
       SessionOptions options = without_disk();
       options.precision = precision;
       options.claims = claims;
       Executable program = Session(Device::cpu(), options).compile(layer());
       program.set_param("w", given.at("w"));
-      const double tolerance = precision == Precision::bf16 ? 5e-5 : 5e-5 + 5.0 / 255;  // one step of 5/255 times a weight of 1
+      const double tolerance = precision != Precision::int8 ? 5e-5 : 5e-5 + 5.0 / 255;  // one step of 5/255 times a weight of 1
       expect_near(program.run({{"x", given.at("x")}}).at("y"), values(evaluate(in_precision(layer(), precision).graph, given)[0]),
                   tolerance);
       EXPECT_EQ(count_of(program, "precision"), 1u);
@@ -236,7 +279,7 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
   graph.output("y", attention(x, x, x, {.causal = true}));
   const std::map<std::string, Array> given{{"x", uniform(f32, {2, 3, 20, 32}, -1, 1, 3)}};
   Array rounded(f32, {2, 3, 20, 32});
-  for (std::int64_t i = 0; i < rounded.size(); ++i) rounded.set_double(i, rounded_to_bf16(given.at("x").get_double(i)));
+  for (std::int64_t i = 0; i < rounded.size(); ++i) rounded.set_double(i, rounded_to(bf16, given.at("x").get_double(i)));
   const Array exact = evaluate(graph, {{"x", rounded}})[0];
   for (const bool claims : {true, false}) {
     SessionOptions options = without_disk();
@@ -247,7 +290,7 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
     expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
     EXPECT_EQ(count_of(program, "precision"), 1u);
     const Array seen = program.run({{"x", given.at("x")}}).at("y");
-    for (double y : values(seen)) EXPECT_EQ(y, rounded_to_bf16(y));
+    for (double y : values(seen)) EXPECT_EQ(y, rounded_to(bf16, y));
   }
   EXPECT_EQ(with_precision(graph, Precision::bf16).choices.at(0).precision, Precision::bf16);
   const PreciseGraph in_int8 = with_precision(graph, Precision::int8);

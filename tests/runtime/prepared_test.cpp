@@ -192,6 +192,40 @@ TEST(Prepared, ProgramsOfASessionShareParametersAndTheirPanels) {
   expect_near(programs[1].run({{"x", ones}}).at("y"), Doubles(8 * 64, 64), 0);
 }
 
+/// y = x w with a weight that is rounded before it is packed, for batches of two sizes and inputs in two orders: what a prompt and the
+/// tokens after it are to a language model.
+TEST(Prepared, ProgramsShareThePanelsOfWhatTheyComputeFromTheSameParameters) {
+  const auto layer = [](std::int64_t rows, bool weight_first) {
+    Graph graph;
+    Value w;
+    if (weight_first) w = graph.param("w", {64, 96}, f32);
+    const Value x = graph.input("x", {rows, 64}, f32);
+    if (!weight_first) w = graph.param("w", {64, 96}, f32);
+    graph.output("y", matmul(x, w));
+    return graph;
+  };
+  for (const Precision precision : {Precision::bf16, Precision::f16}) {
+    SessionOptions options;
+    options.threads = 2;
+    options.cache_folder = "";
+    options.precision = precision;
+    const Session session(Device::cpu(), options);
+    Executable eight = session.compile(layer(8, false)), three = session.compile(layer(3, true));
+    Array weights = uniform(f32, {64, 96}, 1, 1, 1);
+    eight.set_param("w", weights);
+    three.set_param("w", weights);
+    const auto result = [](const Executable& program, std::int64_t rows) {
+      return program.run({{"x", uniform(f32, {rows, 64}, 1, 1, 1)}}).at("y").get_double(rows * 96 - 1);
+    };
+    EXPECT_NEAR(result(eight, 8), 64, 1e-3);                             // int8: a scale of 1/127 is no f32
+    for (float& element : weights.mutable_values<float>()) element = 2;  // after they were packed
+    EXPECT_EQ(result(three, 3), 64) << "they were packed again";
+    three.set_param("w", weights);
+    EXPECT_EQ(result(three, 3), 128) << "they were not packed again";
+    EXPECT_EQ(result(eight, 8), 64) << "another program's binding does not concern it";
+  }
+}
+
 TEST(Prepared, ResultsOfAProgramAreCopiesOfThem) {
   Graph graph;
   const Value e = exp(graph.param("w", {8}, f32));

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "backends/cpu/attention/claim.h"
+#include "backends/cpu/quantised/claim.h"
 #include "ir/op.h"
 
 namespace rlx::cpu {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr Claim claims[] = {
     {"attention", takes_attention},
+    {"block_dot", takes_block_dot},
 };
 
 }  // namespace

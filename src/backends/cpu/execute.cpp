@@ -4,10 +4,9 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/ranges.h>
-
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/cpu/gemm/tune.h"
 #include "base/checked.h"
 #include "ir/reference.h"
 
@@ -41,29 +40,39 @@ std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
   return *total;
 }
 
-template <class T>
-std::shared_ptr<const PackedB<T>> PackedWeights::get(const Array& weights, const Matrix<T>& b, std::int64_t k, std::int64_t n,
-                                                     ThreadPool& pool, CpuLevel level) {
-  const auto text = [](const std::int64_t* offsets, std::int64_t count) {
-    return offsets ? fmt::format("{}", fmt::join(std::span(offsets, static_cast<std::size_t>(count)), " ")) : "";
-  };
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {} [{}] [{}]", static_cast<const void*>(weights.bytes().data()),
-                                      static_cast<const void*>(b.data), b.row_stride, b.col_stride, k, n, static_cast<int>(level),
-                                      name(weights.dtype()), text(b.row_offsets, k), text(b.col_offsets, n));
-  {
-    const std::scoped_lock lock(mutex_);
-    if (auto it = entries_.find(key); it != entries_.end() && !it->second.owner.expired())
-      if (auto packed = it->second.packed.lock()) return std::static_pointer_cast<const PackedB<T>>(packed);
-  }
-  auto packed = std::make_shared<const PackedB<T>>(pack_b<T>(b, 1, k, n, pool, micro_kernel<T>(level)));
+std::shared_ptr<const void> PackedWeights::find(const std::string& key) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(entries_, [](const auto& entry) { return entry.second.packed.expired(); });
-  entries_[key] = {weights.bytes().data(), packed, weights.owner()};
-  return packed;
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return nullptr;
+  const auto is_gone = [](const Source& source) { return source.owner.expired(); };
+  return std::ranges::any_of(it->second.sources, is_gone) ? nullptr : it->second.panels.lock();
 }
+
+void PackedWeights::add(const std::string& key, const std::shared_ptr<const void>& panels, const std::vector<Array>& origins) {
+  Entry entry{panels, {}};
+  for (const Array& origin : origins) entry.sources.push_back({origin.bytes().data(), origin.owner()});
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [](const auto& known) { return known.second.panels.expired(); });
+  entries_[key] = std::move(entry);
+}
+
 void PackedWeights::forget(const Array& weights) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(entries_, [&](const auto& entry) { return entry.second.bytes == weights.bytes().data(); });
+  std::erase_if(entries_, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second.sources, [&](const Source& source) { return source.bytes == weights.bytes().data(); });
+  });
+}
+
+std::string panel_layout(const Step& step, CpuLevel level) {
+  if (const auto* dot = std::get_if<BlockDot>(&step.launch->what))
+    return fmt::format("{} blocks {} {} {}", static_cast<int>(level), dot->type, dot->columns.value(), dot->depth.value());
+  const auto& product = std::get<Product>(step.launch->what);
+  const auto fixed = [](const SizeFunction& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(level), name(product.element), fixed(step.offsets[1]), fixed(step.depth[0]),
+                  fixed(step.depth[2]), fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
+  for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
+  return text;
 }
 
 namespace {
@@ -138,6 +147,13 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
       step.buffers = tile_buffers(product->epilogue, product->dot, false);
     } else if (const auto* attention = std::get_if<Attention>(&launch.what)) {
       step.attention = prepare_attention(*attention, program, slot_of);
+    } else if (const auto* update = std::get_if<StateUpdate>(&launch.what)) {
+      step.c = slot_of(update->state);
+      for (std::size_t i = 1; i < launch.reads.size(); ++i) step.operands.push_back(slot_of(launch.reads[i]));  // behind the state
+    } else if (const auto* dot = std::get_if<BlockDot>(&launch.what)) {
+      step.a = slot_of(dot->x), step.b = slot_of(dot->blocks), step.c = slot_of(dot->node);
+      step.weights = is_weight(dot->blocks);
+      step.rows[0] = SizeFunction(dot->rows, program.symbols);
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
@@ -213,7 +229,8 @@ void call_epilogue_by_columns(void* call, Sum<T>* tile, std::int64_t stride, std
 }
 
 template <class T>
-void call_prologue(void* call, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0, std::int64_t depth) {
+void call_prologue(void* call, Left<T>* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
+                   std::int64_t depth) {
   (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
 }
 
@@ -252,8 +269,8 @@ struct OffsetTables {
 
 /// A where the memory of its value begins at `data`.
 template <class T>
-Matrix<T> left_matrix(const void* data, const Step& step, const OffsetTables& tables, const std::int64_t* s) {
-  Matrix<T> a{static_cast<const T*>(data) + step.offsets[0](s), step.rows[1](s), step.depth[1](s), 0, tables.items[0].data()};
+Matrix<Left<T>> left_matrix(const void* data, const Step& step, const OffsetTables& tables, const std::int64_t* s) {
+  Matrix<Left<T>> a{static_cast<const Left<T>*>(data) + step.offsets[0](s), step.rows[1](s), step.depth[1](s), 0, tables.items[0].data()};
   if (!step.depth_axes.empty()) a.row_offsets = tables.rows.data(), a.col_offsets = tables.depth.data();
   return a;
 }
@@ -264,6 +281,39 @@ Matrix<T> right_matrix(const void* data, const Step& step, const Product& produc
   if (product.b_by_tables) b.row_offsets = tables.depth_of_b.data(), b.col_offsets = tables.columns.data();
   else if (!step.depth_axes.empty()) b.row_stride = step.depth_axes.back()[2](s);
   return b;
+}
+
+/// How a matrix lies in memory, as far as time depends on it: where its rows or columns follow each other, or that tables say where.
+template <class T>
+std::int64_t layout_of(const Matrix<T>& x) {
+  return x.row_offsets ? 3 : x.col_stride == 1 ? 0 : x.row_stride == 1 ? 1 : 2;
+}
+
+template <class T>
+ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
+  const std::int64_t left = args.pack_a ? 4 : layout_of(args.a), right = args.packed_b ? 4 : layout_of(args.b);
+  const std::int64_t ending = !args.epilogue ? 0 : args.epilogue_by_columns ? 2 : 1;
+  const ProductKey key{sizeof(Left<T>),
+                       sizeof(T),
+                       Format<T>::group,
+                       args.batch,
+                       args.m,
+                       args.n,
+                       args.k,
+                       left,
+                       right,
+                       ending,
+                       args.kernel->panel_cols,
+                       args.kernel->max_rows,
+                       args.packed_b ? args.packed_b->batch() : 0};
+  const ProductChoice choice = run.tuned->get(
+      key, [&](const ProductChoice& known) { return is_possible(known, args); }, [&] { return fastest_choice(args, *run.pool); });
+  if (!run.blocks) return choice;
+  const ProductChoice usual = usual_choice(args, run.pool->size());
+  const std::int64_t units = args.kernel->units(args.k);
+  *run.blocks = choice == usual ? to_string(usual, units) + " (as usual)"
+                                : fmt::format("{} (usual: {})", to_string(choice, units), to_string(usual, units));
+  return choice;
 }
 
 template <class T>
@@ -290,7 +340,7 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     packed = run.packed(step, [&](const Array& weights) {
       Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
       whole.batch_offsets = nullptr;
-      return run.packed_weights->get<T>(weights, whole, args.k, args.n, *run.pool, run.level);
+      return std::make_shared<const PackedB<T>>(pack_b<T>(whole, 1, args.k, args.n, *run.pool, *args.kernel));
     });
     args.packed_b = static_cast<const PackedB<T>*>(packed.get());
   }
@@ -303,8 +353,49 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     args.c_row_stride = step.rows[2](s);
     args.c_batch_offsets = tables.items[2].data();
   }
+  std::optional<ProductChoice> choice;
+  if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);
+}
+
+void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run) {
+  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
+  const std::int64_t n = dot.columns.value(), k = dot.depth.value();
+  const BlockKernel& kernel = *block_kernel(dot.type, run.level);
+  const std::int64_t row_bytes = run.program->graph.type(dot.blocks).shape.back().value();
+  std::shared_ptr<const void> kept;
+  if (step.weights && run.packed)
+    kept = run.packed(step, [&](const Array& weights) {
+      return std::make_shared<const BlockPanels>(kernel, weights.bytes().data(), row_bytes, n, k, *run.pool);
+    });
+  std::optional<BlockPanels> made;
+  const auto* const kept_panels = static_cast<const BlockPanels*>(kept.get());
+  const BlockPanels& weights = kept_panels ? *kept_panels : made.emplace(kernel, memory(step.b), row_bytes, n, k, *run.pool);
+  BlockDotArgs args{step.rows[0](run.symbols.data()), reinterpret_cast<const float*>(memory(step.a)), &weights,
+                    reinterpret_cast<float*>(memory(step.c)), nullptr};
+  args.workspace = workspace(run, block_dot_workspace(kernel, args.m, k));
+  block_dot(args, *run.pool);
+}
+
+void run_state_update(const Step& step, const StateUpdate& update, const RunState& run) {
+  const Graph& graph = run.program->graph;
+  const auto sizes = [&](ValueId value) {
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : graph.type(value).shape) shape.push_back(dim.evaluate(run.bindings));
+    return shape;
+  };
+  const auto integer = [&](ValueId value, int slot) {
+    const DType dtype = graph.type(value).dtype;
+    const std::byte* const bytes = run.memory[static_cast<std::size_t>(slot)];
+    return Array(dtype, {}, {bytes, static_cast<std::size_t>(bytes_for(dtype, 1))}, nullptr).get_int(0);
+  };
+  std::size_t next = 0;
+  for (const StateUpdate::Window& window : update.windows) {
+    Window here{run.memory[static_cast<std::size_t>(step.operands[next++])], sizes(window.value), {}};
+    for (ValueId start : window.starts) here.starts.push_back(integer(start, step.operands[next++]));
+    copy_window(here, sizes(update.state), bytes_for(graph.type(update.state).dtype, 1), run.memory[static_cast<std::size_t>(step.c)]);
+  }
 }
 
 void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
@@ -330,10 +421,13 @@ void execute(const Step& step, const RunState& run) {
   if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   if (step.attention) return run_attention(*step.attention, run);
+  if (const auto* update = std::get_if<StateUpdate>(&step.launch->what)) return run_state_update(step, *update, run);
+  if (const auto* dot = std::get_if<BlockDot>(&step.launch->what)) return run_block_dot(step, *dot, run);
   const auto& product = std::get<Product>(step.launch->what);
   switch (product.element) {
     case DType::f64: return run_product<double>(step, product, run);
     case DType::bf16: return run_product<Bf16>(step, product, run);
+    case DType::f16: return run_product<F16>(step, product, run);
     case DType::i8: return run_product<std::int8_t>(step, product, run);
     default: return run_product<float>(step, product, run);
   }

@@ -4,6 +4,8 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/lower.h"
+#include "backends/cpu/quantised/block_dot.h"
+#include "backends/cpu/tuned_choices.h"
 
 namespace rlx::cpu {
 
@@ -23,20 +25,24 @@ class SizeFunction {
   std::vector<Term> terms_;
 };
 
-/// Weights packed for the product kernels, shared by all programs that read the same bytes in the same layout.
+/// Weights packed for the product kernels, shared by all programs of a session that read the same numbers in the same layout.
 class PackedWeights {
  public:
-  template <class T>
-  std::shared_ptr<const PackedB<T>> get(const Array& weights, const Matrix<T>& b, std::int64_t k, std::int64_t n, ThreadPool& pool,
-                                        CpuLevel level);
-  /// What was packed from these bytes is packed again when it is next asked for: they may have changed.
+  /// The panels that were added under a key, while somebody holds them and none of the arrays that they come from is gone; else null.
+  std::shared_ptr<const void> find(const std::string& key);
+  /// `origins`: what the panels were computed from.
+  void add(const std::string& key, const std::shared_ptr<const void>& panels, const std::vector<Array>& origins);
+  /// What comes from these bytes is packed again when it is next asked for: they may have changed.
   void forget(const Array& weights);
 
  private:
-  struct Entry {
+  struct Source {
     const std::byte* bytes;
-    std::weak_ptr<const void> packed;
     std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
+  };
+  struct Entry {
+    std::weak_ptr<const void> panels;
+    std::vector<Source> sources;
   };
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;
@@ -50,15 +56,15 @@ struct Step {
   const Launch* launch = nullptr;
   std::vector<int> buffers;            // kernel, epilogue: memory slot of each buffer; -1: the tile
   std::vector<int> prologue_buffers;   // the same; -1: the panel
-  int a = -1, b = -1, c = -1;          // product
-  std::vector<int> operands, results;  // host
+  int a = -1, b = -1, c = -1;          // product, block_dot
+  std::vector<int> operands, results;  // host; operands also: state update
   std::vector<SizeFunction> grid;
   std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
   using Axis = std::array<SizeFunction, 4>;           // extent and strides of a, b, c
   std::vector<Axis> batch, row_axes, depth_axes;      // product
   std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
   std::array<SizeFunction, 3> offsets;                // product: a, b, c
-  bool weights = false;                               // product: b is a parameter or constant that every batch item shares
+  bool weights = false;                               // product, block_dot: b is a parameter or constant that every batch item shares
   std::shared_ptr<const AttentionStep> attention;
 };
 
@@ -76,14 +82,19 @@ struct RunState {
   std::vector<std::int64_t> symbols;                 // by position
   Bindings bindings;
   RunRegion run_region;
-  PackedWeights* packed_weights = nullptr;
+  TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
   std::function<std::shared_ptr<const void>(const Step&, const PackWeights& pack)> packed;
   std::size_t* scratch_bytes = nullptr;  // where set: how much scratch memory the last step that takes some took
+  std::string* blocks = nullptr;         // where set: what was chosen by time for the last step that is a product
 };
 
 /// Scratch memory of the calling thread for a step of `run`, kept from one to the next.
 std::byte* workspace(const RunState& run, std::size_t bytes);
+
+/// How a product reads its right operand, which stays from run to run, and for which kernels it is packed: with what tells its numbers, the
+/// key of its panels.
+std::string panel_layout(const Step& step, CpuLevel level);
 
 /// Runs one step.
 void execute(const Step& step, const RunState& run);

@@ -39,6 +39,8 @@ class Lowering {
     share_bytes();
     if (!options_.allow_host) refuse_host();
     claim_attentions();
+    claim_block_dots();
+    claim_state_updates();
     if (options_.claims) claim_products();
     for (const auto& [op, region] : attentions_) view_operands(region);
     for (const auto& [dot, region] : products_) prepare_operands(dot);
@@ -77,7 +79,7 @@ class Lowering {
 
   void claim_attentions() {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
-      if (!cut_.live(id) || !is_composite(graph_.node(id))) continue;
+      if (!cut_.live(id) || graph_.node(id).op->name != "attention") continue;
       const ValueId op{id, 0};
       attentions_[op] = attention_region(graph_, op, cut_.users(), [this](ValueId v) { return cut_.must_store(v); });
       cut_.store(attentions_[op].back());
@@ -93,6 +95,46 @@ class Lowering {
     }
   }
 
+  // -- products with weights in blocks, which read and write whole values
+
+  void claim_block_dots() {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+      if (!cut_.live(id) || !is_block_dot(graph_.node(id))) continue;
+      cut_.store({id, 0});
+      for (ValueId operand : graph_.node(id).operands) cut_.store(operand);
+    }
+  }
+  static bool is_block_dot(const Node& node) { return is_composite(node) && node.op->name == "block_dot"; }
+
+  // -- states that are updated where they lie
+
+  void claim_state_updates() {
+    for (StateUpdate& update : state_updates(graph_, cut_.users())) {
+      for (const StateUpdate::Window& window : update.windows) {
+        cut_.store(window.value);
+        for (ValueId start : window.starts) cut_.store(start);
+      }
+      for (ValueId value : update.chain) in_update_.insert(value);
+      cut_.store(update.result);
+      views_[update.result] = update.state;
+      updates_.emplace(update.result, std::move(update));
+    }
+  }
+
+  static Unit update_unit(const StateUpdate& update) {
+    Launch launch{update, {update.state}, {update.result}};
+    for (const StateUpdate::Window& window : update.windows) {
+      launch.reads.push_back(window.value);
+      launch.reads.insert(launch.reads.end(), window.starts.begin(), window.starts.end());
+    }
+    return {std::nullopt, std::move(launch)};
+  }
+
+  static Unit block_dot_unit(BlockDot dot) {
+    const std::vector<ValueId> reads{dot.x, dot.blocks}, writes{dot.node};
+    return {std::nullopt, Launch{std::move(dot), reads, writes}};
+  }
+
   // -- products
 
   /// The kernels inside a product take the sizes of its tile as well as all symbols.
@@ -100,7 +142,8 @@ class Lowering {
 
   /// Whether the panels of a product are of a type without prologues; where its sums are wider than its result, an epilogue rounds them.
   bool packs_narrow(ValueId dot) const {
-    return narrow_operands(graph_, dot, level_) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
+    const auto narrow = narrow_operands(graph_, dot, level_);
+    return (narrow && narrow->widens_left()) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
   }
 
   bool worth_a_claim(ValueId v) const {
@@ -121,7 +164,8 @@ class Lowering {
     for (ValueId dot : dots) cut_.store(dot);  // operands of later products may be earlier ones
     std::set<ValueId> narrow, in_region;       // narrow: what products read in place of their widened operands
     for (ValueId dot : dots)
-      if (const auto operands = narrow_operands(graph_, dot, level_)) narrow.insert(operands->values.begin(), operands->values.end());
+      if (const auto operands = narrow_operands(graph_, dot, level_))
+        narrow.insert(operands->values.begin() + (operands->widens_left() ? 0 : 1), operands->values.end());
     for (ValueId dot : dots) {
       std::vector<ValueId> region;
       const auto must = [&](ValueId v) { return cut_.must_store(v) || narrow.count(v) > 0; };
@@ -190,7 +234,9 @@ class Lowering {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
       const ValueId v{id, 0};
       if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
-      if (built_products_.count(v) || built_attentions_.count(v) || views_.count(v) || kernels_.count(v)) continue;
+      if (built_products_.count(v) || built_attentions_.count(v) || views_.count(v) || kernels_.count(v) || is_block_dot(graph_.node(id)) ||
+          in_update_.count(v))
+        continue;
       auto built = build_outputs(graph_, {v}, stored_test());
       if (const auto source = copied(built->kernel, graph_.type(v))) {
         views_[v] = *source;
@@ -232,11 +278,13 @@ class Lowering {
     std::vector<Unit> units;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
       const ValueId v{id, 0};
+      if (const auto update = updates_.find(v); update != updates_.end()) units.push_back(update_unit(update->second));
       if (!cut_.live(id) || views_.count(v)) continue;
       if (cut_.on_host(id)) units.push_back(host_unit(id));
       else if (auto product = built_products_.find(v); product != built_products_.end()) units.push_back(product_unit(product->second));
       else if (auto attention = built_attentions_.find(v); attention != built_attentions_.end())
         units.push_back(attention_unit(attention->second));
+      else if (is_block_dot(graph_.node(id)) && cut_.is_stored(v)) units.push_back(block_dot_unit(as_block_dot(graph_, v)));
       else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
     }
     Program result(graph_);
@@ -316,6 +364,8 @@ class Lowering {
   std::map<ValueId, Attention> built_attentions_;       // by the value that is stored
   std::map<ValueId, Outputs> kernels_;
   std::map<ValueId, ValueId> views_;
+  std::map<ValueId, StateUpdate> updates_;  // by their results
+  std::set<ValueId> in_update_;             // values that are the state on its way
 };
 
 }  // namespace
@@ -325,6 +375,8 @@ std::string Launch::name() const {
   if (const auto* kernel = std::get_if<GeneratedKernel>(&what)) return short_name(*kernel);
   if (const auto* host = std::get_if<HostLaunch>(&what)) return std::string(host->op);
   if (std::holds_alternative<Attention>(what)) return "attention";
+  if (std::holds_alternative<StateUpdate>(what)) return "state_update";
+  if (const auto* dot = std::get_if<BlockDot>(&what)) return "block_dot " + dot->type;
   const auto* product = std::get_if<Product>(&what);
   return (product->prologue ? short_name(*product->prologue) + "+" : "") + "gemm" +
          (product->epilogue ? "+" + short_name(*product->epilogue) : "");

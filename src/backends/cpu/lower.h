@@ -8,6 +8,8 @@
 #include "backends/cpu/attention/claim.h"
 #include "backends/cpu/jit.h"
 #include "backends/cpu/product.h"
+#include "backends/cpu/quantised/claim.h"
+#include "backends/cpu/state_update.h"
 #include "kernel/schedule.h"
 
 namespace rlx::cpu {
@@ -20,7 +22,7 @@ struct HostLaunch {
 };
 
 struct Launch {
-  std::variant<GeneratedKernel, Product, Attention, HostLaunch> what;
+  std::variant<GeneratedKernel, Product, Attention, BlockDot, StateUpdate, HostLaunch> what;
   std::vector<ValueId> reads, writes;
   std::string name() const;
   /// The generated kernels in it, in a fixed order.

@@ -70,7 +70,7 @@ class Merger {
   Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root)
       : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root), invariant_(run_invariant_nodes(graph)) {
     for (std::size_t k = 0; k < units_.size(); ++k)
-      for (ValueId v : writes(units_[k])) written_by_[v] = k;
+      for (ValueId v : writes(units_[k])) written_by_[root_(v)] = k;
   }
 
   std::vector<Unit> run(const std::set<ValueId>& outputs) {

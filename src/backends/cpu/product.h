@@ -38,17 +38,19 @@ struct Product {
   std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
   bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
-  DType sum() const { return element == bf16 ? f32 : element == i8 ? i32 : element; }
+  DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
 };
 
-/// The values that both operands of a dot are widened from by a cast, perhaps rearranged after it.
+/// The values that the operands of a dot are widened from by a cast, perhaps rearranged after it: both, or of f16 the right one.
 struct NarrowOperands {
   DType element;
   std::array<ValueId, 2> values;
   std::set<ValueId> widened;  // the casts and what rearranges them
+
+  bool widens_left() const { return element != f16; }  // else the left value is the operand itself
 };
-/// Nothing unless the level multiplies such elements without widening them, bf16 into f32, i8 into i32, and finds them in an order that
-/// makes a product.
+/// Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32 by f16 into f32, i8 into i32, and finds
+/// them in an order that makes a product.
 std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level);
 
 /// Tries to see `dot` as a product whose operands are strided views of stored values, or of their narrow_operands. Nothing when an operand

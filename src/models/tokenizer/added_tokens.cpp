@@ -1,6 +1,7 @@
 #include "models/tokenizer/added_tokens.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/names.h"
 #include "models/tokenizer/unicode.h"
@@ -8,53 +9,42 @@
 namespace rlx {
 namespace {
 
-std::uint64_t edge(std::uint32_t node, char32_t value) { return (std::uint64_t{node} << 32) | value; }
+/// The code point that ends at `end`, which is not 0.
+unicode::Decoded char_before(std::string_view text, std::size_t end) {
+  std::size_t at = end - 1;
+  while (!unicode::starts_code_point(text[at])) --at;
+  return unicode::decode_valid(text.data() + at);
+}
 
-bool stands_alone(const AlignedText& text, TextRange match) {
-  const bool word_before = match.begin > 0 && unicode::is_word(text[match.begin - 1].value);
-  const bool word_after = match.end < text.size() && unicode::is_word(text[match.end].value);
+bool stands_alone(std::string_view text, TextRange match) {
+  const bool word_before = match.begin > 0 && unicode::is_word(char_before(text, match.begin).value);
+  const bool word_after = match.end < text.size() && unicode::is_word(unicode::decode_valid(text.data() + match.end).value);
   return !word_before && !word_after;
 }
 
 /// The match and the white space around it that its token asks for, but nothing before `first`.
-TextRange widen(const AlignedText& text, TextRange match, const AddedToken& token, std::size_t first) {
-  while (token.lstrip && match.begin > first && unicode::is_whitespace(text[match.begin - 1].value)) --match.begin;
-  while (token.rstrip && match.end < text.size() && unicode::is_whitespace(text[match.end].value)) ++match.end;
+TextRange widen(std::string_view text, TextRange match, const AddedToken& token, std::size_t first) {
+  while (token.lstrip && match.begin > first) {
+    const unicode::Decoded before = char_before(text, match.begin);
+    if (!unicode::is_whitespace(before.value)) break;
+    match.begin -= before.bytes;
+  }
+  while (token.rstrip && match.end < text.size()) {
+    const unicode::Decoded after = unicode::decode_valid(text.data() + match.end);
+    if (!unicode::is_whitespace(after.value)) break;
+    match.end += after.bytes;
+  }
   return match;
 }
 
 }  // namespace
 
-bool PatternTrie::add(const std::u32string& pattern, std::size_t value) {
-  std::uint32_t node = 0;
-  for (char32_t c : pattern) {
-    const auto [found, fresh] = edges_.try_emplace(edge(node, c), static_cast<std::uint32_t>(values_.size()));
-    if (fresh) values_.emplace_back();
-    node = found->second;
-  }
-  if (node == 0 || values_[node]) return false;
-  values_[node] = value;
-  return true;
-}
-
-std::optional<PatternTrie::Match> PatternTrie::longest(const AlignedText& text, TextRange range) const {
-  std::optional<Match> best;
-  std::uint32_t node = 0;
-  for (std::size_t at = range.begin; at < range.end; ++at) {
-    const auto next = edges_.find(edge(node, text[at].value));
-    if (next == edges_.end()) break;
-    node = next->second;
-    if (values_[node]) best = Match{*values_[node], at + 1};
-  }
-  return best;
-}
-
 AddedTokens::AddedTokens(const std::optional<JsonField>& field, const WordModel& model, const Normalizer* normalizer) {
   if (!field) return;
-  for (const JsonField& item : field->items()) add(item, model, normalizer);
+  for (const JsonField& item : field->items()) read(item, model, normalizer);
 }
 
-void AddedTokens::add(const JsonField& field, const WordModel& model, const Normalizer* normalizer) {
+void AddedTokens::read(const JsonField& field, const WordModel& model, const Normalizer* normalizer) {
   AddedToken token = {
       .content = field.at("content").as_string(),
       .shown = {},
@@ -75,32 +65,48 @@ void AddedTokens::add(const JsonField& field, const WordModel& model, const Norm
   AlignedText pattern = align(token.content);
   if (token.normalized && normalizer) normalizer->apply(pattern);
   token.shown = to_utf8(pattern);
-  PatternTrie& trie = token.normalized ? normalized_ : raw_;
-  if (!trie.add(unicode::to_utf32(token.shown), static_cast<std::size_t>(token.id))) {
-    field.at("content").refuse("the token {} is looked for as {}, which is empty or stands for another token", quote_name(token.content),
-                               quote_name(token.shown));
+  const std::string content = token.content;
+  const std::string shown = token.shown;
+  if (!add(std::move(token), !known)) {
+    field.at("content").refuse("the token {} is looked for as {}, which is empty or stands for another token", quote_name(content),
+                               quote_name(shown));
   }
-  new_tokens_ += known ? 0 : 1;
-  ids_.emplace(token.content, token.id);
-  tokens_.emplace(token.id, std::move(token));
 }
 
-std::vector<Segment> AddedTokens::split(const AlignedText& text, bool normalized) const {
+bool AddedTokens::add(AddedToken token, bool is_new) {
+  if (!(token.normalized ? normalized_ : raw_).add(token.shown, token.id)) return false;
+  new_tokens_ += is_new ? 1 : 0;
+  ids_.emplace(token.content, token.id);
+  tokens_.emplace(token.id, std::move(token));
+  return true;
+}
+
+void AddedTokens::add_plain(std::string_view content, std::int32_t id, bool special, bool is_new) {
+  const AddedToken token = {std::string(content), std::string(content), id, special, false, false, false, false};
+  add(token, is_new);
+}
+
+std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) const {
   std::vector<Segment> segments;
   std::size_t done = 0;  // everything before is in a segment
   const auto leave_to_model = [&](std::size_t end) {
     if (done < end) segments.push_back({{done, end}, nullptr});
   };
-  const PatternTrie& trie = normalized ? normalized_ : raw_;
+  const ByteTrie& trie = normalized ? normalized_ : raw_;
   for (std::size_t at = 0; at < text.size() && !trie.empty();) {
-    const auto match = trie.longest(text, {at, text.size()});
-    if (!match) {
-      ++at;
+    std::int32_t id = ByteTrie::none;
+    TextRange found = {at, at};
+    trie.prefixes(text.substr(at), [&](std::size_t length, std::int32_t longest) {
+      found.end = at + length;
+      id = longest;
+    });
+    if (id == ByteTrie::none) {
+      do ++at;
+      while (at < text.size() && !trie.starts(text[at]));
       continue;
     }
-    TextRange found = {at, match->end};
-    at = match->end;
-    const AddedToken& token = tokens_.at(static_cast<std::int32_t>(match->value));
+    at = found.end;
+    const AddedToken& token = tokens_.at(id);
     if (token.single_word && !stands_alone(text, found)) continue;
     found = widen(text, found, token, done);
     leave_to_model(found.begin);

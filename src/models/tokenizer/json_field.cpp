@@ -61,6 +61,11 @@ std::uint64_t JsonField::as_integer(std::uint64_t low, std::uint64_t high) const
   return value_->get<std::uint64_t>();
 }
 
+double JsonField::as_number() const {
+  if (!value_->is_number()) refuse_type("a number");
+  return value_->get<double>();
+}
+
 std::size_t JsonField::as_one_of(std::initializer_list<std::string_view> names) const {
   const std::string name = as_string();
   std::size_t index = 0;

@@ -39,6 +39,11 @@ class JsonField {
   /// This field's member `type`, which says the kind of a component.
   std::string kind() const { return at("type").as_string(); }
 
+  /// A finite number.
+  double as_number() const;
+  /// The file and the field, for messages.
+  std::string place() const { return fmt::format("{}: {}", file_, path_); }
+
   /// Throws an Error with the file and the field before `text`.
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {

@@ -1,7 +1,14 @@
 #include "models/tokenizer/normalizer.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
 
+#include "models/tokenizer/base64.h"
+#include "models/tokenizer/byte_chars.h"
+#include "models/tokenizer/charsmap.h"
+#include "models/tokenizer/pattern.h"
 #include "models/tokenizer/unicode.h"
 #include "models/tokenizer/unicode_form.h"
 
@@ -49,6 +56,7 @@ void space_chinese(AlignedText& text) {
 
 class BertNormalizer : public Normalizer {
  public:
+  BertNormalizer(bool lowercase, bool strip_accents) : clean_(true), chinese_(true), lowercase_(lowercase), strip_accents_(strip_accents) {}
   explicit BertNormalizer(const JsonField& field)
       : clean_(field.at("clean_text").as_bool()),
         chinese_(field.at("handle_chinese_chars").as_bool()),
@@ -112,36 +120,118 @@ class Strip : public Normalizer {
 
 class Replace : public Normalizer {
  public:
-  explicit Replace(const JsonField& field) : content_(unicode::to_utf32(field.at("content").as_string())) {
-    const JsonField pattern = field.at("pattern");
-    const auto text = pattern.find("String");
-    if (!text) pattern.refuse("only {{\"String\": ...}} is supported");
-    pattern_ = unicode::to_utf32(text->as_string());
-    if (pattern_.empty()) text->refuse("an empty pattern cannot be replaced");
+  explicit Replace(const JsonField& field) : pattern_(read_pattern(field.at("pattern"))), content_(field.at("content").as_string()) {
+    const auto text = field.at("pattern").find("String");
+    if (text && text->as_string().empty()) text->refuse("an empty pattern cannot be replaced");
   }
+  Replace(std::string_view text, std::string_view by) : pattern_(string_pattern(std::string(text))), content_(by) {}
 
   /// What replaces a match has the origin of the last code point of the match.
   void apply(AlignedText& text) const override {
-    const auto same = [](const AlignedChar& c, char32_t wanted) { return c.value == wanted; };
+    const std::string bytes = to_utf8(text);
+    const std::u32string content = unicode::to_utf32(content_);
     AlignedText result;
-    for (auto at = text.begin(); at != text.end();) {
-      const auto match = std::search(at, text.end(), pattern_.begin(), pattern_.end(), same);
-      result.insert(result.end(), at, match);
-      if (match == text.end()) break;
-      at = match + static_cast<std::ptrdiff_t>(pattern_.size());
-      for (char32_t c : content_) result.push_back({c, (at - 1)->begin, (at - 1)->end});
+    result.reserve(text.size());
+    std::size_t next = 0;  // of `text`
+    pattern_->cut(bytes, [&](bool matches, TextRange range) {
+      const std::size_t first = next;
+      for (std::size_t at = range.begin; at < range.end; ++at) next += unicode::starts_code_point(bytes[at]) ? 1 : 0;
+      if (!matches)
+        result.insert(result.end(), text.begin() + static_cast<std::ptrdiff_t>(first), text.begin() + static_cast<std::ptrdiff_t>(next));
+      if (!matches || text.empty()) return;
+      const AlignedChar& origin = text[next > 0 ? next - 1 : 0];
+      for (const char32_t c : content) result.push_back({c, origin.begin, origin.end});
+    });
+    text = std::move(result);
+  }
+
+ private:
+  std::unique_ptr<Pattern> pattern_;
+  std::string content_;
+};
+
+/// sentencepiece's rules as `tokenizers` applies them: to grapheme clusters shorter than six bytes first, by the shortest rule that one
+/// starts with, else to single code points.
+class Precompiled : public Normalizer {
+ public:
+  explicit Precompiled(const JsonField& field)
+      : rules_(decode_base64(field.at("precompiled_charsmap").as_string(), field.place()), field.place()) {}
+
+  void apply(AlignedText& text) const override {
+    AlignedText result;
+    result.reserve(text.size());
+    for (std::size_t begin = 0; begin < text.size();) {
+      std::size_t end = begin + 1;
+      for (std::int32_t state = 0; end < text.size() && !cluster_ends(text[end - 1].value, text[end].value, state);) ++end;
+      const std::span<const AlignedChar> cluster(text.data() + begin, end - begin);
+      if (!rewrite(cluster, result)) {
+        for (const AlignedChar& c : cluster) {
+          if (!rewrite({&c, 1}, result)) result.push_back(c);
+        }
+      }
+      begin = end;
     }
     text = std::move(result);
   }
 
  private:
-  std::u32string pattern_;
-  std::u32string content_;
+  static bool cluster_ends(char32_t before, char32_t after, std::int32_t& state) {
+    const bool ascii = before < 0x80 && after < 0x80;
+    return ascii ? before != '\r' || after != '\n' : unicode::grapheme_ends(before, after, state);
+  }
+
+  /// The code points of the replacement take the origins of those that they replace, one by one.
+  bool rewrite(std::span<const AlignedChar> part, AlignedText& result) const {
+    const std::string bytes = to_utf8(part);
+    if (part.size() > 1 && bytes.size() >= 6) return false;
+    const auto match = rules_.shortest(bytes);
+    if (!match) return false;
+    std::size_t index = 0;
+    for (const char32_t c : unicode::to_utf32(match->replacement)) {
+      const AlignedChar& origin = part[std::min(index++, part.size() - 1)];
+      result.push_back({c, origin.begin, origin.end});
+    }
+    return true;
+  }
+
+  Charsmap rules_;
+};
+
+/// Control characters out, and what counts as white space made a space.
+class Nmt : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    std::erase_if(text, [](const AlignedChar& c) { return is_dropped(c.value); });
+    for (AlignedChar& c : text) c.value = is_space(c.value) ? U' ' : c.value;
+  }
+
+ private:
+  static bool is_dropped(char32_t c) {
+    return (c >= 1 && c <= 8) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+  }
+  static bool is_space(char32_t c) {
+    return c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
+           c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+  }
+};
+
+/// Each byte becomes the character by which byte-level vocabularies write it.
+class ByteLevelNormalizer : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    AlignedText result;
+    for (const AlignedChar& c : text) {
+      for (const char byte : to_utf8({&c, 1})) {
+        result.push_back({unicode::to_utf32(byte_chars::character(static_cast<std::uint8_t>(byte)))[0], c.begin, c.end});
+      }
+    }
+    text = std::move(result);
+  }
 };
 
 class Prepend : public Normalizer {
  public:
-  explicit Prepend(const JsonField& field) : prefix_(unicode::to_utf32(field.at("prepend").as_string())) {}
+  explicit Prepend(std::string_view prefix) : prefix_(unicode::to_utf32(prefix)) {}
 
   void apply(AlignedText& text) const override {
     if (text.empty()) return;
@@ -157,6 +247,7 @@ class Prepend : public Normalizer {
 
 class NormalizerSequence : public Normalizer {
  public:
+  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
   explicit NormalizerSequence(const JsonField& field) {
     for (const JsonField& step : field.at("normalizers").items()) steps_.push_back(read_normalizer(step));
   }
@@ -168,7 +259,25 @@ class NormalizerSequence : public Normalizer {
   std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
+/// A file may name the rules and give none.
+std::unique_ptr<Normalizer> read_precompiled(const JsonField& field) {
+  if (field.find("precompiled_charsmap")) return std::make_unique<Precompiled>(field);
+  return std::make_unique<NormalizerSequence>(std::vector<std::unique_ptr<Normalizer>>());
+}
+
 }  // namespace
+
+std::unique_ptr<Normalizer> prepend_normalizer(std::string_view prefix) { return std::make_unique<Prepend>(prefix); }
+
+std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by) { return std::make_unique<Replace>(text, by); }
+
+std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents) {
+  return std::make_unique<BertNormalizer>(lowercase, strip_accents);
+}
+
+std::unique_ptr<Normalizer> normalizer_sequence(std::vector<std::unique_ptr<Normalizer>> steps) {
+  return std::make_unique<NormalizerSequence>(std::move(steps));
+}
 
 std::unique_ptr<Normalizer> read_normalizer(const JsonField& field) {
   const std::string kind = field.kind();
@@ -181,9 +290,13 @@ std::unique_ptr<Normalizer> read_normalizer(const JsonField& field) {
   if (kind == "StripAccents") return std::make_unique<StripAccents>();
   if (kind == "Strip") return std::make_unique<Strip>(field);
   if (kind == "Replace") return std::make_unique<Replace>(field);
-  if (kind == "Prepend") return std::make_unique<Prepend>(field);
+  if (kind == "Prepend") return std::make_unique<Prepend>(field.at("prepend").as_string());
+  if (kind == "Precompiled") return read_precompiled(field);
+  if (kind == "Nmt") return std::make_unique<Nmt>();
+  if (kind == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
   if (kind == "Sequence") return std::make_unique<NormalizerSequence>(field);
-  field.refuse_kind("BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Replace, Prepend, Sequence");
+  field.refuse_kind(
+      "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Replace, Prepend, Precompiled, Nmt, ByteLevel, Sequence");
 }
 
 }  // namespace rlx

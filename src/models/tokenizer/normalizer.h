@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "models/tokenizer/aligned_text.h"
 #include "models/tokenizer/json_field.h"
@@ -14,8 +16,13 @@ class Normalizer {
   virtual void apply(AlignedText& text) const = 0;
 };
 
-/// Reads BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Replace (of a string), Prepend and Sequence, with
-/// their meaning in `tokenizers` 0.23. Throws Error for any other kind and for malformed fields.
+/// Reads every normalizer of `tokenizers` 0.23, with its meaning there. Throws Error for any other kind and for malformed fields.
 std::unique_ptr<Normalizer> read_normalizer(const JsonField& field);
+
+/// Those that tokenizers need which are not written as JSON.
+std::unique_ptr<Normalizer> prepend_normalizer(std::string_view prefix);
+std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by);
+std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents);
+std::unique_ptr<Normalizer> normalizer_sequence(std::vector<std::unique_ptr<Normalizer>> steps);
 
 }  // namespace rlx

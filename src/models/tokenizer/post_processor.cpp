@@ -54,12 +54,17 @@ void PostProcessor::read(const JsonField& field) {
     for (const JsonField& step : field.at("processors").items()) read(step);
     return;
   }
+  if (kind == "ByteLevel") {
+    trim_offsets_ = field.at("trim_offsets").as_bool();
+    prefix_space_ = field.at("add_prefix_space").as_bool();
+    return;
+  }
   if (read_before_) field.refuse("{} comes after another post-processor that adds tokens (allowed: one)", quote_name(kind));
   read_before_ = true;
   if (kind == "TemplateProcessing") return read_template(field);
   if (kind == "BertProcessing") return read_bert(field, false);
   if (kind == "RobertaProcessing") return read_bert(field, true);
-  field.refuse_kind("TemplateProcessing, BertProcessing, RobertaProcessing, Sequence");
+  field.refuse_kind("TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
 }
 
 void PostProcessor::read_template(const JsonField& field) {
@@ -127,6 +132,36 @@ void PostProcessor::trim_offsets(Encoding& encoding, std::string_view text) cons
     for (; leading > 0 && begin < end; --leading) begin += unicode::decode(text.substr(begin)).bytes;
     for (; trailing > 0 && begin < end; --trailing) end = std::max(begin, char_before(text, end));
   }
+}
+
+void PostProcessor::append_before(std::vector<std::int32_t>& ids) const {
+  for (const Piece& piece : single_) {
+    if (piece.kind != Piece::Kind::special) return;
+    ids.insert(ids.end(), piece.special.ids.begin(), piece.special.ids.end());
+  }
+}
+
+void PostProcessor::append_after(std::vector<std::int32_t>& ids) const {
+  bool after = false;
+  for (const Piece& piece : single_) {
+    if (piece.kind != Piece::Kind::special) after = true;
+    else if (after) ids.insert(ids.end(), piece.special.ids.begin(), piece.special.ids.end());
+  }
+}
+
+PostProcessor PostProcessor::around(const std::vector<std::pair<std::int32_t, std::string>>& before,
+                                    const std::vector<std::pair<std::int32_t, std::string>>& after) {
+  PostProcessor result;
+  result.single_.clear();
+  result.pair_.clear();
+  for (const Piece::Kind text : {Piece::Kind::first, Piece::Kind::second}) {
+    const std::int32_t type_id = text == Piece::Kind::first ? 0 : 1;
+    for (const auto& [id, token] : before) result.pair_.push_back(special_piece(token, id, type_id));
+    result.pair_.push_back({text, type_id, {}});
+    for (const auto& [id, token] : after) result.pair_.push_back(special_piece(token, id, type_id));
+    if (text == Piece::Kind::first) result.single_ = result.pair_;
+  }
+  return result;
 }
 
 Encoding PostProcessor::process(Encoding first, std::optional<Encoding> second, bool add_special_tokens) const {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/tokenizer/encoding.h"
@@ -15,8 +16,8 @@ class PostProcessor {
  public:
   /// Without special tokens: the texts one after the other, of type 0 and 1.
   PostProcessor();
-  /// Reads TemplateProcessing, BertProcessing, RobertaProcessing and Sequence (with at most one of these in it), with their
-  /// meaning in `tokenizers` 0.23. Throws Error for any other kind and for malformed fields.
+  /// Reads TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence (with at most one of the first three in
+  /// it), with their meaning in `tokenizers` 0.23. Throws Error for any other kind and for malformed fields.
   explicit PostProcessor(const JsonField& field);
 
   /// How many special tokens one text (or a pair) gets.
@@ -24,6 +25,12 @@ class PostProcessor {
   /// Where the file asks for it: takes the spaces that tokens start or end with out of their offsets into `text`, except one that the
   /// tokenizer itself put before the text.
   void trim_offsets(Encoding& encoding, std::string_view text) const;
+  /// The ids of the special tokens before and after one text.
+  void append_before(std::vector<std::int32_t>& ids) const;
+  void append_after(std::vector<std::int32_t>& ids) const;
+  /// Puts these tokens before and after each text.
+  static PostProcessor around(const std::vector<std::pair<std::int32_t, std::string>>& before,
+                              const std::vector<std::pair<std::int32_t, std::string>>& after);
   Encoding process(Encoding first, std::optional<Encoding> second, bool add_special_tokens) const;
 
  private:

@@ -1,9 +1,10 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "models/tokenizer/aligned_text.h"
 #include "models/tokenizer/json_field.h"
+#include "models/tokenizer/text.h"
 
 namespace rlx {
 
@@ -11,12 +12,22 @@ namespace rlx {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Appends the words of `text[range]` to `words`, in order and none of them empty.
-  virtual void split(const AlignedText& text, TextRange range, std::vector<TextRange>& words) const = 0;
+  /// Replaces each piece by its words, in order and none of them empty.
+  virtual void split(Pieces& pieces) const = 0;
+  /// Asks the last step not to write bytes as printable characters, because the model can take them as they are. False if it does
+  /// nothing of the kind.
+  virtual bool leave_bytes() { return false; }
 };
 
-/// Reads BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits and Sequence, with their meaning in `tokenizers` 0.23.
-/// Throws Error for any other kind and for malformed fields.
+/// Reads every pre-tokenizer of `tokenizers` 0.23 but UnicodeScripts, with its meaning there. Throws Error for any other kind and for
+/// malformed fields.
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const JsonField& field);
+
+/// Cuts at the matches of each pattern in turn, each match and what lies between matches being a word of its own. Throws Error naming
+/// `what` for a pattern that cannot be read.
+std::unique_ptr<PreTokenizer> pattern_pre_tokenizer(const std::vector<std::string>& patterns, std::string_view what);
+
+/// BERT's: white space separates words, and each punctuation mark is one.
+std::unique_ptr<PreTokenizer> bert_pre_tokenizer();
 
 }  // namespace rlx

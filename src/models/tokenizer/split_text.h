@@ -1,41 +1,33 @@
 #pragma once
-#include <cstddef>
 #include <deque>
 #include <string_view>
-#include <vector>
 
+#include "base/function_ref.h"
 #include "models/tokenizer/added_tokens.h"
-#include "models/tokenizer/aligned_text.h"
-#include "models/tokenizer/encoding.h"
 #include "models/tokenizer/normalizer.h"
 #include "models/tokenizer/pre_tokenizer.h"
-#include "models/tokenizer/word_model.h"
+#include "models/tokenizer/text.h"
 
 namespace rlx {
 
-/// A text, normalized and cut into words and added tokens.
-class SplitText {
- public:
-  /// `normalizer` and `pre_tokenizer` may be null: the text stays as it is, or whole.
-  SplitText(std::string_view text, const AddedTokens& added_tokens, const Normalizer* normalizer, const PreTokenizer* pre_tokenizer);
+/// A word of a text, for the model to cut, or an added token.
+struct Word {
+  Piece piece;
+  const AddedToken* token;  // null: a word
+};
 
-  /// How many words there are; added tokens count as words.
-  std::size_t size() const { return words_.size(); }
+/// What turns a text into words; a normalizer or a pre-tokenizer that is null leaves the text as it is, or whole.
+struct TextSplitter {
+  const AddedTokens& added_tokens;
+  const Normalizer* normalizer;
+  const PreTokenizer* pre_tokenizer;
+  bool with_origins;  // whether words know where they come from in the text
 
-  /// Appends the tokens of a word to `encoding`, with offsets into the text.
-  void encode_word(std::size_t word, const WordModel& model, Encoding& encoding) const;
+  /// Calls `word` for each word of `text` in order. Parts that are not UTF-8 count as U+FFFD. Throws Error if the text has 4 GiB or more.
+  void split(std::string_view text, FunctionRef<void(const Word&)> word) const;
 
  private:
-  struct Word {
-    const AlignedText* text;  // in texts_
-    TextRange range;
-    const AddedToken* token;  // null: the model's to cut
-  };
-
-  void add_part(AlignedText text, const AddedTokens& added_tokens, const PreTokenizer* pre_tokenizer);
-
-  std::deque<AlignedText> texts_;  // each is normalized by itself
-  std::vector<Word> words_;
+  void split_part(const Text& part, bool at_start, FunctionRef<void(const Word&)> word) const;
 };
 
 }  // namespace rlx

@@ -1,15 +1,24 @@
 #include "models/tokenizer/tokenizer.h"
 
-#include "models/tokenizer/added_tokens.h"
-#include "models/tokenizer/decoder.h"
+#include <utility>
+
 #include "models/tokenizer/json_field.h"
-#include "models/tokenizer/normalizer.h"
-#include "models/tokenizer/post_processor.h"
-#include "models/tokenizer/pre_tokenizer.h"
 #include "models/tokenizer/split_text.h"
-#include "models/tokenizer/word_model.h"
+#include "models/tokenizer/tokenizer_parts.h"
 
 namespace rlx {
+namespace {
+
+void append_token(Encoding& encoding, std::int32_t id, std::string_view token, Origin origin) {
+  encoding.ids.push_back(id);
+  encoding.type_ids.push_back(0);
+  encoding.attention_mask.push_back(1);
+  encoding.special_mask.push_back(0);
+  encoding.offsets.emplace_back(origin.begin, origin.end);
+  encoding.tokens.emplace_back(token);
+}
+
+}  // namespace
 
 Tokenizer Tokenizer::open(const std::filesystem::path& tokenizer_json) {
   const json::Value document = json::read_file(tokenizer_json);
@@ -25,7 +34,8 @@ Tokenizer::Tokenizer(const JsonField& file) {
   if (const auto version = file.find("version")) version->as_one_of({"1.0"});
   if (const auto field = file.find("normalizer")) normalizer_ = read_normalizer(*field);
   if (const auto field = file.find("pre_tokenizer")) pre_tokenizer_ = read_pre_tokenizer(*field);
-  model_ = read_word_model(file.at("model"));
+  const bool of_bytes = pre_tokenizer_ && takes_bytes(file.at("model")) && pre_tokenizer_->leave_bytes();
+  model_ = read_word_model(file.at("model"), of_bytes);
   added_tokens_ = std::make_unique<AddedTokens>(file.find("added_tokens"), *model_, normalizer_.get());
   const auto post_processor = file.find("post_processor");
   post_processor_ = post_processor ? std::make_unique<PostProcessor>(*post_processor) : std::make_unique<PostProcessor>();
@@ -44,11 +54,44 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
+Tokenizer::Tokenizer(Parts parts)
+    : normalizer_(std::move(parts.normalizer)),
+      pre_tokenizer_(std::move(parts.pre_tokenizer)),
+      model_(std::move(parts.model)),
+      added_tokens_(std::make_unique<AddedTokens>(std::move(parts.added_tokens))),
+      post_processor_(std::make_unique<PostProcessor>(std::move(parts.post_processor))),
+      decoder_(std::move(parts.decoder)) {}
+
 Encoding Tokenizer::encode_words(std::string_view text) const {
-  const SplitText words(text, *added_tokens_, normalizer_.get(), pre_tokenizer_.get());
   Encoding encoding;
-  for (std::size_t word = 0; word < words.size(); ++word) words.encode_word(word, *model_, encoding);
+  std::vector<WordToken> tokens;
+  const TextSplitter splitter = {*added_tokens_, normalizer_.get(), pre_tokenizer_.get(), true};
+  splitter.split(text, [&](const Word& word) {
+    const auto& [piece, added] = word;
+    if (added) return append_token(encoding, added->id, piece.bytes(), piece.text->origin(piece.range));
+    tokens.clear();
+    model_->tokenize(piece.bytes(), tokens);
+    for (const WordToken& token : tokens) {
+      const TextRange range = {piece.range.begin + token.begin, piece.range.begin + token.end};
+      append_token(encoding, token.id, model_->shown(token, piece.bytes()), piece.text->origin(range));
+    }
+  });
   return encoding;
+}
+
+std::vector<std::int32_t> Tokenizer::encode_ids(std::string_view text, bool add_special_tokens) const {
+  std::vector<std::int32_t> ids;
+  if (add_special_tokens) post_processor_->append_before(ids);
+  std::vector<WordToken> tokens;
+  const TextSplitter splitter = {*added_tokens_, normalizer_.get(), pre_tokenizer_.get(), false};
+  splitter.split(text, [&](const Word& word) {
+    if (word.token) return ids.push_back(word.token->id);
+    tokens.clear();
+    model_->tokenize(word.piece.bytes(), tokens);
+    for (const WordToken& token : tokens) ids.push_back(token.id);
+  });
+  if (add_special_tokens) post_processor_->append_after(ids);
+  return ids;
 }
 
 Encoding Tokenizer::encode_unpadded(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const {
@@ -101,14 +144,17 @@ void Tokenizer::set_padding(std::optional<Padding> padding) {
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special_tokens) const {
-  std::vector<std::string_view> tokens;
+  std::vector<std::string> tokens;
   for (const std::int32_t id : ids) {
     const AddedToken* added = added_tokens_->find(id);
     if (added && added->special && skip_special_tokens) continue;
     if (added) tokens.push_back(added->shown);
-    else if (const auto token = model_->id_to_token(id)) tokens.push_back(*token);
+    else if (const auto token = model_->id_to_token(id)) tokens.emplace_back(*token);
   }
-  return decoder_->decode(tokens);
+  decoder_->apply(tokens);
+  std::string text;
+  for (const std::string& token : tokens) text += token;
+  return text;
 }
 
 std::optional<std::int32_t> Tokenizer::token_to_id(std::string_view token) const {

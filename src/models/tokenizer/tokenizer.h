@@ -21,17 +21,23 @@ class PostProcessor;
 class PreTokenizer;
 class WordModel;
 
-/// A tokenizer from a `tokenizer.json`, as the `tokenizers` library (0.23) writes it, with a WordPiece model. A text goes through
+/// Turns texts into ids and back, with the meaning of the `tokenizers` library (0.23). A text goes through
 /// added tokens -> normalizer -> pre-tokenizer -> model -> truncation -> post-processor -> padding.
 ///
 /// Texts are UTF-8; each part of one that is not counts as U+FFFD (which BERT's normalizer drops). Encoding changes no state, so that
 /// one Tokenizer serves any number of threads; the setters are not for use meanwhile.
 class Tokenizer {
  public:
-  /// Reads a file. Throws Error, naming the file and the JSON field, for what cannot be read, is malformed, or is not supported.
+  /// The components, for readers of other formats; null where there is none.
+  struct Parts;
+
+  /// Reads a `tokenizer.json`. Throws Error, naming the file and the JSON field, for what cannot be read, is malformed, or is not
+  /// supported. (open_tokenizer reads every format.)
   static Tokenizer open(const std::filesystem::path& tokenizer_json);
   /// The same from memory; errors call the file `what`.
   static Tokenizer parse(std::string_view json, std::string_view what);
+  explicit Tokenizer(const JsonField& file);
+  explicit Tokenizer(Parts parts);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -41,6 +47,8 @@ class Tokenizer {
   Encoding encode(std::string_view text, bool add_special_tokens = true) const;
   /// The tokens of two texts in one encoding; offsets are into `a` or `b`.
   Encoding encode_pair(std::string_view a, std::string_view b, bool add_special_tokens = true) const;
+  /// The ids of one text, neither truncated nor padded: encode without what only embeddings need, for texts of any length.
+  std::vector<std::int32_t> encode_ids(std::string_view text, bool add_special_tokens = true) const;
   /// One encoding per text, with special tokens, padded to a common length if padding is set.
   std::vector<Encoding> encode_batch(std::span<const std::string> texts) const;
 
@@ -51,7 +59,7 @@ class Tokenizer {
   const std::optional<Truncation>& truncation() const { return truncation_; }
   const std::optional<Padding>& padding() const { return padding_; }
 
-  /// The text of `ids`; ids of no token are left out.
+  /// The text of `ids`, with U+FFFD for bytes that are not UTF-8; ids of no token are left out. TextStream does it id by id.
   std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = true) const;
 
   std::optional<std::int32_t> token_to_id(std::string_view token) const;
@@ -61,8 +69,6 @@ class Tokenizer {
   std::size_t vocab_size() const;
 
  private:
-  explicit Tokenizer(const JsonField& file);
-
   Encoding encode_words(std::string_view text) const;
   Encoding encode_unpadded(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const;
 

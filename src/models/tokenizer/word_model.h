@@ -27,9 +27,14 @@ class WordModel {
   /// Nothing if no token has this id. The view lives as long as the model.
   virtual std::optional<std::string_view> id_to_token(std::int32_t id) const = 0;
   virtual std::size_t vocab_size() const = 0;
+  /// How an encoding shows a token of `word`: by its name, mostly.
+  virtual std::string_view shown(const WordToken& token, std::string_view /*word*/) const { return *id_to_token(token.id); }
 };
 
-/// Reads a model of kind WordPiece. Throws Error for any other kind and for malformed fields.
-std::unique_ptr<WordModel> read_word_model(const JsonField& field);
+/// Reads a model of kind BPE, Unigram, WordPiece or WordLevel; `of_bytes` if a pre-tokenizer leaves bytes to a BPE model. Throws Error for
+/// any other kind and for malformed fields.
+std::unique_ptr<WordModel> read_word_model(const JsonField& field, bool of_bytes);
+/// Whether the model can take bytes where the pre-tokenizer leaves them: BPE with a token for each byte.
+bool takes_bytes(const JsonField& field);
 
 }  // namespace rlx

@@ -1,6 +1,7 @@
 #include "models/tokenizer/word_piece.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/names.h"
 
@@ -19,11 +20,29 @@ WordPiece::WordPiece(const JsonField& field) : max_word_chars_(field.at("max_inp
   unknown_ = *unknown_id;
 
   const std::string prefix = field.at("continuing_subword_prefix").as_string();
-  for (const std::string& token : vocabulary_.tokens()) {
-    longest_token_ = std::max(longest_token_, token.size());
-    if (token.size() <= prefix.size() || !token.starts_with(prefix)) continue;
-    continuing_.emplace(std::string_view(token).substr(prefix.size()), *vocabulary_.id(token));
+  for (std::size_t entry = 0; entry < vocabulary_.size(); ++entry) {
+    const std::string_view token = vocabulary_.token_at(entry);
+    add_piece(token, vocabulary_.id_at(entry), false);
+    if (token.size() > prefix.size() && token.starts_with(prefix)) add_piece(token.substr(prefix.size()), vocabulary_.id_at(entry), true);
   }
+}
+
+WordPiece::WordPiece(Vocabulary vocabulary, std::string_view start_marker, std::int32_t unknown,
+                     const std::function<bool(std::int32_t)>& in_texts)
+    : vocabulary_(std::move(vocabulary)), unknown_(unknown) {
+  for (std::size_t entry = 0; entry < vocabulary_.size(); ++entry) {
+    std::string_view token = vocabulary_.token_at(entry);
+    if (!in_texts(vocabulary_.id_at(entry))) continue;
+    const bool starts = token.starts_with(start_marker);
+    if (starts) token.remove_prefix(start_marker.size());
+    add_piece(token, vocabulary_.id_at(entry), !starts);
+  }
+}
+
+void WordPiece::add_piece(std::string_view piece, std::int32_t id, bool continuing) {
+  if (piece.empty()) return;
+  longest_token_ = std::max(longest_token_, piece.size());
+  (continuing ? continuing_ : starting_).add(piece, id);
 }
 
 std::optional<WordToken> WordPiece::longest_piece(std::string_view word, std::size_t begin) const {
@@ -31,11 +50,7 @@ std::optional<WordToken> WordPiece::longest_piece(std::string_view word, std::si
   for (; end > begin; --end) {
     if (end < word.size() && !starts_char(word[end])) continue;
     const std::string_view piece = word.substr(begin, end - begin);
-    if (begin == 0) {
-      if (const auto id = vocabulary_.id(piece)) return WordToken{*id, begin, end};
-    } else if (const auto found = continuing_.find(piece); found != continuing_.end()) {
-      return WordToken{found->second, begin, end};
-    }
+    if (const auto id = (begin == 0 ? starting_ : continuing_).id(piece)) return WordToken{*id, begin, end};
   }
   return std::nullopt;
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "models/tokenizer/vocabulary.h"
 #include "models/tokenizer/word_model.h"
 
@@ -10,6 +12,8 @@ class WordPiece : public WordModel {
  public:
   /// Fields: vocab, unk_token (in vocab), continuing_subword_prefix, max_input_chars_per_word (longer words are unknown).
   explicit WordPiece(const JsonField& field);
+  /// For vocabularies that mark the tokens that start a word instead; `in_texts` says which tokens texts are cut into.
+  WordPiece(Vocabulary vocabulary, std::string_view start_marker, std::int32_t unknown, const std::function<bool(std::int32_t)>& in_texts);
 
   void tokenize(std::string_view word, std::vector<WordToken>& tokens) const override;
   std::optional<std::int32_t> token_to_id(std::string_view token) const override { return vocabulary_.id(token); }
@@ -17,14 +21,16 @@ class WordPiece : public WordModel {
   std::size_t vocab_size() const override { return vocabulary_.size(); }
 
  private:
-  using Pieces = std::unordered_map<std::string_view, std::int32_t>;
   std::optional<WordToken> longest_piece(std::string_view word, std::size_t begin) const;
 
+  void add_piece(std::string_view piece, std::int32_t id, bool continuing);
+
   Vocabulary vocabulary_;
-  Pieces continuing_;              // tokens with the prefix, without it
+  Vocabulary starting_;            // tokens that start a word, without the marker
+  Vocabulary continuing_;          // tokens with the prefix, without it
   std::size_t longest_token_ = 0;  // in bytes: no longer piece can match
   std::int32_t unknown_;
-  std::size_t max_word_chars_;
+  std::size_t max_word_chars_ = SIZE_MAX;
 };
 
 }  // namespace rlx

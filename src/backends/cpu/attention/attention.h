@@ -8,6 +8,8 @@
 
 namespace rlx::cpu {
 
+struct TileProducts;
+
 /// A strided operand (batch, head, row, column): element (b, h, r, c) is data[items[b] + h * head_stride + r * row_stride + c *
 /// column_stride]. An axis that is repeated has stride 0.
 template <class T>
@@ -39,7 +41,8 @@ struct AttentionArgs {
   std::int64_t window = 0;  // 0: none
 
   CpuLevel level = cpu_level();
-  std::byte* workspace = nullptr;  // attention_workspace bytes on a 64-byte boundary
+  const TileProducts* tiles = nullptr;  // null: those of the level, where it has some
+  std::byte* workspace = nullptr;       // attention_workspace bytes on a 64-byte boundary
 };
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.

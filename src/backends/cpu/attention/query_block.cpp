@@ -64,6 +64,9 @@ template <class T>
 QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
   if constexpr (std::is_same_v<T, Bf16>)
     if (args.head_size % 2 == 0) pairs_ = pair_products(args.level);  // keys are read where they lie, in pairs of features
+  constexpr std::int64_t side = TileProducts::side;
+  if (pairs_ && args.head_size % (2 * side) == 0 && args.value_size % side == 0)
+    tiles_ = args.tiles ? args.tiles : tile_products(args.level);
   const std::int64_t lanes = most_lanes(args.level);
   const auto take = [&]<class Number>(Number*& place, std::int64_t count) {
     place = reinterpret_cast<Number*>(workspace);
@@ -229,6 +232,8 @@ void QueryBlock<T>::multiply_queries(Range keys) {
   const std::int64_t stride = args_.k.row_stride;
   if (is_few_) return few_kernel().scores[count_](args_.head_size, keys.size(), k, stride, queries_, scores_);
   if constexpr (std::is_same_v<T, Bf16>)
+    if (in_tiles()) return multiply_queries_in_tiles(keys);
+  if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs())
       return for_panels(keys.size(), kernel_, [&](Range part) {
         pairs_->scores[vectors_ - 1][part.size()](args_.head_size / 2, k + part.begin * stride, stride,
@@ -242,12 +247,36 @@ void QueryBlock<T>::multiply_queries(Range keys) {
   });
 }
 
+/// The keys that fill no tile are copied, with zeros behind them.
+template <class T>
+void QueryBlock<T>::multiply_queries_in_tiles(Range keys) {
+  constexpr std::int64_t side = TileProducts::side, size = sizeof(T);
+  const std::int64_t features = args_.head_size, stride = args_.k.row_stride, whole = keys.size() / side * side;
+  const std::int64_t row_bytes = lanes_ * std::int64_t{sizeof(float)}, step_bytes = 2 * side * size;
+  const T* const k = args_.k.at(item_, kv_head_, keys.begin);
+  const TileOperand queries{queries_, row_bytes, side * std::int64_t{sizeof(float)}, side * row_bytes};
+  const auto multiply = [&](std::int64_t row, std::int64_t rows, const T* from, std::int64_t from_stride) {
+    tiles_->multiply[vectors_ - 1](rows, features / (2 * side), {from, from_stride * size, side * from_stride * size, step_bytes}, queries,
+                                   scores_ + row * lanes_, nullptr);
+  };
+  multiply(0, whole, k, stride);
+  if (whole < keys.size()) {
+    T* const rest = reinterpret_cast<T*>(wide_);
+    std::fill_n(rest, side * features, T{});
+    for (std::int64_t key = whole; key < keys.size(); ++key) std::copy_n(k + key * stride, features, rest + (key - whole) * features);
+    multiply(whole, side, rest, features);
+  }
+  kernel_.scale(scores_, keys.size() * lanes_, score_factor());
+}
+
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
 template <class T>
 void QueryBlock<T>::add_values(Range keys, const float* decay) {
   const T* const v = args_.v.at(item_, kv_head_, keys.begin);
   const std::int64_t size = args_.value_size;
   if (is_few_) return few_kernel().values[count_](size, keys.size(), v, args_.v.row_stride, scores_, sums_, decay);
+  if constexpr (std::is_same_v<T, Bf16>)
+    if (in_tiles()) return add_values_in_tiles(keys, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs()) {
       auto* const units = reinterpret_cast<std::uint32_t*>(wide_);  // (keys / 2, features)
@@ -263,6 +292,20 @@ void QueryBlock<T>::add_values(Range keys, const float* decay) {
     kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * lanes_,
                                               decay);
   });
+}
+
+/// wide_ holds the values transposed: blocks of 16 pairs of keys, (features, 16) units each.
+template <class T>
+void QueryBlock<T>::add_values_in_tiles(Range keys, const float* decay) {
+  constexpr std::int64_t side = TileProducts::side, unit = sizeof(std::uint32_t);
+  const std::int64_t size = args_.value_size, steps = divide_up(keys.size(), 2 * side), units = divide_up(keys.size(), 2);
+  if constexpr (std::is_same_v<T, Bf16>)
+    pack_blocks<T>({args_.v.at(item_, kv_head_, keys.begin), 1, args_.v.row_stride}, size, keys.size(),
+                   reinterpret_cast<std::uint32_t*>(wide_), size, side);
+  pairs_->pair_weights(scores_, keys.size(), lanes_);
+  std::fill(scores_ + units * lanes_, scores_ + steps * side * lanes_, 0.0f);
+  tiles_->multiply[vectors_ - 1](size, steps, {wide_, side * unit, side * side * unit, size * side * unit},
+                                 {scores_, lanes_ * unit, side * unit, side * lanes_ * unit}, sums_, decay);
 }
 
 /// first_ and last_: what each lane sees of the block, counted in it; null where every lane sees all of it.

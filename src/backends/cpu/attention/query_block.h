@@ -44,6 +44,11 @@ class QueryBlock {
   /// Whether the instructions for pairs of bf16 numbers do the products of this block.
   bool in_pairs() const { return pairs_ && !is_few_; }
 
+  /// Whether tile registers do, which take operands in the form of pairs.
+  bool in_tiles() const { return tiles_ && !is_few_; }
+  void multiply_queries_in_tiles(Range keys);
+  void add_values_in_tiles(Range keys, const float* decay);
+
   /// Rows of an operand in f32: where they lie, or else a copy.
   struct Rows {
     const float* data;
@@ -72,6 +77,7 @@ class QueryBlock {
   const AttentionArgs<T>& args_;
   const AttentionKernel& kernel_;
   const PairProducts* pairs_ = nullptr;
+  const TileProducts* tiles_ = nullptr;
   float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
   float *rows_, *wide_;                                // (lanes, features), (keys, features)
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane

@@ -22,4 +22,11 @@ const PairProducts* pair_products([[maybe_unused]] CpuLevel level) {
   return nullptr;
 }
 
+const TileProducts* tile_products([[maybe_unused]] CpuLevel level) {
+#ifdef __x86_64__
+  if (level == CpuLevel::amx) return &amx_attention;
+#endif
+  return nullptr;
+}
+
 }  // namespace rlx::cpu

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
@@ -81,14 +82,40 @@ struct PairProducts {
   void (*pair_weights)(float* weights, std::int64_t keys, std::int64_t lanes) = nullptr;
 };
 
+/// One operand of a product of whole tiles: where its first tile is, in bytes from row to row of a tile, from tile to tile beside it, and
+/// from one step of 16 units of depth to the next.
+struct TileOperand {
+  const void* data;
+  std::int64_t row_bytes, tile_bytes, step_bytes;
+
+  const void* at(std::int64_t tile, std::int64_t step) const {
+    return static_cast<const std::byte*>(data) + tile * tile_bytes + step * step_bytes;
+  }
+};
+
+/// Both products of attention on tile registers of 16 rows of 16 units: keys are read where they lie, values are transposed by blocks.
+struct TileProducts {
+  static constexpr std::int64_t side = 16;
+
+  /// C (rows, lanes) = A * B, plus C * decay (lanes) where it is given: whole tiles of A and B, `steps` of 16 units of depth.
+  using Multiply = void (*)(std::int64_t rows, std::int64_t steps, const TileOperand& a, const TileOperand& b, float* c,
+                            const float* decay);
+
+  Multiply multiply[AttentionKernel::most_vectors] = {};  // by vectors - 1, of 16 lanes
+};
+
 /// Throws InternalError for a level that this build has no kernel for.
 const AttentionKernel& attention_kernel(CpuLevel level);
 
 /// Null where the CPU has no such instructions, or the level is not to use them. The vectors are those of the level's AttentionKernel.
 const PairProducts* pair_products(CpuLevel level);
 
+/// Null where the level has no such registers. They go beside pair_products.
+const TileProducts* tile_products(CpuLevel level);
+
 /// One table per level, each in its own file, which is compiled for that level.
 extern const AttentionKernel portable_attention, avx2_attention, avx512_attention, neon_attention;
 extern const PairProducts avx512bf16_attention;
+extern const TileProducts amx_attention;
 
 }  // namespace rlx::cpu

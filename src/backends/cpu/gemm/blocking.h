@@ -9,6 +9,16 @@ struct Blocking {
   std::int64_t row_blocks = 1, col_blocks = 1;
   std::int64_t depth = 0;
   std::int64_t grain = 1;  // tasks that are worth a thread
+
+  friend bool operator==(const Blocking&, const Blocking&) = default;
+};
+
+/// What there is to choose about a product.
+struct ProductChoice {
+  bool transposed = false;  // computed as the product of B and A transposed, see transposed.h; the cut is of that one
+  Blocking cut;
+
+  friend bool operator==(const ProductChoice&, const ProductChoice&) = default;
 };
 
 struct ProductSize {
@@ -17,8 +27,8 @@ struct ProductSize {
   std::int64_t panel_cols;
   std::int64_t max_rows;                            // of the kernel's tile
   std::int64_t row_step, depth_step, longest_pass;  // see MicroKernel
-  std::int64_t element_bytes;
-  bool by_columns = false;  // blocks are handed over transposed
+  std::int64_t element_bytes;                       // of a unit of A
+  bool by_columns = false;                          // blocks are handed over transposed
 };
 
 /// Expects all sizes but k to be 1 or more, and k to be whole steps of depth. `l2_bytes` is what one thread may fill.

@@ -22,7 +22,7 @@ void check_sizes(const GemmArgs<T>& args) {
 template <class T>
 void check_matrices(const GemmArgs<T>& args) {
   if (!args.epilogue && !args.c) fail("gemm: neither C nor an epilogue is given");
-  if (!std::is_same_v<T, Packed<T>> && args.pack_a) fail_internal("gemm: A of narrow elements is packed by the product itself");
+  if (!std::is_same_v<Left<T>, Packed<Left<T>>> && args.pack_a) fail_internal("gemm: A of narrow elements is packed by the product itself");
   if (args.k > 0 && !args.pack_a && !args.a.data) fail("gemm: neither A nor a function that packs it is given");
   if (!args.packed_b) {
     if (args.k > 0 && !args.b.data) fail("gemm: neither B nor a packed B is given");
@@ -55,7 +55,7 @@ class Worker {
     shared_b_ = reinterpret_cast<const Packed<T>*>(workspace);
     std::byte* own = workspace + plan.shared_bytes + static_cast<std::size_t>(worker) * plan.worker_bytes;
     own_b_ = reinterpret_cast<Packed<T>*>(own);
-    a_ = reinterpret_cast<Packed<T>*>(own + plan.b_bytes);
+    a_ = reinterpret_cast<Packed<Left<T>>*>(own + plan.b_bytes);
     block_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes);
     edge_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
   }
@@ -130,13 +130,13 @@ class Worker {
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
 
-  void pack_a_panel(const RowPanel& rows, std::int64_t k0, std::int64_t depth, Packed<T>* panel) {
+  void pack_a_panel(const RowPanel& rows, std::int64_t k0, std::int64_t depth, Packed<Left<T>>* panel) {
     const std::int64_t row0 = rows_.begin + rows.begin;
-    if constexpr (std::is_same_v<T, Packed<T>>)
+    if constexpr (std::is_same_v<Left<T>, Packed<Left<T>>>)
       if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows.count, k0, depth);
-    const Matrix<T>& a = args_.a;
-    const Strided<T> source = Strided<T>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(row0, k0);
-    if constexpr (!std::is_same_v<T, Packed<T>>)
+    const Matrix<Left<T>>& a = args_.a;
+    const Strided<Left<T>> source = Strided<Left<T>>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(row0, k0);
+    if constexpr (!std::is_same_v<Left<T>, Packed<Left<T>>>)
       if (kernel_.depth_step > 1) return pack_blocks(source, rows.count, depth, panel, rows.whole, kernel_.depth_step);
     pack_panel(source, rows.count, depth, panel, rows.count);
   }
@@ -186,7 +186,7 @@ class Worker {
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
     const bool accumulate = tile.unit0 > 0;
     if (plan_.window_stride > 0) {
-      const Matrix<T>& a = args_.a;
+      const Matrix<Left<T>>& a = args_.a;
       return kernel_.windows[plan_.window_stride - 1][tile.rows.whole](tile.units,
                                                                        a.item(batch_) + a.row_offsets[rows_.begin + tile.rows.begin],
                                                                        a.col_offsets + tile.unit0, tile.b, c, c_stride, accumulate);
@@ -205,7 +205,8 @@ class Worker {
   const Plan<T>& plan_;
   const MicroKernel<T>& kernel_;
   const Packed<T>* shared_b_;
-  Packed<T>*own_b_, *a_;
+  Packed<T>* own_b_;
+  Packed<Left<T>>* a_;
   Sum<T>*block_, *edge_;
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
@@ -215,13 +216,8 @@ class Worker {
   Range rows_{}, panels_{};
 };
 
-}  // namespace
-
 template <class T>
-std::size_t gemm_workspace(const GemmArgs<T>& args, int threads) {
-  check_sizes(args);
-  if (args.batch == 0 || args.m == 0 || args.n == 0) return 0;
-  if (worth_transposing(args)) return gemm_workspace(Transposed<T>(args).args(), threads);
+std::size_t workspace_as_written(const GemmArgs<T>& args, int threads) {
   const Plan<T> plan = make_plan(args, threads);
   const auto own = checked_mul(plan.worker_bytes, static_cast<std::size_t>(threads));
   const auto bytes = own ? checked_add(*own, plan.shared_bytes) : std::nullopt;
@@ -229,14 +225,11 @@ std::size_t gemm_workspace(const GemmArgs<T>& args, int threads) {
   return *bytes;
 }
 
+/// The product of sizes above 0 (but for k) in the order of its operands.
 template <class T>
-void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
-  check_sizes(args);
-  if (args.batch == 0 || args.m == 0 || args.n == 0) return;
-  check_matrices(args);
-  if (worth_transposing(args)) return gemm(Transposed<T>(args).args(), pool);
+void multiply_as_written(const GemmArgs<T>& args, ThreadPool& pool) {
   const Plan<T> plan = make_plan(args, pool.size());
-  const AlignedBuffer own_workspace(args.workspace ? 0 : gemm_workspace(args, pool.size()));
+  const AlignedBuffer own_workspace(args.workspace ? 0 : workspace_as_written(args, pool.size()));
   std::byte* const workspace = args.workspace ? args.workspace : own_workspace.data();
 
   if (plan.b_source == BSource::shared) {
@@ -256,13 +249,41 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
   });
 }
 
+template <class T>
+bool is_transposed(const GemmArgs<T>& args) {
+  return args.choice ? args.choice->transposed : worth_transposing(args);
+}
+
+}  // namespace
+
+template <class T>
+std::size_t gemm_workspace(const GemmArgs<T>& args, int threads) {
+  check_sizes(args);
+  if (args.batch == 0 || args.m == 0 || args.n == 0) return 0;
+  if constexpr (can_transpose<T>)
+    if (is_transposed(args)) return workspace_as_written(Transposed<T>(args).args(), threads);
+  return workspace_as_written(args, threads);
+}
+
+template <class T>
+void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
+  check_sizes(args);
+  if (args.batch == 0 || args.m == 0 || args.n == 0) return;
+  check_matrices(args);
+  if constexpr (can_transpose<T>)
+    if (is_transposed(args)) return multiply_as_written(Transposed<T>(args).args(), pool);
+  multiply_as_written(args, pool);
+}
+
 template std::size_t gemm_workspace(const GemmArgs<float>&, int);
 template std::size_t gemm_workspace(const GemmArgs<double>&, int);
 template std::size_t gemm_workspace(const GemmArgs<Bf16>&, int);
+template std::size_t gemm_workspace(const GemmArgs<F16>&, int);
 template std::size_t gemm_workspace(const GemmArgs<std::int8_t>&, int);
 template void gemm(const GemmArgs<float>&, ThreadPool&);
 template void gemm(const GemmArgs<double>&, ThreadPool&);
 template void gemm(const GemmArgs<Bf16>&, ThreadPool&);
+template void gemm(const GemmArgs<F16>&, ThreadPool&);
 template void gemm(const GemmArgs<std::int8_t>&, ThreadPool&);
 
 }  // namespace rlx::cpu

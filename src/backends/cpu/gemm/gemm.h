@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/gemm/packed_b.h"
 #include "base/thread_pool.h"
 
@@ -10,7 +11,7 @@ namespace rlx::cpu {
 /// Fills `panel` (depth, rows), that is panel[k * rows + r], with rows row0.. and steps k0.. of A of one batch item: a cast, a
 /// dequantization or a normalisation inside the packing. It may run several times for the same piece of A, and on any worker.
 template <class T>
-using PackA = void (*)(void* context, T* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
+using PackA = void (*)(void* context, Left<T>* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
                        std::int64_t depth);
 
 /// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; or (cols, rows),
@@ -20,14 +21,14 @@ template <class T>
 using Epilogue = void (*)(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
                           std::int64_t col0, std::int64_t cols);
 
-/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n) for elements T: float, double, Bf16 or std::int8_t, the last two where
-/// has_micro_kernel holds. C is of the type of sums. With k = 0, C is zeros.
+/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n) for elements T: float, double, Bf16, F16 or std::int8_t, the last three where
+/// has_micro_kernel holds. Those of A are Left<T>: floats beside F16. C is of the type of sums. With k = 0, C is zeros.
 template <class T>
 struct GemmArgs {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
 
-  Matrix<T> a{};              // unused where pack_a is set
-  PackA<T> pack_a = nullptr;  // for float and double only
+  Matrix<Left<T>> a{};        // unused where pack_a is set
+  PackA<T> pack_a = nullptr;  // for A of float and double only
   void* pack_a_context = nullptr;
 
   Matrix<T> b{};                         // unused where packed_b is set
@@ -40,6 +41,7 @@ struct GemmArgs {
   void* epilogue_context = nullptr;
   bool epilogue_by_columns = false;  // blocks are handed over transposed, for results whose rows lie side by side
 
+  const ProductChoice* choice = nullptr;  // null: what choose_blocking and worth_transposing say; time depends on it, bits do not
   const MicroKernel<T>* kernel = &micro_kernel<T>(cpu_level());  // packed_b brings its own
   std::byte* workspace = nullptr;                                // gemm_workspace bytes on a 64-byte boundary; null: allocated for the call
 };

@@ -18,6 +18,12 @@ struct Floats {
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
 };
 
+/// Floats by numbers of half precision, which are widened as they are loaded.
+struct HalfFloats : Floats {
+  using Element = F16;
+  static Vector load_units(const std::uint16_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = __m256d;
@@ -53,6 +59,7 @@ struct Bytes {
 }  // namespace
 
 constexpr MicroKernel<float> avx2_f32 = make_micro_kernel<Floats>();
+constexpr MicroKernel<F16> avx2_f16 = make_micro_kernel<HalfFloats>();
 constexpr MicroKernel<double> avx2_f64 = make_micro_kernel<Doubles>();
 constexpr MicroKernel<std::int8_t> avx2_i8 = make_micro_kernel<Bytes>();
 

@@ -18,6 +18,14 @@ struct Floats {
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
 };
 
+/// Floats by numbers of half precision, which are widened as they are loaded.
+struct Halves : Floats {
+  using Element = F16;
+  static Vector load_units(const std::uint16_t* from) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = __m512d;
@@ -33,6 +41,7 @@ struct Doubles {
 }  // namespace
 
 constexpr MicroKernel<float> avx512_f32 = make_micro_kernel<Floats>();
+constexpr MicroKernel<F16> avx512_f16 = make_micro_kernel<Halves>();
 constexpr MicroKernel<double> avx512_f64 = make_micro_kernel<Doubles>();
 
 }  // namespace rlx::cpu

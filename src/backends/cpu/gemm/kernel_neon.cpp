@@ -20,6 +20,12 @@ struct Floats {
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
 };
 
+/// Floats by numbers of half precision, which are widened as they are loaded.
+struct Halves : Floats {
+  using Element = F16;
+  static Vector load_units(const std::uint16_t* from) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))); }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = float64x2_t;
@@ -35,6 +41,7 @@ struct Doubles {
 }  // namespace
 
 constexpr MicroKernel<float> neon_f32 = make_micro_kernel<Floats>();
+constexpr MicroKernel<F16> neon_f16 = make_micro_kernel<Halves>();
 constexpr MicroKernel<double> neon_f64 = make_micro_kernel<Doubles>();
 
 }  // namespace rlx::cpu

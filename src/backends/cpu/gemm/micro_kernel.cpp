@@ -31,6 +31,12 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
 #elif defined(__aarch64__)
     if (level == CpuLevel::neon && cpu_features().neon_bf16) return &neon_bf16;
 #endif
+  } else if constexpr (std::is_same_v<T, F16>) {
+#ifdef __x86_64__
+    if (level >= CpuLevel::avx2) return level == CpuLevel::avx2 ? &avx2_f16 : &avx512_f16;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon) return &neon_f16;
+#endif
   } else {
 #ifdef __x86_64__
     if (level == CpuLevel::amx) return &amx_i8;
@@ -60,10 +66,12 @@ const MicroKernel<T>& micro_kernel(CpuLevel level) {
 template bool has_micro_kernel<float>(CpuLevel);
 template bool has_micro_kernel<double>(CpuLevel);
 template bool has_micro_kernel<Bf16>(CpuLevel);
+template bool has_micro_kernel<F16>(CpuLevel);
 template bool has_micro_kernel<std::int8_t>(CpuLevel);
 template const MicroKernel<float>& micro_kernel(CpuLevel);
 template const MicroKernel<double>& micro_kernel(CpuLevel);
 template const MicroKernel<Bf16>& micro_kernel(CpuLevel);
+template const MicroKernel<F16>& micro_kernel(CpuLevel);
 template const MicroKernel<std::int8_t>& micro_kernel(CpuLevel);
 
 }  // namespace rlx::cpu

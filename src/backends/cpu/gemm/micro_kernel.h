@@ -15,18 +15,19 @@ namespace rlx::cpu {
 /// with AMX than without; both take denormal numbers for zeros. That of bf16 on ARM adds a pair up, and adds that to the sum, both rounded
 /// to odd: off by less than one unit in the last place, where rounding to nearest is by half of it. So the bits of an element depend
 /// neither on its place in a tile, nor on how rows, columns and depth are cut, nor on the threads; nor, for integers, on the level; nor,
-/// for f32 and f64, on the level among those with fused multiply-add.
+/// for f32, f64 and f16, on the level among those with fused multiply-add; those of f16 are the
+/// bits of f32 products with the same numbers.
 template <class T>
 struct MicroKernel {
   /// C (rows, panel_cols) = or += A (depth / depth_step, rows, depth_step) * B (depth, panel_cols), where depth counts units and, as rows
   /// do, whole steps; `c_stride` elements from row to row of C. `start` (panel_cols): where the sums of a column begin, read when the
   /// kernel is `raised`.
-  using Tile = void (*)(std::int64_t depth, const Packed<T>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c, std::int64_t c_stride,
-                        bool accumulate);
+  using Tile = void (*)(std::int64_t depth, const Packed<Left<T>>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c,
+                        std::int64_t c_stride, bool accumulate);
 
   /// The same for windows that are read where they lie: row r of step k is a[steps[k] + r * stride].
-  using Windows = void (*)(std::int64_t depth, const T* a, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c, std::int64_t c_stride,
-                           bool accumulate);
+  using Windows = void (*)(std::int64_t depth, const Left<T>* a, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c,
+                           std::int64_t c_stride, bool accumulate);
 
   static constexpr int rows_limit = 32, most_stride = 2;
 
@@ -50,11 +51,12 @@ struct MicroKernel {
   std::int64_t panel_units(std::int64_t k) const { return (units(k) + raised) * panel_cols; }
 };
 
-/// Whether a level on this CPU has a kernel for T: every one for float and double; for Bf16 and std::int8_t those with such instructions.
+/// Whether a level on this CPU has a kernel for T: every one for float and double; for Bf16, F16 and std::int8_t those with such
+/// instructions.
 template <class T>
 bool has_micro_kernel(CpuLevel level);
 
-/// The kernel of a level; T is float, double, Bf16 or std::int8_t. Throws InternalError where there is none.
+/// The kernel of a level; T is float, double, Bf16, F16 or std::int8_t. Throws InternalError where there is none.
 template <class T>
 const MicroKernel<T>& micro_kernel(CpuLevel level);
 

@@ -250,6 +250,12 @@ void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t wi
       for (int g = 0; g < 4; ++g) totals[col] -= 128 * static_cast<std::uint32_t>(bytes[(unit * width + col) * 4 + g]);
 }
 
+void pack_panel(const Strided<F16>& from, std::int64_t lanes, std::int64_t depth, std::uint16_t* to, std::int64_t width) {
+  const auto* const bits = reinterpret_cast<const std::uint16_t*>(from.data);
+  pack_panel(Strided<std::uint16_t>{bits, from.lane_stride, from.depth_stride, from.lane_offsets, from.depth_offsets}, lanes, depth, to,
+             width);
+}
+
 template void pack_panel(const Strided<float>&, std::int64_t, std::int64_t, float*, std::int64_t);
 template void pack_panel(const Strided<double>&, std::int64_t, std::int64_t, double*, std::int64_t);
 template void pack_panel(const Strided<std::int32_t>&, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);

@@ -9,13 +9,12 @@
 namespace rlx::cpu {
 namespace {
 
-/// The bytes of an array of units, or of sums, which are as wide, as whole cache lines, so that what follows it is aligned.
-template <class T>
+/// The bytes of an array of U as whole cache lines, so that what follows it is aligned.
+template <class U, class T>
 std::size_t line_bytes(const GemmArgs<T>& args, std::initializer_list<std::int64_t> sizes) {
-  static_assert(sizeof(Packed<T>) == sizeof(Sum<T>));
   constexpr std::int64_t line = AlignedBuffer::cache_line;
   const auto elements = checked_product(sizes);
-  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(Packed<T>)) : std::nullopt;
+  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(U)) : std::nullopt;
   const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
   if (!padded) fail("gemm: batch {}, m {}, n {}, k {} take more bytes than 64 bits count", args.batch, args.m, args.n, args.k);
   return static_cast<std::size_t>(*padded / line * line);
@@ -56,38 +55,58 @@ std::int64_t next_tile(const std::int64_t* offsets, std::int64_t rows, std::int6
 }
 
 template <class T>
+ProductSize product_size(const GemmArgs<T>& args) {
+  const MicroKernel<T>& kernel = args.packed_b ? args.packed_b->kernel() : *args.kernel;
+  return {args.batch,
+          args.m,
+          kernel.units(args.k),
+          divide_up(args.n, kernel.panel_cols),
+          kernel.panel_cols,
+          kernel.max_rows,
+          kernel.row_step,
+          kernel.depth_step,
+          kernel.longest_pass,
+          sizeof(Packed<Left<T>>),
+          args.epilogue && args.epilogue_by_columns};
+}
+
+template <class T>
 Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   Plan<T> plan;
   plan.kernel = args.packed_b ? &args.packed_b->kernel() : args.kernel;
   const MicroKernel<T>& kernel = *plan.kernel;
   const std::int64_t panel_cols = kernel.panel_cols;
   plan.panels = divide_up(args.n, panel_cols);
-  line_bytes(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
+  line_bytes<Sum<T>>(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
   plan.units = kernel.units(args.k);
-  plan.cut = choose_blocking({args.batch, args.m, plan.units, plan.panels, panel_cols, kernel.max_rows, kernel.row_step, kernel.depth_step,
-                              kernel.longest_pass, sizeof(Packed<T>), args.epilogue && args.epilogue_by_columns},
-                             cpu_features().l2_bytes, threads);
+  plan.cut = args.choice ? args.choice->cut : choose_blocking(product_size(args), cpu_features().l2_bytes, threads);
 
   plan.b_items = repeats_one_item(args.b, args.batch) ? 1 : args.batch;
-  const std::size_t item_bytes = line_bytes(args, {plan.panels, plan.units + kernel.raised, panel_cols});
+  const std::size_t item_bytes = line_bytes<Packed<T>>(args, {plan.panels, plan.units + kernel.raised, panel_cols});
   plan.panel_units = (plan.units + kernel.raised) * panel_cols;
   plan.b_source = choose_source(args, plan.b_items, item_bytes, threads);
   if (plan.b_source == BSource::shared)
-    plan.shared_bytes = line_bytes(args, {plan.b_items, plan.panels, plan.units + kernel.raised, panel_cols});
+    plan.shared_bytes = line_bytes<Packed<T>>(args, {plan.b_items, plan.panels, plan.units + kernel.raised, panel_cols});
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
   const std::int64_t rows = divide_up(count_steps(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
   plan.window_stride = window_stride(args, kernel);
-  plan.a_bytes = plan.window_stride > 0 ? 0 : line_bytes(args, {rows, plan.cut.depth});
-  plan.block_bytes = args.epilogue ? line_bytes(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
-  plan.edge_bytes = line_bytes(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
+  plan.a_bytes = plan.window_stride > 0 ? 0 : line_bytes<Packed<Left<T>>>(args, {rows, plan.cut.depth});
+  plan.block_bytes = args.epilogue ? line_bytes<Sum<T>>(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
+  plan.edge_bytes = line_bytes<Sum<T>>(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
   plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;
   return plan;
 }
 
+template ProductSize product_size(const GemmArgs<float>&);
+template ProductSize product_size(const GemmArgs<double>&);
+template ProductSize product_size(const GemmArgs<Bf16>&);
+template ProductSize product_size(const GemmArgs<F16>&);
+template ProductSize product_size(const GemmArgs<std::int8_t>&);
 template Plan<float> make_plan(const GemmArgs<float>&, int);
 template Plan<double> make_plan(const GemmArgs<double>&, int);
 template Plan<Bf16> make_plan(const GemmArgs<Bf16>&, int);
+template Plan<F16> make_plan(const GemmArgs<F16>&, int);
 template Plan<std::int8_t> make_plan(const GemmArgs<std::int8_t>&, int);
 
 }  // namespace rlx::cpu

@@ -37,6 +37,10 @@ struct Plan {
 /// run.
 std::int64_t next_tile(const std::int64_t* offsets, std::int64_t rows, std::int64_t stride, std::int64_t most);
 
+/// What choose_blocking is asked about.
+template <class T>
+ProductSize product_size(const GemmArgs<T>& args);
+
 /// Expects sizes of 1 or more, but for k, which may be 0. Throws Error for sizes beyond 64 bits.
 template <class T>
 Plan<T> make_plan(const GemmArgs<T>& args, int threads);

@@ -53,13 +53,13 @@ template <class Simd, int rows, int row_stride, class Step>
 }
 
 template <class Simd, int rows>
-void multiply_tile(std::int64_t depth, const Packed<typename Simd::Element>* a, const Packed<typename Simd::Element>* b,
+void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
                    const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
   multiply_rows<Simd, rows, 1>(depth, [a](std::int64_t k) { return a + k * rows; }, b, start, c, c_stride, accumulate);
 }
 
 template <class Simd, int rows, int stride>
-void multiply_windows(std::int64_t depth, const typename Simd::Element* a, const std::int64_t* steps,
+void multiply_windows(std::int64_t depth, const Left<typename Simd::Element>* a, const std::int64_t* steps,
                       const Packed<typename Simd::Element>* b, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
   multiply_rows<Simd, rows, stride>(depth, [a, steps](std::int64_t k) { return a + steps[k]; }, b, nullptr, c, c_stride, accumulate);
 }
@@ -72,7 +72,7 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   kernel.panel_cols = Simd::panel_vectors * Simd::lanes;
   [&]<int... index>(std::integer_sequence<int, index...>) {
     ((kernel.tiles[index + 1] = multiply_tile<Simd, index + 1>), ...);
-    if constexpr (std::is_same_v<typename Simd::Element, Packed<typename Simd::Element>>) {
+    if constexpr (std::is_same_v<Left<typename Simd::Element>, Packed<Left<typename Simd::Element>>>) {
       ((kernel.windows[0][index + 1] = multiply_windows<Simd, index + 1, 1>), ...);
       ((kernel.windows[1][index + 1] = multiply_windows<Simd, index + 1, 2>), ...);
     }

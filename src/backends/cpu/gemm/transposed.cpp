@@ -1,7 +1,6 @@
 #include "backends/cpu/gemm/transposed.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cpu/gemm/micro_kernel.h"
 
@@ -29,7 +28,7 @@ Matrix<T> transposed(const PackedB<T>& b) {
 
 template <class T>
 bool worth_transposing(const GemmArgs<T>& args) {
-  if constexpr (!std::is_same_v<T, Packed<T>>) return false;  // units of a packed B are no elements
+  if constexpr (!can_transpose<T>) return false;
   const std::int64_t width = kernel_of(args).panel_cols;
   return !args.pack_a && args.n <= width / 2 && args.m >= width;
 }
@@ -41,6 +40,7 @@ Transposed<T>::Transposed(const GemmArgs<T>& given) : given_(given) {
   args_.b = transposed(given.a);
   args_.kernel = &kernel_of(given);
   args_.workspace = given.workspace;
+  args_.choice = given.choice;
   args_.epilogue_by_columns = !given.epilogue || !given.epilogue_by_columns;
   args_.epilogue_context = this;
   args_.epilogue = [](void* self, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
@@ -61,10 +61,9 @@ void Transposed<T>::finish(Sum<T>* tile, std::int64_t stride, std::int64_t batch
 template bool worth_transposing(const GemmArgs<float>&);
 template bool worth_transposing(const GemmArgs<double>&);
 template bool worth_transposing(const GemmArgs<Bf16>&);
+template bool worth_transposing(const GemmArgs<F16>&);
 template bool worth_transposing(const GemmArgs<std::int8_t>&);
 template class Transposed<float>;
 template class Transposed<double>;
-template class Transposed<Bf16>;
-template class Transposed<std::int8_t>;
 
 }  // namespace rlx::cpu

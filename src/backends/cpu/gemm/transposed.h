@@ -1,7 +1,13 @@
 #pragma once
+#include <type_traits>
+
 #include "backends/cpu/gemm/gemm.h"
 
 namespace rlx::cpu {
+
+/// Whether units of a packed B are elements, so that it can be read as the left operand.
+template <class T>
+inline constexpr bool can_transpose = std::is_same_v<T, Packed<T>>;
 
 /// Whether C has so few columns that the kernel's panels would be mostly empty, while its rows fill some.
 template <class T>

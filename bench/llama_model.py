@@ -1,0 +1,128 @@
+"""Writes a language model of random weights as a GGUF file: by default the shape of a 1.1B Llama (22 layers, 2048, 32/4 heads, 5632, 32000
+tokens). The bits of the blocks are drawn as they are, so that every tool decodes the same numbers, which have a deviation of about 0.02.
+
+    bench/llama_model.py build/llama_q4_0.gguf --type Q4_0
+
+Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K_M (its mix of Q4_K and Q6_K). Needs numpy and gguf.
+"""
+import argparse
+
+import gguf
+import numpy as np
+
+DEVIATION = 0.02
+
+
+def halves(value, shape):
+    return np.full(shape, value, dtype=np.float16).view(np.uint8)
+
+
+def with_scale(rng, rows, blocks, scale, codes):
+    """(rows, blocks * (2 + codes)) bytes: a half, then random bits."""
+    data = rng.integers(0, 256, size=(rows, blocks, codes), dtype=np.uint8)
+    return np.concatenate([halves(scale, (rows, blocks, 1)), data], axis=2).reshape(rows, -1)
+
+
+def q4_k(rng, rows, blocks):
+    """Scale and minimum of each 32 are one number s, so that values are d s (code - 7.5); four of the eight fit six bits unsplit."""
+    unit = DEVIATION / (4.6 * 32)
+    s = rng.integers(16, 48, size=(rows, blocks, 4), dtype=np.uint8)  # of the first four; the last four: 4 low bits alone, below 16
+    low = rng.integers(8, 16, size=(rows, blocks, 4), dtype=np.uint8)
+    scales = np.concatenate([s, s, low | (low << 4)], axis=2)
+    codes = rng.integers(0, 256, size=(rows, blocks, 128), dtype=np.uint8)
+    return np.concatenate([halves(unit, (rows, blocks, 1)), halves(7.5 * unit, (rows, blocks, 1)), scales, codes], axis=2).reshape(rows, -1)
+
+
+def q6_k(rng, rows, blocks):
+    codes = rng.integers(0, 256, size=(rows, blocks, 192), dtype=np.uint8)
+    scales = rng.integers(16, 48, size=(rows, blocks, 16), dtype=np.uint8)
+    return np.concatenate([codes, scales, halves(DEVIATION / (18.5 * 32), (rows, blocks, 1))], axis=2).reshape(rows, -1)
+
+
+def blocks_of(rng, kind, rows, columns):
+    if kind == gguf.GGMLQuantizationType.Q4_0:
+        return with_scale(rng, rows, columns // 32, DEVIATION / 4.6, 16)
+    if kind == gguf.GGMLQuantizationType.Q8_0:
+        return with_scale(rng, rows, columns // 32, DEVIATION / 74, 32)
+    if kind == gguf.GGMLQuantizationType.Q4_K:
+        return q4_k(rng, rows, columns // 256)
+    if kind == gguf.GGMLQuantizationType.Q6_K:
+        return q6_k(rng, rows, columns // 256)
+    values = (rng.standard_normal((rows, columns), dtype=np.float32) * DEVIATION)
+    if kind == gguf.GGMLQuantizationType.BF16:
+        return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+    return values.astype(np.float16) if kind == gguf.GGMLQuantizationType.F16 else values
+
+
+def kind_of(name, mix, layer, layers):
+    """The type of a matrix: llama.cpp's mix of Q4_K_M has Q6_K in the head, and in half of the layers for values and down projections."""
+    types = gguf.GGMLQuantizationType
+    if mix != "Q4_K_M":
+        return types[mix]
+    more = layer is None or layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+    return types.Q6_K if name == "output" or (name in ("attn_v", "ffn_down") and more) else types.Q4_K
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("out")
+    parser.add_argument("--type", default="Q4_0", choices=["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M"])
+    parser.add_argument("--layers", type=int, default=22)
+    parser.add_argument("--width", type=int, default=2048)
+    parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--kv-heads", type=int, default=4)
+    parser.add_argument("--ffn", type=int, default=5632)
+    parser.add_argument("--vocab", type=int, default=32000)
+    parser.add_argument("--context", type=int, default=16384)
+    args = parser.parse_args()
+    rng = np.random.default_rng(7)
+    writer = gguf.GGUFWriter(args.out, "llama")
+    writer.add_name(f"random {args.type}")
+    writer.add_context_length(args.context)
+    writer.add_embedding_length(args.width)
+    writer.add_block_count(args.layers)
+    writer.add_feed_forward_length(args.ffn)
+    writer.add_head_count(args.heads)
+    writer.add_head_count_kv(args.kv_heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(args.width // args.heads)
+    writer.add_vocab_size(args.vocab)
+    writer.add_tokenizer_model("llama")
+    pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    kinds = [2, 3, 3] + [6] * 256
+    letters = "etaoinshrdlu"
+    while len(pieces) < args.vocab:  # made up, all unlike
+        n, word = len(pieces), "▁"
+        while n:
+            word, n = word + letters[n % 12], n // 12
+        pieces.append(word)
+        kinds.append(1)
+    writer.add_token_list(pieces)
+    writer.add_token_scores([-float(i) for i in range(args.vocab)])
+    writer.add_token_types(kinds)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+    head = args.width // args.heads * args.kv_heads
+    matrices = [("attn_q", args.width, args.width), ("attn_k", head, args.width), ("attn_v", head, args.width),
+                ("attn_output", args.width, args.width), ("ffn_gate", args.ffn, args.width), ("ffn_up", args.ffn, args.width),
+                ("ffn_down", args.width, args.ffn)]
+    todo = [("token_embd", "token_embd", None, args.vocab, args.width), ("output", "output", None, args.vocab, args.width)]
+    for layer in range(args.layers):
+        todo += [(f"blk.{layer}.{name}", name, layer, rows, columns) for name, rows, columns in matrices]
+    for full, name, layer, rows, columns in todo:
+        kind = kind_of(name, args.type, layer, args.layers)
+        plain = kind in (gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16)
+        writer.add_tensor(full + ".weight", blocks_of(rng, kind, rows, columns), raw_dtype=None if plain else kind)
+    for layer in range(args.layers):
+        for name in ("attn_norm", "ffn_norm"):
+            writer.add_tensor(f"blk.{layer}.{name}.weight", np.ones(args.width, dtype=np.float32))
+    writer.add_tensor("output_norm.weight", np.ones(args.width, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()

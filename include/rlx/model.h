@@ -1,0 +1,123 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rlx/session.h"
+
+namespace rlx {
+
+struct ModelOptions {
+  std::int64_t context = 0;  // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
+  std::int64_t chunk = 512;  // most tokens of a prompt that run together
+};
+
+struct GenerateOptions {
+  std::int64_t max_tokens = 0;         // of the answer; 0: until the context is full
+  std::vector<std::string> stop = {};  // texts that end the answer and are no part of it
+  /// Chooses the next token from the logits and all tokens so far, the prompt included. None: the most likely one, the lowest id on ties.
+  std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
+};
+
+/// A turn of a conversation: role is "system", "user" or "assistant".
+struct ChatMessage {
+  std::string role, content;
+};
+
+enum class FinishReason : std::uint8_t { unfinished, end_of_text, stop, max_tokens, context_full };
+
+/// An answer in the making: a range of pieces of text, each computed when it is asked for. It uses its model's cache: nothing else may be
+/// appended there meanwhile.
+class Generation {
+ public:
+  /// The next token, or nothing when the answer is finished. Not to be mixed with `next`.
+  std::optional<std::int32_t> next_token();
+  /// The next piece of text, whole code points, never empty; nothing when the answer is finished.
+  std::optional<std::string> next();
+
+  /// Tokens of the answer so far, without one that ended it.
+  std::span<const std::int32_t> ids() const;
+  FinishReason finish_reason() const;
+
+  class Iterator {
+   public:
+    using value_type = std::string;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(Generation& generation) : generation_(&generation), piece_(generation.next()) {}
+    const std::string& operator*() const { return *piece_; }
+    Iterator& operator++() {
+      piece_ = generation_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& it, std::default_sentinel_t) { return !it.piece_; }
+
+   private:
+    Generation* generation_ = nullptr;
+    std::optional<std::string> piece_;
+  };
+  Iterator begin() { return Iterator(*this); }
+  std::default_sentinel_t end() const { return {}; }
+
+  struct State;
+  explicit Generation(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A language model: a GGUF file, or a folder in Hugging Face's layout. It has one cache of tokens, the conversation so far. Copies share
+/// everything, the cache too; not for several threads at a time.
+///
+///     Model model = load("model.gguf");
+///     for (const std::string& piece : model.generate("Once upon a time", {.max_tokens = 64})) std::cout << piece << std::flush;
+class Model {
+ public:
+  /// Reads, checks and compiles everything. Throws Error naming the file and what is missing, wrong or not supported.
+  static Model open(const std::filesystem::path& path, const Session& session, ModelOptions options = {});
+
+  std::int64_t vocab_size() const;
+  /// Tokens that fit into the cache.
+  std::int64_t context() const;
+
+  /// The ids of a text, with the special tokens that the model's tokenizer puts around it. Throws Error for a model without a tokenizer.
+  std::vector<std::int32_t> tokenize(std::string_view text, bool add_special_tokens = true) const;
+  std::string text_of(std::span<const std::int32_t> ids) const;
+  /// A conversation as the model was taught to read it, up to where its answer begins. It brings its own special tokens: tokenize it
+  /// without more. Throws Error for a model without a chat template, and for what the template refuses.
+  std::string chat_prompt(std::span<const ChatMessage> messages) const;
+  /// What ends an answer.
+  std::span<const std::int32_t> end_tokens() const;
+
+  /// The tokens in the cache.
+  std::span<const std::int32_t> ids() const;
+  /// Appends tokens and gives the logits behind the last of them, (vocab_size). Throws Error for no tokens, for ids outside the
+  /// vocabulary, and for more tokens than fit; then nothing is appended.
+  std::vector<float> append(std::span<const std::int32_t> ids);
+  /// Forgets all but the first `length` tokens of the cache.
+  void rewind(std::int64_t length);
+
+  /// Continues a prompt. What the cache holds of the prompt's beginning is not computed again. Throws Error as append.
+  Generation generate(std::string_view prompt, GenerateOptions options = {});
+  Generation generate(std::span<const std::int32_t> prompt, GenerateOptions options = {});
+
+ private:
+  friend struct Generation::State;
+  struct State;
+  explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+/// Opens a model with a session of its own.
+Model load(const std::filesystem::path& path, ModelOptions options = {});
+
+}  // namespace rlx

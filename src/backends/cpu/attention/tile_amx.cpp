@@ -1,0 +1,8 @@
+#include "backends/cpu/attention/tile_products.h"
+#include "backends/cpu/gemm/amx_registers.h"
+
+namespace rlx::cpu {
+
+constexpr TileProducts amx_attention = make_tile_products<AmxRegisters>();
+
+}  // namespace rlx::cpu

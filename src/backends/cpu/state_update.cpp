@@ -1,0 +1,72 @@
+#include "backends/cpu/state_update.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "ir/op.h"
+
+namespace rlx::cpu {
+namespace {
+
+/// Whether one node reads the value, and the caller does not.
+bool has_one_reader(const Graph& graph, ValueId value, const std::map<ValueId, std::vector<std::int32_t>>& users) {
+  const auto found = users.find(value);
+  return found != users.end() && found->second.size() == 1 &&
+         std::ranges::none_of(graph.outputs(), [&](const auto& output) { return output.second.id() == value; });
+}
+
+/// Walks from the state's next value back to the state.
+std::optional<StateUpdate> update_of(const Graph& graph, ValueId state, ValueId next,
+                                     const std::map<ValueId, std::vector<std::int32_t>>& users) {
+  StateUpdate update{state, next, {}, {}};
+  for (ValueId value = next; !(value == state);) {
+    const Node& node = graph.node(value.node);
+    if (node.op->name != "dynamic_update" || !has_one_reader(graph, node.operands[0], users)) return std::nullopt;
+    update.chain.push_back(value);
+    update.windows.push_back({node.operands[1], {node.operands.begin() + 2, node.operands.end()}});
+    value = node.operands[0];
+  }
+  std::ranges::reverse(update.windows);
+  return update.windows.empty() ? std::nullopt : std::optional(std::move(update));
+}
+
+}  // namespace
+
+std::vector<StateUpdate> state_updates(const Graph& graph, const std::map<ValueId, std::vector<std::int32_t>>& users) {
+  std::vector<StateUpdate> updates;
+  for (const auto& [input, value] : graph.inputs()) {
+    if (input.kind != InputKind::state || bytes_for(input.type.dtype, 8) % 8 != 0) continue;
+    std::vector<ValueId> next;  // an output may have several names
+    for (const auto& [name, output] : graph.outputs())
+      if (name == input.name) next.push_back(output.id());
+    if (next.size() != 1 || !input.type.is_static()) continue;
+    const auto named = std::ranges::count_if(graph.outputs(), [&](const auto& output) { return output.second.id() == next[0]; });
+    if (auto update = update_of(graph, value.id(), next[0], users); update && named == 1) updates.push_back(std::move(*update));
+  }
+  return updates;
+}
+
+void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to) {
+  const std::size_t rank = shape.size();
+  if (std::ranges::count(window.shape, 0) > 0) return;
+  if (rank == 0) return void(std::memcpy(to, window.bytes, static_cast<std::size_t>(width)));
+  std::int64_t rows = 1, place = 0;  // rows of the last axis; place: of the window's first element
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    place = place * shape[axis] + std::clamp<std::int64_t>(window.starts[axis], 0, shape[axis] - window.shape[axis]);
+    if (axis + 1 < rank) rows *= window.shape[axis];
+  }
+  std::vector<std::int64_t> at(rank, 0);
+  const std::int64_t row_bytes = window.shape.back() * width;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) offset = offset * shape[axis] + at[axis];
+    std::memcpy(to + (place + offset) * width, window.bytes + row * row_bytes, static_cast<std::size_t>(row_bytes));
+    for (std::size_t axis = rank - 1; axis-- > 0;) {
+      if (++at[axis] < window.shape[axis]) break;
+      at[axis] = 0;
+    }
+  }
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/decoder_files.h"
+#include "rlx/session.h"
+
+namespace rlx {
+
+/// A compiled decoder with the cache of one sequence of tokens. Not for several threads at a time.
+class CachedDecoder {
+ public:
+  struct Options {
+    std::int64_t context = 0;  // tokens that the cache holds; 0: as many as the model was made for
+    std::int64_t chunk = 512;  // most tokens in one run
+  };
+
+  /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config.
+  CachedDecoder(const Session& session, const DecoderFiles& model, Options options);
+
+  /// The tokens that the cache holds.
+  std::span<const std::int32_t> ids() const { return ids_; }
+  std::int64_t context() const { return options_.context; }
+  const DecoderConfig& config() const { return config_; }
+
+  /// Appends tokens and gives the logits behind the last of them: (vocab_size). Throws Error for no tokens, an id outside the vocabulary,
+  /// and for more tokens than the context holds; then nothing is appended.
+  std::vector<float> append(std::span<const std::int32_t> ids);
+  /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again.
+  void rewind(std::int64_t length);
+
+ private:
+  void check(std::span<const std::int32_t> ids) const;
+  bool cache_has_short_factors(std::int64_t length) const;
+  /// Runs the tokens from `begin` on; the last logits.
+  std::vector<float> run(std::int64_t begin);
+
+  DecoderConfig config_;
+  Options options_;
+  Executable executable_;
+  std::vector<std::int32_t> ids_;
+  std::int64_t held_ = 0;      // of them, tokens that the caches stand for
+  bool short_factors_ = true;  // what the cache was computed with; of longrope
+};
+
+/// The smallest id among the largest logits.
+std::int32_t greedy_choice(std::span<const float> logits);
+
+}  // namespace rlx

@@ -1,0 +1,208 @@
+#include "models/chat_template.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "formats/gguf.h"
+#include "models/model_folder.h"
+#include "models/tokenizer/json_field.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The text, which is refused where it is not UTF-8.
+std::string utf8_text(std::string_view text, std::string_view what) { return json::quote(text, what), std::string(text); }
+
+std::string_view text_of_file(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}; }
+
+std::string read_template_file(const fs::path& path) {
+  constexpr std::size_t largest = 1 << 24;
+  const MappedFile file = MappedFile::open(path);
+  if (file.bytes().size() > largest) fail("{}: {} bytes (a template has at most {})", path.string(), file.bytes().size(), largest);
+  return utf8_text(text_of_file(file), path.string());
+}
+
+/// A token as a string, or as an object that has it as `content`; nothing for null.
+std::optional<std::string> token_text(const JsonField& field) {
+  if (field.value().is_null()) return std::nullopt;
+  return field.value().is_object() ? field.at("content").as_string() : field.as_string();
+}
+
+/// bos_token, eos_token and the like, of tokenizer_config.json and special_tokens_map.json.
+json::Value read_special_tokens(const fs::path& folder) {
+  json::Value tokens = json::Value::object();
+  for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
+    if (!fs::exists(folder / name)) continue;
+    const ConfigFile config = ConfigFile::open(folder / name);
+    for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+      if (const auto field = config.root().find(key)) tokens[key] = *token_text(*field);
+    const auto extra = config.root().find("extra_special_tokens");
+    if (!extra || !extra->value().is_object()) continue;
+    for (const auto& [key, value] : extra->value().items())
+      if (const auto text = token_text(extra->at(key))) tokens[key] = *text;
+  }
+  return tokens;
+}
+
+/// The tokens that the metadata names by their ids. Ids are sizes of the vocabulary, which is checked before it is read.
+json::Value read_special_tokens(const GgufFile& file) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> keys = {{{"bos_token", "tokenizer.ggml.bos_token_id"},
+                                                                        {"eos_token", "tokenizer.ggml.eos_token_id"},
+                                                                        {"unk_token", "tokenizer.ggml.unknown_token_id"},
+                                                                        {"sep_token", "tokenizer.ggml.seperator_token_id"},
+                                                                        {"pad_token", "tokenizer.ggml.padding_token_id"},
+                                                                        {"cls_token", "tokenizer.ggml.cls_token_id"},
+                                                                        {"mask_token", "tokenizer.ggml.mask_token_id"}}};
+  json::Value tokens = json::Value::object();
+  const GgufValue* vocabulary = file.find_value("tokenizer.ggml.tokens");
+  if (!vocabulary) return tokens;
+  const std::vector<std::string_view> texts = vocabulary->strings();
+  for (const auto& [name, key] : keys) {
+    const GgufValue* id = texts.empty() ? nullptr : file.find_value(key);
+    if (id) tokens[name] = utf8_text(texts[static_cast<std::size_t>(id->integer(0, static_cast<std::int64_t>(texts.size()) - 1))], key);
+  }
+  return tokens;
+}
+
+using Variants = std::map<std::string, std::string>;  // name -> template; "default" for the only one
+
+void add_variants(const JsonField& field, Variants& variants) {
+  if (field.value().is_string()) {
+    variants["default"] = field.as_string();
+  } else if (field.value().is_object()) {
+    for (const auto& [name, value] : field.value().items()) variants[name] = field.at(name).as_string();
+  } else {
+    for (const JsonField& item : field.items()) variants[item.at("name").as_string()] = item.at("template").as_string();
+  }
+}
+
+/// The templates of a folder. Files of their own win over the field of tokenizer_config.json, as in transformers.
+Variants read_variants(const fs::path& folder) {
+  Variants variants;
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    if (!fs::exists(folder / name)) continue;
+    const ConfigFile config = ConfigFile::open(folder / name);
+    if (const auto field = config.root().find("chat_template")) add_variants(*field, variants);
+  }
+  if (fs::exists(folder / "chat_template.jinja")) variants["default"] = read_template_file(folder / "chat_template.jinja");
+  const fs::path more = folder / "additional_chat_templates";
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(more, error))
+    if (entry.path().extension() == ".jinja") variants[entry.path().stem().string()] = read_template_file(entry.path());
+  return variants;
+}
+
+/// tokenizer.chat_template, and tokenizer.chat_template.NAME for further ones.
+Variants read_variants(const GgufFile& file) {
+  constexpr std::string_view key = "tokenizer.chat_template";
+  Variants variants;
+  for (const GgufValue& value : file.metadata()) {
+    if (value.key() == key) variants["default"] = utf8_text(value.string(), key);
+    else if (value.key().starts_with(key) && value.key()[key.size()] == '.')
+      variants[std::string(value.key().substr(key.size() + 1))] = utf8_text(value.string(), value.key());
+  }
+  return variants;
+}
+
+std::string chosen_variant(const Variants& variants, std::string_view variant, bool with_tools, const std::string& where) {
+  if (variants.empty())
+    fail(
+        "{}: no chat template (expected chat_template.jinja, 'chat_template' in tokenizer_config.json, or 'tokenizer.chat_template' in a "
+        "GGUF file)",
+        where);
+  std::vector<std::string> names;
+  for (const auto& [name, text] : variants) names.push_back(name);
+  std::string wanted(variant);
+  if (wanted.empty()) wanted = with_tools && variants.contains("tool_use") ? "tool_use" : "default";
+  if (!variants.contains(wanted)) fail("{}: there is no chat template {} (allowed: {})", where, quote_name(wanted), some_names(names));
+  return wanted;
+}
+
+/// One message without its null members, with its reasoning under the names that templates ask for.
+json::Value prepared(const json::Value& message, std::size_t index) {
+  if (!message.is_object()) fail("messages[{}]: a value of type {} (allowed: an object)", index, message.type_name());
+  json::Value kept = json::Value::object();
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null()) kept[key] = value;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!kept.contains(name)) continue;
+    const json::Value reasoning = kept[name];
+    json::Value aliased = json::Value::object();
+    aliased["thinking"] = reasoning;
+    for (const auto& [key, value] : kept.items()) aliased[key] = value;
+    aliased["reasoning_content"] = reasoning;
+    return aliased;
+  }
+  return kept;
+}
+
+void set_all(const json::Value& from, std::string_view what, json::Value& into) {
+  if (!from.is_object()) fail("{}: a value of type {} (allowed: an object)", what, from.type_name());
+  for (const auto& [key, value] : from.items()) into[key] = value;
+}
+
+}  // namespace
+
+Chat Chat::from_json(const json::Value& value, std::string_view what) {
+  Chat chat;
+  if (value.is_array()) {
+    chat.messages = value;
+    return chat;
+  }
+  if (!value.is_object() || !value.contains("messages"))
+    fail("{}: expected an array of messages, or an object that has them as 'messages'", what);
+  for (const char* group : {"special_tokens", "kwargs"})
+    if (value.contains(group)) set_all(value[group], fmt::format("{}: {}", what, group), chat.variables);
+  for (const auto& [key, member] : value.items()) {
+    if (key == "messages") chat.messages = member;
+    else if (key == "tools") chat.tools = member;
+    else if (key != "special_tokens" && key != "kwargs") chat.variables[key] = member;
+  }
+  if (const auto prompt = chat.variables.find("add_generation_prompt"); prompt != chat.variables.end()) {
+    if (!prompt->is_boolean()) fail("{}: add_generation_prompt: a value of type {} (allowed: true, false)", what, prompt->type_name());
+    chat.add_generation_prompt = prompt->get<bool>();
+    chat.variables.erase(prompt);
+  }
+  return chat;
+}
+
+ChatTemplate ChatTemplate::open(const fs::path& path, std::string_view variant, bool with_tools) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  if (!folder && !looks_like_gguf(MappedFile::open(path).bytes())) {
+    if (!variant.empty()) fail("{}: a file with one template has no variant {}", path.string(), quote_name(variant));
+    return {jinja::Template::parse(read_template_file(path), path.string()), json::Value::object()};
+  }
+  const std::optional<GgufFile> file = folder ? std::nullopt : std::optional(GgufFile::open(path));
+  const Variants variants = file ? read_variants(*file) : read_variants(path);
+  const std::string chosen = chosen_variant(variants, variant, with_tools, path.string());
+  return {jinja::Template::parse(variants.at(chosen), fmt::format("{}: chat template {}", path.string(), quote_name(chosen))),
+          file ? read_special_tokens(*file) : read_special_tokens(path)};
+}
+
+std::string ChatTemplate::render(const Chat& chat, const jinja::RenderOptions& options) const {
+  if (!chat.messages.is_array()) fail("messages: a value of type {} (allowed: an array of objects)", chat.messages.type_name());
+  if (chat.messages.empty()) fail("messages: the conversation is empty (at least one message is needed)");
+  if (!chat.tools.is_null() && !chat.tools.is_array())
+    fail("tools: a value of type {} (allowed: an array of JSON schemas)", chat.tools.type_name());
+  json::Value variables = special_tokens_;
+  variables["documents"] = nullptr;
+  set_all(chat.variables, "variables", variables);
+  variables["messages"] = json::Value::array();
+  for (std::size_t i = 0; i < chat.messages.size(); ++i) variables["messages"].push_back(prepared(chat.messages[i], i));
+  variables["tools"] = chat.tools;
+  variables["add_generation_prompt"] = chat.add_generation_prompt;
+  return template_.render(variables, options);
+}
+
+}  // namespace rlx

@@ -1,0 +1,49 @@
+#pragma once
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "formats/json.h"
+#include "models/template/template.h"
+
+namespace rlx {
+
+/// What a chat template is given, as the arguments of transformers' apply_chat_template.
+struct Chat {
+  json::Value messages;                           ///< an array of objects with `role` and, as a rule, `content`
+  json::Value tools;                              ///< an array of JSON schemas, or null
+  json::Value variables = json::Value::object();  ///< what else the template may ask for; wins over special tokens
+  bool add_generation_prompt = false;
+
+  /// From an array of messages, or an object with `messages` and perhaps `tools`, `add_generation_prompt`, `special_tokens` and `kwargs`
+  /// (objects whose members are variables) and other variables. Throws Error naming `what` and the field.
+  static Chat from_json(const json::Value& value, std::string_view what);
+};
+
+/// A model's chat template and its special tokens.
+class ChatTemplate {
+ public:
+  /// From a folder in the layout of Hugging Face (chat_template.jinja, chat_template.json, or `chat_template` of tokenizer_config.json), or
+  /// a file with the template alone. Of several templates `variant` names one; by default it is `tool_use` for a chat with tools where
+  /// there is one, else `default`. Throws Error naming the file for what is missing or no template.
+  static ChatTemplate open(const std::filesystem::path& path, std::string_view variant = {}, bool with_tools = false);
+
+  ChatTemplate(jinja::Template source, json::Value special_tokens)
+      : template_(std::move(source)), special_tokens_(std::move(special_tokens)) {}
+
+  /// The prompt. Before the template runs, members of messages that are null are dropped, and `reasoning_content`, `thinking` and
+  /// `reasoning` stand for one another. Throws Error for a chat without messages, and for what the template refuses.
+  std::string render(const Chat& chat, const jinja::RenderOptions& options) const;
+
+  /// `bos_token` and the like: strings by name.
+  const json::Value& special_tokens() const { return special_tokens_; }
+
+ private:
+  jinja::Template template_;
+  json::Value special_tokens_;
+};
+
+}  // namespace rlx

@@ -1,0 +1,132 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "models/activation.h"
+#include "models/flow.h"
+#include "rlx/graph.h"
+#include "rlx/op_types.h"
+
+namespace rlx {
+
+/// A norm over features: root mean square, or (centred) layer norm.
+struct NormKind {
+  bool centred = false;
+  bool plus_one = false;  // multiplies by 1 + weight
+  bool weight = true, bias = false;
+  double eps = 1e-6;
+};
+
+/// What carries information from token to token in a layer.
+enum class Mixer : std::uint8_t { attention, delta_net, state_space };
+
+/// What layers of one model may differ in.
+struct DecoderLayer {
+  Mixer mixer = Mixer::attention;
+  std::int64_t window = 0;  // of attention; 0: all that came before. Of encoders: tokens to either side; 0: all
+  bool norm = true;         // of what attention reads, where others have one
+  int rope = 0;             // index in DecoderConfig::ropes; -1: none
+  bool feed_forward = true;
+  bool experts = false;  // its feed-forward block is a mixture
+};
+
+enum class QueryKeyNorm : std::uint8_t { none, head, whole };
+
+/// A mixture of experts in place of a feed-forward block.
+struct ExpertsConfig {
+  std::int64_t count = 0, chosen = 0;  // experts, and how many of them a token takes
+  std::int64_t width = 0;              // of one expert
+  bool normalize = false;              // the chosen weights sum to 1
+  std::int64_t shared_width = 0;       // of an expert that all tokens take; 0: none
+  bool shared_gate = false;            // its result is multiplied by sigmoid(a feature of the token)
+};
+
+/// Gated delta nets (Yang et al. 2024): linear attention, whose state has a matrix for each value head.
+struct DeltaNetConfig {
+  std::int64_t key_heads = 0, value_heads = 0, key_size = 0, value_size = 0;
+  std::int64_t kernel = 4;  // tokens that the convolution before them sees
+};
+
+/// Selective state spaces (Gu & Dao 2023).
+struct StateSpaceConfig {
+  std::int64_t width = 0, states = 0, step_rank = 0;
+  std::int64_t kernel = 4;
+  bool bias = false, convolution_bias = true;
+};
+
+/// A language model that predicts the next token from those before it, described by few axes. Sizes are those of Hugging Face's configs.
+/// Parameters have the names below; families say which tensors of a checkpoint hold them:
+///
+///     token_embedding, type_embedding, position_embedding, embedding_norm, output_norm, head.{dense,norm}, output
+///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
+///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
+///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,log_decay,skip,output}
+///     layers.N.ffn_norm, .ffn_post_norm, .ffn.{gate,up,down}, .experts.{router,gate,up,down,shared.*,shared_gate}
+struct DecoderConfig {
+  std::int64_t vocab_size = 0, hidden_size = 0, max_positions = 0;
+  std::int64_t heads = 0, kv_heads = 0, head_size = 0;
+  std::int64_t ffn_size = 0;
+  std::vector<DecoderLayer> layers;
+  std::vector<RopeOptions> ropes;  // longrope: the first length with long factors is original_length + 1
+
+  bool causal = true;  // else an encoder: every token sees all, and there is no cache
+
+  NormKind norm;
+  bool norm_before = true, norm_after = false;  // of attention and feed-forward block: their input, their result
+  bool norm_sum = false;                        // the norm behind a block takes in what the block is added to
+  bool parallel = false;                        // both read the layer's input; else the second reads what the first left
+  bool shared_norm = false;                     // parallel blocks read one norm
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  bool attention_gate = false;  // what attention gives is multiplied by sigmoid(a projection of its input)
+
+  bool qkv_bias = false, attention_output_bias = false, ffn_bias = false, output_bias = false;
+  bool gated = true;  // down(act(gate) * up); else down(act(up))
+  HiddenActivation activation = HiddenActivation::silu;
+  ExpertsConfig experts;
+  DeltaNetConfig delta_net;
+  StateSpaceConfig state_space;
+
+  bool tied_output = false;         // the head's weights are the embeddings
+  bool position_embedding = false;  // learned, max_positions rows
+  std::int64_t token_types = 0;     // kinds of token that have an embedding
+  bool embedding_norm = false, output_norm = true;
+  bool output_dense = false;  // before the head: dense, activation, norm
+  bool output = true;         // there is a head; else an encoder gives its last states
+  double embedding_scale = 1, residual_scale = 1, logits_scale = 1;
+  double attention_scale = 0;  // 0: 1 / sqrt(head_size)
+  double attention_softcap = 0, logits_softcap = 0;
+
+  /// The last length that the first set of longrope factors serves; 0 where nothing changes with the length.
+  std::int64_t length_of_short_factors() const;
+  /// True where a layer keeps a state that holds all tokens at once: it cannot be taken back to fewer.
+  bool is_recurrent() const;
+};
+
+/// The states of the first sequence that a graph also gives, (layers + 1, S, hidden_size): the embeddings and what each layer leaves, the
+/// last normalised; or without the embeddings, and the last both as it is and normalised.
+enum class HiddenStates : std::uint8_t { none, with_embeddings, without_embeddings };
+
+struct DecoderGraphOptions {
+  std::int64_t sequences = 1;  // that run together, each with a cache of its own
+  std::int64_t capacity = 0;   // tokens of a cache
+  std::int64_t chunk = 0;      // most tokens of a sequence in one run
+  HiddenStates hidden_states = HiddenStates::none;
+  WeightStorage storage = {};  // of the parameters
+};
+
+/// One graph for prompts and for single tokens: no length compiles anew. Inputs, i32:
+///
+///     input_ids (N, S), past (N): the tokens that a sequence's cache holds, rows (N, R): the places among S whose logits are wanted,
+///     and, where length_of_short_factors() > 0, context (): the length of the sequence when this run and those that follow it are done,
+///     where is_recurrent(), lengths (N): how many of the S tokens are no padding
+///
+/// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
+/// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.
+Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options);
+
+/// The same description as an encoder. Inputs, i32 (B, S) with symbols up to `batch` and `length`: input_ids, attention_mask (0 for
+/// padding) and, where there are token_types, token_type_ids. Outputs: logits (B, S, vocab_size) or last_hidden_state (B, S, hidden_size),
+/// and hidden_states_row0 (layers + 1, S, hidden_size). Rows of padding mean nothing.
+Graph encoder_graph(const DecoderConfig& config, std::int64_t batch, std::int64_t length);
+
+}  // namespace rlx

@@ -1,0 +1,84 @@
+#include <limits>
+
+#include "models/decoder_step.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+/// (N, S, heads * D) -> (N, heads, S, D), each head normalised where the model does so.
+Value heads_of(Flow flow, std::string_view norm_name, const DecoderConfig& c, Value x, std::int64_t heads) {
+  if (c.query_key_norm == QueryKeyNorm::whole) x = decoder_norm(flow, norm_name, c.norm, x);
+  x = reshape(x, {x.dim(0), x.dim(1), heads, c.head_size});
+  if (c.query_key_norm == QueryKeyNorm::head) x = decoder_norm(flow, norm_name, c.norm, x);
+  return transpose(x, {0, 2, 1, 3});
+}
+
+/// One set of longrope's factors, whatever the positions are.
+RopeOptions with_one_set(RopeOptions rope, bool far) {
+  rope.original_length = far ? 0 : std::numeric_limits<std::int32_t>::max();
+  return rope;
+}
+
+Value turned(const DecoderStep& step, const DecoderLayer& layer, Value x) {
+  if (layer.rope < 0) return x;
+  const RopeOptions& options = step.config.ropes[static_cast<std::size_t>(layer.rope)];
+  if (options.scaling != RopeScaling::longrope) return rope(x, step.positions, options);
+  if (!step.context) return rope(x, step.positions, with_one_set(options, false));
+  // The whole sequence decides, not the positions of this run: what the cache holds must agree with what is added.
+  Value far = gt(step.context, scalar(step.context, options.original_length, i32));
+  return select(far, rope(x, step.positions, with_one_set(options, true)), rope(x, step.positions, with_one_set(options, false)));
+}
+
+/// The state `name` (N, heads, capacity, D) with `fresh` (N, heads, S, D) behind the tokens that it holds.
+Value appended(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
+  const std::int64_t n = step.options.sequences;
+  Value cache = flow.state(name, {n, fresh.dim(1), step.options.capacity, fresh.dim(3)});
+  Value zero = scalar(fresh, 0, i32);
+  for (std::int64_t i = 0; i < n; ++i) {
+    Value at = reshape(slice_axis(step.past, 0, i, i + 1), {});
+    cache = dynamic_update(cache, slice_axis(fresh, 0, i, i + 1), {scalar(fresh, static_cast<double>(i), i32), zero, at, zero});
+  }
+  flow.keep(name, cache);
+  return cache;
+}
+
+/// What an encoder's token sees: no padding, and nothing farther than the window.
+Value seen_by_encoder(const DecoderStep& step, const DecoderLayer& layer) {
+  if (layer.window == 0) return step.attended;
+  const Dim length = step.positions.dim(0);
+  Value distance = reshape(step.positions, {length, 1}) - reshape(step.positions, {1, length});
+  return logical_and(step.attended, le(abs(distance), scalar(distance, static_cast<double>(layer.window), i32)));
+}
+
+}  // namespace
+
+Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x) {
+  Flow here = flow.scope(name);
+  Value weight = norm.weight ? here.param("weight", {x.dim(-1)}) : Value();
+  Value bias = norm.bias ? here.param("bias", {x.dim(-1)}) : Value();
+  if (norm.plus_one) weight = weight + 1;
+  return norm.centred ? layer_norm(x, weight, bias, {-1}, norm.eps) : rms_norm(x, weight, {-1}, norm.eps, bias);
+}
+
+Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x) {
+  const DecoderConfig& c = step.config;
+  Value q = heads_of(flow, "q_norm", c, flow.linear("q", x, c.heads * c.head_size, c.qkv_bias), c.heads);
+  Value k = heads_of(flow, "k_norm", c, flow.linear("k", x, c.kv_heads * c.head_size, c.qkv_bias), c.kv_heads);
+  Value v = flow.linear("v", x, c.kv_heads * c.head_size, c.qkv_bias);
+  v = transpose(reshape(v, {x.dim(0), x.dim(1), c.kv_heads, c.head_size}), {0, 2, 1, 3});
+  q = turned(step, layer, q), k = turned(step, layer, k);
+  if (c.causal) k = appended(flow, step, "keys", k), v = appended(flow, step, "values", v);
+  AttentionOptions options;
+  options.scale = c.attention_scale;
+  options.softcap = c.attention_softcap;
+  options.causal = c.causal;  // by position: what a cache holds behind a token is not seen
+  if (c.causal) options.window = layer.window, options.positions = step.positions;
+  else options.mask = seen_by_encoder(step, layer);
+  Value mixed = attention(q, k, v, options);  // (N, heads, S, D)
+  mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});
+  if (c.attention_gate) mixed = mixed * sigmoid(flow.linear("gate", x, c.heads * c.head_size, false));
+  return flow.linear("output", mixed, c.hidden_size, c.attention_output_bias);
+}
+
+}  // namespace rlx

@@ -1,0 +1,36 @@
+#pragma once
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "models/decoder.h"
+#include "models/tokenizer/json_field.h"
+
+namespace rlx {
+
+/// A family of language models in Hugging Face's layout: what its config says, and how its checkpoints name the tensors. One file each in
+/// models/families.
+class DecoderFamily {
+ public:
+  using Read = DecoderConfig (*)(const JsonField& config);
+  using Names = WeightNames (*)(const DecoderConfig& config);
+
+  /// Makes the family known under the names that `model_type` may have.
+  DecoderFamily(std::initializer_list<std::string_view> model_types, Read read, Names names);
+  DecoderFamily(const DecoderFamily&) = delete;
+  DecoderFamily& operator=(const DecoderFamily&) = delete;
+
+  /// Null for a type that no family has.
+  static const DecoderFamily* find(std::string_view model_type);
+  /// The types of all families, in alphabetical order.
+  static std::vector<std::string_view> model_types();
+
+  DecoderConfig read(const JsonField& config) const { return read_(config); }
+  WeightNames weight_names(const DecoderConfig& config) const { return names_(config); }
+
+ private:
+  Read read_;
+  Names names_;
+};
+
+}  // namespace rlx

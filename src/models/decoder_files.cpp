@@ -1,0 +1,70 @@
+#include "models/decoder_files.h"
+
+#include <limits>
+
+#include <fmt/ranges.h>
+
+#include "models/decoder_family.h"
+#include "models/families/gguf.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+/// One id, or a list of them.
+std::vector<std::int32_t> read_end_tokens(const JsonField& config) {
+  const auto field = config.find("eos_token_id");
+  std::vector<std::int32_t> ids;
+  if (field && field->value().is_array()) {
+    for (const JsonField& item : field->items()) ids.push_back(item.as_id());
+  } else if (field) {
+    ids.push_back(field->as_id());
+  }
+  return ids;
+}
+
+/// generation_config.json knows better than config.json, where there is one.
+std::vector<std::int32_t> folder_end_tokens(const ModelFolder& folder) {
+  const std::filesystem::path own = folder.path() / "generation_config.json";
+  std::error_code error;
+  if (std::filesystem::exists(own, error)) {
+    auto ids = read_end_tokens(ConfigFile::open(own).root());
+    if (!ids.empty()) return ids;
+  }
+  return read_end_tokens(folder.config());
+}
+
+std::vector<std::int32_t> gguf_end_tokens(const GgufFile& file) {
+  std::vector<std::int32_t> ids;
+  for (std::string_view key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
+    if (const GgufValue* value = file.find_value(key))
+      ids.push_back(static_cast<std::int32_t>(value->integer(0, std::numeric_limits<std::int32_t>::max())));
+  return ids;
+}
+
+DecoderFiles open_gguf(const std::filesystem::path& path) {
+  Checkpoint checkpoint = Checkpoint::open(path);
+  if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
+  DecoderConfig config = read_gguf_decoder(*checkpoint.gguf());
+  WeightNames names = gguf_names(*checkpoint.gguf(), config);
+  auto end_tokens = gguf_end_tokens(*checkpoint.gguf());
+  return {std::move(config), std::move(names), std::move(checkpoint), std::move(end_tokens)};
+}
+
+}  // namespace
+
+DecoderFiles DecoderFiles::open(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return open_gguf(path);
+  const ModelFolder folder = ModelFolder::open(path);
+  const DecoderFamily* family = DecoderFamily::find(folder.model_type());
+  if (family == nullptr) {
+    folder.check_model_type(fmt::format("{}", fmt::join(DecoderFamily::model_types(), ", ")));
+    fail_internal("decoder: the family {} is listed and not found", folder.model_type());
+  }
+  DecoderConfig config = family->read(folder.config());
+  WeightNames names = family->weight_names(config);
+  return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
+}
+
+}  // namespace rlx

@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "formats/checkpoint.h"
+#include "models/decoder.h"
+
+namespace rlx {
+
+/// What a model's folder in Hugging Face's layout, or a GGUF file, says about a language model. Weights stay in their mapped files.
+struct DecoderFiles {
+  DecoderConfig config;
+  WeightNames names;
+  Checkpoint checkpoint;
+  std::vector<std::int32_t> end_tokens = {};  // any of them ends an answer
+
+  /// Throws Error naming the file and the field for what is missing, malformed or not supported.
+  static DecoderFiles open(const std::filesystem::path& path);
+
+  /// The values of the parameters of a graph of this config.
+  NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names); }
+};
+
+}  // namespace rlx

@@ -1,0 +1,94 @@
+// Layers whose state stands for all tokens before, whatever their number.
+#include "models/decoder_step.h"
+#include "rlx/ops.h"
+
+namespace rlx {
+namespace {
+
+/// The state `name` (N, ...), zeros where a sequence begins.
+Value recurrent_state(Flow flow, const DecoderStep& step, std::string_view name, Dims shape) {
+  Value state = flow.state(name, shape);
+  Dims first(shape.size(), 1);
+  first[0] = shape[0];
+  Value begins = reshape(eq(step.past, scalar(step.past, 0, i32)), first);
+  return select(begins, scalar(state, 0, f32), state);
+}
+
+/// 1 for tokens, 0 for padding: (N, S, 1).
+Value token_mask(const DecoderStep& step) {
+  const Dim &n = step.positions.dim(0), &length = step.positions.dim(1);
+  Value place = iota(step.past, {1, length, 1}, i32, 1);
+  return cast(lt(place, reshape(step.lengths, {n, 1, 1})), f32);
+}
+
+/// Each feature of x (N, S, C) from its last `kernel` tokens; weights <name>.weight (C, 1, kernel).
+Value causal_convolution(Flow flow, const DecoderStep& step, std::string_view name, Value x, std::int64_t kernel, bool bias) {
+  const Dim n = x.dim(0), length = x.dim(1), width = x.dim(2);
+  Flow here = flow.scope(name);
+  Value before = recurrent_state(here, step, "state", {n, kernel - 1, width});
+  Value all = concat({before, x}, 1);  // (N, kernel - 1 + S, C)
+  Value last = reshape(step.lengths, {n, 1}) + iota(x, {1, kernel - 1}, i32, 1);
+  here.keep("state", at_rows(all, last));
+  Value weight = here.param("weight", {width, 1, kernel});
+  Value y = bias ? here.param("bias", {width}) : Value();
+  for (std::int64_t i = 0; i < kernel; ++i) {
+    Value term = slice_axis(all, 1, i, length + i) * reshape(slice_axis(weight, 2, i, i + 1), {width});
+    y = y ? y + term : term;
+  }
+  return y;
+}
+
+/// Features (N, S, heads * size) as (N, S, heads, size).
+Value by_head(Value x, std::int64_t heads, std::int64_t size) { return reshape(x, {x.dim(0), x.dim(1), heads, size}); }
+
+/// Each of (N, S, heads, size) as `count` equal heads side by side.
+Value repeated_heads(Value x, std::int64_t count) {
+  if (count == 1) return x;
+  const Dims s = x.shape();
+  return reshape(broadcast_to(reshape(x, {s[0], s[1], s[2], 1, s[3]}), {s[0], s[1], s[2], count, s[3]}), {s[0], s[1], s[2] * count, s[3]});
+}
+
+Value unit_length(Value x) { return x * rsqrt(sum(square(x), {-1}, true) + 1e-6); }
+
+}  // namespace
+
+Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x) {
+  const DecoderConfig& c = step.config;
+  const DeltaNetConfig& d = c.delta_net;
+  const std::int64_t keys = d.key_heads * d.key_size, values = d.value_heads * d.value_size;
+  Value inputs = concat({flow.linear("q", x, keys, false), flow.linear("k", x, keys, false), flow.linear("v", x, values, false)}, -1);
+  inputs = silu(causal_convolution(flow, step, "convolution", inputs, d.kernel, false));
+  const auto key_heads = [&](std::int64_t from) {
+    return repeated_heads(unit_length(by_head(slice_axis(inputs, -1, from, from + keys), d.key_heads, d.key_size)),
+                          d.value_heads / d.key_heads);
+  };
+  Value v = by_head(slice_axis(inputs, -1, 2 * keys, 2 * keys + values), d.value_heads, d.value_size);
+  Value beta = sigmoid(flow.linear("beta", x, d.value_heads, false));
+  Value decay = softplus(flow.linear("decay", x, d.value_heads, false) + flow.param("decay_bias", {d.value_heads}));
+  Value log_gate = -exp(flow.param("log_decay", {d.value_heads})) * decay;
+  Value tokens = token_mask(step);  // padding leaves the state as it is: it adds nothing and forgets nothing
+  Value state = recurrent_state(flow, step, "state", {x.dim(0), d.value_heads, d.key_size, d.value_size});
+  const Values result = gated_delta_net(key_heads(0), key_heads(keys), v, log_gate * tokens, beta * tokens, state);
+  flow.keep("state", result[1]);
+  NormKind norm = c.norm;
+  norm.plus_one = false;
+  Value gate = by_head(flow.linear("gate", x, values, false), d.value_heads, d.value_size);
+  Value y = decoder_norm(flow, "norm", norm, result[0]) * silu(gate);
+  return flow.linear("output", reshape(y, {x.dim(0), x.dim(1), values}), c.hidden_size, false);
+}
+
+Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
+  const DecoderConfig& c = step.config;
+  const StateSpaceConfig& s = c.state_space;
+  Value inner = flow.linear("input", x, s.width, s.bias), gate = flow.linear("gate", x, s.width, s.bias);
+  inner = activate(c.activation, causal_convolution(flow, step, "convolution", inner, s.kernel, s.convolution_bias));
+  Value size = softplus(flow.linear("step", flow.linear("step_input", inner, s.step_rank, false), s.width)) * token_mask(step);
+  Value decay = -exp(flow.param("log_decay", {s.width, s.states}));
+  Value state = recurrent_state(flow, step, "state", {x.dim(0), s.width, s.states});
+  Value b = flow.linear("b", inner, s.states, false), to_output = flow.linear("c", inner, s.states, false);
+  const Values result = selective_scan(inner, size, decay, b, to_output, flow.param("skip", {s.width}), state);
+  flow.keep("state", result[1]);
+  return flow.linear("output", result[0] * activate(c.activation, gate), c.hidden_size, s.bias);
+}
+
+}  // namespace rlx

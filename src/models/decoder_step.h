@@ -1,0 +1,34 @@
+#pragma once
+#include <string_view>
+
+#include "models/decoder.h"
+
+namespace rlx {
+
+/// What the layers of a decoder's graph read beside the features of the tokens.
+struct DecoderStep {
+  const DecoderConfig& config;
+  DecoderGraphOptions options = {};
+  Value positions;      // (N, S); of an encoder (S)
+  Value past = {};      // (N); null for an encoder
+  Value context = {};   // (); null where no layer asks for it
+  Value lengths = {};   // (N); null likewise
+  Value attended = {};  // of an encoder, bool (N, 1, 1, S): not padding
+};
+
+/// Layer i of the model: (N, S, hidden_size) -> the same.
+Value decoder_layer(Flow flow, const DecoderStep& step, std::size_t i, Value x);
+/// The states of the first sequence: (states, S, H).
+Value states_of_first(const Values& states);
+/// (..., hidden_size) -> (..., vocab_size); `table` is the embeddings'.
+Value decoder_logits(Flow flow, const DecoderConfig& config, const StoredMatrix& table, Value x);
+/// x (N, S, H) at rows (N, R): (N, R, H).
+Value at_rows(Value x, Value rows);
+Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x);
+/// (N, S, hidden_size) -> the same.
+Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
+Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x);
+Value decoder_state_space(Flow flow, const DecoderStep& step, Value x);
+Value decoder_feed_forward(Flow flow, const DecoderConfig& config, const DecoderLayer& layer, Value x);
+
+}  // namespace rlx

@@ -1,0 +1,26 @@
+// Command R: attention and feed-forward block side by side on one layer norm without bias; neighbours turn together; scaled logits.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+const DecoderFamily cohere_family(
+    {"cohere"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_llama(config);
+      if (flag_or(config, "use_qk_norm", false)) config.at("use_qk_norm").refuse("true is not supported (allowed: false)");
+      c.norm = {.centred = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+      c.parallel = c.shared_norm = true;
+      c.logits_scale = number_or(config, "logit_scale", 0.0625);
+      c.tied_output = flag_or(config, "tie_word_embeddings", true);
+      c.ropes = {read_rope(config, c.head_size)};
+      c.ropes[0].style = RopeStyle::interleaved;
+      return c;
+    },
+    llama_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,65 @@
+// Gemma 1 to 3: norms times 1 + weight, embeddings times the root of their size, a tied head. From 2 on norms before and after each block,
+// sliding layers, and soft caps (2) or norms of queries and keys with a rope of their own for sliding layers (3).
+#include <cmath>
+
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/model_folder.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+DecoderConfig read_gemma(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  c.norm.plus_one = true;
+  c.embedding_scale = std::sqrt(static_cast<double>(c.hidden_size));
+  c.tied_output = flag_or(config, "tie_word_embeddings", true);
+  const auto activation = config.find("hidden_activation");  // `hidden_act` of old files says gelu and means this
+  c.activation = activation ? read_activation(*activation) : HiddenActivation::gelu_tanh;
+  c.ropes = {read_rope(config, c.head_size)};
+  return c;
+}
+
+DecoderConfig read_gemma_sandwich(const JsonField& config) {
+  DecoderConfig c = read_gemma(config);
+  c.norm_after = true;
+  c.attention_scale = 1 / std::sqrt(as_number(config.at("query_pre_attn_scalar"), 1e-6, 1e9));
+  return c;
+}
+
+DecoderConfig read_gemma2(const JsonField& config) {
+  DecoderConfig c = read_gemma_sandwich(config);
+  c.attention_softcap = number_or(config, "attn_logit_softcapping", 0);
+  c.logits_softcap = number_or(config, "final_logit_softcapping", 0);
+  read_windows(config, c, [](std::size_t layer) { return layer % 2 == 0; });
+  return c;
+}
+
+DecoderConfig read_gemma3(const JsonField& config) {
+  DecoderConfig c = read_gemma_sandwich(config);
+  c.query_key_norm = QueryKeyNorm::head;
+  const auto pattern = static_cast<std::size_t>(size_or(config, "sliding_window_pattern", size_or(config, "_sliding_window_pattern", 6)));
+  read_windows(config, c, [&](std::size_t layer) { return (layer + 1) % pattern != 0; });
+  RopeOptions sliding = read_rope(config, c.head_size, "sliding_attention");
+  if (!config.find("rope_parameters")) sliding = {.theta = number_or(config, "rope_local_base_freq", 10000), .dims = sliding.dims};
+  c.ropes = {read_rope(config, c.head_size, "full_attention"), sliding};
+  for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
+  return c;
+}
+
+WeightNames gemma_sandwich_names(const DecoderConfig& config) {
+  WeightNames names = llama_names(config);
+  names.layer.push_back({{"attention_post_norm"}, "post_attention_layernorm"});
+  names.layer.push_back({{"ffn_norm"}, "pre_feedforward_layernorm"});
+  names.layer.push_back({{"ffn_post_norm"}, "post_feedforward_layernorm"});
+  return names;
+}
+
+const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names);
+const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names);
+const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,52 @@
+// GPT-2: learned positions, layer norms, biases everywhere, matrices stored (in, out).
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+DecoderConfig read_gpt2(const JsonField& config) {
+  DecoderConfig c;
+  c.vocab_size = as_size(config.at("vocab_size"));
+  c.hidden_size = as_size(config.at("n_embd"));
+  c.max_positions = as_size(config.at("n_positions"));
+  c.heads = c.kv_heads = as_size(config.at("n_head"));
+  if (c.hidden_size % c.heads != 0) config.at("n_head").refuse("{} heads do not divide n_embd {}", c.heads, c.hidden_size);
+  c.head_size = c.hidden_size / c.heads;
+  c.ffn_size = size_or(config, "n_inner", 4 * c.hidden_size);
+  c.layers.resize(static_cast<std::size_t>(config.at("n_layer").as_integer(1, 1024)));
+  for (DecoderLayer& layer : c.layers) layer.rope = -1;
+  for (std::string_view name : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"})
+    if (flag_or(config, name, false)) config.at(name).refuse("true is not supported (allowed: false)");
+  if (!flag_or(config, "scale_attn_weights", true)) c.attention_scale = 1;
+  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_epsilon", 1e-5)};
+  c.qkv_bias = c.attention_output_bias = c.ffn_bias = true;
+  c.gated = false;
+  c.activation = HiddenActivation::gelu_tanh;
+  if (const auto act = config.find("activation_function")) c.activation = read_activation(*act);
+  c.position_embedding = true;
+  c.tied_output = flag_or(config, "tie_word_embeddings", true);
+  return c;
+}
+
+WeightNames gpt2_names(const DecoderConfig& config) {
+  WeightNames names{
+      .prefix = "transformer.",
+      .unused = {"attn.bias", "attn.masked_bias"},  // the causal mask, in old files
+      .whole = {{{"token_embedding"}, "wte"}, {{"position_embedding"}, "wpe"}, {{"output_norm"}, "ln_f"}, {{"output"}, "lm_head"}},
+      .layers = "h",
+      .layer = {{{"attention_norm"}, "ln_1"},
+                {{"attention.q", "attention.k", "attention.v"}, "attn.c_attn", 1, true},
+                {{"attention.output"}, "attn.c_proj", 1, true},
+                {{"ffn_norm"}, "ln_2"},
+                {{"ffn.up"}, "mlp.c_fc", 1, true},
+                {{"ffn.down"}, "mlp.c_proj", 1, true}}};
+  if (config.tied_output) names.unused.push_back("lm_head");
+  return names;
+}
+
+const DecoderFamily gpt2_family({"gpt2"}, read_gpt2, gpt2_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,25 @@
+// Granite: Llama with four multipliers.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/model_folder.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+const DecoderFamily granite_family(
+    {"granite"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_llama(config);
+      c.ropes = {read_rope(config, c.head_size)};
+      c.embedding_scale = number_or(config, "embedding_multiplier", 1);
+      c.residual_scale = number_or(config, "residual_multiplier", 1);
+      c.attention_scale = number_or(config, "attention_multiplier", 1);
+      if (const auto divisor = config.find("logits_scaling")) c.logits_scale = 1 / as_number(*divisor, 1e-6, 1e6);
+      return c;
+    },
+    llama_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,49 @@
+// Mamba: nothing but selective state spaces.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::int64_t mamba_positions = 1 << 20;  // its state has no length; a cache of this many tokens takes no memory
+
+DecoderConfig read_mamba(const JsonField& config) {
+  DecoderConfig c;
+  c.vocab_size = as_size(config.at("vocab_size"));
+  c.hidden_size = as_size(config.at("hidden_size"));
+  c.max_positions = mamba_positions;
+  c.layers.resize(static_cast<std::size_t>(config.at("num_hidden_layers").as_integer(1, 1024)));
+  for (DecoderLayer& layer : c.layers) layer.mixer = Mixer::state_space, layer.feed_forward = false, layer.rope = -1;
+  c.norm.eps = number_or(config, "layer_norm_epsilon", 1e-5);
+  if (const auto act = config.find("hidden_act")) c.activation = read_activation(*act);
+  StateSpaceConfig& s = c.state_space;
+  s.width = size_or(config, "intermediate_size", size_or(config, "expand", 2) * c.hidden_size);
+  s.states = as_size(config.at("state_size"));
+  const auto rank = config.find("time_step_rank");
+  s.step_rank = rank && rank->value().is_number() ? as_size(*rank) : (c.hidden_size + 15) / 16;  // or "auto"
+  s.kernel = static_cast<std::int64_t>(config.at("conv_kernel").as_integer(2, 64));
+  s.bias = flag_or(config, "use_bias", false), s.convolution_bias = flag_or(config, "use_conv_bias", true);
+  c.tied_output = flag_or(config, "tie_word_embeddings", true);
+  return c;
+}
+
+WeightNames mamba_names(const DecoderConfig& config) {
+  WeightNames names{.prefix = "backbone.",
+                    .whole = {{{"token_embedding"}, "embeddings"}, {{"output_norm"}, "norm_f"}, {{"output"}, "lm_head"}},
+                    .layer = {{{"attention_norm"}, "norm"},
+                              {{"state_space.input", "state_space.gate"}, "mixer.in_proj"},
+                              {{"state_space.convolution"}, "mixer.conv1d"},
+                              {{"state_space.step_input", "state_space.b", "state_space.c"}, "mixer.x_proj"},
+                              {{"state_space.step"}, "mixer.dt_proj"},
+                              {{"state_space.log_decay"}, "mixer.A_log"},
+                              {{"state_space.skip"}, "mixer.D"},
+                              {{"state_space.output"}, "mixer.out_proj"}}};
+  if (config.tied_output) names.unused.push_back("lm_head");
+  return names;
+}
+
+const DecoderFamily mamba_family({"mamba"}, read_mamba, mamba_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,20 @@
+// Mistral: Llama, every layer of which may look back over a window.
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+const DecoderFamily mistral_family(
+    {"mistral", "ministral"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_llama(config);
+      c.ropes = {read_rope(config, c.head_size)};
+      read_windows(config, c, [](std::size_t) { return true; });
+      return c;
+    },
+    llama_names);
+
+}  // namespace
+}  // namespace rlx

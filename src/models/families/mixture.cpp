@@ -1,0 +1,40 @@
+#include "models/families/mixture.h"
+
+#include "models/config_field.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+
+void check_experts(const JsonField& config, const ExpertsConfig& experts) {
+  if (experts.count < 1 || experts.chosen < 1 || experts.chosen > experts.count)
+    config.refuse("a token takes {} of {} experts (allowed: 1 to all of them)", experts.chosen, experts.count);
+}
+
+void read_sparse_layers(const JsonField& config, DecoderConfig& c) {
+  c.experts.count = as_size(config.at("num_experts"));
+  c.experts.chosen = as_size(config.at("num_experts_per_tok"));
+  c.experts.width = as_size(config.at("moe_intermediate_size"));
+  c.experts.normalize = flag_or(config, "norm_topk_prob", false);
+  check_experts(config, c.experts);
+  const auto step = static_cast<std::size_t>(size_or(config, "decoder_sparse_step", 1));
+  for (std::size_t i = 0; i < c.layers.size(); ++i) c.layers[i].experts = (i + 1) % step == 0;
+  const auto dense = config.find("mlp_only_layers");
+  if (!dense) return;
+  for (const JsonField& layer : dense->items()) c.layers[layer.as_integer(0, c.layers.size() - 1)].experts = false;
+}
+
+WeightNames mixture_names(const DecoderConfig& config) {
+  WeightNames names = llama_names(config);
+  for (const WeightName& line : std::vector<WeightName>{{{"experts.router"}, "mlp.gate"},
+                                                        {{"experts.gate"}, "mlp.experts.{e}.gate_proj"},
+                                                        {{"experts.up"}, "mlp.experts.{e}.up_proj"},
+                                                        {{"experts.down"}, "mlp.experts.{e}.down_proj"},
+                                                        {{"experts.shared.gate"}, "mlp.shared_expert.gate_proj"},
+                                                        {{"experts.shared.up"}, "mlp.shared_expert.up_proj"},
+                                                        {{"experts.shared.down"}, "mlp.shared_expert.down_proj"},
+                                                        {{"experts.shared_gate"}, "mlp.shared_expert_gate"}})
+    names.layer.push_back(line);
+  return names;
+}
+
+}  // namespace rlx

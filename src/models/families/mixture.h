@@ -1,0 +1,14 @@
+#pragma once
+#include "models/families/llama.h"
+
+namespace rlx {
+
+/// The mixture of Qwen's configs: num_experts, num_experts_per_tok, moe_intermediate_size, norm_topk_prob, and which layers have one
+/// (decoder_sparse_step, mlp_only_layers).
+void read_sparse_layers(const JsonField& config, DecoderConfig& result);
+/// Llama's names, with those of experts below `mlp`.
+WeightNames mixture_names(const DecoderConfig& config);
+/// Throws Error naming the field unless a token takes 1 to all of the experts.
+void check_experts(const JsonField& config, const ExpertsConfig& experts);
+
+}  // namespace rlx

@@ -1,0 +1,57 @@
+// ModernBERT: an encoder whose layers mostly see a window, with a rope of its own for those; gated blocks without biases.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/model_folder.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+void read_modernbert_layers(const JsonField& config, DecoderConfig& c) {
+  const std::vector<bool> listed = read_sliding_layers(config, c.layers.size());
+  const auto every = static_cast<std::size_t>(size_or(config, "global_attn_every_n_layers", 3));
+  const std::int64_t window = as_size(config.at("local_attention")) / 2;
+  for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    const bool slides = listed.empty() ? i % every != 0 : listed[i];
+    if (slides) c.layers[i].window = window, c.layers[i].rope = 1;
+  }
+  c.layers[0].norm = false;  // the embeddings have one
+  RopeOptions full = read_rope(config, c.head_size, "full_attention"), sliding = read_rope(config, c.head_size, "sliding_attention");
+  if (!config.find("rope_parameters"))
+    full.theta = number_or(config, "global_rope_theta", 160000), sliding.theta = number_or(config, "local_rope_theta", 10000);
+  c.ropes = {full, sliding};
+}
+
+DecoderConfig read_modernbert(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  c.causal = false;
+  c.norm = {.centred = true, .bias = flag_or(config, "norm_bias", false), .eps = number_or(config, "norm_eps", 1e-5)};
+  c.activation = HiddenActivation::gelu;
+  if (const auto act = config.find("hidden_activation")) c.activation = read_activation(*act);
+  c.embedding_norm = true;
+  c.tied_output = true, c.output_bias = flag_or(config, "decoder_bias", true), c.output_dense = true;
+  if (flag_or(config, "classifier_bias", false)) config.at("classifier_bias").refuse("true is not supported (allowed: false)");
+  read_modernbert_layers(config, c);
+  return c;
+}
+
+WeightNames modernbert_names(const DecoderConfig&) {
+  return {.prefix = "model.",
+          .unused = {"decoder.weight"},  // the embeddings once more
+          .whole = {{{"token_embedding"}, "embeddings.tok_embeddings"},
+                    {{"embedding_norm"}, "embeddings.norm"},
+                    {{"output_norm"}, "final_norm"},
+                    {{"output"}, "decoder"}},
+          .layer = {{{"attention_norm"}, "attn_norm"},
+                    {{"attention.q", "attention.k", "attention.v"}, "attn.Wqkv"},
+                    {{"attention.output"}, "attn.Wo"},
+                    {{"ffn_norm"}, "mlp_norm"},
+                    {{"ffn.gate", "ffn.up"}, "mlp.Wi"},
+                    {{"ffn.down"}, "mlp.Wo"}}};
+}
+
+const DecoderFamily modernbert_family({"modernbert"}, read_modernbert, modernbert_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,35 @@
+// Phi 1 and 2: attention and feed-forward block side by side on one layer norm, biases everywhere, part of a head turns.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+DecoderConfig read_phi(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  if (flag_or(config, "qk_layernorm", false)) config.at("qk_layernorm").refuse("true is not supported (allowed: false)");
+  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+  c.parallel = c.shared_norm = true;
+  c.qkv_bias = c.attention_output_bias = c.ffn_bias = c.output_bias = true;
+  c.gated = false;
+  if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu_tanh;
+  c.ropes = {read_rope(config, c.head_size)};
+  if (!config.find("partial_rotary_factor") && !config.find("rope_parameters")) c.ropes[0].dims = rotary_part(config, c.head_size, 0.5);
+  return c;
+}
+
+WeightNames phi_names(const DecoderConfig& config) {
+  WeightNames names = llama_names(config);
+  names.whole.push_back({{"output_norm"}, "final_layernorm"});
+  names.layer.push_back({{"attention.output"}, "self_attn.dense"});
+  names.layer.push_back({{"ffn.up"}, "mlp.fc1"});
+  names.layer.push_back({{"ffn.down"}, "mlp.fc2"});
+  return names;
+}
+
+const DecoderFamily phi_family({"phi"}, read_phi, phi_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,27 @@
+// Phi 3 and 4: Llama with one tensor for queries, keys and values and one for both halves of the feed-forward block; part of a head turns.
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+WeightNames phi3_names(const DecoderConfig& config) {
+  WeightNames names = llama_names(config);
+  names.layer.push_back({{"attention.q", "attention.k", "attention.v"}, "self_attn.qkv_proj"});
+  names.layer.push_back({{"ffn.gate", "ffn.up"}, "mlp.gate_up_proj"});
+  return names;
+}
+
+const DecoderFamily phi3_family(
+    {"phi3"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_llama(config);
+      c.ropes = {read_rope(config, c.head_size)};
+      read_windows(config, c, [](std::size_t) { return true; });
+      return c;
+    },
+    phi3_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,55 @@
+// Qwen 2 and 3: biases on queries, keys and values, later a norm for each of their heads; the upper layers may slide. The MoE models of
+// both have a mixture in (some of) the layers.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/families/mixture.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+DecoderConfig read_qwen(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  c.ropes = {read_rope(config, c.head_size)};
+  if (!flag_or(config, "use_sliding_window", false)) return c;
+  const auto full = static_cast<std::size_t>(count_or(config, "max_window_layers", 28));
+  read_windows(config, c, [&](std::size_t layer) { return layer >= full; });
+  return c;
+}
+
+DecoderConfig read_qwen2(const JsonField& config) {
+  DecoderConfig c = read_qwen(config);
+  c.qkv_bias = true, c.attention_output_bias = false;
+  return c;
+}
+
+DecoderConfig read_qwen3(const JsonField& config) {
+  DecoderConfig c = read_qwen(config);
+  c.query_key_norm = QueryKeyNorm::head;
+  return c;
+}
+
+const DecoderFamily qwen2_family({"qwen2"}, read_qwen2, llama_names);
+const DecoderFamily qwen3_family({"qwen3"}, read_qwen3, llama_names);
+const DecoderFamily qwen2_moe_family(
+    {"qwen2_moe"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_qwen2(config);
+      read_sparse_layers(config, c);
+      c.experts.shared_width = size_or(config, "shared_expert_intermediate_size", 5632);
+      c.experts.shared_gate = true;
+      return c;
+    },
+    mixture_names);
+const DecoderFamily qwen3_moe_family(
+    {"qwen3_moe"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_qwen3(config);
+      read_sparse_layers(config, c);
+      return c;
+    },
+    mixture_names);
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,67 @@
+// Qwen3-Next: three gated delta nets for each layer of gated attention, part of whose heads turns; mixtures with a shared expert.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/mixture.h"
+#include "models/model_folder.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+void read_mixers(const JsonField& config, DecoderConfig& c) {
+  const auto types = config.find("layer_types");
+  const auto interval = static_cast<std::size_t>(size_or(config, "full_attention_interval", 4));
+  const auto items = types ? types->items() : std::vector<JsonField>();
+  if (types && items.size() != c.layers.size()) types->refuse("{} entries for {} layers", items.size(), c.layers.size());
+  for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    const bool full = types ? items[i].as_one_of({"full_attention", "linear_attention"}) == 0 : (i + 1) % interval == 0;
+    c.layers[i].mixer = full ? Mixer::attention : Mixer::delta_net;
+  }
+}
+
+void read_delta_net(const JsonField& config, DeltaNetConfig& d) {
+  d.key_heads = as_size(config.at("linear_num_key_heads"));
+  d.value_heads = as_size(config.at("linear_num_value_heads"));
+  d.key_size = as_size(config.at("linear_key_head_dim"));
+  d.value_size = as_size(config.at("linear_value_head_dim"));
+  d.kernel = static_cast<std::int64_t>(config.at("linear_conv_kernel_dim").as_integer(2, 64));
+  if (d.value_heads % d.key_heads != 0)
+    config.at("linear_num_key_heads").refuse("{} do not divide {} value heads", d.key_heads, d.value_heads);
+}
+
+DecoderConfig read_qwen3_next(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  c.norm.plus_one = true;
+  c.query_key_norm = QueryKeyNorm::head;
+  c.attention_gate = true;
+  if (c.qkv_bias) config.at("attention_bias").refuse("true is not supported (allowed: false)");
+  c.ropes = {read_rope(config, c.head_size)};
+  read_mixers(config, c);
+  read_delta_net(config, c.delta_net);
+  read_sparse_layers(config, c);
+  c.experts.shared_width = as_size(config.at("shared_expert_intermediate_size"));
+  c.experts.shared_gate = true;
+  return c;
+}
+
+WeightNames qwen3_next_names(const DecoderConfig& config) {
+  WeightNames names = mixture_names(config);
+  const std::int64_t groups = config.delta_net.key_heads;
+  for (const WeightName& line :
+       std::vector<WeightName>{{{"attention.q", "attention.gate"}, "self_attn.q_proj", config.heads},
+                               {{"delta_net.q", "delta_net.k", "delta_net.v", "delta_net.gate"}, "linear_attn.in_proj_qkvz", groups},
+                               {{"delta_net.beta", "delta_net.decay"}, "linear_attn.in_proj_ba", groups},
+                               {{"delta_net.convolution"}, "linear_attn.conv1d"},
+                               {{"delta_net.log_decay"}, "linear_attn.A_log"},
+                               {{"delta_net.decay_bias"}, "linear_attn.dt_bias"},
+                               {{"delta_net.norm"}, "linear_attn.norm"},
+                               {{"delta_net.output"}, "linear_attn.out_proj"}})
+    names.layer.push_back(line);
+  names.unused.push_back("mtp");  // predicts several tokens at a time
+  return names;
+}
+
+const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names);
+
+}  // namespace
+}  // namespace rlx

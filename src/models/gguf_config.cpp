@@ -1,0 +1,142 @@
+#include "models/gguf_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+
+#include <fmt/ranges.h>
+
+#include "base/names.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::array<GgufFamily, 14> gguf_families{{{"llama", "llama", true},
+                                                    {"mistral", "llama", true},
+                                                    {"mixtral", "llama", true},
+                                                    {"qwen2", "qwen2"},
+                                                    {"qwen2_moe", "qwen2moe"},
+                                                    {"qwen3", "qwen3"},
+                                                    {"qwen3_moe", "qwen3moe"},
+                                                    {"gemma", "gemma"},
+                                                    {"gemma2", "gemma2"},
+                                                    {"gemma3_text", "gemma3"},
+                                                    {"phi3", "phi3"},
+                                                    {"gpt2", "gpt2"},
+                                                    {"granite", "granite", true},
+                                                    {"olmo2", "olmo2"}}};
+
+/// Sets keys below an architecture's name.
+class KeyWriter {
+ public:
+  KeyWriter(GgufMetadata& metadata, std::string_view architecture) : metadata_(metadata), architecture_(architecture) {}
+
+  void size(std::string_view key, std::int64_t value) { metadata_.set(path(key), static_cast<std::uint32_t>(value)); }
+  void number(std::string_view key, double value) { metadata_.set(path(key), static_cast<float>(value)); }
+  void number_unless(std::string_view key, double value, double usual) {
+    if (value != usual) number(key, value);
+  }
+  void text(std::string_view key, std::string_view value) { metadata_.set(path(key), value); }
+  void flags(std::string_view key, const std::vector<bool>& values) { metadata_.set_booleans(path(key), values); }
+
+ private:
+  std::string path(std::string_view key) const { return fmt::format("{}.{}", architecture_, key); }
+
+  GgufMetadata& metadata_;
+  std::string_view architecture_;
+};
+
+void describe_sizes(const DecoderConfig& c, KeyWriter& keys) {
+  keys.size("context_length", c.max_positions);
+  keys.size("embedding_length", c.hidden_size);
+  keys.size("block_count", static_cast<std::int64_t>(c.layers.size()));
+  keys.size("feed_forward_length", c.ffn_size);
+  keys.size("attention.head_count", c.heads);
+  keys.size("attention.head_count_kv", c.kv_heads);
+  keys.size("attention.key_length", c.head_size);
+  keys.size("attention.value_length", c.head_size);
+  keys.number(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", c.norm.eps);
+  keys.size("vocab_size", c.vocab_size);
+}
+
+void describe_experts(const ExpertsConfig& experts, KeyWriter& keys) {
+  if (experts.count == 0) return;
+  keys.size("expert_count", experts.count);
+  keys.size("expert_used_count", experts.chosen);
+  keys.size("expert_feed_forward_length", experts.width);
+  if (experts.shared_width > 0) keys.size("expert_shared_feed_forward_length", experts.shared_width);
+}
+
+void describe_rope(const std::vector<RopeOptions>& ropes, std::int64_t head_size, KeyWriter& keys) {
+  if (ropes.empty()) return;
+  const RopeOptions& rope = ropes.front();
+  keys.number("rope.freq_base", rope.theta);
+  keys.size("rope.dimension_count", rope.dims == 0 ? head_size : rope.dims);
+  if (ropes.size() > 1) keys.number("rope.freq_base_swa", ropes[1].theta);  // of the layers that slide
+  if (rope.scaling == RopeScaling::linear || rope.scaling == RopeScaling::yarn) {
+    keys.text("rope.scaling.type", rope.scaling == RopeScaling::linear ? "linear" : "yarn");
+    keys.number("rope.scaling.factor", rope.factor);
+  }
+  if (rope.scaling == RopeScaling::yarn || rope.scaling == RopeScaling::longrope)
+    keys.size("rope.scaling.original_context_length", static_cast<std::int64_t>(rope.original_length));
+  if (rope.scaling == RopeScaling::longrope) {
+    const double derived = rope.factor <= 1 ? 1 : std::sqrt(1 + std::log(rope.factor) / std::log(rope.original_length));
+    keys.number("rope.scaling.attn_factor", rope.attention_factor > 0 ? rope.attention_factor : derived);
+  }
+}
+
+void describe_windows(const std::vector<DecoderLayer>& layers, KeyWriter& keys) {
+  std::vector<bool> slides;
+  std::int64_t window = 0;
+  for (const DecoderLayer& layer : layers) {
+    slides.push_back(layer.window > 0);
+    window = std::max(window, layer.window);
+  }
+  if (window == 0) return;
+  keys.size("attention.sliding_window", window);
+  if (std::find(slides.begin(), slides.end(), false) != slides.end()) keys.flags("attention.sliding_window_pattern", slides);
+}
+
+}  // namespace
+
+const GgufFamily& gguf_family(std::string_view model_type) {
+  std::vector<std::string_view> known;
+  for (const GgufFamily& family : gguf_families) {
+    if (family.model_type == model_type) return family;
+    known.push_back(family.model_type);
+  }
+  fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
+}
+
+void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetadata& metadata) {
+  KeyWriter keys(metadata, family.architecture);
+  describe_sizes(c, keys);
+  describe_experts(c.experts, keys);
+  describe_rope(c.ropes, c.head_size, keys);
+  describe_windows(c.layers, keys);
+  const bool gemma = family.architecture.starts_with("gemma");  // its readers know the scale of embeddings
+  if (!gemma) keys.number_unless("embedding_scale", c.embedding_scale, 1);
+  keys.number_unless("residual_scale", c.residual_scale, 1);
+  keys.number_unless("attention.scale", c.attention_scale, 0);
+  keys.number_unless("logit_scale", family.architecture == "granite" ? 1 / c.logits_scale : c.logits_scale, 1);
+  keys.number_unless("attn_logit_softcapping", c.attention_softcap, 0);
+  keys.number_unless("final_logit_softcapping", c.logits_softcap, 0);
+}
+
+std::vector<float> llama3_factors(const RopeOptions& rope) {
+  const double longest = rope.original_length / rope.low_freq_factor, shortest = rope.original_length / rope.high_freq_factor;
+  std::vector<float> factors;
+  for (std::int64_t i = 0; i < rope.dims / 2; ++i) {
+    const double length = 2 * std::numbers::pi * std::pow(rope.theta, 2.0 * static_cast<double>(i) / static_cast<double>(rope.dims));
+    const double smooth = (rope.original_length / length - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+    const double factor = length < shortest ? 1 : length > longest ? rope.factor : 1 / ((1 - smooth) / rope.factor + smooth);
+    factors.push_back(static_cast<float>(factor));
+  }
+  return factors;
+}
+
+}  // namespace rlx

@@ -1,0 +1,26 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "formats/gguf_metadata.h"
+#include "models/decoder.h"
+
+namespace rlx {
+
+/// How GGUF files keep an architecture.
+struct GgufFamily {
+  std::string_view model_type;    ///< of Hugging Face's config
+  std::string_view architecture;  ///< general.architecture
+  bool neighbours_turn = false;   ///< rows of queries and keys are reordered, so that elements that turn together are neighbours
+};
+
+/// Throws Error that lists those that are known.
+const GgufFamily& gguf_family(std::string_view model_type);
+
+/// The keys that describe the model: sizes, rope, scales, experts. `read_gguf_decoder` is its inverse.
+void describe_model(const DecoderConfig& config, const GgufFamily& family, GgufMetadata& metadata);
+
+/// A divisor for each frequency of rope, as llama.cpp stores those of Llama 3.
+std::vector<float> llama3_factors(const RopeOptions& rope);
+
+}  // namespace rlx

@@ -1,0 +1,247 @@
+#include "models/gguf_vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/names.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+enum class VocabularyKind : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+constexpr std::int64_t most_tokens = 1 << 24;
+
+/// How GGUF files call the ways of splitting text before byte-level BPE; by the pattern of the first Split.
+struct Splitting {
+  std::string_view pattern, name;
+};
+constexpr std::array<Splitting, 3> splittings{
+    {{R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      "llama-bpe"},
+     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "qwen2"},
+     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", "gpt-2"}}};
+
+bool is_regular(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+class VocabularyReader {
+ public:
+  VocabularyReader(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata)
+      : folder_(folder), file_(ConfigFile::open(folder / "tokenizer.json")), metadata_(metadata) {
+    resize(vocab_size);
+  }
+
+  void describe() {
+    const JsonField root = file_.root(), model = root.at("model");
+    const auto type = model.find("type");
+    const std::string kind = type ? type->as_string() : "BPE";  // old files do not say
+    if (kind == "BPE") describe_bpe(root, model);
+    else if (kind == "Unigram") describe_unigram(model);
+    else model.refuse("type {} has no form in GGUF files here (supported: BPE, Unigram)", quote_name(kind));
+    read_added(root);
+    write_tokens();
+    describe_specials();
+  }
+
+ private:
+  void resize(std::int64_t count) {
+    if (count > most_tokens) fail("{}: {} tokens (allowed: up to {})", folder_.string(), count, most_tokens);
+    if (std::cmp_less_equal(count, tokens_.size())) return;
+    for (auto id = static_cast<std::int64_t>(tokens_.size()); id < count; ++id) tokens_.push_back(fmt::format("[PAD{}]", id));
+    kinds_.resize(tokens_.size(), VocabularyKind::unused);
+    scores_.resize(tokens_.size(), 0);
+  }
+
+  void set(std::int64_t id, std::string text, VocabularyKind kind) {
+    resize(id + 1);
+    tokens_[static_cast<std::size_t>(id)] = std::move(text);
+    kinds_[static_cast<std::size_t>(id)] = kind;
+  }
+
+  /// Whether a part of the pre-tokenizer has that type; the part, if so.
+  static std::optional<JsonField> part_of(const JsonField& root, std::string_view type) {
+    const auto pre = root.find("pre_tokenizer");
+    if (!pre) return std::nullopt;
+    const auto parts = pre->find("pretokenizers");
+    for (const JsonField& part : parts ? parts->items() : std::vector<JsonField>{*pre})
+      if (part.kind() == type) return part;
+    return std::nullopt;
+  }
+
+  static std::string splitting_of(const JsonField& root) {
+    const auto split = part_of(root, "Split");
+    if (!split) {
+      if (const auto digits = part_of(root, "Digits")) return "starcoder";
+      return "gpt-2";
+    }
+    const JsonField pattern = split->at("pattern").at("Regex");
+    const std::string text = pattern.as_string();
+    for (const Splitting& each : splittings)
+      if (each.pattern == text) return std::string(each.name);
+    pattern.refuse("is a way to split text that has no name in GGUF files here");
+  }
+
+  void describe_bpe(const JsonField& root, const JsonField& model) {
+    std::map<std::string, std::int64_t> ids;
+    const JsonField vocab = model.at("vocab");
+    if (!vocab.value().is_object()) vocab.refuse("is no object of tokens and ids");
+    for (const auto& [text, id] : vocab.value().get_ref<const json::Value::object_t&>()) {
+      const std::int64_t number = JsonField(id, "tokenizer.json", fmt::format("model.vocab.{}", quote_name(text))).as_id();
+      ids.emplace(text, number);
+      set(number, text, text.size() == 6 && text.starts_with("<0x") ? VocabularyKind::byte : VocabularyKind::normal);
+    }
+    const std::vector<std::string> merges = read_merges(model);
+    if (part_of(root, "ByteLevel")) {
+      metadata_.set("tokenizer.ggml.model", "gpt2");
+      metadata_.set("tokenizer.ggml.pre", splitting_of(root));
+      merges_ = merges;
+      return;
+    }
+    metadata_.set("tokenizer.ggml.model", "llama");
+    metadata_.set("tokenizer.ggml.pre", "default");
+    for (std::size_t rank = 0; rank < merges.size(); ++rank) {  // earlier merges have higher scores
+      std::string joined = merges[rank];
+      joined.erase(joined.find(' '), 1);
+      if (const auto id = ids.find(joined); id != ids.end()) scores_[static_cast<std::size_t>(id->second)] = -static_cast<float>(rank);
+    }
+    has_scores_ = true;
+    mark_unknown(model);
+  }
+
+  static std::vector<std::string> read_merges(const JsonField& model) {
+    std::vector<std::string> merges;
+    for (const JsonField& merge : model.at("merges").items()) {
+      if (merge.value().is_string()) {
+        merges.push_back(merge.as_string());
+      } else {
+        const auto pair = merge.items();
+        if (pair.size() != 2) merge.refuse("{} parts (allowed: 2)", pair.size());
+        merges.push_back(fmt::format("{} {}", pair[0].as_string(), pair[1].as_string()));
+      }
+      if (merges.back().find(' ') == std::string::npos) merge.refuse("holds no two tokens");
+    }
+    return merges;
+  }
+
+  void describe_unigram(const JsonField& model) {
+    std::int64_t id = 0;
+    for (const JsonField& entry : model.at("vocab").items()) {
+      const auto pair = entry.items();
+      if (pair.size() != 2) entry.refuse("{} parts (allowed: 2, a token and its score)", pair.size());
+      set(id, pair[0].as_string(), VocabularyKind::normal);
+      scores_[static_cast<std::size_t>(id++)] = static_cast<float>(as_number(pair[1], -1e9, 1e9));
+    }
+    has_scores_ = true;
+    metadata_.set("tokenizer.ggml.model", "t5");
+    metadata_.set("tokenizer.ggml.pre", "default");
+    if (const auto unknown = model.find("unk_id")) set_id("unknown", unknown->as_id());
+  }
+
+  void mark_unknown(const JsonField& model) {
+    const auto unknown = model.find("unk_token");
+    if (!unknown) return;
+    const auto at = std::find(tokens_.begin(), tokens_.end(), unknown->as_string());
+    if (at == tokens_.end()) unknown->refuse("is no token");
+    kinds_[static_cast<std::size_t>(at - tokens_.begin())] = VocabularyKind::unknown;
+    set_id("unknown", at - tokens_.begin());
+  }
+
+  static bool is_special(const JsonField& token) {
+    const auto special = token.find("special");
+    return special && special->as_bool();
+  }
+
+  void read_added(const JsonField& root) {
+    const auto added = root.find("added_tokens");
+    if (!added) return;
+    for (const JsonField& token : added->items()) {
+      const std::int64_t id = token.at("id").as_id();
+      if (std::cmp_less(id, kinds_.size()) && kinds_[static_cast<std::size_t>(id)] == VocabularyKind::unknown) continue;
+      set(id, token.at("content").as_string(), is_special(token) ? VocabularyKind::control : VocabularyKind::user_defined);
+    }
+  }
+
+  void write_tokens() {
+    metadata_.set_strings("tokenizer.ggml.tokens", std::span<const std::string>(tokens_));
+    if (has_scores_) metadata_.set_numbers<float>("tokenizer.ggml.scores", scores_);
+    std::vector<std::int32_t> kinds;
+    for (VocabularyKind kind : kinds_) kinds.push_back(static_cast<std::int32_t>(kind));
+    metadata_.set_numbers<std::int32_t>("tokenizer.ggml.token_type", kinds);
+    if (!merges_.empty()) metadata_.set_strings("tokenizer.ggml.merges", std::span<const std::string>(merges_));
+  }
+
+  void set_id(std::string_view role, std::int64_t id) {
+    metadata_.set(fmt::format("tokenizer.ggml.{}_token_id", role), static_cast<std::uint32_t>(id));
+  }
+
+  /// Tokens that tokenizer_config.json names by their text, else those that config.json names by their ids; and the chat template.
+  void describe_specials() {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> roles{
+        {{"bos", "bos_token"}, {"eos", "eos_token"}, {"unknown", "unk_token"}, {"padding", "pad_token"}}};
+    const ConfigFile config = ConfigFile::open(folder_ / "config.json");
+    std::optional<ConfigFile> own;
+    if (is_regular(folder_ / "tokenizer_config.json")) own = ConfigFile::open(folder_ / "tokenizer_config.json");
+    for (const auto& [role, field] : roles) {
+      const auto named = own ? own->root().find(field) : std::nullopt;
+      const auto number = config.root().find(fmt::format("{}_id", field));
+      if (named) set_named(role, named->value().is_object() ? named->at("content") : *named);
+      else if (number) set_first_id(role, *number);
+    }
+    if (!own) return;
+    for (const char* flag : {"add_bos_token", "add_eos_token"})
+      if (const auto value = own->root().find(flag)) metadata_.set(fmt::format("tokenizer.ggml.{}", flag), value->as_bool());
+    describe_template(own->root());
+  }
+
+  /// Some configs list several that end a text.
+  void set_first_id(std::string_view role, const JsonField& field) {
+    if (!field.value().is_array()) return set_id(role, field.as_id());
+    const auto ids = field.items();
+    if (!ids.empty()) set_id(role, ids.front().as_id());
+  }
+
+  void set_named(std::string_view role, const JsonField& text) {
+    const auto at = std::find(tokens_.begin(), tokens_.end(), text.as_string());
+    if (at == tokens_.end()) text.refuse("{} is no token", quote_name(text.as_string()));
+    set_id(role, at - tokens_.begin());
+  }
+
+  void describe_template(const JsonField& config) {
+    if (is_regular(folder_ / "chat_template.jinja")) {
+      std::ifstream in(folder_ / "chat_template.jinja", std::ios::binary);
+      metadata_.set("tokenizer.chat_template", std::string(std::istreambuf_iterator<char>(in), {}));
+    } else if (const auto text = config.find("chat_template"); text && text->value().is_string()) {
+      metadata_.set("tokenizer.chat_template", text->as_string());
+    }
+  }
+
+  std::filesystem::path folder_;
+  ConfigFile file_;
+  GgufMetadata& metadata_;
+  std::vector<std::string> tokens_, merges_;
+  std::vector<VocabularyKind> kinds_;
+  std::vector<float> scores_;
+  bool has_scores_ = false;
+};
+
+}  // namespace
+
+void describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata) {
+  if (is_regular(folder / "tokenizer.json")) VocabularyReader(folder, vocab_size, metadata).describe();
+}
+
+}  // namespace rlx

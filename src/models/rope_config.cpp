@@ -1,0 +1,101 @@
+#include "models/rope_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "models/config_field.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+std::optional<JsonField> member(const std::optional<JsonField>& object, std::string_view name) {
+  return object ? object->find(name) : std::nullopt;
+}
+
+std::vector<double> read_factors(const JsonField& rope, std::string_view name, std::int64_t pairs) {
+  const auto items = rope.at(name).items();
+  if (static_cast<std::int64_t>(items.size()) != pairs)
+    rope.at(name).refuse("{} factors for {} pairs of a head's elements", items.size(), pairs);
+  std::vector<double> factors;
+  for (const JsonField& item : items) factors.push_back(as_number(item, 1e-6, 1e6));
+  return factors;
+}
+
+double trained_length(const JsonField& config, const JsonField& rope) {
+  const std::int64_t own = size_or(config, "original_max_position_embeddings", size_or(config, "max_position_embeddings", 2048));
+  return static_cast<double>(size_or(rope, "original_max_position_embeddings", own));
+}
+
+void read_longrope(const JsonField& config, const JsonField& rope, RopeOptions& options) {
+  options.scaling = RopeScaling::longrope;
+  options.original_length = trained_length(config, rope);
+  options.factor = std::max(1.0, static_cast<double>(as_size(config.at("max_position_embeddings"))) / options.original_length);
+  if (!config.find("original_max_position_embeddings")) options.factor = number_or(rope, "factor", options.factor);
+  // Written out, because both sets of factors share it, whatever lengths they are for.
+  const double derived = options.factor <= 1 ? 1 : std::sqrt(1 + std::log(options.factor) / std::log(options.original_length));
+  options.attention_factor = number_or(rope, "attention_factor", derived);
+  options.short_factors = read_factors(rope, "short_factor", options.dims / 2);
+  options.long_factors = read_factors(rope, "long_factor", options.dims / 2);
+}
+
+/// YaRN's factor of sines and cosines, from the two numbers that DeepSeek's configs bring.
+double yarn_magnitude(const JsonField& rope, double factor) {
+  const auto scale = [&](double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; };
+  const double given = number_or(rope, "attention_factor", 0);
+  if (given > 0 || !rope.find("mscale") || !rope.find("mscale_all_dim")) return given;
+  return scale(number_or(rope, "mscale", 1)) / scale(number_or(rope, "mscale_all_dim", 1));
+}
+
+void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& options) {
+  auto kind = rope.find("rope_type");
+  if (!kind) kind = rope.find("type");
+  if (!kind) return;
+  const std::size_t which = kind->as_one_of({"default", "linear", "llama3", "yarn", "longrope", "su"});
+  if (which == 0) return;
+  if (which >= 4) return read_longrope(config, rope, options);
+  options.factor = as_number(rope.at("factor"), 1e-6, 1e6);
+  if (which == 1) {
+    options.scaling = RopeScaling::linear;
+    return;
+  }
+  options.original_length = trained_length(config, rope);
+  if (which == 2) {
+    options.scaling = RopeScaling::llama3;
+    options.low_freq_factor = as_number(rope.at("low_freq_factor"), 1e-6, 1e6);
+    options.high_freq_factor = as_number(rope.at("high_freq_factor"), options.low_freq_factor * 1.000001, 1e7);
+    return;
+  }
+  options.scaling = RopeScaling::yarn;
+  options.beta_fast = number_or(rope, "beta_fast", 32);
+  options.beta_slow = number_or(rope, "beta_slow", 1);
+  options.attention_factor = yarn_magnitude(rope, options.factor);
+}
+
+}  // namespace
+
+std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double part) {
+  const auto dims = static_cast<std::int64_t>(static_cast<double>(head_size) * part);
+  if (!(part > 0 && part <= 1) || dims < 2 || dims % 2 != 0)
+    config.refuse("a part of {} turns {} of a head's {} elements (allowed: an even number, at least 2)", part, dims, head_size);
+  return dims;
+}
+
+RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::string_view layer_type) {
+  auto rope = config.find("rope_parameters");
+  if (const auto own = layer_type.empty() ? std::nullopt : member(rope, layer_type)) rope = own;
+  const bool nested = rope.has_value();
+  if (!rope) rope = config.find("rope_scaling");
+  RopeOptions options;
+  const JsonField& numbers = nested ? *rope : config;
+  options.theta = number_or(numbers, "rope_theta", number_or(config, "rope_theta", 10000));
+  if (!(options.theta > 0)) config.refuse("rope_theta {} (allowed: above 0)", options.theta);
+  const double part = number_or(numbers, "partial_rotary_factor", number_or(config, "partial_rotary_factor", 1));
+  options.dims = rotary_part(config, head_size, part);
+  if (rope) read_scaling(config, *rope, options);
+  return options;
+}
+
+}  // namespace rlx

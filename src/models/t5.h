@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+
+#include "models/activation.h"
+#include "models/flow.h"
+
+namespace rlx {
+
+/// The sizes of a T5 (Raffel et al. 2020), named as in Hugging Face's config.json.
+struct T5Config {
+  std::int64_t vocab_size = 0, d_model = 0, d_kv = 0, d_ff = 0;
+  std::int64_t num_heads = 0, num_layers = 0, num_decoder_layers = 0;
+  std::int64_t buckets = 32, max_distance = 128;  // of relative positions
+  double layer_norm_epsilon = 1e-6;
+  HiddenActivation activation = HiddenActivation::relu;
+  bool gated = false;
+  bool tied_output = true;  // the head's weights are the embeddings, and what it reads is scaled by d_model^-0.5
+
+  /// Throws Error naming the file and the field for what is missing, malformed or not supported.
+  static T5Config read(const JsonField& config);
+};
+
+struct T5GraphSizes {
+  std::int64_t batch, length, decoder_length;  // bounds of the symbols
+};
+
+/// Encoder and decoder as one graph; no length compiles anew. Inputs, i32: input_ids and attention_mask (B, S), 0 for padding, and
+/// decoder_input_ids (B, T). Outputs: logits (B, T, vocab_size), encoder_last_hidden_state (B, S, d_model), and hidden_states_row0
+/// (num_decoder_layers + 1, T, d_model), the decoder's states of the first text, the last normalised.
+Graph t5_graph(const T5Config& config, const T5GraphSizes& sizes);
+
+/// Names in T5 checkpoints: those of the parameters, and copies of the embeddings.
+WeightNames t5_weight_names();
+
+}  // namespace rlx

@@ -1,0 +1,54 @@
+#include "models/tokenizer/open_tokenizer.h"
+
+#include <array>
+#include <string_view>
+#include <system_error>
+
+#include "base/mapped_file.h"
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "models/tokenizer/gguf_tokenizer.h"
+#include "models/tokenizer/json_field.h"
+#include "models/tokenizer/sentencepiece.h"
+#include "models/tokenizer/tekken.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::array<std::string_view, 3> file_names = {"tokenizer.json", "tokenizer.model", "tekken.json"};
+
+/// The tokenizer's file in a folder. Of GGUF files there must be one, or the parts of one.
+std::filesystem::path find_file(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const std::string_view name : file_names) {
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  }
+  std::filesystem::path found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".gguf" && (found.empty() || entry.path() < found)) found = entry.path();
+  }
+  if (found.empty())
+    fail("{}: the folder has no tokenizer (looked for tokenizer.json, tokenizer.model, tekken.json and *.gguf)", folder.string());
+  return found;
+}
+
+}  // namespace
+
+Tokenizer open_tokenizer(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::is_directory(path, error) ? find_file(path) : path;
+  const MappedFile mapped = MappedFile::open(file);
+  if (looks_like_gguf(mapped.bytes())) return read_gguf_tokenizer(GgufFile::open(file));
+  const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') {
+    // No model starts like a JSON document: the first byte of sentencepiece's is that of a piece.
+    return sentencepiece_tokenizer(read_sentencepiece(mapped.bytes(), file.string()), file.string());
+  }
+  const json::Value document = json::parse(text, file.string());
+  const JsonField field(document, file.string());
+  return is_tekken(field) ? read_tekken(field) : Tokenizer(field);
+}
+
+}  // namespace rlx

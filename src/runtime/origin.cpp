@@ -1,0 +1,50 @@
+#include "runtime/origin.h"
+
+#include <algorithm>
+
+#include "ir/sources.h"
+
+namespace rlx {
+Origin origin_of(const Array& array) {
+  return {fmt::format("{}+{}", static_cast<const void*>(array.bytes().data()), array.bytes().size()), {array}};
+}
+
+const Origin& Origins::of(int slot) {
+  if (auto it = known_.find(slot); it != known_.end()) return it->second;
+  Origin origin = found(slot);
+  return known_[slot] = std::move(origin);
+}
+
+Origin Origins::found(int slot) {
+  const Slot& at = state_.slots[static_cast<std::size_t>(slot)];
+  switch (at.place) {
+    case Slot::Place::input: return origin_of(parameters_[at.index]);
+    case Slot::Place::constant: return origin_of(*constant_value(state_.program.graph.node(static_cast<std::int32_t>(at.index))));
+    case Slot::Place::prepared: return computed(slot, at.index);
+    default: return {};
+  }
+}
+
+Origin Origins::computed(int slot, std::size_t value) {
+  const auto& launches = state_.prepared.launches;
+  const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
+  const auto* kernel = launch == launches.end() ? nullptr : std::get_if<cpu::GeneratedKernel>(&launch->step->launch->what);
+  if (!kernel) return {};
+  Origin origin{kernel->text.name, {}};
+  const std::vector<int>& slots = launch->step->buffers;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (kernel->kernel.buffers[i].written) {
+      origin.name += slots[i] == slot ? "|this" : "|other";
+      continue;
+    }
+    const Origin& read = of(slots[i]);
+    if (read.name.empty()) return {};
+    origin.name += fmt::format("|({})", read.name);
+    for (const Array& array : read.arrays)
+      if (std::ranges::none_of(origin.arrays, [&](const Array& known) { return known.bytes().data() == array.bytes().data(); }))
+        origin.arrays.push_back(array);
+  }
+  return origin;
+}
+
+}  // namespace rlx

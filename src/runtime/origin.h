@@ -1,0 +1,37 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/executable.h"
+
+namespace rlx {
+
+/// What tells the bytes of a value that is the same in every run: where they lie, of a parameter or constant; by which kernels they are
+/// computed from which of those, of what is prepared. Two programs of a session know by it that they would pack the same.
+struct Origin {
+  std::string name;           // empty: nobody can tell, as of what the host or a claim computes
+  std::vector<Array> arrays;  // parameters and constants; while they live, and stay as they are, the name means the same
+};
+
+/// Of bytes that are there.
+Origin origin_of(const Array& array);
+
+/// The origins of a program's values for one binding of its parameters, which must live as long.
+class Origins {
+ public:
+  Origins(const Executable::State& state, const std::vector<Array>& parameters) : state_(state), parameters_(parameters) {}
+
+  /// `slot`: of a parameter, a constant or a prepared value.
+  const Origin& of(int slot);
+
+ private:
+  Origin found(int slot);
+  Origin computed(int slot, std::size_t value);
+
+  const Executable::State& state_;
+  const std::vector<Array>& parameters_;
+  std::map<int, Origin> known_;
+};
+
+}  // namespace rlx

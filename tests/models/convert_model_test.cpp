@@ -1,0 +1,147 @@
+// Model folders written as GGUF files, against files that other software made of the same folders, and against recorded logits.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+#include "formats/gguf_json.h"
+#include "formats/temporary_folder.h"
+#include "models/dense_model.h"
+#include "models/folder_source.h"
+#include "models/quantize_model.h"
+#include "models/verify.h"
+#include "rlx/session.h"
+
+namespace rlx {
+namespace {
+
+using test::error_of;
+using test::fixture;
+using test::TemporaryFolder;
+
+void convert_folder(const std::filesystem::path& folder, const std::filesystem::path& target, const TypeMix* mix = nullptr) {
+  quantize_model(source_of_folder(folder), target, mix, {});
+}
+
+/// The values of a tensor in f32, whatever its type.
+Array values_of(const TensorView& tensor) {
+  Array values(f32, tensor.shape);
+  tensor.format->decode(tensor.data.data(), values.mutable_values<float>().data(), values.size());
+  return values;
+}
+
+/// The others compute factors of rope in f32: a few roundings of 2^-24.
+void expect_near(const Array& seen, const Array& wanted) {
+  ASSERT_EQ(seen.shape(), wanted.shape());
+  for (std::int64_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(seen.get_double(i), wanted.get_double(i), 1e-6 * wanted.get_double(i));
+}
+
+class FolderToGguf : public testing::TestWithParam<std::string> {};
+
+TEST_P(FolderToGguf, HasTheTensorsAndKeysThatOthersWrite) {
+  const TemporaryFolder folder;
+  convert_folder(fixture("hf/" + GetParam()), folder / "m.gguf");
+  const GgufFile ours = GgufFile::open(folder / "m.gguf"), theirs = GgufFile::open(fixture("gguf_models/" + GetParam() + ".gguf"));
+  EXPECT_EQ(ours.tensors().size(), theirs.tensors().size());
+  for (const TensorView& wanted : theirs.tensors()) {
+    const TensorView& tensor = ours.at(wanted.name);
+    EXPECT_EQ(tensor.shape, wanted.shape) << wanted.name;
+    if (wanted.name == "rope_freqs.weight") expect_near(values_of(tensor), values_of(wanted));
+    else EXPECT_EQ(values_of(tensor), values_of(wanted)) << wanted.name;
+  }
+  const bool slides =
+      theirs.find_value(fmt::format("{}.attention.sliding_window", theirs.value("general.architecture").string())) != nullptr;
+  for (const GgufValue& wanted : theirs.metadata()) {
+    if (!slides && wanted.key().ends_with("sliding_window_pattern")) continue;  // says that no layer slides: we say nothing then
+    EXPECT_EQ(to_json(ours.value(wanted.key())).dump(), to_json(wanted).dump()) << wanted.key();
+    EXPECT_EQ(ours.value(wanted.key()).type(), wanted.type()) << wanted.key();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FolderToGguf,
+                         testing::Values("llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma3", "phi3", "olmo2", "granite", "gpt2"));
+
+class ConvertedFolder : public testing::TestWithParam<std::string> {};
+
+TEST_P(ConvertedFolder, GivesTheRecordedLogitsAndTokensThroughGgufF32) {
+  const TemporaryFolder folder;
+  convert_folder(fixture("hf/" + GetParam()), folder / "m.gguf", &find_type_mix("F32"));
+  const Session session;
+  for (const VerifiedTensor& t : verify_model(folder / "m.gguf", fixture("hf/" + GetParam()), session))
+    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ConvertedFolder, testing::Values("llama-tied", "gemma2", "phi3-longrope", "mixtral", "gpt2"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(DenseModel, HoldsTheValuesOfEveryType) {
+  const TemporaryFolder folder;
+  write_dense(Checkpoint::open(fixture("gguf/all_types.gguf")), folder / "all.safetensors", f32);
+  const SafetensorsFile recorded = SafetensorsFile::open(fixture("gguf/all_types.safetensors"));
+  const SafetensorsFile file = SafetensorsFile::open(folder / "all.safetensors");
+  ASSERT_EQ(file.tensors().size(), recorded.tensors().size());
+  for (const TensorView& wanted : recorded.tensors()) {
+    const Array values = file.array(wanted.name), expected = recorded.array(wanted.name);
+    if (!is_float(expected.dtype())) {
+      EXPECT_EQ(values, expected) << wanted.name;
+      continue;
+    }
+    EXPECT_EQ(values.shape(), expected.shape()) << wanted.name;
+    for (std::int64_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(values.get_double(i), static_cast<double>(static_cast<float>(expected.get_double(i)))) << wanted.name << " " << i;
+  }
+}
+
+TEST(DenseModel, NamesAValueThatTheTypeCannotHold) {
+  const TemporaryFolder folder;
+  const std::string message =
+      error_of([&] { write_dense(Checkpoint::open(fixture("gguf/all_types.gguf")), folder / "all.safetensors", f16); });
+  EXPECT_NE(message.find("which F16 cannot hold"), std::string::npos) << message;
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+/// A copy of a folder's config and weights, to be spoiled.
+void copy_model(const std::string& name, const TemporaryFolder& folder) {
+  for (const char* file : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(fixture("hf/" + name + "/" + file), folder / file);
+}
+
+TEST(FolderSource, NamesAllTensorsThatAreMissingOrOfNoUse) {
+  const TemporaryFolder folder;
+  copy_model("llama", folder);
+  TensorFile file = load_safetensors(folder / "model.safetensors");
+  NamedArrays changed = file.arrays;
+  changed.erase("model.layers.0.mlp.up_proj.weight");
+  changed.erase("model.norm.weight");
+  save_safetensors(folder / "changed.safetensors", changed);
+  std::filesystem::rename(folder / "changed.safetensors", folder / "model.safetensors");
+  std::string message = error_of([&] { source_of_folder(folder.path()); });
+  EXPECT_NE(message.find("lacks 2 tensors: 'layers.0.ffn.up.weight', 'output_norm.weight'"), std::string::npos) << message;
+  changed = file.arrays;
+  changed.emplace("model.odd.weight", file.arrays.at("model.norm.weight"));
+  save_safetensors(folder / "model.safetensors", changed);
+  message = error_of([&] { source_of_folder(folder.path()); });
+  EXPECT_NE(message.find("has no use for 1 tensors: 'model.odd.weight'"), std::string::npos) << message;
+}
+
+TEST(FolderSource, SizesMustBeThoseOfTheConfig) {
+  const TemporaryFolder folder;
+  copy_model("llama", folder);
+  json::Value config = json::read_file(folder / "config.json");
+  config["vocab_size"] = 255;
+  test::write_text(folder / "config.json", config.dump());
+  const std::string message = error_of([&] { source_of_folder(folder.path()); });
+  EXPECT_NE(message.find("is f32[256,64], by config.json it must be f32[255,64]"), std::string::npos) << message;
+}
+
+TEST(FolderSource, NamesTheFamiliesThatHaveAForm) {
+  const std::string message = error_of([&] { source_of_folder(fixture("hf/bert")); });
+  EXPECT_NE(message.find("model type 'bert' has no form in GGUF files here (supported: llama, "), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace rlx

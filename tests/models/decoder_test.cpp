@@ -1,0 +1,244 @@
+#include "models/decoder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/file_writer.h"
+#include "fixture.h"
+#include "models/cached_decoder.h"
+#include "models/decoder_family.h"
+#include "models/decoder_files.h"
+#include "models/model_folder.h"
+#include "models/verify.h"
+#include "rlx/session.h"
+
+namespace rlx {
+namespace {
+
+using test::fixture;
+
+const Session& session() {
+  static const Session one;
+  return one;
+}
+
+DecoderConfig config_of(const std::filesystem::path& file, const std::string& changes = "{}") {
+  json::Value config = json::read_file(file, {.allow_non_finite = true});
+  config.update(json::parse(changes, "changes"));
+  return DecoderFamily::find(config.at("model_type").get<std::string>())->read(JsonField(config, "config.json"));
+}
+
+/// A family's fixture, ready to run.
+struct Loaded {
+  DecoderFiles files;
+  CachedDecoder decoder;
+
+  explicit Loaded(const std::string& name, CachedDecoder::Options options)
+      : files(DecoderFiles::open(fixture("hf/" + name))), decoder(session(), files, options) {}
+};
+
+std::vector<std::int32_t> prompt_of(std::int64_t vocabulary, std::size_t length) {
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = 0; i < length; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 5) % static_cast<std::size_t>(vocabulary)));
+  return ids;
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  return largest;
+}
+
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+class DecoderFixture : public testing::TestWithParam<std::string> {};
+
+TEST_P(DecoderFixture, LogitsAndGreedyTokensAreTheRecordedOnes) {
+  const auto verified = verify_folder(fixture("hf/" + GetParam()), session());
+  ASSERT_EQ(verified.size(), 3u);
+  for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+}
+
+TEST_P(DecoderFixture, BothSpellingsOfTheConfigMeanTheSameGraph) {
+  const auto older = fixture("hf/" + GetParam() + "/config_v4.json");
+  if (!std::filesystem::exists(older)) GTEST_SKIP() << "this family has one spelling";
+  const DecoderGraphOptions options{.sequences = 1, .capacity = 32, .chunk = 8};
+  EXPECT_TRUE(structurally_equal(decoder_graph(config_of(fixture("hf/" + GetParam() + "/config.json")), options),
+                                 decoder_graph(config_of(older), options)));
+}
+
+// Sums over chunks of a prompt run in another order: the fixtures' own f32-to-f64 distance is 1e-5, ten times that is allowed.
+TEST_P(DecoderFixture, APromptInChunksGivesTheSameLogits) {
+  Loaded whole(GetParam(), {.context = 40}), chunked(GetParam(), {.context = 40, .chunk = 3});
+  const auto prompt = prompt_of(whole.files.config.vocab_size, 14);
+  const auto expected = whole.decoder.append(prompt);
+  EXPECT_LE(largest_difference(chunked.decoder.append(prompt), expected), 1e-4);
+  chunked.decoder.rewind(0);
+  std::vector<float> last;
+  for (std::int32_t id : prompt) last = chunked.decoder.append(std::span(&id, 1));
+  EXPECT_LE(largest_difference(last, expected), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, DecoderFixture,
+                         testing::Values("llama", "llama-tied", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "phi3-longrope",
+                                         "gpt2", "granite", "olmo2", "mixtral", "qwen3_next", "mamba"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class MoreDecoders : public testing::TestWithParam<std::string> {};
+
+// Recorded by scripts/hf_models.py.
+TEST_P(MoreDecoders, LogitsAndGreedyTokensAreTheRecordedOnes) {
+  const auto verified = verify_folder(fixture("hf_more/" + GetParam()), session());
+  ASSERT_EQ(verified.size(), 3u);
+  for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, MoreDecoders,
+                         testing::Values("gpt_neox", "gpt_neox-serial", "falcon", "falcon-new", "starcoder2", "stablelm",
+                                         "stablelm-parallel", "phi", "cohere", "qwen2_moe", "qwen3_moe", "gemma"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(T5, OutputsAndGreedyTokensAreTheRecordedOnes) {
+  for (const char* name : {"t5", "t5-gated"}) {
+    const auto verified = verify_folder(fixture("hf") / name, session());
+    ASSERT_EQ(verified.size(), 4u);
+    for (const VerifiedTensor& t : verified)
+      EXPECT_TRUE(t.passed()) << name << ": " << t.name << ": " << t.difference << " > " << t.allowed;
+  }
+}
+
+class EncoderFixture : public testing::TestWithParam<std::string> {};
+
+TEST_P(EncoderFixture, OutputsAreTheRecordedOnes) {
+  for (const bool claims : {true, false}) {
+    SessionOptions options;
+    options.claims = claims;
+    const auto verified = verify_folder(fixture("hf/" + GetParam()), Session(Device::cpu(), options));
+    ASSERT_EQ(verified.size(), 2u);
+    for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+  }
+}
+
+TEST_P(EncoderFixture, BothSpellingsOfTheConfigMeanTheSameGraph) {
+  EXPECT_TRUE(structurally_equal(encoder_graph(config_of(fixture("hf/" + GetParam() + "/config.json")), 2, 24),
+                                 encoder_graph(config_of(fixture("hf/" + GetParam() + "/config_v4.json")), 2, 24)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EncoderFixture, testing::Values("modernbert", "nomic-bert"), [](const auto& each) {
+  std::string name = each.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+class GgufDecoder : public testing::TestWithParam<std::string> {};
+
+// The files were made by other software, from the folders of the same names.
+TEST_P(GgufDecoder, LogitsAndGreedyTokensAreTheRecordedOnes) {
+  const auto verified = verify_model(fixture("gguf_models/" + GetParam() + ".gguf"), fixture("hf/" + GetParam()), session());
+  ASSERT_EQ(verified.size(), 3u);
+  for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GgufDecoder,
+                         testing::Values("llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma3", "phi3", "olmo2", "granite", "gpt2"));
+
+TEST(CachedDecoder, WhatWasForgottenDoesNotMatter) {
+  Loaded model("llama", {.context = 40});
+  const auto prompt = prompt_of(256, 9), other = prompt_of(200, 12);
+  model.decoder.append(prompt);
+  const auto expected = model.decoder.append(std::span(other).first(2));
+  model.decoder.rewind(9);
+  model.decoder.append(other);
+  model.decoder.rewind(9);
+  EXPECT_EQ(model.decoder.append(std::span(other).first(2)), expected);
+}
+
+TEST(CachedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
+  Loaded model("llama", {.context = 8});
+  const auto prompt = prompt_of(256, 6);
+  model.decoder.append(prompt);
+  EXPECT_EQ(error_of([&] { model.decoder.append(std::span(prompt).first(3)); }),
+            "9 tokens are more than the context holds (allowed: up to 8)");
+  const std::int32_t unknown[] = {3, 256};
+  EXPECT_EQ(error_of([&] { model.decoder.append(unknown); }), "token 256 is not in the vocabulary (allowed: 0..255)");
+  EXPECT_EQ(error_of([&] { model.decoder.append({}); }), "there are no tokens to continue");
+  EXPECT_EQ(model.decoder.ids().size(), 6u);
+}
+
+class UnlikeLengths : public testing::TestWithParam<std::string> {};
+
+// Two sequences in one run: padding, and what it leaves in caches and recurrent states, is not seen.
+TEST_P(UnlikeLengths, DoNotDisturbEachOther) {
+  Loaded alone(GetParam(), {.context = 16});
+  const auto prompt = prompt_of(256, 7);
+  const Graph graph = decoder_graph(alone.files.config, {.sequences = 2, .capacity = 16, .chunk = 8});
+  Executable both = session().compile(graph);
+  both.set_params(alone.files.weights(graph));
+  Array ids(i32, {2, 7}), past(i32, {2}), rows(i32, {2, 1}), lengths(i32, {2}), next(i32, {2, 1}), zero(i32, {2, 1}), one(i32, {2});
+  for (std::int64_t i = 0; i < 7; ++i) {
+    ids.set_int(i, prompt[static_cast<std::size_t>(i)]);
+    ids.set_int(7 + i, i < 3 ? prompt[static_cast<std::size_t>(i)] : 0);
+  }
+  const auto run = [&](const Array& tokens, const Array& wanted, const Array& counts) {
+    std::map<std::string, Feed> feeds{{"input_ids", tokens}, {"past", past}, {"rows", wanted}};
+    if (alone.files.config.is_recurrent()) feeds.emplace("lengths", counts);
+    return both.run(feeds).at("logits");
+  };
+  rows.set_int(0, 6), rows.set_int(1, 2);
+  lengths.set_int(0, 7), lengths.set_int(1, 3);
+  run(ids, rows, lengths);
+  for (std::int64_t i = 0; i < 2; ++i) next.set_int(i, 9), one.set_int(i, 1), past.set_int(i, lengths.get_int(i));
+  const Array logits = run(next, zero, one);
+  const std::int32_t nine = 9;
+  alone.decoder.append(prompt);
+  EXPECT_LE(largest_difference(logits.values<float>().first(256), alone.decoder.append(std::span(&nine, 1))), 1e-4);
+  alone.decoder.rewind(0);
+  alone.decoder.append(std::span(prompt).first(3));
+  EXPECT_LE(largest_difference(logits.values<float>().last(256), alone.decoder.append(std::span(&nine, 1))), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, UnlikeLengths, testing::Values("llama", "qwen3_next", "mamba"));
+
+TEST(DecoderConfig, WhatIsNotSupportedIsNamed) {
+  const auto file = fixture("hf/llama/config.json");
+  EXPECT_EQ(error_of([&] { config_of(file, R"({"num_key_value_heads": 3})"); }),
+            "config.json: num_key_value_heads: 3 do not divide 4 attention heads");
+  for (const char* change : {R"({"hidden_act": "sine"})", R"({"num_hidden_layers": 0})", R"({"head_dim": 15})",
+                             R"({"hidden_size": 99999999999})", R"({"rope_parameters": {"rope_type": "spiral", "rope_theta": 1e4}})",
+                             R"({"rope_parameters": {"rope_type": "llama3", "factor": 0}})", R"({"rope_parameters": {"rope_theta": -1}})",
+                             R"({"vocab_size": null})"}) {
+    EXPECT_NE(error_of([&] { config_of(file, change); }).find("config.json: "), std::string::npos) << change;
+  }
+}
+
+TEST(DecoderWeights, MissingTensorsAreNamedAllAtOnce) {
+  DecoderConfig config = config_of(fixture("hf/llama/config.json"));
+  const Checkpoint checkpoint = Checkpoint::open(fixture("hf/llama/model.safetensors"));
+  config.qkv_bias = true;
+  const Graph graph = decoder_graph(config, {.capacity = 8, .chunk = 8});
+  const std::string error = error_of([&] { load_weights(graph, checkpoint, DecoderFamily::find("llama")->weight_names(config)); });
+  EXPECT_NE(error.find("the checkpoint lacks 'layers.0.self_attn.k_proj.bias', 'layers.0.self_attn.q_proj.bias'"), std::string::npos)
+      << error;
+}
+
+}  // namespace
+}  // namespace rlx

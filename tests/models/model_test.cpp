@@ -1,0 +1,157 @@
+#include "rlx/model.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file_writer.h"
+#include "fixture.h"
+#include "formats/safetensors.h"
+
+namespace rlx {
+namespace {
+
+using test::fixture;
+
+/// The Llama of the fixtures with a tokenizer of 256 words, "w0" to "w255", which decode to themselves with spaces between.
+class ModelWithWords : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder() = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_words_{}", getpid());
+    std::filesystem::remove_all(folder());
+    std::filesystem::create_directory(folder());
+    for (const char* name : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf/llama") / name, folder() / name);
+    std::string words;
+    for (int i = 0; i < 256; ++i) words += fmt::format("{}\"w{}\": {}", i > 0 ? ", " : "", i, i);
+    write_file(folder() / "tokenizer.json",
+               fmt::format(R"({{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+                 "pre_tokenizer": {{"type": "Whitespace"}}, "post_processor": null, "decoder": {{"type": "WordPiece", "prefix": "##", "cleanup": false}},
+                 "model": {{"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                 "vocab": {{{}}}}}}})",
+                           words));
+  }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder()); }
+  static std::filesystem::path& folder() {
+    static std::filesystem::path path;
+    return path;
+  }
+
+  static std::string text_of(Generation generation) {
+    std::string text;
+    for (const std::string& piece : generation) text += piece;
+    return text;
+  }
+
+  Model model_ = load(folder());
+};
+
+std::vector<std::int32_t> recorded(const char* name) {
+  const Array ids = SafetensorsFile::open(fixture("hf/llama/expected.safetensors")).array(name);
+  std::vector<std::int32_t> result;
+  for (std::int64_t i = 0; i < ids.size(); ++i) result.push_back(static_cast<std::int32_t>(ids.get_int(i)));
+  return result;
+}
+
+/// The recorded prompt and its continuation as text.
+std::string words_of(std::span<const std::int32_t> ids) {
+  std::string text;
+  for (std::int32_t id : ids) text += fmt::format("{}w{}", text.empty() ? "" : " ", id);
+  return text;
+}
+
+TEST_F(ModelWithWords, TextIsContinuedAsRecorded) {
+  const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
+  Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24});
+  EXPECT_EQ(text_of(generation), words_of(std::span(all).subspan(prompt.size())));
+  EXPECT_EQ(generation.finish_reason(), FinishReason::max_tokens);
+  EXPECT_TRUE(std::ranges::equal(generation.ids(), std::span(all).subspan(prompt.size())));
+}
+
+TEST_F(ModelWithWords, AStopTextEndsTheAnswerAndIsNoPartOfIt) {
+  const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
+  const std::string whole = words_of(std::span(all).subspan(prompt.size()));
+  const std::string stop = words_of(std::span(all).subspan(prompt.size() + 3, 2));
+  Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {"never", stop}});
+  EXPECT_EQ(text_of(generation), whole.substr(0, whole.find(stop)));
+  EXPECT_EQ(generation.finish_reason(), FinishReason::stop);
+}
+
+TEST_F(ModelWithWords, TheBeginningOfAStopTextIsHeldBackUntilItIsNone) {
+  const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
+  const std::string stop = words_of(std::span(all).subspan(prompt.size() + 3, 2)) + " never";
+  EXPECT_EQ(text_of(model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {stop}})),
+            words_of(std::span(all).subspan(prompt.size())));
+}
+
+TEST_F(ModelWithWords, AConversationIsWrittenAsItsTemplateSays) {
+  write_file(folder() / "chat_template.jinja",
+             "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}{% if add_generation_prompt %}w1{% endif %}");
+  const ChatMessage messages[] = {{"user", "w2"}, {"assistant", "w3"}};
+  const std::string prompt = load(folder()).chat_prompt(messages);
+  std::filesystem::remove(folder() / "chat_template.jinja");
+  EXPECT_EQ(prompt, "user=w2;assistant=w3;w1");
+  EXPECT_THROW(load(folder()).chat_prompt(messages), Error);
+}
+
+TEST_F(ModelWithWords, TheContextEndsAnAnswer) {
+  Model small = load(folder(), {.context = 10});
+  Generation generation = small.generate(recorded("prompt_ids"));
+  while (generation.next_token()) {
+  }
+  // Eight of the prompt and two behind it are in the cache; the third is the answer to those.
+  EXPECT_EQ(generation.ids().size(), 3u);
+  EXPECT_EQ(generation.finish_reason(), FinishReason::context_full);
+}
+
+TEST_F(ModelWithWords, AnotherPromptSharesWhatTheCacheHolds) {
+  const auto prompt = recorded("prompt_ids");
+  std::vector<std::int32_t> other(prompt.begin(), prompt.begin() + 5);
+  other.push_back(9);
+  const auto answer = [](Model model, const std::vector<std::int32_t>& ids) {
+    Generation generation = model.generate(ids, {.max_tokens = 6});
+    while (generation.next_token()) {
+    }
+    return std::vector<std::int32_t>(generation.ids().begin(), generation.ids().end());
+  };
+  const auto expected = answer(load(folder()), other);
+  answer(model_, prompt);
+  EXPECT_EQ(answer(model_, other), expected);
+  EXPECT_EQ(answer(model_, other), expected);  // all of it is held
+}
+
+TEST_F(ModelWithWords, AChosenTokenIsTakenAndCheckedAndEndTokensEnd) {
+  const auto prompt = recorded("prompt_ids");
+  std::size_t seen = 0;
+  Generation generation =
+      model_.generate(prompt, {.max_tokens = 2, .choose = [&](std::span<const float>, std::span<const std::int32_t> ids) {
+                                 seen = ids.size();
+                                 return 7;
+                               }});
+  EXPECT_EQ(generation.next(), "w7");
+  EXPECT_EQ(generation.next(), " w7");
+  EXPECT_EQ(seen, prompt.size() + 1);
+  Generation wrong = model_.generate(prompt, {.choose = [](auto, auto) { return 256; }});
+  EXPECT_THROW(wrong.next_token(), Error);
+
+  write_file(folder() / "generation_config.json", R"({"eos_token_id": 7})");
+  Model ending = load(folder());
+  std::filesystem::remove(folder() / "generation_config.json");
+  Generation ended = ending.generate(prompt, {.choose = [](auto, auto) { return 7; }});
+  EXPECT_EQ(ended.next_token(), std::nullopt);
+  EXPECT_EQ(ended.finish_reason(), FinishReason::end_of_text);
+}
+
+TEST(Model, WithoutATokenizerTakesTokensOnly) {
+  Model model = load(fixture("hf/llama"), {.context = 16});
+  EXPECT_EQ(model.vocab_size(), 256);
+  EXPECT_EQ(model.context(), 16);
+  EXPECT_THROW(model.generate("text"), Error);
+  EXPECT_EQ(model.append(recorded("prompt_ids")).size(), 256u);
+  EXPECT_EQ(model.ids().size(), 8u);
+  EXPECT_THROW(model.rewind(9), Error);
+}
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,90 @@
+#include "models/gguf_vocabulary.h"
+
+#include "formats/gguf.h"
+#include "formats/gguf_writer.h"
+#include "formats/temporary_folder.h"
+
+namespace rlx {
+namespace {
+
+using test::error_of;
+using test::TemporaryFolder;
+
+/// The keys that a folder with this tokenizer.json gets, read back from a file.
+GgufFile described(const TemporaryFolder& folder, std::string_view tokenizer, std::int64_t vocab_size) {
+  test::write_text(folder / "tokenizer.json", tokenizer);
+  GgufMetadata metadata;
+  describe_tokenizer(folder.path(), vocab_size, metadata);
+  GgufWriter(folder / "m.gguf", metadata, {}).commit();
+  return GgufFile::open(folder / "m.gguf");
+}
+
+using Texts = std::vector<std::string_view>;
+using Numbers = std::vector<std::int64_t>;
+
+TEST(GgufVocabulary, ByteLevelBpe) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", R"({"eos_token_id": [3, 4]})");
+  test::write_text(folder / "tokenizer_config.json",
+                   R"({"bos_token": {"content": "<s>"}, "add_bos_token": true, "chat_template": "{{ x }}"})");
+  const GgufFile file = described(folder, R"({"pre_tokenizer": {"type": "ByteLevel"},
+      "added_tokens": [{"id": 3, "content": "<s>", "special": true}, {"id": 4, "content": "<u>", "special": false}],
+      "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})",
+                                  6);
+  EXPECT_EQ(file.value("tokenizer.ggml.model").string(), "gpt2");
+  EXPECT_EQ(file.value("tokenizer.ggml.pre").string(), "gpt-2");
+  EXPECT_EQ(file.value("tokenizer.ggml.tokens").strings(), (Texts{"a", "b", "ab", "<s>", "<u>", "[PAD5]"}));
+  EXPECT_EQ(file.value("tokenizer.ggml.token_type").integers(), (Numbers{1, 1, 1, 3, 4, 5}));
+  EXPECT_EQ(file.value("tokenizer.ggml.merges").strings(), Texts{"a b"});
+  EXPECT_EQ(file.value("tokenizer.ggml.bos_token_id").integer(), 3);
+  EXPECT_EQ(file.value("tokenizer.ggml.eos_token_id").integer(), 3);
+  EXPECT_TRUE(file.value("tokenizer.ggml.add_bos_token").boolean());
+  EXPECT_EQ(file.value("tokenizer.chat_template").string(), "{{ x }}");
+}
+
+TEST(GgufVocabulary, BpeWithBytesHasScoresByTheRankOfMerges) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  const GgufFile file = described(folder, R"({"pre_tokenizer": null,
+      "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true,
+                "vocab": {"<unk>": 0, "<0x00>": 1, "a": 2, "b": 3, "ab": 4, "aa": 5}, "merges": ["a b", "a a"]}})",
+                                  6);
+  EXPECT_EQ(file.value("tokenizer.ggml.model").string(), "llama");
+  EXPECT_EQ(file.value("tokenizer.ggml.token_type").integers(), (Numbers{2, 6, 1, 1, 1, 1}));
+  EXPECT_EQ(file.value("tokenizer.ggml.scores").numbers(), (std::vector<double>{0, 0, 0, 0, 0, -1}));
+  EXPECT_EQ(file.value("tokenizer.ggml.unknown_token_id").integer(), 0);
+}
+
+TEST(GgufVocabulary, UnigramKeepsItsScores) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  const GgufFile file = described(folder, R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["x", -2.5]]}})", 2);
+  EXPECT_EQ(file.value("tokenizer.ggml.model").string(), "t5");
+  EXPECT_EQ(file.value("tokenizer.ggml.scores").numbers(), (std::vector<double>{0, -2.5}));
+}
+
+TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  EXPECT_NE(error_of([&] { described(folder, R"({"model": {"type": "WordPiece", "vocab": {}}})", 1); }).find("'WordPiece' has no form"),
+            std::string::npos);
+  const std::string message = error_of([&] {
+    described(
+        folder,
+        R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "x"}}, {"type": "ByteLevel"}]},
+      "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+        1);
+  });
+  EXPECT_NE(message.find("pre_tokenizer"), std::string::npos) << message;
+  EXPECT_NE(message.find("no name in GGUF files"), std::string::npos) << message;
+}
+
+TEST(GgufVocabulary, AFolderWithoutTokenizerHasNoKeys) {
+  const TemporaryFolder folder;
+  GgufMetadata metadata;
+  describe_tokenizer(folder.path(), 10, metadata);
+  EXPECT_TRUE(metadata.entries().empty());
+}
+
+}  // namespace
+}  // namespace rlx

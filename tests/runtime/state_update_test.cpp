@@ -1,0 +1,102 @@
+// States whose next value is dynamic_update on them: changed where they lie, unless somebody else holds their bytes.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "rlx/ops.h"
+#include "rlx/session.h"
+
+namespace rlx {
+namespace {
+
+/// A cache (2, 8, 3) of two sequences to which each run adds rows at `at`, and the sum of what it holds then.
+Graph cache_graph() {
+  Graph graph("cache");
+  const Value rows = graph.input("rows", {2, Dim::symbol("S", 4), 3}, f32), at = graph.input("at", {2}, i32);
+  const Value zero = scalar(rows, 0, i32);
+  Value cache = graph.state("cache", {2, 8, 3}, f32);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const Value row = scalar(rows, static_cast<double>(i), i32), place = reshape(slice_axis(at, 0, i, i + 1), {});
+    cache = dynamic_update(cache, slice_axis(rows, 0, i, i + 1) * 2, {row, place, zero});
+  }
+  graph.output("cache", cache);
+  graph.output("sum", sum(cache, {0, 1, 2}));
+  return graph;
+}
+
+Outputs add(const Executable& executable, std::vector<std::int32_t> at, float value, std::int64_t count) {
+  const std::vector<float> rows(static_cast<std::size_t>(2 * count * 3), value);
+  return executable.run({{"rows", Array::of<float>({2, count, 3}, rows)}, {"at", at}});
+}
+
+TEST(StateUpdate, IsALaunchThatWritesTheWindowsOnly) {
+  const Executable executable = Session().compile(cache_graph());
+  EXPECT_NE(executable.dump(Stage::lir).find("state_update"), std::string::npos);
+}
+
+TEST(StateUpdate, KeepsWhatOtherRunsWroteAndChangesItsOwnWindow) {
+  const Executable executable = Session().compile(cache_graph());
+  EXPECT_EQ(add(executable, {0, 1}, 1, 2).at("sum").get_double(0), 24);
+  const Outputs second = add(executable, {2, 7}, 3, 1);
+  EXPECT_EQ(second.at("sum").get_double(0), 24 + 36);
+  const Array& cache = second.at("cache");
+  for (std::int64_t slot = 0; slot < 8; ++slot) {
+    EXPECT_EQ(cache.get_double(slot * 3), slot < 2 ? 2 : slot == 2 ? 6 : 0) << slot;
+    EXPECT_EQ(cache.get_double(24 + slot * 3), slot == 1 || slot == 2 ? 2 : slot == 7 ? 6 : 0) << slot;
+  }
+}
+
+TEST(StateUpdate, ClampsStartsAsTheOpDoes) {
+  const Executable executable = Session().compile(cache_graph());
+  const Outputs outputs = add(executable, {-5, 100}, 1, 2);
+  EXPECT_EQ(outputs.at("cache").get_double(0), 2);
+  EXPECT_EQ(outputs.at("cache").get_double(24 + 7 * 3), 2);
+  EXPECT_EQ(outputs.at("sum").get_double(0), 24);
+}
+
+TEST(StateUpdate, UsesTheSameMemoryInEachRunWhileNobodyElseHoldsIt) {
+  const Executable executable = Session().compile(cache_graph());
+  const std::byte* const first = add(executable, {0, 0}, 1, 1).at("cache").bytes().data();
+  EXPECT_EQ(add(executable, {1, 1}, 1, 1).at("cache").bytes().data(), first);
+}
+
+TEST(StateUpdate, LeavesArraysAloneThatTheCallerHolds) {
+  Executable executable = Session().compile(cache_graph());
+  const Outputs held = add(executable, {0, 0}, 1, 1);
+  add(executable, {0, 0}, 5, 4);
+  EXPECT_EQ(held.at("cache").get_double(0), 2);
+  std::vector<float> given(48);
+  std::iota(given.begin(), given.end(), 0.0F);
+  const Array mine = Array::of<float>({2, 8, 3}, given);
+  executable.set_state("cache", mine);
+  EXPECT_EQ(add(executable, {0, 0}, 5, 4).at("cache").get_double(0), 10);
+  EXPECT_EQ(mine, Array::of<float>({2, 8, 3}, given));
+  const Array seen = executable.state("cache");
+  add(executable, {0, 0}, 7, 4);
+  EXPECT_EQ(seen.get_double(0), 10);
+}
+
+TEST(StateUpdate, ProfilingKeepsTheState) {
+  const Executable executable = Session().compile(cache_graph());
+  add(executable, {0, 0}, 1, 1);
+  const std::vector<float> rows(6, 9);
+  const std::vector<std::int32_t> at{0, 0};
+  executable.profile({{"rows", Array::of<float>({2, 1, 3}, rows)}, {"at", at}}, 3);
+  EXPECT_EQ(executable.state("cache").get_double(0), 2);
+}
+
+TEST(StateUpdate, IsNotUsedWhereTheOldValueIsReadToo) {
+  Graph graph("both");
+  const Value x = graph.input("x", {1}, f32), at = graph.input("at", {}, i32), old = graph.state("memory", {4}, f32);
+  graph.output("memory", dynamic_update(old, x, {at}));
+  graph.output("before", sum(old, {0}));
+  const Executable executable = Session().compile(graph);
+  const std::vector<float> one{1};
+  const std::vector<std::int32_t> place{2};
+  const auto run = [&] { return executable.run({{"x", one}, {"at", Array::of<std::int32_t>({}, place)}}).at("before").get_double(0); };
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(run(), 1);
+}
+
+}  // namespace
+}  // namespace rlx

@@ -1,0 +1,187 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "answer_interrupt.h"
+#include "base/file_writer.h"
+#include "command.h"
+#include "compile_choices.h"
+#include "rlx/model.h"
+#include "sampling_choices.h"
+#include "stopwatch.h"
+
+namespace rlx::command {
+namespace {
+
+struct ChatOptions {
+  ChatOptions() { sampling.temperature = 0.7, sampling.top_p = 0.95; }
+
+  std::string model, system;
+  std::int64_t tokens = 0, context = 0;
+  sampling::Options sampling;
+  CompileChoices compile;
+};
+
+constexpr const char* chat_help =
+    "  /help           this list\n"
+    "  /reset          forget the conversation\n"
+    "  /retry          answer the last message again\n"
+    "  /system TEXT    what the model is told before the conversation; forgets it\n"
+    "  /save FILE      write the conversation as text\n"
+    "  /exit           leave; Ctrl-D does, too\n"
+    "A line that ends with \\ goes on in the next one. Ctrl-C stops an answer.\n";
+
+/// A conversation on a terminal.
+class Conversation {
+ public:
+  Conversation(const ChatOptions& options, Model model)
+      : options_(options), model_(std::move(model)), colours_(isatty(STDOUT_FILENO) != 0) {
+    begin(options.system);
+  }
+
+  /// Until the user leaves.
+  void hold() {
+    fmt::print("{}", coloured("2", "/help lists what can be done here.\n"));
+    while (const auto text = read_message()) {
+      if (text->empty()) continue;
+      if (text->front() == '/') {
+        if (!obey(*text)) return;
+      } else {
+        messages_.push_back({"user", *text});
+        answer();
+      }
+    }
+    fmt::print("\n");
+  }
+
+ private:
+  std::string coloured(std::string_view code, std::string_view text) const {
+    return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+
+  void begin(const std::string& system) {
+    messages_.clear();
+    if (!system.empty()) messages_.push_back({"system", system});
+  }
+
+  /// One message, perhaps of several lines; nothing at the end of the input.
+  std::optional<std::string> read_message() const {
+    std::string text, line;
+    fmt::print("{}", coloured("1;36", "> "));
+    std::fflush(stdout);
+    while (std::getline(std::cin, line)) {
+      if (line.empty() || line.back() != '\\') return text + line;
+      text += line.substr(0, line.size() - 1) + "\n";
+      fmt::print("{}", coloured("1;36", ". "));
+      std::fflush(stdout);
+    }
+    if (text.empty()) return std::nullopt;
+    return text;
+  }
+
+  /// False when the user leaves.
+  bool obey(const std::string& text) {
+    const std::size_t space = text.find(' ');
+    const std::string command = text.substr(0, space), rest = space == std::string::npos ? "" : text.substr(space + 1);
+    if (command == "/exit" || command == "/quit") return false;
+    if (command == "/help") fmt::print("{}", chat_help);
+    else if (command == "/reset") begin(system_text());
+    else if (command == "/system") begin(rest);
+    else if (command == "/retry") retry();
+    else if (command == "/save") save(rest);
+    else fmt::print("{} is no command; /help lists them\n", command);
+    return true;
+  }
+
+  std::string system_text() const { return !messages_.empty() && messages_[0].role == "system" ? messages_[0].content : ""; }
+
+  void retry() {
+    if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
+    if (messages_.empty() || messages_.back().role != "user") fmt::print("there is nothing to answer yet\n");
+    else answer();
+  }
+
+  void save(const std::string& file) const {
+    if (file.empty()) return fmt::print("/save needs the name of a file\n");
+    std::string text;
+    for (const ChatMessage& message : messages_) text += fmt::format("{}: {}\n\n", message.role, message.content);
+    try {
+      write_file(file, text);
+    } catch (const Error& error) {
+      fmt::print("{}\n", error.what());
+    }
+  }
+
+  /// The conversation goes on after an error: the message that caused it is taken back.
+  void answer() {
+    try {
+      speak();
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error& error) {
+      fmt::print("{}\n", coloured("31", error.what()));
+      messages_.pop_back();
+    }
+  }
+
+  void speak() {
+    const AnswerInterrupt interrupt;
+    const std::vector<std::int32_t> prompt = model_.tokenize(model_.chat_prompt(messages_), false);
+    const Stopwatch time;
+    Generation generation =
+        model_.generate(prompt, {.max_tokens = options_.tokens, .choose = chooser(options_.sampling, model_.vocab_size(), prompt)});
+    std::string text;
+    for (auto piece = generation.next(); piece; piece = generation.next()) {
+      text += *piece;
+      fmt::print("{}", *piece);
+      std::fflush(stdout);
+      if (interrupt.pressed()) break;
+    }
+    const std::size_t tokens = generation.ids().size();
+    fmt::print("\n{}\n", coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}]", tokens,
+                                                   static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
+                                                   interrupt.pressed() ? ", stopped" : "")));
+    messages_.push_back({"assistant", text});
+  }
+
+  const ChatOptions& options_;
+  Model model_;
+  bool colours_;
+  std::vector<ChatMessage> messages_;
+};
+
+void chat(const ChatOptions& options) {
+  const Session session = open_session(options.compile);
+  Conversation conversation(options, Model::open(options.model, session, {.context = options.context}));
+  conversation.hold();
+  warn_about_cache(session);
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app) {
+  auto options = std::make_shared<ChatOptions>();
+  CLI::App* command = app.add_subcommand("chat", "Talk with a language model that has a chat template");
+  command->add_option("model", options->model, "GGUF file, or folder with config.json, tokenizer and safetensors files")
+      ->required()
+      ->type_name("PATH");
+  command->add_option("--system", options->system, "What the model is told before the conversation")->type_name("TEXT");
+  command->add_option("-n,--tokens", options->tokens, "Most tokens of an answer; 0: until the context is full")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 30).description(""));
+  command
+      ->add_option("--context", options->context, "Tokens that fit, the whole conversation; 0: as many as the model allows, at most 8192")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 30).description(""));
+  add_sampling(*command, options->sampling);
+  add_kernel_choices(*command, options->compile);
+  add_precision(*command, options->compile);
+  add_threads(*command, options->compile);
+  command->footer(fmt::format("In the conversation:\n{}", chat_help));
+  command->callback([options] { chat(*options); });
+}
+
+}  // namespace rlx::command

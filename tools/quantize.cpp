@@ -1,0 +1,114 @@
+#include <memory>
+#include <regex>
+
+#include <fmt/ranges.h>
+
+#include "base/cpu_count.h"
+#include "base/names.h"
+#include "command.h"
+#include "compile_choices.h"
+#include "formats/json.h"
+#include "models/quantize_model.h"
+#include "progress_bar.h"
+#include "rlx/error.h"
+
+namespace rlx::command {
+namespace {
+
+struct QuantizeCommand {
+  std::string in, out, type = "Q4_K_M", importance;
+  std::vector<std::string> overrides;
+  bool pure = false, json = false;
+  CompileChoices threads;
+};
+
+TypeOverride parse_override(const std::string& text) {
+  const auto sign = text.rfind('=');
+  if (sign == std::string::npos || sign == 0) fail("--tensor-type {}: REGEX=TYPE is needed", quote_name(text));
+  const std::string type = text.substr(sign + 1);
+  const BlockFormat* format = find_block_format(type);
+  std::vector<std::string_view> known;
+  for (const BlockFormat& each : block_formats()) known.push_back(each.name);
+  if (!format) fail("--tensor-type {}: unknown type {} (allowed: {})", quote_name(text), quote_name(type), fmt::join(known, ", "));
+  try {
+    return {std::regex(text.substr(0, sign)), format};
+  } catch (const std::regex_error& error) {
+    fail("--tensor-type {}: {}", quote_name(text), error.what());
+  }
+}
+
+void print_error_table(const QuantizeReport& report) {
+  fmt::print("{:<10} {:>8} {:>16} {:>16} {:>12} {:>16}\n", "type", "tensors", "values", "bytes", "bits/weight", "relative error");
+  for (const QuantizedType& type : report.types)
+    fmt::print("{:<10} {:>8} {:>16} {:>16} {:>12.3f} {:>16}\n", type.type, type.tensors, type.values, type.bytes,
+               8.0 * static_cast<double>(type.bytes) / static_cast<double>(std::max<std::int64_t>(type.values, 1)),
+               type.error_squares == 0 ? "none" : fmt::format("{:.3e}", type.relative_error()));
+  fmt::print("{} -> {} bytes, {:.2f} bits a weight\n", report.source_bytes, report.bytes,
+             8.0 * static_cast<double>(report.bytes) / static_cast<double>(std::max<std::int64_t>(report.values, 1)));
+  if (!report.fallbacks.empty())
+    fmt::print("rows of {} tensors are no whole blocks of the type of the mix, so that they got another: {}\n", report.fallbacks.size(),
+               some_names(report.fallbacks));
+  if (!report.unweighted.empty())
+    fmt::print("the importance matrix has nothing for {} tensors: {}\n", report.unweighted.size(), some_names(report.unweighted));
+}
+
+void print_error_json(const QuantizeReport& report) {
+  json::Value types = json::Value::array();
+  for (const QuantizedType& type : report.types)
+    types.push_back(
+        {{"type", type.type},
+         {"tensors", type.tensors},
+         {"values", type.values},
+         {"bytes", type.bytes},
+         {"bits_per_weight", 8.0 * static_cast<double>(type.bytes) / static_cast<double>(std::max<std::int64_t>(type.values, 1))},
+         {"relative_rms_error", type.relative_error()}});
+  const json::Value out{{"source_bytes", report.source_bytes}, {"bytes", report.bytes},         {"values", report.values},
+                        {"types", std::move(types)},           {"fallbacks", report.fallbacks}, {"unweighted", report.unweighted}};
+  fmt::print("{}\n", out.dump(2, ' ', false, json::Value::error_handler_t::replace));
+}
+
+void quantize(const QuantizeCommand& command) {
+  const TypeMix& mix = find_type_mix(command.type);
+  QuantizeOptions options;
+  options.pure = command.pure;
+  options.threads = command.threads.threads > 0 ? command.threads.threads : granted_cpus();
+  for (const std::string& text : command.overrides) options.overrides.push_back(parse_override(text));
+  std::optional<ImportanceMatrix> importance;
+  if (!command.importance.empty()) options.importance = &importance.emplace(ImportanceMatrix::open(command.importance));
+  const ModelSource source = source_of(GgufFile::open(command.in));
+  ProgressBar bar("quantizing");
+  options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
+  const QuantizeReport report = quantize_model(source, command.out, &mix, options);
+  (command.json ? print_error_json : print_error_table)(report);
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  auto options = std::make_shared<QuantizeCommand>();
+  CLI::App* command = app.add_subcommand("quantize", "Write a model file with other types of weights");
+  command->add_option("in", options->in, "The model: a GGUF file of any types (any part of a split one)")->required()->type_name("IN");
+  command->add_option("out", options->out, "The GGUF file to write")->required()->type_name("OUT");
+  std::vector<std::string_view> mixes;
+  for (const TypeMix& mix : type_mixes()) mixes.push_back(mix.name);
+  command->add_option("--type", options->type, fmt::format("Type of the weights (default: Q4_K_M): {}", fmt::join(mixes, ", ")))
+      ->type_name("TYPE");
+  command->add_option("--imatrix", options->importance, "Importance of the columns of each matrix: a GGUF imatrix or the older .dat")
+      ->type_name("FILE");
+  command->add_flag("--pure", options->pure, "One type for all matrices, without better ones for those that matter most");
+  command
+      ->add_option("--tensor-type", options->overrides,
+                   "A type for the matrices whose names the regular expression finds; the first that fits counts")
+      ->type_name("REGEX=TYPE");
+  command->add_flag("--json", options->json, "The report as one JSON object");
+  add_threads(*command, options->threads);
+  command->footer(
+      "Prints for each type what it holds and its relative error: the root of the mean square of written - source over that of the "
+      "source.\n"
+      "Vectors, norms and routers keep their type. The file appears under its name when it is complete.\n\n"
+      "Examples:\n  rlx quantize model-f16.gguf model-q4.gguf\n  rlx quantize in.gguf out.gguf --type IQ4_XS --imatrix imatrix.gguf "
+      "--tensor-type 'ffn_down=Q5_K'");
+  command->callback([options] { quantize(*options); });
+}
+
+}  // namespace rlx::command

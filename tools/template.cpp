@@ -1,0 +1,96 @@
+#include <cstdio>
+#include <ctime>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "base/names.h"
+#include "bounded_input.h"
+#include "command.h"
+#include "models/chat_template.h"
+#include "rlx/error.h"
+
+namespace rlx::command {
+namespace {
+
+constexpr json::Options exact_numbers = {.wide_integers = false, .allow_non_finite = true};
+
+struct TemplateOptions {
+  std::string model, messages, tools, variant, now;
+  std::vector<std::string> variables;
+  std::optional<bool> add_generation_prompt;
+};
+
+json::Value read_json(const std::string& file) {
+  if (file != "-") return json::read_file(file, exact_numbers);
+  return json::parse(read_bounded(std::cin, "standard input"), "standard input", exact_numbers);
+}
+
+/// NAME=JSON.
+void set_variable(const std::string& argument, Chat& chat) {
+  const std::size_t equals = argument.find('=');
+  if (equals == 0 || equals == std::string::npos)
+    throw CLI::ValidationError("--set", fmt::format("{} is not NAME=JSON", quote_name(argument)));
+  const std::string name = argument.substr(0, equals);
+  if (name == "messages" || name == "tools" || name == "add_generation_prompt")
+    throw CLI::ValidationError("--set", fmt::format("{} has an option of its own", quote_name(name)));
+  chat.variables[name] = json::parse(argument.substr(equals + 1), fmt::format("--set {}", quote_name(name)), exact_numbers);
+}
+
+std::tm time_of(const std::string& text) {
+  std::tm time{};
+  if (text.empty()) {
+    const std::time_t now = std::time(nullptr);
+    ::localtime_r(&now, &time);
+    return time;
+  }
+  std::istringstream in(text);
+  in >> std::get_time(&time, "%Y-%m-%dT%H:%M:%S");
+  if (in.fail() || in.peek() != std::char_traits<char>::eof())
+    throw CLI::ValidationError("--now", fmt::format("{} is not a time (allowed: YYYY-MM-DDTHH:MM:SS)", quote_name(text)));
+  std::tm whole = time;
+  whole.tm_isdst = -1;
+  std::mktime(&whole);
+  time.tm_wday = whole.tm_wday, time.tm_yday = whole.tm_yday;
+  return time;
+}
+
+void print_prompt(const TemplateOptions& options) {
+  jinja::RenderOptions render;
+  render.now = time_of(options.now);
+  Chat chat = Chat::from_json(read_json(options.messages), options.messages);
+  if (!options.tools.empty()) chat.tools = read_json(options.tools);
+  if (options.add_generation_prompt) chat.add_generation_prompt = *options.add_generation_prompt;
+  for (const std::string& variable : options.variables) set_variable(variable, chat);
+  const std::string prompt = ChatTemplate::open(options.model, options.variant, !chat.tools.is_null()).render(chat, render);
+  std::fwrite(prompt.data(), 1, prompt.size(), stdout);
+}
+
+}  // namespace
+
+void add_template(CLI::App& app) {
+  const auto options = std::make_shared<TemplateOptions>();
+  CLI::App* command = app.add_subcommand("template", "Print the prompt that a model's chat template makes of messages");
+  command->add_option("--model", options->model, "A model's folder or GGUF file, or a file with a template in Jinja's language")
+      ->required()
+      ->type_name("PATH");
+  command
+      ->add_option("--messages", options->messages,
+                   "JSON: an array of messages, or an object with messages, tools and other variables; "
+                   "- is standard input")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--tools", options->tools, "JSON: an array of the tools that the model may call")->type_name("FILE");
+  command->add_flag("--add-generation-prompt,!--no-add-generation-prompt", options->add_generation_prompt,
+                    "End with the header of the assistant's next message (by default as the messages' file says, else not)");
+  command->add_option("--set", options->variables, "Give the template a variable, such as enable_thinking=false")->type_name("NAME=JSON");
+  command->add_option("--variant", options->variant, "Which of several templates of the model")->type_name("NAME");
+  command->add_option("--now", options->now, "What the template takes for the time, such as 2026-01-02T03:04:05")->type_name("TIME");
+  command->footer(
+      "Example:\n  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | rlx template --model DIR --messages - --add-generation-prompt");
+  command->callback([options] { print_prompt(*options); });
+}
+
+}  // namespace rlx::command

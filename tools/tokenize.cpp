@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "bounded_input.h"
+#include "command.h"
+#include "formats/json.h"
+#include "models/tokenizer/open_tokenizer.h"
+#include "models/tokenizer/text_stream.h"
+#include "rlx/error.h"
+#include "text_lines.h"
+
+namespace rlx::command {
+namespace {
+
+struct TokenizeOptions {
+  std::string model, file;
+  std::vector<std::string> texts;
+  bool jsonl = false, json = false, decode = false, no_special = false, count = false;
+};
+
+std::string json_text(std::string_view text) { return json::quote(text, "standard input"); }
+
+/// One line of --jsonl: the text with and without special tokens, and back.
+std::string json_line(const Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<std::int32_t> ids = tokenizer.encode_ids(text, false);
+  const std::vector<std::int32_t> special = tokenizer.encode_ids(text, true);
+  return fmt::format(R"({{"ids":[{}],"ids_special":[{}],"decoded":{},"decoded_skip":{}}})", fmt::join(ids, ","), fmt::join(special, ","),
+                     json_text(tokenizer.decode(ids, false)), json_text(tokenizer.decode(ids, true)));
+}
+
+/// Answers each line as it comes, so that another program can talk to the command.
+void answer_json_lines(const Tokenizer& tokenizer) {
+  std::size_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    const std::string where = fmt::format("standard input: line {}", number);
+    const json::Value value = json::parse(line, where);
+    if (!value.is_string()) fail("{}: expected a JSON string, found a value of type {}", where, value.type_name());
+    fmt::print("{}\n", json_line(tokenizer, value.get<std::string>()));
+    if (std::cin.rdbuf()->in_avail() == 0) std::fflush(stdout);
+  }
+}
+
+/// The ids in a text of numbers between spaces or commas, with or without brackets.
+std::vector<std::int32_t> read_ids(const std::string& text) {
+  std::vector<std::int32_t> ids;
+  constexpr std::string_view separators = " ,\t\r\n[]";
+  for (std::size_t at = text.find_first_not_of(separators); at != std::string::npos; at = text.find_first_not_of(separators, at)) {
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    std::int32_t id = 0;
+    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (error != std::errc() || rest != text.data() + end || id < 0)
+      fail("'{}' is no token id (allowed: 0..{})", text.substr(at, end - at), INT32_MAX);
+    ids.push_back(id);
+    at = end;
+  }
+  return ids;
+}
+
+void print_text(const TokenizeOptions& options, const Tokenizer& tokenizer, const std::string& text) {
+  if (options.decode) {
+    const std::string decoded = tokenizer.decode(read_ids(text), options.no_special);
+    fmt::print("{}\n", options.json ? json_text(decoded) : decoded);
+    return;
+  }
+  if (options.count || options.json) {
+    const std::vector<std::int32_t> ids = tokenizer.encode_ids(text, !options.no_special);
+    if (options.count) fmt::print("{}\n", ids.size());
+    else fmt::print("{}\n", json_line(tokenizer, text));
+    return;
+  }
+  const Encoding encoding = tokenizer.encode(text, !options.no_special);
+  for (std::size_t i = 0; i < encoding.size(); ++i) fmt::print("{:>8}  {}\n", encoding.ids[i], json_text(encoding.tokens[i]));
+  fmt::print("{} tokens\n", encoding.size());
+}
+
+std::vector<std::string> texts_of(const TokenizeOptions& options) {
+  if (!options.texts.empty()) return options.texts;
+  return {read_whole_text(options.file.empty() ? "-" : options.file)};
+}
+
+void tokenize(const TokenizeOptions& options) {
+  Tokenizer tokenizer = open_tokenizer(options.model);
+  tokenizer.set_truncation(std::nullopt);
+  tokenizer.set_padding(std::nullopt);
+  if (options.jsonl) return answer_json_lines(tokenizer);
+  for (const std::string& text : texts_of(options)) print_text(options, tokenizer, text);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  auto options = std::make_shared<TokenizeOptions>();
+  CLI::App* command = app.add_subcommand("tokenize", "Turn text into the token ids of a model, and ids into text");
+  command->add_option("--model", options->model, "Folder of a model, or its tokenizer.json, tokenizer.model, tekken.json or .gguf file")
+      ->required()
+      ->type_name("PATH");
+  CLI::Option* texts = command->add_option("text", options->texts, "Texts; without any, standard input is one text")->type_name("TEXT");
+  CLI::Option* file = command->add_option("--file", options->file, "Read one text from this file")->type_name("FILE")->excludes(texts);
+  CLI::Option* decode = command->add_flag("--ids", options->decode, "The texts are ids, and their text is printed");
+  command->add_flag("--no-special", options->no_special, "Leave the special tokens out that the model puts around a text");
+  CLI::Option* count = command->add_flag("--count", options->count, "Print only how many tokens there are")->excludes(decode);
+  command
+      ->add_flag("--json", options->json,
+                 R"(Print one object a text: {"ids", "ids_special", "decoded", "decoded_skip"}; with --ids a string)")
+      ->excludes(count);
+  command
+      ->add_flag("--jsonl", options->jsonl,
+                 R"(One JSON string a line in, one object a line out: "ids" without and "ids_special" with special tokens, "decoded" and )"
+                 R"("decoded_skip" the text of "ids" with and without special tokens)")
+      ->excludes(texts, file, decode, count);
+  command->footer("Example:\n  rlx tokenize --model model.gguf 'Hello, world'");
+  command->callback([options] { tokenize(*options); });
+}
+
+}  // namespace rlx::command
