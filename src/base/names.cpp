@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -69,6 +70,14 @@ std::size_t name_distance(std::string_view name, std::string_view known, std::si
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    std::uint64_t eight = 0;
+    if (text.size() >= sizeof eight) {
+      std::memcpy(&eight, text.data(), sizeof eight);
+      if ((eight & 0x8080808080808080) == 0) {  // plain ASCII, eight at a time
+        text.remove_prefix(sizeof eight);
+        continue;
+      }
+    }
     const std::size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/names.h"
 #include "models/tokenizer/unicode.h"
 #include "rlx/error.h"
 
@@ -28,7 +29,7 @@ Charsmap::Charsmap(std::string_view bytes, std::string_view what) {
   units_.resize(size / 4);
   if (size > 0) std::memcpy(units_.data(), bytes.data(), size);
   replacements_ = bytes.substr(size);
-  if (!unicode::is_utf8(replacements_)) fail("{}: the replacements of the normalization rules are not UTF-8", what);
+  if (!is_utf8(replacements_)) fail("{}: the replacements of the normalization rules are not UTF-8", what);
 }
 
 std::optional<Charsmap::Match> Charsmap::match(std::string_view text, bool first) const {

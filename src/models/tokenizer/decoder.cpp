@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/names.h"
 #include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/pattern.h"
 #include "models/tokenizer/space_words.h"
@@ -143,7 +144,7 @@ class ByteFallbackDecoder : public Decoder {
     std::vector<std::string> result;
     std::string bytes;
     const auto close = [&] {
-      if (unicode::is_utf8(bytes)) {
+      if (is_utf8(bytes)) {
         if (!bytes.empty()) result.push_back(bytes);
       } else {
         result.insert(result.end(), bytes.size(), std::string(replacement_char));
@@ -246,7 +247,7 @@ class DecoderSequence : public Decoder {
 }  // namespace
 
 std::string replace_invalid_utf8(std::string bytes) {
-  if (unicode::is_utf8(bytes)) return bytes;
+  if (is_utf8(bytes)) return bytes;
   std::string result;
   for (std::size_t at = 0; at < bytes.size();) {
     const unicode::Decoded next = unicode::decode(std::string_view(bytes).substr(at));

@@ -71,7 +71,7 @@ class GgufVocabulary {
   Vocabulary all() const {
     Vocabulary vocabulary;
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
-      if (!unicode::is_utf8(tokens_[id])) fail("{}: tokenizer.ggml.tokens: token {} is not UTF-8: {}", name(), id, quote_name(tokens_[id]));
+      if (!is_utf8(tokens_[id])) fail("{}: tokenizer.ggml.tokens: token {} is not UTF-8: {}", name(), id, quote_name(tokens_[id]));
       if (!vocabulary.add(tokens_[id], static_cast<std::int32_t>(id)))
         fail("{}: tokenizer.ggml.tokens: the token {} is there twice", name(), quote_name(tokens_[id]));
     }
@@ -147,7 +147,7 @@ Tokenizer read_pieces(const GgufFile& file, const GgufVocabulary& vocabulary, bo
   const std::vector<double> scores = vocabulary.scores();
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     model.pieces.push_back({std::string(vocabulary.token(id)), static_cast<float>(scores[id]), vocabulary.type(id)});
-    if (!unicode::is_utf8(model.pieces.back().text)) fail("{}: tokenizer.ggml.tokens: token {} is not UTF-8", file.name(), id);
+    if (!is_utf8(model.pieces.back().text)) fail("{}: tokenizer.ggml.tokens: token {} is not UTF-8", file.name(), id);
     model.byte_fallback = model.byte_fallback || vocabulary.type(id) == Type::byte;
   }
   model.unigram = unigram;

@@ -28,7 +28,7 @@ SentencePieces::Piece read_piece(ProtobufMessage message, std::size_t id, std::s
       piece.type = static_cast<PieceType>(type);
     }
   }
-  if (!unicode::is_utf8(piece.text)) fail("{}: piece {} is not UTF-8: {}", what, id, quote_name(piece.text));
+  if (!is_utf8(piece.text)) fail("{}: piece {} is not UTF-8: {}", what, id, quote_name(piece.text));
   if (!std::isfinite(piece.score)) fail("{}: piece {} has a score that is not finite", what, id);
   return piece;
 }

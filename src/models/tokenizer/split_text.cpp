@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/names.h"
 #include "models/tokenizer/unicode.h"
 #include "rlx/error.h"
 
@@ -10,7 +11,7 @@ namespace rlx {
 
 void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> word) const {
   if (text.size() > UINT32_MAX) fail("tokenizer: a text of {} bytes is too long (allowed: under 4 GiB)", text.size());
-  const Text whole = unicode::is_utf8(text) ? Text(text, 0) : Text(align(text), with_origins);
+  const Text whole = is_utf8(text) ? Text(text, 0) : Text(align(text), with_origins);
   for (const Segment& segment : added_tokens.split(whole.bytes(), false)) {
     const bool at_start = segment.range.begin == 0;
     if (segment.token) {

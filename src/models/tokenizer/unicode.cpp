@@ -1,7 +1,5 @@
 #include "models/tokenizer/unicode.h"
 
-#include <cstring>
-
 #include <utf8proc.h>
 
 #include "rlx/error.h"
@@ -68,24 +66,6 @@ void append_utf8(std::string& text, char32_t value) {
   } else {
     text += {static_cast<char>(0xF0 | (value >> 18)), tail(12), tail(6), tail(0)};
   }
-}
-
-bool is_utf8(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::uint64_t eight = 0;
-    while (at + 8 <= text.size()) {
-      std::memcpy(&eight, text.data() + at, 8);
-      if ((eight & 0x8080808080808080ull) != 0) break;
-      at += 8;
-    }
-    if (at == text.size()) break;
-    const Decoded next = decode(text.substr(at));
-    const bool broken = next.value == replacement && (next.bytes != 3 || text.substr(at, 3) != "\xEF\xBF\xBD");
-    if (broken) return false;
-    at += next.bytes;
-  }
-  return true;
 }
 
 std::u32string to_utf32(std::string_view text) {

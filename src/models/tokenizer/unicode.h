@@ -24,9 +24,6 @@ Decoded decode(std::string_view text);
 
 void append_utf8(std::string& text, char32_t value);
 
-/// Whether all of `text` is UTF-8.
-bool is_utf8(std::string_view text);
-
 /// The code point at the start of a text that is known to be UTF-8 (not empty).
 inline Decoded decode_valid(const char* text) {
   const auto byte = [text](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[i])); };
