@@ -211,7 +211,8 @@ TEST(ImportanceMatrix, TheOlderFormatIsRead) {
   number(1.0f);
   number(3.0f);
   test::write_text(folder / "old.dat", text);
-  const auto weights = ImportanceMatrix::open(folder / "old.dat").columns("a.b", 2, 1);
+  const ImportanceMatrix matrix = ImportanceMatrix::open(folder / "old.dat");
+  const auto weights = matrix.columns("a.b", 2, 1);
   EXPECT_EQ(std::vector<float>(weights.begin(), weights.end()), (std::vector<float>{0.5f, 1.5f}));
   for (std::size_t size = 0; size < text.size(); ++size) {
     test::write_text(folder / "cut.dat", std::string_view(text).substr(0, size));
