@@ -1,13 +1,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
 #include <memory>
 
-#include "answer_interrupt.h"
 #include "base/file_writer.h"
 #include "command.h"
 #include "compile_choices.h"
+#include "interrupt.h"
+#include "line_editor.h"
 #include "rlx/model.h"
 #include "sampling_choices.h"
 #include "stopwatch.h"
@@ -31,7 +31,7 @@ constexpr const char* chat_help =
     "  /system TEXT    what the model is told before the conversation; forgets it\n"
     "  /save FILE      write the conversation as text\n"
     "  /exit           leave; Ctrl-D does, too\n"
-    "A line that ends with \\ goes on in the next one. Ctrl-C stops an answer.\n";
+    "A line that ends with \\ goes on in the next one; so does all between two \"\"\". Ctrl-C stops an answer.\n";
 
 /// A conversation on a terminal.
 class Conversation {
@@ -43,7 +43,7 @@ class Conversation {
 
   /// Until the user leaves.
   void hold() {
-    fmt::print("{}", coloured("2", "/help lists what can be done here.\n"));
+    if (editor_.is_terminal()) fmt::print("{}", coloured("2", "/help lists what can be done here.\n"));
     while (const auto text = read_message()) {
       if (text->empty()) continue;
       if (text->front() == '/') {
@@ -66,19 +66,22 @@ class Conversation {
     if (!system.empty()) messages_.push_back({"system", system});
   }
 
+  std::optional<std::string> read_line(const char* prompt) { return editor_.read(prompt, colours_ ? "1;36" : ""); }
+
   /// One message, perhaps of several lines; nothing at the end of the input.
-  std::optional<std::string> read_message() const {
-    std::string text, line;
-    fmt::print("{}", coloured("1;36", "> "));
-    std::fflush(stdout);
-    while (std::getline(std::cin, line)) {
-      if (line.empty() || line.back() != '\\') return text + line;
-      text += line.substr(0, line.size() - 1) + "\n";
-      fmt::print("{}", coloured("1;36", ". "));
-      std::fflush(stdout);
+  std::optional<std::string> read_message() {
+    constexpr std::string_view quotes = "\"\"\"";
+    auto line = read_line(">");
+    if (!line) return std::nullopt;
+    std::string text;
+    if (line->starts_with(quotes)) {
+      for (line->erase(0, quotes.size()); line && !line->ends_with(quotes); line = read_line(".")) text += *line + "\n";
+      if (line) line->resize(line->size() - quotes.size());
+      if (text.starts_with('\n')) text.erase(0, 1);  // of the line with the first quotes
+    } else {
+      for (; line && line->ends_with('\\'); line = read_line(".")) text += line->substr(0, line->size() - 1) + "\n";
     }
-    if (text.empty()) return std::nullopt;
-    return text;
+    return text + line.value_or("");
   }
 
   /// False when the user leaves.
@@ -148,6 +151,7 @@ class Conversation {
 
   const ChatOptions& options_;
   Model model_;
+  LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/exit"}};
   bool colours_;
   std::vector<ChatMessage> messages_;
 };

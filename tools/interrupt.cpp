@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 #include <system_error>
@@ -16,6 +17,9 @@ namespace {
 
 constexpr int fault_signal = SIGUSR2;  // from the thread that met a fault to the one that may clean up
 std::atomic<bool> file_was_cut{false};
+
+enum class Answer : std::uint8_t { none, running, stopped };
+std::atomic<Answer> answer{Answer::none};
 
 /// A page of a mapped file that is no longer there. Returning would meet the fault again, and here nothing may be locked or freed.
 void hand_over_fault(int /*number*/) {
@@ -44,11 +48,15 @@ sigset_t signals_to_watch() {
   return watched;
 }
 
-/// Waits for a signal and lets it have its usual effect, so that the parent sees what ended the process. A thread of its own may lock and
-/// free memory, which a signal handler may not.
+/// Waits for a signal that is not meant for an answer and lets it have its usual effect, so that the parent sees what ended the process. A
+/// thread of its own may lock and free memory, which a signal handler may not.
 void end_by_signal(sigset_t watched) {
   int number = 0;
-  if (sigwait(&watched, &number) != 0) return;
+  Answer running = Answer::running;
+  do {
+    if (sigwait(&watched, &number) != 0) return;
+    running = Answer::running;
+  } while (number == SIGINT && answer.compare_exchange_strong(running, Answer::stopped));
   const auto no_writer_goes_on = remove_temporary_files();
   if (file_was_cut) end_by_fault();
   pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
@@ -69,5 +77,9 @@ void remove_temporary_files_on_signals() {
     pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
   }
 }
+
+AnswerInterrupt::AnswerInterrupt() { answer = Answer::running; }
+AnswerInterrupt::~AnswerInterrupt() { answer = Answer::none; }
+bool AnswerInterrupt::pressed() const { return answer == Answer::stopped; }
 
 }  // namespace rlx::command

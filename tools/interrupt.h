@@ -7,4 +7,15 @@ namespace rlx::command {
 /// gives one line and exit status 1. To be called before there are other threads.
 void remove_temporary_files_on_signals();
 
+/// While it lives the first Ctrl-C is only noted; a second one ends the process as usual. One at a time.
+class AnswerInterrupt {
+ public:
+  AnswerInterrupt();
+  ~AnswerInterrupt();
+  AnswerInterrupt(const AnswerInterrupt&) = delete;
+  AnswerInterrupt& operator=(const AnswerInterrupt&) = delete;
+
+  bool pressed() const;
+};
+
 }  // namespace rlx::command

@@ -9,28 +9,20 @@
 #include "base/file_writer.h"
 #include "fixture.h"
 #include "formats/safetensors.h"
+#include "models/words_model.h"
 
 namespace rlx {
 namespace {
 
 using test::fixture;
 
-/// The Llama of the fixtures with a tokenizer of 256 words, "w0" to "w255", which decode to themselves with spaces between.
 class ModelWithWords : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder() = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_words_{}", getpid());
     std::filesystem::remove_all(folder());
     std::filesystem::create_directory(folder());
-    for (const char* name : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf/llama") / name, folder() / name);
-    std::string words;
-    for (int i = 0; i < 256; ++i) words += fmt::format("{}\"w{}\": {}", i > 0 ? ", " : "", i, i);
-    write_file(folder() / "tokenizer.json",
-               fmt::format(R"({{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
-                 "pre_tokenizer": {{"type": "Whitespace"}}, "post_processor": null, "decoder": {{"type": "WordPiece", "prefix": "##", "cleanup": false}},
-                 "model": {{"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
-                 "vocab": {{{}}}}}}})",
-                           words));
+    test::write_words_model(folder());
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder()); }
   static std::filesystem::path& folder() {

@@ -1,0 +1,137 @@
+// `rlx chat` on a terminal, typed into as a user would.
+#include <poll.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "cli/run_command.h"
+#include "models/words_model.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr std::string_view prompt = ">\x1b[0m ";
+
+/// A conversation on a terminal of its own.
+class ChatCommand : public testing::Test {
+ protected:
+  ChatCommand() {
+    write_words_model(folder_.path());
+    write_text(folder_ / "chat_template.jinja", "{% for m in messages %}w2 {{ m.content }} {% endfor %}");
+  }
+  ~ChatCommand() override {
+    if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+    if (terminal_ >= 0) close(terminal_);
+  }
+
+  void start(const char* tokens) {
+    const std::string command = RLX_COMMAND, model = folder_.path().string();
+    setenv("TERM", "xterm", 1);
+    winsize size{};
+    size.ws_row = 24, size.ws_col = 200;
+    child_ = forkpty(&terminal_, nullptr, nullptr, &size);
+    if (child_ == 0) {
+      execl(command.c_str(), "rlx", "chat", model.c_str(), "-n", tokens, "--context", "100000", nullptr);
+      _exit(127);
+    }
+    read_until(prompt);
+  }
+
+  void type(std::string_view keys) const { ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+
+  /// What appears up to and with `end`; a failure when it does not come.
+  std::string read_until(std::string_view end) {
+    pollfd wait{terminal_, POLLIN, 0};
+    std::size_t at = 0;
+    while ((at = unread_.find(end)) == std::string::npos) {
+      char bytes[4096];
+      const ssize_t count = poll(&wait, 1, 60'000) == 1 ? ::read(terminal_, bytes, sizeof bytes) : 0;
+      if (count <= 0) {
+        ADD_FAILURE() << "waited for " << end << " and saw " << unread_;
+        return std::exchange(unread_, {});
+      }
+      unread_.append(bytes, static_cast<std::size_t>(count));
+    }
+    std::string seen = unread_.substr(0, at + end.size());
+    unread_.erase(0, seen.size());
+    return seen;
+  }
+
+  std::string saved() {
+    type("/save " + (folder_ / "saved").string() + "\n");
+    read_until(prompt);
+    return read_text(folder_ / "saved");
+  }
+
+  /// Leaves, and gives the exit status.
+  int leave() {
+    type("/exit\n");
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  TemporaryFolder folder_;
+  pid_t child_ = 0;
+  int terminal_ = -1;
+  std::string unread_;
+};
+
+TEST_F(ChatCommand, EachAnswerCanBeStopped) {
+  start("0");
+  for (int i = 0; i < 3; ++i) {
+    type("w5 w6\n");
+    read_until("\r\nw");  // the answer has begun
+    type("\x03");
+    EXPECT_NE(read_until(prompt).find("stopped]"), std::string::npos);
+  }
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, LinesAreEdited) {
+  start("3");
+  type("w\xC3\xA4hrend\x03");  // emptied
+  type(
+      "w9\x7F"
+      "5\n");
+  read_until("tok/s");
+  read_until(prompt);
+  type("/he\t\n");
+  EXPECT_NE(read_until(prompt).find("forget the conversation"), std::string::npos);
+  type("\x1b[A\x1b[A\n");  // the message before /help again
+  read_until("tok/s");
+  read_until(prompt);
+  const std::string text = saved();
+  EXPECT_EQ(text.find("user: w5\n\nassistant: w"), 0u) << text;
+  EXPECT_NE(text.find("user: w5\n\nassistant: w", 1), std::string::npos) << text;
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
+  start("3");
+  type("\"\"\"\nw4\nw5\"\"\"\n");
+  read_until("tok/s");
+  read_until(prompt);
+  type("w6\\\nw7\n");
+  read_until("tok/s");
+  read_until(prompt);
+  const std::string text = saved();
+  EXPECT_EQ(text.find("user: w4\nw5\n\nassistant: w"), 0u) << text;
+  EXPECT_NE(text.find("user: w6\nw7\n\nassistant: w"), std::string::npos) << text;
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, MessagesMayComeFromAFile) {
+  write_text(folder_ / "messages", "w5 w6\n/exit\n");
+  const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", folder_.path().string(), (folder_ / "messages").string()));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(result.out.starts_with("w")) << result.out;
+  EXPECT_EQ(result.out.find('>'), std::string::npos) << result.out;
+}
+
+}  // namespace
+}  // namespace rlx::test

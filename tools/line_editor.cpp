@@ -1,0 +1,124 @@
+#include "line_editor.h"
+
+#include <histedit.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace rlx::command {
+namespace {
+
+constexpr int most_remembered = 1000;
+constexpr char escape_mark = '\1';  // around what moves no cursor
+
+/// libedit reads characters in the encoding of the locale: that of the user, and UTF-8 where that is none.
+void choose_encoding() {
+  std::setlocale(LC_CTYPE, "");
+  if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+}  // namespace
+
+struct LineEditor::State {
+  explicit State(std::vector<std::string> completions)
+      : words(std::move(completions)), history(history_init()), editor(el_init("rlx", stdin, stdout, stderr)) {
+    if (editor == nullptr || history == nullptr) return;
+    HistEvent event;
+    ::history(history, &event, H_SETSIZE, most_remembered);
+    ::history(history, &event, H_SETUNIQUE, 1);
+    el_set(editor, EL_CLIENTDATA, this);
+    el_set(editor, EL_PROMPT_ESC, prompt_of, escape_mark);
+    el_set(editor, EL_HIST, ::history, history);
+    el_set(editor, EL_EDITOR, "emacs");
+    el_set(editor, EL_ADDFN, "rlx-complete", "complete a command", complete);
+    el_set(editor, EL_ADDFN, "rlx-empty-line", "begin the line anew", begin_anew);
+    el_set(editor, EL_ADDFN, "rlx-suspend", "leave for the shell", suspend);
+    el_set(editor, EL_BIND, "^I", "rlx-complete", nullptr);
+    el_set(editor, EL_BIND, "^C", "rlx-empty-line", nullptr);
+    el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+    el_set(editor, EL_SETTY, "-d", "-isig", nullptr);  // while a line is typed Ctrl-C is a key, and Ctrl-Z, too
+    el_set(editor, EL_BIND, "^Z", "rlx-suspend", nullptr);
+    el_source(editor, nullptr);
+  }
+  ~State() {
+    if (editor != nullptr) el_end(editor);
+    if (history != nullptr) history_end(history);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static State& of(EditLine* editor) {
+    void* state = nullptr;
+    el_get(editor, EL_CLIENTDATA, &state);
+    return *static_cast<State*>(state);
+  }
+  static const char* prompt_of(EditLine* editor) { return of(editor).prompt.c_str(); }
+
+  static unsigned char complete(EditLine* editor, int /*key*/) {
+    const LineInfo* line = el_line(editor);
+    const std::string_view typed(line->buffer, static_cast<std::size_t>(line->cursor - line->buffer));
+    const std::string* only = nullptr;
+    for (const std::string& word : of(editor).words) {
+      if (typed.empty() || !word.starts_with(typed)) continue;
+      if (only != nullptr) return CC_REFRESH_BEEP;
+      only = &word;
+    }
+    if (only == nullptr || el_insertstr(editor, only->c_str() + typed.size()) != 0) return CC_REFRESH_BEEP;
+    return CC_REFRESH;
+  }
+
+  static unsigned char begin_anew(EditLine* editor, int /*key*/) {
+    const LineInfoW* line = el_wline(editor);  // the positions are those of characters
+    el_cursor(editor, static_cast<int>(line->lastchar - line->cursor));
+    el_deletestr(editor, static_cast<int>(line->lastchar - line->buffer));
+    return CC_REFRESH;
+  }
+
+  static unsigned char suspend(EditLine* editor, int /*key*/) {
+    el_set(editor, EL_PREP_TERM, 0);
+    kill(0, SIGTSTP);
+    el_set(editor, EL_PREP_TERM, 1);
+    return CC_REDISPLAY;
+  }
+
+  std::vector<std::string> words;
+  std::string prompt;
+  History* history;
+  EditLine* editor;
+};
+
+LineEditor::LineEditor(std::vector<std::string> words) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
+  choose_encoding();
+  state_ = std::make_unique<State>(std::move(words));
+  if (state_->editor == nullptr || state_->history == nullptr) state_.reset();
+}
+
+LineEditor::~LineEditor() = default;
+
+std::optional<std::string> LineEditor::read(const std::string& prompt, const std::string& colour) {
+  std::string line;
+  if (!state_) {
+    if (!std::getline(std::cin, line)) return std::nullopt;
+    return line;
+  }
+  state_->prompt = colour.empty() ? prompt + " " : fmt::format("\1\x1b[{}m\1{}\1\x1b[0m\1 ", colour, prompt);
+  int length = 0;
+  el_set(state_->editor, EL_PREP_TERM, 1);  // before the prompt is seen: from then on Ctrl-C is a key
+  const char* typed = el_gets(state_->editor, &length);
+  if (typed == nullptr || length <= 0) return std::nullopt;
+  line = typed;
+  if (line.ends_with('\n')) line.pop_back();
+  HistEvent event;
+  if (!line.empty()) history(state_->history, &event, H_ENTER, line.c_str());
+  return line;
+}
+
+}  // namespace rlx::command
