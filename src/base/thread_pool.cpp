@@ -12,10 +12,11 @@
 namespace rlx {
 namespace {
 
-// A ticket is a loop's number above the count of its workers. A worker that takes no part reads nothing but the ticket, so the next loop
-// need not wait for it. Numbers wrap around: a worker that missed a whole turn sees an equal ticket only for a loop that it has no part in.
+// A loop's number stands above the count of its workers and never comes again; threads wait for a change of its low bits, the ticket. Who
+// takes part in a loop first marks the part as begun, and reads the job only then, so that a worker that comes late disturbs nothing. One
+// that missed a whole turn of tickets sleeps on until the next loop.
 constexpr int worker_bits = 12;
-constexpr std::uint32_t worker_mask = (1u << worker_bits) - 1;
+constexpr std::uint64_t worker_mask = (1u << worker_bits) - 1;
 constexpr int stop_workers = 0;           // no loop is shared by zero workers,
 constexpr std::uint32_t no_loop_yet = 1;  // nor by one: that runs inline
 static_assert(ThreadPool::max_threads == static_cast<int>(worker_mask));
@@ -67,7 +68,7 @@ bool spin(const std::atomic<Value>& value, Value old) {
 RecordLoops::RecordLoops(LoopRecord& record) { loop_record = &record; }
 RecordLoops::~RecordLoops() { loop_record = nullptr; }
 
-ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), ticket_(no_loop_yet) {
+ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
   // Memory belongs to the node of the thread that first touches it, so a worker stays on one: what it packs or zeroes it later reads. The
@@ -99,8 +100,10 @@ void ThreadPool::stop() {
 
 void ThreadPool::publish(const Job& job) {
   job_ = job;
-  const std::uint32_t number = (ticket_.load(std::memory_order_relaxed) >> worker_bits) + 1;
-  ticket_.store(number << worker_bits | static_cast<std::uint32_t>(job.workers), std::memory_order_seq_cst);
+  const std::uint64_t number = (loop_.load(std::memory_order_relaxed) >> worker_bits) + 1;
+  const std::uint64_t loop = number << worker_bits | static_cast<std::uint64_t>(job.workers);
+  loop_.store(loop, std::memory_order_release);
+  ticket_.store(static_cast<std::uint32_t>(loop), std::memory_order_seq_cst);
   ticket_.notify_all();  // a system call only when someone sleeps
 }
 
@@ -138,11 +141,29 @@ void ThreadPool::work(int worker) {
   for (std::uint32_t seen = no_loop_yet;;) {
     await_change(ticket_, seen);
     seen = ticket_.load(std::memory_order_acquire);
-    const int workers = static_cast<int>(seen & worker_mask);
+    const std::uint64_t loop = loop_.load(std::memory_order_acquire);
+    const int workers = static_cast<int>(loop & worker_mask);
     if (workers == stop_workers) return;
-    if (worker >= workers) continue;
+    if (worker >= workers || !begin_part(worker, loop)) continue;
     run_range(worker);
     if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+  }
+}
+
+/// Whether the part was still to be begun: then nobody else runs it, and the loop does not end before it.
+bool ThreadPool::begin_part(int worker, std::uint64_t loop) {
+  std::atomic<std::uint64_t>& begun = workers_[worker].begun;
+  std::uint64_t before = begun.load(std::memory_order_relaxed);
+  return before < loop && begun.compare_exchange_strong(before, loop, std::memory_order_acq_rel);
+}
+
+/// What the caller does when its own part is done.
+void ThreadPool::run_unbegun(int workers) {
+  const std::uint64_t loop = loop_.load(std::memory_order_relaxed);
+  for (int worker = 1; worker < workers; ++worker) {
+    if (!begin_part(worker, loop)) continue;
+    run_range(worker);
+    running_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
 
@@ -182,6 +203,7 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, Body body)
   const auto begin = Clock::now();
   publish({&body, count, grain, workers, loop_record});
   run_range(0);
+  run_unbegun(workers);
   await_others(begin);
 
   std::exception_ptr first;

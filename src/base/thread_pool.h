@@ -15,10 +15,11 @@ namespace rlx {
 
 /// Persistent threads that run one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
 ///
-/// Idle workers spin for some hundreds of microseconds, so that loops that follow each other closely cost a fraction of a microsecond
-/// each, and then sleep; while a loop's parts end far apart, because another process needs the CPUs, they sleep at once. There are never
-/// more spinning threads, over all pools of the process, than CPUs that were granted when the pool was made: a quota that changes later is
-/// not seen.
+/// A worker that has not begun its part when the caller is done with its own finds the caller at it: nobody waits for a thread that has no
+/// CPU, only for one that lost it midway. Idle workers spin for some hundreds of microseconds, so that loops that follow each other closely
+/// cost a fraction of a microsecond each, and then sleep; while a loop's parts end far apart, because another process needs the CPUs, they
+/// sleep at once. There are never more spinning threads, over all pools of the process, than CPUs that were granted when the pool was made:
+/// a quota that changes later is not seen.
 class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t begin, std::int64_t end, int worker)>;
@@ -46,6 +47,7 @@ class ThreadPool {
  private:
   /// What one worker writes is kept off its neighbours' cache lines (two, as the prefetcher fetches pairs).
   struct alignas(128) Worker {
+    std::atomic<std::uint64_t> begun{0};  // the last loop of which some thread began this worker's part
     std::exception_ptr error;
     std::thread thread;
   };
@@ -58,7 +60,9 @@ class ThreadPool {
   };
 
   void work(int worker);
+  bool begin_part(int worker, std::uint64_t loop);
   void run_range(int worker) noexcept;
+  void run_unbegun(int workers);
   void publish(const Job& job);
   void stop();
   using Clock = std::chrono::steady_clock;
@@ -73,7 +77,8 @@ class ThreadPool {
   std::mutex callers_;
   Job job_;
   std::atomic<Clock::rep> crowded_until_{0};           // till when other processes need the CPUs; 0: never yet
-  alignas(128) std::atomic<std::uint32_t> ticket_;     // number of the loop, and how many workers take part in it
+  alignas(128) std::atomic<std::uint64_t> loop_;       // its number, and how many workers take part in it
+  std::atomic<std::uint32_t> ticket_;                  // the low bits, on which workers wait
   alignas(128) std::atomic<std::int32_t> running_{0};  // workers of the current loop, other than the caller, that are not done
 };
 

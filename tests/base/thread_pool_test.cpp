@@ -146,12 +146,14 @@ TEST(ThreadPool, WakesWorkersThatSleep) {
   ThreadPool pool(2);
   for (int repeat = 0; repeat < 20; ++repeat) {
     outlast_spinning();  // the worker sleeps now; the caller below will, as its worker is slow
-    std::atomic<int> ran{0};
+    std::atomic<bool> begun{false};
     pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int worker) {
-      if (worker == 1) outlast_spinning();
-      ++ran;
+      if (worker == 0) return begun.wait(false);  // the caller does not come to the worker's part
+      begun = true;
+      begun.notify_one();
+      outlast_spinning();
     });
-    EXPECT_EQ(ran.load(), 2);
+    EXPECT_TRUE(begun.load());
   }
 }
 
@@ -166,7 +168,11 @@ TEST(ThreadPool, LeavesItsCpuToAWorkerThatHasNone) {
   using Clock = std::chrono::steady_clock;
   ThreadPool pool(2);
   const auto wait_for_worker = [&](std::chrono::microseconds time) {
+    std::atomic<bool> begun{false};
     pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int worker) {
+      if (worker == 0) return begun.wait(false);
+      begun = true;
+      begun.notify_one();
       const auto end = Clock::now() + time;
       while (worker == 1 && Clock::now() < end) std::this_thread::yield();
     });
