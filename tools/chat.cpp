@@ -16,11 +16,11 @@ namespace rlx::command {
 namespace {
 
 struct ChatOptions {
-  ChatOptions() { sampling.temperature = 0.7, sampling.top_p = 0.95; }
+  ChatOptions() { sampling.options.temperature = 0.7, sampling.options.top_p = 0.95; }
 
   std::string model, system;
   std::int64_t tokens = 0, context = 0;
-  sampling::Options sampling;
+  SamplingChoices sampling;
   CompileChoices compile;
 };
 
@@ -36,9 +36,9 @@ constexpr const char* chat_help =
 /// A conversation on a terminal.
 class Conversation {
  public:
-  Conversation(const ChatOptions& options, Model model)
-      : options_(options), model_(std::move(model)), colours_(isatty(STDOUT_FILENO) != 0) {
-    begin(options.system);
+  Conversation(Model model, GenerateOptions options, const std::string& system)
+      : model_(std::move(model)), options_(std::move(options)), colours_(isatty(STDOUT_FILENO) != 0) {
+    begin(system);
   }
 
   /// Until the user leaves.
@@ -133,8 +133,7 @@ class Conversation {
     const AnswerInterrupt interrupt;
     const std::vector<std::int32_t> prompt = model_.tokenize(model_.chat_prompt(messages_), false);
     const Stopwatch time;
-    Generation generation =
-        model_.generate(prompt, {.max_tokens = options_.tokens, .choose = chooser(options_.sampling, model_.vocab_size(), prompt)});
+    Generation generation = model_.generate(prompt, options_);
     std::string text;
     for (auto piece = generation.next(); piece; piece = generation.next()) {
       text += *piece;
@@ -149,17 +148,20 @@ class Conversation {
     messages_.push_back({"assistant", text});
   }
 
-  const ChatOptions& options_;
   Model model_;
   LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/exit"}};
+  GenerateOptions options_;
   bool colours_;
   std::vector<ChatMessage> messages_;
 };
 
 void chat(const ChatOptions& options) {
+  GenerateOptions generate = read_sampling(options.sampling);
+  generate.max_tokens = options.tokens;
   const Session session = open_session(options.compile);
-  Conversation conversation(options, Model::open(options.model, session, {.context = options.context}));
-  conversation.hold();
+  Model model = Model::open(options.model, session, {.context = options.context});
+  name_tokens(options.sampling, model, generate.sampling);
+  Conversation(std::move(model), std::move(generate), options.system).hold();
   warn_about_cache(session);
 }
 

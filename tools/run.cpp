@@ -1,8 +1,11 @@
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "command.h"
 #include "compile_choices.h"
+#include "formats/json.h"
+#include "models/tokenizer/decoder.h"
 #include "rlx/model.h"
 #include "sampling_choices.h"
 #include "stopwatch.h"
@@ -11,13 +14,13 @@ namespace rlx::command {
 namespace {
 
 struct RunOptions {
-  RunOptions() { sampling.temperature = 0; }
+  RunOptions() { sampling.options.temperature = 0; }
 
   std::string model, prompt;
   std::vector<std::string> stop;
   std::int64_t tokens = 256, context = 0;
-  bool no_stats = false;
-  sampling::Options sampling;
+  bool no_stats = false, json = false;
+  SamplingChoices sampling;
   CompileChoices compile;
 };
 
@@ -34,24 +37,79 @@ void print_run_times(const RunTimes& t, int threads) {
              rate(t.answer_tokens > 0 ? t.answer_tokens - 1 : 0, t.answer));
 }
 
-void run(const RunOptions& options) {
-  const Session session = open_session(options.compile);
-  RunTimes times;
-  const Stopwatch open;
-  Model model = Model::open(options.model, session, {.context = options.context});
-  times.open = open.seconds();
-  const std::vector<std::int32_t> prompt = model.tokenize(options.prompt);
-  times.prompt_tokens = prompt.size();
-  const Stopwatch prompt_time;
-  Generation answer = model.generate(
-      prompt, {.max_tokens = options.tokens, .stop = options.stop, .choose = chooser(options.sampling, model.vocab_size(), prompt)});
-  times.prompt = prompt_time.seconds();
-  const Stopwatch answer_time;
+void print_text(Generation& answer) {
   for (const std::string& piece : answer) {
     fmt::print("{}", piece);
     std::fflush(stdout);
   }
   fmt::print("\n");
+}
+
+std::string text_of(const Model& model, std::int32_t id) { return replace_invalid_utf8(model.bytes_of(id)); }
+
+/// Calls `print` with the number of each token as soon as it is chosen; the text of all.
+std::string print_tokens(Generation& answer, const std::function<void(std::size_t)>& print) {
+  std::string text;
+  std::size_t printed = 0;
+  const auto print_new = [&] {
+    while (printed < answer.ids().size()) print(printed++);
+    std::fflush(stdout);
+  };
+  for (const std::string& piece : answer) text += piece, print_new();
+  print_new();
+  return text;
+}
+
+json::Value described(const Model& model, const LogProbability& token) {
+  return {{"id", token.id}, {"text", text_of(model, token.id)}, {"logprob", token.value}};
+}
+
+/// One JSON object a token, then one of the whole answer.
+void print_json(const Model& model, Generation& answer) {
+  const std::string text = print_tokens(answer, [&](std::size_t i) {
+    json::Value line{{"id", answer.ids()[i]}, {"text", text_of(model, answer.ids()[i])}};
+    if (!answer.log_probabilities().empty()) {
+      const std::span<const LogProbability> tokens = answer.log_probabilities()[i];
+      line = described(model, tokens[0]);
+      line["likeliest"] = json::Value::array();
+      for (const LogProbability& token : tokens.subspan(1)) line["likeliest"].push_back(described(model, token));
+    }
+    fmt::print("{}\n", line.dump());
+  });
+  fmt::print("{}\n",
+             json::Value{{"text", text}, {"tokens", answer.ids().size()}, {"finish_reason", name_of(answer.finish_reason())}}.dump());
+}
+
+/// One line a token: its log-probability and text, then those of the likeliest.
+void print_log_probabilities(const Model& model, Generation& answer) {
+  print_tokens(answer, [&](std::size_t i) {
+    std::string line;
+    for (const LogProbability& token : answer.log_probabilities()[i]) {
+      const std::string cell = fmt::format("{:8.4f} {}", token.value, json::quote(text_of(model, token.id), "token"));
+      line += fmt::format("{}{:<24}", line.empty() ? "" : " | ", cell);
+    }
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  });
+}
+
+void run(const RunOptions& options) {
+  GenerateOptions generate = read_sampling(options.sampling);
+  generate.max_tokens = options.tokens, generate.stop = options.stop;
+  const Session session = open_session(options.compile);
+  RunTimes times;
+  const Stopwatch open;
+  Model model = Model::open(options.model, session, {.context = options.context});
+  times.open = open.seconds();
+  name_tokens(options.sampling, model, generate.sampling);
+  const std::vector<std::int32_t> prompt = model.tokenize(options.prompt);
+  times.prompt_tokens = prompt.size();
+  const Stopwatch prompt_time;
+  Generation answer = model.generate(prompt, generate);
+  times.prompt = prompt_time.seconds();
+  const Stopwatch answer_time;
+  if (options.json) print_json(model, answer);
+  else if (generate.sampling.log_probabilities >= 0) print_log_probabilities(model, answer);
+  else print_text(answer);
   times.answer = answer_time.seconds(), times.answer_tokens = answer.ids().size();
   if (!options.no_stats) print_run_times(times, session.threads());
   if (answer.finish_reason() == FinishReason::context_full)
@@ -75,13 +133,23 @@ void add_run(CLI::App& app) {
   command->add_option("--context", options->context, "Tokens that fit, prompt and answer; 0: as many as the model allows, at most 8192")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 30).description(""));
-  command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times")->type_name("TEXT");
+  CLI::Option* stop = command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times");
+  stop->type_name("TEXT");
+  command
+      ->add_option("--logprobs", options->sampling.options.log_probabilities,
+                   "A line for each token: its log-probability, then the N likeliest tokens and theirs")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000).description(""));
+  command->add_flag("--json", options->json, "A JSON object for each token, on a line of its own, and one for the whole answer");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
   add_sampling(*command, options->sampling);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
-  command->footer("Example:\n  rlx run model.gguf -p 'Once upon a time' -n 64");
+  command->footer(
+      "Examples:\n  rlx run model.gguf -p 'Once upon a time' -n 64\n"
+      "  rlx run model.gguf -p 'Ada, as JSON: ' --json-schema "
+      "'{\"type\": \"object\", \"properties\": {\"born\": {\"type\": \"integer\"}}, \"required\": [\"born\"]}'");
   command->callback([options] { run(*options); });
 }
 

@@ -1,19 +1,27 @@
 #pragma once
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <functional>
-#include <span>
+#include <string>
+#include <vector>
 
-#include "models/sampling/sampler.h"
+#include "rlx/model.h"
 
 namespace rlx::command {
 
-/// --temperature, --top-k, --top-p, --min-p, --repeat-penalty and --seed; what `choices` holds are the initial values.
-void add_sampling(CLI::App& command, sampling::Options& choices);
+/// How `rlx run` and `rlx chat` choose tokens.
+struct SamplingChoices {
+  SamplingOptions options;  // what it holds before add_sampling are the initial values
+  std::vector<std::string> logit_bias, dry_breakers;
+  std::string grammar, json_schema;  // a file; a file or the schema itself
+};
 
-/// Chooses the tokens behind `prompt`, as GenerateOptions::choose. Throws Error naming an option that is not allowed.
-std::function<std::int32_t(std::span<const float>, std::span<const std::int32_t>)> chooser(const sampling::Options& choices,
-                                                                                           std::int64_t vocabulary,
-                                                                                           std::span<const std::int32_t> prompt);
+/// --temperature, --top-k and so on, --grammar and --json-schema.
+void add_sampling(CLI::App& command, SamplingChoices& choices);
+
+/// What can be read and checked before a model is open: the sampling options, without what names tokens, and the grammar. Throws Error
+/// naming the option, or the file and its line.
+GenerateOptions read_sampling(const SamplingChoices& choices);
+
+/// Adds what names tokens of the model. Throws Error naming the option.
+void name_tokens(const SamplingChoices& choices, const Model& model, SamplingOptions& options);
 
 }  // namespace rlx::command

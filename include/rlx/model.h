@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rlx/grammar.h"
+#include "rlx/sampling.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -20,9 +22,11 @@ struct ModelOptions {
 };
 
 struct GenerateOptions {
-  std::int64_t max_tokens = 0;         // of the answer; 0: until the context is full
-  std::vector<std::string> stop = {};  // texts that end the answer and are no part of it
-  /// Chooses the next token from the logits and all tokens so far, the prompt included. None: the most likely one, the lowest id on ties.
+  std::int64_t max_tokens = 0;                    // of the answer; 0: until the context is full
+  std::vector<std::string> stop = {};             // texts that end the answer and are no part of it
+  SamplingOptions sampling = {.temperature = 0};  // how tokens are chosen; by itself the likeliest, the lowest id on ties
+  AnswerGrammar grammar = {};                     // what the answer's text may be; it ends where nothing may follow
+  /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, the prompt included. None: sampling.
   std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
 };
 
@@ -32,6 +36,7 @@ struct ChatMessage {
 };
 
 enum class FinishReason : std::uint8_t { unfinished, end_of_text, stop, max_tokens, context_full };
+std::string_view name_of(FinishReason reason);
 
 /// An answer in the making: a range of pieces of text, each computed when it is asked for. It uses its model's cache: nothing else may be
 /// appended there meanwhile.
@@ -44,6 +49,8 @@ class Generation {
 
   /// Tokens of the answer so far, without one that ended it.
   std::span<const std::int32_t> ids() const;
+  /// For each of them what SamplingOptions::log_probabilities asked for: of itself, then of the likeliest. Empty unless asked for.
+  std::span<const std::vector<LogProbability>> log_probabilities() const;
   FinishReason finish_reason() const;
 
   class Iterator {
@@ -91,6 +98,8 @@ class Model {
   /// The ids of a text, with the special tokens that the model's tokenizer puts around it. Throws Error for a model without a tokenizer.
   std::vector<std::int32_t> tokenize(std::string_view text, bool add_special_tokens = true) const;
   std::string text_of(std::span<const std::int32_t> ids) const;
+  /// What a token adds to a text that has begun: its space too, and perhaps a part of a code point. Empty for special tokens.
+  std::string bytes_of(std::int32_t id) const;
   /// A conversation as the model was taught to read it, up to where its answer begins. It brings its own special tokens: tokenize it
   /// without more. Throws Error for a model without a chat template, and for what the template refuses.
   std::string chat_prompt(std::span<const ChatMessage> messages) const;

@@ -1,29 +1,27 @@
-#include "rlx/model.h"
-
 #include <algorithm>
 #include <ctime>
 
-#include "models/cached_decoder.h"
-#include "models/chat_template.h"
 #include "models/decoder_files.h"
-#include "models/stoppable_text.h"
+#include "models/model_state.h"
 #include "models/tokenizer/gguf_tokenizer.h"
 #include "models/tokenizer/open_tokenizer.h"
 
 namespace rlx {
 
-struct Model::State {
-  CachedDecoder decoder;
-  std::optional<Tokenizer> tokenizer;
-  std::vector<std::int32_t> end_tokens;
-  std::filesystem::path path;
-  std::optional<ChatTemplate> chat;
+const Tokenizer& Model::State::text() const {
+  if (!tokenizer) fail("the model has no tokenizer: it takes and gives tokens only");
+  return *tokenizer;
+}
 
-  const Tokenizer& text() const {
-    if (!tokenizer) fail("the model has no tokenizer: it takes and gives tokens only");
-    return *tokenizer;
-  }
-};
+const std::shared_ptr<const grammar::TokenBytes>& Model::State::bytes_of_tokens() {
+  if (token_bytes) return token_bytes;
+  std::vector<std::string> bytes;
+  for (std::int32_t id = 0; id < decoder.config().vocab_size; ++id) bytes.push_back(text().bytes_of(id));
+  token_bytes = std::make_shared<const grammar::TokenBytes>(bytes, end_tokens);
+  return token_bytes;
+}
+
+bool Model::State::ends_answer(std::int32_t id) const { return std::find(end_tokens.begin(), end_tokens.end(), id) != end_tokens.end(); }
 
 namespace {
 
@@ -96,6 +94,8 @@ std::vector<std::int32_t> Model::tokenize(std::string_view text, bool add_specia
 
 std::string Model::text_of(std::span<const std::int32_t> ids) const { return state_->text().decode(ids); }
 
+std::string Model::bytes_of(std::int32_t id) const { return state_->text().bytes_of(id); }
+
 std::string Model::chat_prompt(std::span<const ChatMessage> messages) const {
   std::error_code error;
   if (!state_->chat) {
@@ -109,81 +109,6 @@ std::string Model::chat_prompt(std::span<const ChatMessage> messages) const {
   jinja::RenderOptions options;
   localtime_r(&now, &options.now);
   return state_->chat->render(chat, options);
-}
-
-struct Generation::State {
-  std::shared_ptr<Model::State> model;
-  GenerateOptions options;
-  std::vector<float> logits = {};
-  std::vector<std::int32_t> ids = {};
-  std::optional<StoppableText> text = std::nullopt;
-  FinishReason reason = FinishReason::unfinished;
-
-  std::int32_t choose() {
-    if (!options.choose) return greedy_choice(logits);
-    const std::int32_t id = options.choose(logits, model->decoder.ids());
-    if (id < 0 || id >= static_cast<std::int32_t>(logits.size()))
-      fail("generate: token {} was chosen (allowed: 0..{})", id, logits.size() - 1);
-    return id;
-  }
-
-  std::optional<std::int32_t> step() {
-    if (reason != FinishReason::unfinished) return std::nullopt;
-    CachedDecoder& decoder = model->decoder;
-    if (!ids.empty()) {  // the last token is computed only when another is wanted
-      if (static_cast<std::int64_t>(decoder.ids().size()) >= decoder.context()) return end(FinishReason::context_full);
-      logits = decoder.append(std::span(ids).last(1));
-    }
-    const std::int32_t id = choose();
-    if (std::find(model->end_tokens.begin(), model->end_tokens.end(), id) != model->end_tokens.end()) return end(FinishReason::end_of_text);
-    ids.push_back(id);
-    return id;
-  }
-
-  std::optional<std::int32_t> end(FinishReason why) {
-    reason = why;
-    return std::nullopt;
-  }
-
-  std::optional<std::int32_t> step_below_limit() {
-    if (options.max_tokens > 0 && static_cast<std::int64_t>(ids.size()) >= options.max_tokens) {
-      if (reason == FinishReason::unfinished) reason = FinishReason::max_tokens;
-      return std::nullopt;
-    }
-    return step();
-  }
-};
-
-std::optional<std::int32_t> Generation::next_token() { return state_->step_below_limit(); }
-
-std::optional<std::string> Generation::next() {
-  State& s = *state_;
-  if (!s.text) s.text.emplace(s.model->text(), s.options.stop);
-  while (s.reason == FinishReason::unfinished) {
-    const auto id = s.step_below_limit();
-    std::string piece = id ? s.text->push(*id) : s.text->finish();
-    if (s.text->stopped()) s.reason = FinishReason::stop;
-    if (!piece.empty()) return piece;
-  }
-  return std::nullopt;
-}
-
-std::span<const std::int32_t> Generation::ids() const { return state_->ids; }
-FinishReason Generation::finish_reason() const { return state_->reason; }
-
-Generation Model::generate(std::string_view prompt, GenerateOptions options) { return generate(tokenize(prompt), std::move(options)); }
-
-Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions options) {
-  if (options.max_tokens < 0) fail("generate: max_tokens {} (allowed: 0 and more)", options.max_tokens);
-  CachedDecoder& decoder = state_->decoder;
-  const auto held = decoder.ids();
-  const auto common = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first - held.begin();
-  // The last token runs in any case: its logits are wanted.
-  const std::int64_t kept = std::min<std::int64_t>(common, std::max<std::int64_t>(static_cast<std::int64_t>(prompt.size()) - 1, 0));
-  decoder.rewind(kept);
-  auto state = std::make_shared<Generation::State>(Generation::State{state_, std::move(options)});
-  state->logits = decoder.append(prompt.subspan(static_cast<std::size_t>(kept)));
-  return Generation(state);
 }
 
 }  // namespace rlx

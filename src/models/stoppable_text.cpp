@@ -15,6 +15,12 @@ std::size_t begun(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
+StoppableText::StoppableText(const Tokenizer& tokenizer, std::vector<std::string> stop, std::span<const std::int32_t> before)
+    : stream_(tokenizer), stop_(std::move(stop)) {
+  constexpr std::size_t enough = 16;  // tokens: some stand for no text, some for a part of a code point
+  for (std::int32_t id : before.last(std::min(before.size(), enough))) stream_.push(id);
+}
+
 std::string StoppableText::take(const std::string& more, bool more_may_come) {
   held_ += more;
   std::size_t end = held_.size();

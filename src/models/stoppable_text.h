@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,9 @@ namespace rlx {
 /// The text of tokens that come one by one, cut where a stop text begins.
 class StoppableText {
  public:
-  /// The tokenizer must outlive it.
-  StoppableText(const Tokenizer& tokenizer, std::vector<std::string> stop) : stream_(tokenizer), stop_(std::move(stop)) {}
+  /// Behind the tokens `before`, whose text is no part of it: a word that follows others begins with its space. The tokenizer must outlive
+  /// it.
+  StoppableText(const Tokenizer& tokenizer, std::vector<std::string> stop, std::span<const std::int32_t> before = {});
 
   /// What the token adds and can be given away: whole code points, and nothing that may be the beginning of a stop text.
   std::string push(std::int32_t id) { return take(stream_.push(id), true); }

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
-#include "models/words_model.h"
+#include "models/tiny_language_model.h"
 
 namespace rlx::test {
 namespace {
@@ -18,17 +18,14 @@ constexpr std::string_view prompt = ">\x1b[0m ";
 /// A conversation on a terminal of its own.
 class ChatCommand : public testing::Test {
  protected:
-  ChatCommand() {
-    write_words_model(folder_.path());
-    write_text(folder_ / "chat_template.jinja", "{% for m in messages %}w2 {{ m.content }} {% endfor %}");
-  }
+  ChatCommand() { write_text(model_.path() / "chat_template.jinja", "{% for m in messages %}w2 {{ m.content }} {% endfor %}"); }
   ~ChatCommand() override {
     if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
     if (terminal_ >= 0) close(terminal_);
   }
 
   void start(const char* tokens) {
-    const std::string command = RLX_COMMAND, model = folder_.path().string();
+    const std::string command = RLX_COMMAND, model = model_.path().string();
     setenv("TERM", "xterm", 1);
     winsize size{};
     size.ws_row = 24, size.ws_col = 200;
@@ -75,6 +72,7 @@ class ChatCommand : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
+  TinyLanguageModel model_{tokenizer_of_words()};
   TemporaryFolder folder_;
   pid_t child_ = 0;
   int terminal_ = -1;
@@ -127,7 +125,7 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
 
 TEST_F(ChatCommand, MessagesMayComeFromAFile) {
   write_text(folder_ / "messages", "w5 w6\n/exit\n");
-  const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", folder_.path().string(), (folder_ / "messages").string()));
+  const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", model_.path().string(), (folder_ / "messages").string()));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(result.out.starts_with("w")) << result.out;
   EXPECT_EQ(result.out.find('>'), std::string::npos) << result.out;

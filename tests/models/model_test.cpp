@@ -1,70 +1,52 @@
 #include "rlx/model.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
-#include "base/file_writer.h"
-#include "fixture.h"
-#include "formats/safetensors.h"
-#include "models/words_model.h"
+#include "models/tiny_language_model.h"
 
 namespace rlx {
 namespace {
 
-using test::fixture;
+using test::fixture, test::words_of;
+
+std::vector<std::int32_t> recorded(const char* name) { return test::recorded_ids(name); }
+
+std::string text_of(Generation generation) {
+  std::string text;
+  for (const std::string& piece : generation) text += piece;
+  return text;
+}
+
+std::vector<std::int32_t> ids_of(Generation generation) {
+  while (generation.next_token()) {
+  }
+  return {generation.ids().begin(), generation.ids().end()};
+}
 
 class ModelWithWords : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    folder() = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_words_{}", getpid());
-    std::filesystem::remove_all(folder());
-    std::filesystem::create_directory(folder());
-    test::write_words_model(folder());
-  }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder()); }
-  static std::filesystem::path& folder() {
-    static std::filesystem::path path;
-    return path;
-  }
-
-  static std::string text_of(Generation generation) {
-    std::string text;
-    for (const std::string& piece : generation) text += piece;
-    return text;
+  static std::filesystem::path folder() {
+    static const test::TinyLanguageModel model(test::tokenizer_of_words());
+    return model.path();
   }
 
   Model model_ = load(folder());
 };
 
-std::vector<std::int32_t> recorded(const char* name) {
-  const Array ids = SafetensorsFile::open(fixture("hf/llama/expected.safetensors")).array(name);
-  std::vector<std::int32_t> result;
-  for (std::int64_t i = 0; i < ids.size(); ++i) result.push_back(static_cast<std::int32_t>(ids.get_int(i)));
-  return result;
-}
-
-/// The recorded prompt and its continuation as text.
-std::string words_of(std::span<const std::int32_t> ids) {
-  std::string text;
-  for (std::int32_t id : ids) text += fmt::format("{}w{}", text.empty() ? "" : " ", id);
-  return text;
-}
-
 TEST_F(ModelWithWords, TextIsContinuedAsRecorded) {
   const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
   Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24});
-  EXPECT_EQ(text_of(generation), words_of(std::span(all).subspan(prompt.size())));
+  EXPECT_EQ(words_of(prompt) + text_of(generation), words_of(all));
   EXPECT_EQ(generation.finish_reason(), FinishReason::max_tokens);
   EXPECT_TRUE(std::ranges::equal(generation.ids(), std::span(all).subspan(prompt.size())));
 }
 
 TEST_F(ModelWithWords, AStopTextEndsTheAnswerAndIsNoPartOfIt) {
   const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
-  const std::string whole = words_of(std::span(all).subspan(prompt.size()));
-  const std::string stop = words_of(std::span(all).subspan(prompt.size() + 3, 2));
+  const std::string whole = " " + words_of(std::span(all).subspan(prompt.size()));
+  const std::string stop = " " + words_of(std::span(all).subspan(prompt.size() + 3, 2));
   Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {"never", stop}});
   EXPECT_EQ(text_of(generation), whole.substr(0, whole.find(stop)));
   EXPECT_EQ(generation.finish_reason(), FinishReason::stop);
@@ -74,7 +56,7 @@ TEST_F(ModelWithWords, TheBeginningOfAStopTextIsHeldBackUntilItIsNone) {
   const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
   const std::string stop = words_of(std::span(all).subspan(prompt.size() + 3, 2)) + " never";
   EXPECT_EQ(text_of(model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {stop}})),
-            words_of(std::span(all).subspan(prompt.size())));
+            " " + words_of(std::span(all).subspan(prompt.size())));
 }
 
 TEST_F(ModelWithWords, AConversationIsWrittenAsItsTemplateSays) {
@@ -101,12 +83,7 @@ TEST_F(ModelWithWords, AnotherPromptSharesWhatTheCacheHolds) {
   const auto prompt = recorded("prompt_ids");
   std::vector<std::int32_t> other(prompt.begin(), prompt.begin() + 5);
   other.push_back(9);
-  const auto answer = [](Model model, const std::vector<std::int32_t>& ids) {
-    Generation generation = model.generate(ids, {.max_tokens = 6});
-    while (generation.next_token()) {
-    }
-    return std::vector<std::int32_t>(generation.ids().begin(), generation.ids().end());
-  };
+  const auto answer = [](Model model, const std::vector<std::int32_t>& ids) { return ids_of(model.generate(ids, {.max_tokens = 6})); };
   const auto expected = answer(load(folder()), other);
   answer(model_, prompt);
   EXPECT_EQ(answer(model_, other), expected);
@@ -121,7 +98,7 @@ TEST_F(ModelWithWords, AChosenTokenIsTakenAndCheckedAndEndTokensEnd) {
                                  seen = ids.size();
                                  return 7;
                                }});
-  EXPECT_EQ(generation.next(), "w7");
+  EXPECT_EQ(generation.next(), " w7");
   EXPECT_EQ(generation.next(), " w7");
   EXPECT_EQ(seen, prompt.size() + 1);
   Generation wrong = model_.generate(prompt, {.choose = [](auto, auto) { return 256; }});

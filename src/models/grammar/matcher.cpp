@@ -82,4 +82,12 @@ std::span<const std::uint64_t> Matcher::allowed() {
   return masks_.insert_or_assign(state_, std::move(mask)).first->second;
 }
 
+bool Matcher::is_complete() {
+  if (ended_ || !can_end()) return ended_;
+  const auto mask = allowed();
+  Mask others(mask.begin(), mask.end());
+  for (std::int32_t id : tokens_->ends()) others[static_cast<std::size_t>(id) / 64] &= ~(std::uint64_t{1} << (id % 64));
+  return std::all_of(others.begin(), others.end(), [](std::uint64_t word) { return word == 0; });
+}
+
 }  // namespace rlx::grammar

@@ -26,6 +26,8 @@ class Matcher {
 
   /// Whether the text so far is whole.
   bool can_end() const { return automaton_->accepts(state_); }
+  /// Whether it is whole and nothing but its end may come.
+  bool is_complete();
   /// Whether an end token was accepted.
   bool ended() const { return ended_; }
 

@@ -89,6 +89,21 @@ void check(const Options& options, std::int64_t vocabulary) {
   }
 }
 
+std::vector<LogProbability> log_probabilities(std::span<const float> logits, std::int32_t chosen, int count) {
+  Candidates all(logits);
+  const float highest = all.best().score;
+  double total = 0;
+  for (const Candidate& candidate : all.all()) total += std::exp(static_cast<double>(candidate.score) - highest);
+  std::vector<LogProbability> out;
+  const auto add = [&](std::int32_t id) {
+    out.push_back({id, static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - highest - std::log(total))});
+  };
+  add(chosen);
+  const std::size_t likeliest = all.top_probabilities(static_cast<std::size_t>(count)).size();
+  for (const Candidate& candidate : all.all().first(likeliest)) add(candidate.id);
+  return out;
+}
+
 Sampler::Sampler(Options options, std::int64_t vocabulary)
     : options_(std::move(options)), vocabulary_(vocabulary), mirostat_mu_(2 * options_.mirostat_tau) {
   check(options_, vocabulary_);
@@ -166,23 +181,6 @@ std::int32_t Sampler::draw_with_mirostat(Candidates& candidates, double unit) {
   return candidates.all()[index].id;
 }
 
-std::vector<LogProbability> Sampler::report(std::span<const float> logits, std::int32_t chosen) const {
-  std::vector<LogProbability> out;
-  if (options_.log_probabilities < 0) return out;
-  Candidates all(logits);
-  const float highest = all.best().score;
-  double total = 0;
-  for (const Candidate& candidate : all.all()) total += std::exp(static_cast<double>(candidate.score) - highest);
-  const auto add = [&](std::int32_t id) {
-    out.push_back({id, static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - highest - std::log(total))});
-  };
-  add(chosen);
-  const auto count = static_cast<std::size_t>(options_.log_probabilities);
-  all.top_probabilities(count);
-  for (std::size_t i = 0; i < std::min(count, all.all().size()); ++i) add(all.all()[i].id);
-  return out;
-}
-
 Sample Sampler::sample(std::span<const float> logits, TokenMask allowed) {
   copy_scores(logits, allowed);
   const philox::Words words = philox::words({static_cast<std::uint32_t>(choices_), static_cast<std::uint32_t>(choices_ >> 32), 0, 0},
@@ -201,7 +199,8 @@ Sample Sampler::sample(std::span<const float> logits, TokenMask allowed) {
     apply_temperature(candidates);
     id = draw(candidates, unit);
   }
-  return {id, report(logits, id)};
+  if (options_.log_probabilities < 0) return {id, {}};
+  return {id, log_probabilities(logits, id, options_.log_probabilities)};
 }
 
 }  // namespace rlx::sampling

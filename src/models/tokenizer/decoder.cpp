@@ -152,7 +152,7 @@ class ByteFallbackDecoder : public Decoder {
       bytes.clear();
     };
     for (std::string& token : tokens) {
-      if (const auto byte = byte_of(token)) {
+      if (const auto byte = fallback_byte(token)) {
         bytes += *byte;
         continue;
       }
@@ -161,19 +161,6 @@ class ByteFallbackDecoder : public Decoder {
     }
     close();
     tokens = std::move(result);
-  }
-
- private:
-  static std::optional<char> byte_of(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
-    int value = 0;
-    for (const char c : token.substr(3, 2)) {
-      const bool digit = c >= '0' && c <= '9';
-      const char lower = static_cast<char>(c | 0x20);
-      if (!digit && (lower < 'a' || lower > 'f')) return std::nullopt;
-      value = value * 16 + (digit ? c - '0' : lower - 'a' + 10);
-    }
-    return static_cast<char>(value);
   }
 };
 
@@ -245,6 +232,18 @@ class DecoderSequence : public Decoder {
 };
 
 }  // namespace
+
+std::optional<char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
+  int value = 0;
+  for (const char c : token.substr(3, 2)) {
+    const bool digit = c >= '0' && c <= '9';
+    const char lower = static_cast<char>(c | 0x20);
+    if (!digit && (lower < 'a' || lower > 'f')) return std::nullopt;
+    value = value * 16 + (digit ? c - '0' : lower - 'a' + 10);
+  }
+  return static_cast<char>(value);
+}
 
 std::string replace_invalid_utf8(std::string bytes) {
   if (is_utf8(bytes)) return bytes;

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ std::unique_ptr<Decoder> byte_level_decoder();
 std::unique_ptr<Decoder> sentencepiece_decoder(bool strip_first_space);
 /// For tokens that continue a word unless they start with U+2581.
 std::unique_ptr<Decoder> word_start_decoder();
+
+/// The byte that a token <0x00>..<0xFF> stands for.
+std::optional<char> fallback_byte(std::string_view token);
 
 /// `bytes` with U+FFFD for each part that is not UTF-8.
 std::string replace_invalid_utf8(std::string bytes);

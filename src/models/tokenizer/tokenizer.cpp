@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/json_field.h"
 #include "models/tokenizer/split_text.h"
 #include "models/tokenizer/tokenizer_parts.h"
@@ -155,6 +156,22 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
   std::string text;
   for (const std::string& token : tokens) text += token;
   return text;
+}
+
+std::string Tokenizer::bytes_of(std::int32_t id) const {
+  const AddedToken* added = added_tokens_->find(id);
+  const auto token = added ? std::optional<std::string_view>(added->shown) : model_->id_to_token(id);
+  if (!token || (added && added->special)) return {};
+  constexpr std::string_view before = "a", replacement = "\xEF\xBF\xBD";
+  std::vector<std::string> tokens{std::string(before), std::string(*token)};
+  decoder_->apply(tokens);
+  std::string text;
+  for (const std::string& each : tokens) text += each;
+  text.erase(0, before.size());
+  if (text.find(replacement) == std::string::npos) return text;
+  if (const auto byte = fallback_byte(*token); byte && text == replacement) return std::string(1, *byte);
+  const auto bytes = byte_chars::bytes(*token);
+  return bytes && replace_invalid_utf8(*bytes) == text ? *bytes : text;
 }
 
 std::optional<std::int32_t> Tokenizer::token_to_id(std::string_view token) const {

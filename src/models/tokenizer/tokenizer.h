@@ -62,6 +62,10 @@ class Tokenizer {
   /// The text of `ids`, with U+FFFD for bytes that are not UTF-8; ids of no token are left out. TextStream does it id by id.
   std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = true) const;
 
+  /// The bytes that a token adds to a text that has begun: its space too, and of tokens for bytes what is no whole code point. Empty for
+  /// special tokens and ids of no token.
+  std::string bytes_of(std::int32_t id) const;
+
   std::optional<std::int32_t> token_to_id(std::string_view token) const;
   /// Throws Error if no token has this id. The view lives as long as the tokenizer.
   std::string_view id_to_token(std::int32_t id) const;

@@ -1,0 +1,31 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/cached_decoder.h"
+#include "models/chat_template.h"
+#include "models/grammar/token_bytes.h"
+#include "models/tokenizer/tokenizer.h"
+#include "rlx/model.h"
+
+namespace rlx {
+
+/// What copies of a model share.
+struct Model::State {
+  CachedDecoder decoder;
+  std::optional<Tokenizer> tokenizer;
+  std::vector<std::int32_t> end_tokens;
+  std::filesystem::path path;
+  std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
+  std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
+
+  /// Throws Error where there is none.
+  const Tokenizer& text() const;
+  /// For grammars.
+  const std::shared_ptr<const grammar::TokenBytes>& bytes_of_tokens();
+  bool ends_answer(std::int32_t id) const;
+};
+
+}  // namespace rlx

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/run_command.h"
+#include "models/tiny_language_model.h"
+
+namespace rlx::test {
+namespace {
+
+class RunCommand : public testing::Test {
+ protected:
+  static CommandResult run(const std::string& arguments) {
+    return run_rlx(fmt::format("run {} -p '{}' {}", folder().string(), words_of(recorded_ids("prompt_ids")), arguments));
+  }
+  static std::filesystem::path folder() {
+    static const TinyLanguageModel words(tokenizer_of_words());
+    return words.path();
+  }
+  /// The recorded answer, after `count` tokens.
+  static std::string recorded_answer(std::size_t count) {
+    const auto prompt = recorded_ids("prompt_ids"), all = recorded_ids("greedy_ids");
+    return " " + words_of(std::span(all).subspan(prompt.size(), count));
+  }
+};
+
+TEST_F(RunCommand, PrintsTheRecordedContinuation) {
+  const CommandResult result = run("-n 9");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, recorded_answer(9) + "\n");
+  EXPECT_NE(result.err.find("answer: 9 tokens"), std::string::npos) << result.err;
+}
+
+TEST_F(RunCommand, LimitsAnswersToAGrammar) {
+  const TemporaryFolder files;
+  write_file(files / "g.gbnf", "root ::= \" w7\"\n  | \" w8\"\n");
+  write_file(files / "bad.gbnf", "root ::= \" w7\"\nx = 1\n");
+  EXPECT_NE(std::string(" w7\n w8\n").find(run(fmt::format("--grammar {}", (files / "g.gbnf").string())).out), std::string::npos);
+  const CommandResult bad = run(fmt::format("--grammar {}", (files / "bad.gbnf").string()));
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_EQ(bad.err, fmt::format("rlx: {}: line 2, column 3: expected '::=', found '='\n", (files / "bad.gbnf").string()));
+  const CommandResult schema = run("--json-schema '{\"type\": 3}'");
+  EXPECT_EQ(schema.status, 1);
+  EXPECT_EQ(schema.err.substr(0, 20), "rlx: --json-schema: ") << schema.err;
+  EXPECT_EQ(run("--json-schema '{}' --grammar g").status, 2);
+}
+
+TEST_F(RunCommand, PrintsLogProbabilities) {
+  const CommandResult plain = run("-n 3 --logprobs 2"), lines = run("-n 3 --logprobs 2 --json");
+  EXPECT_EQ(plain.status, 0) << plain.err;
+  EXPECT_EQ(line_count(plain.out), 3) << plain.out;
+  const auto prompt = recorded_ids("prompt_ids"), all = recorded_ids("greedy_ids");
+  std::istringstream in(lines.out);
+  std::string line;
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(std::getline(in, line));
+    const json::Value token = json::parse(line, "line");
+    EXPECT_EQ(token.at("id"), all[prompt.size() + i]);
+    EXPECT_EQ(token.at("text"), fmt::format(" w{}", all[prompt.size() + i]));
+    EXPECT_EQ(token.at("likeliest").size(), 2u);
+    EXPECT_EQ(token.at("likeliest")[0].at("id"), token.at("id"));
+    EXPECT_EQ(token.at("likeliest")[0].at("logprob"), token.at("logprob"));
+  }
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_EQ(json::parse(line, "line").at("finish_reason"), "max_tokens");
+}
+
+TEST_F(RunCommand, RefusesAbsurdSampling) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"--top-p 3", "top_p is 3 (allowed: above 0, at most 1)"},
+      {"--temperature -1", "temperature is -1 (allowed: 0..1000000)"},
+      {"--temperature nan", "temperature is nan (allowed: 0..1000000)"},
+      {"--min-p 2", "min_p is 2 (allowed: 0..1)"},
+      {"--typical-p 0", "typical_p is 0 (allowed: above 0, at most 1)"},
+      {"--top-k -4", "top_k is -4 (allowed: at least 0)"},
+      {"--xtc-threshold 9", "xtc_threshold is 9 (allowed: 0..1)"},
+      {"--repeat-penalty 0", "repetition_penalty is 0 (allowed: above 0, at most 1000000)"},
+      {"--dry-base 0", "dry_base is 0 (allowed: 1..1000000)"},
+      {"--mirostat 3", "mirostat is 3 (allowed: 0..2)"},
+      {"--mirostat-eta 0", "mirostat_eta is 0 (allowed: above 0, at most 1000000)"},
+      {"--logit-bias 5", "--logit-bias: '5' (allowed: the id of a token, a colon and a number, as 15043:-2.5 or 15043:-inf)"},
+      {"--logit-bias 256:1", "logit_bias: token 256 is not in the vocabulary (allowed: 0..255)"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.status, 1) << arguments;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test

@@ -1,0 +1,145 @@
+// What steers an answer: sampling options, grammars, log-probabilities.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "message.h"
+#include "models/tiny_language_model.h"
+#include "models/tokenizer/open_tokenizer.h"
+#include "rlx/model.h"
+
+namespace rlx::test {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+Ids ids_of(Generation generation) {
+  while (generation.next_token()) {
+  }
+  return {generation.ids().begin(), generation.ids().end()};
+}
+
+class GenerationOfWords : public testing::Test {
+ protected:
+  static std::filesystem::path folder() {
+    static const TinyLanguageModel words(tokenizer_of_words());
+    return words.path();
+  }
+  /// Logits behind the tokens, computed from nothing.
+  std::vector<float> logits_behind(const Ids& ids) {
+    reference_.rewind(0);
+    return reference_.append(ids);
+  }
+
+  const Ids prompt_ = recorded_ids("prompt_ids"), greedy_ = recorded_ids("greedy_ids");
+  Model model_ = load(folder()), reference_ = load(folder());
+};
+
+TEST_F(GenerationOfWords, AGrammarLimitsWhatIsChosenAndEndsTheAnswer) {
+  const auto grammar = parse_grammar(R"(root ::= (" w" [1-9]){3})");
+  Generation generation = model_.generate(prompt_, {.max_tokens = 20, .grammar = grammar});
+  const Ids answer = ids_of(generation);
+  EXPECT_EQ(generation.finish_reason(), FinishReason::end_of_text);
+  Ids all = prompt_, expected;
+  for (int i = 0; i < 3; ++i) {
+    const auto logits = logits_behind(all);
+    expected.push_back(static_cast<std::int32_t>(std::max_element(logits.begin() + 1, logits.begin() + 10) - logits.begin()));
+    all.push_back(expected.back());
+  }
+  EXPECT_EQ(answer, expected);
+  EXPECT_EQ(model_.ids().size(), prompt_.size() + 2);  // what is complete runs no further
+}
+
+TEST_F(GenerationOfWords, TheCallersChoiceSeesWhatAGrammarForbids) {
+  const auto grammar = parse_grammar(R"(root ::= " w7" " w8")");
+  std::size_t allowed = 0;
+  const auto choose = [&](std::span<const float> logits, std::span<const std::int32_t>) {
+    allowed = static_cast<std::size_t>(std::count_if(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); }));
+    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  };
+  EXPECT_EQ(ids_of(model_.generate(prompt_, {.grammar = grammar, .choose = choose})), (Ids{7, 8}));
+  EXPECT_EQ(allowed, 1u);
+  Generation wrong = model_.generate(prompt_, {.grammar = grammar, .choose = [](auto, auto) { return 9; }});
+  EXPECT_EQ(error_of([&] { wrong.next_token(); }), "grammar: token 9 (' w9') may not come next");
+}
+
+TEST_F(GenerationOfWords, LogProbabilitiesAreGivenForEachToken) {
+  Generation generation = model_.generate(prompt_, {.max_tokens = 3, .sampling = {.temperature = 0, .log_probabilities = 2}});
+  ids_of(generation);
+  ASSERT_EQ(generation.log_probabilities().size(), 3u);
+  Ids all = prompt_;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto logits = logits_behind(all);
+    double total = 0;
+    for (float logit : logits) total += std::exp(static_cast<double>(logit));
+    Ids order(logits.size());
+    for (std::size_t id = 0; id < order.size(); ++id) order[id] = static_cast<std::int32_t>(id);
+    std::sort(order.begin(), order.end(),
+              [&](std::int32_t a, std::int32_t b) { return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)]; });
+    const auto& reported = generation.log_probabilities()[i];
+    ASSERT_EQ(reported.size(), 3u);
+    EXPECT_EQ((Ids{reported[0].id, reported[1].id, reported[2].id}), (Ids{generation.ids()[i], order[0], order[1]}));
+    // Sums over a prompt run in another order than token by token: the same bound as for chunks of a prompt.
+    for (const LogProbability& each : reported) EXPECT_NEAR(each.value, logits[static_cast<std::size_t>(each.id)] - std::log(total), 1e-4);
+    all.push_back(generation.ids()[i]);
+  }
+  EXPECT_TRUE(model_.generate(prompt_).log_probabilities().empty());
+}
+
+TEST_F(GenerationOfWords, SamplingOptionsAreUsedAndChecked) {
+  const SamplingOptions without_first{.temperature = 0, .logit_bias = {{greedy_[prompt_.size()], -INFINITY}}};
+  auto logits = logits_behind(prompt_);
+  logits[static_cast<std::size_t>(greedy_[prompt_.size()])] = -INFINITY;
+  EXPECT_EQ(ids_of(model_.generate(prompt_, {.max_tokens = 1, .sampling = without_first})),
+            Ids{static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin())});
+  const auto drawn = [&](std::uint64_t seed) { return ids_of(model_.generate(prompt_, {.max_tokens = 12, .sampling = {.seed = seed}})); };
+  EXPECT_EQ(drawn(3), drawn(3));
+  EXPECT_NE(drawn(3), drawn(4));
+  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.sampling = {.top_p = 1.5}}); }),
+            "sampling: top_p is 1.5 (allowed: above 0, at most 1)");
+}
+
+// Random weights, so that nothing but the mask makes JSON of it.
+TEST(GenerationOfBytes, AnswersSatisfyTheirSchema) {
+  const TinyLanguageModel bytes(tokenizer_of_bytes());
+  Model model = load(bytes.path());
+  const auto grammar = parse_json_schema(
+      R"({"type": "object", "properties": {"kind": {"enum": ["ä", "b\n"]}, "on": {"type": "boolean"}}, "required": ["kind", "on"],
+          "additionalProperties": false})");
+  int ended = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    Generation generation = model.generate("{}", {.max_tokens = 200, .sampling = {.seed = seed}, .grammar = grammar});
+    std::string text;
+    for (const std::string& piece : generation) text += piece;
+    if (generation.finish_reason() == FinishReason::max_tokens) continue;  // white space, all the way
+    ++ended;
+    const json::Value value = json::parse(text, "answer");
+    EXPECT_TRUE(value.at("kind") == "ä" || value.at("kind") == "b\n") << text;
+    EXPECT_TRUE(value.at("on").is_boolean()) << text;
+    EXPECT_EQ(value.size(), 2u) << text;
+  }
+  EXPECT_GE(ended, 3);
+}
+
+TEST(GrammarErrors, NameTheFileAndTheLine) {
+  EXPECT_EQ(error_of([] { parse_grammar("root ::= \"a\"\nx = 1", "chess.gbnf"); }),
+            "chess.gbnf: line 2, column 3: expected '::=', found '='");
+  EXPECT_EQ(error_of([] { parse_json_schema("{", "person.json"); }).substr(0, 12), "person.json:");
+  EXPECT_NE(error_of([] { parse_json_schema(R"({"multipleOf": 3, "type": "integer"})", "n.json"); }).find("multipleOf"), std::string::npos);
+}
+
+// The bytes of a text's tokens, one behind the other, are the text.
+TEST(TokenBytes, OfATextAreTheText) {
+  const std::string text = " Hello, w\xC3\xB6rld!  \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\x98\x80\n x";
+  for (const char* name : {"bpe-gpt2", "bpe-llama2", "bpe-llama3"}) {
+    const Tokenizer tokenizer = Tokenizer::open(fixture("tokenizers") / name / "tokenizer.json");
+    std::string joined;
+    for (std::int32_t id : tokenizer.encode_ids("a" + text, false)) joined += tokenizer.bytes_of(id);
+    if (joined.starts_with(" a")) joined.erase(0, 1);  // a space that the tokenizer puts before a text
+    EXPECT_EQ(joined, "a" + text) << name;
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test
