@@ -113,6 +113,11 @@ class Model {
   std::vector<float> append(std::span<const std::int32_t> ids);
   /// Forgets all but the first `length` tokens of the cache.
   void rewind(std::int64_t length);
+  /// Writes the cache with its tokens to a file, atomically. Throws Error for an empty cache.
+  void save_cache(const std::filesystem::path& file) const;
+  /// Replaces the cache by one that was saved. Throws Error naming the file for one that is no cache, is of another model or precision, or
+  /// has more tokens than fit; then nothing changes.
+  void load_cache(const std::filesystem::path& file);
 
   /// Continues a prompt. What the cache holds of the prompt's beginning is not computed again. Throws Error as append.
   Generation generate(std::string_view prompt, GenerateOptions options = {});

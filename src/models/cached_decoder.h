@@ -1,12 +1,21 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/decoder_files.h"
+#include "rlx/io.h"
 #include "rlx/session.h"
 
 namespace rlx {
+
+/// What caches hold: of states that grow with the tokens (keys, values) what belongs to the tokens, (1, heads, ids.size(), D).
+struct DecoderCache {
+  std::vector<std::int32_t> ids = {};
+  bool short_factors = true;  // what keys were turned with; of longrope
+  NamedArrays states = {};
+};
 
 /// A compiled decoder with the cache of one sequence of tokens. Not for several threads at a time.
 class CachedDecoder {
@@ -27,17 +36,29 @@ class CachedDecoder {
   /// Appends tokens and gives the logits behind the last of them: (vocab_size). Throws Error for no tokens, an id outside the vocabulary,
   /// and for more tokens than the context holds; then nothing is appended.
   std::vector<float> append(std::span<const std::int32_t> ids);
+  /// The same; the logits behind each of them: (ids.size(), vocab_size).
+  std::vector<float> append_all(std::span<const std::int32_t> ids);
+  /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
+  std::vector<float> continue_from(std::span<const std::int32_t> ids);
   /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again.
   void rewind(std::int64_t length);
 
+  /// Of as many tokens as the caches stand for.
+  DecoderCache cache() const;
+  /// Replaces the cache. Throws Error "{what}: ..." for one that is not of such a decoder or does not fit; then nothing changes.
+  void restore(const DecoderCache& cache, std::string_view what);
+
  private:
+  CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph);
   void check(std::span<const std::int32_t> ids) const;
   bool cache_has_short_factors(std::int64_t length) const;
-  /// Runs the tokens from `begin` on; the last logits.
-  std::vector<float> run(std::int64_t begin);
+  std::vector<float> append(std::span<const std::int32_t> ids, std::size_t wanted);
+  /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens.
+  std::vector<float> run(std::int64_t wanted);
 
   DecoderConfig config_;
   Options options_;
+  std::vector<Input> states_;  // the caches
   Executable executable_;
   std::vector<std::int32_t> ids_;
   std::int64_t held_ = 0;      // of them, tokens that the caches stand for

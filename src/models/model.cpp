@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "models/cache_file.h"
 #include "models/decoder_files.h"
 #include "models/model_state.h"
 #include "models/tokenizer/gguf_tokenizer.h"
@@ -71,7 +72,7 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
   std::optional<ChatTemplate> chat = chat_template_of(files, tokenizer);
   return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options)), std::move(tokenizer),
-                                             files.end_tokens, path, std::move(chat)}));
+                                             files.end_tokens, path, cache_fingerprint(files, session.precision()), std::move(chat)}));
 }
 
 Model load(const std::filesystem::path& path, ModelOptions options) { return Model::open(path, Session(), options); }
@@ -87,6 +88,9 @@ void Model::rewind(std::int64_t length) {
   if (length < 0 || length > held) fail("model: rewound to {} tokens (allowed: 0..{})", length, held);
   state_->decoder.rewind(length);
 }
+
+void Model::save_cache(const std::filesystem::path& file) const { write_cache(file, state_->decoder, state_->fingerprint); }
+void Model::load_cache(const std::filesystem::path& file) { read_cache(file, state_->decoder, state_->fingerprint); }
 
 std::vector<std::int32_t> Model::tokenize(std::string_view text, bool add_special_tokens) const {
   return state_->text().encode_ids(text, add_special_tokens);

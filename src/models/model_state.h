@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/cached_decoder.h"
@@ -18,6 +19,7 @@ struct Model::State {
   std::optional<Tokenizer> tokenizer;
   std::vector<std::int32_t> end_tokens;
   std::filesystem::path path;
+  std::string fingerprint;                                      // of caches
   std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
 

@@ -1,0 +1,67 @@
+#include "models/cache_file.h"
+
+#include <algorithm>
+
+#include "models/tokenizer/flat_hash.h"
+#include "rlx/io.h"
+#include "rlx/text.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::string_view cache_format = "rlx cache", cache_version = "1";
+constexpr const char* ids_name = "ids";
+
+/// Some bytes from each quarter.
+std::uint64_t sample_hash(std::span<const std::byte> bytes) {
+  constexpr std::size_t places = 4, length = 64;
+  std::uint64_t hash = bytes.size();
+  for (std::size_t i = 0; i < places; ++i) {
+    const auto part = bytes.subspan(bytes.size() / places * i);
+    hash = hash_mix(hash, hash_bytes({reinterpret_cast<const char*>(part.data()), std::min(part.size(), length)}));
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string cache_fingerprint(const DecoderFiles& model, Precision precision) {
+  const Graph graph = decoder_graph(model.config, {.capacity = 1, .chunk = 1, .storage = stored_types(model.checkpoint, model.names)});
+  std::uint64_t hash = hash_mix(hash_bytes(to_text(graph)), static_cast<std::size_t>(precision));
+  for (const Checkpoint::File& file : model.checkpoint.files())
+    for (const TensorView& tensor : file.tensors) hash = hash_mix(hash_mix(hash, hash_bytes(tensor.name)), sample_hash(tensor.data));
+  return fmt::format("{:016x}", hash);
+}
+
+void write_cache(const std::filesystem::path& path, const CachedDecoder& decoder, const std::string& fingerprint) {
+  DecoderCache cache = decoder.cache();
+  if (cache.ids.empty()) fail("{}: there is nothing to save: the cache holds no tokens", path.string());
+  cache.states.emplace(ids_name, Array::of<std::int32_t>({static_cast<std::int64_t>(cache.ids.size())}, cache.ids));
+  save_safetensors(path, cache.states,
+                   {{"format", std::string(cache_format)},
+                    {"version", std::string(cache_version)},
+                    {"model", fingerprint},
+                    {"factors", cache.short_factors ? "short" : "long"}});
+}
+
+void read_cache(const std::filesystem::path& path, CachedDecoder& decoder, const std::string& fingerprint) {
+  TensorFile file = load_safetensors(path);
+  const auto is = [&](const char* key, std::string_view value) {
+    const auto found = file.metadata.find(key);
+    return found != file.metadata.end() && found->second == value;
+  };
+  if (!is("format", cache_format)) fail("{}: is no cache of tokens", path.string());
+  if (!is("version", cache_version)) fail("{}: this version of caches is not known (known: {})", path.string(), cache_version);
+  if (!is("model", fingerprint)) fail("{}: is the cache of another model, or of another --precision", path.string());
+  const auto ids = file.arrays.find(ids_name);
+  if (ids == file.arrays.end() || ids->second.dtype() != i32 || ids->second.rank() != 1)
+    fail("{}: tensor '{}' is missing, or no list of i32", path.string(), ids_name);
+  DecoderCache cache{.short_factors = !is("factors", "long")};
+  const auto values = ids->second.values<std::int32_t>();
+  cache.ids.assign(values.begin(), values.end());
+  file.arrays.erase(ids);
+  cache.states = std::move(file.arrays);
+  decoder.restore(cache, path.string());
+}
+
+}  // namespace rlx

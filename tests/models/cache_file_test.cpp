@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+#include "formats/temporary_folder.h"
+#include "message.h"
+#include "rlx/io.h"
+#include "rlx/model.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr std::int32_t prompt[] = {3, 17, 88, 120, 5, 9, 44, 201, 7}, next[] = {12};
+
+Model open(const std::string& name, std::int64_t context = 32) { return load(fixture("hf/" + name), {.context = context}); }
+
+class CacheFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(CacheFile, GivesTheLogitsOfTheCacheThatWasSaved) {
+  const TemporaryFolder folder;
+  Model model = open(GetParam()), restored = open(GetParam()), longer = open(GetParam(), 48);
+  model.append(prompt);
+  model.save_cache(folder / "cache");
+  restored.append(next);  // which is replaced
+  for (Model* each : {&restored, &longer}) {
+    each->load_cache(folder / "cache");
+    EXPECT_TRUE(std::ranges::equal(each->ids(), prompt));
+  }
+  const auto expected = model.append(next);
+  EXPECT_EQ(restored.append(next), expected);
+  EXPECT_EQ(longer.append(next), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CacheFile, testing::Values("llama", "gemma3", "gpt2", "phi3-longrope", "mamba", "qwen3_next"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class WrongCacheFile : public testing::Test {
+ protected:
+  WrongCacheFile() {
+    model_.append(prompt);
+    model_.save_cache(file_);
+  }
+  std::string error() {
+    std::string message = error_of([&] { model_.load_cache(file_); });
+    EXPECT_EQ(message.substr(0, file_.string().size()), file_.string());
+    return message.substr(std::min(message.size(), file_.string().size()));
+  }
+  void rewrite(const std::function<void(TensorFile&)>& change) {
+    TensorFile file = load_safetensors(file_);
+    change(file);
+    save_safetensors(file_, file.arrays, file.metadata);
+  }
+
+  TemporaryFolder folder_;
+  std::filesystem::path file_ = folder_ / "cache";
+  Model model_ = open("llama");
+};
+
+TEST_F(WrongCacheFile, IsRefusedAndNothingChanges) {
+  const std::string keys = "layers.1.attention.keys";
+  rewrite([&](TensorFile& file) { file.arrays.erase(keys); });
+  EXPECT_EQ(error(), ": tensor 'layers.1.attention.keys' is missing");
+  rewrite([&](TensorFile& file) { file.arrays.emplace(keys, Array(f32, {1, 2, 8, 16})); });
+  EXPECT_EQ(error(), ": tensor 'layers.1.attention.keys' is f32[1,2,8,16] (this model's is f32[1,2,9,16])");
+  rewrite([&](TensorFile& file) { file.arrays[keys] = Array(f32, {1, 2, 9, 16}), file.arrays.emplace("more", Array(f32, {1})); });
+  EXPECT_EQ(error(), ": 5 tensors for 4 caches of this model");
+  rewrite([&](TensorFile& file) { file.arrays["ids"] = Array::of<std::int32_t>({9}, std::vector<std::int32_t>(9, 256)); });
+  EXPECT_EQ(error(), ": token 256 is not in the vocabulary (allowed: 0..255)");
+  rewrite([&](TensorFile& file) { file.metadata["version"] = "2"; });
+  EXPECT_EQ(error(), ": this version of caches is not known (known: 1)");
+  EXPECT_TRUE(std::ranges::equal(model_.ids(), prompt));
+  Model other = open("llama");
+  other.append(prompt);
+  EXPECT_EQ(model_.append(next), other.append(next));
+}
+
+TEST_F(WrongCacheFile, OfAnotherModelOrShorterContextIsRefused) {
+  const std::string name = file_.string();
+  Model tied = open("llama-tied"), small = open("llama", 8);
+  EXPECT_EQ(error_of([&] { tied.load_cache(file_); }), name + ": is the cache of another model, or of another --precision");
+  EXPECT_EQ(error_of([&] { small.load_cache(file_); }), name + ": 9 tokens are more than the context holds (allowed: up to 8)");
+  EXPECT_EQ(error_of([&] { tied.save_cache(file_); }), name + ": there is nothing to save: the cache holds no tokens");
+  SessionOptions options;
+  options.precision = Precision::bf16;
+  Model rounded = Model::open(fixture("hf/llama"), Session(Device::cpu(), options), {.context = 32});
+  EXPECT_EQ(error_of([&] { rounded.load_cache(file_); }), name + ": is the cache of another model, or of another --precision");
+}
+
+TEST_F(WrongCacheFile, ThatIsCutShortOrNoCacheIsRefused) {
+  std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - 1);
+  EXPECT_NE(error(), "");
+  std::filesystem::remove(file_);
+  EXPECT_NE(error(), "");
+  std::filesystem::copy_file(fixture("hf/llama/model.safetensors"), file_);
+  EXPECT_EQ(error(), ": is no cache of tokens");
+}
+
+}  // namespace
+}  // namespace rlx::test
