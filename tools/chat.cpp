@@ -6,21 +6,20 @@
 #include "base/file_writer.h"
 #include "command.h"
 #include "compile_choices.h"
+#include "generation_choices.h"
 #include "interrupt.h"
 #include "line_editor.h"
 #include "rlx/model.h"
-#include "sampling_choices.h"
 #include "stopwatch.h"
 
 namespace rlx::command {
 namespace {
 
 struct ChatOptions {
-  ChatOptions() { sampling.options.temperature = 0.7, sampling.options.top_p = 0.95; }
+  ChatOptions() { generation.sampling.options.temperature = 0.7, generation.sampling.options.top_p = 0.95; }
 
-  std::string model, system;
-  std::int64_t tokens = 0, context = 0;
-  SamplingChoices sampling;
+  GenerationChoices generation;
+  std::string system;
   CompileChoices compile;
 };
 
@@ -129,9 +128,20 @@ class Conversation {
     }
   }
 
+  /// The conversation; where it does not fit and older messages may be forgotten, without the first of them.
+  std::vector<std::int32_t> fitting_prompt() {
+    while (true) {
+      std::vector<std::int32_t> prompt = model_.tokenize(model_.chat_prompt(messages_), false);
+      const std::ptrdiff_t first = messages_[0].role == "system" ? 1 : 0;
+      const bool fits = static_cast<std::int64_t>(prompt.size()) < model_.context();
+      if (fits || !options_.context_shift || static_cast<std::ptrdiff_t>(messages_.size()) < first + 3) return prompt;
+      messages_.erase(messages_.begin() + first, messages_.begin() + first + 2);  // a question and its answer
+    }
+  }
+
   void speak() {
     const AnswerInterrupt interrupt;
-    const std::vector<std::int32_t> prompt = model_.tokenize(model_.chat_prompt(messages_), false);
+    const std::vector<std::int32_t> prompt = fitting_prompt();
     const Stopwatch time;
     Generation generation = model_.generate(prompt, options_);
     std::string text;
@@ -142,9 +152,12 @@ class Conversation {
       if (interrupt.pressed()) break;
     }
     const std::size_t tokens = generation.ids().size();
-    fmt::print("\n{}\n", coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}]", tokens,
-                                                   static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
-                                                   interrupt.pressed() ? ", stopped" : "")));
+    const Guesses guesses = generation.guesses();
+    fmt::print("\n{}\n",
+               coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}{}]", tokens,
+                                         static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
+                                         guesses.tried > 0 ? fmt::format(", {} of {} guesses right", guesses.right, guesses.tried) : "",
+                                         interrupt.pressed() ? ", stopped" : "")));
     messages_.push_back({"assistant", text});
   }
 
@@ -156,11 +169,8 @@ class Conversation {
 };
 
 void chat(const ChatOptions& options) {
-  GenerateOptions generate = read_sampling(options.sampling);
-  generate.max_tokens = options.tokens;
   const Session session = open_session(options.compile);
-  Model model = Model::open(options.model, session, {.context = options.context});
-  name_tokens(options.sampling, model, generate.sampling);
+  auto [model, generate] = open_model(options.generation, session);
   Conversation(std::move(model), std::move(generate), options.system).hold();
   warn_about_cache(session);
 }
@@ -170,19 +180,8 @@ void chat(const ChatOptions& options) {
 void add_chat(CLI::App& app) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "Talk with a language model that has a chat template");
-  command->add_option("model", options->model, "GGUF file, or folder with config.json, tokenizer and safetensors files")
-      ->required()
-      ->type_name("PATH");
   command->add_option("--system", options->system, "What the model is told before the conversation")->type_name("TEXT");
-  command->add_option("-n,--tokens", options->tokens, "Most tokens of an answer; 0: until the context is full")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(0, 1 << 30).description(""));
-  command
-      ->add_option("--context", options->context, "Tokens that fit, the whole conversation; 0: as many as the model allows, at most 8192")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1 << 30).description(""));
-  add_sampling(*command, options->sampling);
+  add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);

@@ -1,26 +1,26 @@
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
+#include "generation_choices.h"
 #include "models/tokenizer/decoder.h"
 #include "rlx/model.h"
-#include "sampling_choices.h"
 #include "stopwatch.h"
 
 namespace rlx::command {
 namespace {
 
 struct RunOptions {
-  RunOptions() { sampling.options.temperature = 0; }
+  RunOptions() { generation.tokens = 256, generation.sampling.options.temperature = 0; }
 
-  std::string model, prompt;
+  GenerationChoices generation;
+  std::string prompt, cache;
   std::vector<std::string> stop;
-  std::int64_t tokens = 256, context = 0;
   bool no_stats = false, json = false;
-  SamplingChoices sampling;
   CompileChoices compile;
 };
 
@@ -30,11 +30,12 @@ struct RunTimes {
   std::size_t prompt_tokens = 0, answer_tokens = 0;
 };
 
-void print_run_times(const RunTimes& t, int threads) {
+void print_run_times(const RunTimes& t, Guesses guesses, int threads) {
   const auto rate = [](std::size_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; };
-  fmt::print(stderr, "\nopened in {:.2f} s, {} threads; prompt: {} tokens in {:.2f} s ({:.1f} tok/s); answer: {} tokens, {:.1f} tok/s\n",
+  fmt::print(stderr, "\nopened in {:.2f} s, {} threads; prompt: {} tokens in {:.2f} s ({:.1f} tok/s); answer: {} tokens, {:.1f} tok/s{}\n",
              t.open, threads, t.prompt_tokens, t.prompt, rate(t.prompt_tokens, t.prompt), t.answer_tokens,
-             rate(t.answer_tokens > 0 ? t.answer_tokens - 1 : 0, t.answer));
+             rate(t.answer_tokens > 0 ? t.answer_tokens - 1 : 0, t.answer),
+             guesses.tried > 0 ? fmt::format("; {} of {} guesses were right", guesses.right, guesses.tried) : "");
 }
 
 void print_text(Generation& answer) {
@@ -92,15 +93,20 @@ void print_log_probabilities(const Model& model, Generation& answer) {
   });
 }
 
+/// What an earlier run left in the file of --cache.
+void load_cache(Model& model, const std::string& file) {
+  std::error_code error;
+  if (!file.empty() && std::filesystem::exists(file, error)) model.load_cache(file);
+}
+
 void run(const RunOptions& options) {
-  GenerateOptions generate = read_sampling(options.sampling);
-  generate.max_tokens = options.tokens, generate.stop = options.stop;
   const Session session = open_session(options.compile);
   RunTimes times;
   const Stopwatch open;
-  Model model = Model::open(options.model, session, {.context = options.context});
+  auto [model, generate] = open_model(options.generation, session);
+  generate.stop = options.stop;
+  load_cache(model, options.cache);
   times.open = open.seconds();
-  name_tokens(options.sampling, model, generate.sampling);
   const std::vector<std::int32_t> prompt = model.tokenize(options.prompt);
   times.prompt_tokens = prompt.size();
   const Stopwatch prompt_time;
@@ -111,9 +117,10 @@ void run(const RunOptions& options) {
   else if (generate.sampling.log_probabilities >= 0) print_log_probabilities(model, answer);
   else print_text(answer);
   times.answer = answer_time.seconds(), times.answer_tokens = answer.ids().size();
-  if (!options.no_stats) print_run_times(times, session.threads());
+  if (!options.cache.empty()) model.save_cache(options.cache);
+  if (!options.no_stats) print_run_times(times, answer.guesses(), session.threads());
   if (answer.finish_reason() == FinishReason::context_full)
-    fmt::print(stderr, "the context of {} tokens is full (--context N makes room)\n", model.context());
+    fmt::print(stderr, "the context of {} tokens is full (--context N makes room, --context-shift forgets)\n", model.context());
   warn_about_cache(session);
 }
 
@@ -122,27 +129,22 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Continue a prompt with a language model; the text appears as it is made");
-  command->add_option("model", options->model, "GGUF file, or folder with config.json, tokenizer.json and safetensors files")
-      ->required()
-      ->type_name("PATH");
   command->add_option("-p,--prompt", options->prompt, "The text to continue")->required()->type_name("TEXT");
-  command->add_option("-n,--tokens", options->tokens, "Most tokens of the answer; 0: until the context is full")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(0, 1 << 30).description(""));
-  command->add_option("--context", options->context, "Tokens that fit, prompt and answer; 0: as many as the model allows, at most 8192")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1 << 30).description(""));
+  add_generation(*command, options->generation);
   CLI::Option* stop = command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times");
   stop->type_name("TEXT");
   command
-      ->add_option("--logprobs", options->sampling.options.log_probabilities,
+      ->add_option("--logprobs", options->generation.sampling.options.log_probabilities,
                    "A line for each token: its log-probability, then the N likeliest tokens and theirs")
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""));
   command->add_flag("--json", options->json, "A JSON object for each token, on a line of its own, and one for the whole answer");
+  command
+      ->add_option(
+          "--cache", options->cache,
+          "Where the computed tokens are kept: read if the file exists, written at the end. What a prompt shares with them is free")
+      ->type_name("FILE");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
-  add_sampling(*command, options->sampling);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);

@@ -21,11 +21,21 @@ struct ModelOptions {
   std::int64_t chunk = 512;  // most tokens of a prompt that run together
 };
 
+class Model;
+
 struct GenerateOptions {
   std::int64_t max_tokens = 0;                    // of the answer; 0: until the context is full
   std::vector<std::string> stop = {};             // texts that end the answer and are no part of it
   SamplingOptions sampling = {.temperature = 0};  // how tokens are chosen; by itself the likeliest, the lowest id on ties
   AnswerGrammar grammar = {};                     // what the answer's text may be; it ends where nothing may follow
+  /// Where the context is full, the oldest half of the tokens behind the first `keep` is forgotten, the others are read again and the
+  /// answer goes on; else it ends.
+  bool context_shift = false;
+  std::int64_t keep = 0;
+  /// Tokens that are guessed at a time (speculative decoding), by a smaller model with the same tokens or, without one, from what followed
+  /// the same tokens before. Right ones cost less than others; guesses do not change which tokens are chosen.
+  std::int64_t guesses = 0;
+  std::shared_ptr<Model> draft = {};
   /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, the prompt included. None: sampling.
   std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
 };
@@ -37,6 +47,11 @@ struct ChatMessage {
 
 enum class FinishReason : std::uint8_t { unfinished, end_of_text, stop, max_tokens, context_full };
 std::string_view name_of(FinishReason reason);
+
+/// Tokens of an answer that were guessed, and those of them that were right.
+struct Guesses {
+  std::int64_t tried = 0, right = 0;
+};
 
 /// An answer in the making: a range of pieces of text, each computed when it is asked for. It uses its model's cache: nothing else may be
 /// appended there meanwhile.
@@ -52,6 +67,7 @@ class Generation {
   /// For each of them what SamplingOptions::log_probabilities asked for: of itself, then of the likeliest. Empty unless asked for.
   std::span<const std::vector<LogProbability>> log_probabilities() const;
   FinishReason finish_reason() const;
+  Guesses guesses() const;
 
   class Iterator {
    public:

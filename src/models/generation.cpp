@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 
+#include "models/drafter.h"
 #include "models/model_state.h"
 #include "models/stoppable_text.h"
 #include "models/token_chooser.h"
@@ -11,36 +13,127 @@ std::string_view name_of(FinishReason reason) {
   return names[static_cast<std::size_t>(reason)];
 }
 
+namespace {
+
+void check_can_guess(const CachedDecoder& decoder) {
+  if (decoder.config().is_recurrent()) fail("generate: a model whose layers keep one state for all tokens cannot take guesses back");
+}
+
+void check_generation(const GenerateOptions& options, const CachedDecoder& decoder) {
+  if (options.max_tokens < 0) fail("generate: max_tokens {} (allowed: 0 and more)", options.max_tokens);
+  if (options.guesses < 0) fail("generate: {} guesses (allowed: 0 and more)", options.guesses);
+  if (options.guesses > 0) check_can_guess(decoder);
+  const std::int64_t most = decoder.context() - 2;  // one to forget, and one to go on with
+  if (options.context_shift && (options.keep < 0 || options.keep > most))
+    fail("generate: {} tokens are to be kept in a context of {} (allowed: 0..{})", options.keep, decoder.context(), most);
+}
+
+}  // namespace
+
 struct Generation::State {
   std::shared_ptr<Model::State> model;
   GenerateOptions options;
   TokenChooser chooser;
   std::vector<std::int32_t> tokens;  // the prompt, then the answer
   std::size_t prompt_length;
-  std::vector<float> logits = {};  // behind the last token that ran
+  std::unique_ptr<Drafter> drafter;  // may be null
+
+  std::vector<float> logits;                // behind the last token that ran and behind each guess, (rows, vocabulary)
+  std::size_t row = 0;                      // of them, behind the last token
+  std::vector<std::int32_t> guesses = {};   // tokens in the cache that are not known to be right
+  bool known = true;                        // whether that row is there
+  std::int64_t guessed = 0, confirmed = 0;  // of the whole answer
   std::vector<std::vector<LogProbability>> log_probabilities = {};
   std::optional<StoppableText> text = std::nullopt;
   FinishReason reason = FinishReason::unfinished;
 
+  static std::unique_ptr<Drafter> drafter_for(const Model::State& model, const GenerateOptions& options) {
+    constexpr std::string_view sample = "The 3 quick brown f\xC3\xB6xes; jumped_over 1024 lazy dogs?\n\treturn x[i] += 0.5;";
+    if (options.guesses == 0) return nullptr;
+    if (!options.draft) return std::make_unique<PromptLookup>();
+    Model::State& draft = *options.draft->state_;
+    if (&model == &draft) fail("generate: a model cannot guess for itself (open it a second time)");
+    check_can_guess(draft.decoder);
+    if (model.tokenizer && draft.tokenizer && model.tokenizer->encode_ids(sample) != draft.tokenizer->encode_ids(sample))
+      fail("generate: {}: this draft model has other tokens than {}", draft.path.string(), model.path.string());
+    return std::make_unique<DraftModel>(draft.decoder, model.decoder.config().vocab_size);
+  }
+
   std::span<const std::int32_t> answer() const { return std::span(tokens).subspan(prompt_length); }
+
+  /// Tokens that the answer may still have.
+  std::int64_t left() const {
+    return options.max_tokens > 0 ? options.max_tokens - static_cast<std::int64_t>(answer().size())
+                                  : std::numeric_limits<std::int64_t>::max();
+  }
+
+  /// Takes wrong guesses out of the cache.
+  void drop_guesses() {
+    CachedDecoder& decoder = model->decoder;
+    decoder.rewind(static_cast<std::int64_t>(decoder.ids().size() - guesses.size()));
+    guesses.clear();
+  }
 
   std::optional<std::int32_t> end(FinishReason why) {
     reason = why;
+    drop_guesses();
     return std::nullopt;
+  }
+
+  /// Forgets the oldest half behind the kept tokens and reads the others again, with the last token behind them.
+  void shift_context() {
+    CachedDecoder& decoder = model->decoder;
+    const auto keep = static_cast<std::size_t>(options.keep);
+    const auto others = decoder.ids().subspan(keep + (decoder.ids().size() - keep + 1) / 2);
+    std::vector<std::int32_t> again(others.begin(), others.end());
+    again.push_back(tokens.back());
+    decoder.rewind(options.keep);
+    logits = decoder.append(again);
+  }
+
+  /// Runs the last token, with guesses behind it. False where it does not fit.
+  bool run_last() {
+    CachedDecoder& decoder = model->decoder;
+    row = 0;
+    const auto room = decoder.context() - static_cast<std::int64_t>(decoder.ids().size());
+    if (room == 0 && !options.context_shift) return false;
+    if (room == 0) return shift_context(), true;
+    std::vector<std::int32_t> run(decoder.ids().begin(), decoder.ids().end());
+    const std::size_t held = run.size();
+    run.push_back(tokens.back());
+    if (drafter) guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
+    run.insert(run.end(), guesses.begin(), guesses.end());
+    guessed += static_cast<std::int64_t>(guesses.size());
+    logits = decoder.append_all(std::span(run).subspan(held));
+    return true;
+  }
+
+  /// Whether `id` was guessed: then the logits behind it are known.
+  bool was_guessed(std::int32_t id) {
+    if (guesses.empty() || guesses.front() != id) {
+      drop_guesses();
+      return false;
+    }
+    ++confirmed, ++row;
+    guesses.erase(guesses.begin());
+    return true;
+  }
+
+  std::span<const float> last_logits() const {
+    const auto vocabulary = static_cast<std::size_t>(model->decoder.config().vocab_size);
+    return std::span(logits).subspan(row * vocabulary, vocabulary);
   }
 
   std::optional<std::int32_t> step() {
     if (reason != FinishReason::unfinished) return std::nullopt;
-    if (options.max_tokens > 0 && static_cast<std::int64_t>(answer().size()) >= options.max_tokens) return end(FinishReason::max_tokens);
+    if (left() <= 0) return end(FinishReason::max_tokens);
     if (chooser.is_complete()) return end(FinishReason::end_of_text);
-    CachedDecoder& decoder = model->decoder;
-    if (!answer().empty()) {  // the last token runs only when another is wanted
-      if (static_cast<std::int64_t>(decoder.ids().size()) >= decoder.context()) return end(FinishReason::context_full);
-      logits = decoder.append(answer().last(1));
-    }
-    sampling::Sample sample = chooser.choose(logits, tokens);
+    // The last token runs only when another is wanted.
+    if (!known && !run_last()) return end(FinishReason::context_full);
+    sampling::Sample sample = chooser.choose(last_logits(), tokens);
     if (model->ends_answer(sample.id)) return end(FinishReason::end_of_text);
     tokens.push_back(sample.id);
+    known = was_guessed(sample.id);
     if (options.sampling.log_probabilities >= 0) log_probabilities.push_back(std::move(sample.log_probabilities));
     return sample.id;
   }
@@ -54,7 +147,7 @@ std::optional<std::string> Generation::next() {
   while (s.reason == FinishReason::unfinished) {
     const auto id = s.step();
     std::string piece = id ? s.text->push(*id) : s.text->finish();
-    if (s.text->stopped()) s.reason = FinishReason::stop;
+    if (s.text->stopped()) s.end(FinishReason::stop);
     if (!piece.empty()) return piece;
   }
   return std::nullopt;
@@ -63,23 +156,25 @@ std::optional<std::string> Generation::next() {
 std::span<const std::int32_t> Generation::ids() const { return state_->answer(); }
 std::span<const std::vector<LogProbability>> Generation::log_probabilities() const { return state_->log_probabilities; }
 FinishReason Generation::finish_reason() const { return state_->reason; }
+Guesses Generation::guesses() const { return {state_->guessed, state_->confirmed}; }
 
 Generation Model::generate(std::string_view prompt, GenerateOptions options) { return generate(tokenize(prompt), std::move(options)); }
 
 Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions options) {
-  if (options.max_tokens < 0) fail("generate: max_tokens {} (allowed: 0 and more)", options.max_tokens);
+  CachedDecoder& decoder = state_->decoder;
+  check_generation(options, decoder);
+  std::unique_ptr<Drafter> drafter = Generation::State::drafter_for(*state_, options);
   std::optional<grammar::Matcher> matcher;
   if (options.grammar) matcher.emplace(options.grammar, state_->bytes_of_tokens());
   TokenChooser chooser(options, vocab_size(), prompt, std::move(matcher));
-  CachedDecoder& decoder = state_->decoder;
-  const auto held = decoder.ids();
-  const auto common = std::mismatch(held.begin(), held.end(), prompt.begin(), prompt.end()).first - held.begin();
-  // The last token runs in any case: its logits are wanted.
-  const std::int64_t kept = std::min<std::int64_t>(common, std::max<std::int64_t>(static_cast<std::int64_t>(prompt.size()) - 1, 0));
-  decoder.rewind(kept);
-  std::vector<float> logits = decoder.append(prompt.subspan(static_cast<std::size_t>(kept)));
-  return Generation(std::make_shared<Generation::State>(
-      Generation::State{state_, std::move(options), std::move(chooser), {prompt.begin(), prompt.end()}, prompt.size(), std::move(logits)}));
+  std::vector<float> logits = decoder.continue_from(prompt);
+  return Generation(std::make_shared<Generation::State>(Generation::State{state_,
+                                                                          std::move(options),
+                                                                          std::move(chooser),
+                                                                          {prompt.begin(), prompt.end()},
+                                                                          prompt.size(),
+                                                                          std::move(drafter),
+                                                                          std::move(logits)}));
 }
 
 }  // namespace rlx

@@ -65,6 +65,33 @@ TEST_F(RunCommand, PrintsLogProbabilities) {
   EXPECT_EQ(json::parse(line, "line").at("finish_reason"), "max_tokens");
 }
 
+TEST_F(RunCommand, KeepsItsCacheInAFile) {
+  const TemporaryFolder files;
+  const std::string file = (files / "cache").string();
+  EXPECT_EQ(run("-n 5 --cache " + file).out, recorded_answer(5) + "\n");
+  EXPECT_EQ(run("-n 9 --cache " + file).out, recorded_answer(9) + "\n");
+  write_file(file, "no cache");
+  const CommandResult wrong = run("-n 9 --cache " + file);
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_EQ(wrong.err.substr(0, 5 + file.size()), "rlx: " + file);
+  EXPECT_EQ(read_text(file), "no cache");
+}
+
+TEST_F(RunCommand, GuessesAndSaysHowManyWereRight) {
+  const CommandResult result = run(fmt::format("-n 9 --guesses 4 --draft {}", folder().string()));
+  EXPECT_EQ(result.out, recorded_answer(9) + "\n");
+  EXPECT_NE(result.err.find("6 of 6 guesses were right"), std::string::npos) << result.err;
+  EXPECT_EQ(run("--lookup --draft x").status, 2);
+}
+
+TEST_F(RunCommand, GoesOnWhereTheContextIsFull) {
+  const CommandResult full = run("-n 30 --context 12"), shifted = run("-n 30 --context 12 --context-shift --keep 2");
+  EXPECT_NE(full.err.find("the context of 12 tokens is full"), std::string::npos) << full.err;
+  EXPECT_EQ(std::count(shifted.out.begin(), shifted.out.end(), 'w'), 30) << shifted.out;
+  EXPECT_EQ(shifted.out.substr(0, full.out.size() - 1), full.out.substr(0, full.out.size() - 1));
+  EXPECT_EQ(run("--keep 2").status, 2);
+}
+
 TEST_F(RunCommand, RefusesAbsurdSampling) {
   const std::pair<const char*, const char*> cases[] = {
       {"--top-p 3", "top_p is 3 (allowed: above 0, at most 1)"},

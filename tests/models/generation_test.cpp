@@ -20,6 +20,12 @@ Ids ids_of(Generation generation) {
   return {generation.ids().begin(), generation.ids().end()};
 }
 
+/// All with the threads of one session, which run one model at a time.
+Model open(const std::filesystem::path& path, ModelOptions options = {}) {
+  static const Session session;
+  return Model::open(path, session, options);
+}
+
 class GenerationOfWords : public testing::Test {
  protected:
   static std::filesystem::path folder() {
@@ -33,7 +39,7 @@ class GenerationOfWords : public testing::Test {
   }
 
   const Ids prompt_ = recorded_ids("prompt_ids"), greedy_ = recorded_ids("greedy_ids");
-  Model model_ = load(folder()), reference_ = load(folder());
+  Model model_ = open(folder()), reference_ = open(folder());
 };
 
 TEST_F(GenerationOfWords, AGrammarLimitsWhatIsChosenAndEndsTheAnswer) {
@@ -100,10 +106,82 @@ TEST_F(GenerationOfWords, SamplingOptionsAreUsedAndChecked) {
             "sampling: top_p is 1.5 (allowed: above 0, at most 1)");
 }
 
+TEST_F(GenerationOfWords, AFullContextIsShiftedWhereAskedFor) {
+  constexpr std::int64_t context = 16, keep = 3;
+  Model small = open(folder(), {.context = context});
+  Generation generation = small.generate(prompt_, {.max_tokens = 40, .context_shift = true, .keep = keep});
+  const Ids answer = ids_of(generation);
+  EXPECT_EQ(generation.finish_reason(), FinishReason::max_tokens);
+  Ids seen = prompt_, expected;  // what the model is to see, each time read from the beginning
+  while (expected.size() < 40) {
+    const auto logits = logits_behind(seen);
+    expected.push_back(static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+    if (seen.size() == context) seen.erase(seen.begin() + keep, seen.begin() + keep + (context - keep + 1) / 2);
+    seen.push_back(expected.back());
+  }
+  EXPECT_EQ(answer, expected);
+  EXPECT_EQ(error_of([&] { small.generate(prompt_, {.context_shift = true, .keep = 15}); }),
+            "generate: 15 tokens are to be kept in a context of 16 (allowed: 0..14)");
+}
+
+TEST_F(GenerationOfWords, GuessesDoNotChangeTheAnswer) {
+  Ids prompt = greedy_;  // in which something is repeated
+  prompt.insert(prompt.end(), greedy_.begin(), greedy_.begin() + 20);
+  const auto same = std::make_shared<Model>(open(folder())), other = std::make_shared<Model>(open(fixture("hf/llama-tied")));
+  const auto grammar = parse_grammar(R"(root ::= (" w" [1-9])+)");
+  const std::pair<const char*, GenerateOptions> cases[] = {
+      {"greedy", {.max_tokens = 30}},
+      {"sampled", {.max_tokens = 30, .sampling = {.seed = 5, .temperature = 0.4, .repetition_penalty = 1.1, .log_probabilities = 1}}},
+      {"grammar", {.max_tokens = 30, .grammar = grammar}},
+  };
+  for (const auto& [name, options] : cases) {
+    SCOPED_TRACE(name);
+    const Ids expected = ids_of(model_.generate(prompt, options));
+    for (const auto& draft : {std::shared_ptr<Model>(), same, other}) {
+      GenerateOptions guessing = options;
+      guessing.guesses = 5, guessing.draft = draft;
+      Generation generation = model_.generate(prompt, guessing);
+      EXPECT_EQ(ids_of(generation), expected);
+      if (draft || std::string_view(name) == "greedy") {
+        EXPECT_GT(generation.guesses().tried, 0);
+      }
+      EXPECT_EQ(generation.log_probabilities().size(), options.sampling.log_probabilities >= 0 ? 30u : 0u);
+      if (draft == same && std::string_view(name) == "greedy") {
+        EXPECT_EQ(generation.guesses().right, generation.guesses().tried);
+      }
+      Ids all = prompt;
+      all.insert(all.end(), expected.begin(), expected.end());
+      const auto held = model_.ids();  // nothing of the wrong guesses is left
+      ASSERT_LE(held.size(), all.size());
+      EXPECT_TRUE(std::equal(held.begin(), held.end(), all.begin()));
+    }
+  }
+}
+
+TEST_F(GenerationOfWords, GuessesFillTheContextToItsEnd) {
+  const auto draft = std::make_shared<Model>(open(folder()));
+  Model small = open(folder(), {.context = 16}), plain = open(folder(), {.context = 16});
+  EXPECT_EQ(ids_of(small.generate(prompt_, {.guesses = 5, .draft = draft})), ids_of(plain.generate(prompt_)));
+  EXPECT_EQ(ids_of(small.generate(prompt_, {.max_tokens = 30, .context_shift = true, .guesses = 5, .draft = draft})),
+            ids_of(plain.generate(prompt_, {.max_tokens = 30, .context_shift = true})));
+}
+
+TEST_F(GenerationOfWords, WhatCannotGuessIsRefused) {
+  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(model_)}); }),
+            "generate: a model cannot guess for itself (open it a second time)");
+  const auto mamba = std::make_shared<Model>(open(fixture("hf/mamba")));
+  const std::string cannot = "generate: a model whose layers keep one state for all tokens cannot take guesses back";
+  EXPECT_EQ(error_of([&] { mamba->generate(prompt_, {.guesses = 2}); }), cannot);
+  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = mamba}); }), cannot);
+  const TinyLanguageModel bytes(tokenizer_of_bytes());
+  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(open(bytes.path()))}); }),
+            fmt::format("generate: {}: this draft model has other tokens than {}", bytes.path().string(), folder().string()));
+}
+
 // Random weights, so that nothing but the mask makes JSON of it.
 TEST(GenerationOfBytes, AnswersSatisfyTheirSchema) {
   const TinyLanguageModel bytes(tokenizer_of_bytes());
-  Model model = load(bytes.path());
+  Model model = open(bytes.path());
   const auto grammar = parse_json_schema(
       R"({"type": "object", "properties": {"kind": {"enum": ["ä", "b\n"]}, "on": {"type": "boolean"}}, "required": ["kind", "on"],
           "additionalProperties": false})");

@@ -1,0 +1,38 @@
+#include "generation_choices.h"
+
+namespace rlx::command {
+
+void add_generation(CLI::App& command, GenerationChoices& choices) {
+  const auto number = [&](const char* name, std::int64_t& value, const char* text, int least = 0) {
+    CLI::Option* option = command.add_option(name, value, text);
+    return option->type_name("N")->check(CLI::Range(least, 1 << 30).description(""));
+  };
+  command.add_option("model", choices.model, "GGUF file, or folder with config.json, tokenizer and safetensors files")
+      ->required()
+      ->type_name("PATH");
+  number("-n,--tokens", choices.tokens, "Most tokens of an answer; 0: until the context is full")->capture_default_str();
+  number("--context", choices.context, "Tokens that fit, of everything together; 0: as many as the model allows, at most 8192");
+  CLI::Option* shift = command.add_flag("--context-shift", choices.context_shift,
+                                        "Where the context is full, forget the older half and go on; with -n 0 an answer may have no end");
+  number("--keep", choices.keep, "Never forget the first N tokens")->needs(shift);
+  CLI::Option* lookup =
+      command.add_flag("--lookup", choices.lookup, "Guess tokens from what followed the same ones before: the same answer, sooner");
+  CLI::Option* draft = command.add_option("--draft", choices.draft,
+                                          "Guess tokens with this smaller model, which has the same tokens: the same answer, sooner");
+  draft->type_name("PATH")->excludes(lookup);
+  number("--guesses", choices.guesses, "Tokens that are guessed at a time", 1)->capture_default_str();
+  add_sampling(command, choices.sampling);
+}
+
+AnsweringModel open_model(const GenerationChoices& choices, const Session& session) {
+  GenerateOptions options = read_sampling(choices.sampling);
+  options.max_tokens = choices.tokens;
+  options.context_shift = choices.context_shift, options.keep = choices.keep;
+  Model model = Model::open(choices.model, session, {.context = choices.context});
+  name_tokens(choices.sampling, model, options.sampling);
+  if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;
+  if (!choices.draft.empty()) options.draft = std::make_shared<Model>(Model::open(choices.draft, session, {.context = model.context()}));
+  return {std::move(model), std::move(options)};
+}
+
+}  // namespace rlx::command

@@ -1,0 +1,31 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "rlx/model.h"
+#include "sampling_choices.h"
+
+namespace rlx::command {
+
+/// How `rlx run` and `rlx chat` make an answer.
+struct GenerationChoices {
+  std::string model, draft;  // paths; draft: empty for none
+  std::int64_t tokens = 0, context = 0, keep = 0, guesses = 8;
+  bool context_shift = false, lookup = false;
+  SamplingChoices sampling;
+};
+
+/// The model, --tokens, --context, --context-shift, --lookup and so on, and the options of add_sampling. What `choices` holds are the
+/// initial values.
+void add_generation(CLI::App& command, GenerationChoices& choices);
+
+/// A model with what its answers are made by.
+struct AnsweringModel {
+  Model model;
+  GenerateOptions options;
+};
+
+/// Opens the model, and the draft model where there is one. Throws Error, before that for what can be checked without them.
+AnsweringModel open_model(const GenerationChoices& choices, const Session& session);
+
+}  // namespace rlx::command
