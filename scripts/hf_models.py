@@ -2,9 +2,10 @@
 """Writes tiny language models of random weights in Hugging Face's layout, with what transformers computes of them: the fixtures in
 tests/fixtures/hf_more. `expected.safetensors` holds input_ids, logits and hidden states in f32, the logits in f64, and a greedy continuation.
 
-    pip install transformers==4.57.1 torch safetensors
-    scripts/hf_models.py tests/fixtures/hf_more
+    pip install transformers==5.23.0 torch safetensors
+    scripts/hf_models.py tests/fixtures/hf_more [NAME...]
 """
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,14 @@ from safetensors.torch import save_file
 
 SIZES = dict(vocab_size=128, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64)
 GROUPED = dict(SIZES, num_key_value_heads=2, intermediate_size=48)
+LATENT = dict(
+    SIZES, num_key_value_heads=4, intermediate_size=48, moe_intermediate_size=16, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6,
+    n_routed_experts=8, num_experts_per_tok=3
+)
+YARN = dict(
+    rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=0.7,
+    mscale_all_dim=1.0
+)
 
 MODELS = {
     "gpt_neox": tf.GPTNeoXConfig(**SIZES, intermediate_size=48, rotary_pct=0.25, use_parallel_residual=True),
@@ -33,6 +42,17 @@ MODELS = {
         **GROUPED, head_dim=8, moe_intermediate_size=16, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True
     ),
     "gemma": tf.GemmaConfig(**GROUPED, head_dim=8),
+    "deepseek_v3": tf.DeepseekV3Config(
+        **{**LATENT, "num_hidden_layers": 3}, q_lora_rank=12, n_shared_experts=1, n_group=4, topk_group=2, first_k_dense_replace=1,
+        routed_scaling_factor=2.5, rope_parameters=YARN
+    ),
+    "deepseek_v2": tf.DeepseekV2Config(
+        **LATENT, q_lora_rank=None, n_shared_experts=2, n_group=4, topk_group=2, topk_method="group_limited_greedy",
+        first_k_dense_replace=1, routed_scaling_factor=16.0
+    ),
+    "deepseek_v2-greedy": tf.DeepseekV2Config(
+        **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=YARN
+    ),
 }
 
 
@@ -46,13 +66,29 @@ def randomised(model):
                 parameter.normal_(0, 0.1)
             else:
                 parameter.normal_(0 if "gemma" in type(model).__name__.lower() else 1, 0.1)
+        for name, buffer in model.named_buffers():
+            if name.endswith("bias"):
+                buffer.normal_(0, 0.1)
     return model
+
+
+@contextlib.contextmanager
+def without_f32():
+    """What models compute in f32 whatever their type, such as norms and scans, is computed in f64."""
+    narrow, to_narrow = torch.float32, torch.Tensor.float
+    torch.float32 = torch.float = torch.float64
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float32 = torch.float = narrow
+        torch.Tensor.float = to_narrow
 
 
 def write(folder, config):
     torch.manual_seed(1)
     config.bos_token_id = config.eos_token_id = config.pad_token_id = None
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     model = randomised(tf.AutoModelForCausalLM.from_config(config).eval())
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
@@ -66,7 +102,8 @@ def write(folder, config):
         greedy = prompt
         for _ in range(14):
             greedy = torch.cat([greedy, model(greedy).logits[:, -1:].argmax(-1)], 1)
-        wide = model.double()(ids).logits
+        with without_f32():
+            wide = model.double()(ids).logits
     expected = {
         "input_ids": ids,
         "logits": out.logits,

@@ -11,6 +11,7 @@ namespace {
 Value mix_tokens(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x) {
   switch (layer.mixer) {
     case Mixer::attention: return decoder_attention(flow.scope("attention"), step, layer, x);
+    case Mixer::latent_attention: return decoder_latent_attention(flow.scope("attention"), step, layer, x);
     case Mixer::delta_net: return decoder_delta_net(flow.scope("delta_net"), step, x);
     case Mixer::state_space: return decoder_state_space(flow.scope("state_space"), step, x);
   }
@@ -85,7 +86,7 @@ Value decoder_logits(Flow flow, const DecoderConfig& c, const StoredMatrix& tabl
 }
 
 bool DecoderConfig::is_recurrent() const {
-  return std::any_of(layers.begin(), layers.end(), [](const DecoderLayer& layer) { return layer.mixer != Mixer::attention; });
+  return std::any_of(layers.begin(), layers.end(), [](const DecoderLayer& layer) { return !is_attention(layer.mixer); });
 }
 
 Value at_rows(Value x, Value rows) {

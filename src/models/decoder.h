@@ -18,7 +18,10 @@ struct NormKind {
 };
 
 /// What carries information from token to token in a layer.
-enum class Mixer : std::uint8_t { attention, delta_net, state_space };
+enum class Mixer : std::uint8_t { attention, latent_attention, delta_net, state_space };
+
+/// True for mixers that look at tokens one by one; the others keep a state that stands for all of them.
+constexpr bool is_attention(Mixer mixer) { return mixer == Mixer::attention || mixer == Mixer::latent_attention; }
 
 /// What layers of one model may differ in.
 struct DecoderLayer {
@@ -36,9 +39,23 @@ enum class QueryKeyNorm : std::uint8_t { none, head, whole };
 struct ExpertsConfig {
   std::int64_t count = 0, chosen = 0;  // experts, and how many of them a token takes
   std::int64_t width = 0;              // of one expert
+  bool sigmoid = false;                // scores are sigmoids; else their softmax
+  bool router_bias = false;            // added to the scores where experts are chosen, not where they are weighed
+  std::int64_t groups = 1;             // experts come in so many groups,
+  std::int64_t chosen_groups = 1;      // so many of which take part:
+  std::int64_t group_judges = 1;       // those whose so many best experts have the largest sum
   bool normalize = false;              // the chosen weights sum to 1
+  double scale = 1;                    // of the weights, in the end
   std::int64_t shared_width = 0;       // of an expert that all tokens take; 0: none
   bool shared_gate = false;            // its result is multiplied by sigmoid(a feature of the token)
+};
+
+/// Attention whose keys and values are products with a few features of each token, which all heads share and which alone the cache holds
+/// (DeepSeek-AI 2024).
+struct LatentAttentionConfig {
+  std::int64_t query_rank = 0;                                 // features that queries are made of; 0: they are made of the input
+  std::int64_t rank = 0;                                       // features that keys and values are made of
+  std::int64_t plain_size = 0, rope_size = 0, value_size = 0;  // of a head: elements of queries and keys that stay and that turn; of values
 };
 
 /// Gated delta nets (Yang et al. 2024): linear attention, whose state has a matrix for each value head.
@@ -59,9 +76,10 @@ struct StateSpaceConfig {
 ///
 ///     token_embedding, type_embedding, position_embedding, embedding_norm, output_norm, head.{dense,norm}, output
 ///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
+///     layers.N.attention.{q_input,q_input_norm,q,latent,latent_norm,rope_key,k,v,output} of latent attention
 ///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
 ///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,log_decay,skip,output}
-///     layers.N.ffn_norm, .ffn_post_norm, .ffn.{gate,up,down}, .experts.{router,gate,up,down,shared.*,shared_gate}
+///     layers.N.ffn_norm, .ffn_post_norm, .ffn.{gate,up,down}, .experts.{router,router_bias,gate,up,down,shared.*,shared_gate}
 struct DecoderConfig {
   std::int64_t vocab_size = 0, hidden_size = 0, max_positions = 0;
   std::int64_t heads = 0, kv_heads = 0, head_size = 0;
@@ -83,6 +101,7 @@ struct DecoderConfig {
   bool gated = true;  // down(act(gate) * up); else down(act(up))
   HiddenActivation activation = HiddenActivation::silu;
   ExpertsConfig experts;
+  LatentAttentionConfig latent;
   DeltaNetConfig delta_net;
   StateSpaceConfig state_space;
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "models/decoder_step.h"
@@ -79,6 +80,33 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});
   if (c.attention_gate) mixed = mixed * sigmoid(flow.linear("gate", x, c.heads * c.head_size, false));
   return flow.linear("output", mixed, c.hidden_size, c.attention_output_bias);
+}
+
+Value decoder_latent_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x) {
+  const DecoderConfig& c = step.config;
+  const LatentAttentionConfig& l = c.latent;
+  const NormKind norm;  // of its own: the model's epsilon does not count
+  const auto by_head = [&](Value features, std::int64_t heads) {
+    return transpose(reshape(features, {x.dim(0), x.dim(1), heads, features.dim(-1).value() / heads}), {0, 2, 1, 3});
+  };
+  const auto matrices = [&](std::string_view name, std::int64_t rows) {
+    return reshape(flow.scope(name).param("weight", {c.heads * rows, l.rank}), {c.heads, rows, l.rank});
+  };
+  Value from = l.query_rank == 0 ? x : decoder_norm(flow, "q_input_norm", norm, flow.linear("q_input", x, l.query_rank, c.qkv_bias));
+  Value q = by_head(flow.linear("q", from, c.heads * c.head_size, false), c.heads);
+  Value turning = turned(step, layer, slice_axis(q, -1, l.plain_size, c.head_size));
+  // q . (K z) = (q K) . z: queries go to the latent features z, so that the keys need not be made of them; values likewise afterwards.
+  Value plain = einsum("nhsp,hpr->nhsr", {slice_axis(q, -1, 0, l.plain_size), matrices("k", l.plain_size)});
+  Value latent = by_head(decoder_norm(flow, "latent_norm", norm, flow.linear("latent", x, l.rank, c.qkv_bias)), 1);
+  Value key = turned(step, layer, by_head(flow.linear("rope_key", x, l.rope_size, c.qkv_bias), 1));
+  Value seen = appended(flow, step, "latents", concat({latent, key}, -1));
+  AttentionOptions options;
+  options.scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  options.causal = true;
+  options.positions = step.positions;
+  Value mixed = attention(concat({plain, turning}, -1), seen, slice_axis(seen, -1, 0, l.rank), options);
+  mixed = einsum("nhsr,hvr->nshv", {mixed, matrices("v", l.value_size)});
+  return flow.linear("output", reshape(mixed, {x.dim(0), x.dim(1), c.heads * l.value_size}), c.hidden_size, c.attention_output_bias);
 }
 
 }  // namespace rlx

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "models/decoder_step.h"
 #include "rlx/ops.h"
 
@@ -15,10 +17,24 @@ struct Routing {
   Value experts, weights;
 };
 
+/// scores (T, experts), those of groups that do not take part as low as can be.
+Value within_best_groups(const ExpertsConfig& e, Value scores) {
+  const Dim& tokens = scores.dim(0);
+  Value grouped = reshape(scores, {tokens, e.groups, e.count / e.groups});
+  Value best = top_k(sum(top_k(grouped, e.group_judges)[0], {-1}), e.chosen_groups)[1];
+  Value takes_part = reduce_or(one_hot(best, e.groups, boolean), {1});
+  return reshape(select(reshape(takes_part, {tokens, e.groups, 1}), grouped, scalar(scores, -INFINITY, f32)), scores.shape());
+}
+
 Routing route(Flow flow, const ExpertsConfig& e, Value x) {
-  Value scores = softmax(flow.linear("router", x, e.count, false), -1);
-  const Values best = top_k(scores, e.chosen);
-  return {best[1], e.normalize ? best[0] / sum(best[0], {-1}, true) : best[0]};
+  Value logits = flow.linear("router", x, e.count, false);
+  Value scores = e.sigmoid ? sigmoid(logits) : softmax(logits, -1);
+  Value judged = e.router_bias ? scores + flow.param("router_bias", {e.count}) : scores;
+  if (e.groups > 1) judged = within_best_groups(e, judged);
+  const Values best = top_k(judged, e.chosen);
+  Value weights = e.router_bias ? take_along_axis(scores, best[1], -1) : best[0];
+  if (e.normalize) weights = weights / (sum(weights, {-1}, true) + 1e-20);
+  return {best[1], e.scale == 1 ? weights : weights * e.scale};
 }
 
 /// x (T, H) -> (T, H).

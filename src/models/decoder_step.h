@@ -27,6 +27,7 @@ Value at_rows(Value x, Value rows);
 Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x);
 /// (N, S, hidden_size) -> the same.
 Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
+Value decoder_latent_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
 Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x);
 Value decoder_state_space(Flow flow, const DecoderStep& step, Value x);
 Value decoder_feed_forward(Flow flow, const DecoderConfig& config, const DecoderLayer& layer, Value x);

@@ -84,6 +84,7 @@ struct WeightNames {
   std::vector<WeightName> whole = {};         // outside of layers
   std::string_view layers = "layers";         // what stands before the number of a layer; parameters say `layers.3.`
   std::vector<WeightName> layer = {};         // behind that number; of two lines for a parameter the last counts
+  std::size_t used_layers = 0;                // a file's layers behind so many are of no use; 0: all are of use
 };
 
 /// How a GGUF file stores the matrices of a model: the type of each parameter that is blocks or bf16 there. Of other checkpoints nothing,

@@ -41,12 +41,14 @@ void read_longrope(const JsonField& config, const JsonField& rope, RopeOptions& 
   options.long_factors = read_factors(rope, "long_factor", options.dims / 2);
 }
 
-/// YaRN's factor of sines and cosines, from the two numbers that DeepSeek's configs bring.
+/// What YaRN multiplies by where contexts are `factor` times longer, with a weight that DeepSeek's configs bring.
+double yarn_scale(double factor, double weight) { return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1; }
+
+/// YaRN's factor of sines and cosines.
 double yarn_magnitude(const JsonField& rope, double factor) {
-  const auto scale = [&](double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; };
   const double given = number_or(rope, "attention_factor", 0);
   if (given > 0 || !rope.find("mscale") || !rope.find("mscale_all_dim")) return given;
-  return scale(number_or(rope, "mscale", 1)) / scale(number_or(rope, "mscale_all_dim", 1));
+  return yarn_scale(factor, number_or(rope, "mscale", 1)) / yarn_scale(factor, number_or(rope, "mscale_all_dim", 1));
 }
 
 void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& options) {
@@ -96,6 +98,14 @@ RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::stri
   options.dims = rotary_part(config, head_size, part);
   if (rope) read_scaling(config, *rope, options);
   return options;
+}
+
+double yarn_score_factor(const JsonField& config) {
+  auto rope = config.find("rope_parameters");
+  if (!rope) rope = config.find("rope_scaling");
+  if (!rope || !rope->find("mscale_all_dim") || !rope->find("factor")) return 1;
+  const double scale = yarn_scale(number_or(*rope, "factor", 1), number_or(*rope, "mscale_all_dim", 0));
+  return scale * scale;
 }
 
 }  // namespace rlx

@@ -15,4 +15,7 @@ std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double
 /// Throws Error naming the field for a kind of scaling that is not supported, or numbers that make no rope.
 RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::string_view layer_type = "");
 
+/// What DeepSeek's configs multiply scores of attention by, beside 1 / sqrt(head size), where their rope is stretched by YaRN.
+double yarn_score_factor(const JsonField& config);
+
 }  // namespace rlx

@@ -95,6 +95,7 @@ std::optional<std::string> spell_tensor_name(const TensorName& tensor, const Wei
 bool is_unused_tensor(std::string_view name, const WeightNames& names) {
   const std::string_view plain = without_prefix(name, names);
   const NamePlace place = place_of_name(plain, names);
+  if (names.used_layers > 0 && place.layer >= static_cast<std::int64_t>(names.used_layers)) return true;
   return std::any_of(names.unused.begin(), names.unused.end(),
                      [&](std::string_view part) { return is_name_part(plain, part) || is_name_part(place.rest, part); });
 }

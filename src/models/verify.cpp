@@ -182,7 +182,7 @@ RecordedRun RecordedRun::of_decoder(const std::filesystem::path& path, const std
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
   // Of models without attention, the recorded states begin behind the first layer.
   const bool attention = std::any_of(model.config.layers.begin(), model.config.layers.end(),
-                                     [](const DecoderLayer& layer) { return layer.mixer == Mixer::attention; });
+                                     [](const DecoderLayer& layer) { return is_attention(layer.mixer); });
   const HiddenStates states = attention ? HiddenStates::with_embeddings : HiddenStates::without_embeddings;
   Graph graph = decoder_graph(model.config, {.sequences = batch, .capacity = length, .chunk = length, .hidden_states = states});
   RecordedRun run(graph, model.weights(graph), std::move(recorded));

@@ -1,6 +1,7 @@
 // Matching the tensors of a checkpoint with the parameters of a graph.
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@ std::optional<std::string_view> behind_layer(std::string_view name, std::string_
 bool is_unused(std::string_view name, const WeightNames& names) {
   std::string_view number;
   const auto rest = behind_layer(name, names.layers, number);
+  std::size_t layer = 0;
+  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
+      layer >= names.used_layers)
+    return true;
   return std::any_of(names.unused.begin(), names.unused.end(),
                      [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
 }

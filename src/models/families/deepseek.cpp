@@ -1,0 +1,92 @@
+// DeepSeek V2 and V3: latent attention, mixtures with shared experts behind the first layers; V3's router scores experts by sigmoids, and
+// chooses them with a bias.
+#include <cmath>
+
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/mixture.h"
+#include "models/model_folder.h"
+#include "models/rope_config.h"
+
+namespace rlx {
+namespace {
+
+void read_latent_attention(const JsonField& config, DecoderConfig& c) {
+  LatentAttentionConfig& l = c.latent;
+  l.query_rank = count_or(config, "q_lora_rank", 0);
+  l.rank = as_size(config.at("kv_lora_rank"));
+  l.plain_size = as_size(config.at("qk_nope_head_dim"));
+  l.rope_size = as_size(config.at("qk_rope_head_dim"));
+  l.value_size = as_size(config.at("v_head_dim"));
+  c.head_size = l.plain_size + l.rope_size;
+  c.ropes = {read_rope(config, l.rope_size)};
+  c.ropes[0].style = flag_or(config, "rope_interleave", true) ? RopeStyle::interleaved : RopeStyle::half;
+  c.attention_scale = yarn_score_factor(config) / std::sqrt(static_cast<double>(c.head_size));
+  for (DecoderLayer& layer : c.layers) layer.mixer = Mixer::latent_attention;
+}
+
+void read_deepseek_experts(const JsonField& config, DecoderConfig& c) {
+  ExpertsConfig& e = c.experts;
+  e.count = as_size(config.at("n_routed_experts"));
+  e.chosen = as_size(config.at("num_experts_per_tok"));
+  e.width = as_size(config.at("moe_intermediate_size"));
+  e.shared_width = count_or(config, "n_shared_experts", 0) * e.width;
+  e.scale = number_or(config, "routed_scaling_factor", 1);
+  check_experts(config, e);
+  const auto dense = static_cast<std::size_t>(count_or(config, "first_k_dense_replace", 0));
+  const auto step = static_cast<std::size_t>(size_or(config, "moe_layer_freq", 1));
+  for (std::size_t i = 0; i < c.layers.size(); ++i) c.layers[i].experts = i >= dense && i % step == 0;
+}
+
+void read_groups(const JsonField& config, std::int64_t judges, ExpertsConfig& e) {
+  e.groups = size_or(config, "n_group", 1);
+  e.chosen_groups = size_or(config, "topk_group", 1);
+  e.group_judges = judges;
+  if (e.count % e.groups != 0 || e.count / e.groups < judges || e.chosen_groups > e.groups ||
+      e.chosen > e.count / e.groups * e.chosen_groups)
+    config.refuse("a token takes {} of {} experts from {} of {} groups, each judged by its best {} (allowed: equal groups that suffice)",
+                  e.chosen, e.count, e.chosen_groups, e.groups, judges);
+}
+
+DecoderConfig read_deepseek_v2(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  read_latent_attention(config, c);
+  read_deepseek_experts(config, c);
+  if (flag_or(config, "norm_topk_prob", false)) config.at("norm_topk_prob").refuse("true is not supported (allowed: false)");
+  if (const auto method = config.find("topk_method"); method && method->as_one_of({"greedy", "group_limited_greedy"}) == 1)
+    read_groups(config, 1, c.experts);
+  return c;
+}
+
+DecoderConfig read_deepseek_v3(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  read_latent_attention(config, c);
+  read_deepseek_experts(config, c);
+  c.experts.sigmoid = c.experts.router_bias = true;
+  c.experts.normalize = flag_or(config, "norm_topk_prob", true);
+  read_groups(config, 2, c.experts);
+  return c;
+}
+
+WeightNames deepseek_names(const DecoderConfig& config) {
+  WeightNames names = mixture_names(config);
+  for (const WeightName& line : std::vector<WeightName>{{{"attention.q_input"}, "self_attn.q_a_proj"},
+                                                        {{"attention.q_input_norm"}, "self_attn.q_a_layernorm"},
+                                                        {{"attention.latent", "attention.rope_key"}, "self_attn.kv_a_proj_with_mqa"},
+                                                        {{"attention.latent_norm"}, "self_attn.kv_a_layernorm"},
+                                                        {{"attention.k", "attention.v"}, "self_attn.kv_b_proj", config.heads},
+                                                        {{"experts.router_bias"}, "mlp.gate.e_score_correction_bias"},
+                                                        {{"experts.shared.gate"}, "mlp.shared_experts.gate_proj"},
+                                                        {{"experts.shared.up"}, "mlp.shared_experts.up_proj"},
+                                                        {{"experts.shared.down"}, "mlp.shared_experts.down_proj"}})
+    names.layer.push_back(line);
+  if (config.latent.query_rank > 0) names.layer.push_back({{"attention.q"}, "self_attn.q_b_proj"});
+  names.used_layers = config.layers.size();  // those behind predict several tokens at a time
+  return names;
+}
+
+const DecoderFamily deepseek_v2_family({"deepseek_v2"}, read_deepseek_v2, deepseek_names);
+const DecoderFamily deepseek_v3_family({"deepseek_v3"}, read_deepseek_v3, deepseek_names);
+
+}  // namespace
+}  // namespace rlx
