@@ -20,6 +20,8 @@ LATENT = dict(
     SIZES, num_key_value_heads=4, intermediate_size=48, moe_intermediate_size=16, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6,
     n_routed_experts=8, num_experts_per_tok=3
 )
+HYBRID = dict(GROUPED, num_hidden_layers=3)
+WITHOUT_ATTENTION = dict(vocab_size=128, hidden_size=32, num_hidden_layers=2, tie_word_embeddings=False)
 YARN = dict(
     rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=0.7,
     mscale_all_dim=1.0
@@ -52,6 +54,19 @@ MODELS = {
     ),
     "deepseek_v2-greedy": tf.DeepseekV2Config(
         **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=YARN
+    ),
+    "lfm2": tf.Lfm2Config(**HYBRID, block_multiple_of=16, layer_types=["conv", "full_attention", "conv"]),
+    "lfm2_moe": tf.Lfm2MoeConfig(
+        **HYBRID, moe_intermediate_size=16, num_dense_layers=1, num_experts=4, num_experts_per_tok=2, routed_scaling_factor=1.5,
+        layer_types=["conv", "full_attention", "conv"]
+    ),
+    "mamba2": tf.Mamba2Config(
+        **WITHOUT_ATTENTION, num_heads=8, head_dim=8, state_size=8, n_groups=2, chunk_size=8, time_step_limit=(0.05, 1.5)
+    ),
+    "falcon_mamba": tf.FalconMambaConfig(**WITHOUT_ATTENTION, state_size=8),
+    "jamba": tf.JambaConfig(
+        **{**HYBRID, "num_hidden_layers": 4}, num_experts=4, attn_layer_period=2, attn_layer_offset=1, expert_layer_period=4,
+        expert_layer_offset=2, mamba_d_state=8, mamba_dt_rank=4
     ),
 }
 

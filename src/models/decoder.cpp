@@ -14,6 +14,8 @@ Value mix_tokens(Flow flow, const DecoderStep& step, const DecoderLayer& layer, 
     case Mixer::latent_attention: return decoder_latent_attention(flow.scope("attention"), step, layer, x);
     case Mixer::delta_net: return decoder_delta_net(flow.scope("delta_net"), step, x);
     case Mixer::state_space: return decoder_state_space(flow.scope("state_space"), step, x);
+    case Mixer::state_space_heads: return decoder_state_space_heads(flow.scope("state_space"), step, x);
+    case Mixer::short_convolution: return decoder_short_convolution(flow.scope("short_convolution"), step, x);
   }
   fail_internal("decoder: mixer {} is not in the enumeration", static_cast<int>(layer.mixer));
 }

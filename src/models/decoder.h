@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "models/activation.h"
@@ -18,7 +20,7 @@ struct NormKind {
 };
 
 /// What carries information from token to token in a layer.
-enum class Mixer : std::uint8_t { attention, latent_attention, delta_net, state_space };
+enum class Mixer : std::uint8_t { attention, latent_attention, delta_net, state_space, state_space_heads, short_convolution };
 
 /// True for mixers that look at tokens one by one; the others keep a state that stands for all of them.
 constexpr bool is_attention(Mixer mixer) { return mixer == Mixer::attention || mixer == Mixer::latent_attention; }
@@ -64,11 +66,22 @@ struct DeltaNetConfig {
   std::int64_t kernel = 4;  // tokens that the convolution before them sees
 };
 
-/// Selective state spaces (Gu & Dao 2023).
+/// Selective state spaces (Gu & Dao 2023), or those of heads, each of which forgets as a whole (Dao & Gu 2024).
 struct StateSpaceConfig {
-  std::int64_t width = 0, states = 0, step_rank = 0;
+  std::int64_t width = 0, states = 0;
   std::int64_t kernel = 4;
   bool bias = false, convolution_bias = true;
+  std::int64_t step_rank = 0;         // not of heads
+  std::optional<NormKind> norm = {};  // not of heads: of what a token says about step, input and output
+  std::int64_t heads = 0;             // width / heads features each
+  std::int64_t groups = 1;            // of heads that share what goes in and out; the result is normalised by group
+  double least_step = 0, largest_step = std::numeric_limits<double>::infinity();  // of heads
+};
+
+/// Gated convolutions over a few tokens (LFM2).
+struct ShortConvolutionConfig {
+  std::int64_t kernel = 3;
+  bool bias = false;
 };
 
 /// A language model that predicts the next token from those before it, described by few axes. Sizes are those of Hugging Face's configs.
@@ -78,7 +91,9 @@ struct StateSpaceConfig {
 ///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
 ///     layers.N.attention.{q_input,q_input_norm,q,latent,latent_norm,rope_key,k,v,output} of latent attention
 ///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
-///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,log_decay,skip,output}
+///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,{step,b,c}_norm,log_decay,skip,output}
+///     layers.N.state_space.{input,gate,convolution,step,step_bias,log_decay,skip,norm,output} of heads; input: features, b, c
+///     layers.N.short_convolution.{before,input,after,kernel,output}
 ///     layers.N.ffn_norm, .ffn_post_norm, .ffn.{gate,up,down}, .experts.{router,router_bias,gate,up,down,shared.*,shared_gate}
 struct DecoderConfig {
   std::int64_t vocab_size = 0, hidden_size = 0, max_positions = 0;
@@ -104,6 +119,7 @@ struct DecoderConfig {
   LatentAttentionConfig latent;
   DeltaNetConfig delta_net;
   StateSpaceConfig state_space;
+  ShortConvolutionConfig short_convolution;
 
   bool tied_output = false;         // the head's weights are the embeddings
   bool position_embedding = false;  // learned, max_positions rows

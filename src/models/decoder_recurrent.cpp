@@ -1,4 +1,6 @@
 // Layers whose state stands for all tokens before, whatever their number.
+#include <cmath>
+
 #include "models/decoder_step.h"
 #include "rlx/ops.h"
 
@@ -48,6 +50,18 @@ Value repeated_heads(Value x, std::int64_t count) {
   return reshape(broadcast_to(reshape(x, {s[0], s[1], s[2], 1, s[3]}), {s[0], s[1], s[2], count, s[3]}), {s[0], s[1], s[2] * count, s[3]});
 }
 
+/// For each token S = decay S + x b^T and y = S c, with S (N, heads, size, states), decay (N, tokens, heads), x (N, tokens, heads, size), b
+/// and c (N, tokens, heads, states): the last S, and y like x.
+Values scan_heads(Value state, Value decay, Value x, Value b, Value c) {
+  const auto by_token = [](Value v) { return move_axis(v, 1, 0); };
+  const auto step = [](const Values& carry, const Values& at) -> std::pair<Values, Values> {
+    Value s = expand_dims(at[0], {-1, -2}) * carry[0] + expand_dims(at[1], {-1}) * expand_dims(at[2], {-2});
+    return {{s}, {einsum("bhpn,bhn->bhp", {s, at[3]})}};
+  };
+  const Values result = scan(step, {state}, {by_token(decay), by_token(x), by_token(b), by_token(c)});
+  return {result[0], move_axis(result[1], 0, 1)};
+}
+
 Value unit_length(Value x) { return x * rsqrt(sum(square(x), {-1}, true) + 1e-6); }
 
 }  // namespace
@@ -80,15 +94,50 @@ Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x) {
 Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
   const DecoderConfig& c = step.config;
   const StateSpaceConfig& s = c.state_space;
+  const auto normalised = [&](std::string_view name, Value y) { return s.norm ? decoder_norm(flow, name, *s.norm, y) : y; };
   Value inner = flow.linear("input", x, s.width, s.bias), gate = flow.linear("gate", x, s.width, s.bias);
   inner = activate(c.activation, causal_convolution(flow, step, "convolution", inner, s.kernel, s.convolution_bias));
-  Value size = softplus(flow.linear("step", flow.linear("step_input", inner, s.step_rank, false), s.width)) * token_mask(step);
+  Value rates = normalised("step_norm", flow.linear("step_input", inner, s.step_rank, false));
+  Value size = softplus(flow.linear("step", rates, s.width)) * token_mask(step);
   Value decay = -exp(flow.param("log_decay", {s.width, s.states}));
   Value state = recurrent_state(flow, step, "state", {x.dim(0), s.width, s.states});
-  Value b = flow.linear("b", inner, s.states, false), to_output = flow.linear("c", inner, s.states, false);
+  Value b = normalised("b_norm", flow.linear("b", inner, s.states, false)),
+        to_output = normalised("c_norm", flow.linear("c", inner, s.states, false));
   const Values result = selective_scan(inner, size, decay, b, to_output, flow.param("skip", {s.width}), state);
   flow.keep("state", result[1]);
   return flow.linear("output", result[0] * activate(c.activation, gate), c.hidden_size, s.bias);
+}
+
+Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
+  const DecoderConfig& c = step.config;
+  const StateSpaceConfig& s = c.state_space;
+  const std::int64_t size = s.width / s.heads, shared = s.groups * s.states, group_width = s.width / s.groups;
+  Value gate = flow.linear("gate", x, s.width, s.bias);
+  Value inputs = flow.linear("input", x, s.width + 2 * shared, s.bias);
+  inputs = activate(c.activation, causal_convolution(flow, step, "convolution", inputs, s.kernel, s.convolution_bias));
+  Value inner = by_head(slice_axis(inputs, -1, 0, s.width), s.heads, size);
+  const auto of_groups = [&](std::int64_t from) {
+    return repeated_heads(by_head(slice_axis(inputs, -1, from, from + shared), s.groups, s.states), s.heads / s.groups);
+  };
+  Value steps = softplus(flow.linear("step", x, s.heads, s.bias) + flow.param("step_bias", {s.heads}));
+  if (s.least_step > 0 || std::isfinite(s.largest_step)) steps = clamp(steps, s.least_step, s.largest_step);
+  steps = steps * token_mask(step);  // padding leaves the state as it is
+  Value decay = exp(steps * -exp(flow.param("log_decay", {s.heads})));
+  Value state = recurrent_state(flow, step, "state", {x.dim(0), s.heads, size, s.states});
+  const Values result = scan_heads(state, decay, inner * expand_dims(steps, {-1}), of_groups(s.width), of_groups(s.width + shared));
+  flow.keep("state", result[0]);
+  Value y = result[1] + inner * reshape(flow.param("skip", {s.heads}), {s.heads, 1});
+  y = reshape(y, {x.dim(0), x.dim(1), s.width}) * silu(gate);
+  y = reshape(rms_norm(by_head(y, s.groups, group_width), Value(), {-1}, c.norm.eps), y.shape()) * flow.param("norm.weight", {s.width});
+  return flow.linear("output", y, c.hidden_size, s.bias);
+}
+
+Value decoder_short_convolution(Flow flow, const DecoderStep& step, Value x) {
+  const auto [kernel, bias] = step.config.short_convolution;
+  const std::int64_t width = step.config.hidden_size;
+  Value gated = flow.linear("before", x, width, bias) * flow.linear("input", x, width, bias);
+  Value mixed = causal_convolution(flow, step, "kernel", gated, kernel, bias);
+  return flow.linear("output", flow.linear("after", x, width, bias) * mixed, width, bias);
 }
 
 }  // namespace rlx

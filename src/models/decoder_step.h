@@ -30,6 +30,8 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
 Value decoder_latent_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
 Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x);
 Value decoder_state_space(Flow flow, const DecoderStep& step, Value x);
+Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x);
+Value decoder_short_convolution(Flow flow, const DecoderStep& step, Value x);
 Value decoder_feed_forward(Flow flow, const DecoderConfig& config, const DecoderLayer& layer, Value x);
 
 }  // namespace rlx

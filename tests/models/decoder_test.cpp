@@ -223,7 +223,8 @@ TEST_P(UnlikeLengths, DoNotDisturbEachOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, UnlikeLengths,
-                         testing::Values("hf/llama", "hf/qwen3_next", "hf/mamba", "hf_more/deepseek_v3"));
+                         testing::Values("hf/llama", "hf/qwen3_next", "hf/mamba", "hf_more/deepseek_v3", "hf_more/lfm2", "hf_more/mamba2",
+                                         "hf_more/jamba"));
 
 TEST(DecoderConfig, WhatIsNotSupportedIsNamed) {
   const auto file = fixture("hf/llama/config.json");

@@ -1,0 +1,17 @@
+#pragma once
+#include "models/decoder.h"
+#include "models/tokenizer/json_field.h"
+
+namespace rlx {
+
+/// What the configs of models of nothing but state spaces have in common. Widths are left to the caller.
+DecoderConfig read_mamba_base(const JsonField& config, Mixer mixer);
+/// Mamba's names of tensors.
+WeightNames mamba_names(const DecoderConfig& config);
+
+/// The field `name` where it is a number; else, for "auto", a sixteenth of the model's size.
+std::int64_t read_step_rank(const JsonField& config, std::string_view name, std::int64_t hidden_size);
+/// `time_step_limit` where the config has it: [least, largest].
+void read_step_limits(const JsonField& config, StateSpaceConfig& result);
+
+}  // namespace rlx
