@@ -18,6 +18,7 @@ void add_profile(CLI::App& app);
 void add_run(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_perplexity(CLI::App& app);
 void add_template(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_inspect(CLI::App& app);

@@ -33,6 +33,7 @@ void add_commands(CLI::App& app) {
   add_run(app);
   add_chat(app);
   add_bench(app);
+  add_perplexity(app);
   add_template(app);
   add_verify(app);
   add_inspect(app);

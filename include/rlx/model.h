@@ -124,9 +124,9 @@ class Model {
 
   /// The tokens in the cache.
   std::span<const std::int32_t> ids() const;
-  /// Appends tokens and gives the logits behind the last of them, (vocab_size). Throws Error for no tokens, for ids outside the
-  /// vocabulary, and for more tokens than fit; then nothing is appended.
-  std::vector<float> append(std::span<const std::int32_t> ids);
+  /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no
+  /// tokens, for ids outside the vocabulary, and for more tokens than fit; then nothing is appended.
+  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
   /// Forgets all but the first `length` tokens of the cache.
   void rewind(std::int64_t length);
   /// Writes the cache with its tokens to a file, atomically. Throws Error for an empty cache.

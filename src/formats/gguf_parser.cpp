@@ -252,8 +252,10 @@ std::span<const std::byte> GgufParser::tensor_data(const TensorView& tensor, std
 }
 
 void GgufParser::turn_tensors(const std::vector<TensorView>& tensors) {
-  for (const TensorView& tensor : tensors)
+  for (const TensorView& tensor : tensors) {
+    if (tensor.data.empty()) continue;  // it lies nowhere
     turn_blocks(*tensor.format, {writable_ + (tensor.data.data() - bytes_.data()), tensor.data.size()});
+  }
 }
 
 void GgufParser::read_file(GgufPart& part) {

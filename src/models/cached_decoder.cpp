@@ -74,17 +74,16 @@ bool CachedDecoder::cache_has_short_factors(std::int64_t length) const {
   return config_.length_of_short_factors() == 0 || length <= config_.length_of_short_factors();
 }
 
-std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::size_t wanted) {
+std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted) {
   check(ids);
+  if (wanted < 1 || wanted > static_cast<std::int64_t>(ids.size()))
+    fail("logits of the last {} of {} tokens are wanted (allowed: 1..{})", wanted, ids.size(), ids.size());
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const bool short_factors = cache_has_short_factors(static_cast<std::int64_t>(ids_.size()));
   if (short_factors != short_factors_) held_ = 0;  // keys turned by other factors are of no use
   short_factors_ = short_factors;
-  return run(static_cast<std::int64_t>(wanted));
+  return run(wanted);
 }
-
-std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids) { return append(ids, 1); }
-std::vector<float> CachedDecoder::append_all(std::span<const std::int32_t> ids) { return append(ids, ids.size()); }
 
 std::vector<float> CachedDecoder::continue_from(std::span<const std::int32_t> ids) {
   const auto common = static_cast<std::size_t>(std::mismatch(ids_.begin(), ids_.end(), ids.begin(), ids.end()).first - ids_.begin());

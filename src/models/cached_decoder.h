@@ -33,11 +33,9 @@ class CachedDecoder {
   std::int64_t context() const { return options_.context; }
   const DecoderConfig& config() const { return config_; }
 
-  /// Appends tokens and gives the logits behind the last of them: (vocab_size). Throws Error for no tokens, an id outside the vocabulary,
-  /// and for more tokens than the context holds; then nothing is appended.
-  std::vector<float> append(std::span<const std::int32_t> ids);
-  /// The same; the logits behind each of them: (ids.size(), vocab_size).
-  std::vector<float> append_all(std::span<const std::int32_t> ids);
+  /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no tokens,
+  /// an id outside the vocabulary, and for more tokens than the context holds; then nothing is appended.
+  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
   /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
   std::vector<float> continue_from(std::span<const std::int32_t> ids);
   /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again.
@@ -52,7 +50,6 @@ class CachedDecoder {
   CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph);
   void check(std::span<const std::int32_t> ids) const;
   bool cache_has_short_factors(std::int64_t length) const;
-  std::vector<float> append(std::span<const std::int32_t> ids, std::size_t wanted);
   /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens.
   std::vector<float> run(std::int64_t wanted);
 

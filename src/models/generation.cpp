@@ -104,7 +104,7 @@ struct Generation::State {
     if (drafter) guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());
-    logits = decoder.append_all(std::span(run).subspan(held));
+    logits = decoder.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held));
     return true;
   }
 

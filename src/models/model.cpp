@@ -81,7 +81,7 @@ std::int64_t Model::vocab_size() const { return state_->decoder.config().vocab_s
 std::int64_t Model::context() const { return state_->decoder.context(); }
 std::span<const std::int32_t> Model::end_tokens() const { return state_->end_tokens; }
 std::span<const std::int32_t> Model::ids() const { return state_->decoder.ids(); }
-std::vector<float> Model::append(std::span<const std::int32_t> ids) { return state_->decoder.append(ids); }
+std::vector<float> Model::append(std::span<const std::int32_t> ids, std::int64_t wanted) { return state_->decoder.append(ids, wanted); }
 
 void Model::rewind(std::int64_t length) {
   const auto held = static_cast<std::int64_t>(ids().size());

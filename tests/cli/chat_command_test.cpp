@@ -46,8 +46,8 @@ class ChatCommand : public testing::Test {
     while ((at = unread_.find(end)) == std::string::npos) {
       char bytes[4096];
       const ssize_t count = poll(&wait, 1, 60'000) == 1 ? ::read(terminal_, bytes, sizeof bytes) : 0;
-      if (count <= 0) {
-        ADD_FAILURE() << "waited for " << end << " and saw " << unread_;
+      if (count <= 0 || unread_.size() > 100'000) {
+        ADD_FAILURE() << "waited for " << end << " and saw " << unread_.substr(0, 1000);
         return std::exchange(unread_, {});
       }
       unread_.append(bytes, static_cast<std::size_t>(count));
@@ -83,7 +83,8 @@ TEST_F(ChatCommand, EachAnswerCanBeStopped) {
   start("0");
   for (int i = 0; i < 3; ++i) {
     type("w5 w6\n");
-    read_until("\r\nw");  // the answer has begun
+    read_until("\r\n");
+    read_until("w");  // the answer has begun
     type("\x03");
     EXPECT_NE(read_until(prompt).find("stopped]"), std::string::npos);
   }
@@ -104,8 +105,8 @@ TEST_F(ChatCommand, LinesAreEdited) {
   read_until("tok/s");
   read_until(prompt);
   const std::string text = saved();
-  EXPECT_EQ(text.find("user: w5\n\nassistant: w"), 0u) << text;
-  EXPECT_NE(text.find("user: w5\n\nassistant: w", 1), std::string::npos) << text;
+  EXPECT_EQ(text.find("user: w5\n\nassistant: "), 0u) << text;
+  EXPECT_NE(text.find("user: w5\n\nassistant: ", 1), std::string::npos) << text;
   EXPECT_EQ(leave(), 0);
 }
 
@@ -118,8 +119,8 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   read_until("tok/s");
   read_until(prompt);
   const std::string text = saved();
-  EXPECT_EQ(text.find("user: w4\nw5\n\nassistant: w"), 0u) << text;
-  EXPECT_NE(text.find("user: w6\nw7\n\nassistant: w"), std::string::npos) << text;
+  EXPECT_EQ(text.find("user: w4\nw5\n\nassistant: "), 0u) << text;
+  EXPECT_NE(text.find("user: w6\nw7\n\nassistant: "), std::string::npos) << text;
   EXPECT_EQ(leave(), 0);
 }
 
@@ -127,7 +128,7 @@ TEST_F(ChatCommand, MessagesMayComeFromAFile) {
   write_text(folder_ / "messages", "w5 w6\n/exit\n");
   const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", model_.path().string(), (folder_ / "messages").string()));
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(result.out.starts_with("w")) << result.out;
+  EXPECT_EQ(result.out.find_first_not_of(" "), result.out.find("w")) << result.out;
   EXPECT_EQ(result.out.find('>'), std::string::npos) << result.out;
 }
 

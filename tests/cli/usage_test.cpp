@@ -8,8 +8,8 @@ namespace {
 TEST(Usage, HelpNamesEveryCommand) {
   const CommandResult result = run_rlx("--help");
   EXPECT_EQ(result.status, 0);
-  for (const char* name :
-       {"embed", "calibrate", "eval", "grad", "dump", "explain", "verify", "inspect", "quantize", "convert", "devices", "version"}) {
+  for (const char* name : {"embed", "calibrate", "eval", "grad", "dump", "explain", "verify", "perplexity", "inspect", "quantize",
+                           "convert", "devices", "version"}) {
     EXPECT_NE(result.out.find(std::string("\n  ") + name + " "), std::string::npos) << name;
     const CommandResult help = run_rlx(std::string(name) + " --help");
     EXPECT_EQ(help.status, 0) << name;

@@ -29,15 +29,15 @@ class TinyLanguageModel {
   TemporaryFolder folder_;
 };
 
-/// 256 words, "w0" to "w255", which decode to themselves with spaces between.
-inline std::string tokenizer_of_words() {
+/// 256 words, "w0" to "w255", which decode to themselves with spaces between. `post_processor` is JSON.
+inline std::string tokenizer_of_words(std::string_view post_processor = "null") {
   std::string words;
   for (int i = 0; i < 256; ++i) words += fmt::format("{}\"w{}\": {}", i > 0 ? ", " : "", i, i);
   return fmt::format(R"({{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
-    "pre_tokenizer": {{"type": "Whitespace"}}, "post_processor": null, "decoder": {{"type": "WordPiece", "prefix": "##", "cleanup": false}},
+    "pre_tokenizer": {{"type": "Whitespace"}}, "post_processor": {}, "decoder": {{"type": "WordPiece", "prefix": "##", "cleanup": false}},
     "model": {{"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
     "vocab": {{{}}}}}}})",
-                     words);
+                     post_processor, words);
 }
 
 /// A token for each byte, whose id is the byte.
