@@ -20,7 +20,7 @@ Value Flow::param(std::string_view name, Dims shape) { return graph_.param(path(
 StoredMatrix Flow::matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
   const std::string type = storage_ ? storage_(path(name)) : "";
   if (type.empty()) return {param(name, {rows, columns}), ""};
-  if (type == "BF16") return {graph_.param(path(name), {rows, columns}, bf16), ""};
+  if (type == "BF16" || type == "F16") return {graph_.param(path(name), {rows, columns}, type == "F16" ? f16 : bf16), ""};
   const BlockFormat* const format = find_block_format(type);
   if (!format || columns % format->values != 0) fail("parameter '{}': rows of {} values cannot be blocks of {}", path(name), columns, type);
   return {graph_.param(path(name), {rows, columns / format->values * format->bytes}, u8), type};
@@ -34,7 +34,7 @@ Value product(Value x, const StoredMatrix& matrix) {
 Value rows_of(const StoredMatrix& matrix, Value ids) {
   Value rows = rlx::embedding(matrix.values, ids);
   if (!matrix.type.empty()) return decode_blocks(rows, matrix.type);
-  return matrix.values.dtype() == bf16 ? cast(rows, f32) : rows;
+  return rows.dtype() == bf16 || rows.dtype() == f16 ? cast(rows, f32) : rows;
 }
 
 Value Flow::linear(std::string_view name, Value x, std::int64_t out, bool bias) {

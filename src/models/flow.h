@@ -12,12 +12,12 @@
 
 namespace rlx {
 
-/// How the parameter of that name is stored: a type of GGUF files, such as Q4_K, BF16 or F32. Empty: in the elements of the model.
+/// How the parameter of that name is stored: a type of GGUF files, such as Q4_K, or BF16 or F16. Empty: in the elements of the model.
 using WeightStorage = std::function<std::string(const std::string& param)>;
 
 /// A matrix of parameters as it is stored.
 struct StoredMatrix {
-  Value values;      // (rows, columns); of blocks their bytes, (rows, bytes)
+  Value values;      // (rows, columns), perhaps of bf16 or f16; of blocks their bytes, (rows, bytes)
   std::string type;  // of the blocks; empty: elements
 };
 
@@ -87,8 +87,7 @@ struct WeightNames {
   std::size_t used_layers = 0;                // a file's layers behind so many are of no use; 0: all are of use
 };
 
-/// How a GGUF file stores the matrices of a model: the type of each parameter that is blocks or bf16 there. Of other checkpoints nothing,
-/// for their numbers are meant to be computed with in the session's precision.
+/// How a checkpoint stores the matrices of a model: the type of each parameter that is blocks, bf16 or f16 there.
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names);
 
 /// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).

@@ -260,17 +260,18 @@ class WeightLoader {
 }  // namespace
 
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names) {
-  if (!checkpoint.gguf()) return {};
   auto types = std::make_shared<std::map<std::string, std::string>>();  // by the names of the tables
   for (const auto& [spelled, name] : spelled_names(checkpoint, names)) {
     const TensorView& view = checkpoint.at(name);
-    if (view.shape.size() == 2 && is_packed(view)) types->emplace(spelled, view.format->name);
-    else if (view.shape.size() == 2 && view.dtype == bf16) types->emplace(spelled, "BF16");
+    if (view.shape.size() != 2) continue;
+    if (is_packed(view)) types->emplace(spelled, view.format->name);
+    else if (view.dtype == bf16 || view.dtype == f16) types->emplace(spelled, view.dtype == f16 ? "F16" : "BF16");
   }
   return [types, names](const std::string& param) {
     const WeightPlace place = place_of(param, 1, names);
-    const auto found = place.stacked || place.transposed ? types->end() : types->find(place.tensors[0]);
-    return found == types->end() ? std::string() : found->second;
+    const auto found = types->find(place.tensors[0]);
+    const bool is_whole = found != types->end() && !place.stacked && (!place.transposed || find_block_format(found->second)->values == 1);
+    return is_whole ? found->second : std::string();
   };
 }
 

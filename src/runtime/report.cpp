@@ -22,7 +22,7 @@ std::string kind(const cpu::Launch& launch) {
 /// See LaunchReport::arithmetic.
 std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
   if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
-    return product->element == i8 ? "int8" : std::string(name(product->element == f16 ? f32 : product->element));  // f16 is widened
+    return product->element == i8 ? "int8" : std::string(name(product->float_left ? f32 : product->element));
   }
   const auto writes = [&](DType dtype) {
     return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == dtype; });

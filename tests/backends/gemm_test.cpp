@@ -106,32 +106,36 @@ TEST(Gemm, GivesTheSameBitsAtAllLevelsWithFusedMultiplyAdd) {
   EXPECT_EQ(run(args, pool), wide);
 }
 
-/// Halves are widened exactly, so the sums are those of floats.
-TEST(Gemm, OfHalvesHasTheBitsOfFloats) {
+/// Narrow weights are widened exactly, so the sums are those of floats.
+template <class Weight>
+void expect_the_bits_of_floats(const SmallFloat& format) {
   ThreadPool pool(2);
   for (const CpuLevel level : allowed_levels(cpu_features())) {
-    if (!has_micro_kernel<F16>(level)) continue;
+    if (!has_micro_kernel<Weight>(level)) continue;
     for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 37, 70}, {5, 16, 4100}, {40, 3, 33}, {129, 200, 65}, {7, 65, 1}})
       for (const Layout layout : {Layout::row_major, Layout::column_major, Layout::spread})
         for (const bool packed : {false, true}) {
           const Stored<float> a(2, m, k, layout, 1);
           Stored<float> wide(1, k, n, layout, 2);
-          std::vector<F16> narrow(wide.values.size());
+          std::vector<Weight> narrow(wide.values.size());
           for (std::size_t i = 0; i < narrow.size(); ++i) {
-            narrow[i].bits = static_cast<std::uint16_t>(encode(f16_format, wide.values[i]));
-            wide.values[i] = static_cast<float>(decode(f16_format, narrow[i].bits));
+            narrow[i].bits = static_cast<std::uint16_t>(encode(format, wide.values[i]));
+            wide.values[i] = static_cast<float>(decode(format, narrow[i].bits));
           }
           GemmArgs<float> floats{
               .batch = 2, .m = m, .n = n, .k = k, .a = a.matrix, .b = wide.matrix, .kernel = &micro_kernel<float>(level)};
           floats.b.batch_stride = 0;
-          GemmArgs<F16> halves{.batch = 2, .m = m, .n = n, .k = k, .a = a.matrix, .kernel = &micro_kernel<F16>(level)};
-          halves.b = {narrow.data(), wide.matrix.row_stride, wide.matrix.col_stride, 0};
-          const PackedB<F16> panels = pack_b(halves.b, 1, k, n, pool, micro_kernel<F16>(level));
-          if (packed) halves.packed_b = &panels;
-          EXPECT_EQ(run(halves, pool), run(floats, pool)) << to_string(level) << " " << m << " x " << n << " x " << k;
+          GemmArgs<Weight> args{.batch = 2, .m = m, .n = n, .k = k, .a = a.matrix, .kernel = &micro_kernel<Weight>(level)};
+          args.b = {narrow.data(), wide.matrix.row_stride, wide.matrix.col_stride, 0};
+          const PackedB<Weight> panels = pack_b(args.b, 1, k, n, pool, micro_kernel<Weight>(level));
+          if (packed) args.packed_b = &panels;
+          EXPECT_EQ(run(args, pool), run(floats, pool)) << to_string(level) << " " << m << " x " << n << " x " << k;
         }
   }
 }
+
+TEST(Gemm, OfHalvesHasTheBitsOfFloats) { expect_the_bits_of_floats<F16>(f16_format); }
+TEST(Gemm, OfBf16WeightsHasTheBitsOfFloats) { expect_the_bits_of_floats<Bf16Weight>(bf16_format); }
 
 TYPED_TEST(GemmOf, HandsEveryElementToTheEpilogueOnce) {
   ThreadPool pool(3);

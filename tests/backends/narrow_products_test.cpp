@@ -106,35 +106,39 @@ TEST(NarrowProducts, OfBf16AreComputedFromPanelsOfBf16) {
   }
 }
 
-Graph of_half_weights(const Case& c) {
+Graph of_narrow_weights(const Case& c, DType narrow) {
   Graph graph;
   const auto [x, w] = operands(graph, c, f32);
-  graph.output("y", tanh(c.product(x, widened(w, f16, f32)) + 1));
-  graph.output("next", c.product(x * 2, widened(w * 2, f16, f32)));
+  graph.output("y", tanh(c.product(x, widened(w, narrow, f32)) + 1));
+  graph.output("next", c.product(x * 2, widened(w * 2, narrow, f32)));
   return graph;
 }
 
-TEST(NarrowProducts, OfHalfWeightsAreComputedFromPanelsOfHalves) {
+TEST(NarrowProducts, OfNarrowWeightsAreComputedFromTheirPanels) {
   if (!cpu::has_micro_kernel<cpu::F16>(cpu::cpu_level())) GTEST_SKIP() << "needs a CPU with F16C, at a level above portable";
-  for (const Case& c : cases()) {
-    EXPECT_EQ(elements(of_half_weights(c)), (std::vector{f16, f16})) << c.name;
-    EXPECT_EQ(reported_arithmetic(of_half_weights(c)), "f32") << c.name;
-  }
+  for (const Case& c : cases())
+    for (const DType narrow : {f16, bf16}) {
+      EXPECT_EQ(elements(of_narrow_weights(c, narrow)), (std::vector{narrow, narrow})) << c.name;
+      EXPECT_EQ(reported_arithmetic(of_narrow_weights(c, narrow)), "f32") << c.name;
+    }
 }
 
-TEST(NarrowProducts, OfHalfWeightsAreSummedInF32) {
-  for (const Case& c : cases()) {
-    const Graph graph = of_half_weights(c);
-    const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
-    Executable program = Session().compile(graph);
-    program.set_param("w", ws);
-    const Outputs seen = program.run({{"x", xs}});
-    const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
-    const auto depth = static_cast<double>(c.x.back());
-    for (std::size_t out = 0; out < 2; ++out)
-      for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 4
-        ASSERT_NEAR(seen[out].get_double(i), wanted[out].get_double(i), depth * 4 * depth * 0x1p-24) << c.name << " at " << i;
-  }
+void expect_sums_in_f32(const Case& c, DType narrow) {
+  const Graph graph = of_narrow_weights(c, narrow);
+  const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
+  Executable program = Session().compile(graph);
+  program.set_param("w", ws);
+  const Outputs seen = program.run({{"x", xs}});
+  const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+  const auto depth = static_cast<double>(c.x.back());
+  for (std::size_t out = 0; out < 2; ++out)
+    for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 4
+      ASSERT_NEAR(seen[out].get_double(i), wanted[out].get_double(i), depth * 4 * depth * 0x1p-24) << c.name << " at " << i;
+}
+
+TEST(NarrowProducts, OfNarrowWeightsAreSummedInF32) {
+  for (const Case& c : cases())
+    for (const DType narrow : {f16, bf16}) expect_sums_in_f32(c, narrow);
 }
 
 TEST(NarrowProducts, OfBytesAreComputedFromPanelsOfBytes) {

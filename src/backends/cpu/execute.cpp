@@ -68,9 +68,9 @@ std::string panel_layout(const Step& step, CpuLevel level) {
     return fmt::format("{} blocks {} {} {}", static_cast<int>(level), dot->type, dot->columns.value(), dot->depth.value());
   const auto& product = std::get<Product>(step.launch->what);
   const auto fixed = [](const SizeFunction& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(level), name(product.element), fixed(step.offsets[1]), fixed(step.depth[0]),
-                  fixed(step.depth[2]), fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
+  std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), name(product.element),
+                                 product.float_left ? " by f32" : "", fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]),
+                                 fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
   for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
   return text;
 }
@@ -426,7 +426,7 @@ void execute(const Step& step, const RunState& run) {
   const auto& product = std::get<Product>(step.launch->what);
   switch (product.element) {
     case DType::f64: return run_product<double>(step, product, run);
-    case DType::bf16: return run_product<Bf16>(step, product, run);
+    case DType::bf16: return product.float_left ? run_product<Bf16Weight>(step, product, run) : run_product<Bf16>(step, product, run);
     case DType::f16: return run_product<F16>(step, product, run);
     case DType::i8: return run_product<std::int8_t>(step, product, run);
     default: return run_product<float>(step, product, run);

@@ -143,7 +143,7 @@ class Lowering {
   /// Whether the panels of a product are of a type without prologues; where its sums are wider than its result, an epilogue rounds them.
   bool packs_narrow(ValueId dot) const {
     const auto narrow = narrow_operands(graph_, dot, level_);
-    return (narrow && narrow->widens_left()) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
+    return (narrow && narrow->widens_left) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
   }
 
   bool worth_a_claim(ValueId v) const {
@@ -165,7 +165,7 @@ class Lowering {
     std::set<ValueId> narrow, in_region;       // narrow: what products read in place of their widened operands
     for (ValueId dot : dots)
       if (const auto operands = narrow_operands(graph_, dot, level_))
-        narrow.insert(operands->values.begin() + (operands->widens_left() ? 0 : 1), operands->values.end());
+        narrow.insert(operands->values.begin() + (operands->widens_left ? 0 : 1), operands->values.end());
     for (ValueId dot : dots) {
       std::vector<ValueId> region;
       const auto must = [&](ValueId v) { return cut_.must_store(v) || narrow.count(v) > 0; };

@@ -154,17 +154,23 @@ std::optional<std::size_t> merge_into(Product& p, ProductAxes axes) {
   return std::nullopt;
 }
 
-/// Whether a level has a kernel for a product of such elements in sums of this type.
-bool multiplies(DType sum, DType element, CpuLevel level) {
-  if (sum == i32) return element == i8 && has_micro_kernel<std::int8_t>(level);
-  if (sum != f32) return false;
-  return (element == bf16 && has_micro_kernel<Bf16>(level)) || (element == f16 && has_micro_kernel<F16>(level));
-}
+/// Products of narrow operands.
+struct NarrowForm {
+  DType element;
+  bool float_left;  // the left operand is f32
+  DType sum;
+  bool (*has_kernel)(CpuLevel level);
+};
 
-std::optional<NarrowOperands> narrow_operands_of(const Graph& graph, ValueId dot, DType element, CpuLevel level) {
-  if (!multiplies(graph.type(dot).dtype, element, level)) return std::nullopt;
-  NarrowOperands narrow{element, {graph.node(dot.node).operands[left], {}}, {}};
-  for (std::size_t side = narrow.widens_left() ? left : right; side <= right; ++side) {
+constexpr NarrowForm narrow_forms[] = {{bf16, false, f32, has_micro_kernel<Bf16>},
+                                       {i8, false, i32, has_micro_kernel<std::int8_t>},
+                                       {bf16, true, f32, has_micro_kernel<Bf16Weight>},
+                                       {f16, true, f32, has_micro_kernel<F16>}};
+
+std::optional<NarrowOperands> narrow_operands_of(const Graph& graph, ValueId dot, const NarrowForm& form, CpuLevel level) {
+  if (graph.type(dot).dtype != form.sum || !form.has_kernel(level)) return std::nullopt;
+  NarrowOperands narrow{form.element, !form.float_left, {graph.node(dot.node).operands[left], {}}, {}};
+  for (std::size_t side = narrow.widens_left ? left : right; side <= right; ++side) {
     ValueId value = graph.node(dot.node).operands[side];
     for (; moves_elements(graph, graph.node(value.node)); value = graph.node(value.node).operands[0]) narrow.widened.insert(value);
     const Node& node = graph.node(value.node);
@@ -174,7 +180,7 @@ std::optional<NarrowOperands> narrow_operands_of(const Graph& graph, ValueId dot
   }
   // What lies between the casts and the dot is never stored, so the narrow values have to make a product through it.
   const Reading r = read_dot(graph, dot, [&](ValueId v) { return v == narrow.values[left] || v == narrow.values[right]; });
-  const auto a = view_of(r, left, narrow.widens_left()), b = view_of(r, right, true);
+  const auto a = view_of(r, left, narrow.widens_left), b = view_of(r, right, true);
   Product scratch;
   if (!a || !b || merge_into(scratch, axes_of(graph.type(dot), r, *a, *b))) return std::nullopt;
   return narrow;
@@ -183,8 +189,8 @@ std::optional<NarrowOperands> narrow_operands_of(const Graph& graph, ValueId dot
 }  // namespace
 
 std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level) {
-  for (const DType element : {bf16, i8, f16})
-    if (auto narrow = narrow_operands_of(graph, dot, element, level)) return narrow;
+  for (const NarrowForm& form : narrow_forms)
+    if (auto narrow = narrow_operands_of(graph, dot, form, level)) return narrow;
   return std::nullopt;
 }
 
@@ -194,7 +200,7 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   const Reading r = read_dot(graph, dot, [&](ValueId v) { return !(narrow && narrow->widened.count(v)) && is_stored(v); });
   std::array<std::optional<View>, 2> views;
   for (std::size_t side = 0; side < 2; ++side) {
-    views[side] = view_of(r, side, narrow && (side == right || narrow->widens_left()));
+    views[side] = view_of(r, side, narrow && (side == right || narrow->widens_left));
     if (views[side]) continue;
     blocker = unexpanded(graph, operand(side), is_stored);
     return std::nullopt;
@@ -202,6 +208,7 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   const auto& [a, b] = views;
   Product p;
   p.element = narrow ? narrow->element : a->dtype;
+  p.float_left = narrow && !narrow->widens_left;
   p.dot = p.result = dot;
   p.a = a->value;
   p.b = b->value;

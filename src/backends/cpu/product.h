@@ -26,9 +26,10 @@ struct ProductAxis {
 /// A dot as the matrix product kernels take it: C (batch, m, n) = A (batch, m, k) * B (batch, k, n) over strided operands.
 /// `rows` and `columns` are single axes; what did not merge into them is part of `batch`, or in `row_axes`.
 struct Product {
-  DType element = f32;  // of the panels: the dot's, or the narrower one whose numbers both operands are
-  ValueId dot, result;  // result: the value that is stored (the dot, or the end of its epilogue)
-  ValueId a, b;         // the stored values that are read
+  DType element = f32;      // of the panels: the dot's, or the narrower one whose numbers both operands are, or the right one
+  bool float_left = false;  // the left operand is f32 beside narrower elements
+  ValueId dot, result;      // result: the value that is stored (the dot, or the end of its epilogue)
+  ValueId a, b;             // the stored values that are read
   Dim a_offset, b_offset, c_offset;
   std::vector<ProductAxis> batch;
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
@@ -41,16 +42,15 @@ struct Product {
   DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
 };
 
-/// The values that the operands of a dot are widened from by a cast, perhaps rearranged after it: both, or of f16 the right one.
+/// The values that the operands of a dot are widened from by a cast, perhaps rearranged after it: both, or the right one.
 struct NarrowOperands {
   DType element;
+  bool widens_left;  // else the left value is the operand itself
   std::array<ValueId, 2> values;
   std::set<ValueId> widened;  // the casts and what rearranges them
-
-  bool widens_left() const { return element != f16; }  // else the left value is the operand itself
 };
-/// Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32 by f16 into f32, i8 into i32, and finds
-/// them in an order that makes a product.
+/// Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32 by bf16 or f16 into f32, i8 into i32,
+/// and finds them in an order that makes a product.
 std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level);
 
 /// Tries to see `dot` as a product whose operands are strided views of stored values, or of their narrow_operands. Nothing when an operand

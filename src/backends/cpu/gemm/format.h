@@ -13,6 +13,11 @@ struct F16 {
   std::uint16_t bits = 0;
 };
 
+/// A bf16 number as an element of B, for products with floats.
+struct Bf16Weight {
+  std::uint16_t bits = 0;
+};
+
 /// How products of elements T are computed: `group` neighbouring steps of depth lie side by side in one unit of a packed panel, and sums
 /// are of another type where the products need it. Products of two bf16 numbers, and of two 8-bit integers, are exact in it. B is of T, and
 /// A of `Left`.
@@ -37,6 +42,8 @@ struct Format<F16> {
   using Sum = float;
   static constexpr std::int64_t group = 1;
 };
+template <>
+struct Format<Bf16Weight> : Format<F16> {};
 template <>
 struct Format<std::int8_t> {
   using Left = std::int8_t;

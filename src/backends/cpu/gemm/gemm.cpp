@@ -279,11 +279,13 @@ template std::size_t gemm_workspace(const GemmArgs<float>&, int);
 template std::size_t gemm_workspace(const GemmArgs<double>&, int);
 template std::size_t gemm_workspace(const GemmArgs<Bf16>&, int);
 template std::size_t gemm_workspace(const GemmArgs<F16>&, int);
+template std::size_t gemm_workspace(const GemmArgs<Bf16Weight>&, int);
 template std::size_t gemm_workspace(const GemmArgs<std::int8_t>&, int);
 template void gemm(const GemmArgs<float>&, ThreadPool&);
 template void gemm(const GemmArgs<double>&, ThreadPool&);
 template void gemm(const GemmArgs<Bf16>&, ThreadPool&);
 template void gemm(const GemmArgs<F16>&, ThreadPool&);
+template void gemm(const GemmArgs<Bf16Weight>&, ThreadPool&);
 template void gemm(const GemmArgs<std::int8_t>&, ThreadPool&);
 
 }  // namespace rlx::cpu

@@ -21,8 +21,9 @@ template <class T>
 using Epilogue = void (*)(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
                           std::int64_t col0, std::int64_t cols);
 
-/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n) for elements T: float, double, Bf16, F16 or std::int8_t, the last three where
-/// has_micro_kernel holds. Those of A are Left<T>: floats beside F16. C is of the type of sums. With k = 0, C is zeros.
+/// C (batch, m, n) = A (batch, m, k) * B (batch, k, n) for elements T: float, double, Bf16, F16, Bf16Weight or std::int8_t, all but the
+/// first two where has_micro_kernel holds. Those of A are Left<T>: floats beside F16 and Bf16Weight. C is of the type of sums. With k = 0,
+/// C is zeros.
 template <class T>
 struct GemmArgs {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;

@@ -24,6 +24,15 @@ struct HalfFloats : Floats {
   static Vector load_units(const std::uint16_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
 };
 
+/// Floats by bf16 numbers, which are the upper halves of floats.
+struct UpperHalves : Floats {
+  using Element = Bf16Weight;
+  static Vector load_units(const std::uint16_t* from) {
+    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+  }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = __m256d;
@@ -60,6 +69,7 @@ struct Bytes {
 
 constexpr MicroKernel<float> avx2_f32 = make_micro_kernel<Floats>();
 constexpr MicroKernel<F16> avx2_f16 = make_micro_kernel<HalfFloats>();
+constexpr MicroKernel<Bf16Weight> avx2_bf16_weight = make_micro_kernel<UpperHalves>();
 constexpr MicroKernel<double> avx2_f64 = make_micro_kernel<Doubles>();
 constexpr MicroKernel<std::int8_t> avx2_i8 = make_micro_kernel<Bytes>();
 

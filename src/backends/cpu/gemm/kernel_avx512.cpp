@@ -26,6 +26,15 @@ struct Halves : Floats {
   }
 };
 
+/// Floats by bf16 numbers, which are the upper halves of floats.
+struct UpperHalves : Floats {
+  using Element = Bf16Weight;
+  static Vector load_units(const std::uint16_t* from) {
+    const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+  }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = __m512d;
@@ -42,6 +51,7 @@ struct Doubles {
 
 constexpr MicroKernel<float> avx512_f32 = make_micro_kernel<Floats>();
 constexpr MicroKernel<F16> avx512_f16 = make_micro_kernel<Halves>();
+constexpr MicroKernel<Bf16Weight> avx512_bf16_weight = make_micro_kernel<UpperHalves>();
 constexpr MicroKernel<double> avx512_f64 = make_micro_kernel<Doubles>();
 
 }  // namespace rlx::cpu

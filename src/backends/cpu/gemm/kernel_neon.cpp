@@ -26,6 +26,12 @@ struct Halves : Floats {
   static Vector load_units(const std::uint16_t* from) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))); }
 };
 
+/// Floats by bf16 numbers, which are the upper halves of floats.
+struct UpperHalves : Floats {
+  using Element = Bf16Weight;
+  static Vector load_units(const std::uint16_t* from) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16)); }
+};
+
 struct Doubles {
   using Element = double;
   using Vector = float64x2_t;
@@ -42,6 +48,7 @@ struct Doubles {
 
 constexpr MicroKernel<float> neon_f32 = make_micro_kernel<Floats>();
 constexpr MicroKernel<F16> neon_f16 = make_micro_kernel<Halves>();
+constexpr MicroKernel<Bf16Weight> neon_bf16_weight = make_micro_kernel<UpperHalves>();
 constexpr MicroKernel<double> neon_f64 = make_micro_kernel<Doubles>();
 
 }  // namespace rlx::cpu

@@ -37,6 +37,12 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
 #elif defined(__aarch64__)
     if (level == CpuLevel::neon) return &neon_f16;
 #endif
+  } else if constexpr (std::is_same_v<T, Bf16Weight>) {
+#ifdef __x86_64__
+    if (level >= CpuLevel::avx2) return level == CpuLevel::avx2 ? &avx2_bf16_weight : &avx512_bf16_weight;
+#elif defined(__aarch64__)
+    if (level == CpuLevel::neon) return &neon_bf16_weight;
+#endif
   } else {
 #ifdef __x86_64__
     if (level == CpuLevel::amx) return &amx_i8;
@@ -67,11 +73,13 @@ template bool has_micro_kernel<float>(CpuLevel);
 template bool has_micro_kernel<double>(CpuLevel);
 template bool has_micro_kernel<Bf16>(CpuLevel);
 template bool has_micro_kernel<F16>(CpuLevel);
+template bool has_micro_kernel<Bf16Weight>(CpuLevel);
 template bool has_micro_kernel<std::int8_t>(CpuLevel);
 template const MicroKernel<float>& micro_kernel(CpuLevel);
 template const MicroKernel<double>& micro_kernel(CpuLevel);
 template const MicroKernel<Bf16>& micro_kernel(CpuLevel);
 template const MicroKernel<F16>& micro_kernel(CpuLevel);
+template const MicroKernel<Bf16Weight>& micro_kernel(CpuLevel);
 template const MicroKernel<std::int8_t>& micro_kernel(CpuLevel);
 
 }  // namespace rlx::cpu

@@ -51,12 +51,12 @@ struct MicroKernel {
   std::int64_t panel_units(std::int64_t k) const { return (units(k) + raised) * panel_cols; }
 };
 
-/// Whether a level on this CPU has a kernel for T: every one for float and double; for Bf16, F16 and std::int8_t those with such
+/// Whether a level on this CPU has a kernel for T: every one for float and double; for the narrow types those with such
 /// instructions.
 template <class T>
 bool has_micro_kernel(CpuLevel level);
 
-/// The kernel of a level; T is float, double, Bf16, F16 or std::int8_t. Throws InternalError where there is none.
+/// The kernel of a level; T is float, double or a narrow type of format.h. Throws InternalError where there is none.
 template <class T>
 const MicroKernel<T>& micro_kernel(CpuLevel level);
 

@@ -250,10 +250,22 @@ void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t wi
       for (int g = 0; g < 4; ++g) totals[col] -= 128 * static_cast<std::uint32_t>(bytes[(unit * width + col) * 4 + g]);
 }
 
+namespace {
+
+/// 16-bit numbers of any kind.
+template <class T>
+Strided<std::uint16_t> bits_of(const Strided<T>& from) {
+  return {reinterpret_cast<const std::uint16_t*>(from.data), from.lane_stride, from.depth_stride, from.lane_offsets, from.depth_offsets};
+}
+
+}  // namespace
+
 void pack_panel(const Strided<F16>& from, std::int64_t lanes, std::int64_t depth, std::uint16_t* to, std::int64_t width) {
-  const auto* const bits = reinterpret_cast<const std::uint16_t*>(from.data);
-  pack_panel(Strided<std::uint16_t>{bits, from.lane_stride, from.depth_stride, from.lane_offsets, from.depth_offsets}, lanes, depth, to,
-             width);
+  pack_panel(bits_of(from), lanes, depth, to, width);
+}
+
+void pack_panel(const Strided<Bf16Weight>& from, std::int64_t lanes, std::int64_t depth, std::uint16_t* to, std::int64_t width) {
+  pack_panel(bits_of(from), lanes, depth, to, width);
 }
 
 template void pack_panel(const Strided<float>&, std::int64_t, std::int64_t, float*, std::int64_t);

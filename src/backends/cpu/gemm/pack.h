@@ -28,6 +28,7 @@ template <class T>
 void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width);
 
 void pack_panel(const Strided<F16>& from, std::int64_t lanes, std::int64_t depth, std::uint16_t* to, std::int64_t width);
+void pack_panel(const Strided<Bf16Weight>& from, std::int64_t lanes, std::int64_t depth, std::uint16_t* to, std::int64_t width);
 
 /// Fills blocks (width, block) of units, each `block` units of depth: a lane's units lie side by side. What the last block has beyond the
 /// depth, and each beyond the lanes, is zero. T is Bf16 or std::int8_t.

@@ -62,17 +62,21 @@ template class PackedB<float>;
 template class PackedB<double>;
 template class PackedB<Bf16>;
 template class PackedB<F16>;
+template class PackedB<Bf16Weight>;
 template class PackedB<std::int8_t>;
 template void pack_b_panel(const Strided<float>&, std::int64_t, std::int64_t, const MicroKernel<float>&, float*);
 template void pack_b_panel(const Strided<double>&, std::int64_t, std::int64_t, const MicroKernel<double>&, double*);
 template void pack_b_panel(const Strided<Bf16>&, std::int64_t, std::int64_t, const MicroKernel<Bf16>&, std::uint32_t*);
 template void pack_b_panel(const Strided<F16>&, std::int64_t, std::int64_t, const MicroKernel<F16>&, std::uint16_t*);
+template void pack_b_panel(const Strided<Bf16Weight>&, std::int64_t, std::int64_t, const MicroKernel<Bf16Weight>&, std::uint16_t*);
 template void pack_b_panel(const Strided<std::int8_t>&, std::int64_t, std::int64_t, const MicroKernel<std::int8_t>&, std::uint32_t*);
 template void for_each_panel(const PackedB<float>&, ThreadPool&, FunctionRef<void(std::int64_t, std::int64_t)>);
 template PackedB<float> pack_b(const Matrix<float>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<float>&);
 template PackedB<double> pack_b(const Matrix<double>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<double>&);
 template PackedB<Bf16> pack_b(const Matrix<Bf16>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<Bf16>&);
 template PackedB<F16> pack_b(const Matrix<F16>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<F16>&);
+template PackedB<Bf16Weight> pack_b(const Matrix<Bf16Weight>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&,
+                                    const MicroKernel<Bf16Weight>&);
 template PackedB<std::int8_t> pack_b(const Matrix<std::int8_t>&, std::int64_t, std::int64_t, std::int64_t, ThreadPool&,
                                      const MicroKernel<std::int8_t>&);
 

@@ -102,11 +102,13 @@ template ProductSize product_size(const GemmArgs<float>&);
 template ProductSize product_size(const GemmArgs<double>&);
 template ProductSize product_size(const GemmArgs<Bf16>&);
 template ProductSize product_size(const GemmArgs<F16>&);
+template ProductSize product_size(const GemmArgs<Bf16Weight>&);
 template ProductSize product_size(const GemmArgs<std::int8_t>&);
 template Plan<float> make_plan(const GemmArgs<float>&, int);
 template Plan<double> make_plan(const GemmArgs<double>&, int);
 template Plan<Bf16> make_plan(const GemmArgs<Bf16>&, int);
 template Plan<F16> make_plan(const GemmArgs<F16>&, int);
+template Plan<Bf16Weight> make_plan(const GemmArgs<Bf16Weight>&, int);
 template Plan<std::int8_t> make_plan(const GemmArgs<std::int8_t>&, int);
 
 }  // namespace rlx::cpu

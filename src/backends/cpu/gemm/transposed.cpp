@@ -62,6 +62,7 @@ template bool worth_transposing(const GemmArgs<float>&);
 template bool worth_transposing(const GemmArgs<double>&);
 template bool worth_transposing(const GemmArgs<Bf16>&);
 template bool worth_transposing(const GemmArgs<F16>&);
+template bool worth_transposing(const GemmArgs<Bf16Weight>&);
 template bool worth_transposing(const GemmArgs<std::int8_t>&);
 template class Transposed<float>;
 template class Transposed<double>;

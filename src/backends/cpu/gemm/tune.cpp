@@ -172,16 +172,19 @@ template ProductChoice usual_choice(const GemmArgs<float>&, int);
 template ProductChoice usual_choice(const GemmArgs<double>&, int);
 template ProductChoice usual_choice(const GemmArgs<Bf16>&, int);
 template ProductChoice usual_choice(const GemmArgs<F16>&, int);
+template ProductChoice usual_choice(const GemmArgs<Bf16Weight>&, int);
 template ProductChoice usual_choice(const GemmArgs<std::int8_t>&, int);
 template bool is_possible(const ProductChoice&, const GemmArgs<float>&);
 template bool is_possible(const ProductChoice&, const GemmArgs<double>&);
 template bool is_possible(const ProductChoice&, const GemmArgs<Bf16>&);
 template bool is_possible(const ProductChoice&, const GemmArgs<F16>&);
+template bool is_possible(const ProductChoice&, const GemmArgs<Bf16Weight>&);
 template bool is_possible(const ProductChoice&, const GemmArgs<std::int8_t>&);
 template ProductChoice fastest_choice(const GemmArgs<float>&, ThreadPool&);
 template ProductChoice fastest_choice(const GemmArgs<double>&, ThreadPool&);
 template ProductChoice fastest_choice(const GemmArgs<Bf16>&, ThreadPool&);
 template ProductChoice fastest_choice(const GemmArgs<F16>&, ThreadPool&);
+template ProductChoice fastest_choice(const GemmArgs<Bf16Weight>&, ThreadPool&);
 template ProductChoice fastest_choice(const GemmArgs<std::int8_t>&, ThreadPool&);
 
 }  // namespace rlx::cpu
