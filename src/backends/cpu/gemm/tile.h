@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -6,6 +7,10 @@
 #include "backends/cpu/gemm/micro_kernel.h"
 
 namespace rlx::cpu {
+
+/// With few rows narrow weights come from memory, and the processor does not ask for the next ones in time.
+constexpr int few_rows = 4;
+constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 
 /// C (rows, panel_cols) = or += A * B, all sums in registers. `Simd` gives the element and vector types, the shape of the
 /// register tile, and load, store, broadcast, zero and multiply_add. Where they differ from those of sums, it also has
@@ -35,6 +40,11 @@ template <class Simd, int rows, int row_stride, class Step>
   }
   for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
     const auto* const a = step_of_a(k);
+    if constexpr (rows <= few_rows && sizeof(Packed<typename Simd::Element>) < sizeof(Left<typename Simd::Element>)) {
+#pragma GCC unroll 4
+      for (std::size_t line = 0; line < panel_cols * sizeof(*b); line += 64)
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(b) + prefetch_ahead + line);
+    }
     decltype(load_right(b)) right[vectors];
 #pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v) right[v] = load_right(b + v * Simd::lanes);
