@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -28,7 +32,31 @@ struct Descriptor {
   fail("{}: {}: {}", path.string(), action, std::generic_category().message(reason));
 }
 
+/// The mappings of the process.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;  // by their first byte
+
+  static Mappings& all() {
+    static Mappings* const mappings = new Mappings;  // never destroyed: files may be closed later
+    return *mappings;
+  }
+};
+
+std::uintptr_t address_of(const std::byte* byte) { return reinterpret_cast<std::uintptr_t>(byte); }
+
 }  // namespace
+
+void release_mapped_pages(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE)), begin = address_of(bytes.data()), end = begin + bytes.size();
+  Mappings& mappings = Mappings::all();
+  const std::scoped_lock lock(mappings.mutex);  // so that the mapping stays
+  auto after = mappings.sizes.upper_bound(begin);
+  if (after == mappings.sizes.begin() || end > std::prev(after)->first + std::prev(after)->second) return;
+  const std::uintptr_t first = begin / page * page;  // mappings begin and end with pages
+  ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
 
 MappedFile MappedFile::open(const std::filesystem::path& path) {
   // Without O_NONBLOCK, opening a pipe that nobody writes to waits for ever, before it can be refused.
@@ -42,7 +70,11 @@ MappedFile MappedFile::open(const std::filesystem::path& path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (address == MAP_FAILED) fail_with_errno(path, "cannot map");
-  return MappedFile({static_cast<const std::byte*>(address), size});
+  MappedFile mapped({static_cast<const std::byte*>(address), size});
+  Mappings& mappings = Mappings::all();
+  const std::scoped_lock lock(mappings.mutex);
+  mappings.sizes.emplace(address_of(mapped.bytes_.data()), size);
+  return mapped;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
@@ -53,7 +85,11 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  Mappings& mappings = Mappings::all();
+  const std::scoped_lock lock(mappings.mutex);
+  mappings.sizes.erase(address_of(bytes_.data()));
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace rlx

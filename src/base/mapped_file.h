@@ -25,4 +25,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// Gives back the memory of the pages with these bytes where they belong to a mapped file: whoever reads them next gets them from the file
+/// again. Of other bytes nothing happens.
+void release_mapped_pages(std::span<const std::byte> bytes);
+
 }  // namespace rlx

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/denormals.h"
+#include "base/mapped_file.h"
 #include "ir/sources.h"
 
 namespace rlx {
@@ -112,7 +113,12 @@ void Run::run_missing() {
     }
   prepared_ = mine;
   place_prepared();
-  for (const PreparedLaunch* launch : launches) cpu::execute(*launch->step, run_);
+  for (const PreparedLaunch* launch : launches) {
+    cpu::execute(*launch->step, run_);
+    for (ValueId v : launch->step->launch->reads)
+      if (const Slot& slot = state_.slots[static_cast<std::size_t>(state_.slot_of(v))]; slot.place == Slot::Place::input)
+        release_mapped_pages(inputs_[slot.index]->bytes());
+  }
   prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
     all.arrays = mine->arrays;
     for (std::size_t step = 0; step < all.panels.size(); ++step)
@@ -203,6 +209,7 @@ std::shared_ptr<const void> Run::shared_panels(const cpu::Step& step, const Orig
   auto panels = panels_of(step, origin);
   if (panels) return panels;
   panels = pack(weights);
+  release_mapped_pages(weights.bytes());  // or a file's weights would be in memory twice
   if (!origin.name.empty()) state_.session->packed.add(panel_key(step, origin), panels, origin.arrays);
   return panels;
 }
