@@ -19,7 +19,8 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "cases/program.h"
-#include "models/bert.h"
+#include "models/decoder_family.h"
+#include "models/encoder.h"
 #include "rlx/error.h"
 
 namespace {
@@ -69,16 +70,12 @@ int last_cpu() {
 
 /// An encoder of MiniLM's sizes.
 bench::Program encoder_program(std::int64_t tokens) {
-  BertConfig config;
-  config.vocab_size = 30522;
-  config.hidden_size = 384;
-  config.num_hidden_layers = 6;
-  config.num_attention_heads = 12;
-  config.intermediate_size = 1536;
-  config.max_position_embeddings = 512;
-  config.type_vocab_size = 2;
+  const json::Value sizes = json::parse(R"({"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,
+      "intermediate_size": 1536, "max_position_embeddings": 512})",
+                                        "sizes");
+  const DecoderConfig config = DecoderFamily::find("bert")->read(JsonField(sizes, "sizes"));
   Graph graph("encoder");
-  graph.output("out", bert_hidden_states(Flow(graph), config, TextInputs::declare(graph, 1, 512)).back());
+  graph.output("out", encode_text(Flow(graph), config, 1, 512).states.back());
   Array ids(i32, {1, tokens}), mask(i32, {1, tokens});
   for (std::int64_t i = 0; i < tokens; ++i)
     ids.mutable_values<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<int>(100 + 37 * i);

@@ -3,6 +3,8 @@
 
 #include "fuzz_folder.h"
 #include "ir/verify.h"
+#include "models/decoder_family.h"
+#include "models/decoder_files.h"
 #include "models/model_folder.h"
 #include "models/sentence_model.h"
 
@@ -17,9 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   try {
-    const auto config = rlx::SentenceModelConfig::read(rlx::ModelFolder::open(folder.path()));
+    const auto model = rlx::ModelFolder::open(folder.path());
+    const auto encoder = rlx::family_of(model).read(model.config());
+    if (encoder.causal) return 0;
+    const auto config = rlx::SentenceModelConfig::read(folder.path(), encoder);
     if (config.width() < 1 || config.max_length < 1) __builtin_trap();
-    if (config.bert.num_hidden_layers <= 4) rlx::verify(rlx::sentence_graph(config, 8), "sentence_graph");
+    if (encoder.layers.size() <= 4) rlx::verify(rlx::sentence_graph(config, 8), "sentence_graph");
   } catch (const rlx::Error&) {
     // A refusal is the right answer to most inputs.
   }

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "compile_choices.h"
@@ -13,7 +14,8 @@ namespace rlx::command {
 namespace {
 
 struct EmbedOptions {
-  std::string model, file = "-", npy;
+  std::string model, file = "-", npy, pooling;
+  std::optional<bool> normalize;
   bool json = false, similarity = false, timing = false;
   std::int64_t batch_size = 32;
   CompileChoices compile;
@@ -55,7 +57,8 @@ void embed(const EmbedOptions& options) {
   const Session session = open_session(options.compile);
   Timing timing;
   const Stopwatch open_time;
-  const auto encoder = SentenceEncoder::open(options.model, session, {.batch_size = options.batch_size});
+  const auto encoder = SentenceEncoder::open(
+      options.model, session, {.batch_size = options.batch_size, .pooling = options.pooling, .normalize = options.normalize});
   timing.open = open_time.milliseconds();
   const Stopwatch encode_time;
   std::vector<Embedding> embeddings;
@@ -76,10 +79,10 @@ void embed(const EmbedOptions& options) {
 
 void add_embed(CLI::App& app) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App* command = app.add_subcommand("embed", "Turn lines of text into vectors with a sentence-transformers model");
-  command->add_option("--model", options->model, "Folder with config.json, model.safetensors, tokenizer.json and modules.json")
+  CLI::App* command = app.add_subcommand("embed", "Turn lines of text into vectors with an encoder, such as a sentence-transformers model");
+  command->add_option("--model", options->model, "Folder with config.json, safetensors files and a tokenizer, or a GGUF file")
       ->required()
-      ->type_name("DIR");
+      ->type_name("PATH");
   command->add_option("file", options->file, "File of text lines; - reads standard input (the default)")->type_name("FILE");
   command->add_flag(
       "--json", options->json,
@@ -91,6 +94,15 @@ void add_embed(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
+  command
+      ->add_option("--pooling", options->pooling,
+                   "How the states of a text's tokens become one vector: cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken; "
+                   "needed where the model does not say it")
+      ->type_name("MODE");
+  CLI::Option* normalize = command->add_flag_callback(
+      "--normalize", [options] { options->normalize = true; },
+      "Vectors of length 1, whatever modules.json says (the default where there is none)");
+  command->add_flag_callback("--raw", [options] { options->normalize = false; }, "Vectors as the pooling gives them")->excludes(normalize);
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_precision(*command, options->compile);

@@ -22,6 +22,7 @@ constexpr int user_error = 1, usage_error = 2, internal_error = 70;
 void add_commands(CLI::App& app) {
   using namespace rlx::command;
   add_embed(app);
+  add_rerank(app);
   add_tokenize(app);
   add_calibrate(app);
   add_eval(app);

@@ -1,7 +1,9 @@
 #include "work.h"
 
 #include "graph_input.h"
-#include "models/bert.h"
+#include "models/decoder_family.h"
+#include "models/decoder_files.h"
+#include "models/encoder.h"
 #include "models/model_folder.h"
 
 namespace rlx::command {
@@ -12,11 +14,10 @@ constexpr std::int64_t largest_batch = 4096;
 /// The encoder of a model folder. Its weights need not be read: no time depends on their values.
 SavedGraph model_graph(const std::string& path) {
   const ModelFolder folder = ModelFolder::open(path);
-  folder.check_model_type("bert");
-  const BertConfig config = BertConfig::read(folder.config());
-  Graph graph("bert");
-  const TextInputs inputs = TextInputs::declare(graph, largest_batch, config.max_position_embeddings);
-  graph.output("last_hidden_state", bert_hidden_states(Flow(graph), config, inputs).back());
+  const DecoderConfig config = family_of(folder).read(folder.config());
+  if (config.causal) fail("{}: the model continues texts; one that encodes them is needed, such as BERT", path);
+  Graph graph("encoder");
+  graph.output("last_hidden_state", encode_text(Flow(graph), config, largest_batch, config.max_positions).states.back());
   return {graph, {}};
 }
 
@@ -25,7 +26,7 @@ SavedGraph model_graph(const std::string& path) {
 void add_work(CLI::App& command, Work& work) {
   CLI::Option* graph = command.add_option("graph", work.graph, "File with a graph in text form, or a graph file; - reads standard input")
                            ->type_name("GRAPH");
-  command.add_option("--model", work.model, "The encoder of this folder with a BERT's config.json, instead of a graph")
+  command.add_option("--model", work.model, "The encoder of this folder, by its config.json, instead of a graph")
       ->type_name("DIR")
       ->excludes(graph);
   command.add_option("--in", work.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")

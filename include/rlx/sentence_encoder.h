@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,22 +22,27 @@ struct Embedding {
 
 struct SentenceEncoderOptions {
   std::int64_t batch_size = 32;  // most texts that run together, 1..4096; memory grows with it
+  // How the states of a text's tokens become one vector: cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken.
+  std::string pooling = {};  // empty: as the model says
+  // Whether vectors get the length 1. Nothing: as the model's modules.json says, and yes where there is none.
+  std::optional<bool> normalize = std::nullopt;
 };
 
-/// Embeds texts with a folder as sentence-transformers saves it (BERT, WordPiece). Copies share everything; `encode` may be called from
-/// many threads at a time.
+/// Embeds texts with an encoder: BERT, RoBERTa, XLM-RoBERTa, DistilBERT, nomic-bert or ModernBERT. Copies share everything; `encode` may be
+/// called from many threads at a time.
 class SentenceEncoder {
  public:
-  /// Reads config.json, modules.json, tokenizer.json and the safetensors files of the folder, checks and compiles everything. Throws Error
-  /// naming the file and the field that is missing, wrong or not supported.
-  static SentenceEncoder open(const std::filesystem::path& folder, const Session& session, SentenceEncoderOptions options = {});
+  /// Reads a folder with config.json, a tokenizer and safetensors files, as sentence-transformers saves it (with modules.json) or plain, or
+  /// a GGUF file; checks and compiles everything. Throws Error naming the file and the field that is missing, wrong or not supported, and
+  /// for a model that does not say how it pools where the options do not, either.
+  static SentenceEncoder open(const std::filesystem::path& path, const Session& session, SentenceEncoderOptions options = {});
 
   /// Called after each batch with the number of texts done so far; what it throws ends the work.
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
   /// What a session of int8 needs to know of the model to compute with constant scales, from texts like those to come: a few hundred.
   /// `session` is one of f32. Throws Error as `open` and `encode`, and where there are no texts.
-  static Calibration calibrate(const std::filesystem::path& folder, const Session& session, std::span<const std::string> texts,
+  static Calibration calibrate(const std::filesystem::path& path, const Session& session, std::span<const std::string> texts,
                                const Progress& progress = {});
 
   /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest; a text longer than the model allows
@@ -45,7 +51,7 @@ class SentenceEncoder {
 
   /// The size of an embedding.
   std::int64_t width() const;
-  /// The compiled model: input_ids, attention_mask, token_type_ids (B, S) of i32 -> embedding (B, width).
+  /// The compiled model: input_ids, attention_mask and, where tokens have types, token_type_ids (B, S) of i32 -> embedding (B, width).
   const Executable& executable() const;
 
  private:
@@ -53,8 +59,6 @@ class SentenceEncoder {
   explicit SentenceEncoder(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::vector<std::int32_t> token_ids(const std::string& text) const;
-  Outputs run(std::span<const std::span<const std::int32_t>> texts) const;
-  void run_batch(std::span<const std::size_t> rows, std::vector<Embedding>& embeddings) const;
 
   std::shared_ptr<const State> state_;
 };

@@ -6,8 +6,9 @@ namespace rlx {
 
 HiddenActivation read_activation(const JsonField& field) {
   using enum HiddenActivation;
-  constexpr HiddenActivation by_name[] = {gelu, gelu_tanh, gelu_tanh, gelu_tanh, quick_gelu, relu, relu_squared, silu, silu};
-  return by_name[field.as_one_of({"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "quick_gelu", "relu", "relu2", "silu", "swish"})];
+  constexpr HiddenActivation by_name[] = {gelu, gelu_tanh, gelu_tanh, gelu_tanh, quick_gelu, relu, relu_squared, silu, silu, tanh};
+  return by_name[field.as_one_of(
+      {"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "quick_gelu", "relu", "relu2", "silu", "swish", "tanh"})];
 }
 
 Value activate(HiddenActivation kind, Value x) {
@@ -18,6 +19,7 @@ Value activate(HiddenActivation kind, Value x) {
     case HiddenActivation::relu: return relu(x);
     case HiddenActivation::relu_squared: return square(relu(x));
     case HiddenActivation::silu: return silu(x);
+    case HiddenActivation::tanh: return tanh(x);
   }
   fail_internal("activation {} is not in the enumeration", static_cast<int>(kind));
 }

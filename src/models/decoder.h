@@ -84,10 +84,19 @@ struct ShortConvolutionConfig {
   bool bias = false;
 };
 
+/// What scores whole texts, of an encoder: the first token's state or the mean of all, a dense layer, one number for each label.
+struct TextHead {
+  std::int64_t labels = 0;  // 0: there is no classifier
+  bool mean = false;
+  bool dense = true, dense_bias = true, norm = false;
+  HiddenActivation activation = HiddenActivation::tanh;
+};
+
 /// A language model that predicts the next token from those before it, described by few axes. Sizes are those of Hugging Face's configs.
 /// Parameters have the names below; families say which tensors of a checkpoint hold them:
 ///
-///     token_embedding, type_embedding, position_embedding, embedding_norm, output_norm, head.{dense,norm}, output
+///     token_embedding, type_embedding, position_embedding, embedding_norm, output_norm, head.{dense,norm}, output,
+///     classifier.{dense,norm,output}
 ///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
 ///     layers.N.attention.{q_input,q_input_norm,q,latent,latent_norm,rope_key,k,v,output} of latent attention
 ///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
@@ -123,10 +132,12 @@ struct DecoderConfig {
 
   bool tied_output = false;         // the head's weights are the embeddings
   bool position_embedding = false;  // learned, max_positions rows
+  std::int64_t first_position = 0;  // rows of them before that of a text's first token
   std::int64_t token_types = 0;     // kinds of token that have an embedding
   bool embedding_norm = false, output_norm = true;
   bool output_dense = false;  // before the head: dense, activation, norm
   bool output = true;         // there is a head; else an encoder gives its last states
+  TextHead text_head;
   double embedding_scale = 1, residual_scale = 1, logits_scale = 1;
   double attention_scale = 0;  // 0: 1 / sqrt(head_size)
   double attention_softcap = 0, logits_softcap = 0;
@@ -158,10 +169,5 @@ struct DecoderGraphOptions {
 /// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
 /// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.
 Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options);
-
-/// The same description as an encoder. Inputs, i32 (B, S) with symbols up to `batch` and `length`: input_ids, attention_mask (0 for
-/// padding) and, where there are token_types, token_type_ids. Outputs: logits (B, S, vocab_size) or last_hidden_state (B, S, hidden_size),
-/// and hidden_states_row0 (layers + 1, S, hidden_size). Rows of padding mean nothing.
-Graph encoder_graph(const DecoderConfig& config, std::int64_t batch, std::int64_t length);
 
 }  // namespace rlx

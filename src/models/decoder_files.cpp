@@ -53,17 +53,28 @@ DecoderFiles open_gguf(const std::filesystem::path& path) {
 
 }  // namespace
 
-DecoderFiles DecoderFiles::open(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return open_gguf(path);
-  const ModelFolder folder = ModelFolder::open(path);
+const DecoderFamily& family_of(const ModelFolder& folder) {
   const DecoderFamily* family = DecoderFamily::find(folder.model_type());
   if (family == nullptr) {
     folder.check_model_type(fmt::format("{}", fmt::join(DecoderFamily::model_types(), ", ")));
     fail_internal("decoder: the family {} is listed and not found", folder.model_type());
   }
-  DecoderConfig config = family->read(folder.config());
-  WeightNames names = family->weight_names(config);
+  return *family;
+}
+
+DecoderFiles DecoderFiles::open_encoder(const std::filesystem::path& path) {
+  DecoderFiles files = open(path);
+  if (files.config.causal) fail("{}: the model continues texts; one that encodes them is needed, such as BERT", path.string());
+  return files;
+}
+
+DecoderFiles DecoderFiles::open(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return open_gguf(path);
+  const ModelFolder folder = ModelFolder::open(path);
+  const DecoderFamily& family = family_of(folder);
+  DecoderConfig config = family.read(folder.config());
+  WeightNames names = family.weight_names(config);
   return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
 }
 

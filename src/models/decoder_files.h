@@ -8,6 +8,12 @@
 
 namespace rlx {
 
+class DecoderFamily;
+class ModelFolder;
+
+/// The family that reads the folder's config. Throws Error naming the model's type and those that are known.
+const DecoderFamily& family_of(const ModelFolder& folder);
+
 /// What a model's folder in Hugging Face's layout, or a GGUF file, says about a language model. Weights stay in their mapped files.
 struct DecoderFiles {
   DecoderConfig config;
@@ -17,6 +23,9 @@ struct DecoderFiles {
 
   /// Throws Error naming the file and the field for what is missing, malformed or not supported.
   static DecoderFiles open(const std::filesystem::path& path);
+
+  /// The same for a model that encodes texts; an Error for one that continues them.
+  static DecoderFiles open_encoder(const std::filesystem::path& path);
 
   /// The values of the parameters of a graph of this config.
   NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names); }

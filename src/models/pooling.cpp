@@ -1,6 +1,9 @@
 #include "models/pooling.h"
 
 #include <array>
+#include <optional>
+
+#include <fmt/ranges.h>
 
 #include "base/names.h"
 #include "models/model_folder.h"
@@ -71,12 +74,23 @@ Value pool_one(Value states, Value keep, Pooling mode) {
   fail_internal("pooling: mode {} is not in the enumeration", static_cast<int>(mode));
 }
 
+std::string allowed_words() {
+  std::vector<std::string_view> words;
+  for (const ModeName& name : mode_names) words.push_back(name.word);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::optional<Pooling> find_pooling(std::string_view word) {
+  for (const ModeName& name : mode_names)
+    if (name.word == word) return name.mode;
+  return std::nullopt;
+}
+
 void add_by_word(const JsonField& field, std::vector<Pooling>& modes) {
   const std::string word = field.as_string();
-  for (const ModeName& name : mode_names) {
-    if (name.word == word) return modes.push_back(name.mode);
-  }
-  field.refuse("{} is not known (allowed: cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken)", quote_name(word));
+  const auto mode = find_pooling(word);
+  if (!mode) field.refuse("{} is not known (allowed: {})", quote_name(word), allowed_words());
+  modes.push_back(*mode);
 }
 
 void check_width(const JsonField& config, std::int64_t width) {
@@ -88,6 +102,12 @@ void check_width(const JsonField& config, std::int64_t width) {
 }
 
 }  // namespace
+
+Pooling parse_pooling(std::string_view word) {
+  const auto mode = find_pooling(word);
+  if (!mode) fail("pooling {} is not known (allowed: {})", quote_name(word), allowed_words());
+  return *mode;
+}
 
 std::vector<Pooling> read_pooling(const JsonField& config, std::int64_t width) {
   check_width(config, width);

@@ -1,6 +1,7 @@
 #include "models/sentence_model.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/names.h"
@@ -13,12 +14,12 @@ namespace {
 std::string last_part(const std::string& dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 
 /// The module's own config, which must lie inside the model's folder.
-ConfigFile module_config(const ModelFolder& folder, const JsonField& module) {
+ConfigFile module_config(const std::filesystem::path& folder, const JsonField& module) {
   const std::filesystem::path path = std::filesystem::path(module.at("path").as_string()).lexically_normal();
   if (path.is_absolute() || (!path.empty() && *path.begin() == "..")) {
     module.at("path").refuse("{} is outside the model's folder", quote_name(path.string()));
   }
-  return ConfigFile::open(folder.path() / path / "config.json");
+  return ConfigFile::open(folder / path / "config.json");
 }
 
 /// Pooling without the tokens of the prompt would need their number.
@@ -28,8 +29,9 @@ void refuse_hidden_prompt(const JsonField& pooling, const std::string& prompt) {
 }
 
 /// What follows the encoder, in the order of modules.json: pooling, and at most a normalisation.
-void read_modules(const ModelFolder& folder, SentenceModelConfig& result) {
-  const ConfigFile file = ConfigFile::open(folder.path() / "modules.json");
+void read_modules(const std::filesystem::path& folder, SentenceModelConfig& result) {
+  const ConfigFile file = ConfigFile::open(folder / "modules.json");
+  result.normalize = false;
   const auto modules = file.root().items();
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const JsonField type = modules[i].at("type");
@@ -37,7 +39,7 @@ void read_modules(const ModelFolder& folder, SentenceModelConfig& result) {
     if (i == 0 && kind == "Transformer") continue;
     if (i == 1 && kind == "Pooling") {
       const ConfigFile config = module_config(folder, modules[i]);
-      result.pooling = read_pooling(config.root(), result.bert.hidden_size);
+      result.pooling = read_pooling(config.root(), result.encoder.hidden_size);
       refuse_hidden_prompt(config.root(), result.prompt);
     } else if (i == 2 && kind == "Normalize") {
       result.normalize = true;
@@ -55,48 +57,75 @@ void read_optional(const std::filesystem::path& path, Read read) {
   if (std::filesystem::exists(path, error)) read(ConfigFile::open(path).root());
 }
 
-void read_length(const ModelFolder& folder, SentenceModelConfig& result) {
-  result.max_length = result.bert.max_position_embeddings;
+void read_prompt(const std::filesystem::path& folder, SentenceModelConfig& result) {
+  read_optional(folder / "config_sentence_transformers.json", [&](const JsonField& root) {
+    if (auto name = root.find("default_prompt_name")) result.prompt = root.at("prompts").at(name->as_string()).as_string();
+  });
+}
+
+/// The kinds that files name by numbers: 0 is none, and 4 is of models that score texts.
+void read_gguf_pooling(const GgufFile& file, SentenceModelConfig& result) {
+  result.max_length = result.encoder.max_positions;
+  const GgufValue* kind = file.find_value(fmt::format("{}.pooling_type", file.value("general.architecture").string()));
+  constexpr std::array<Pooling, 3> kinds{Pooling::mean, Pooling::cls, Pooling::last_token};
+  const std::int64_t number = kind ? kind->integer(0, 4) : 0;
+  if (number >= 1 && number <= 3) result.pooling = {kinds[static_cast<std::size_t>(number - 1)]};
+}
+
+}  // namespace
+
+std::int64_t longest_text(const std::filesystem::path& folder, const DecoderConfig& encoder) {
+  std::int64_t longest = encoder.max_positions;
   auto shorten = [&](const JsonField& root, std::string_view name) {
     // tokenizer_config.json says 1e30 for "no limit", which is not an integer of 64 bits.
     auto field = root.find(name);
     if (!field || field->value().is_number_float()) return;
     const auto length = static_cast<std::int64_t>(field->as_integer(1, std::numeric_limits<std::int64_t>::max()));
-    result.max_length = std::min(result.max_length, length);
+    longest = std::min(longest, length);
   };
   bool own = false;
-  read_optional(folder.path() / "sentence_bert_config.json", [&](const JsonField& root) {
+  read_optional(folder / "sentence_bert_config.json", [&](const JsonField& root) {
     if (auto lower = root.find("do_lower_case"); lower && lower->as_bool())
       lower->refuse("true is not supported (the tokenizer may lower-case)");
     own = root.find("max_seq_length").has_value();
     shorten(root, "max_seq_length");
   });
-  if (!own) read_optional(folder.path() / "tokenizer_config.json", [&](const JsonField& root) { shorten(root, "model_max_length"); });
+  if (!own) read_optional(folder / "tokenizer_config.json", [&](const JsonField& root) { shorten(root, "model_max_length"); });
+  return longest;
 }
 
-void read_prompt(const ModelFolder& folder, SentenceModelConfig& result) {
-  read_optional(folder.path() / "config_sentence_transformers.json", [&](const JsonField& root) {
-    if (auto name = root.find("default_prompt_name")) result.prompt = root.at("prompts").at(name->as_string()).as_string();
-  });
+void SentenceModelConfig::choose(const std::string& name, const SentenceChoices& choices) {
+  if (!choices.pooling.empty()) pooling = choices.pooling;
+  if (choices.normalize) normalize = *choices.normalize;
+  if (pooling.empty())
+    fail("{}: the model does not say how the states of tokens become one vector, so that a pooling must be chosen, such as mean or cls",
+         name);
 }
 
-}  // namespace
-
-SentenceModelConfig SentenceModelConfig::read(const ModelFolder& folder) {
-  folder.check_model_type("bert");
+SentenceModelConfig SentenceModelConfig::read(const std::filesystem::path& folder, const DecoderConfig& encoder,
+                                              const SentenceChoices& choices) {
   SentenceModelConfig result;
-  result.bert = BertConfig::read(folder.config());
+  result.encoder = encoder;
+  std::error_code error;
   read_prompt(folder, result);
-  read_modules(folder, result);
-  read_length(folder, result);
+  if (std::filesystem::exists(folder / "modules.json", error)) read_modules(folder, result);
+  result.max_length = longest_text(folder, encoder);
+  result.choose(folder.string(), choices);
   return result;
 }
 
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch) {
+SentenceModelConfig SentenceModelConfig::read(const GgufFile& file, const DecoderConfig& encoder, const SentenceChoices& choices) {
+  SentenceModelConfig result;
+  result.encoder = encoder;
+  read_gguf_pooling(file, result);
+  result.choose(file.name(), choices);
+  return result;
+}
+
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage) {
   Graph graph("sentence_encoder");
-  const TextInputs inputs = TextInputs::declare(graph, max_batch, config.max_length);
-  Value states = bert_hidden_states(Flow(graph), config.bert, inputs).back();
-  Value pooled = pool(states, inputs.attention_mask, config.pooling);
+  const EncodedText text = encode_text(Flow(graph, f32, std::move(storage)), config.encoder, max_batch, config.max_length);
+  Value pooled = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
   graph.output("embedding", config.normalize ? normalize_rows(pooled) : pooled);
   return graph;
 }

@@ -1,31 +1,47 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "models/bert.h"
+#include "formats/gguf.h"
+#include "models/encoder.h"
 #include "models/pooling.h"
 
 namespace rlx {
 
-class ModelFolder;
+/// What is chosen where a model does not say it, or in place of what it says.
+struct SentenceChoices {
+  std::vector<Pooling> pooling;   // empty: as the model says
+  std::optional<bool> normalize;  // nothing: as the model says, and yes where it says nothing
+};
 
-/// What a folder of sentence-transformers says: the modules behind the encoder, and how long a text may be.
+/// An encoder with what makes vectors of its states, and how long a text may be.
 struct SentenceModelConfig {
-  BertConfig bert;
+  DecoderConfig encoder;
   std::vector<Pooling> pooling;
-  bool normalize = false;
+  bool normalize = true;
   std::int64_t max_length = 0;  // tokens, special ones included; longer texts are cut
   std::string prompt;           // put before every text
 
-  /// Reads config.json, modules.json, sentence_bert_config.json and the modules' own configs. Throws Error naming file and field for
-  /// what is missing, malformed, or not supported.
-  static SentenceModelConfig read(const ModelFolder& folder);
+  /// Reads modules.json, the modules' own configs, sentence_bert_config.json and tokenizer_config.json of a folder. Throws Error naming
+  /// file and field for what is missing, malformed, or not supported, and for a model that does not say how it pools where `choices` do
+  /// not.
+  static SentenceModelConfig read(const std::filesystem::path& folder, const DecoderConfig& encoder, const SentenceChoices& choices = {});
+  /// The same from the metadata of a GGUF file.
+  static SentenceModelConfig read(const GgufFile& file, const DecoderConfig& encoder, const SentenceChoices& choices = {});
   /// The size of an embedding.
-  std::int64_t width() const { return bert.hidden_size * static_cast<std::int64_t>(pooling.size()); }
+  std::int64_t width() const { return encoder.hidden_size * static_cast<std::int64_t>(pooling.size()); }
+
+ private:
+  void choose(const std::string& name, const SentenceChoices& choices);
 };
 
-/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width).
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch);
+/// Most tokens of a text by the configs of a folder: those of the positions, and what the configs of its tokenizer say.
+std::int64_t longest_text(const std::filesystem::path& folder, const DecoderConfig& encoder);
+
+/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights.
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {});
 
 }  // namespace rlx

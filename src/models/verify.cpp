@@ -8,10 +8,11 @@
 #include <fmt/ranges.h>
 
 #include "base/names.h"
-#include "models/bert.h"
 #include "models/cached_decoder.h"
 #include "models/decoder_family.h"
 #include "models/decoder_files.h"
+#include "models/decoder_step.h"
+#include "models/encoder.h"
 #include "models/model_folder.h"
 #include "models/t5.h"
 #include "rlx/ops.h"
@@ -22,20 +23,16 @@ namespace {
 
 constexpr std::string_view f64_ending = "_f64", recording = "expected.safetensors";
 
-/// The states of the first text after each layer: (layers + 1, S, H).
-Value states_of_row0(const Values& states) {
-  Values rows;
-  for (Value state : states) rows.push_back(slice_axis(state, 0, 0, 1));
-  return concat(rows, 0);
-}
-
-Graph bert_graph(const BertConfig& config, std::int64_t batch, std::int64_t length) {
-  Graph graph("bert");
-  const TextInputs inputs = TextInputs::declare(graph, batch, length);
-  const Values states = bert_hidden_states(Flow(graph), config, inputs);
-  graph.output("last_hidden_state", states.back());
-  graph.output("pooler_output", bert_pooler(Flow(graph), config, states.back()));
-  graph.output("hidden_states_row0", states_of_row0(states));
+/// An encoder that gives what was recorded of it.
+Graph encoder_graph(const DecoderFiles& model, const SafetensorsFile& recorded, std::int64_t batch, std::int64_t length) {
+  Graph graph("encoder");
+  Flow flow(graph, f32, stored_types(model.checkpoint, model.names));
+  const EncodedText text = encode_text(flow, model.config, batch, length);
+  graph.output("last_hidden_state", text.states.back());
+  graph.output("hidden_states_row0", states_of_first(text.states));
+  if (recorded.find("pooler_output")) graph.output("pooler_output", text_vector(flow, model.config, text));
+  if (model.config.text_head.labels > 0) graph.output("logits", text_scores(flow, model.config, text));
+  else if (model.config.output && recorded.find("logits")) graph.output("logits", token_logits(flow, model.config, text));
   return graph;
 }
 
@@ -116,30 +113,15 @@ std::optional<VerifiedTensor> verify_greedy(const std::filesystem::path& folder,
 
 RecordedRun RecordedRun::open(const std::filesystem::path& folder) {
   const ModelFolder model = ModelFolder::open(folder);
-  if (model.model_type() == "bert") return of_bert(folder);
   if (model.model_type() == "t5") return of_t5(folder);
-  if (const DecoderFamily* family = DecoderFamily::find(model.model_type()))
-    return family->read(model.config()).causal ? of_decoder(folder, folder) : of_encoder(folder);
-  model.check_model_type(fmt::format("bert, t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
-  fail_internal("verify: {} is supported and was not opened", model.model_type());
+  if (!DecoderFamily::find(model.model_type()))
+    model.check_model_type(fmt::format("t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
+  return of_model(folder, folder);
 }
 
-RecordedRun RecordedRun::of_bert(const std::filesystem::path& folder) {
-  const ModelFolder model = ModelFolder::open(folder);
-  const BertConfig config = BertConfig::read(model.config());
-  SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
-  const auto [batch, length] = recorded_size(recorded, config.max_position_embeddings);
-  Graph graph = bert_graph(config, batch, length);
-  // The recording's own file is no shard of the model, so the weights are asked for by name.
-  NamedArrays weights = load_weights(graph, Checkpoint::open(folder / "model.safetensors"), bert_weight_names());
-  RecordedRun run(graph, std::move(weights), std::move(recorded));
-  const std::map<std::string, std::int64_t> ids{
-      {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", config.type_vocab_size}};
-  for (const auto& [input, value] : graph.inputs()) {
-    if (input.kind == InputKind::input) run.read_input(input, ids.at(input.name));
-  }
-  run.recorded_outputs();
-  return run;
+RecordedRun RecordedRun::of_model(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const DecoderFiles model = DecoderFiles::open(path);
+  return model.config.causal ? of_decoder(model, folder) : of_encoder(model, folder);
 }
 
 RecordedRun RecordedRun::of_t5(const std::filesystem::path& folder) {
@@ -162,11 +144,10 @@ RecordedRun RecordedRun::of_t5(const std::filesystem::path& folder) {
   return run;
 }
 
-RecordedRun RecordedRun::of_encoder(const std::filesystem::path& folder) {
-  const DecoderFiles model = DecoderFiles::open(folder);
+RecordedRun RecordedRun::of_encoder(const DecoderFiles& model, const std::filesystem::path& folder) {
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
-  Graph graph = encoder_graph(model.config, batch, length);
+  const Graph graph = encoder_graph(model, recorded, batch, length);
   RecordedRun run(graph, model.weights(graph), std::move(recorded));
   const std::map<std::string, std::int64_t> ids{
       {"input_ids", model.config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", model.config.token_types}};
@@ -176,8 +157,7 @@ RecordedRun RecordedRun::of_encoder(const std::filesystem::path& folder) {
   return run;
 }
 
-RecordedRun RecordedRun::of_decoder(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  const DecoderFiles model = DecoderFiles::open(path);
+RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesystem::path& folder) {
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
   // Of models without attention, the recorded states begin behind the first layer.
@@ -314,7 +294,7 @@ std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, c
 }
 
 std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session) {
-  auto results = verify_run(RecordedRun::of_decoder(model, folder), session);
+  auto results = verify_run(RecordedRun::of_model(model, folder), session);
   const auto greedy = verify_greedy(
       folder, [&](const auto& prompt, std::size_t count) { return continued(DecoderFiles::open(model), session, prompt, count); });
   if (greedy) results.push_back(*greedy);

@@ -14,6 +14,7 @@
 namespace rlx {
 
 class Session;
+struct DecoderFiles;
 
 /// How far one output of a model is from its recording.
 struct VerifiedTensor {
@@ -34,8 +35,8 @@ class RecordedRun {
  public:
   /// Throws Error when the model's type is not supported, or a recorded tensor is no input or output of it or does not fit.
   static RecordedRun open(const std::filesystem::path& folder);
-  /// The same for a language model of another place, such as a GGUF file made from the folder's.
-  static RecordedRun of_decoder(const std::filesystem::path& model, const std::filesystem::path& folder);
+  /// The same for a model of another place, such as a GGUF file made from the folder's.
+  static RecordedRun of_model(const std::filesystem::path& model, const std::filesystem::path& folder);
 
   const Graph& graph() const { return graph_; }
   const NamedArrays& weights() const { return weights_; }
@@ -48,9 +49,9 @@ class RecordedRun {
   RecordedRun(Graph graph, NamedArrays weights, SafetensorsFile recorded)
       : graph_(std::move(graph)), weights_(std::move(weights)), recorded_(std::move(recorded)) {}
 
-  static RecordedRun of_encoder(const std::filesystem::path& folder);
+  static RecordedRun of_encoder(const DecoderFiles& model, const std::filesystem::path& folder);
+  static RecordedRun of_decoder(const DecoderFiles& model, const std::filesystem::path& folder);
   static RecordedRun of_t5(const std::filesystem::path& folder);
-  static RecordedRun of_bert(const std::filesystem::path& folder);
   void read_input(const Input& input, std::int64_t ids);
   std::vector<std::string> recorded_outputs() const;
   bool counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const;
@@ -65,7 +66,7 @@ class RecordedRun {
 
 /// Runs the model of `folder` on its recorded inputs. Of greedy_ids, generated token by token, none may differ.
 std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session);
-/// The same for the language model `model`, a GGUF file or another folder, with the recording of `folder`.
+/// The same for the model `model`, a GGUF file or another folder, with the recording of `folder`.
 std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session);
 
 }  // namespace rlx

@@ -1,5 +1,3 @@
-#include "models/bert.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include "base/file_writer.h"
 #include "fixture.h"
 #include "ir/reference.h"
+#include "models/decoder_family.h"
 #include "models/model_folder.h"
 #include "models/verify.h"
 #include "rlx/session.h"
@@ -19,10 +18,10 @@ namespace {
 using test::fixture;
 
 /// A config with `changes` merged into the fixture's.
-BertConfig config_with(const std::string& changes) {
+DecoderConfig config_with(const std::string& changes) {
   json::Value config = json::read_file(fixture("hf/bert/config.json"));
   config.update(json::parse(changes, "changes"));
-  return BertConfig::read(JsonField(config, "config.json"));
+  return DecoderFamily::find("bert")->read(JsonField(config, "config.json"));
 }
 
 template <class Action>
@@ -33,6 +32,10 @@ std::string error_of(Action action) {
     return e.what();
   }
   return "";
+}
+
+NamedArrays load_bert(const Graph& graph, const Checkpoint& checkpoint) {
+  return load_weights(graph, checkpoint, DecoderFamily::find("bert")->weight_names(config_with("{}")));
 }
 
 /// A checkpoint of the fixture with its tensors renamed; an empty name leaves the tensor out.
@@ -53,7 +56,7 @@ class RenamedCheckpoint {
   RenamedCheckpoint(const RenamedCheckpoint&) = delete;
   RenamedCheckpoint& operator=(const RenamedCheckpoint&) = delete;
 
-  NamedArrays load(const Graph& graph) const { return load_weights(graph, Checkpoint::open(path_), bert_weight_names()); }
+  NamedArrays load(const Graph& graph) const { return load_bert(graph, Checkpoint::open(path_)); }
 
  private:
   std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_bert_{}.safetensors", getpid());
@@ -129,8 +132,8 @@ TEST(BertWeights, NamesWithPrefixAndOldNormsAreFound) {
 TEST(BertWeights, ASharedMappingIsNotCopied) {
   const Checkpoint checkpoint = Checkpoint::open(fixture("hf/bert/model.safetensors"));
   const RecordedRun run = RecordedRun::open(fixture("hf/bert"));
-  const NamedArrays weights = load_weights(run.graph(), checkpoint, bert_weight_names());
-  EXPECT_EQ(weights.at("pooler.dense.weight").bytes().data(), checkpoint.at("pooler.dense.weight").data.data());
+  const NamedArrays weights = load_bert(run.graph(), checkpoint);
+  EXPECT_EQ(weights.at("classifier.dense.weight").bytes().data(), checkpoint.at("pooler.dense.weight").data.data());
 }
 
 TEST(BertWeights, HalfPrecisionIsConverted) {
@@ -142,7 +145,7 @@ TEST(BertWeights, HalfPrecisionIsConverted) {
   for (std::int64_t i = 0; i < 64; ++i) half.set_double(i, 0.5 * static_cast<double>(i));
   const RenamedCheckpoint mixed([](std::string name) { return name == "pooler.dense.bias" ? "" : name; },
                                 {{"pooler.dense.bias", bf16, {64}, half.bytes()}});
-  const Array bias = mixed.load(run.graph()).at("pooler.dense.bias");
+  const Array bias = mixed.load(run.graph()).at("classifier.dense.bias");
   EXPECT_EQ(bias.dtype(), f32);
   EXPECT_EQ(bias.get_double(63), 31.5);
 }
@@ -164,9 +167,9 @@ TEST(BertWeights, ExtraTensorsAndWrongShapesAreNamed) {
 }
 
 TEST(BertConfig, WhatIsNotSupportedIsNamed) {
-  EXPECT_EQ(config_with("{}").num_hidden_layers, 2);
+  EXPECT_EQ(config_with("{}").layers.size(), 2u);
   EXPECT_EQ(error_of([] { config_with(R"({"num_attention_heads": 5})"); }),
-            "config.json: num_attention_heads: 5 heads do not divide hidden_size 64");
+            "config.json: num_attention_heads: 5 do not divide hidden_size 64");
   for (const char* change :
        {R"({"hidden_act": "sine"})", R"({"position_embedding_type": "relative_key"})", R"({"is_decoder": true})", R"({"hidden_size": 0})",
         R"({"hidden_size": 99999999999})", R"({"layer_norm_eps": "x"})", R"({"vocab_size": null})"}) {
@@ -179,7 +182,7 @@ TEST(ModelFolder, OtherArchitecturesAreNamedWithTheSupportedOnes) {
   std::filesystem::create_directory(folder);
   EXPECT_NE(error_of([&] { ModelFolder::open(folder); }).find("no config.json"), std::string::npos);
   write_file(folder / "config.json", R"({"model_type": "perceptron"})");
-  EXPECT_NE(error_of([&] { RecordedRun::open(folder); }).find("model_type: 'perceptron' is not supported (supported: bert, "),
+  EXPECT_NE(error_of([&] { RecordedRun::open(folder); }).find("model_type: 'perceptron' is not supported (supported: t5, bert, "),
             std::string::npos);
   std::filesystem::remove_all(folder);
   EXPECT_NE(error_of([&] { ModelFolder::open(folder); }).find("not a folder"), std::string::npos);

@@ -7,8 +7,8 @@
 
 #include "formats/json.h"
 #include "ir/reference.h"
+#include "models/decoder_files.h"
 #include "models/minilm.h"
-#include "models/model_folder.h"
 #include "models/sentence_model.h"
 #include "models/tiny_sentence_model.h"
 #include "rlx/ops.h"
@@ -92,10 +92,11 @@ TEST(SentenceEncoder, ABatchGivesWhatEachTextGivesAlone) {
 
 TEST(SentenceEncoder, CompiledEmbeddingsMatchTheReference) {
   const TinySentenceModel model;
-  const auto config = SentenceModelConfig::read(ModelFolder::open(model.path()));
+  const DecoderFiles files = DecoderFiles::open_encoder(model.path());
+  const auto config = SentenceModelConfig::read(model.path(), files.config);
   const Graph graph = sentence_graph(config, 1);
   const std::vector<std::int32_t> ids{2, 4, 5, 3}, ones{1, 1, 1, 1}, zeros{0, 0, 0, 0};
-  std::map<std::string, Array> values = load_weights(graph, Checkpoint::open(model.path()), bert_weight_names());
+  std::map<std::string, Array> values = files.weights(graph);
   values["input_ids"] = Array::of<std::int32_t>({1, 4}, ids);
   values["attention_mask"] = Array::of<std::int32_t>({1, 4}, ones);
   values["token_type_ids"] = Array::of<std::int32_t>({1, 4}, zeros);
@@ -138,7 +139,7 @@ TEST(SentenceEncoder, FilesThatDoNotFitAreNamed) {
       {"1_Pooling/config.json", "{}", "no pooling mode is set"},
       {"sentence_bert_config.json", R"({"max_seq_length": 0})", "max_seq_length: expected an integer"},
       {"sentence_bert_config.json", R"({"do_lower_case": true})", "do_lower_case"},
-      {"config.json", R"({"model_type": "mpnet"})", "'mpnet' is not supported (supported: bert)"},
+      {"config.json", R"({"model_type": "mpnet"})", "'mpnet' is not supported (supported: bert, camembert, "},
       {"config.json", R"({"model_type": "bert"})", "is missing"},
       {"tokenizer.json", "{}", "tokenizer.json"},
       {"model.safetensors", "", "model.safetensors"},

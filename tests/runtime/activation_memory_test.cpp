@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "backends/random_graph.h"
-#include "models/bert.h"
+#include "models/decoder_family.h"
+#include "models/encoder.h"
 #include "runtime/executable.h"
 
 namespace rlx::test {
@@ -86,17 +87,12 @@ Use use_of(const Graph& graph, Precision precision = Precision::f32, bool fuse =
 }
 
 Graph bert_large() {
-  BertConfig config;
-  config.vocab_size = 30522;
-  config.hidden_size = 1024;
-  config.num_hidden_layers = 24;
-  config.num_attention_heads = 16;
-  config.intermediate_size = 4096;
-  config.max_position_embeddings = 512;
-  config.type_vocab_size = 2;
+  const json::Value sizes = json::parse(R"({"vocab_size": 30522, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+      "intermediate_size": 4096, "max_position_embeddings": 512})",
+                                        "sizes");
+  const DecoderConfig config = DecoderFamily::find("bert")->read(JsonField(sizes, "sizes"));
   Graph graph("bert-large");
-  const Values states = bert_hidden_states(Flow(graph), config, TextInputs::declare(graph, 1, 512));
-  graph.output("last_hidden_state", states.back());
+  graph.output("last_hidden_state", encode_text(Flow(graph), config, 1, 512).states.back());
   return graph;
 }
 

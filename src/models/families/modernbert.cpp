@@ -2,6 +2,7 @@
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
+#include "models/families/text_head.h"
 #include "models/model_folder.h"
 #include "models/rope_config.h"
 
@@ -23,6 +24,15 @@ void read_modernbert_layers(const JsonField& config, DecoderConfig& c) {
   c.ropes = {full, sliding};
 }
 
+void read_classifier(const JsonField& config, TextHead& head) {
+  head.labels = read_labels(config);
+  const auto pooling = config.find("classifier_pooling");
+  head.mean = pooling && pooling->as_one_of({"cls", "mean"}) == 1;
+  head.dense_bias = false, head.norm = true;
+  const auto act = config.find("classifier_activation");
+  head.activation = act ? read_activation(*act) : HiddenActivation::gelu;
+}
+
 DecoderConfig read_modernbert(const JsonField& config) {
   DecoderConfig c = read_llama(config);
   c.causal = false;
@@ -33,16 +43,20 @@ DecoderConfig read_modernbert(const JsonField& config) {
   c.tied_output = true, c.output_bias = flag_or(config, "decoder_bias", true), c.output_dense = true;
   if (flag_or(config, "classifier_bias", false)) config.at("classifier_bias").refuse("true is not supported (allowed: false)");
   read_modernbert_layers(config, c);
+  read_classifier(config, c.text_head);
   return c;
 }
 
 WeightNames modernbert_names(const DecoderConfig&) {
   return {.prefix = "model.",
-          .unused = {"decoder.weight"},  // the embeddings once more
+          .unused = {"head", "decoder", "classifier"},  // what predicts tokens or scores texts
           .whole = {{{"token_embedding"}, "embeddings.tok_embeddings"},
                     {{"embedding_norm"}, "embeddings.norm"},
                     {{"output_norm"}, "final_norm"},
-                    {{"output"}, "decoder"}},
+                    {{"output"}, "decoder"},
+                    {{"classifier.dense"}, "head.dense"},
+                    {{"classifier.norm"}, "head.norm"},
+                    {{"classifier.output"}, "classifier"}},
           .layer = {{{"attention_norm"}, "attn_norm"},
                     {{"attention.q", "attention.k", "attention.v"}, "attn.Wqkv"},
                     {{"attention.output"}, "attn.Wo"},

@@ -2,24 +2,48 @@
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
+#include "models/model_folder.h"
 #include "models/rope_config.h"
 
 namespace rlx {
 namespace {
 
+/// The sizes in the spelling of GPT-2, which the first models of the family have.
+DecoderConfig read_old_spelling(const JsonField& config) {
+  DecoderConfig c;
+  c.vocab_size = as_size(config.at("vocab_size"));
+  c.hidden_size = as_size(config.at("n_embd"));
+  c.max_positions = as_size(config.at("n_positions"));
+  c.heads = c.kv_heads = as_size(config.at("n_head"));
+  if (c.hidden_size % c.heads != 0) config.at("n_head").refuse("{} do not divide n_embd {}", c.heads, c.hidden_size);
+  c.head_size = c.hidden_size / c.heads;
+  c.ffn_size = size_or(config, "n_inner", 4 * c.hidden_size);
+  c.layers.resize(static_cast<std::size_t>(config.at("n_layer").as_integer(1, 1024)));
+  config.at("activation_function").as_one_of({"swiglu"});
+  for (std::string_view name : {"prenorm", "causal", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved"})
+    if (flag_or(config, name, false)) config.at(name).refuse("true is not supported (allowed: false)");
+  if (number_or(config, "rotary_emb_fraction", 1) != 1) config.at("rotary_emb_fraction").refuse("only 1 is supported");
+  if (count_or(config, "moe_every_n_layers", 0) != 0) config.at("moe_every_n_layers").refuse("only 0 is supported");
+  c.ropes = {{.theta = as_number(config.at("rotary_emb_base"), 1e-3, 1e30), .dims = c.head_size}};
+  return c;
+}
+
 DecoderConfig read_nomic_bert(const JsonField& config) {
-  DecoderConfig c = read_llama(config);
+  const bool old_spelling = config.find("n_embd").has_value();
+  DecoderConfig c = old_spelling ? read_old_spelling(config) : read_llama(config);
   c.causal = false;
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-12)};
+  c.norm = {.centred = true, .bias = true, .eps = number_or(config, old_spelling ? "layer_norm_epsilon" : "layer_norm_eps", 1e-12)};
   c.norm_before = false, c.norm_sum = true;
   c.token_types = count_or(config, "type_vocab_size", 2);
   c.embedding_norm = true, c.output_norm = false, c.output = false;
-  c.ropes = {read_rope(config, c.head_size)};
+  if (!old_spelling) c.ropes = {read_rope(config, c.head_size)};
   return c;
 }
 
 WeightNames nomic_bert_names(const DecoderConfig&) {
-  return {.whole = {{{"token_embedding"}, "embeddings.word_embeddings"},
+  return {.prefix = "nomic_bert.",
+          .unused = {"pooler", "cls", "classifier"},
+          .whole = {{{"token_embedding"}, "embeddings.word_embeddings"},
                     {{"type_embedding"}, "embeddings.token_type_embeddings"},
                     {{"embedding_norm"}, "emb_ln"}},
           .layers = "encoder.layers",

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Writes tiny encoders of random weights in Hugging Face's layout, with what transformers computes of them: more fixtures in
+tests/fixtures/hf_more. `expected.safetensors` holds input_ids, attention_mask (the second text is padded) and, in f32 and f64, the last
+states, or the scores of models that classify. Where there is a tokenizer, `texts.json` holds texts (or pairs of them) with their ids and
+what the model makes of them in f64: the mean of the states as a vector of length 1, or the scores; and how far f32 is from it.
+
+    pip install transformers==5.23.0 torch safetensors
+    scripts/hf_encoders.py tests/fixtures/hf_more
+"""
+import json
+import sys
+from pathlib import Path
+
+import tokenizers as tk
+import torch
+import transformers as tf
+from safetensors.torch import save_file
+
+SIZES = dict(vocab_size=320, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=40)
+ROBERTA = dict(SIZES, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1)
+DISTIL = dict(vocab_size=320, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=40)
+MODERN = dict(SIZES, num_hidden_layers=3, local_attention=6, global_attn_every_n_layers=3, pad_token_id=0, bos_token_id=None,
+              eos_token_id=None, cls_token_id=2, sep_token_id=3)
+ONE = {"num_labels": 1}
+
+MODELS = {
+    "roberta": (tf.RobertaModel, tf.RobertaConfig(**ROBERTA), "bytes"),
+    "distilbert": (tf.DistilBertModel, tf.DistilBertConfig(**DISTIL), "words"),
+    "bert-scores": (tf.BertForSequenceClassification, tf.BertConfig(**SIZES, **ONE), "words"),
+    "xlm-roberta-scores": (tf.XLMRobertaForSequenceClassification, tf.XLMRobertaConfig(**ROBERTA, **ONE), "pieces"),
+    "modernbert-scores": (tf.ModernBertForSequenceClassification, tf.ModernBertConfig(**MODERN, classifier_pooling="mean", **ONE), "words"),
+    "distilbert-labels": (tf.DistilBertForSequenceClassification, tf.DistilBertConfig(**DISTIL, num_labels=3), None),
+}
+
+CORPUS = [
+    "How do I reset the password of my account?",
+    "A small dog runs along the beach at sunset.",
+    "The committee will meet on Thursday to discuss next year's budget.",
+    "Prices rose by 3.4% in March, the fastest rate since 1992.",
+    "Der schnelle braune Fuchs springt über den faulen Hund.",
+    "Photosynthesis converts light energy into chemical energy.",
+]
+TEXTS = ["A dog at the beach", "How fast do prices rise in March?", "Zwei Füchse, café", ""]
+PAIRS = [(TEXTS[1], line) for line in CORPUS[:4]] + [("dog", "A small dog runs along the beach at sunset. " * 6)]
+
+
+def tokenizer_of(kind, vocab_size):
+    if kind == "words":
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        tokenizer = tk.Tokenizer(tk.models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = tk.normalizers.BertNormalizer()
+        tokenizer.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = tk.decoders.WordPiece()
+        trainer = tk.trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special)
+        processor = tk.processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        )
+    elif kind == "bytes":
+        special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+        tokenizer = tk.Tokenizer(tk.models.BPE())
+        tokenizer.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = tk.decoders.ByteLevel()
+        trainer = tk.trainers.BpeTrainer(
+            vocab_size=vocab_size, special_tokens=special, initial_alphabet=tk.pre_tokenizers.ByteLevel.alphabet()
+        )
+        processor = tk.processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    else:
+        special = ["<s>", "<pad>", "</s>", "<unk>"]
+        tokenizer = tk.Tokenizer(tk.models.Unigram())
+        tokenizer.pre_tokenizer = tk.pre_tokenizers.Metaspace()
+        tokenizer.decoder = tk.decoders.Metaspace()
+        trainer = tk.trainers.UnigramTrainer(vocab_size=vocab_size, special_tokens=special, unk_token="<unk>")
+        processor = tk.processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.post_processor = processor
+    return tokenizer
+
+
+def randomised(model):
+    """Weights with enough spread that every part of the model shows in the result."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, 1.2 / parameter.shape[-1] ** 0.5)
+            elif name.endswith("bias"):
+                parameter.normal_(0, 0.1)
+            else:
+                parameter.normal_(1, 0.1)
+    return model
+
+
+def answer(model, encoding):
+    """What embedding or scoring gives, in the element type of the model."""
+    inputs = {"input_ids": torch.tensor([encoding.ids])}
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = torch.tensor([encoding.type_ids])
+    with torch.no_grad():
+        out = model(**inputs)
+    if "logits" in out:
+        return out.logits[0]
+    mean = out.last_hidden_state[0].mean(0)
+    return mean / mean.norm()
+
+
+def record_texts(folder, model, tokenizer):
+    scores = hasattr(model, "classifier")
+    tokenizer.enable_truncation(model.config.max_position_embeddings - (2 if "roberta" in model.config.model_type else 0))
+    rows = []
+    for text in PAIRS if scores else TEXTS:
+        encoding = tokenizer.encode(*text) if scores else tokenizer.encode(text)
+        rows.append({"text": text, "ids": encoding.ids, "f32": answer(model.float(), encoding), "f64": answer(model.double(), encoding)})
+    distance = max(float((row["f32"] - row["f64"]).abs().max()) for row in rows)
+    for row in rows:
+        row["values"] = row.pop("f64").tolist()
+        del row["f32"]
+    tokenizer.no_truncation()
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    (folder / "texts.json").write_text(json.dumps({"distance": distance, "rows": rows}, indent=1) + "\n")
+
+
+def write(folder, kind, config, tokenizer):
+    torch.manual_seed(1)
+    config._attn_implementation = "eager"
+    model = randomised(kind(config).eval())
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    ids = torch.randint(5, config.vocab_size, (2, 12))
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0  # no token of padding is out of reach of all others: eager attention gives NaN for such
+    ids[1, 9:] = config.pad_token_id or 0
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if getattr(config, "type_vocab_size", 0) > 0:
+        inputs["token_type_ids"] = torch.zeros_like(ids)
+    name = "logits" if "Sequence" in kind.__name__ else "last_hidden_state"
+    with torch.no_grad():
+        out = model(**inputs, output_hidden_states=True)
+        wide = model.double()(**inputs)[name]
+    expected = dict(inputs) | {name: out[name], f"{name}_f64": wide}
+    if name == "last_hidden_state":
+        expected["hidden_states_row0"] = torch.stack([state[0] for state in out.hidden_states])
+    save_file({key: value.clone().contiguous() for key, value in expected.items()}, folder / "expected.safetensors")
+    if tokenizer:
+        record_texts(folder, model, tokenizer_of(tokenizer, config.vocab_size))
+    print(folder, float((out[name] - wide).abs().max()), float(out[name].abs().max()))
+
+
+def main():
+    target = Path(sys.argv[1])
+    for name in sys.argv[2:] or MODELS:
+        write(target / name, *MODELS[name])
+
+
+if __name__ == "__main__":
+    main()

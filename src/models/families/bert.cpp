@@ -1,0 +1,134 @@
+// BERT (Devlin et al. 2018), and what differs from it by little: RoBERTa and its kin, whose positions begin behind that of padding, and
+// DistilBERT, whose tokens have no types.
+#include "models/config_field.h"
+#include "models/decoder_family.h"
+#include "models/families/llama.h"
+#include "models/families/text_head.h"
+#include "models/model_folder.h"
+
+namespace rlx {
+namespace {
+
+void refuse_other_berts(const JsonField& config) {
+  if (const auto kind = config.find("position_embedding_type")) kind->as_one_of({"absolute"});
+  for (std::string_view name : {"is_decoder", "add_cross_attention"})
+    if (flag_or(config, name, false)) config.at(name).refuse("decoders are not supported (allowed: false)");
+}
+
+/// The axes that all of them share, after the sizes.
+DecoderConfig as_bert(DecoderConfig c, const JsonField& config) {
+  refuse_other_berts(config);
+  c.causal = false;
+  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-12)};
+  c.norm_before = false, c.norm_sum = true;
+  c.qkv_bias = c.attention_output_bias = c.ffn_bias = true;
+  c.gated = false;
+  c.position_embedding = true;
+  for (DecoderLayer& layer : c.layers) layer.rope = -1;
+  c.embedding_norm = true, c.output_norm = false, c.output = false, c.tied_output = false;
+  c.text_head.labels = read_labels(config);
+  return c;
+}
+
+DecoderConfig read_bert(const JsonField& config) {
+  DecoderConfig c = as_bert(read_llama(config), config);
+  if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu;
+  c.token_types = count_or(config, "type_vocab_size", 2);
+  return c;
+}
+
+DecoderConfig read_roberta(const JsonField& config) {
+  DecoderConfig c = read_bert(config);
+  c.first_position = count_or(config, "pad_token_id", 1) + 1;
+  if (c.max_positions <= c.first_position)
+    config.at("max_position_embeddings").refuse("{} rows (needed: more than {}, where texts begin)", c.max_positions, c.first_position);
+  c.max_positions -= c.first_position;
+  return c;
+}
+
+DecoderConfig read_distilbert(const JsonField& config) {
+  DecoderConfig c;
+  c.vocab_size = as_size(config.at("vocab_size"));
+  c.hidden_size = as_size(config.at("dim"));
+  c.max_positions = as_size(config.at("max_position_embeddings"));
+  c.heads = c.kv_heads = as_size(config.at("n_heads"));
+  if (c.hidden_size % c.heads != 0) config.at("n_heads").refuse("{} do not divide dim {}", c.heads, c.hidden_size);
+  c.head_size = c.hidden_size / c.heads;
+  c.ffn_size = as_size(config.at("hidden_dim"));
+  c.layers.resize(static_cast<std::size_t>(config.at("n_layers").as_integer(1, 1024)));
+  c = as_bert(std::move(c), config);
+  const auto act = config.find("activation");
+  c.activation = act ? read_activation(*act) : HiddenActivation::gelu;
+  c.text_head.activation = HiddenActivation::relu;
+  return c;
+}
+
+WeightNames bert_names(const DecoderConfig&) {
+  return {.prefix = "bert.",
+          .endings = {{"LayerNorm.gamma", "LayerNorm.weight"}, {"LayerNorm.beta", "LayerNorm.bias"}},
+          .unused = {"embeddings.position_ids", "embeddings.token_type_ids", "pooler", "cls", "lm_head", "classifier", "qa_outputs"},
+          .whole = {{{"token_embedding"}, "embeddings.word_embeddings"},
+                    {{"type_embedding"}, "embeddings.token_type_embeddings"},
+                    {{"position_embedding"}, "embeddings.position_embeddings"},
+                    {{"embedding_norm"}, "embeddings.LayerNorm"},
+                    {{"classifier.dense"}, "pooler.dense"},
+                    {{"classifier.output"}, "classifier"}},
+          .layers = "encoder.layer",
+          .layer = {{{"attention.q"}, "attention.self.query"},
+                    {{"attention.k"}, "attention.self.key"},
+                    {{"attention.v"}, "attention.self.value"},
+                    {{"attention.output"}, "attention.output.dense"},
+                    {{"attention_post_norm"}, "attention.output.LayerNorm"},
+                    {{"ffn.up"}, "intermediate.dense"},
+                    {{"ffn.down"}, "output.dense"},
+                    {{"ffn_post_norm"}, "output.LayerNorm"}}};
+}
+
+WeightNames roberta_names(const DecoderConfig& config) {
+  WeightNames names = bert_names(config);
+  names.prefix = "roberta.";
+  if (config.text_head.labels > 0) {  // else the dense layer is the pooler's
+    names.whole.push_back({{"classifier.dense"}, "classifier.dense"});
+    names.whole.push_back({{"classifier.output"}, "classifier.out_proj"});
+  }
+  return names;
+}
+
+WeightNames distilbert_names(const DecoderConfig&) {
+  return {.prefix = "distilbert.",
+          .unused = {"vocab_transform", "vocab_layer_norm", "vocab_projector", "pre_classifier", "classifier", "qa_outputs"},
+          .whole = {{{"token_embedding"}, "embeddings.word_embeddings"},
+                    {{"position_embedding"}, "embeddings.position_embeddings"},
+                    {{"embedding_norm"}, "embeddings.LayerNorm"},
+                    {{"classifier.dense"}, "pre_classifier"},
+                    {{"classifier.output"}, "classifier"}},
+          .layers = "transformer.layer",
+          .layer = {{{"attention.q"}, "attention.q_lin"},
+                    {{"attention.k"}, "attention.k_lin"},
+                    {{"attention.v"}, "attention.v_lin"},
+                    {{"attention.output"}, "attention.out_lin"},
+                    {{"attention_post_norm"}, "sa_layer_norm"},
+                    {{"ffn.up"}, "ffn.lin1"},
+                    {{"ffn.down"}, "ffn.lin2"},
+                    {{"ffn_post_norm"}, "output_layer_norm"}}};
+}
+
+const DecoderFamily bert_family({"bert"}, read_bert, bert_names);
+const DecoderFamily roberta_family({"roberta", "xlm-roberta", "camembert"}, read_roberta, roberta_names);
+const DecoderFamily distilbert_family({"distilbert"}, read_distilbert, distilbert_names);
+
+}  // namespace
+
+std::int64_t read_labels(const JsonField& config) {
+  const auto architectures = config.find("architectures");
+  if (!architectures) return 0;
+  bool classifier = false;
+  for (const JsonField& name : architectures->items()) classifier |= name.as_string().ends_with("ForSequenceClassification");
+  if (!classifier) return 0;
+  const auto labels = config.find("id2label");
+  if (!labels) return size_or(config, "num_labels", 2);
+  if (!labels->value().is_object() || labels->value().empty()) labels->refuse("expected an object with a name for each label");
+  return static_cast<std::int64_t>(labels->value().size());
+}
+
+}  // namespace rlx

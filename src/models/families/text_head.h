@@ -1,0 +1,11 @@
+#pragma once
+#include <cstdint>
+
+#include "models/tokenizer/json_field.h"
+
+namespace rlx {
+
+/// How many labels the classifier of a model has whose `architectures` name one for sequences; 0 for every other model.
+std::int64_t read_labels(const JsonField& config);
+
+}  // namespace rlx
