@@ -10,7 +10,9 @@
 #include "base/names.h"
 #include "formats/checkpoint.h"
 #include "models/decoder_family.h"
+#include "models/encoder.h"
 #include "models/families/gguf.h"
+#include "models/families/gguf_encoder.h"
 #include "models/gguf_config.h"
 #include "models/gguf_vocabulary.h"
 #include "models/model_folder.h"
@@ -25,6 +27,7 @@ struct RowMaking {
   bool transposed = false;
   std::int64_t head_size = 0;  // rows of each head are reordered; 0: they are not
   bool plus_one = false;
+  std::int64_t first_row = 0;  // those before it are left out
 };
 
 const BlockFormat& plain_format(const TensorView& tensor, std::string_view file) {
@@ -47,13 +50,13 @@ class RowReader {
       : making_(std::move(making)), checkpoint_(std::move(checkpoint)), format_(&plain_format(making_.parts.front(), checkpoint_->name())) {
     const auto& shape = making_.parts.front().shape;
     vector_ = shape.size() == 1;
-    rows_ = vector_ ? 1 : making_.transposed ? shape[1] : shape[0];
+    rows_ = vector_ ? 1 : (making_.transposed ? shape[1] : shape[0]) - making_.first_row;
     columns_ = vector_ || making_.transposed ? shape[0] : shape[1];
   }
 
   void operator()(std::int64_t first, std::int64_t count, float* values) const {
     for (std::int64_t row = first; row < first + count; ++row, values += columns_) {
-      read_row(making_.parts[static_cast<std::size_t>(row / rows_)], row % rows_, values);
+      read_row(making_.parts[static_cast<std::size_t>(row / rows_)], row % rows_ + making_.first_row, values);
       if (making_.plus_one) std::for_each(values, values + columns_, [](float& value) { value += 1; });
     }
   }
@@ -96,6 +99,7 @@ class FolderReader {
   }
 
   ModelSource read() {
+    note_params();
     sort_tensors();
     check_params();
     ModelSource source;
@@ -107,6 +111,7 @@ class FolderReader {
     source.metadata.set("general.type", "model");
     source.metadata.set("general.name", std::filesystem::weakly_canonical(folder_.path()).filename().string());
     describe_model(config_, family_, source.metadata);
+    if (!config_.causal) describe_encoder(folder_, config_, family_, source.metadata);
     describe_tokenizer(folder_.path(), config_.vocab_size, source.metadata);
     add_rope_factors(source);
     for (const auto& [place, making] : targets_) source.tensors.push_back(tensor(place.name, place.parsed, making));
@@ -132,11 +137,12 @@ class FolderReader {
 
   /// Every tensor of the checkpoint at its place in the file to be written; the experts of a layer are one.
   void sort_tensors() {
-    const WeightNames gguf = gguf_names(has_params({"attention.q", "attention.k", "attention.v"}), has_params({"ffn.gate", "ffn.up"}));
+    WeightNames gguf = gguf_names(has_params({"attention.q", "attention.k", "attention.v"}), has_params({"ffn.gate", "ffn.up"}));
+    if (!config_.causal) add_gguf_encoder_names(gguf);
     std::vector<std::string> unknown;
     for (std::string_view name : checkpoint_->names()) {
-      if (is_unused_tensor(name, names_)) continue;
-      const auto parsed = parse_tensor_name(name, names_);
+      const auto parsed = parse_tensor_name(todays_name(name), names_);
+      if (is_unused_tensor(name, names_) && !(parsed && is_wanted(*parsed))) continue;
       const auto target = parsed ? spell_tensor_name(*parsed, gguf) : std::nullopt;
       if (!target) {
         unknown.emplace_back(name);
@@ -152,11 +158,24 @@ class FolderReader {
     for (const auto& [name, parsed] : parsed_) targets_.emplace(Target{name, parsed}, making(name, parsed));
   }
 
+  /// The name with an older spelling of its end replaced.
+  std::string todays_name(std::string_view name) const {
+    for (const auto& [older, today] : names_.endings)
+      if (name.ends_with(older)) return fmt::format("{}{}", name.substr(0, name.size() - older.size()), today);
+    return std::string(name);
+  }
+
+  bool is_wanted(const TensorName& parsed) const {
+    return std::any_of(parsed.params.begin(), parsed.params.end(),
+                       [&](std::string_view param) { return shapes_.contains(param_name(parsed, param)); });
+  }
+
   RowMaking making(const std::string& name, const TensorName& parsed) const {
     RowMaking out;
     out.transposed = parsed.transposed && parsed.ending == ".weight";
     const bool turns = parsed.params.front() == "attention.q" || parsed.params.front() == "attention.k";
     if (turns && family_.neighbours_turn) out.head_size = config_.head_size;
+    if (parsed.params.front() == "position_embedding") out.first_row = config_.first_position;
     out.plus_one = config_.norm.plus_one && parsed.params.front().ends_with("norm");
     const auto& parts = parts_.at(name);
     std::int64_t expected = 0;
@@ -177,8 +196,10 @@ class FolderReader {
     if (making.transposed) std::reverse(view.shape.begin(), view.shape.end());
     if (parsed.expert) view.shape.insert(view.shape.begin(), static_cast<std::int64_t>(making.parts.size()));
     check_shape(view, parsed);
+    view.shape[0] -= making.first_row;
     if (part.shape.size() == 1) view.dtype = f32, view.format = find_block_format("F32");
-    const bool as_it_is = making.parts.size() == 1 && !making.transposed && making.head_size == 0 && !making.plus_one;
+    const bool as_it_is =
+        making.parts.size() == 1 && !making.transposed && making.head_size == 0 && !making.plus_one && making.first_row == 0;
     if (as_it_is && view.dtype == part.dtype) view.data = part.data;
     return {std::move(view), RowReader(making, checkpoint_)};
   }
@@ -191,16 +212,30 @@ class FolderReader {
            type_text(view.dtype, view.shape), type_text(view.dtype, wanted->second));
   }
 
-  /// What the model's graph asks for must be there.
-  void check_params() {
-    const Graph graph = decoder_graph(config_, {.sequences = 1, .capacity = 8, .chunk = 8});
-    std::vector<std::string> missing;
-    for (const auto& [input, value] : graph.inputs()) {
+  /// The graph whose parameters are written: that of a model which continues texts, or encodes and perhaps scores them.
+  Graph graph() const {
+    if (config_.causal) return decoder_graph(config_, {.sequences = 1, .capacity = 8, .chunk = 8});
+    Graph graph("encoder");
+    const EncodedText text = encode_text(Flow(graph), config_, 1, 1);
+    graph.output("states", text.states.back());
+    if (config_.text_head.labels > 0) graph.output("scores", text_scores(Flow(graph), config_, text));
+    return graph;
+  }
+
+  void note_params() {
+    const Graph model = graph();
+    for (const auto& [input, value] : model.inputs()) {
       if (input.kind != InputKind::param) continue;
       std::vector<std::int64_t>& shape = shapes_[input.name];
       for (const Dim& size : input.type.shape) shape.push_back(size.value());
-      if (!covered_.contains(input.name)) missing.push_back(input.name);
     }
+  }
+
+  /// What the model's graph asks for must be there.
+  void check_params() const {
+    std::vector<std::string> missing;
+    for (const auto& [name, shape] : shapes_)
+      if (!covered_.contains(name)) missing.push_back(name);
     if (!missing.empty()) fail("{}: the checkpoint lacks {} tensors: {}", checkpoint_->name(), missing.size(), some_names(missing));
   }
 

@@ -5,30 +5,26 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <span>
 #include <string>
 
 #include <fmt/ranges.h>
 
 #include "base/names.h"
+#include "models/model_folder.h"
+#include "models/sentence_model.h"
 #include "rlx/error.h"
 
 namespace rlx {
 namespace {
 
-constexpr std::array<GgufFamily, 14> gguf_families{{{"llama", "llama", true},
-                                                    {"mistral", "llama", true},
-                                                    {"mixtral", "llama", true},
-                                                    {"qwen2", "qwen2"},
-                                                    {"qwen2_moe", "qwen2moe"},
-                                                    {"qwen3", "qwen3"},
-                                                    {"qwen3_moe", "qwen3moe"},
-                                                    {"gemma", "gemma"},
-                                                    {"gemma2", "gemma2"},
-                                                    {"gemma3_text", "gemma3"},
-                                                    {"phi3", "phi3"},
-                                                    {"gpt2", "gpt2"},
-                                                    {"granite", "granite", true},
-                                                    {"olmo2", "olmo2"}}};
+constexpr std::array<GgufFamily, 21> gguf_families{
+    {{"llama", "llama", true},     {"mistral", "llama", true}, {"mixtral", "llama", true}, {"qwen2", "qwen2"},
+     {"qwen2_moe", "qwen2moe"},    {"qwen3", "qwen3"},         {"qwen3_moe", "qwen3moe"},  {"gemma", "gemma"},
+     {"gemma2", "gemma2"},         {"gemma3_text", "gemma3"},  {"phi3", "phi3"},           {"gpt2", "gpt2"},
+     {"granite", "granite", true}, {"olmo2", "olmo2"},         {"bert", "bert"},           {"roberta", "bert"},
+     {"xlm-roberta", "bert"},      {"camembert", "bert"},      {"distilbert", "bert"},     {"nomic_bert", "nomic-bert"},
+     {"modernbert", "modern-bert"}}};
 
 /// Sets keys below an architecture's name.
 class KeyWriter {
@@ -41,6 +37,10 @@ class KeyWriter {
     if (value != usual) number(key, value);
   }
   void text(std::string_view key, std::string_view value) { metadata_.set(path(key), value); }
+  void texts(std::string_view key, const std::vector<std::string>& values) {
+    metadata_.set_strings(path(key), std::span<const std::string>(values));
+  }
+  void flag(std::string_view key, bool value) { metadata_.set(path(key), value); }
   void flags(std::string_view key, const std::vector<bool>& values) { metadata_.set_booleans(path(key), values); }
 
  private:
@@ -101,6 +101,51 @@ void describe_windows(const std::vector<DecoderLayer>& layers, KeyWriter& keys) 
   if (std::find(slides.begin(), slides.end(), false) != slides.end()) keys.flags("attention.sliding_window_pattern", slides);
 }
 
+[[noreturn]] void refuse_encoder(const ModelFolder& folder, std::string_view what) {
+  fail("{}: {}, which GGUF files cannot say", folder.path().string(), what);
+}
+
+/// The number of the one pooling that modules.json asks for, where there is one.
+void describe_pooling(const ModelFolder& folder, const DecoderConfig& c, KeyWriter& keys) {
+  if (c.text_head.labels > 0) return keys.size("pooling_type", 4);
+  std::error_code error;
+  if (!std::filesystem::exists(folder.path() / "modules.json", error)) return;
+  const std::vector<Pooling> modes = SentenceModelConfig::read(folder.path(), c).pooling;
+  constexpr std::array<Pooling, 3> kinds{Pooling::mean, Pooling::cls, Pooling::last_token};
+  const auto kind = std::find(kinds.begin(), kinds.end(), modes.front());
+  if (modes.size() != 1 || kind == kinds.end()) refuse_encoder(folder, "it pools otherwise than by mean, cls or lasttoken");
+  keys.size("pooling_type", kind - kinds.begin() + 1);
+}
+
+/// One layer of n sees all, the first among them.
+void describe_symmetric_windows(const DecoderConfig& c, const ModelFolder& folder, KeyWriter& keys) {
+  std::size_t every = 1;
+  while (every < c.layers.size() && c.layers[every].window > 0) ++every;
+  std::int64_t window = 0;
+  for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    window = std::max(window, c.layers[i].window);
+    if ((c.layers[i].window == 0) != (i % every == 0)) refuse_encoder(folder, "its layers with windows follow no pattern");
+  }
+  keys.size("attention.sliding_window", 2 * window);
+  keys.size("attention.sliding_window_pattern", static_cast<std::int64_t>(every));
+  keys.text("rope.scaling.type", "none");
+}
+
+void describe_labels(const ModelFolder& folder, const DecoderConfig& c, bool modern, KeyWriter& keys) {
+  const TextHead& head = c.text_head;
+  if (modern) keys.size("classifier.pooling_type", head.mean ? 1 : 2);
+  if (head.labels == 0) return;
+  if (head.activation != (modern ? HiddenActivation::gelu : HiddenActivation::tanh))
+    refuse_encoder(folder, "its classifier's activation differs from the architecture's");
+  std::vector<std::string> names;
+  const auto labels = folder.config().find("id2label");
+  for (std::int64_t i = 0; i < head.labels; ++i) {
+    const auto named = labels ? labels->find(std::to_string(i)) : std::nullopt;
+    names.push_back(named ? named->as_string() : fmt::format("LABEL_{}", i));
+  }
+  keys.texts("classifier.output_labels", names);
+}
+
 }  // namespace
 
 const GgufFamily& gguf_family(std::string_view model_type) {
@@ -117,7 +162,7 @@ void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetada
   describe_sizes(c, keys);
   describe_experts(c.experts, keys);
   describe_rope(c.ropes, c.head_size, keys);
-  describe_windows(c.layers, keys);
+  if (c.causal) describe_windows(c.layers, keys);
   const bool gemma = family.architecture.starts_with("gemma");  // its readers know the scale of embeddings
   if (!gemma) keys.number_unless("embedding_scale", c.embedding_scale, 1);
   keys.number_unless("residual_scale", c.residual_scale, 1);
@@ -125,6 +170,20 @@ void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetada
   keys.number_unless("logit_scale", family.architecture == "granite" ? 1 / c.logits_scale : c.logits_scale, 1);
   keys.number_unless("attn_logit_softcapping", c.attention_softcap, 0);
   keys.number_unless("final_logit_softcapping", c.logits_softcap, 0);
+}
+
+void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, const GgufFamily& family, GgufMetadata& metadata) {
+  KeyWriter keys(metadata, family.architecture);
+  keys.flag("attention.causal", false);
+  metadata.set("tokenizer.ggml.token_type_count", static_cast<std::uint32_t>(std::max<std::int64_t>(c.token_types, 1)));
+  describe_pooling(folder, c, keys);
+  const bool modern = family.architecture == "modern-bert";
+  if (modern) describe_symmetric_windows(c, folder, keys);
+  const HiddenActivation usual = family.architecture == "nomic-bert" ? HiddenActivation::silu : HiddenActivation::gelu;
+  const bool silu = c.activation == HiddenActivation::silu;
+  if (c.activation != usual && !(modern && silu)) refuse_encoder(folder, "its activation differs from the architecture's");
+  if (modern) keys.text("hidden_activation", silu ? "silu" : "gelu");
+  describe_labels(folder, c, modern, keys);
 }
 
 std::vector<float> llama3_factors(const RopeOptions& rope) {

@@ -20,6 +20,12 @@ const GgufFamily& gguf_family(std::string_view model_type);
 /// The keys that describe the model: sizes, rope, scales, experts. `read_gguf_decoder` is its inverse.
 void describe_model(const DecoderConfig& config, const GgufFamily& family, GgufMetadata& metadata);
 
+class ModelFolder;
+
+/// The keys that only encoders have: how a folder's modules.json pools, windows to both sides, types of tokens, labels of a classifier.
+/// Throws Error for what GGUF files cannot say.
+void describe_encoder(const ModelFolder& folder, const DecoderConfig& config, const GgufFamily& family, GgufMetadata& metadata);
+
 /// A divisor for each frequency of rope, as llama.cpp stores those of Llama 3.
 std::vector<float> llama3_factors(const RopeOptions& rope);
 

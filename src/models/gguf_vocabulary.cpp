@@ -15,6 +15,7 @@
 
 #include "base/names.h"
 #include "models/model_folder.h"
+#include "models/tokenizer/base64.h"
 
 namespace rlx {
 namespace {
@@ -50,11 +51,13 @@ class VocabularyReader {
     const auto type = model.find("type");
     const std::string kind = type ? type->as_string() : "BPE";  // old files do not say
     if (kind == "BPE") describe_bpe(root, model);
-    else if (kind == "Unigram") describe_unigram(model);
-    else model.refuse("type {} has no form in GGUF files here (supported: BPE, Unigram)", quote_name(kind));
+    else if (kind == "Unigram") describe_unigram(root, model);
+    else if (kind == "WordPiece") describe_word_pieces(root, model);
+    else model.refuse("type {} has no form in GGUF files here (supported: BPE, Unigram, WordPiece)", quote_name(kind));
     read_added(root);
     write_tokens();
     describe_specials();
+    if (kind != "BPE" || (frame_.begin && frame_.end)) describe_frame();
   }
 
  private:
@@ -95,19 +98,25 @@ class VocabularyReader {
     pattern.refuse("is a way to split text that has no name in GGUF files here");
   }
 
-  void describe_bpe(const JsonField& root, const JsonField& model) {
+  /// The tokens of an object with their ids.
+  static std::map<std::string, std::int64_t> read_ids(const JsonField& model) {
     std::map<std::string, std::int64_t> ids;
     const JsonField vocab = model.at("vocab");
     if (!vocab.value().is_object()) vocab.refuse("is no object of tokens and ids");
-    for (const auto& [text, id] : vocab.value().get_ref<const json::Value::object_t&>()) {
-      const std::int64_t number = JsonField(id, "tokenizer.json", fmt::format("model.vocab.{}", quote_name(text))).as_id();
-      ids.emplace(text, number);
+    for (const auto& [text, id] : vocab.value().get_ref<const json::Value::object_t&>())
+      ids.emplace(text, JsonField(id, "tokenizer.json", fmt::format("model.vocab.{}", quote_name(text))).as_id());
+    return ids;
+  }
+
+  void describe_bpe(const JsonField& root, const JsonField& model) {
+    const std::map<std::string, std::int64_t> ids = read_ids(model);
+    for (const auto& [text, number] : ids)
       set(number, text, text.size() == 6 && text.starts_with("<0x") ? VocabularyKind::byte : VocabularyKind::normal);
-    }
     const std::vector<std::string> merges = read_merges(model);
     if (part_of(root, "ByteLevel")) {
       metadata_.set("tokenizer.ggml.model", "gpt2");
-      metadata_.set("tokenizer.ggml.pre", splitting_of(root));
+      read_frame(root);
+      metadata_.set("tokenizer.ggml.pre", frame_.between ? "roberta-bpe" : splitting_of(root));
       merges_ = merges;
       return;
     }
@@ -137,7 +146,88 @@ class VocabularyReader {
     return merges;
   }
 
-  void describe_unigram(const JsonField& model) {
+  /// Pieces of words: those that begin one are marked, where tokenizer.json marks those that do not.
+  void describe_word_pieces(const JsonField& root, const JsonField& model) {
+    const auto prefix = model.find("continuing_subword_prefix");
+    if (prefix && prefix->as_string() != "##") prefix->refuse("{} is not supported (allowed: ##)", quote_name(prefix->as_string()));
+    for (const auto& [text, number] : read_ids(model))
+      set(number, text.starts_with("##") ? text.substr(2) : "\u2581" + text, VocabularyKind::normal);
+    const std::string unknown = model.at("unk_token").as_string();
+    metadata_.set("tokenizer.ggml.model", "bert");
+    metadata_.set("tokenizer.ggml.pre", "default");
+    set_id("unknown", JsonField(model.at("vocab")).at(unknown).as_id());
+    if (const auto normalizer = root.find("normalizer"); normalizer && normalizer->kind() == "BertNormalizer") {
+      const bool lowercase = normalizer->at("lowercase").as_bool();
+      const auto strip = normalizer->find("strip_accents");
+      metadata_.set("tokenizer.ggml.normalizer.lowercase", lowercase);
+      metadata_.set("tokenizer.ggml.normalizer.strip_accents", strip ? strip->as_bool() : lowercase);
+    } else {
+      root.refuse("the normalizer of a WordPiece model must be a BertNormalizer to have a form in GGUF files");
+    }
+    read_frame(root);
+  }
+
+  /// The special tokens that an encoder puts around a text, and between two.
+  struct Frame {
+    std::optional<std::int64_t> begin, end, between;
+  };
+
+  static std::optional<std::int64_t> special_id(const JsonField& piece, const JsonField& processor) {
+    const auto special = piece.find("SpecialToken");
+    if (!special) return std::nullopt;
+    const auto ids = processor.at("special_tokens").at(special->at("id").as_string()).at("ids").items();
+    if (ids.size() != 1) special->refuse("stands for {} ids (allowed: 1)", ids.size());
+    return ids[0].as_id();
+  }
+
+  /// Nothing where the post-processor puts nothing around texts, or is not the one that says so.
+  void read_frame(const JsonField& root) {
+    const auto processor = root.find("post_processor");
+    if (!processor) return;
+    const std::string kind = processor->kind();
+    if (kind == "BertProcessing" || kind == "RobertaProcessing") {
+      frame_.begin = processor->at("cls").items().at(1).as_id(), frame_.end = processor->at("sep").items().at(1).as_id();
+      if (kind == "RobertaProcessing") frame_.between = frame_.end;
+    } else if (kind == "TemplateProcessing") {
+      const auto single = processor->at("single").items(), pair = processor->at("pair").items();
+      if (!single.empty()) frame_.begin = special_id(single.front(), *processor), frame_.end = special_id(single.back(), *processor);
+      if (frame_.begin && frame_.end && pair.size() == 6) frame_.between = special_id(pair[3], *processor);
+    }
+  }
+
+  void describe_frame() {
+    metadata_.set("tokenizer.ggml.add_bos_token", frame_.begin.has_value());
+    metadata_.set("tokenizer.ggml.add_eos_token", frame_.end.has_value());
+    metadata_.set("tokenizer.ggml.add_sep_token", frame_.between.has_value());
+    if (frame_.begin) set_id("bos", *frame_.begin), set_id("cls", *frame_.begin);
+    if (frame_.end) set_id("eos", *frame_.end), set_id("seperator", *frame_.end);
+  }
+
+  /// The rules by which text is rewritten, and whether runs of spaces become one.
+  void describe_normalizer(const JsonField& root) {
+    const auto normalizer = root.find("normalizer");
+    bool merges_spaces = false;
+    const auto parts = normalizer ? normalizer->find("normalizers") : std::nullopt;
+    for (const JsonField& part : parts ? parts->items() : normalizer ? std::vector{*normalizer} : std::vector<JsonField>()) {
+      const std::string kind = part.kind();
+      if (kind == "Replace") merges_spaces = true;
+      if (kind != "Precompiled") continue;
+      const JsonField rules = part.at("precompiled_charsmap");
+      const std::vector<std::uint8_t> bytes = decoded_rules(rules);
+      metadata_.set_numbers<std::uint8_t>("tokenizer.ggml.precompiled_charsmap", bytes);
+    }
+    metadata_.set("tokenizer.ggml.remove_extra_whitespaces", merges_spaces);
+    const auto metaspace = part_of(root, "Metaspace");
+    const auto scheme = metaspace ? metaspace->find("prepend_scheme") : std::nullopt;
+    metadata_.set("tokenizer.ggml.add_space_prefix", metaspace && (!scheme || scheme->as_string() != "never"));
+  }
+
+  static std::vector<std::uint8_t> decoded_rules(const JsonField& rules) {
+    const std::string bytes = decode_base64(rules.as_string(), rules.place());
+    return {bytes.begin(), bytes.end()};
+  }
+
+  void describe_unigram(const JsonField& root, const JsonField& model) {
     std::int64_t id = 0;
     for (const JsonField& entry : model.at("vocab").items()) {
       const auto pair = entry.items();
@@ -148,7 +238,12 @@ class VocabularyReader {
     has_scores_ = true;
     metadata_.set("tokenizer.ggml.model", "t5");
     metadata_.set("tokenizer.ggml.pre", "default");
-    if (const auto unknown = model.find("unk_id")) set_id("unknown", unknown->as_id());
+    if (const auto unknown = model.find("unk_id")) {
+      set_id("unknown", unknown->as_id());
+      if (std::cmp_less(unknown->as_id(), kinds_.size())) kinds_[static_cast<std::size_t>(unknown->as_id())] = VocabularyKind::unknown;
+    }
+    describe_normalizer(root);
+    read_frame(root);
   }
 
   void mark_unknown(const JsonField& model) {
@@ -190,8 +285,13 @@ class VocabularyReader {
 
   /// Tokens that tokenizer_config.json names by their text, else those that config.json names by their ids; and the chat template.
   void describe_specials() {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> roles{
-        {{"bos", "bos_token"}, {"eos", "eos_token"}, {"unknown", "unk_token"}, {"padding", "pad_token"}}};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> roles{{{"bos", "bos_token"},
+                                                                                  {"eos", "eos_token"},
+                                                                                  {"unknown", "unk_token"},
+                                                                                  {"seperator", "sep_token"},
+                                                                                  {"padding", "pad_token"},
+                                                                                  {"cls", "cls_token"},
+                                                                                  {"mask", "mask_token"}}};
     const ConfigFile config = ConfigFile::open(folder_ / "config.json");
     std::optional<ConfigFile> own;
     if (is_regular(folder_ / "tokenizer_config.json")) own = ConfigFile::open(folder_ / "tokenizer_config.json");
@@ -236,6 +336,7 @@ class VocabularyReader {
   std::vector<VocabularyKind> kinds_;
   std::vector<float> scores_;
   bool has_scores_ = false;
+  Frame frame_;
 };
 
 }  // namespace

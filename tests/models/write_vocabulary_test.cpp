@@ -66,7 +66,7 @@ TEST(GgufVocabulary, UnigramKeepsItsScores) {
 TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
   const TemporaryFolder folder;
   test::write_text(folder / "config.json", "{}");
-  EXPECT_NE(error_of([&] { described(folder, R"({"model": {"type": "WordPiece", "vocab": {}}})", 1); }).find("'WordPiece' has no form"),
+  EXPECT_NE(error_of([&] { described(folder, R"({"model": {"type": "WordLevel", "vocab": {}}})", 1); }).find("'WordLevel' has no form"),
             std::string::npos);
   const std::string message = error_of([&] {
     described(

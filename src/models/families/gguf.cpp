@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/names.h"
+#include "models/families/gguf_encoder.h"
 
 namespace rlx {
 namespace {
@@ -21,6 +22,7 @@ struct GgufArchitecture {
   std::size_t full_every = 0;         // with a window: every n-th layer sees all; 0: none does
   bool normalize_experts = true;
   bool logits_divided = false;  // by logit_scale; else multiplied
+  bool causal = true;           // else an encoder
 };
 
 constexpr GgufArchitecture gguf_architectures[] = {
@@ -36,6 +38,9 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
     {.name = "granite", .rope = RopeStyle::interleaved, .logits_divided = true},
     {.name = "olmo2"},
+    {.name = "bert", .activation = HiddenActivation::gelu, .causal = false},
+    {.name = "nomic-bert", .causal = false},
+    {.name = "modern-bert", .activation = HiddenActivation::gelu, .causal = false},
 };
 
 const GgufArchitecture& architecture_of(const GgufFile& file) {
@@ -172,9 +177,13 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
   if (c.experts.chosen > c.experts.count) config.refuse("expert_used_count", "is {} (allowed: 1..{})", c.experts.chosen, c.experts.count);
   c.experts.width = config.size_or("expert_feed_forward_length", c.ffn_size);
   c.experts.normalize = architecture.normalize_experts;
-  for (std::size_t i = 0; i < c.layers.size(); ++i) c.layers[i].experts = config.has(fmt::format("blk.{}.ffn_gate_inp.weight", i));
-  if (const TensorView* shared = config.file().find("blk.0.ffn_up_shexp.weight"); shared != nullptr && shared->shape.size() == 2)
-    c.experts.shared_width = shared->shape[0], c.experts.shared_gate = config.has("blk.0.ffn_gate_inp_shexp.weight");
+  for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    c.layers[i].experts = config.has(fmt::format("blk.{}.ffn_gate_inp.weight", i));
+    const TensorView* shared = config.file().find(fmt::format("blk.{}.ffn_up_shexp.weight", i));
+    if (shared == nullptr || shared->shape.size() != 2) continue;
+    c.experts.shared_width = shared->shape[0];
+    c.experts.shared_gate = config.has(fmt::format("blk.{}.ffn_gate_inp_shexp.weight", i));
+  }
 }
 
 void read_gguf_windows(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
@@ -213,17 +222,18 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   read_gguf_sizes(config, c);
   read_gguf_axes(config, c);
   read_gguf_experts(config, architecture, c);
-  read_gguf_windows(config, architecture, c);
+  if (architecture.causal) read_gguf_windows(config, architecture, c);
   read_gguf_scales(config, architecture, c);
   if (c.position_embedding) {
     for (DecoderLayer& layer : c.layers) layer.rope = -1;
-    return c;
+  } else {
+    c.ropes = {read_gguf_rope(config, c, architecture.rope)};
   }
-  c.ropes = {read_gguf_rope(config, c, architecture.rope)};
   if (architecture.name == "gemma3") {  // sliding layers turn by a rope of their own
     c.ropes.push_back({.theta = config.number_or("rope.freq_base_swa", 10000), .dims = c.ropes[0].dims});
     for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
   }
+  if (!architecture.causal) read_gguf_encoder(file, c);
   return c;
 }
 
@@ -261,8 +271,10 @@ WeightNames gguf_names(bool fused_attention, bool fused_feed_forward) {
 }
 
 WeightNames gguf_names(const GgufFile& file, const DecoderConfig& config) {
-  return gguf_names(file.find("blk.0.attn_qkv.weight") != nullptr,
-                    config.gated && config.experts.count == 0 && file.find("blk.0.ffn_gate.weight") == nullptr);
+  WeightNames names = gguf_names(file.find("blk.0.attn_qkv.weight") != nullptr,
+                                 config.gated && config.experts.count == 0 && file.find("blk.0.ffn_gate.weight") == nullptr);
+  if (!config.causal) add_gguf_encoder_names(names);
+  return names;
 }
 
 }  // namespace rlx

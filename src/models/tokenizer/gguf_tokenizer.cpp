@@ -133,11 +133,14 @@ Tokenizer read_bpe(const GgufFile& file, const GgufVocabulary& vocabulary, std::
   parts.model = std::move(model);
   parts.added_tokens = vocabulary.added_tokens();
   const Tokens begin = vocabulary.special(vocabulary.flag("add_bos_token", pattern.add_begin), vocabulary.id("bos", 11), "bos");
-  Tokens end = vocabulary.special(vocabulary.flag("add_eos_token", false), vocabulary.id("eos", 11), "eos");
+  const Tokens end = vocabulary.special(vocabulary.flag("add_eos_token", false), vocabulary.id("eos", 11), "eos");
   const Tokens separator =
       vocabulary.special(vocabulary.flag("add_sep_token", pattern.add_separator), vocabulary.id("seperator"), "seperator");
-  end.insert(end.end(), separator.begin(), separator.end());
-  parts.post_processor = PostProcessor::around(begin, end);
+  if (begin.empty() || end.empty()) {
+    parts.post_processor = PostProcessor::around(begin, end.empty() ? separator : end);
+  } else {  // of an encoder, whose separator stands between two texts
+    parts.post_processor = PostProcessor::of_encoder(begin, end, separator, 0);
+  }
   parts.decoder = pattern.of_bytes ? byte_level_decoder() : sentencepiece_decoder(false);
   return Tokenizer(std::move(parts));
 }
@@ -158,6 +161,7 @@ Tokenizer read_pieces(const GgufFile& file, const GgufVocabulary& vocabulary, bo
   if (vocabulary.flag("add_eos_token", unigram)) model.end = vocabulary.id("eos", unigram ? 1 : 2);
   if (const GgufValue* rules = file.find_value("tokenizer.ggml.precompiled_charsmap"))
     model.charsmap.assign(reinterpret_cast<const char*>(rules->bytes().data()), rules->bytes().size());
+  if (vocabulary.flag("add_sep_token", false)) model.between = vocabulary.id("seperator");
   return sentencepiece_tokenizer(model, file.name());
 }
 
@@ -172,8 +176,8 @@ Tokenizer read_word_pieces(const GgufVocabulary& vocabulary) {
   parts.added_tokens = vocabulary.added_tokens();
   const auto begin = vocabulary.id("cls", vocabulary.id("bos", 101).value_or(-1));
   const auto separator = vocabulary.id("seperator", 102);
-  parts.post_processor = PostProcessor::around(vocabulary.special(vocabulary.flag("add_bos_token", true), begin, "cls"),
-                                               vocabulary.special(vocabulary.flag("add_sep_token", true), separator, "seperator"));
+  parts.post_processor =
+      PostProcessor::of_encoder(vocabulary.special(true, begin, "cls"), vocabulary.special(true, separator, "seperator"), {}, 1);
   parts.decoder = word_start_decoder();
   return Tokenizer(std::move(parts));
 }

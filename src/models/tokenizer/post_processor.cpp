@@ -164,6 +164,23 @@ PostProcessor PostProcessor::around(const std::vector<std::pair<std::int32_t, st
   return result;
 }
 
+PostProcessor PostProcessor::of_encoder(const SpecialTokens& before, const SpecialTokens& after, const SpecialTokens& between,
+                                        std::int32_t second_type) {
+  PostProcessor result;
+  const auto add = [](Template& to, const SpecialTokens& tokens, std::int32_t type) {
+    for (const auto& [id, token] : tokens) to.push_back(special_piece(token, id, type));
+  };
+  result.single_.clear();
+  add(result.single_, before, 0);
+  result.single_.push_back({Piece::Kind::first, 0, {}});
+  add(result.single_, after, 0);
+  result.pair_ = result.single_;
+  add(result.pair_, between, 0);
+  result.pair_.push_back({Piece::Kind::second, second_type, {}});
+  add(result.pair_, after, second_type);
+  return result;
+}
+
 Encoding PostProcessor::process(Encoding first, std::optional<Encoding> second, bool add_special_tokens) const {
   Encoding result;
   for (const Piece& piece : second ? pair_ : single_) {

@@ -28,6 +28,11 @@ class PostProcessor {
   /// The ids of the special tokens before and after one text.
   void append_before(std::vector<std::int32_t>& ids) const;
   void append_after(std::vector<std::int32_t>& ids) const;
+  using SpecialTokens = std::vector<std::pair<std::int32_t, std::string>>;
+  /// Puts these tokens before and after one text; before, after the first (and `between` behind them) and after the second of two, which
+  /// has the type `second_type`. That is how encoders read pairs.
+  static PostProcessor of_encoder(const SpecialTokens& before, const SpecialTokens& after, const SpecialTokens& between,
+                                  std::int32_t second_type);
   /// Puts these tokens before and after each text.
   static PostProcessor around(const std::vector<std::pair<std::int32_t, std::string>>& before,
                               const std::vector<std::pair<std::int32_t, std::string>>& after);

@@ -24,12 +24,13 @@ struct SentencePieces {
   std::vector<Piece> pieces;  // by id
   bool unigram = true;        // else BPE: the pair of the highest score merges first
   bool byte_fallback = false;
-  bool single_precision = true;       // unigram: scores are summed in f32
-  std::string charsmap;               // of the normalizer; may be empty
-  bool space_before_text = true;      // add_dummy_prefix
-  bool merge_spaces = true;           // remove_extra_whitespaces: runs become one space, and those at the ends go
-  std::optional<std::int32_t> begin;  // the token before each text
-  std::optional<std::int32_t> end;    // and after
+  bool single_precision = true;                        // unigram: scores are summed in f32
+  std::string charsmap;                                // of the normalizer; may be empty
+  bool space_before_text = true;                       // add_dummy_prefix
+  bool merge_spaces = true;                            // remove_extra_whitespaces: runs become one space, and those at the ends go
+  std::optional<std::int32_t> begin;                   // the token before each text
+  std::optional<std::int32_t> end;                     // and after
+  std::optional<std::int32_t> between = std::nullopt;  // behind `end`, before the second of two texts: those of an encoder
 
   /// The id of the piece of type unknown, if there is one.
   std::optional<std::int32_t> unknown() const;

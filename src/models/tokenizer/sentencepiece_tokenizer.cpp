@@ -119,6 +119,7 @@ PostProcessor around_text(const SentencePieces& model, std::string_view what) {
     tokens.emplace_back(*id, model.pieces[static_cast<std::size_t>(*id)].text);
     return tokens;
   };
+  if (model.between) return PostProcessor::of_encoder(token(model.begin), token(model.end), token(model.between), 0);
   return PostProcessor::around(token(model.begin), token(model.end));
 }
 

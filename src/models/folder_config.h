@@ -1,0 +1,20 @@
+#pragma once
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "models/decoder.h"
+
+namespace rlx {
+
+/// The model of a GGUF file as config.json of a folder in Hugging Face's layout says it.
+struct FolderConfig {
+  json::Value json;
+  DecoderConfig model;  // as the family reads that config
+  WeightNames names;    // of the family's tensors
+  std::string prefix;   // before all names but those of heads
+
+  /// `model`: as read_gguf_decoder gives it. Throws Error naming the file for an architecture whose folders are not known, and for what no
+  /// config of the family says: the config is read back and must describe the same graph.
+  static FolderConfig of(const GgufFile& file, const DecoderConfig& model);
+};
+
+}  // namespace rlx

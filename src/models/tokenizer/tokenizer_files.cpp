@@ -1,0 +1,255 @@
+#include "models/tokenizer/tokenizer_files.h"
+
+#include <bit>
+#include <optional>
+#include <vector>
+
+#include "base/names.h"
+#include "formats/json.h"
+#include "models/tokenizer/gguf_patterns.h"
+#include "models/tokenizer/gguf_tokenizer.h"
+#include "models/tokenizer/sentencepiece.h"
+#include "models/tokenizer/tokenizer.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+using Kind = SentencePieces::Type;
+constexpr std::string_view word_start = "\u2581";
+
+/// Tokens, kinds and flags of a vocabulary.
+class GgufTokens {
+ public:
+  explicit GgufTokens(const GgufFile& file) : file_(file), tokens_(file.value("tokenizer.ggml.tokens").strings()) {
+    kinds_.assign(tokens_.size(), Kind::normal);
+    const GgufValue* types = file.find_value("tokenizer.ggml.token_type");
+    const std::vector<std::int64_t> given = types ? types->integers(0, 6) : std::vector<std::int64_t>();
+    for (std::size_t id = 0; id < given.size() && id < kinds_.size(); ++id)
+      if (given[id] != 0) kinds_[id] = static_cast<Kind>(given[id]);
+  }
+
+  const GgufFile& file() const { return file_; }
+  std::size_t size() const { return tokens_.size(); }
+  std::string_view token(std::size_t id) const { return tokens_[id]; }
+  Kind kind(std::size_t id) const { return kinds_[id]; }
+  bool is_added(std::size_t id) const {
+    return kinds_[id] == Kind::control || kinds_[id] == Kind::user_defined || kinds_[id] == Kind::unknown;
+  }
+  bool flag(std::string_view key, bool otherwise) const {
+    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}", key));
+    return value ? value->boolean() : otherwise;
+  }
+  /// The id of a role such as bos.
+  std::optional<std::size_t> id(std::string_view role) const {
+    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
+    if (!value) return std::nullopt;
+    return static_cast<std::size_t>(value->integer(0, static_cast<std::int64_t>(size()) - 1));
+  }
+
+ private:
+  const GgufFile& file_;
+  std::vector<std::string_view> tokens_;
+  std::vector<Kind> kinds_;
+};
+
+json::Value added_token(const GgufTokens& tokens, std::size_t id) {
+  return {{"id", id},
+          {"content", tokens.token(id)},
+          {"single_word", false},
+          {"lstrip", false},
+          {"rstrip", false},
+          {"normalized", false},
+          {"special", tokens.kind(id) != Kind::user_defined}};
+}
+
+json::Value added_tokens(const GgufTokens& tokens) {
+  json::Value out = json::Value::array();
+  for (std::size_t id = 0; id < tokens.size(); ++id)
+    if (tokens.is_added(id)) out.push_back(added_token(tokens, id));
+  return out;
+}
+
+/// Special tokens around a text, and between two.
+struct Specials {
+  std::optional<std::size_t> before = {}, after = {}, between = {};
+  int second_type = 0;
+};
+
+json::Value template_of(const GgufTokens& tokens, const Specials& specials) {
+  json::Value single = json::Value::array(), pair = json::Value::array(), names = json::Value::object();
+  const auto text = [](json::Value& to, const char* which, int type) { to.push_back({{"Sequence", {{"id", which}, {"type_id", type}}}}); };
+  const auto special = [&](json::Value& to, std::optional<std::size_t> id, int type) {
+    if (!id) return;
+    const std::string name(tokens.token(*id));
+    to.push_back({{"SpecialToken", {{"id", name}, {"type_id", type}}}});
+    names[name] = {{"id", name}, {"ids", json::Value::array({*id})}, {"tokens", json::Value::array({name})}};
+  };
+  special(single, specials.before, 0), text(single, "A", 0), special(single, specials.after, 0);
+  pair = single;
+  special(pair, specials.between, 0), text(pair, "B", specials.second_type), special(pair, specials.after, specials.second_type);
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", names}};
+}
+
+json::Value bpe_json(const GgufTokens& tokens) {
+  const GgufFile& file = tokens.file();
+  const GgufValue* pre = file.find_value("tokenizer.ggml.pre");
+  const GgufPattern& pattern = find_gguf_pattern(pre ? pre->string() : "default", file.name());
+  if (!pattern.of_bytes) fail("{}: tokenizer.ggml.pre: {} has no form in tokenizer.json here", file.name(), quote_name(pre->string()));
+  json::Value vocabulary = json::Value::object(), merges = json::Value::array(), parts = json::Value::array();
+  for (std::size_t id = 0; id < tokens.size(); ++id) vocabulary.push_back({std::string(tokens.token(id)), id});
+  for (std::string_view merge : file.value("tokenizer.ggml.merges").strings()) merges.push_back(merge);
+  for (std::string_view each : pattern.patterns)
+    parts.push_back({{"type", "Split"}, {"pattern", {{"Regex", each}}}, {"behavior", "Isolated"}, {"invert", false}});
+  parts.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  Specials specials;
+  if (tokens.flag("add_bos_token", pattern.add_begin)) specials.before = tokens.id("bos");
+  if (tokens.flag("add_eos_token", false)) specials.after = tokens.id("eos");
+  if (tokens.flag("add_sep_token", pattern.add_separator)) (specials.after ? specials.between : specials.after) = tokens.id("seperator");
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", parts}}},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}}},
+          {"model", {{"type", "BPE"}, {"ignore_merges", pattern.whole_words_first}, {"vocab", vocabulary}, {"merges", merges}}}};
+}
+
+json::Value word_piece_json(const GgufTokens& tokens) {
+  json::Value vocabulary = json::Value::object();
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const std::string_view token = tokens.token(id);
+    const bool starts = token.starts_with(word_start);
+    const std::string word(starts ? token.substr(word_start.size()) : token);
+    vocabulary.push_back({tokens.is_added(id) ? std::string(token) : starts ? word : "##" + word, id});
+  }
+  const auto unknown = tokens.id("unknown");
+  if (!unknown) fail("{}: the key tokenizer.ggml.unknown_token_id is missing", tokens.file().name());
+  const auto first = tokens.id("cls");
+  const Specials specials{.before = first ? first : tokens.id("bos"), .after = tokens.id("seperator"), .second_type = 1};
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer",
+           {{"type", "BertNormalizer"},
+            {"clean_text", true},
+            {"handle_chinese_chars", true},
+            {"strip_accents", tokens.flag("normalizer.strip_accents", true)},
+            {"lowercase", tokens.flag("normalizer.lowercase", true)}}},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+          {"model",
+           {{"type", "WordPiece"},
+            {"unk_token", tokens.token(*unknown)},
+            {"continuing_subword_prefix", "##"},
+            {"max_input_chars_per_word", 100},
+            {"vocab", vocabulary}}}};
+}
+
+/// A protocol buffer, field by field.
+class ProtobufWriter {
+ public:
+  void integer(int field, std::uint64_t value) { key(field, 0), varint(value); }
+  void number(int field, float value) {
+    key(field, 5);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (unsigned shift = 0; shift < 32; shift += 8) text_.push_back(static_cast<char>(bits >> shift & 0xFF));
+  }
+  void bytes(int field, std::string_view value) { key(field, 2), varint(value.size()), text_ += value; }
+  const std::string& text() const { return text_; }
+
+ private:
+  void key(int field, unsigned wire) { varint(static_cast<unsigned>(field) << 3 | wire); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
+    text_.push_back(static_cast<char>(value));
+  }
+
+  std::string text_;
+};
+
+std::string sentencepiece_model(const GgufTokens& tokens, bool unigram) {
+  const GgufFile& file = tokens.file();
+  const std::vector<double> scores = file.value("tokenizer.ggml.scores").numbers();
+  ProtobufWriter model, training, rules;
+  bool bytes = false;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    ProtobufWriter piece;
+    piece.bytes(1, tokens.token(id));
+    piece.number(2, id < scores.size() ? static_cast<float>(scores[id]) : 0);
+    piece.integer(3, static_cast<std::uint64_t>(tokens.kind(id)));
+    bytes = bytes || tokens.kind(id) == Kind::byte;
+    model.bytes(1, piece.text());
+  }
+  training.integer(3, unigram ? 1 : 2);
+  training.integer(35, bytes);
+  constexpr std::pair<int, std::string_view> roles[] = {{40, "unknown"}, {41, "bos"}, {42, "eos"}, {43, "padding"}};
+  for (const auto& [field, role] : roles) {  // -1 is ten bytes of sign
+    const auto id = tokens.id(role);
+    training.integer(field, id ? *id : ~std::uint64_t{0});
+  }
+  model.bytes(2, training.text());
+  if (const GgufValue* map = file.find_value("tokenizer.ggml.precompiled_charsmap"))
+    rules.bytes(2, {reinterpret_cast<const char*>(map->bytes().data()), map->bytes().size()});
+  rules.integer(3, tokens.flag("add_space_prefix", true));
+  rules.integer(4, tokens.flag("remove_extra_whitespaces", unigram));
+  rules.integer(5, 1);
+  model.bytes(3, rules.text());
+  return model.text();
+}
+
+std::string config_json(const GgufTokens& tokens, std::string_view kind) {
+  json::Value out = json::Value::object();
+  constexpr std::pair<std::string_view, const char*> roles[] = {{"bos", "bos_token"},     {"eos", "eos_token"}, {"unknown", "unk_token"},
+                                                                {"padding", "pad_token"}, {"cls", "cls_token"}, {"seperator", "sep_token"},
+                                                                {"mask", "mask_token"}};
+  for (const auto& [role, field] : roles)
+    if (const auto id = tokens.id(role)) out[field] = tokens.token(*id);
+  for (const char* flag : {"add_bos_token", "add_eos_token"})
+    if (const GgufValue* value = tokens.file().find_value(fmt::format("tokenizer.ggml.{}", flag))) out[flag] = value->boolean();
+  if (const GgufValue* text = tokens.file().find_value("tokenizer.chat_template")) out["chat_template"] = text->string();
+  out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : kind == "t5" ? "T5Tokenizer" : "PreTrainedTokenizerFast";
+  return out.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
+}
+
+/// Letters of several scripts, digits, spaces, marks and what few tokenizers know.
+constexpr std::string_view sample_texts[] = {"Hello, world!",
+                                             "  two  spaces and\ttab\n\nlines ",
+                                             "It's 12345.67%, isn't it?",
+                                             "Grüße, café naïve",
+                                             "日本語のテキスト 안녕하세요",
+                                             "def f(x):\n    return x**2  # 🙂",
+                                             ""};
+
+void check_same(const Tokenizer& wanted, const Tokenizer& written, const GgufFile& file) {
+  for (std::string_view text : sample_texts)
+    if (wanted.encode_ids(text) != written.encode_ids(text))
+      fail("{}: the tokenizer has no form in a folder's files here: the text {} would get other tokens", file.name(), quote_name(text));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> tokenizer_files(const GgufFile& file) {
+  if (!file.find_value("tokenizer.ggml.model") || !file.find_value("tokenizer.ggml.tokens")) return {};
+  const Tokenizer own = read_gguf_tokenizer(file);
+  const GgufTokens tokens(file);
+  const std::string_view kind = file.value("tokenizer.ggml.model").string();
+  std::map<std::string, std::string> out{{"tokenizer_config.json", config_json(tokens, kind)}};
+  if (kind == "gpt2" || kind == "bert") {
+    const json::Value tokenizer = kind == "gpt2" ? bpe_json(tokens) : word_piece_json(tokens);
+    const std::string text = tokenizer.dump(1, ' ', false, json::Value::error_handler_t::replace) + "\n";
+    check_same(own, Tokenizer::parse(text, "tokenizer.json"), file);
+    out.emplace("tokenizer.json", text);
+  } else if (kind == "llama" || kind == "t5") {
+    const std::string model = sentencepiece_model(tokens, kind == "t5");
+    const SentencePieces read = read_sentencepiece(std::as_bytes(std::span(model)), "tokenizer.model");
+    check_same(own, sentencepiece_tokenizer(read, "tokenizer.model"), file);
+    out.emplace("tokenizer.model", model);
+  } else {
+    fail("{}: tokenizer.ggml.model: {} has no form in a folder's files here (supported: gpt2, bert, llama, t5)", file.name(),
+         quote_name(kind));
+  }
+  return out;
+}
+
+}  // namespace rlx
