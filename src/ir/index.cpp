@@ -59,14 +59,17 @@ std::optional<Dim> extreme(const Index& index, bool upper) {
   return total;
 }
 
+/// How many values numerator / denominator has: 0 is the least.
+Dim quotient_extent(const Index& numerator, const Dim& denominator) {
+  const auto top = numerator.upper();
+  if (!top) return std::int64_t{1} << 40;
+  if (auto whole = Dim::exact_div(*top + Dim(1), denominator); whole && (*whole - Dim(1)).known_non_negative()) return *whole;
+  if (!top->is_static() || !denominator.is_static()) return *top + Dim(1);
+  return std::max<std::int64_t>(top->value(), 0) / denominator.value() + 1;
+}
+
 Index make_division(Atom::Kind kind, const Index& numerator, const Dim& denominator) {
-  Dim extent = denominator;
-  if (kind == Atom::Kind::quotient) {
-    auto top = numerator.upper();
-    extent = top && top->is_static() && denominator.is_static() ? Dim(std::max<std::int64_t>(top->value(), 0) / denominator.value() + 1)
-             : top                                              ? *top + Dim(1)
-                                                                : Dim(std::int64_t{1} << 40);
-  }
+  Dim extent = kind == Atom::Kind::quotient ? quotient_extent(numerator, denominator) : denominator;
   return Index::of_term(std::make_shared<const Atom>(Atom{kind, 0, extent, std::make_shared<const Index>(numerator), denominator}), 1);
 }
 

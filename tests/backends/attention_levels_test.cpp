@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,88 @@ TEST(AttentionLevels, AgreeWithPlainLoops) {
       for (std::size_t i = 0; i < wanted.size(); ++i)
         ASSERT_NEAR(seen[i], wanted[i], tolerance) << c.name() << " at " << to_string(level) << ", element " << i;
     }
+  }
+}
+
+/// Where the rows of an item's keys, or values, lie: pages of 128 rows of all heads, those of all items in one heap, in any order.
+struct Pages {
+  static constexpr std::int64_t rows = attention_key_block;
+
+  /// `of_item`: (kv_heads, keys, features) each.
+  Pages(std::span<const std::vector<float>> of_item, std::span<const std::int64_t> keys, std::int64_t features, std::int64_t count)
+      : heap(static_cast<std::size_t>(of_item.size() * count * kv_heads * rows * features), NAN) {
+    const auto all = static_cast<std::int64_t>(of_item.size()) * count;
+    for (std::int64_t item = 0; item < static_cast<std::int64_t>(of_item.size()); ++item)
+      for (std::int64_t page = 0; page < count; ++page) {
+        const std::int64_t place = (item * count + page) * 5 % all;  // all of them: 5 divides no count here
+        starts.push_back(place * kv_heads * rows * features);
+        for (std::int64_t head = 0; head < kv_heads; ++head)
+          for (std::int64_t key = page * rows; key < std::min((page + 1) * rows, keys[static_cast<std::size_t>(item)]); ++key) {
+            const auto from =
+                of_item[static_cast<std::size_t>(item)].begin() + (head * keys[static_cast<std::size_t>(item)] + key) * features;
+            std::copy_n(from, features, heap.begin() + starts.back() + (head * rows + key % rows) * features);
+          }
+      }
+  }
+  AttentionOperand<const float> operand(const std::int64_t* items, std::int64_t features, std::int64_t count) const {
+    return {heap.data(), items, rows * features, features, 1, starts.data(), rows, count};
+  }
+  std::vector<float> heap;
+  std::vector<std::int64_t> starts;
+};
+
+// Tokens of several sequences, several of one of them: each sees its own pages up to its position, and nobody sees what is behind.
+TEST(AttentionLevels, ReadPagesOfSequencesOfUnlikeLengths) {
+  constexpr std::int64_t features = 20, values = 12, count = 12;
+  for (const std::int64_t window : {std::int64_t{0}, std::int64_t{150}}) {
+    const Case cases[] = {{1, 130, features, values, 0, true, window},
+                          {40, 300, features, values, 0, true, window},
+                          {1, 1500, features, values, 0, true, window},
+                          {3, 3, features, values, 0, true, window}};
+    std::vector<std::vector<float>> keys, numbers, wanted;
+    std::vector<std::int64_t> lengths, first_queries{0}, zeros(4, 0), q_items, out_items;
+    std::vector<std::int32_t> positions;
+    std::vector<float> q;
+    for (const Case& c : cases) {
+      const Operands x(c);
+      keys.push_back(x.k), numbers.push_back(x.v), lengths.push_back(c.keys);
+      std::vector<float>& mine = wanted.emplace_back();
+      for (double each : expected(c, x)) mine.push_back(static_cast<float>(each));
+      q_items.push_back(static_cast<std::int64_t>(q.size()));
+      out_items.push_back(first_queries.back() * heads * values);
+      first_queries.push_back(first_queries.back() + c.queries);
+      for (std::int64_t i = 0; i < c.queries; ++i) positions.push_back(static_cast<std::int32_t>(c.keys - c.queries + i));
+      for (std::int64_t query = 0; query < c.queries; ++query)  // (query, head, feature), as one product gives them
+        for (std::int64_t head = 0; head < heads; ++head) {
+          const auto from = x.q.begin() + (head * c.queries + query) * features;
+          q.insert(q.end(), from, from + features);
+        }
+    }
+    const Pages k(keys, lengths, features, count), v(numbers, lengths, values, count);
+    for (CpuLevel level : allowed_levels(cpu_features()))
+      for (int threads : {1, 2}) {
+        std::vector<float> out(static_cast<std::size_t>(first_queries.back() * heads * values), NAN);
+        AttentionArgs<float> args;
+        args.batch = 4, args.heads = heads, args.kv_heads = kv_heads, args.queries = 1, args.keys = count * Pages::rows;
+        args.head_size = features, args.value_size = values;
+        args.q = {q.data(), q_items.data(), features, heads * features, 1};
+        args.k = k.operand(zeros.data(), features, count), args.v = v.operand(zeros.data(), values, count);
+        args.out = {out.data(), out_items.data(), values, heads * values, 1};
+        args.positions = positions.data(), args.first_queries = first_queries.data();
+        args.scale = scale, args.causal = true, args.window = window, args.level = level;
+        ThreadPool pool(threads);
+        const AlignedBuffer workspace(attention_workspace(args, pool.size()));
+        args.workspace = workspace.data();
+        attention(args, pool);
+        for (std::size_t item = 0; item < 4; ++item)
+          for (std::int64_t query = 0; query < cases[item].queries; ++query)
+            for (std::int64_t at = 0; at < heads * values; ++at) {
+              const std::int64_t of = (at / values * cases[item].queries + query) * values + at % values;
+              ASSERT_NEAR(out[static_cast<std::size_t>(out_items[item] + query * heads * values + at)],
+                          wanted[item][static_cast<std::size_t>(of)], tolerance)
+                  << cases[item].name() << " at " << to_string(level) << ", query " << query << ", element " << at;
+            }
+      }
   }
 }
 

@@ -57,6 +57,14 @@ TEST(Index, BoundsFollowFromTheExtents) {
   EXPECT_FALSE((i - 1).known_non_negative());
 }
 
+TEST(Index, TheQuotientsOfAnAxisOfPagesAreThePages) {
+  const Index row = Index::variable(0, S * 4), page = Index::quotient(row, 4);
+  EXPECT_TRUE(page.known_below(S));
+  EXPECT_FALSE(page.known_below(S - 1));
+  EXPECT_FALSE(Index::quotient(row + 1, 4).known_below(S));
+  EXPECT_EQ(Index::quotient(page, S), Index(0));
+}
+
 TEST(Index, DivisionTakesMultiplesOut) {
   const Index i = Index::variable(0, 4), j = Index::variable(1, S);
   EXPECT_EQ(Index::quotient(i * S + j, S), i);

@@ -1,6 +1,7 @@
 // States whose next value is dynamic_update on them: changed where they lie, unless somebody else holds their bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "rlx/ops.h"
@@ -83,6 +84,36 @@ TEST(StateUpdate, ProfilingKeepsTheState) {
   const std::vector<std::int32_t> at{0, 0};
   executable.profile({{"rows", Array::of<float>({2, 1, 3}, rows)}, {"at", at}}, 3);
   EXPECT_EQ(executable.state("cache").get_double(0), 2);
+}
+
+// A cache (3, 2, 4, 3) of pages whose rows (page, :, row, :) are set where a table says.
+TEST(StateUpdate, WindowsThatATablePlacesAreSetWhereTheStateLies) {
+  Graph graph("pages");
+  const Dim count = Dim::symbol("T", 5);
+  const Value rows = graph.input("rows", {count, 2, 3}, f32), places = graph.input("places", {count, 2}, i32);
+  const Value old = graph.state("pages", {3, 2, 4, 3}, f32);
+  graph.output("pages", scatter(old, places, rows, {{1, 2}, {0, 2}, {0, 2}}));
+  const Executable executable = Session().compile(graph);
+  EXPECT_NE(executable.dump(Stage::lir).find("state_update"), std::string::npos);
+  std::vector<double> expected(72, 0);
+  float number = 0;
+  const auto add = [&](const std::vector<std::int32_t>& at) {
+    std::vector<float> values(at.size() * 3);
+    for (std::size_t window = 0; window < at.size() / 2; ++window)
+      for (std::size_t head = 0; head < 2; ++head)
+        for (std::size_t d = 0; d < 3; ++d) {
+          const auto page = static_cast<std::size_t>(std::clamp(at[2 * window], 0, 2));
+          const auto row = static_cast<std::size_t>(std::clamp(at[2 * window + 1], 0, 3));
+          expected[((page * 2 + head) * 4 + row) * 3 + d] = values[(window * 2 + head) * 3 + d] = ++number;
+        }
+    const auto windows = static_cast<std::int64_t>(at.size() / 2);
+    const Array result = executable.run({{"rows", values}, {"places", Array::of<std::int32_t>({windows, 2}, at)}}).at("pages");
+    for (std::int64_t i = 0; i < result.size(); ++i) EXPECT_EQ(result.get_double(i), expected[static_cast<std::size_t>(i)]) << i;
+  };
+  add({0, 0, 2, 3, 1, 1});
+  add({2, 0});
+  add({0, 0, 0, 1, 0, 0});  // the last counts
+  add({-4, 2, 7, 9});
 }
 
 TEST(StateUpdate, IsNotUsedWhereTheOldValueIsReadToo) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
@@ -378,24 +380,68 @@ void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run) {
   block_dot(args, *run.pool);
 }
 
-void run_state_update(const Step& step, const StateUpdate& update, const RunState& run) {
-  const Graph& graph = run.program->graph;
-  const auto sizes = [&](ValueId value) {
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : graph.type(value).shape) shape.push_back(dim.evaluate(run.bindings));
-    return shape;
-  };
-  const auto integer = [&](ValueId value, int slot) {
-    const DType dtype = graph.type(value).dtype;
-    const std::byte* const bytes = run.memory[static_cast<std::size_t>(slot)];
-    return Array(dtype, {}, {bytes, static_cast<std::size_t>(bytes_for(dtype, 1))}, nullptr).get_int(0);
-  };
-  std::size_t next = 0;
-  for (const StateUpdate::Window& window : update.windows) {
-    Window here{run.memory[static_cast<std::size_t>(step.operands[next++])], sizes(window.value), {}};
-    for (ValueId start : window.starts) here.starts.push_back(integer(start, step.operands[next++]));
-    copy_window(here, sizes(update.state), bytes_for(graph.type(update.state).dtype, 1), run.memory[static_cast<std::size_t>(step.c)]);
+/// The windows of one update of a state.
+class StateWriter {
+ public:
+  StateWriter(const Step& step, const StateUpdate& update, const RunState& run)
+      : step_(step), run_(run), shape_(sizes(update.state)), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
+
+  void operator()(const StateUpdate::Window& window) {
+    Window here{memory(), sizes(window.value), {}};
+    ++next_;
+    for (ValueId start : window.starts) {
+      here.starts.push_back(integers(start).get_int(0));
+      ++next_;
+    }
+    copy(here);
   }
+
+  void operator()(const StateUpdate::Windows& windows) {
+    const std::byte* const bytes = memory();
+    ++next_;
+    const Array starts = integers(windows.starts);
+    ++next_;
+    const std::vector<std::int64_t> all = sizes(windows.value);
+    Window here{bytes, {all.begin() + 1, all.end()}, std::vector<std::int64_t>(shape_.size(), 0)};
+    for (std::int64_t axis : windows.inserted) here.shape.insert(here.shape.begin() + axis, 1);
+    const auto axes = static_cast<std::int64_t>(windows.axes.size());
+    for (std::int64_t row = 0; row < all[0]; ++row) {
+      for (std::int64_t i = 0; i < axes; ++i)
+        here.starts[static_cast<std::size_t>(windows.axes[static_cast<std::size_t>(i)])] = starts.get_int(row * axes + i);
+      copy(here);
+      here.bytes += product_of(here.shape) * width_;
+    }
+  }
+
+ private:
+  static std::int64_t product_of(const std::vector<std::int64_t>& shape) {
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  const Graph& graph() const { return run_.program->graph; }
+  std::vector<std::int64_t> sizes(ValueId value) const {
+    std::vector<std::int64_t> shape;
+    for (const Dim& dim : graph().type(value).shape) shape.push_back(dim.evaluate(run_.bindings));
+    return shape;
+  }
+  const std::byte* memory() const { return run_.memory[static_cast<std::size_t>(step_.operands[next_])]; }
+  Array integers(ValueId value) const {
+    const DType dtype = graph().type(value).dtype;
+    std::vector<std::int64_t> shape = sizes(value);
+    const auto bytes = static_cast<std::size_t>(bytes_for(dtype, product_of(shape)));
+    return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
+  }
+  void copy(const Window& window) const { copy_window(window, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)]); }
+
+  const Step& step_;
+  const RunState& run_;
+  const std::vector<std::int64_t> shape_;
+  const std::int64_t width_;
+  std::size_t next_ = 0;  // of the step's operands
+};
+
+void run_state_update(const Step& step, const StateUpdate& update, const RunState& run) {
+  StateWriter write(step, update, run);
+  for (const auto& window : update.windows) std::visit(write, window);
 }
 
 void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {

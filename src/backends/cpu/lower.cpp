@@ -110,10 +110,7 @@ class Lowering {
 
   void claim_state_updates() {
     for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-      for (const StateUpdate::Window& window : update.windows) {
-        cut_.store(window.value);
-        for (ValueId start : window.starts) cut_.store(start);
-      }
+      for (ValueId operand : update.operands()) cut_.store(operand);
       for (ValueId value : update.chain) in_update_.insert(value);
       cut_.store(update.result);
       views_[update.result] = update.state;
@@ -123,10 +120,7 @@ class Lowering {
 
   static Unit update_unit(const StateUpdate& update) {
     Launch launch{update, {update.state}, {update.result}};
-    for (const StateUpdate::Window& window : update.windows) {
-      launch.reads.push_back(window.value);
-      launch.reads.insert(launch.reads.end(), window.starts.begin(), window.starts.end());
-    }
+    for (ValueId operand : update.operands()) launch.reads.push_back(operand);
     return {std::nullopt, std::move(launch)};
   }
 
@@ -332,6 +326,8 @@ class Lowering {
     Launch launch{attention, {attention.q.value, attention.k.value, attention.v.value}, {attention.result}};
     for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
       if (*operand) launch.reads.push_back((*operand)->value);
+    for (const auto* operand : {&attention.k, &attention.v})
+      if (operand->pages) launch.reads.push_back(operand->pages->value);
     return {std::nullopt, std::move(launch)};
   }
 

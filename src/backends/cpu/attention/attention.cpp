@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
+#include <vector>
 
 #include "backends/cpu/attention/query_block.h"
 #include "backends/cpu/gemm/blocking.h"
@@ -14,71 +16,118 @@ namespace {
 /// Keys of one task where few rows see many keys.
 constexpr std::int64_t key_chunk = 1024;
 
-/// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
-/// of rows, as when a text is continued, and only by their number: the threads must not change the bits.
-struct ScoreBlocks {
-  template <class T>
-  explicit ScoreBlocks(const AttentionArgs<T>& args)
-      : lanes(attention_kernel(args.level).vector_lanes * AttentionKernel::most_vectors),
-        rows(args.heads / args.kv_heads * args.queries),
-        blocks(divide_up(rows, lanes)),
-        chunks(blocks == 1 ? std::max<std::int64_t>(divide_up(args.keys, key_chunk), 1) : 1),
-        heads(args.batch * args.kv_heads) {}
-  std::int64_t lanes, rows, blocks, chunks, heads;
-};
-
 /// To share a loop costs about a microsecond; what one core multiplies in that time.
 constexpr double multiply_adds_per_share = 50e3;
 
-template <class T>
-std::int64_t grain_of(const AttentionArgs<T>& args, const ScoreBlocks& cut) {
-  const double work = static_cast<double>(cut.lanes) * static_cast<double>(divide_up(args.keys, cut.chunks)) *
-                      static_cast<double>(args.head_size + args.value_size);
-  return static_cast<std::int64_t>(multiply_adds_per_share / std::max(work, 1.0)) + 1;
-}
+/// What a block of rows costs beside its keys, in keys.
+constexpr std::int64_t keys_per_block = 16;
 
-/// Every task is a block of rows that sees all keys.
-template <class T>
-void attend_rows(const AttentionArgs<T>& args, const ScoreBlocks& cut, ThreadPool& pool) {
-  pool.parallel_for(cut.heads * cut.blocks, grain_of(args, cut), [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock<T> block(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t head = task / cut.blocks, turn = task % cut.blocks;
-      // Under a causal mask late blocks see more keys: they take turns with early ones, so that equal parts are equal work.
-      const std::int64_t index = turn % 2 == 0 ? turn / 2 : cut.blocks - 1 - turn / 2, row0 = index * cut.lanes;
-      block.begin(head / args.kv_heads, head % args.kv_heads, row0, std::min(cut.lanes, cut.rows - row0));
-      block.attend({0, args.keys});
-      block.store();
-    }
-  });
-}
+/// A block of rows of one head of k, and the keys that it brings in.
+struct Task {
+  std::int64_t item, kv_head, row0, rows;
+  Range keys;
+  std::int64_t partial = -1;  // where its sums are kept for a merge; -1: it stores its rows
+};
 
-/// Every task is a chunk of the keys, for all rows of a head of k; then the chunks of each head are merged, in their order.
+/// Rows whose keys were cut.
+struct Merge {
+  Task rows;  // of the first chunk
+  std::int64_t chunks;
+};
+
+/// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
+/// of rows, as when a text is continued, and only by what is seen of them: the threads must not change the bits.
 template <class T>
-void attend_chunks(const AttentionArgs<T>& args, const ScoreBlocks& cut, ThreadPool& pool) {
-  const auto block_of = [&](int worker) {
-    return QueryBlock<T>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
-  };
-  auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * query_block_bytes(args));
-  const std::int64_t elements = partial_elements(args);
-  pool.parallel_for(cut.heads * cut.chunks, grain_of(args, cut), [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock<T> block = block_of(worker);
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t head = task / cut.chunks, key = task % cut.chunks * key_chunk;
-      block.begin(head / args.kv_heads, head % args.kv_heads, 0, cut.rows);
-      block.attend({key, std::min(key + key_chunk, args.keys)});
-      block.save(partials + task * elements);
+class Cut {
+ public:
+  explicit Cut(const AttentionArgs<T>& args) : args_(args), kernel_(attention_kernel(args.level)) {}
+
+  /// The most partial sums that there may be.
+  std::int64_t partials() const {
+    std::int64_t cut_items = 0;
+    for (std::int64_t item = 0; item < args_.batch; ++item) cut_items += blocks_of(item) == 1;
+    const std::int64_t chunks = divide_up(args_.keys, key_chunk);
+    const auto all = checked_product(std::initializer_list<std::int64_t>{chunks > 1 ? cut_items : 0, args_.kv_heads, chunks});
+    if (!all) fail("attention: {} keys for {} heads are more sums than 64 bits count", args_.keys, args_.kv_heads);
+    return *all;
+  }
+
+  void make_tasks() {
+    for (std::int64_t item = 0; item < args_.batch; ++item) {
+      const std::int64_t rows = rows_of(item), lanes = most_lanes(), blocks = blocks_of(item);
+      std::vector<Range> seen;
+      for (std::int64_t block = 0; block < blocks; ++block)
+        seen.push_back(visible(item, block * lanes, std::min(lanes, rows - block * lanes)));
+      for (std::int64_t head = 0; head < args_.kv_heads; ++head)
+        for (std::int64_t block = 0; block < blocks; ++block) {
+          const std::int64_t row0 = block * lanes;
+          const Task task{item, head, row0, std::min(lanes, rows - row0), seen[static_cast<std::size_t>(block)]};
+          if (blocks == 1 && divide_up(task.keys.end, key_chunk) - task.keys.begin / key_chunk > 1) add_chunks(task);
+          else add(task);
+        }
     }
-  });
-  pool.parallel_for(cut.heads, cut.heads, [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock<T> block = block_of(worker);
-    for (std::int64_t head = begin; head < end; ++head) {
-      block.begin(head / args.kv_heads, head % args.kv_heads, 0, cut.rows);
-      for (std::int64_t chunk = 0; chunk < cut.chunks; ++chunk) block.merge(partials + (head * cut.chunks + chunk) * elements);
-      block.store();
+  }
+
+  /// Calls `body(tasks, worker)` for shares of the tasks that are about the same work.
+  template <class Body>
+  void share(ThreadPool& pool, const Body& body) const {
+    const double work = work_ * static_cast<double>(kernel_.vector_lanes) * static_cast<double>(args_.head_size + args_.value_size);
+    const auto parts = static_cast<std::int64_t>(std::clamp(work / multiply_adds_per_share, 1.0, static_cast<double>(pool.size())));
+    const auto begin_of = [&](std::int64_t part) {
+      return std::ranges::lower_bound(middles_, work_ * static_cast<double>(part) / static_cast<double>(parts)) - middles_.begin();
+    };
+    pool.parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+      body(std::span(tasks_).subspan(static_cast<std::size_t>(begin_of(begin)), static_cast<std::size_t>(begin_of(end) - begin_of(begin))),
+           worker);
+    });
+  }
+
+  const std::vector<Merge>& merges() const { return merges_; }
+
+ private:
+  std::int64_t most_lanes() const { return kernel_.vector_lanes * AttentionKernel::most_vectors; }
+  std::int64_t rows_of(std::int64_t item) const { return args_.heads / args_.kv_heads * args_.queries_of(item); }
+  std::int64_t blocks_of(std::int64_t item) const { return divide_up(rows_of(item), most_lanes()); }
+
+  /// The keys from the first to the last that one of the rows sees.
+  Range visible(std::int64_t item, std::int64_t row0, std::int64_t rows) const {
+    if (!args_.causal && args_.window == 0) return {0, args_.keys};
+    Range all{args_.keys, 0};
+    for (std::int64_t row = row0; row < row0 + rows; ++row) {
+      const std::int64_t position = args_.position(item, row % args_.queries_of(item));
+      all.begin = std::min(all.begin, args_.window > 0 ? std::max<std::int64_t>(position - args_.window + 1, 0) : 0);
+      all.end = std::max(all.end, std::min(position + 1, args_.keys));
     }
-  });
-}
+    return all.begin < all.end ? all : Range{0, 0};
+  }
+
+  void add(const Task& task) {
+    const auto cost = static_cast<double>(divide_up(task.rows, kernel_.vector_lanes) * (task.keys.size() + keys_per_block));
+    tasks_.push_back(task);
+    middles_.push_back(work_ + cost / 2);
+    work_ += cost;
+  }
+
+  void add_chunks(Task task) {
+    const std::int64_t first = task.keys.begin / key_chunk, end = divide_up(task.keys.end, key_chunk);
+    const Range all = task.keys;
+    merges_.push_back({task, end - first});
+    merges_.back().rows.partial = partials_;
+    for (std::int64_t chunk = first; chunk < end; ++chunk) {
+      task.keys = {std::max(chunk * key_chunk, all.begin), std::min((chunk + 1) * key_chunk, all.end)};
+      task.partial = partials_++;
+      add(task);
+    }
+  }
+
+  const AttentionArgs<T>& args_;
+  const AttentionKernel& kernel_;
+  std::vector<Task> tasks_;
+  std::vector<double> middles_;  // of each task, in the work of all
+  std::vector<Merge> merges_;
+  double work_ = 0;
+  std::int64_t partials_ = 0;
+};
 
 }  // namespace
 
@@ -87,10 +136,9 @@ bool multiplies_bf16(CpuLevel level) { return pair_products(level) != nullptr; }
 template <class T>
 std::size_t attention_workspace(const AttentionArgs<T>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;
-  const ScoreBlocks cut(args);
   const auto own = checked_mul(query_block_bytes(args), static_cast<std::size_t>(threads));
-  const auto partials = checked_product(
-      std::initializer_list<std::int64_t>{cut.chunks > 1 ? cut.heads : 0, cut.chunks, partial_elements(args), sizeof(float)});
+  const auto partials =
+      checked_product(std::initializer_list<std::int64_t>{Cut<T>(args).partials(), partial_elements(args), sizeof(float)});
   const auto bytes = own && partials ? checked_add(*own, static_cast<std::size_t>(*partials)) : std::nullopt;
   if (!bytes) fail("attention: the workspace of {} threads takes more bytes than 64 bits count", threads);
   return *bytes;
@@ -99,9 +147,32 @@ std::size_t attention_workspace(const AttentionArgs<T>& args, int threads) {
 template <class T>
 void attention(const AttentionArgs<T>& args, ThreadPool& pool) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return;
-  const ScoreBlocks cut(args);
-  if (cut.chunks > 1) attend_chunks(args, cut, pool);
-  else attend_rows(args, cut, pool);
+  const auto block_of = [&](int worker) {
+    return QueryBlock<T>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
+  };
+  auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * query_block_bytes(args));
+  const std::int64_t elements = partial_elements(args);
+  Cut<T> cut(args);
+  cut.make_tasks();
+  cut.share(pool, [&](std::span<const Task> tasks, int worker) {
+    QueryBlock<T> block = block_of(worker);
+    for (const Task& task : tasks) {
+      block.begin(task.item, task.kv_head, task.row0, task.rows);
+      block.attend(task.keys);
+      if (task.partial < 0) block.store();
+      else block.save(partials + task.partial * elements);
+    }
+  });
+  const auto merges = static_cast<std::int64_t>(cut.merges().size());
+  pool.parallel_for(merges, 8, [&](std::int64_t begin, std::int64_t end, int worker) {
+    QueryBlock<T> block = block_of(worker);
+    for (const Merge& merge : std::span(cut.merges()).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
+      block.begin(merge.rows.item, merge.rows.kv_head, 0, merge.rows.rows);
+      for (std::int64_t chunk = 0; chunk < merge.chunks; ++chunk)  // in the order of the keys
+        block.merge(partials + (merge.rows.partial + chunk) * elements);
+      block.store();
+    }
+  });
 }
 
 template std::size_t attention_workspace(const AttentionArgs<float>&, int);

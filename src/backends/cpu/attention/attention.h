@@ -10,15 +10,25 @@ namespace rlx::cpu {
 
 struct TileProducts;
 
+/// Keys are brought into the softmax by blocks of this many, which begin at multiples of it.
+inline constexpr std::int64_t attention_key_block = 128;
+
 /// A strided operand (batch, head, row, column): element (b, h, r, c) is data[items[b] + h * head_stride + r * row_stride + c *
-/// column_stride]. An axis that is repeated has stride 0.
+/// column_stride]. An axis that is repeated has stride 0. Rows of keys and values may lie in pages, of whole blocks of keys: row r is then
+/// row r % page_rows of the page that begins at pages[b * item_pages + r / page_rows].
 template <class T>
 struct AttentionOperand {
   T* data = nullptr;
   const std::int64_t* items = nullptr;
   std::int64_t head_stride = 0, row_stride = 0, column_stride = 0;
+  const std::int64_t* pages = nullptr;  // (batch, item_pages); null: there are none
+  std::int64_t page_rows = 0, item_pages = 0;
 
-  T* at(std::int64_t item, std::int64_t head, std::int64_t row) const { return data + items[item] + head * head_stride + row * row_stride; }
+  T* at(std::int64_t item, std::int64_t head, std::int64_t row) const {
+    T* const of_head = data + items[item] + head * head_stride;
+    if (!pages) return of_head + row * row_stride;
+    return of_head + pages[item * item_pages + row / page_rows] + row % page_rows * row_stride;
+  }
 };
 
 /// For elements T, float or Bf16: softmax(rules(q k^T * scale)) v, with sums in f32, as the op `attention` has it; weights are rounded to
@@ -33,8 +43,10 @@ struct AttentionArgs {
   AttentionOperand<const T> k, v;             // rows are keys; features must lie side by side
   AttentionOperand<const std::uint8_t> mask;  // rows are queries, columns keys; 0 hides; no data: no mask
   AttentionOperand<const float> bias;         // the same axes; no data: none
-  const std::int32_t* positions = nullptr;    // (batch, queries); null: the last query and the last key meet
-  AttentionOperand<T> out;                    // like q, with the features of v
+  const std::int32_t* positions = nullptr;    // of all queries, item by item; null: the last query and the last key meet
+  /// (batch + 1): item b has the queries from first_queries[b] to first_queries[b + 1] of the positions; null: every item has `queries`.
+  const std::int64_t* first_queries = nullptr;
+  AttentionOperand<T> out;  // like q, with the features of v
 
   float scale = 1, softcap = 0;  // softcap 0: none
   bool causal = false;
@@ -43,6 +55,13 @@ struct AttentionArgs {
   CpuLevel level = cpu_level();
   const TileProducts* tiles = nullptr;  // null: those of the level, where it has some
   std::byte* workspace = nullptr;       // attention_workspace bytes on a 64-byte boundary
+
+  std::int64_t first_query(std::int64_t item) const { return first_queries ? first_queries[item] : item * queries; }
+  std::int64_t queries_of(std::int64_t item) const { return first_query(item + 1) - first_query(item); }
+  /// The last key, beside the masks, that a query of an item sees is the one at its position.
+  std::int64_t position(std::int64_t item, std::int64_t query) const {
+    return positions ? positions[first_query(item) + query] : keys - queries_of(item) + query;
+  }
 };
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.

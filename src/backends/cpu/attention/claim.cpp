@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/attention/attention.h"
+#include "backends/cpu/attributes.h"
 #include "backends/cpu/strided_view.h"
 #include "ir/sources.h"
 
@@ -12,14 +14,6 @@ namespace {
 constexpr std::int64_t most_features = 1024;  // the queries and sums of a block stay in a second-level cache
 
 using At = std::vector<Index>;
-
-/// An attribute of the op by its name.
-template <class T>
-const T& attribute(const Node& node, std::string_view name) {
-  for (std::size_t i = 0; i < node.attrs.size(); ++i)
-    if (node.op->fields[i].name == name) return std::get<T>(node.attrs[i]);
-  fail_internal("claim: {} has no attribute {}", node.op->name, name);
-}
 
 /// The operands by what they are; those that are optional may be missing.
 struct Operands {
@@ -56,6 +50,64 @@ std::optional<StridedOperand> strided(const Graph& graph, ValueId value, const P
   const auto view = as_view(kernel, Puller(graph, kernel, is_stored).pull(value, at));
   if (!view || graph.type(view->value).dtype != graph.type(value).dtype) return std::nullopt;
   return StridedOperand{view->value, view->offset, strides_of(*view, at)};
+}
+
+/// The load that an index was read by; what clamps the integer is passed over, as the extent of the atom says the same.
+const Expr* load_behind(const Kernel& kernel, ExprId id) {
+  const Expr* e = &kernel.expr(id);
+  while (e->kind == Expr::Kind::scalar && (e->op == ScalarOp::max || e->op == ScalarOp::min || e->op == ScalarOp::cast))
+    e = &kernel.expr(e->args[0]);
+  return e->kind == Expr::Kind::load ? e : nullptr;
+}
+
+bool is_of(const Index::Term& term, Atom::Kind kind, const Index& numerator) {
+  return term.atom->kind == kind && *term.atom->numerator == numerator;
+}
+
+/// Adds the term of a variable to the strides of `at`.
+bool add_stride(const Index::Term& term, const At& at, std::vector<Dim>& strides) {
+  for (std::size_t axis = 0; axis < at.size(); ++axis)
+    if (!at[axis].is_constant() && same_atom(term.atom, at[axis].terms()[0].atom)) return strides[axis] = term.coefficient, true;
+  return false;
+}
+
+/// What the table is read at: strides of the batch, and of the quotient of the row and the rows of a page.
+std::optional<PageTable> page_table(const Kernel& kernel, const Index::Term& term, const At& at, std::int64_t rows) {
+  const Expr* const load = load_behind(kernel, term.atom->id);
+  if (!load || load->dtype != i32) return std::nullopt;
+  const At batch(at.begin(), at.end() - 3);
+  PageTable table{
+      kernel.buffers[static_cast<std::size_t>(load->buffer)].value, load->index.constant(), {}, term.atom->extent, rows, term.coefficient};
+  table.strides.assign(batch.size() + 1, Dim(0));
+  for (const Index::Term& part : load->index.terms()) {
+    if (is_of(part, Atom::Kind::quotient, at[at.size() - 2]) && part.atom->denominator == Dim(rows))
+      table.strides.back() = part.coefficient;
+    else if (!add_stride(part, batch, table.strides)) return std::nullopt;
+  }
+  return table;
+}
+
+/// Keys or values (batch..., head, row, feature) as pages of a stored value that a table names.
+std::optional<StridedOperand> paged(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
+  const Dims& shape = graph.type(value).shape;
+  Kernel kernel;
+  const At at = fresh_place(kernel, shape);
+  const Expr load = kernel.expr(Puller(graph, kernel, is_stored).pull(value, at));
+  if (load.kind != Expr::Kind::load || load.dtype != graph.type(value).dtype) return std::nullopt;
+  StridedOperand operand{kernel.buffers[static_cast<std::size_t>(load.buffer)].value, load.index.constant(),
+                         std::vector<Dim>(at.size(), Dim(0))};
+  const std::size_t row = at.size() - 2;
+  std::int64_t rows = shape[row].upper();  // one page, unless the index says otherwise
+  const Index::Term* page = nullptr;
+  for (const Index::Term& term : load.index.terms()) {
+    if (term.atom->kind == Atom::Kind::loaded && !page) page = &term;
+    else if (is_of(term, Atom::Kind::remainder, at[row]) && term.atom->denominator.is_static())
+      operand.strides[row] = term.coefficient, rows = term.atom->denominator.value();
+    else if (!add_stride(term, at, operand.strides)) return std::nullopt;
+  }
+  if (page) operand.pages = page_table(kernel, *page, at, rows);
+  const bool whole_blocks = rows == shape[row].upper() || rows % attention_key_block == 0;
+  return operand.pages && whole_blocks ? std::optional(operand) : std::nullopt;
 }
 
 /// An operand that is broadcast to more axes: strides of 0 in front.
@@ -125,7 +177,8 @@ std::optional<Attention> as_attention(const Graph& graph, const std::vector<Valu
   a.heads = q[batch], a.kv_heads = k[batch], a.queries = q[batch + 1], a.keys = k[batch + 1], a.head_size = q.back();
   a.value_size = graph.type(operands.v).shape.back();
   const auto read = [&](ValueId value, StridedOperand& into, bool adjacent) {
-    const auto view = strided(graph, value, is_stored);
+    auto view = strided(graph, value, is_stored);
+    if (!view && adjacent) view = paged(graph, value, is_stored);
     if (!view || (adjacent && !features_adjacent(*view, graph.type(value).shape.back()))) return blocker = value, false;
     into = *view;
     return true;

@@ -13,7 +13,7 @@
 namespace rlx::cpu {
 namespace {
 
-constexpr std::int64_t key_block = 128;  // scores of 32 queries take half of a first-level cache of 32 KiB
+constexpr std::int64_t key_block = attention_key_block;  // scores of 32 queries take half of a first-level cache of 32 KiB
 constexpr float log2_e = 1.4426950408889634f;
 constexpr float hidden = -std::numeric_limits<float>::infinity();
 
@@ -83,10 +83,11 @@ QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : 
 template <class T>
 void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
   item_ = item, kv_head_ = kv_head, count_ = count;
-  Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / args_.queries, row0 % args_.queries};
+  const std::int64_t queries = args_.queries_of(item);
+  Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / queries, row0 % queries};
   for (std::int64_t lane = 0; lane < count; ++lane) {
     rows_of_[static_cast<std::size_t>(lane)] = at;
-    if (++at.query == args_.queries) at = {at.head + 1, 0};
+    if (++at.query == queries) at = {at.head + 1, 0};
   }
   is_empty_ = true;
   is_few_ = count <= AttentionKernel::few;
@@ -194,8 +195,7 @@ Range QueryBlock<T>::find_visible(Range keys) {
   if (!args_.causal && args_.window == 0) return keys;
   Range all{keys.end, keys.begin};
   for (std::int64_t lane = 0; lane < count_; ++lane) {
-    const std::int64_t query = row(lane).query;
-    const std::int64_t position = args_.positions ? args_.positions[item_ * args_.queries + query] : args_.keys - args_.queries + query;
+    const std::int64_t position = args_.position(item_, row(lane).query);
     last_key_[lane] = std::min(position, args_.keys - 1);
     first_key_[lane] = args_.window > 0 ? std::max<std::int64_t>(position - args_.window + 1, 0) : 0;
     const Range seen{std::max(first_key_[lane], keys.begin), std::min(last_key_[lane] + 1, keys.end)};

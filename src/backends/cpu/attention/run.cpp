@@ -1,15 +1,28 @@
 #include "backends/cpu/attention/run.h"
 
+#include <algorithm>
+
 #include "backends/cpu/attention/attention.h"
+#include "backends/cpu/gemm/blocking.h"
 
 namespace rlx::cpu {
 namespace {
+
+/// A table of pages with the slot of its memory.
+struct PageStep {
+  int slot = -1;  // -1: there is none
+  SizeFunction offset;
+  std::vector<SizeFunction> strides;
+  SizeFunction pages, stride;
+  std::int64_t rows = 0;
+};
 
 /// A strided operand with the slot of its memory.
 struct OperandStep {
   int slot = -1;  // -1: there is none
   SizeFunction offset;
   std::vector<SizeFunction> strides;
+  PageStep pages = {};
 };
 
 }  // namespace
@@ -25,9 +38,15 @@ struct AttentionStep {
 std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attention, const Program& program,
                                                        const std::function<int(ValueId)>& slot_of) {
   const auto size = [&](const Dim& dim) { return SizeFunction(dim, program.symbols); };
+  const auto sizes = [&](const std::vector<Dim>& dims) {
+    std::vector<SizeFunction> functions;
+    for (const Dim& dim : dims) functions.push_back(size(dim));
+    return functions;
+  };
   const auto operand = [&](const StridedOperand& given) {
-    OperandStep result{slot_of(given.value), size(given.offset), {}};
-    for (const Dim& stride : given.strides) result.strides.push_back(size(stride));
+    OperandStep result{slot_of(given.value), size(given.offset), sizes(given.strides)};
+    if (const auto& p = given.pages)
+      result.pages = {slot_of(p->value), size(p->offset), sizes(p->strides), size(p->pages), size(p->stride), p->rows};
     return result;
   };
   auto step = std::make_shared<AttentionStep>();
@@ -48,12 +67,25 @@ std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attentio
 
 namespace {
 
-/// The operands of one run: their addresses, and where the items of the batch begin.
+/// The operands of one run: their addresses, and where the items of the batch begin. Neighbours of one query each that read the same pages
+/// are one item with several queries: tokens of one sequence share the work of reading its keys.
 class Operands {
  public:
-  Operands(const AttentionStep& step, const RunState& run) : step_(step), run_(run) {}
+  Operands(const AttentionStep& step, const RunState& run) : step_(step), run_(run) {
+    for (const SizeFunction& extent : step.batch) batch_ *= size(extent);
+    const bool may_join = step.batch.size() == 1 && size(step.queries) == 1 && step.positions.slot >= 0 && step.mask.slot < 0 &&
+                          step.bias.slot < 0 && step.k.pages.slot >= 0 && step.v.pages.slot >= 0;
+    for (std::int64_t item = 0; item < batch_; ++item)
+      if (item == 0 || !may_join || !same_pages(step.k.pages, item) || !same_pages(step.v.pages, item)) firsts_.push_back(item);
+    is_joined_ = static_cast<std::int64_t>(firsts_.size()) < batch_;
+    firsts_.push_back(batch_);
+  }
 
   std::int64_t size(const SizeFunction& function) const { return function(run_.symbols.data()); }
+
+  std::int64_t items() const { return static_cast<std::int64_t>(firsts_.size()) - 1; }
+  /// See AttentionArgs.
+  const std::int64_t* first_queries() const { return is_joined_ ? firsts_.data() : nullptr; }
 
   template <class T>
   T* data(const OperandStep& operand) const {
@@ -64,30 +96,35 @@ class Operands {
   template <class T>
   AttentionOperand<T> operator()(const OperandStep& operand, std::vector<std::int64_t>& items) const {
     if (operand.slot < 0) return {};
-    items = item_offsets(operand);
+    items = item_offsets(operand.strides);
     const SizeFunction* axes = operand.strides.data() + step_.batch.size();
     return {data<T>(operand), items.data(), size(axes[0]), size(axes[1]), size(axes[2])};
   }
 
-  std::vector<std::int64_t> item_offsets(const OperandStep& operand) const {
-    std::vector<std::int64_t> items{0};
-    for (std::size_t axis = 0; axis < step_.batch.size(); ++axis) {
-      const std::int64_t extent = size(step_.batch[axis]), stride = size(operand.strides[axis]);
-      std::vector<std::int64_t> next;
-      next.reserve(items.size() * static_cast<std::size_t>(extent));
-      for (std::int64_t base : items)
-        for (std::int64_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
-      items = std::move(next);
-    }
-    return items;
+  /// The same of queries and results: what were items of a batch are rows.
+  template <class T>
+  AttentionOperand<T> by_query(const OperandStep& operand, std::vector<std::int64_t>& items) const {
+    AttentionOperand<T> result = operator()<T>(operand, items);
+    if (is_joined_) result.row_stride = size(operand.strides[0]);
+    return result;
   }
 
-  /// (batch, queries)
+  /// The same of keys and values; `pages` keeps where their pages begin.
+  template <class T>
+  AttentionOperand<T> by_key(const OperandStep& operand, std::vector<std::int64_t>& items, std::vector<std::int64_t>& pages) const {
+    AttentionOperand<T> result = operator()<T>(operand, items);
+    if (operand.pages.slot < 0) return result;
+    pages = page_starts(operand.pages);
+    result.pages = pages.data(), result.page_rows = operand.pages.rows, result.item_pages = page_count(operand.pages);
+    return result;
+  }
+
+  /// Of all queries, item by item.
   std::vector<std::int32_t> positions(std::int64_t queries) const {
     std::vector<std::int32_t> all;
     if (step_.positions.slot < 0) return all;
     const std::int64_t stride = size(step_.positions.strides.back());
-    for (std::int64_t item : item_offsets(step_.positions))
+    for (std::int64_t item : batch_offsets(step_.positions.strides))
       for (std::int64_t query = 0; query < queries; ++query) {
         const std::int64_t at = item + query * stride;
         all.push_back(step_.wide_positions ? static_cast<std::int32_t>(data<const std::int64_t>(step_.positions)[at])
@@ -97,8 +134,62 @@ class Operands {
   }
 
  private:
+  /// Where each entry of the batch begins.
+  std::vector<std::int64_t> batch_offsets(const std::vector<SizeFunction>& strides) const {
+    std::vector<std::int64_t> items{0};
+    for (std::size_t axis = 0; axis < step_.batch.size(); ++axis) {
+      const std::int64_t extent = size(step_.batch[axis]), stride = size(strides[axis]);
+      std::vector<std::int64_t> next;
+      next.reserve(items.size() * static_cast<std::size_t>(extent));
+      for (std::int64_t base : items)
+        for (std::int64_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
+      items = std::move(next);
+    }
+    return items;
+  }
+
+  /// Where the first entry of each item begins.
+  std::vector<std::int64_t> item_offsets(const std::vector<SizeFunction>& strides) const {
+    const std::vector<std::int64_t> all = batch_offsets(strides);
+    if (!is_joined_) return all;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t item = 0; item < items(); ++item)
+      offsets.push_back(all[static_cast<std::size_t>(firsts_[static_cast<std::size_t>(item)])]);
+    return offsets;
+  }
+
+  /// Pages of one item.
+  std::int64_t page_count(const PageStep& table) const { return divide_up(size(step_.keys), table.rows); }
+
+  const std::int32_t* entries(const PageStep& table) const {
+    return reinterpret_cast<const std::int32_t*>(run_.memory[static_cast<std::size_t>(table.slot)]) + size(table.offset);
+  }
+
+  /// Of an only axis of a batch: whether an entry has the pages of the one before it.
+  bool same_pages(const PageStep& table, std::int64_t entry) const {
+    const std::int64_t stride = size(table.strides[0]), step = size(table.strides[1]), count = page_count(table);
+    const std::int32_t* const mine = entries(table) + entry * stride;
+    for (std::int64_t page = 0; page < count; ++page)
+      if (mine[page * step] != mine[page * step - stride]) return false;
+    return true;
+  }
+
+  /// (items, page_count), in elements.
+  std::vector<std::int64_t> page_starts(const PageStep& table) const {
+    const std::int64_t last = size(table.pages) - 1, stride = size(table.stride), step = size(table.strides.back());
+    const std::int64_t count = page_count(table);
+    std::vector<std::int64_t> starts;
+    for (std::int64_t item : item_offsets(table.strides))
+      for (std::int64_t page = 0; page < count; ++page)
+        starts.push_back(std::clamp<std::int64_t>(entries(table)[item + page * step], 0, last) * stride);
+    return starts;
+  }
+
   const AttentionStep& step_;
   const RunState& run_;
+  std::int64_t batch_ = 1;
+  std::vector<std::int64_t> firsts_;  // the first entry of the batch in each item, and the end
+  bool is_joined_ = false;
 };
 
 template <class T>
@@ -106,17 +197,17 @@ void run_on(const AttentionStep& step, const RunState& run) {
   const Operands operands(step, run);
   AttentionArgs<T> args;
   args.level = run.level;
-  for (const SizeFunction& extent : step.batch) args.batch *= operands.size(extent);
+  args.batch = operands.items(), args.first_queries = operands.first_queries();
   args.heads = operands.size(step.heads), args.kv_heads = operands.size(step.kv_heads);
   args.queries = operands.size(step.queries), args.keys = operands.size(step.keys);
   args.head_size = operands.size(step.head_size), args.value_size = operands.size(step.value_size);
-  std::vector<std::int64_t> q, k, v, mask, bias, out;
-  args.q = operands.operator()<const T>(step.q, q);
-  args.k = operands.operator()<const T>(step.k, k);
-  args.v = operands.operator()<const T>(step.v, v);
+  std::vector<std::int64_t> q, k, v, mask, bias, out, key_pages, value_pages;
+  args.q = operands.by_query<const T>(step.q, q);
+  args.k = operands.by_key<const T>(step.k, k, key_pages);
+  args.v = operands.by_key<const T>(step.v, v, value_pages);
   args.mask = operands.operator()<const std::uint8_t>(step.mask, mask);
   args.bias = operands.operator()<const float>(step.bias, bias);
-  args.out = operands.operator()<T>(step.out, out);
+  args.out = operands.by_query<T>(step.out, out);
   const std::vector<std::int32_t> positions = operands.positions(args.queries);
   if (step.positions.slot >= 0) args.positions = positions.data();
   args.scale = static_cast<float>(step.attention->scale);
