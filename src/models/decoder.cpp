@@ -38,11 +38,44 @@ Value embed_tokens(Flow flow, const DecoderConfig& c, const StoredMatrix& table,
 }
 
 void check_sizes(const DecoderConfig& config, const DecoderGraphOptions& options) {
-  if (options.sequences < 1 || options.chunk < 1 || options.capacity < options.chunk)
+  const bool fits = options.pages > 0 ? options.capacity > 0 : options.capacity >= options.chunk;
+  if (options.sequences < 1 || options.chunk < 1 || !fits)
     fail("decoder: {} sequences of {} tokens at a time, caches of {} (allowed: at least 1; a cache holds what one run brings)",
          options.sequences, options.chunk, options.capacity);
+  if (options.pages > 0 && (config.is_recurrent() || options.hidden_states != HiddenStates::none))
+    fail("decoder: pages of a cache (allowed: models without recurrent states, and no hidden states)");
   if (config.position_embedding && options.capacity > config.max_positions)
     fail("decoder: a cache of {} tokens (the model has embeddings for {} positions)", options.capacity, config.max_positions);
+}
+
+Value all_layers(Flow flow, const DecoderStep& step, const StoredMatrix& table, Value ids) {
+  Value x = embed_tokens(flow, step.config, table, ids, step.positions);
+  for (std::size_t i = 0; i < step.config.layers.size(); ++i) x = decoder_layer(flow, step, i, x);
+  return x;
+}
+
+/// Every token is a sequence of length 1 to the layers; attention finds those that share their pages.
+Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& options) {
+  Graph graph("decoder");
+  const Dim n = Dim::symbol("T", options.chunk), count = Dim::symbol("P", (options.capacity + page_tokens - 1) / page_tokens);
+  Value ids = graph.input("input_ids", {n}, i32), positions = graph.input("positions", {n}, i32);
+  Value pages = graph.input("pages", {n, count}, i32), rows = graph.input("rows", {Dim::symbol("R", options.chunk)}, i32);
+  Value context = config.length_of_short_factors() > 0 ? reshape(graph.input("context", {n}, i32), {n, 1, 1, 1}) : Value();
+  positions = reshape(positions, {n, 1});
+  const Value size = scalar(positions, static_cast<double>(page_tokens), i32);
+  const Value places = concat({take_along_axis(pages, positions / size, 1), rem(positions, size)}, 1);
+  const DecoderStep step{.config = config,
+                         .options = options,
+                         .positions = positions,
+                         .past = positions,
+                         .context = context,
+                         .pages = pages,
+                         .places = places};
+  Flow flow(graph, f32, options.storage);
+  const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
+  Value x = reshape(all_layers(flow, step, table, reshape(ids, {n, 1})), {n, config.hidden_size});
+  graph.output("logits", decoder_logits(flow, config, table, decoder_norm(flow, "output_norm", config.norm, take(x, rows))));
+  return graph;
 }
 
 }  // namespace
@@ -98,6 +131,7 @@ Value at_rows(Value x, Value rows) {
 
 Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options) {
   check_sizes(config, options);
+  if (options.pages > 0) return paged_graph(config, options);
   Graph graph("decoder");
   const std::int64_t n = options.sequences;
   const Dim length = Dim::symbol("S", options.chunk);

@@ -152,8 +152,12 @@ struct DecoderConfig {
 /// last normalised; or without the embeddings, and the last both as it is and normalised.
 enum class HiddenStates : std::uint8_t { none, with_embeddings, without_embeddings };
 
+/// Tokens of a page of a cache.
+inline constexpr std::int64_t page_tokens = 128;
+
 struct DecoderGraphOptions {
   std::int64_t sequences = 1;  // that run together, each with a cache of its own
+  std::int64_t pages = 0;      // not 0: the caches lie in so many pages, and a run takes tokens of any sequences; see below
   std::int64_t capacity = 0;   // tokens of a cache
   std::int64_t chunk = 0;      // most tokens of a sequence in one run
   HiddenStates hidden_states = HiddenStates::none;
@@ -168,6 +172,13 @@ struct DecoderGraphOptions {
 ///
 /// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
 /// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.
+///
+/// With pages, which no model takes that is recurrent, a run has T tokens in all (up to `chunk`), those of a sequence side by side:
+///
+///     input_ids (T), positions (T): in their sequences, pages (T, P): those of each token's sequence, in order, page_tokens tokens in
+///     each, P as many as the longest needs, rows (R): the tokens whose logits are wanted, and, where asked for, context (T)
+///
+/// Outputs: logits (R, vocab_size), the states. Sequences may share pages that they do not write.
 Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options);
 
 }  // namespace rlx

@@ -11,8 +11,10 @@ struct DecoderStep {
   DecoderGraphOptions options = {};
   Value positions;      // (N, S); of an encoder (S)
   Value past = {};      // (N); null for an encoder
-  Value context = {};   // (); null where no layer asks for it
+  Value context = {};   // (), or (N, 1, 1, 1); null where no layer asks for it
   Value lengths = {};   // (N); null likewise
+  Value pages = {};     // (N, P); null where each sequence has a cache of its own
+  Value places = {};    // likewise (N, 2): the page that takes the token, and the row in it
   Value attended = {};  // of an encoder, bool (N, 1, 1, S): not padding
 };
 

@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/decoder_files.h"
+#include "rlx/session.h"
+
+namespace rlx {
+
+/// A compiled decoder with the caches of many sequences of tokens, of unlike lengths, which run together without padding. Their caches lie
+/// in pages, which copies of a sequence share. Not for several threads at a time.
+class BatchedDecoder {
+ public:
+  struct Options {
+    std::int64_t context = 0;  // most tokens of a sequence; 0: as many as the model was made for
+    std::int64_t chunk = 512;  // most tokens in one run, of all sequences
+    std::int64_t tokens = 0;   // that the caches hold in all, in pages of page_tokens; 0: as many as `context`
+  };
+  using Sequence = std::int64_t;
+  struct Tokens {
+    Sequence sequence;
+    std::span<const std::int32_t> ids;
+  };
+
+  /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config, and for a model with recurrent states.
+  BatchedDecoder(const Session& session, const DecoderFiles& model, Options options);
+
+  /// A new sequence, without tokens.
+  Sequence add();
+  /// A new sequence with the tokens of another. It shares the pages that are full; what is behind them runs again with its next tokens.
+  Sequence copy(Sequence from);
+  /// Gives the pages back that no other sequence shares. Throws Error, as all others, for a sequence that does not exist.
+  void remove(Sequence sequence);
+  /// Forgets all but the first `length` tokens; length <= ids(sequence).size().
+  void rewind(Sequence sequence, std::int64_t length);
+  std::span<const std::int32_t> ids(Sequence sequence) const { return at(sequence).ids; }
+  /// Tokens for which there are pages left.
+  std::int64_t free_tokens() const { return static_cast<std::int64_t>(free_.size()) * page_tokens; }
+  std::int64_t context() const { return options_.context; }
+  const DecoderConfig& config() const { return config_; }
+
+  /// Appends tokens to sequences, each of which is named once, in as few runs as there can be, and gives the logits behind the last token
+  /// of each: (vocab_size), in the order of `tokens`. Throws Error for no tokens, an id outside the vocabulary, more tokens than the
+  /// context or the pages hold; then nothing is appended.
+  std::vector<std::vector<float>> append(std::span<const Tokens> tokens);
+
+ private:
+  struct State {
+    std::vector<std::int32_t> ids;
+    std::vector<std::int32_t> pages;
+    std::int64_t held = 0;      // tokens that the pages stand for
+    bool short_factors = true;  // what they were computed with; of longrope
+  };
+  /// Tokens begin..end of a sequence that run together with those of others.
+  struct Piece {
+    State* state;
+    std::int64_t begin, end;
+    std::size_t result;  // of append
+    bool last;           // its last logits are wanted
+  };
+
+  const State& at(Sequence sequence) const;
+  State& at(Sequence sequence) { return const_cast<State&>(std::as_const(*this).at(sequence)); }
+  void check(std::span<const Tokens> tokens) const;
+  void give_back(State& state, std::size_t pages);
+  void run(std::span<const Piece> pieces, std::vector<std::vector<float>>& logits);
+
+  DecoderConfig config_;
+  Options options_;
+  Executable executable_;
+  std::map<Sequence, State> sequences_;
+  Sequence next_ = 0;
+  std::vector<std::int32_t> users_;  // of each page
+  std::vector<std::int32_t> free_;
+};
+
+}  // namespace rlx

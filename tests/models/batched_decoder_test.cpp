@@ -1,0 +1,233 @@
+// Sequences of unlike lengths in one run, against each of them alone and against what other software recorded.
+#include "models/batched_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "fixture.h"
+#include "formats/safetensors.h"
+#include "models/cached_decoder.h"
+#include "rlx/session.h"
+
+namespace rlx {
+namespace {
+
+using test::fixture;
+using Ids = std::vector<std::int32_t>;
+
+const Session& session() {
+  static const Session one;
+  return one;
+}
+
+Ids some_ids(std::size_t length, std::int32_t seed) {
+  Ids ids;
+  for (std::size_t i = 0; i < length; ++i)
+    ids.push_back(static_cast<std::int32_t>((i * 37 + i * i * 11 + static_cast<std::size_t>(seed) * 13 + 5) % 200));
+  return ids;
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  return largest;
+}
+
+template <class Action>
+std::string error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// Sums over other chunks of a prompt, or other numbers of rows, run in another order: the fixtures' own f32-to-f64 distance is 1e-5, ten
+/// times that is allowed.
+constexpr double tolerance = 1e-4;
+
+/// A family's fixture with its batch.
+struct Batch {
+  explicit Batch(const std::string& name, BatchedDecoder::Options options, const Session& session = rlx::session())
+      : files(DecoderFiles::open(fixture("hf/" + name))), decoder(session, files, options) {}
+  std::vector<float> append(BatchedDecoder::Sequence sequence, const Ids& ids) {
+    return decoder.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}})[0];
+  }
+  DecoderFiles files;
+  BatchedDecoder decoder;
+};
+
+Ids recorded(const std::string& name, const char* tensor) {
+  const Array ids = SafetensorsFile::open(fixture("hf/" + name + "/expected.safetensors")).array(tensor);
+  Ids result;
+  for (std::int64_t i = 0; i < ids.size(); ++i) result.push_back(static_cast<std::int32_t>(ids.get_int(i)));
+  return result;
+}
+
+class BatchedFamilies : public testing::TestWithParam<std::string> {};
+
+// The recorded text is continued while others join and leave; what they see of it is the recorded tokens.
+TEST_P(BatchedFamilies, RecordedGreedyTokensAmongOthersThatJoinAndLeave) {
+  const Ids prompt = recorded(GetParam(), "prompt_ids"), greedy = recorded(GetParam(), "greedy_ids");
+  const auto length = static_cast<std::int64_t>(greedy.size());
+  Batch batch(GetParam(), {.context = length + 8, .chunk = 16, .tokens = 4 * 2 * page_tokens});
+  const auto guest = batch.decoder.add(), first = batch.decoder.add();
+  const Ids guest_prompt = some_ids(5, 3);
+  auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{guest, guest_prompt}, {first, prompt}});
+  Ids mine = prompt, late = prompt;
+  mine.push_back(greedy_choice(logits[1]));
+  BatchedDecoder::Sequence second = -1;
+  while (mine.size() < greedy.size() || late.size() < greedy.size()) {
+    std::vector<BatchedDecoder::Tokens> tokens;
+    std::vector<Ids*> texts;
+    const bool joins = mine.size() == prompt.size() + 2;
+    if (joins) second = batch.decoder.add();
+    if (joins) tokens.push_back({second, prompt}), texts.push_back(&late);
+    else if (second >= 0 && late.size() < greedy.size()) tokens.push_back({second, std::span(late).last(1)}), texts.push_back(&late);
+    if (mine.size() < greedy.size()) tokens.push_back({first, std::span(mine).last(1)}), texts.push_back(&mine);
+    if (mine.size() == prompt.size() + 4) batch.decoder.remove(guest);
+    logits = batch.decoder.append(tokens);
+    for (std::size_t i = 0; i < texts.size(); ++i) texts[i]->push_back(greedy_choice(logits[i]));
+  }
+  EXPECT_EQ(mine, greedy);
+  EXPECT_EQ(late, greedy);
+}
+
+TEST_P(BatchedFamilies, EachIsAsItIsAlone) {
+  Batch batch(GetParam(), {.context = 48, .chunk = 24, .tokens = 3 * page_tokens});
+  CachedDecoder alone(session(), batch.files, {.context = 48});
+  const std::vector<Ids> prompts{some_ids(17, 1), some_ids(3, 2), some_ids(31, 3)}, next{{9}, {7, 8, 9, 10}, {11, 12}};
+  std::vector<BatchedDecoder::Tokens> first, second;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const auto sequence = batch.decoder.add();
+    first.push_back({sequence, prompts[i]}), second.push_back({sequence, next[i]});
+  }
+  const auto behind_prompts = batch.decoder.append(first), behind_next = batch.decoder.append(second);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    alone.rewind(0);
+    EXPECT_LE(largest_difference(behind_prompts[i], alone.append(prompts[i])), tolerance) << i;
+    EXPECT_LE(largest_difference(behind_next[i], alone.append(next[i])), tolerance) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, BatchedFamilies,
+                         testing::Values("llama", "llama-tied", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "gpt2", "granite",
+                                         "olmo2", "mixtral"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Over many pages, and over the keys that one task of attention reads.
+TEST(BatchedDecoder, LongSequencesAreAsTheyAreAlone) {
+  Batch batch("llama", {.context = 1300, .chunk = 200, .tokens = 3000});
+  CachedDecoder alone(session(), batch.files, {.context = 1300, .chunk = 200});
+  const std::vector<Ids> prompts{some_ids(1290, 1), some_ids(127, 2), some_ids(300, 3), some_ids(1, 4)};
+  std::vector<BatchedDecoder::Tokens> tokens;
+  for (const Ids& prompt : prompts) tokens.push_back({batch.decoder.add(), prompt});
+  batch.decoder.append(tokens);
+  const Ids one{9};
+  for (auto& each : tokens) each.ids = one;
+  std::vector<std::vector<std::vector<float>>> steps;
+  for (int step = 0; step < 3; ++step) steps.push_back(batch.decoder.append(tokens));
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    alone.rewind(0);
+    alone.append(prompts[i]);
+    for (const auto& logits : steps) EXPECT_LE(largest_difference(logits[i], alone.append(one)), tolerance) << i;
+  }
+}
+
+TEST(BatchedDecoder, NeitherNumbersNorLengthsNorPlacesCompile) {
+  const Session session;
+  Batch batch("llama", {.context = 300, .chunk = 64, .tokens = 2000}, session);
+  const auto a = batch.decoder.add();
+  batch.append(a, {1});
+  const auto kernels = [&] {
+    const CompileCounters counters = session.counters();
+    return counters.kernels_compiled + counters.kernels_from_disk + counters.kernels_shared;
+  };
+  const auto compiled = kernels();
+  for (const std::size_t length : {2U, 64U, 65U, 129U}) batch.append(batch.decoder.add(), some_ids(length, 1));
+  std::vector<BatchedDecoder::Tokens> all;
+  const Ids one{4}, three{1, 2, 3};
+  for (BatchedDecoder::Sequence each = 0; each < 5; ++each) all.push_back({each, each % 2 == 0 ? one : three});
+  batch.decoder.append(all);
+  EXPECT_EQ(kernels(), compiled);
+}
+
+TEST(BatchedDecoder, CopiesSharePagesAndGoTheirOwnWays) {
+  Batch batch("llama", {.context = 512, .chunk = 64, .tokens = 512});
+  CachedDecoder alone(session(), batch.files, {.context = 512, .chunk = 64});
+  const Ids prompt = some_ids(260, 1), mine{3, 4}, theirs{5};
+  const auto from = batch.decoder.add();
+  batch.append(from, prompt);
+  EXPECT_EQ(batch.decoder.free_tokens(), page_tokens);
+  const auto copy = batch.decoder.copy(from);
+  EXPECT_EQ(batch.decoder.free_tokens(), page_tokens);
+  const auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{from, mine}, {copy, theirs}});
+  alone.append(prompt);
+  EXPECT_LE(largest_difference(logits[0], alone.append(mine)), tolerance);
+  alone.rewind(260);
+  EXPECT_LE(largest_difference(logits[1], alone.append(theirs)), tolerance);
+  batch.decoder.remove(from);
+  EXPECT_EQ(batch.decoder.free_tokens(), page_tokens);
+  EXPECT_LE(largest_difference(batch.append(copy, mine), alone.append(mine)), tolerance);
+}
+
+TEST(BatchedDecoder, WhatIsForgottenInASharedPageStaysWithTheOther) {
+  Batch batch("llama", {.context = 512, .chunk = 256, .tokens = 1024});
+  const Ids prompt = some_ids(256, 1), other = some_ids(20, 7), next{9};
+  const auto from = batch.decoder.add();
+  batch.append(from, prompt);
+  const auto copy = batch.decoder.copy(from), untouched = batch.decoder.copy(from);
+  batch.decoder.rewind(copy, 200);
+  batch.append(copy, other);
+  const auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{from, next}, {untouched, next}});
+  EXPECT_LE(largest_difference(logits[0], logits[1]), 0);
+  CachedDecoder alone(session(), batch.files, {.context = 512});
+  alone.append(prompt);
+  EXPECT_LE(largest_difference(logits[0], alone.append(next)), tolerance);
+}
+
+TEST(BatchedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
+  Batch batch("llama", {.context = 200, .chunk = 64, .tokens = 256});
+  const auto a = batch.decoder.add(), b = batch.decoder.add();
+  batch.append(a, some_ids(100, 1));
+  const auto append = [&](std::vector<BatchedDecoder::Tokens> tokens) { return error_of([&] { batch.decoder.append(tokens); }); };
+  const Ids many = some_ids(101, 1), full = some_ids(130, 1), unknown{3, 256}, one{1};
+  EXPECT_EQ(append({{a, many}}), "sequence 0: 201 tokens are more than the context holds (allowed: up to 200)");
+  EXPECT_EQ(append({{a, one}, {b, full}}), "the caches of the batch are full: 2 pages of 128 tokens are needed, 1 are free");
+  EXPECT_EQ(append({{b, unknown}}), "sequence 1: token 256 is not in the vocabulary (allowed: 0..255)");
+  EXPECT_EQ(append({{b, {}}}), "sequence 1: there are no tokens to continue");
+  EXPECT_EQ(append({{a, one}, {a, one}}), "sequence 0 is named twice in one call");
+  EXPECT_EQ(append({{7, one}}), "sequence 7 is not in the batch");
+  EXPECT_EQ(batch.decoder.ids(a).size(), 100U);
+  EXPECT_TRUE(batch.decoder.ids(b).empty());
+  EXPECT_EQ(error_of([] { Batch("mamba", {}); }), "this model is recurrent (allowed in a batch: decoders whose layers are attention)");
+}
+
+// The body of the op gathers the pages; the claim reads them where they lie.
+TEST(BatchedDecoder, PagesAreReadWhereTheyLie) {
+  SessionOptions plain;
+  plain.claims = false;
+  const Session without(Device::cpu(), plain);
+  Batch batch("llama", {.context = 300, .chunk = 200, .tokens = 600}),
+      gathered("llama", {.context = 300, .chunk = 200, .tokens = 600}, without);
+  for (Batch* each : {&batch, &gathered}) each->decoder.add(), each->decoder.add();
+  const Ids longer = some_ids(290, 1), shorter = some_ids(20, 2);
+  const std::vector<BatchedDecoder::Tokens> tokens{{0, longer}, {1, shorter}};
+  const auto seen = batch.decoder.append(tokens), expected = gathered.decoder.append(tokens);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_LE(largest_difference(seen[i], expected[i]), tolerance) << i;
+  const Graph graph = decoder_graph(batch.files.config, {.pages = 4, .capacity = 300, .chunk = 64});
+  const std::string launches = session().compile(graph).dump(Stage::lir);
+  EXPECT_NE(launches.find("state_update"), std::string::npos);
+  EXPECT_EQ(launches.find("128*P,"), std::string::npos) << launches;
+}
+
+}  // namespace
+}  // namespace rlx
