@@ -153,7 +153,7 @@ T read_as(const std::byte* from) {
 }
 
 /// With few rows weights come from memory, and the computation between them keeps the processor from asking for the next ones in time.
-constexpr int few_rows = 4;
+constexpr int few_rows = 8;
 constexpr std::int64_t prefetch_ahead = 8192;
 
 /// `Codes` and `Scales` as above; `offset`, `halves` and `minima` as in RowFormat.
