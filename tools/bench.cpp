@@ -6,6 +6,7 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
+#include "models/batched_decoder.h"
 #include "models/cached_decoder.h"
 #include "models/decoder_files.h"
 #include "rlx/session.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct BenchOptions {
   std::string model;
-  std::int64_t prompt = 512, tokens = 128, depth = 0;
+  std::int64_t prompt = 512, tokens = 128, depth = 0, sequences = 1;
   int repeats = 5;
   bool json = false;
   CompileChoices compile;
@@ -47,32 +48,62 @@ std::vector<std::int32_t> some_tokens(std::int64_t count, std::int64_t vocab_siz
   return ids;
 }
 
-/// Runs `work` on a cache of `depth` tokens, once unmeasured, then as often as asked for.
-Rate measured(const BenchOptions& options, CachedDecoder& decoder, std::string name, std::int64_t tokens,
+/// A model with the sequences that it continues together, all with the same tokens.
+struct Sequences {
+  std::int64_t vocab_size;
+  std::function<void(std::int64_t)> rewind;
+  std::function<void(std::span<const std::int32_t>)> append;
+};
+
+Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context) {
+  const auto decoder = std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context});
+  return {model.config.vocab_size, [=](std::int64_t length) { decoder->rewind(length); },
+          [=](std::span<const std::int32_t> ids) { decoder->append(ids); }};
+}
+
+Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count) {
+  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens)};
+  const auto decoder = std::make_shared<BatchedDecoder>(session, model, options);
+  std::vector<BatchedDecoder::Sequence> all;
+  for (std::int64_t i = 0; i < count; ++i) all.push_back(decoder->add());
+  const auto rewind = [=](std::int64_t length) {
+    for (const auto sequence : all) decoder->rewind(sequence, length);
+  };
+  const auto append = [=](std::span<const std::int32_t> ids) {
+    std::vector<BatchedDecoder::Tokens> tokens;
+    for (const auto sequence : all) tokens.push_back({sequence, ids});
+    decoder->append(tokens);
+  };
+  return {model.config.vocab_size, rewind, append};
+}
+
+/// Runs `work` on caches of `depth` tokens, once unmeasured, then as often as asked for; `tokens` are those of one sequence.
+Rate measured(const BenchOptions& options, const Sequences& sequences, std::string_view kind, std::int64_t tokens,
               const std::function<void()>& work) {
-  Rate rate{.name = options.depth > 0 ? fmt::format("{} @ {}", name, options.depth) : std::move(name), .tokens = tokens};
-  decoder.rewind(0);
-  if (options.depth > 0) decoder.append(some_tokens(options.depth, decoder.config().vocab_size));
+  Rate rate{.name = fmt::format("{}{}", kind, tokens), .tokens = tokens * options.sequences};
+  if (options.sequences > 1) rate.name += fmt::format(" x {}", options.sequences);
+  if (options.depth > 0) rate.name += fmt::format(" @ {}", options.depth);
+  sequences.rewind(0);
+  if (options.depth > 0) sequences.append(some_tokens(options.depth, sequences.vocab_size));
   for (int i = 0; i <= options.repeats; ++i) {
-    decoder.rewind(options.depth);
+    sequences.rewind(options.depth);
     const Stopwatch time;
     work();
-    if (i > 0) rate.samples.push_back(static_cast<double>(tokens) / time.seconds());
+    if (i > 0) rate.samples.push_back(static_cast<double>(rate.tokens) / time.seconds());
   }
   return rate;
 }
 
-std::vector<Rate> rates(const BenchOptions& options, CachedDecoder& decoder) {
-  const std::int64_t vocab = decoder.config().vocab_size;
+std::vector<Rate> rates(const BenchOptions& options, const Sequences& sequences) {
   std::vector<Rate> results;
   if (options.prompt > 0) {
-    const auto prompt = some_tokens(options.prompt, vocab);
-    results.push_back(measured(options, decoder, fmt::format("pp{}", options.prompt), options.prompt, [&] { decoder.append(prompt); }));
+    const auto prompt = some_tokens(options.prompt, sequences.vocab_size);
+    results.push_back(measured(options, sequences, "pp", options.prompt, [&] { sequences.append(prompt); }));
   }
   if (options.tokens > 0) {
-    const auto tokens = some_tokens(options.tokens, vocab);
-    results.push_back(measured(options, decoder, fmt::format("tg{}", options.tokens), options.tokens, [&] {
-      for (const std::int32_t& id : tokens) decoder.append(std::span(&id, 1));
+    const auto tokens = some_tokens(options.tokens, sequences.vocab_size);
+    results.push_back(measured(options, sequences, "tg", options.tokens, [&] {
+      for (const std::int32_t& id : tokens) sequences.append(std::span(&id, 1));
     }));
   }
   return results;
@@ -95,9 +126,11 @@ void bench(const BenchOptions& options) {
   const Session session = open_session(options.compile);
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
-  CachedDecoder decoder(session, DecoderFiles::open(options.model), {.context = context});
+  const DecoderFiles model = DecoderFiles::open(options.model);
+  const Sequences sequences =
+      options.sequences == 1 ? one_sequence(session, model, context) : many_sequences(session, model, context, options.sequences);
   fmt::print(stderr, "loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
-  print_rates(options, session, rates(options, decoder));
+  print_rates(options, session, rates(options, sequences));
   warn_about_cache(session);
 }
 
@@ -115,6 +148,10 @@ void add_bench(CLI::App& app) {
   count("-p,--prompt", options->prompt, "Tokens of the prompt (pp); 0: not measured");
   count("-n,--tokens", options->tokens, "Tokens written one by one (tg); 0: not measured");
   count("-d,--depth", options->depth, "Tokens in the cache before either");
+  command->add_option("-s,--sequences", options->sequences, "Sequences that run together, 1..1024; the figures are of all of them")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
   command->add_option("-r,--repeats", options->repeats, "Measurements of each, 1..1000, after one that does not count")
       ->capture_default_str()
       ->type_name("N")
