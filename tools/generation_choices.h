@@ -10,7 +10,7 @@ namespace rlx::command {
 /// How `rlx run` and `rlx chat` make an answer.
 struct GenerationChoices {
   std::string model, draft;  // paths; draft: empty for none
-  std::int64_t tokens = 0, context = 0, keep = 0, guesses = 8;
+  std::int64_t tokens = 0, context = 0, keep = 0, guesses = 4;
   bool context_shift = false, lookup = false;
   SamplingChoices sampling;
 };

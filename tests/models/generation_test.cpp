@@ -20,9 +20,13 @@ Ids ids_of(Generation generation) {
   return {generation.ids().begin(), generation.ids().end()};
 }
 
-/// All with the threads of one session, which run one model at a time.
+/// With one thread: these models are too small for two.
 Model open(const std::filesystem::path& path, ModelOptions options = {}) {
-  static const Session session;
+  static const Session session = [] {
+    SessionOptions one;
+    one.threads = 1;
+    return Session(Device::cpu(), one);
+  }();
   return Model::open(path, session, options);
 }
 
