@@ -23,7 +23,7 @@ LATENT = dict(
 HYBRID = dict(GROUPED, num_hidden_layers=3)
 WITHOUT_ATTENTION = dict(vocab_size=128, hidden_size=32, num_hidden_layers=2, tie_word_embeddings=False)
 YARN = dict(
-    rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=0.7,
+    rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0
 )
 
@@ -53,7 +53,22 @@ MODELS = {
         first_k_dense_replace=1, routed_scaling_factor=16.0
     ),
     "deepseek_v2-greedy": tf.DeepseekV2Config(
-        **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=YARN
+        **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=dict(YARN, mscale=0.7)
+    ),
+    "smollm3": tf.SmolLM3Config(**{**GROUPED, "num_hidden_layers": 4}, no_rope_layer_interval=4),
+    "phi4": tf.Phi3Config(
+        **GROUPED, tie_word_embeddings=True, original_max_position_embeddings=16, sliding_window=None,
+        rope_parameters=dict(
+            rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75, original_max_position_embeddings=16,
+            short_factor=[1.0, 1.1, 1.3], long_factor=[1.0, 2.5, 4.0]
+        )
+    ),
+    "qwen3_5": tf.Qwen3_5TextConfig(
+        **GROUPED, head_dim=16, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
+        layer_types=["linear_attention", "full_attention"]
+    ),
+    "olmo3": tf.Olmo3Config(
+        **GROUPED, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
     ),
     "lfm2": tf.Lfm2Config(**HYBRID, block_multiple_of=16, layer_types=["conv", "full_attention", "conv"]),
     "lfm2_moe": tf.Lfm2MoeConfig(
@@ -61,7 +76,10 @@ MODELS = {
         layer_types=["conv", "full_attention", "conv"]
     ),
     "mamba2": tf.Mamba2Config(
-        **WITHOUT_ATTENTION, num_heads=8, head_dim=8, state_size=8, n_groups=2, chunk_size=8, time_step_limit=(0.05, 1.5)
+        **WITHOUT_ATTENTION, num_heads=8, head_dim=8, state_size=8, n_groups=2, chunk_size=8
+    ),
+    "mamba2-limited": tf.Mamba2Config(
+        **WITHOUT_ATTENTION, num_heads=8, head_dim=8, state_size=8, n_groups=1, chunk_size=8, time_step_limit=(0.05, 1.5)
     ),
     "falcon_mamba": tf.FalconMambaConfig(**WITHOUT_ATTENTION, state_size=8),
     "jamba": tf.JambaConfig(

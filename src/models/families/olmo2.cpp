@@ -1,4 +1,5 @@
-// OLMo 2: norms behind attention and the feed-forward block, and over all heads of queries and keys together.
+// OLMo 2 and 3: norms behind attention and the feed-forward block, and over all heads of queries and keys together; 3 has sliding layers,
+// whose rope is never stretched.
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
 #include "models/rope_config.h"
@@ -13,13 +14,24 @@ WeightNames olmo2_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily olmo2_family(
-    {"olmo2"},
+DecoderConfig read_olmo2(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
+  c.ropes = {read_rope(config, c.head_size, "full_attention")};
+  c.norm_before = false, c.norm_after = true;
+  c.query_key_norm = QueryKeyNorm::whole;
+  return c;
+}
+
+const DecoderFamily olmo2_family({"olmo2"}, read_olmo2, olmo2_names);
+const DecoderFamily olmo3_family(
+    {"olmo3"},
     [](const JsonField& config) {
-      DecoderConfig c = read_llama(config);
-      c.ropes = {read_rope(config, c.head_size)};
-      c.norm_before = false, c.norm_after = true;
-      c.query_key_norm = QueryKeyNorm::whole;
+      DecoderConfig c = read_olmo2(config);
+      read_windows(config, c, [](std::size_t layer) { return (layer + 1) % 4 != 0; });
+      RopeOptions sliding{.theta = c.ropes[0].theta, .dims = c.ropes[0].dims};
+      if (config.find("rope_parameters")) sliding = read_rope(config, c.head_size, "sliding_attention");
+      c.ropes.push_back(sliding);
+      for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
       return c;
     },
     olmo2_names);

@@ -1,4 +1,5 @@
 // Qwen3-Next: three gated delta nets for each layer of gated attention, part of whose heads turns; mixtures with a shared expert.
+// Qwen 3.5: the same with one feed-forward block, and what delta nets read in tensors of their own.
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/mixture.h"
@@ -29,7 +30,7 @@ void read_delta_net(const JsonField& config, DeltaNetConfig& d) {
     config.at("linear_num_key_heads").refuse("{} do not divide {} value heads", d.key_heads, d.value_heads);
 }
 
-DecoderConfig read_qwen3_next(const JsonField& config) {
+DecoderConfig read_qwen3_5(const JsonField& config) {
   DecoderConfig c = read_llama(config);
   c.norm.plus_one = true;
   c.query_key_norm = QueryKeyNorm::head;
@@ -38,29 +39,43 @@ DecoderConfig read_qwen3_next(const JsonField& config) {
   c.ropes = {read_rope(config, c.head_size)};
   read_mixers(config, c);
   read_delta_net(config, c.delta_net);
+  return c;
+}
+
+DecoderConfig read_qwen3_next(const JsonField& config) {
+  DecoderConfig c = read_qwen3_5(config);
   read_sparse_layers(config, c);
   c.experts.shared_width = as_size(config.at("shared_expert_intermediate_size"));
   c.experts.shared_gate = true;
   return c;
 }
 
-WeightNames qwen3_next_names(const DecoderConfig& config) {
+WeightNames qwen3_5_names(const DecoderConfig& config) {
   WeightNames names = mixture_names(config);
-  const std::int64_t groups = config.delta_net.key_heads;
-  for (const WeightName& line :
-       std::vector<WeightName>{{{"attention.q", "attention.gate"}, "self_attn.q_proj", config.heads},
-                               {{"delta_net.q", "delta_net.k", "delta_net.v", "delta_net.gate"}, "linear_attn.in_proj_qkvz", groups},
-                               {{"delta_net.beta", "delta_net.decay"}, "linear_attn.in_proj_ba", groups},
-                               {{"delta_net.convolution"}, "linear_attn.conv1d"},
-                               {{"delta_net.log_decay"}, "linear_attn.A_log"},
-                               {{"delta_net.decay_bias"}, "linear_attn.dt_bias"},
-                               {{"delta_net.norm"}, "linear_attn.norm"},
-                               {{"delta_net.output"}, "linear_attn.out_proj"}})
+  for (const WeightName& line : std::vector<WeightName>{{{"attention.q", "attention.gate"}, "self_attn.q_proj", config.heads},
+                                                        {{"delta_net.q", "delta_net.k", "delta_net.v"}, "linear_attn.in_proj_qkv"},
+                                                        {{"delta_net.gate"}, "linear_attn.in_proj_z"},
+                                                        {{"delta_net.beta"}, "linear_attn.in_proj_b"},
+                                                        {{"delta_net.decay"}, "linear_attn.in_proj_a"},
+                                                        {{"delta_net.convolution"}, "linear_attn.conv1d"},
+                                                        {{"delta_net.log_decay"}, "linear_attn.A_log"},
+                                                        {{"delta_net.decay_bias"}, "linear_attn.dt_bias"},
+                                                        {{"delta_net.norm"}, "linear_attn.norm"},
+                                                        {{"delta_net.output"}, "linear_attn.out_proj"}})
     names.layer.push_back(line);
   names.unused.push_back("mtp");  // predicts several tokens at a time
   return names;
 }
 
+WeightNames qwen3_next_names(const DecoderConfig& config) {
+  WeightNames names = qwen3_5_names(config);
+  const std::int64_t groups = config.delta_net.key_heads;
+  names.layer.push_back({{"delta_net.q", "delta_net.k", "delta_net.v", "delta_net.gate"}, "linear_attn.in_proj_qkvz", groups});
+  names.layer.push_back({{"delta_net.beta", "delta_net.decay"}, "linear_attn.in_proj_ba", groups});
+  return names;
+}
+
+const DecoderFamily qwen3_5_family({"qwen3_5_text"}, read_qwen3_5, qwen3_5_names);
 const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names);
 
 }  // namespace
