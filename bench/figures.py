@@ -158,12 +158,83 @@ def model(title):
     return section
 
 
+def shape_text(shape):
+    return ", ".join(f"{key} {value}" for key, value in shape.items())
+
+
+def llama_tokens(data):
+    bar = Bar(shape_text(data["shape"]), data["same_tokens"], f"{data['same_tokens']} of {data['steps']} tokens are the same",
+              [data["steps"], data["same_tokens"], data["distinct_tokens"], f"{data['largest_difference']:.1e}", f"{data['deviation']:.2f}", f"{data['smallest_lead']:.1e}"])
+    note = (f"Greedy steps in F32 beside llama-cpp-python {data['llama_cpp_python']}, with all other sizes of the 1.1B shape: how many tokens are the same, how many differ from each other, "
+            "the largest difference of a logit, the deviation of the logits, and the least that the most likely token is ahead.")
+    return Section("Greedy tokens beside llama.cpp", note, data["command"],
+                   [Chart("", ["model", "steps", "the same", "distinct", "largest difference", "deviation", "least lead"], [bar], data["steps"])])
+
+
+def llama_perplexity(data):
+    rows = [row for row in data["rows"] if "missing" not in row]
+    bars = [Bar(row["type"], abs(row["difference"]), f"{100 * row['difference']:+.3f}%",
+                [f"{row['rlx']:.2f}", f"{row['llama_cpp']:.2f}", *(f"{100 * row[key]:+.3f}%" for key in ("difference", "to_decoded", "llama_cpp_to_decoded"))])
+            for row in rows]
+    missing = "".join(f" {row['type']}: {row['missing']}." for row in data["rows"] if "missing" in row)
+    note = (f"{data['windows']} windows of {data['window']} tokens, random weights ({shape_text(data['shape'])}), all matrices in one type, llama-cpp-python {data['llama_cpp_python']}; "
+            f"the line is 0.5%. Exact is the same weights decoded to F32: what is left is what rounding the activations costs.{missing}")
+    return Section("Perplexity beside llama.cpp", note, data["command"], [Chart("", ["type", "rlx", "llama.cpp", "difference", "rlx to exact", "llama.cpp to exact"], bars, 0.005)])
+
+
+def rate_cells(row, name):
+    side = row["sides"][name]
+    return f"{side['max_tokens_per_s']:.1f} / {side['median_tokens_per_s']:.1f}"
+
+
+def ratio_text(row):
+    return f"{row['times_faster']['max_tokens_per_s']:.2f} / {row['times_faster']['median_tokens_per_s']:.2f}"
+
+
+def share_text(row, name):
+    return ", ".join(f"{100 * share:.0f}% of {limit}" for limit, share in row["sides"][name].get("shares", {}).items()) or "-"
+
+
+def llama_rates(title, column, text):
+    """Tokens per second of both sides, and one more column."""
+    def section(data):
+        bars = [Bar(row["case"], row["times_faster"]["median_tokens_per_s"], f"{ratio_text(row)} times faster",
+                    [rate_cells(row, "rlx"), rate_cells(row, "llama.cpp"), ratio_text(row), *text(row)]) for row in data["rows"]]
+        note = (f"Tokens per second, best and median, in turn in one run, {data['threads']} threads, llama-cpp-python {data['llama_cpp_python']}; {column[1]}; the line is where both are as fast.")
+        return Section(title, note, data["command"], [Chart("", ["case", "rlx", "llama.cpp", "times faster", *column[0]], bars, 1)])
+    return section
+
+
+def growth_cells(row):
+    return [f"{row['times_slower'][name]:.2f}" if "times_slower" in row else "-" for name in row["sides"]]
+
+
+llama_speed = llama_rates("A 1.1B Llama beside llama.cpp", (["of rlx", "of llama.cpp"], "shares are of what the machine reached in the same rounds, medians: peaks of multiply-adds, "
+                          "or reading memory, over the bytes of the weights"), lambda row: [share_text(row, "rlx"), share_text(row, "llama.cpp")])
+llama_depth = llama_rates("The same behind long prompts", (["rlx", "llama.cpp"], "and the time per token as a multiple of that behind the short prompt"), growth_cells)
+
+
+def llama_quantize(data):
+    bars = [Bar(name, side["min_s"], f"{side['min_s']:.1f} / {side['median_s']:.1f} s", [f"{side['min_s']:.2f}", f"{side['median_s']:.2f}", side["bytes"]], name == "rlx")
+            for name, side in data["sides"].items()]
+    note = (f"F16 to Q4_K_M, {data['source_bytes'] / 1e9:.2f} GB ({data['layers']} layers of the 1.1B shape), in turn, {data['threads']} threads, llama-cpp-python {data['llama_cpp_python']}: "
+            f"{data['times_faster']['min_s']:.2f} (min), {data['times_faster']['median_s']:.2f} (median) times as fast. Ours is the whole command.")
+    return Section("Quantizing beside llama.cpp", note, data["command"], [Chart("", ["side", "min, s", "median, s", "bytes written"], bars)])
+
+
+def tokenize(data):
+    bars = [Bar(row["kind"], row["ratio"], f"{row['ratio']:.2f} times faster", [f"{row['rlx_mb_per_s']:.1f}", f"{row['tokenizers_mb_per_s']:.1f}", f"{row['ratio']:.2f}"]) for row in data["results"]]
+    return Section("Tokenizing beside tokenizers", f"{data['results'][0]['bytes'] / 1e6:.1f} MB of text, one thread each, the ids compared first, tokenizers {data['tokenizers']}; the line is 3 times.",
+                   data["command"], [Chart("", ["tokenizer", "rlx, MB/s", "tokenizers, MB/s", "times faster"], bars, 3)])
+
+
 TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and more", "gemm_small": "Products, 1 to 256",
          "gemm_memory": "Products with weights from memory", "attention": "Attention", "conv": "Convolutions of ResNet-50"}
 OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "f16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
-SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "claims": claims,
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "llama_speed": llama_speed,
+            "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_quantize": llama_quantize, "tokenize": tokenize, "claims": claims,
             "pack": shares("Packing weights"), "compile": compile_times, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}

@@ -3,7 +3,8 @@ tokens). The bits of the blocks are drawn as they are, so that every tool decode
 
     bench/llama_model.py build/llama_q4_0.gguf --type Q4_0
 
-Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K_M (its mix of Q4_K and Q6_K). Needs numpy and gguf.
+Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K_M (its mix of Q4_K and Q6_K). --gain multiplies the weights of the first three: logits differ by more,
+and attention looks at fewer tokens. Needs numpy and gguf.
 """
 import argparse
 
@@ -39,7 +40,7 @@ def q6_k(rng, rows, blocks):
     return np.concatenate([codes, scales, halves(DEVIATION / (18.5 * 32), (rows, blocks, 1))], axis=2).reshape(rows, -1)
 
 
-def blocks_of(rng, kind, rows, columns):
+def blocks_of(rng, kind, rows, columns, gain):
     if kind == gguf.GGMLQuantizationType.Q4_0:
         return with_scale(rng, rows, columns // 32, DEVIATION / 4.6, 16)
     if kind == gguf.GGMLQuantizationType.Q8_0:
@@ -48,10 +49,20 @@ def blocks_of(rng, kind, rows, columns):
         return q4_k(rng, rows, columns // 256)
     if kind == gguf.GGMLQuantizationType.Q6_K:
         return q6_k(rng, rows, columns // 256)
-    values = (rng.standard_normal((rows, columns), dtype=np.float32) * DEVIATION)
+    values = (rng.standard_normal((rows, columns), dtype=np.float32) * np.float32(DEVIATION * gain))
     if kind == gguf.GGMLQuantizationType.BF16:
         return (values.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
     return values.astype(np.float16) if kind == gguf.GGMLQuantizationType.F16 else values
+
+
+def made_up_words(count):
+    """"▁" and letters, and words of them: of a word all beginnings are there, so that its merges are."""
+    letters = "etaoinshrdlu"
+    words = ["▁"]
+    for word in words:  # which grows
+        words += [word + letter for letter in letters]
+        if len(words) >= count:
+            return [*letters, *words]
 
 
 def kind_of(name, mix, layer, layers):
@@ -74,6 +85,7 @@ def main():
     parser.add_argument("--ffn", type=int, default=5632)
     parser.add_argument("--vocab", type=int, default=32000)
     parser.add_argument("--context", type=int, default=16384)
+    parser.add_argument("--gain", type=float, default=1)
     args = parser.parse_args()
     rng = np.random.default_rng(7)
     writer = gguf.GGUFWriter(args.out, "llama")
@@ -90,13 +102,8 @@ def main():
     writer.add_tokenizer_model("llama")
     pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
     kinds = [2, 3, 3] + [6] * 256
-    letters = "etaoinshrdlu"
-    while len(pieces) < args.vocab:  # made up, all unlike
-        n, word = len(pieces), "▁"
-        while n:
-            word, n = word + letters[n % 12], n // 12
-        pieces.append(word)
-        kinds.append(1)
+    pieces = (pieces + made_up_words(args.vocab))[:args.vocab]
+    kinds += [1] * (args.vocab - len(kinds))
     writer.add_token_list(pieces)
     writer.add_token_scores([-float(i) for i in range(args.vocab)])
     writer.add_token_types(kinds)
@@ -113,7 +120,7 @@ def main():
     for full, name, layer, rows, columns in todo:
         kind = kind_of(name, args.type, layer, args.layers)
         plain = kind in (gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16)
-        writer.add_tensor(full + ".weight", blocks_of(rng, kind, rows, columns), raw_dtype=None if plain else kind)
+        writer.add_tensor(full + ".weight", blocks_of(rng, kind, rows, columns, args.gain), raw_dtype=None if plain else kind)
     for layer in range(args.layers):
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{layer}.{name}.weight", np.ones(args.width, dtype=np.float32))

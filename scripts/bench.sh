@@ -11,6 +11,7 @@ mkdir -p "$results"
 venv=build/bench-venv
 python=$venv/bin/python
 [ -x "$python" ] || python3 -m venv "$venv"
+export CMAKE_ARGS="-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF"  # llama.cpp comes as source: built for this machine, without image models
 while read -r requirement; do  # one by one: what cannot be had keeps nothing else away, and is named
   "$python" -m pip install --quiet --disable-pip-version-check "$requirement" < /dev/null || echo "bench: $requirement cannot be installed"
 done < bench/requirements.txt
@@ -77,5 +78,12 @@ echo "== BERT-base, random weights, beside its peers"
 
 echo "== ResNet-50 and ViT-B/16 beside their peers"
 "$python" bench/vision_peers.py --bench "$build/bench/vision" --folder build/vision --json "$results/vision.json"
+
+echo "== tokenizing beside tokenizers"
+"$python" bench/tokenize_peers.py "$build/bench/tokenize" --out "$results/tokenize.json"
+if "$python" -c 'import gguf, llama_cpp'; then
+  echo "== language models beside llama.cpp"
+  "$python" bench/llama_peers.py tokens perplexity speed depth quantize --build "$build" --results "$results"
+fi
 
 "$python" bench/report.py "$results" --out build/bench.html --markdown docs/performance.md
