@@ -4,7 +4,8 @@ tokens). The bits of the blocks are drawn as they are, so that every tool decode
     bench/llama_model.py build/llama_q4_0.gguf --type Q4_0
 
 Types: F32, F16, BF16, Q8_0, Q4_0, Q4_K_M (its mix of Q4_K and Q6_K). --gain multiplies the weights of the first three: logits differ by more,
-and attention looks at fewer tokens. Needs numpy and gguf.
+and attention looks at fewer tokens. With --experts 8 every layer is a mixture of experts, of which a token takes --chosen. Needs numpy and
+gguf.
 """
 import argparse
 
@@ -71,7 +72,7 @@ def kind_of(name, mix, layer, layers):
     if mix != "Q4_K_M":
         return types[mix]
     more = layer is None or layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
-    return types.Q6_K if name == "output" or (name in ("attn_v", "ffn_down") and more) else types.Q4_K
+    return types.Q6_K if name == "output" or (name in ("attn_v", "ffn_down", "ffn_down_exps") and more) else types.Q4_K
 
 
 def main():
@@ -86,6 +87,8 @@ def main():
     parser.add_argument("--vocab", type=int, default=32000)
     parser.add_argument("--context", type=int, default=16384)
     parser.add_argument("--gain", type=float, default=1)
+    parser.add_argument("--experts", type=int, default=0, help="of each layer; --ffn is the width of one")
+    parser.add_argument("--chosen", type=int, default=2, help="experts that a token takes")
     args = parser.parse_args()
     rng = np.random.default_rng(7)
     writer = gguf.GGUFWriter(args.out, "llama")
@@ -96,6 +99,9 @@ def main():
     writer.add_feed_forward_length(args.ffn)
     writer.add_head_count(args.heads)
     writer.add_head_count_kv(args.kv_heads)
+    if args.experts:
+        writer.add_expert_count(args.experts)
+        writer.add_expert_used_count(args.chosen)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(args.width // args.heads)
     writer.add_vocab_size(args.vocab)
@@ -111,17 +117,23 @@ def main():
     writer.add_eos_token_id(2)
 
     head = args.width // args.heads * args.kv_heads
+    exps = "_exps" if args.experts else ""
     matrices = [("attn_q", args.width, args.width), ("attn_k", head, args.width), ("attn_v", head, args.width),
-                ("attn_output", args.width, args.width), ("ffn_gate", args.ffn, args.width), ("ffn_up", args.ffn, args.width),
-                ("ffn_down", args.width, args.ffn)]
+                ("attn_output", args.width, args.width), ("ffn_gate" + exps, args.ffn, args.width),
+                ("ffn_up" + exps, args.ffn, args.width), ("ffn_down" + exps, args.width, args.ffn)]
     todo = [("token_embd", "token_embd", None, args.vocab, args.width), ("output", "output", None, args.vocab, args.width)]
     for layer in range(args.layers):
         todo += [(f"blk.{layer}.{name}", name, layer, rows, columns) for name, rows, columns in matrices]
     for full, name, layer, rows, columns in todo:
         kind = kind_of(name, args.type, layer, args.layers)
         plain = kind in (gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16)
-        writer.add_tensor(full + ".weight", blocks_of(rng, kind, rows, columns, args.gain), raw_dtype=None if plain else kind)
+        mixed = args.experts if name.endswith("_exps") else 1
+        blocks = blocks_of(rng, kind, mixed * rows, columns, args.gain)
+        writer.add_tensor(full + ".weight", blocks.reshape(mixed, rows, -1) if mixed > 1 else blocks, raw_dtype=None if plain else kind)
     for layer in range(args.layers):
+        if args.experts:
+            router = blocks_of(rng, gguf.GGMLQuantizationType.F32, args.experts, args.width)
+            writer.add_tensor(f"blk.{layer}.ffn_gate_inp.weight", router)
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{layer}.{name}.weight", np.ones(args.width, dtype=np.float32))
     writer.add_tensor("output_norm.weight", np.ones(args.width, dtype=np.float32))

@@ -17,13 +17,21 @@ Flow Flow::scope(std::string_view name) const {
 
 Value Flow::param(std::string_view name, Dims shape) { return graph_.param(path(name), std::move(shape), dtype_); }
 
-StoredMatrix Flow::matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
-  const std::string type = storage_ ? storage_(path(name)) : "";
-  if (type.empty()) return {param(name, {rows, columns}), ""};
-  if (type == "BF16" || type == "F16") return {graph_.param(path(name), {rows, columns}, type == "F16" ? f16 : bf16), ""};
+std::string Flow::stored_type(std::string_view name) const { return storage_ ? storage_(path(name)) : ""; }
+
+Value Flow::blocks(std::string_view name, Dims shape, const std::string& type) {
   const BlockFormat* const format = find_block_format(type);
+  const std::int64_t columns = shape.back().value();
   if (!format || columns % format->values != 0) fail("parameter '{}': rows of {} values cannot be blocks of {}", path(name), columns, type);
-  return {graph_.param(path(name), {rows, columns / format->values * format->bytes}, u8), type};
+  shape.back() = columns / format->values * format->bytes;
+  return graph_.param(path(name), std::move(shape), u8);
+}
+
+StoredMatrix Flow::matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
+  const std::string type = stored_type(name);
+  if (type.empty() || type == "F32") return {param(name, {rows, columns}), ""};
+  if (type == "BF16" || type == "F16") return {graph_.param(path(name), {rows, columns}, type == "F16" ? f16 : bf16), ""};
+  return {blocks(name, {rows, columns}, type), type};
 }
 
 Value product(Value x, const StoredMatrix& matrix) {
@@ -54,8 +62,12 @@ Value Flow::layer_norm(std::string_view name, Value x, double eps) {
 }
 
 Value Flow::expert_linear(std::string_view name, Value x, Value expert, std::int64_t experts, std::int64_t out) {
-  Value weight = scope(name).param("weight", {experts, out, x.dim(-1)});
-  return grouped_matmul(x, transpose(weight, {0, 2, 1}), expert);
+  Flow here = scope(name);
+  const Dims shape{experts, out, x.dim(-1)};
+  const std::string type = here.stored_type("weight");
+  if (type.empty()) return grouped_matmul(x, transpose(here.param("weight", shape), {0, 2, 1}), expert);
+  Value weight = here.blocks("weight", shape, type);
+  return grouped_block_dot(x, weight, expert, type, find_block_format(type)->values > 1);
 }
 
 Value Flow::state(std::string_view name, Dims shape) { return graph_.state(path(name), std::move(shape), f32); }

@@ -12,7 +12,7 @@
 
 namespace rlx {
 
-/// How the parameter of that name is stored: a type of GGUF files, such as Q4_K, or BF16 or F16. Empty: in the elements of the model.
+/// How the parameter of that name is stored: a type of GGUF files, such as Q4_K, BF16 or F32. Empty: in the elements of the model.
 using WeightStorage = std::function<std::string(const std::string& param)>;
 
 /// A matrix of parameters as it is stored.
@@ -60,6 +60,9 @@ class Flow {
 
  private:
   std::string path(std::string_view name) const;
+  std::string stored_type(std::string_view name) const;
+  /// The parameter <name> of values (..., columns) as their blocks, u8 (..., bytes).
+  Value blocks(std::string_view name, Dims shape, const std::string& type);
 
   Graph graph_;
   DType dtype_;
@@ -87,7 +90,7 @@ struct WeightNames {
   std::size_t used_layers = 0;                // a file's layers behind so many are of no use; 0: all are of use
 };
 
-/// How a checkpoint stores the matrices of a model: the type of each parameter that is blocks, bf16 or f16 there.
+/// How a checkpoint stores the matrices of a model, and the stacked ones of its experts: blocks, bf16, f16 or f32.
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names);
 
 /// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
 
+#include "base/checked.h"
+#include "base/mapped_file.h"
 #include "base/names.h"
 #include "models/flow.h"
 #include "quant/format.h"
@@ -144,9 +147,11 @@ Array converted(const Array& from, DType dtype) {
       std::memcpy(&half, from.bytes().data() + 2 * i, 2);
       to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
     }
+    release_mapped_pages(from.bytes());
     return result;
   }
   for (std::int64_t i = 0; i < from.size(); ++i) result.set_double(i, from.get_double(i));
+  release_mapped_pages(from.bytes());
   return result;
 }
 
@@ -209,13 +214,20 @@ class WeightLoader {
     return turned && shape.size() == 2 ? transposed_matrix(array) : array;
   }
 
-  /// The bytes of a tensor of blocks (rows, bytes).
+  /// The bytes of a tensor of rows of blocks, (..., bytes).
   Array blocks(const TensorView& view, const Dims& shape) const {
-    const std::int64_t rows = shape[0].value(), bytes = shape[1].value();
-    if (!is_packed(view) || view.shape.size() != 2 || view.shape[0] != rows || static_cast<std::int64_t>(view.data.size()) != rows * bytes)
-      fail("tensor {} is {} in the checkpoint, but the model's config asks for {} rows of {} bytes", quote_name(view.name),
-           type_text(view.dtype, view.shape), rows, bytes);
-    return {u8, {rows, bytes}, view.data, checkpoint_.owner_of(view.name)};
+    std::vector<std::int64_t> sizes;
+    for (const Dim& size : shape) sizes.push_back(size.value());
+    const auto bytes = checked_product(sizes);
+    if (view.shape.size() != sizes.size() || !std::equal(sizes.begin(), sizes.end() - 1, view.shape.begin()) || !bytes ||
+        static_cast<std::int64_t>(view.data.size()) != *bytes)
+      fail("tensor {} is {} in the checkpoint, but the model's config asks for {}, the last of bytes", quote_name(view.name),
+           type_text(view.dtype, view.shape), Type{u8, shape}.to_string());
+    if (is_packed(view) || reinterpret_cast<std::uintptr_t>(view.data.data()) % sizeof(float) == 0)
+      return {u8, sizes, view.data, checkpoint_.owner_of(view.name)};
+    Array aligned(u8, sizes);
+    std::memcpy(aligned.mutable_bytes().data(), view.data.data(), view.data.size());
+    return aligned;
   }
 
   Array one(const Input& input, const WeightPlace& place) const {
@@ -232,10 +244,19 @@ class WeightLoader {
     const Dims each(input.type.shape.begin() + 1, input.type.shape.end());
     const std::size_t bytes = result.bytes().size() / place.tensors.size();
     for (std::size_t i = 0; i < place.tensors.size(); ++i) {
-      const Array part = converted(tensor(place.tensors[i], input, each, place.transposed), input.type.dtype);
+      const Array stored = tensor(place.tensors[i], input, each, place.transposed), part = converted(stored, input.type.dtype);
+      if (input.type.dtype == u8) refuse_unlike(place.tensors[0], place.tensors[i]);
       std::memcpy(result.mutable_bytes().data() + i * bytes, part.bytes().data(), bytes);
+      release_mapped_pages(stored.bytes());
     }
     return result;
+  }
+
+  /// Experts share one parameter, so they are of one type.
+  void refuse_unlike(const std::string& first, const std::string& other) const {
+    const TensorView &a = checkpoint_.at(spelled_.at(first)), &b = checkpoint_.at(spelled_.at(other));
+    if (a.dtype != b.dtype || a.format != b.format)
+      fail("tensor {} is stored otherwise than {} (allowed: experts of one type)", quote_name(b.name), quote_name(a.name));
   }
 
   void refuse_differences() {
@@ -257,21 +278,25 @@ class WeightLoader {
   std::set<std::string> missing_;
 };
 
+/// Empty: of another type than products take.
+std::string_view stored_type(const TensorView& tensor) {
+  if (is_packed(tensor)) return tensor.format->name;
+  return tensor.dtype == f32 ? "F32" : tensor.dtype == f16 ? "F16" : tensor.dtype == bf16 ? "BF16" : "";
+}
+
 }  // namespace
 
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names) {
   auto types = std::make_shared<std::map<std::string, std::string>>();  // by the names of the tables
   for (const auto& [spelled, name] : spelled_names(checkpoint, names)) {
-    const TensorView& view = checkpoint.at(name);
-    if (view.shape.size() != 2) continue;
-    if (is_packed(view)) types->emplace(spelled, view.format->name);
-    else if (view.dtype == bf16 || view.dtype == f16) types->emplace(spelled, view.dtype == f16 ? "F16" : "BF16");
+    if (const TensorView& view = checkpoint.at(name); view.shape.size() == 2 || view.shape.size() == 3)
+      if (std::string_view type = stored_type(view); !type.empty()) types->emplace(spelled, type);
   }
   return [types, names](const std::string& param) {
     const WeightPlace place = place_of(param, 1, names);
     const auto found = types->find(place.tensors[0]);
-    const bool is_whole = found != types->end() && !place.stacked && (!place.transposed || find_block_format(found->second)->values == 1);
-    return is_whole ? found->second : std::string();
+    const bool is_turned = place.transposed && found != types->end() && (place.stacked || find_block_format(found->second)->values > 1);
+    return found == types->end() || is_turned ? std::string() : found->second;
   };
 }
 

@@ -46,6 +46,20 @@ struct DecodeBlocks {
 };
 const Op<DecodeBlocks> decode_blocks_op;
 
+struct EightBits {
+  static constexpr std::int64_t group = 32;  // values that share a scale
+
+  /// x as the products of 8-bit codes with a scale for each 32 neighbours on the last axis: the largest |x| is 127 scales.
+  static Value rounded(Value x) {
+    Dims shape = x.shape();
+    shape.back() = *Dim::exact_div(shape.back(), group);
+    shape.push_back(group);
+    Value groups = reshape(x, shape), most = reduce_max(abs(groups), {-1}, true);
+    Value inverse = select(gt(most, like(most, 0)), 127.0 / most, like(most, 0));
+    return reshape(round(groups * inverse) * (most / 127.0), x.shape());
+  }
+};
+
 struct BlockDot {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "block_dot";
@@ -54,17 +68,6 @@ struct BlockDot {
   std::string type = "Q8_0";
   bool int8 = true;
   static auto fields() { return Fields<&BlockDot::type, &BlockDot::int8>{}; }
-  static constexpr std::int64_t group = 32;  // values that share a scale
-
-  /// x as the products of 8-bit codes with a scale for each 32 neighbours on the last axis: the largest |x| is 127 scales.
-  static Value in_8_bits(Value x) {
-    Dims shape = x.shape();
-    shape.back() = *Dim::exact_div(shape.back(), group);
-    shape.push_back(group);
-    Value groups = reshape(x, shape), most = reduce_max(abs(groups), {-1}, true);
-    Value inverse = select(gt(most, like(most, 0)), 127.0 / most, like(most, 0));
-    return reshape(round(groups * inverse) * (most / 127.0), x.shape());
-  }
   static Value times_blocks(const BlockDot& op, Value wide, Value blocks, DType dtype) {
     return cast(dot(wide, cast(decode_blocks(blocks, op.type), wide.dtype()), {wide.rank() - 1}, {1}), dtype);
   }
@@ -72,10 +75,10 @@ struct BlockDot {
     check_float(name, x);
     const BlockFormat& format = format_named(name, op.type);
     if (blocks.rank() != 2 || x.rank() < 1 || !(decoded_size(name, format, blocks.type()) == x.dim(-1)) ||
-        (op.int8 && format.values % group))
+        (op.int8 && format.values % EightBits::group))
       fail("rlx.block_dot: x {}, blocks {} of {} do not fit (allowed: [..., K] and [N, K / {} * {}]{})", x.type().to_string(),
            blocks.type().to_string(), format.name, format.values, format.bytes, op.int8 ? ", for int8 blocks of 32 values" : "");
-    return times_blocks(op, op.int8 ? in_8_bits(widen(x)) : widen(x), blocks, x.dtype());
+    return times_blocks(op, op.int8 ? EightBits::rounded(widen(x)) : widen(x), blocks, x.dtype());
   }
   /// Rounding counts as the identity. Not by the op itself: where it is batched, its jvp is batched with it.
   static Values jvp(const BlockDot& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
@@ -89,6 +92,43 @@ struct BlockDot {
 };
 const Op<BlockDot> block_dot_op;
 
+struct GroupedBlockDot {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "grouped_block_dot";
+  static constexpr std::string_view formula =
+      "row m of x (M, K) times the transpose of matrix expert[m] of W (E, N, K) = decode_blocks(blocks); expert (M) of integers, clamped "
+      "to "
+      "0..E-1; int8 as in block_dot";
+  static constexpr std::array<int, 1> integer_operands{2};
+  std::string type = "Q8_0";
+  bool int8 = true;
+  static auto fields() { return Fields<&GroupedBlockDot::type, &GroupedBlockDot::int8>{}; }
+
+  static Value times_blocks(const GroupedBlockDot& op, Value wide, Value blocks, Value expert, DType dtype) {
+    return cast(dot(wide, take(cast(decode_blocks(blocks, op.type), wide.dtype()), expert, 0), {1}, {2}, {0}, {0}), dtype);
+  }
+  static Value body(const GroupedBlockDot& op, Value x, Value blocks, Value expert) {
+    check_float(name, x);
+    const BlockFormat& format = format_named(name, op.type);
+    if (x.rank() != 2 || blocks.rank() != 3 || expert.rank() != 1 || !is_integer(expert.dtype()) || !(x.dim(0) == expert.dim(0)) ||
+        !(decoded_size(name, format, blocks.type()) == x.dim(1)) || (op.int8 && format.values % EightBits::group))
+      fail("rlx.grouped_block_dot: x {}, blocks {} of {}, expert {} do not fit (allowed: [M, K], [E, N, K / {} * {}] and integers [M]{})",
+           x.type().to_string(), blocks.type().to_string(), format.name, expert.type().to_string(), format.values, format.bytes,
+           op.int8 ? ", for int8 blocks of 32 values" : "");
+    return times_blocks(op, op.int8 ? EightBits::rounded(widen(x)) : widen(x), blocks, expert, x.dtype());
+  }
+  /// As block_dot's.
+  static Values jvp(const GroupedBlockDot& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
+    return {times_blocks(op, widen(dx[0]), x[1], x[2], x[0].dtype())};
+  }
+  static std::vector<Sample> samples() {
+    return {{{{{f32, {5, 64}}}, {{u8, {3, 7, 68}}, 0, 63}, {{i32, {5}}, 0, 2}}, attrs_of(GroupedBlockDot{"Q8_0", true}), 0, false},
+            {{{{f32, {6, 256}}}, {{u8, {2, 17, 144}}, 0, 63}, {{i64, {6}}, 0, 1}}, attrs_of(GroupedBlockDot{"Q4_K", true}), 0, false},
+            {{{{f32, {4, 16}}}, {{u8, {2, 5, 32}}, 0, 63}, {{i32, {4}}, 0, 1}}, attrs_of(GroupedBlockDot{"BF16", false})}};
+  }
+};
+const Op<GroupedBlockDot> grouped_block_dot_op;
+
 }  // namespace
 
 /// The f32 values (..., count) of `blocks`, u8 (..., bytes): blocks of the GGUF type of that name ("Q4_K") side by side on the last axis.
@@ -99,6 +139,12 @@ Value decode_blocks(Operand blocks, std::string type) { return decode_blocks_op(
 /// in f32.
 Value block_dot(Operand x, Operand blocks, std::string type, bool int8 /*= true*/) {
   return block_dot_op({std::move(type), int8}, x, blocks);
+}
+
+/// Row m of x [M, K] times the transpose of matrix expert[m] of W [E, N, K], whose rows are blocks of a GGUF type: u8 [E, N, bytes]; plain
+/// types ("BF16") without `int8`, which is as in block_dot. Only the matrices that some row asks for are read.
+Value grouped_block_dot(Operand x, Operand blocks, Operand expert, std::string type, bool int8 /*= true*/) {
+  return grouped_block_dot_op({std::move(type), int8}, x, blocks, expert);
 }
 
 }  // namespace rlx

@@ -131,9 +131,10 @@ class PrecisionPass {
 
   static const Row* row_of(const Node& node) {
     using P = PrecisionPass;
-    static constexpr std::array<Row, 4> table{{
+    static constexpr std::array<Row, 5> table{{
         {"attention", {&P::always, &P::attention_in_bf16}, {&P::no_weight, nullptr}, {&P::no_weight, nullptr}},
         {"block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
+        {"grouped_block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
         {"dot",
          {&P::not_worth_it, &P::product_in_bf16},
          {&P::not_a_weighted_product, &P::product_in_f16},

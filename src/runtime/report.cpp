@@ -27,7 +27,7 @@ std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
   const auto writes = [&](DType dtype) {
     return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == dtype; });
   };
-  if (std::holds_alternative<cpu::BlockDot>(launch.what)) return "int8";
+  if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) return dot->kernel(cpu::cpu_level()) ? "int8" : "f32";
   if (std::holds_alternative<cpu::Attention>(launch.what)) return writes(bf16) && cpu::multiplies_bf16(cpu::cpu_level()) ? "bf16" : "f32";
   return writes(f64) ? "f64" : "f32";
 }
@@ -57,6 +57,11 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
         report.flops = 2 * features * cpu::visible_scores(*attention, bindings);
       } else if (const auto* block_dot = std::get_if<cpu::BlockDot>(&launch.what)) {
         report.flops = static_cast<double>((block_dot->rows * block_dot->columns * block_dot->depth * 2).evaluate(bindings));
+        // Matrices that no row asks for are not read; at most one for each row is.
+        const auto matrices = static_cast<double>(block_dot->matrices.value()),
+                   rows = static_cast<double>(block_dot->rows.evaluate(bindings));
+        const Type& blocks = graph.type(block_dot->blocks);
+        report.bytes -= std::max(0.0, 1 - rows / matrices) * static_cast<double>(bytes_for(blocks.dtype, blocks.size().evaluate(bindings)));
       }
     }
     reports.push_back(std::move(report));

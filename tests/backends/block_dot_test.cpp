@@ -1,11 +1,17 @@
 // Products with weights in blocks: the kernels against the op's body, computed by the reference.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "backends/cpu/quantised/block_kernel.h"
+#include "base/file_writer.h"
+#include "base/mapped_file.h"
+#include "base/small_float.h"
 #include "ir/reference.h"
 #include "quant/format.h"
 #include "rlx/ops.h"
@@ -46,11 +52,23 @@ struct Case {
   std::int64_t rows, columns, depth;
 };
 
+/// Plain types hold one value a block; x is rounded for the others only.
+bool is_plain(const BlockFormat& format) { return format.values == 1; }
+
 Graph product(const Case& size, const BlockFormat& format) {
   Graph graph("block_dot");
   const Value x = graph.input("x", {size.rows, size.depth}, f32);
   const Value weights = graph.param("weights", {size.columns, size.depth / format.values * format.bytes}, u8);
-  graph.output("y", block_dot(x, weights, std::string(format.name)));
+  graph.output("y", block_dot(x, weights, std::string(format.name), !is_plain(format)));
+  return graph;
+}
+
+/// The same of `matrices` matrices, chosen for each row.
+Graph grouped_product(const Case& size, std::int64_t matrices, const BlockFormat& format) {
+  Graph graph("grouped_block_dot");
+  const Value x = graph.input("x", {size.rows, size.depth}, f32), expert = graph.input("expert", {size.rows}, i32);
+  const Value weights = graph.param("weights", {matrices, size.columns, size.depth / format.values * format.bytes}, u8);
+  graph.output("y", grouped_block_dot(x, weights, expert, std::string(format.name), !is_plain(format)));
   return graph;
 }
 
@@ -96,8 +114,35 @@ TEST_P(BlockTypes, ARowHasTheSameBitsAloneAndAmongOthers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BlockTypes,
+TEST_P(BlockTypes, GroupedProductsAgreeWithTheBody) {
+  const BlockFormat& format = *find_block_format(GetParam());
+  for (const auto& [size, matrices] : {std::pair{Case{1, 37, 256}, 3}, {Case{2, 16, 512}, 8}, {Case{70, 50, 2304}, 4}}) {
+    const Graph graph = grouped_product(size, matrices, format);
+    const std::vector<float> x = random_values(size.rows * size.depth, 3);
+    std::vector<std::int32_t> expert;  // -1 and one too many are clamped
+    for (std::int32_t row = 0; row < size.rows; ++row) expert.push_back((row * row + 1) % (matrices + 2) - 1);
+    const std::int64_t row_bytes = size.depth / format.values * format.bytes;
+    const Array rows = random_blocks(format, matrices * size.columns, size.depth);
+    const Array weights(u8, {matrices, size.columns, row_bytes}, rows.bytes(), rows.owner());
+    const auto run = [&](bool claims) {
+      SessionOptions options;
+      options.claims = claims;
+      Executable executable = Session(Device::cpu(), options).compile(graph);
+      executable.set_param("weights", weights);
+      return executable.run({{"x", x}, {"expert", expert}}).at("y");
+    };
+    const Array claimed = run(true), body = run(false);
+    for (std::int64_t i = 0; i < body.size(); ++i)  // as above
+      ASSERT_NEAR(claimed.get_double(i), body.get_double(i), 1e-6 * static_cast<double>(size.depth)) << GetParam() << " element " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(WithKernels, BlockTypes,
                          testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Widened, BlockTypes,
+                         testing::Values("F32", "F16", "BF16", "Q2_K", "Q3_K", "Q8_1", "Q8_K", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS",
+                                         "IQ2_S", "IQ3_XXS", "IQ3_S", "TQ1_0", "TQ2_0", "NVFP4"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(BlockDot, AValueThatIsNoNumberShows) {
@@ -110,12 +155,47 @@ TEST(BlockDot, AValueThatIsNoNumberShows) {
   for (std::int64_t i = 0; i < 16; ++i) EXPECT_FALSE(std::isfinite(y.get_double(i)));
 }
 
+/// Bytes of files that are mapped and in memory.
+std::int64_t mapped_bytes_in_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::int64_t kibibytes = 0; word == "RssFile:" && status >> kibibytes) return kibibytes * 1024;
+  return -1;
+}
+
+TEST(BlockDot, WeightsOfAFileAreInMemoryOnce) {
+  if (mapped_bytes_in_memory() < 0) GTEST_SKIP() << "the system does not say what is in memory";
+  const std::int64_t rows = 8192, depth = 2048, row_bytes = depth / 32 * 34;
+  const auto path = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_blocks_{}", getpid());
+  write_file(path, std::string(static_cast<std::size_t>(rows * row_bytes), '\1'));
+  const auto file = std::make_shared<const MappedFile>(MappedFile::open(path));
+  std::filesystem::remove(path);
+  const std::int64_t before = mapped_bytes_in_memory(), size = rows * row_bytes;
+  EXPECT_EQ(std::count(file->bytes().begin(), file->bytes().end(), std::byte{1}), size);
+  ASSERT_GT(mapped_bytes_in_memory() - before, size * 9 / 10);
+  Executable executable = Session().compile(product({1, rows, depth}, *find_block_format("Q8_0")));
+  executable.set_param("weights", Array(u8, {rows, row_bytes}, file->bytes(), file));
+  const std::vector<float> x(static_cast<std::size_t>(depth), 1);
+  const Array y = executable.run({{"x", x}}).at("y");
+  EXPECT_LT(mapped_bytes_in_memory() - before, size / 10);
+  const double scale = decode(f16_format, 0x0101);
+  for (std::int64_t i = 0; i < rows; i += 1000) EXPECT_NEAR(y.get_double(i), scale * static_cast<double>(depth), 1e-6 * scale * depth);
+  EXPECT_EQ(std::count(file->bytes().begin(), file->bytes().end(), std::byte{1}), size) << "the file is read again where it is wanted";
+}
+
 TEST(BlockDot, RefusesWhatDoesNotFit) {
   Graph graph("g");
   const Value x = graph.input("x", {2, 64}, f32), blocks = graph.param("w", {4, 68}, u8);
   EXPECT_THROW(block_dot(x, blocks, "Q9_9"), Error);
   EXPECT_THROW(block_dot(x, blocks, "Q4_K"), Error);
   EXPECT_THROW(block_dot(x, graph.param("v", {4, 34}, u8), "Q8_0"), Error);
+  const Value experts = graph.param("experts", {3, 4, 68}, u8), chosen = graph.input("chosen", {2}, i32);
+  EXPECT_NO_THROW(grouped_block_dot(x, experts, chosen, "Q8_0"));
+  EXPECT_THROW(grouped_block_dot(x, experts, chosen, "Q4_K"), Error);
+  EXPECT_THROW(grouped_block_dot(x, blocks, chosen, "Q8_0"), Error);
+  EXPECT_THROW(grouped_block_dot(x, experts, graph.input("three", {3}, i32), "Q8_0"), Error);
+  EXPECT_THROW(grouped_block_dot(x, experts, graph.input("floats", {2}, f32), "Q8_0"), Error);
+  EXPECT_THROW(grouped_block_dot(x, graph.param("plain", {3, 4, 128}, u8), chosen, "BF16", true), Error);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 constexpr Claim claims[] = {
     {"attention", takes_attention},
     {"block_dot", takes_block_dot},
+    {"grouped_block_dot", takes_block_dot},
 };
 
 }  // namespace

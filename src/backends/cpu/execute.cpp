@@ -9,6 +9,7 @@
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/tune.h"
+#include "backends/cpu/quantised/run.h"
 #include "base/checked.h"
 #include "ir/reference.h"
 
@@ -67,7 +68,8 @@ void PackedWeights::forget(const Array& weights) {
 
 std::string panel_layout(const Step& step, CpuLevel level) {
   if (const auto* dot = std::get_if<BlockDot>(&step.launch->what))
-    return fmt::format("{} blocks {} {} {}", static_cast<int>(level), dot->type, dot->columns.value(), dot->depth.value());
+    return fmt::format("{} blocks {}{} {} {} {}", static_cast<int>(level), dot->type, dot->int8 ? " int8" : "", dot->matrices.value(),
+                       dot->columns.value(), dot->depth.value());
   const auto& product = std::get<Product>(step.launch->what);
   const auto fixed = [](const SizeFunction& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
   std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), name(product.element),
@@ -156,6 +158,7 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
       step.a = slot_of(dot->x), step.b = slot_of(dot->blocks), step.c = slot_of(dot->node);
       step.weights = is_weight(dot->blocks);
       step.rows[0] = SizeFunction(dot->rows, program.symbols);
+      if (dot->experts) step.operands.push_back(slot_of(*dot->experts));
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
@@ -359,25 +362,6 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
   if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);
-}
-
-void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run) {
-  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
-  const std::int64_t n = dot.columns.value(), k = dot.depth.value();
-  const BlockKernel& kernel = *block_kernel(dot.type, run.level);
-  const std::int64_t row_bytes = run.program->graph.type(dot.blocks).shape.back().value();
-  std::shared_ptr<const void> kept;
-  if (step.weights && run.packed)
-    kept = run.packed(step, [&](const Array& weights) {
-      return std::make_shared<const BlockPanels>(kernel, weights.bytes().data(), row_bytes, n, k, *run.pool);
-    });
-  std::optional<BlockPanels> made;
-  const auto* const kept_panels = static_cast<const BlockPanels*>(kept.get());
-  const BlockPanels& weights = kept_panels ? *kept_panels : made.emplace(kernel, memory(step.b), row_bytes, n, k, *run.pool);
-  BlockDotArgs args{step.rows[0](run.symbols.data()), reinterpret_cast<const float*>(memory(step.a)), &weights,
-                    reinterpret_cast<float*>(memory(step.c)), nullptr};
-  args.workspace = workspace(run, block_dot_workspace(kernel, args.m, k));
-  block_dot(args, *run.pool);
 }
 
 /// The windows of one update of a state.

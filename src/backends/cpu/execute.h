@@ -4,7 +4,6 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/lower.h"
-#include "backends/cpu/quantised/block_dot.h"
 #include "backends/cpu/tuned_choices.h"
 
 namespace rlx::cpu {
@@ -57,7 +56,7 @@ struct Step {
   std::vector<int> buffers;            // kernel, epilogue: memory slot of each buffer; -1: the tile
   std::vector<int> prologue_buffers;   // the same; -1: the panel
   int a = -1, b = -1, c = -1;          // product, block_dot
-  std::vector<int> operands, results;  // host; operands also: state update
+  std::vector<int> operands, results;  // host; operands also: state update, the experts of a block_dot
   std::vector<SizeFunction> grid;
   std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
   using Axis = std::array<SizeFunction, 4>;           // extent and strides of a, b, c

@@ -104,7 +104,6 @@ class Lowering {
       for (ValueId operand : graph_.node(id).operands) cut_.store(operand);
     }
   }
-  static bool is_block_dot(const Node& node) { return is_composite(node) && node.op->name == "block_dot"; }
 
   // -- states that are updated where they lie
 
@@ -125,7 +124,9 @@ class Lowering {
   }
 
   static Unit block_dot_unit(BlockDot dot) {
-    const std::vector<ValueId> reads{dot.x, dot.blocks}, writes{dot.node};
+    std::vector<ValueId> reads{dot.x, dot.blocks};
+    if (dot.experts) reads.push_back(*dot.experts);
+    const std::vector<ValueId> writes{dot.node};
     return {std::nullopt, Launch{std::move(dot), reads, writes}};
   }
 
@@ -372,7 +373,7 @@ std::string Launch::name() const {
   if (const auto* host = std::get_if<HostLaunch>(&what)) return std::string(host->op);
   if (std::holds_alternative<Attention>(what)) return "attention";
   if (std::holds_alternative<StateUpdate>(what)) return "state_update";
-  if (const auto* dot = std::get_if<BlockDot>(&what)) return "block_dot " + dot->type;
+  if (const auto* dot = std::get_if<BlockDot>(&what)) return (dot->experts ? "grouped_block_dot " : "block_dot ") + dot->type;
   const auto* product = std::get_if<Product>(&what);
   return (product->prologue ? short_name(*product->prologue) + "+" : "") + "gemm" +
          (product->epilogue ? "+" + short_name(*product->epilogue) : "");

@@ -3,23 +3,35 @@
 
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/quantised/block_kernel.h"
+#include "backends/cpu/quantised/row_groups.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
 
-/// Weights (n, k) in blocks, packed in panels for a kernel.
+/// Weights (matrices, n, k) in blocks, as in a GGUF file.
+struct BlockWeights {
+  const std::byte* blocks = nullptr;
+  std::int64_t row_bytes = 0;
+  std::int64_t matrices = 1, n = 0, k = 0;
+
+  const std::byte* row(std::int64_t matrix, std::int64_t i) const { return blocks + (matrix * n + i) * row_bytes; }
+};
+
+/// Such weights packed in panels for a kernel.
 class BlockPanels {
  public:
-  /// `blocks` (n, bytes_per_row) as in a GGUF file; k is a multiple of kernel.block_values. Throws Error for sizes beyond 64 bits.
-  BlockPanels(const BlockKernel& kernel, const std::byte* blocks, std::int64_t bytes_per_row, std::int64_t n, std::int64_t k,
-              ThreadPool& pool);
+  /// weights.k is a multiple of kernel.block_values. Throws Error for sizes beyond 64 bits.
+  BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, ThreadPool& pool);
 
   const BlockKernel& kernel() const { return *kernel_; }
   std::int64_t n() const { return n_; }
   std::int64_t k() const { return k_; }
   std::int64_t blocks() const { return k_ / kernel_->block_values; }
+  /// Of one matrix.
   std::int64_t panels() const { return (n_ + BlockKernel::columns - 1) / BlockKernel::columns; }
-  const std::byte* panel(std::int64_t i) const { return buffer_.data() + i * kernel_->panel_bytes(blocks()); }
+  const std::byte* panel(std::int64_t matrix, std::int64_t i) const {
+    return buffer_.data() + (matrix * panels() + i) * kernel_->panel_bytes(blocks());
+  }
 
  private:
   const BlockKernel* kernel_;
@@ -27,18 +39,18 @@ class BlockPanels {
   AlignedBuffer buffer_;
 };
 
-/// C (m, n) = x (m, k) * weights (n, k)^T with x rounded to 8 bits, both row after row.
+/// C (m, n) = x (m, k) * weights (n, k)^T with x rounded to 8 bits, both row after row; each row with the matrix of its group.
 struct BlockDotArgs {
-  std::int64_t m = 0;
+  RowGroups rows;
   const float* x = nullptr;
   const BlockPanels* weights = nullptr;
   float* c = nullptr;
   std::byte* workspace = nullptr;  // block_dot_workspace bytes
 };
 
-std::size_t block_dot_workspace(const BlockKernel& kernel, std::int64_t m, std::int64_t k);
+std::size_t block_dot_workspace(const BlockDotArgs& args, int threads);
 
-/// The bits of an element depend on its row of x and its row of weights alone.
+/// The bits of an element depend on its row of x and its row of weights alone. Reads the matrices that have rows.
 void block_dot(const BlockDotArgs& args, ThreadPool& pool);
 
 }  // namespace rlx::cpu

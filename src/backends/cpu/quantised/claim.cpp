@@ -1,8 +1,8 @@
 #include "backends/cpu/quantised/claim.h"
 
+#include <algorithm>
 #include <variant>
 
-#include "backends/cpu/quantised/block_kernel.h"
 #include "ir/op.h"
 
 namespace rlx::cpu {
@@ -17,18 +17,35 @@ const T& block_dot_attribute(const Node& node, std::string_view name) {
 
 }  // namespace
 
+bool is_block_dot(const Node& node) {
+  return node.op->kind == OpKind::composite && (node.op->name == "block_dot" || node.op->name == "grouped_block_dot");
+}
+
 bool takes_block_dot(const Graph& graph, const Node& node) {
   const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
-  return x.dtype == f32 && x.shape.back().is_static() && blocks.shape[0].is_static() && block_dot_attribute<bool>(node, "int8") &&
-         block_kernel(block_dot_attribute<std::string>(node, "type"), cpu_level());
+  const auto is_static = [](const Dim& dim) { return dim.is_static() && dim.value() > 0; };
+  const bool fits = x.dtype == f32 && is_static(x.shape.back()) && std::all_of(blocks.shape.begin(), blocks.shape.end(), is_static);
+  if (node.operands.size() < 3) return fits;
+  const DType experts = graph.type(node.operands[2]).dtype;
+  return fits && (experts == i32 || experts == i64);
 }
 
 BlockDot as_block_dot(const Graph& graph, ValueId node) {
   const Node& op = graph.node(node.node);
   const Dims &x = graph.type(op.operands[0]).shape, &blocks = graph.type(op.operands[1]).shape;
+  const bool grouped = op.operands.size() > 2;
   Dim rows = 1;
   for (std::size_t axis = 0; axis + 1 < x.size(); ++axis) rows = rows * x[axis];
-  return {node, op.operands[0], op.operands[1], block_dot_attribute<std::string>(op, "type"), rows, blocks[0], x.back()};
+  return {.node = node,
+          .x = op.operands[0],
+          .blocks = op.operands[1],
+          .experts = grouped ? std::optional(op.operands[2]) : std::nullopt,
+          .type = block_dot_attribute<std::string>(op, "type"),
+          .int8 = block_dot_attribute<bool>(op, "int8"),
+          .rows = rows,
+          .columns = blocks[grouped ? 1 : 0],
+          .depth = x.back(),
+          .matrices = grouped ? blocks[0] : Dim(1)};
 }
 
 }  // namespace rlx::cpu

@@ -1,21 +1,30 @@
 #pragma once
+#include <optional>
 #include <string>
 
+#include "backends/cpu/quantised/block_kernel.h"
 #include "rlx/graph.h"
 
 namespace rlx::cpu {
 
-/// The op `block_dot` as its kernel takes it: x and blocks are stored values, row after row.
+/// The ops `block_dot` and `grouped_block_dot` as kernels take them: all values are stored, row after row.
 struct BlockDot {
   ValueId node;  // the op and the value that it stores
   ValueId x, blocks;
-  std::string type;   // of the blocks
-  Dim rows, columns;  // of the result
+  std::optional<ValueId> experts;  // by row, the matrix that it is multiplied with
+  std::string type;                // of the blocks
+  bool int8 = true;                // x is rounded to 8 bits
+  Dim rows, columns;               // of the result
   Dim depth;
+  Dim matrices = 1;
+
+  /// The kernel that multiplies blocks of this type as they are; null: they are widened.
+  const BlockKernel* kernel(CpuLevel level) const { return int8 ? block_kernel(type, level) : nullptr; }
 };
 
-/// The products that a kernel computes: f32 rounded to 8 bits, with weights of a type that the level has a kernel for, of sizes that are
-/// known when the graph is compiled.
+bool is_block_dot(const Node& node);
+
+/// The products of f32 of sizes that are known when the graph is compiled, but for the number of rows.
 bool takes_block_dot(const Graph& graph, const Node& node);
 
 BlockDot as_block_dot(const Graph& graph, ValueId node);
