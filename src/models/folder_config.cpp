@@ -137,7 +137,7 @@ void write_gemma(const DecoderConfig& c, json::Value& out) {
   write_rope(c, out);
   if (!c.norm_after) return;
   const double scale = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
-  out["query_pre_attn_scalar"] = std::round(1 / (scale * scale) * 1e4) / 1e4;
+  out["query_pre_attn_scalar"] = static_cast<std::int64_t>(std::llround(1 / (scale * scale)));  // an integer in all of the family
   if (c.attention_softcap > 0) out["attn_logit_softcapping"] = c.attention_softcap;
   if (c.logits_softcap > 0) out["final_logit_softcapping"] = c.logits_softcap;
   write_windows(c, out);
@@ -243,8 +243,10 @@ std::string class_name(const FolderFamily& family, const DecoderConfig& c) {
 void write_token_ids(const GgufFile& file, json::Value& out) {
   constexpr std::pair<std::string_view, const char*> roles[] = {
       {"bos", "bos_token_id"}, {"eos", "eos_token_id"}, {"padding", "pad_token_id"}};
-  for (const auto& [role, field] : roles)
-    if (const GgufValue* id = file.find_value(fmt::format("tokenizer.ggml.{}_token_id", role))) out[field] = id->integer(0, INT32_MAX);
+  for (const auto& [role, field] : roles) {
+    const GgufValue* id = file.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
+    out[field] = id ? json::Value(id->integer(0, INT32_MAX)) : json::Value();  // what is left out would be the family's usual one
+  }
 }
 
 void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out) {
