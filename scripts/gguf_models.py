@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes tiny language models as GGUF files: the fixtures in tests/fixtures/gguf_models, from the folders of the same name in
-tests/fixtures/hf. Names come from the `gguf` package (its map of tensors), and the changes of values from the format's conventions: rows
+tests/fixtures/hf and hf_more. Names come from the `gguf` package (its map of tensors), and the changes of values from the format's conventions: rows
 of queries and keys of Llama's kin are reordered, weights of Gemma's norms are written with their 1 added.
 
     pip install gguf numpy
-    scripts/gguf_models.py tests/fixtures/hf tests/fixtures/gguf_models
+    scripts/gguf_models.py tests/fixtures [NAME...]
 """
 import json
 import struct
@@ -26,6 +26,27 @@ MODELS = {
     "olmo2": ("olmo2", False),
     "granite": ("granite", True),
     "gpt2": ("gpt2", False),
+    "gemma": ("gemma", False),
+    "gemma2": ("gemma2", False),
+    "qwen3_moe": ("qwen3moe", False),
+    "gpt_neox": ("gptneox", False),
+    "gpt_neox-serial": ("gptneox", False),
+    "falcon": ("falcon", False),
+    "falcon-new": ("falcon", False),
+    "starcoder2": ("starcoder2", False),
+    "stablelm": ("stablelm", False),
+    "stablelm-parallel": ("stablelm", False),
+    "phi": ("phi2", False),
+    "cohere": ("command-r", False),
+    "smollm3": ("smollm3", True),
+    "deepseek_v2": ("deepseek2", False),
+    "deepseek_v3": ("deepseek2", False),
+    "lfm2": ("lfm2", False),
+    "lfm2_moe": ("lfm2moe", False),
+    "mamba": ("mamba", False),
+    "falcon_mamba": ("mamba", False),
+    "mamba2": ("mamba2", False),
+    "jamba": ("jamba", False),
 }
 TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 
@@ -50,49 +71,135 @@ def reordered(rows, heads):
 
 
 def add_metadata(writer, c, layers):
-    hidden, heads = c.get("hidden_size", c.get("n_embd")), c.get("num_attention_heads", c.get("n_head"))
-    writer.add_context_length(c.get("max_position_embeddings", c.get("n_positions")))
+    hidden, heads = c.get("hidden_size", c.get("n_embd")), c.get("num_attention_heads", c.get("n_head", 0))
+    writer.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 1 << 20)))
     writer.add_embedding_length(hidden)
     writer.add_block_count(layers)
-    writer.add_feed_forward_length(c.get("intermediate_size", c.get("n_inner")))
+    writer.add_feed_forward_length(feed_forward_length(c))
     writer.add_head_count(heads)
-    writer.add_head_count_kv(c.get("num_key_value_heads", heads))
-    if "rms_norm_eps" in c:
-        writer.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    writer.add_head_count_kv(heads_of_keys(c, heads, layers))
+    if "rms_norm_eps" in c or "mamba" in c["model_type"] or "lfm2" in c["model_type"]:
+        writer.add_layer_norm_rms_eps(c.get("rms_norm_eps", c.get("layer_norm_epsilon", c.get("norm_eps"))))
     else:
-        writer.add_layer_norm_eps(c["layer_norm_epsilon"])
-    head = c.get("head_dim") or hidden // heads
-    writer.add_key_length(head)
-    writer.add_value_length(head)
-    if "num_local_experts" in c:
-        writer.add_expert_count(c["num_local_experts"])
-        writer.add_expert_used_count(c["num_experts_per_tok"])
+        writer.add_layer_norm_eps(c.get("layer_norm_epsilon", c.get("layer_norm_eps", c.get("norm_epsilon"))))
+    head = c.get("head_dim") or (hidden // heads if heads else 0)
+    if head and "kv_lora_rank" not in c:
+        writer.add_key_length(head)
+        writer.add_value_length(head)
+    add_experts(writer, c)
+    add_latent_attention(writer, c)
+    add_state_space(writer, c)
     add_rope(writer, c, head)
+    if "conv_L_cache" in c:
+        writer.add_shortconv_l_cache(c["conv_L_cache"])
     if c.get("sliding_window") and c.get("use_sliding_window", True):
         writer.add_sliding_window(c["sliding_window"])
+    if c.get("use_parallel_residual") is not None:
+        writer.add_parallel_residual(c["use_parallel_residual"])
     for key, add in (
         ("embedding_multiplier", writer.add_embedding_scale),
         ("residual_multiplier", writer.add_residual_scale),
         ("attention_multiplier", writer.add_attention_scale),
         ("logits_scaling", writer.add_logit_scale),
+        ("logit_scale", writer.add_logit_scale),
+        ("attn_logit_softcapping", writer.add_attn_logit_softcapping),
+        ("final_logit_softcapping", writer.add_final_logit_softcapping),
     ):
         if key in c:
             add(c[key])
     if "query_pre_attn_scalar" in c:
         writer.add_attention_scale(c["query_pre_attn_scalar"] ** -0.5)
-    if "layer_types" in c:
+    if "sliding_attention" in c.get("layer_types", []):
         writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in c["layer_types"]])
 
 
-def add_rope(writer, c, head):
-    rope = c.get("rope_parameters")
-    if rope is None:
+def feed_forward_length(c):
+    width = c.get("intermediate_size", c.get("n_inner", c.get("ffn_hidden_size", 0)))
+    if c["model_type"] != "lfm2":
+        return width
+    block = c["block_multiple_of"]
+    return -(-int(c["block_ffn_dim_multiplier"] * int(2 * width / 3)) // block) * block
+
+
+def heads_of_keys(c, heads, layers):
+    """For hybrids a list: layers without attention have none."""
+    count = c.get("num_key_value_heads", c.get("num_kv_heads", heads))
+    if c["model_type"] == "falcon" and not c["new_decoder_architecture"]:
+        count = 1
+    if c["model_type"] == "jamba":
+        return [count if i % c["attn_layer_period"] == c["attn_layer_offset"] else 0 for i in range(layers)]
+    if "conv_L_cache" in c:
+        return [count if kind == "full_attention" else 0 for kind in c["layer_types"]]
+    return 1 if "kv_lora_rank" in c else count
+
+
+def expert_count(c):
+    return c.get("num_local_experts", c.get("num_experts", c.get("n_routed_experts", 0)))
+
+
+def add_experts(writer, c):
+    if not expert_count(c):
         return
+    writer.add_expert_count(expert_count(c))
+    writer.add_expert_used_count(c["num_experts_per_tok"])
+    if "moe_intermediate_size" in c:
+        writer.add_expert_feed_forward_length(c["moe_intermediate_size"])
+    if c.get("shared_expert_intermediate_size"):
+        writer.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
+    sigmoid = c["model_type"] in ("deepseek_v3", "lfm2_moe")
+    if "routed_scaling_factor" in c:
+        writer.add_expert_weights_scale(c["routed_scaling_factor"])
+        writer.add_expert_weights_norm(sigmoid and c["norm_topk_prob"])
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else gguf.ExpertGatingFuncType.SOFTMAX)
+    if c.get("n_group"):
+        writer.add_expert_group_count(c["n_group"])
+        writer.add_expert_group_used_count(c["topk_group"])
+    if "n_shared_experts" in c:
+        writer.add_expert_shared_count(c["n_shared_experts"])
+        writer.add_leading_dense_block_count(c["first_k_dense_replace"])
+
+
+def add_latent_attention(writer, c):
+    if "kv_lora_rank" not in c:
+        return
+    if c["q_lora_rank"]:
+        writer.add_q_lora_rank(c["q_lora_rank"])
+    writer.add_kv_lora_rank(c["kv_lora_rank"])
+    writer.add_key_length(c["kv_lora_rank"] + c["qk_rope_head_dim"])
+    writer.add_value_length(c["kv_lora_rank"])
+    writer.add_key_length_mla(c["qk_nope_head_dim"] + c["qk_rope_head_dim"])
+    writer.add_value_length_mla(c["v_head_dim"])
+
+
+def add_state_space(writer, c):
+    if "mamba" not in c["model_type"] and c["model_type"] != "jamba":
+        return
+    width = c.get("mamba_expand", c.get("expand", 2)) * c["hidden_size"]
+    writer.add_ssm_conv_kernel(c.get("mamba_d_conv", c.get("conv_kernel")))
+    writer.add_ssm_inner_size(width)
+    writer.add_ssm_state_size(c.get("mamba_d_state", c.get("state_size")))
+    writer.add_ssm_time_step_rank(c.get("mamba_dt_rank", c.get("time_step_rank")) if c["model_type"] != "mamba2" else c["num_heads"])
+    if c["model_type"] == "mamba2":
+        writer.add_ssm_group_count(c["n_groups"])
+    if c["model_type"] == "falcon_mamba":
+        writer.add_ssm_dt_b_c_rms(True)
+
+
+def add_rope(writer, c, head):
+    if "n_positions" in c or "state_size" in c or c["model_type"] == "jamba":
+        return
+    rope = c.get("rope_parameters", {"rope_type": "default", "rope_theta": c.get("rope_theta", c.get("rotary_emb_base"))})
     if "full_attention" in rope:
         writer.add_float32(f"{writer.arch}.rope.freq_base_swa", rope["sliding_attention"]["rope_theta"])
         rope = rope["full_attention"]
     writer.add_rope_freq_base(rope["rope_theta"])
-    writer.add_rope_dimension_count(int(head * rope.get("partial_rotary_factor", 1)))
+    part = rope.get("partial_rotary_factor", c.get("partial_rotary_factor", c.get("rotary_pct", 1)))
+    writer.add_rope_dimension_count(c.get("qk_rope_head_dim", int(head * part)))
+    if rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        writer.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
@@ -105,6 +212,40 @@ def llama3_factors(rope, head):
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     smooth = np.clip((turns - low) / (high - low), 0, 1)
     return (1 / ((1 - smooth) / rope["factor"] + smooth)).astype(np.float32)
+
+
+def values_apart(values, heads, groups):
+    """Queries, keys and values that come group by group, as all of the queries, all keys and all values."""
+    rows = values.reshape(groups, heads // groups + 2, -1, *values.shape[1:])
+    return np.concatenate([part.reshape(-1, *values.shape[1:]) for part in (rows[:, :-2], rows[:, -2], rows[:, -1])])
+
+
+def in_gguf_form(name, values, c):
+    """Tensors of one as converters write them: pairs of name and values."""
+    kind = c["model_type"]
+    heads = c.get("num_attention_heads")
+    if "query_key_value" in name:
+        groups = (values.shape[0] // (c["hidden_size"] // heads) - heads) // 2
+        return [(name, values_apart(values, heads, groups))]
+    if "kv_b_proj" in name:
+        each = values.reshape(heads, -1, values.shape[-1])
+        size = c["qk_nope_head_dim"]
+        return [
+            (name.replace("kv_b_proj", "k_b_proj"), each[:, :size].swapaxes(1, 2)),
+            (name.replace("kv_b_proj", "v_b_proj"), each[:, size:]),
+        ]
+    if name.endswith("A_log"):
+        values = -np.exp(values)
+    if kind == "mamba2" and name.endswith(("A_log", ".D")):
+        values = values[:, None]
+    if kind == "mamba2" and name.endswith("mixer.norm.weight"):
+        values = values.reshape(c["n_groups"], -1)
+    if name.endswith(("conv1d.weight", "conv.conv.weight")):
+        values = values.squeeze(1)
+    for old, new in (("dt_bias", "dt_proj.bias"), ("e_score_correction_bias", "e_score_correction.bias"), ("expert_bias", "expert_bias.bias")):
+        if name.endswith("." + old):
+            name = name.removesuffix(old) + new
+    return [(name, values)]
 
 
 def convert(folder, target, arch, reorder):
@@ -132,16 +273,20 @@ def convert(folder, target, arch, reorder):
             at = parts.index("experts")
             expert = int(parts[at + 1])
             merged = ".".join(parts[: at + 1] + parts[at + 2 :])
+            if arch == "lfm2moe":
+                for old, new in (("w1", "gate_proj"), ("w2", "down_proj"), ("w3", "up_proj")):
+                    merged = merged.replace(f".{old}.", f".{new}.")
             experts.setdefault(merged, {})[expert] = values
-            if len(experts[merged]) < c["num_local_experts"]:
+            if len(experts[merged]) < expert_count(c):
                 continue
             name, values = merged, np.stack([experts[merged][e] for e in sorted(experts[merged])])
-        new = names.get_name(name, (".weight", ".bias"))
-        if new is None:
-            raise SystemExit(f"{folder}: {name} has no name in GGUF")
-        kind = gguf.GGMLQuantizationType[dtype if values.ndim > 1 else "F32"]
-        stored = values if kind == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(np.ascontiguousarray(values), kind)
-        writer.add_tensor(new, np.ascontiguousarray(stored), raw_dtype=kind)
+        for name, values in in_gguf_form(name, values, c):
+            new = names.get_name(name, (".weight", ".bias"))
+            if new is None:
+                raise SystemExit(f"{folder}: {name} has no name in GGUF")
+            kind = gguf.GGMLQuantizationType[dtype if values.ndim > 1 else "F32"]
+            stored = values if kind == gguf.GGMLQuantizationType.F32 else gguf.quants.quantize(np.ascontiguousarray(values), kind)
+            writer.add_tensor(new, np.ascontiguousarray(stored), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -149,10 +294,12 @@ def convert(folder, target, arch, reorder):
 
 
 def main():
-    source, target = (Path(argument) for argument in sys.argv[1:3])
+    fixtures = Path(sys.argv[1])
+    target = fixtures / "gguf_models"
     target.mkdir(parents=True, exist_ok=True)
-    for name, (arch, reorder) in MODELS.items():
-        convert(source / name, target / f"{name}.gguf", arch, reorder)
+    for name in sys.argv[2:] or MODELS:
+        folder = fixtures / "hf" / name
+        convert(folder if folder.exists() else fixtures / "hf_more" / name, target / f"{name}.gguf", *MODELS[name])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ struct LatentAttentionConfig {
   std::int64_t query_rank = 0;                                 // features that queries are made of; 0: they are made of the input
   std::int64_t rank = 0;                                       // features that keys and values are made of
   std::int64_t plain_size = 0, rope_size = 0, value_size = 0;  // of a head: elements of queries and keys that stay and that turn; of values
+  bool keys_by_feature = false;  // the parameter that makes keys is (heads, rank, plain_size); else (heads * plain_size, rank)
 };
 
 /// Gated delta nets (Yang et al. 2024): linear attention, whose state has a matrix for each value head.
@@ -73,6 +74,7 @@ struct StateSpaceConfig {
   bool bias = false, convolution_bias = true;
   std::int64_t step_rank = 0;         // not of heads
   std::optional<NormKind> norm = {};  // not of heads: of what a token says about step, input and output
+  bool log_decay = true;              // the parameter is the logarithm of the negated decay; else `decay` itself
   std::int64_t heads = 0;             // width / heads features each
   std::int64_t groups = 1;            // of heads that share what goes in and out; the result is normalised by group
   double least_step = 0, largest_step = std::numeric_limits<double>::infinity();  // of heads
@@ -100,8 +102,8 @@ struct TextHead {
 ///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
 ///     layers.N.attention.{q_input,q_input_norm,q,latent,latent_norm,rope_key,k,v,output} of latent attention
 ///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
-///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,{step,b,c}_norm,log_decay,skip,output}
-///     layers.N.state_space.{input,gate,convolution,step,step_bias,log_decay,skip,norm,output} of heads; input: features, b, c
+///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,{step,b,c}_norm,log_decay or decay,skip,output}
+///     layers.N.state_space.{input,gate,convolution,step,step_bias,log_decay or decay,skip,norm,output} of heads; input: features, b, c
 ///     layers.N.short_convolution.{before,input,after,kernel,output}
 ///     layers.N.ffn_norm, .ffn_post_norm, .ffn.{gate,up,down}, .experts.{router,router_bias,gate,up,down,shared.*,shared_gate}
 struct DecoderConfig {

@@ -103,11 +103,13 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
   const auto matrices = [&](std::string_view name, std::int64_t rows) {
     return reshape(flow.scope(name).param("weight", {c.heads * rows, l.rank}), {c.heads, rows, l.rank});
   };
+  Value to_keys = l.keys_by_feature ? transpose(flow.scope("k").param("weight", {c.heads, l.rank, l.plain_size}), {0, 2, 1})
+                                    : matrices("k", l.plain_size);
   Value from = l.query_rank == 0 ? x : decoder_norm(flow, "q_input_norm", norm, flow.linear("q_input", x, l.query_rank, c.qkv_bias));
   Value q = by_head(flow.linear("q", from, c.heads * c.head_size, false), c.heads);
   Value turning = turned(step, layer, slice_axis(q, -1, l.plain_size, c.head_size));
   // q . (K z) = (q K) . z: queries go to the latent features z, so that the keys need not be made of them; values likewise afterwards.
-  Value plain = einsum("nhsp,hpr->nhsr", {slice_axis(q, -1, 0, l.plain_size), matrices("k", l.plain_size)});
+  Value plain = einsum("nhsp,hpr->nhsr", {slice_axis(q, -1, 0, l.plain_size), to_keys});
   Value latent = by_head(decoder_norm(flow, "latent_norm", norm, flow.linear("latent", x, l.rank, c.qkv_bias)), 1);
   Value key = turned(step, layer, by_head(flow.linear("rope_key", x, l.rope_size, c.qkv_bias), 1));
   Value seen = appended(flow, step, "latents", concat({latent, key}, -1));

@@ -62,6 +62,11 @@ Values scan_heads(Value state, Value decay, Value x, Value b, Value c) {
   return {result[0], move_axis(result[1], 0, 1)};
 }
 
+/// How fast a state forgets: below 0.
+Value state_space_decay(Flow flow, const StateSpaceConfig& s, const Dims& shape) {
+  return s.log_decay ? -exp(flow.param("log_decay", shape)) : flow.param("decay", shape);
+}
+
 Value unit_length(Value x) { return x * rsqrt(sum(square(x), {-1}, true) + 1e-6); }
 
 }  // namespace
@@ -99,7 +104,7 @@ Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
   inner = activate(c.activation, causal_convolution(flow, step, "convolution", inner, s.kernel, s.convolution_bias));
   Value rates = normalised("step_norm", flow.linear("step_input", inner, s.step_rank, false));
   Value size = softplus(flow.linear("step", rates, s.width)) * token_mask(step);
-  Value decay = -exp(flow.param("log_decay", {s.width, s.states}));
+  Value decay = state_space_decay(flow, s, {s.width, s.states});
   Value state = recurrent_state(flow, step, "state", {x.dim(0), s.width, s.states});
   Value b = normalised("b_norm", flow.linear("b", inner, s.states, false)),
         to_output = normalised("c_norm", flow.linear("c", inner, s.states, false));
@@ -122,7 +127,7 @@ Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
   Value steps = softplus(flow.linear("step", x, s.heads, s.bias) + flow.param("step_bias", {s.heads}));
   if (s.least_step > 0 || std::isfinite(s.largest_step)) steps = clamp(steps, s.least_step, s.largest_step);
   steps = steps * token_mask(step);  // padding leaves the state as it is
-  Value decay = exp(steps * -exp(flow.param("log_decay", {s.heads})));
+  Value decay = exp(steps * state_space_decay(flow, s, {s.heads}));
   Value state = recurrent_state(flow, step, "state", {x.dim(0), s.heads, size, s.states});
   const Values result = scan_heads(state, decay, inner * expand_dims(steps, {-1}), of_groups(s.width), of_groups(s.width + shared));
   flow.keep("state", result[0]);

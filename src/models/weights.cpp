@@ -200,17 +200,33 @@ class WeightLoader {
     fail_internal("weights: a table names the parameter {}, which the graph lacks", name);
   }
 
+  /// True where the shapes agree but for axes of one, or for matrices one below the other where the file stacks them.
+  static bool fits(std::vector<std::int64_t> stored, const Dims& shape) {
+    std::vector<std::int64_t> wanted;
+    for (const Dim& size : shape)
+      if (size != Dim(1)) wanted.push_back(size.value());
+    std::erase(stored, 1);
+    if (stored != wanted && stored.size() > 1) {
+      stored[1] *= stored[0];
+      stored.erase(stored.begin());
+    }
+    return stored == wanted;
+  }
+
   /// A tensor that must have `rows` rows where the parameter has its own, in the parameter's element type.
   Array tensor(const std::string& spelled, const Input& input, Dims shape, bool turned) const {
     if (turned && shape.size() == 2) std::swap(shape[0], shape[1]);
     const std::string& name = spelled_.at(spelled);
     const TensorView& view = checkpoint_.at(name);
     if (input.type.dtype == u8) return blocks(view, shape);
-    if (Dims(view.shape.begin(), view.shape.end()) != shape || !is_float(view.dtype)) {
+    if (!fits(view.shape, shape) || !is_float(view.dtype)) {
       fail("tensor {} is {} in the checkpoint, but the model's config asks for {}", quote_name(name), type_text(view.dtype, view.shape),
            Type{input.type.dtype, shape}.to_string());
     }
     Array array = checkpoint_.array(name);
+    std::vector<std::int64_t> sizes;
+    for (const Dim& size : shape) sizes.push_back(size.value());
+    if (array.shape() != sizes) array = Array(array.dtype(), sizes, array.bytes(), array.owner());
     return turned && shape.size() == 2 ? transposed_matrix(array) : array;
   }
 

@@ -42,8 +42,7 @@ void read_groups(const JsonField& config, std::int64_t judges, ExpertsConfig& e)
   e.groups = size_or(config, "n_group", 1);
   e.chosen_groups = size_or(config, "topk_group", 1);
   e.group_judges = judges;
-  if (e.count % e.groups != 0 || e.count / e.groups < judges || e.chosen_groups > e.groups ||
-      e.chosen > e.count / e.groups * e.chosen_groups)
+  if (!groups_suffice(e))
     config.refuse("a token takes {} of {} experts from {} of {} groups, each judged by its best {} (allowed: equal groups that suffice)",
                   e.chosen, e.count, e.chosen_groups, e.groups, judges);
 }

@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "models/families/gguf_encoder.h"
+#include "models/families/mixture.h"
 
 namespace rlx {
 namespace {
@@ -20,6 +21,7 @@ struct GgufArchitecture {
   HiddenActivation activation = HiddenActivation::silu;
   bool embedding_root_scale = false;  // embeddings are multiplied by the root of their size
   std::size_t full_every = 0;         // with a window: every n-th layer sees all; 0: none does
+  std::size_t rope_pause = 0;         // every n-th layer knows no positions; 0: all know them
   bool normalize_experts = true;
   bool logits_divided = false;  // by logit_scale; else multiplied
   bool causal = true;           // else an encoder
@@ -38,6 +40,19 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
     {.name = "granite", .rope = RopeStyle::interleaved, .logits_divided = true},
     {.name = "olmo2"},
+    {.name = "gptneox", .activation = HiddenActivation::gelu},
+    {.name = "falcon", .activation = HiddenActivation::gelu},
+    {.name = "phi2", .activation = HiddenActivation::gelu_tanh},
+    {.name = "starcoder2", .activation = HiddenActivation::gelu_tanh},
+    {.name = "stablelm"},
+    {.name = "command-r", .rope = RopeStyle::interleaved},
+    {.name = "smollm3", .rope = RopeStyle::interleaved, .rope_pause = 4},
+    {.name = "deepseek2", .rope = RopeStyle::interleaved, .normalize_experts = false},
+    {.name = "lfm2"},
+    {.name = "lfm2moe"},
+    {.name = "mamba", .rope_pause = 1},
+    {.name = "mamba2", .rope_pause = 1},
+    {.name = "jamba", .rope_pause = 1, .normalize_experts = false},
     {.name = "bert", .activation = HiddenActivation::gelu, .causal = false},
     {.name = "nomic-bert", .causal = false},
     {.name = "modern-bert", .activation = HiddenActivation::gelu, .causal = false},
@@ -71,6 +86,19 @@ class GgufConfig {
     return number;
   }
   bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
+  bool flag_or(std::string_view key, bool otherwise) const {
+    const GgufValue* value = find(key);
+    return value != nullptr ? value->boolean() : otherwise;
+  }
+  bool layer_has(std::size_t layer, std::string_view tensor) const { return has(fmt::format("blk.{}.{}", layer, tensor)); }
+  /// The tensor of the first layer that has it, or null.
+  const TensorView* find_in_layers(std::string_view tensor) const {
+    const auto layers = static_cast<std::size_t>(size("block_count"));
+    for (std::size_t i = 0; i < layers; ++i)
+      if (const TensorView* found = file_.find(fmt::format("blk.{}.{}", i, tensor))) return found;
+    return nullptr;
+  }
+  bool any_layer_has(std::string_view tensor) const { return find_in_layers(tensor) != nullptr; }
   const GgufFile& file() const { return file_; }
 
   template <class... Args>
@@ -142,22 +170,93 @@ void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
   c.vocab_size = embeddings.shape[0];
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
-  c.heads = config.size("attention.head_count");
-  c.kv_heads = config.size_or("attention.head_count_kv", c.heads);
-  if (c.kv_heads < 1 || c.heads % c.kv_heads != 0)
-    config.refuse("attention.head_count_kv", "is {}, which does not divide {} heads", c.kv_heads, c.heads);
-  c.head_size = config.size_or("attention.key_length", c.hidden_size / c.heads);
-  if (c.head_size < 1 || config.size_or("attention.value_length", c.head_size) != c.head_size)
-    config.refuse("attention.value_length", "differs from the keys' length {} (allowed: the same)", c.head_size);
   c.ffn_size = config.size_or("feed_forward_length", 0);
   const std::int64_t layers = config.size("block_count");
   if (layers > 1024) config.refuse("block_count", "is {} (allowed: 1..1024)", layers);
   c.layers.resize(static_cast<std::size_t>(layers));
 }
 
+/// What mixes tokens in each layer, as its tensors tell.
+void read_gguf_mixers(const GgufConfig& config, DecoderConfig& c) {
+  for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    DecoderLayer& layer = c.layers[i];
+    if (config.layer_has(i, "ssm_in.weight"))
+      layer.mixer = config.layer_has(i, "ssm_x.weight") ? Mixer::state_space : Mixer::state_space_heads;
+    else if (config.layer_has(i, "shortconv.in_proj.weight")) layer.mixer = Mixer::short_convolution;
+    else if (config.layer_has(i, "attn_kv_a_mqa.weight")) layer.mixer = Mixer::latent_attention;
+    layer.experts = config.layer_has(i, "ffn_gate_inp.weight");
+    layer.feed_forward = layer.experts || config.layer_has(i, "ffn_up.weight");
+  }
+}
+
+bool has_mixer(const DecoderConfig& c, Mixer mixer) {
+  return std::any_of(c.layers.begin(), c.layers.end(), [&](const DecoderLayer& layer) { return layer.mixer == mixer; });
+}
+
+/// One number for all layers, or one for each, where layers without attention have 0.
+std::int64_t gguf_kv_heads(const GgufConfig& config, std::int64_t otherwise) {
+  const GgufValue* value = config.find("attention.head_count_kv");
+  if (value == nullptr || !value->is_array()) return config.size_or("attention.head_count_kv", otherwise);
+  std::int64_t heads = 0;
+  for (std::int64_t each : value->integers(0, std::numeric_limits<std::int32_t>::max())) {
+    if (heads != 0 && each != 0 && each != heads)
+      config.refuse("attention.head_count_kv", "has layers of {} and of {} heads (allowed: one number, and 0)", heads, each);
+    heads = std::max(heads, each);
+  }
+  return heads;
+}
+
+void read_gguf_heads(const GgufConfig& config, DecoderConfig& c) {
+  if (!has_mixer(c, Mixer::attention)) return;
+  c.heads = config.size("attention.head_count");
+  c.kv_heads = gguf_kv_heads(config, c.heads);
+  if (c.kv_heads < 1 || c.heads % c.kv_heads != 0)
+    config.refuse("attention.head_count_kv", "is {}, which does not divide {} heads", c.kv_heads, c.heads);
+  c.head_size = config.size_or("attention.key_length", c.hidden_size / c.heads);
+  if (c.head_size < 1 || config.size_or("attention.value_length", c.head_size) != c.head_size)
+    config.refuse("attention.value_length", "differs from the keys' length {} (allowed: the same)", c.head_size);
+}
+
+/// Newer files hold the keys' and the values' matrices apart, and lengths of heads under keys of their own.
+void read_gguf_latent_attention(const GgufConfig& config, DecoderConfig& c) {
+  if (!has_mixer(c, Mixer::latent_attention)) return;
+  LatentAttentionConfig& l = c.latent;
+  c.heads = config.size("attention.head_count");
+  c.kv_heads = 1;
+  const bool apart = config.find("attention.key_length_mla") != nullptr;
+  c.head_size = config.size(apart ? "attention.key_length_mla" : "attention.key_length");
+  l.value_size = config.size(apart ? "attention.value_length_mla" : "attention.value_length");
+  l.query_rank = config.any_layer_has("attn_q_a.weight") ? config.size("attention.q_lora_rank") : 0;
+  l.rank = config.size("attention.kv_lora_rank");
+  l.rope_size = config.size("rope.dimension_count");
+  if (l.rope_size >= c.head_size) config.refuse("rope.dimension_count", "is {} (allowed: less than a head's {})", l.rope_size, c.head_size);
+  l.plain_size = c.head_size - l.rope_size;
+  l.keys_by_feature = config.any_layer_has("attn_k_b.weight");
+}
+
+void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
+  const bool heads = has_mixer(c, Mixer::state_space_heads);
+  if (has_mixer(c, Mixer::short_convolution))
+    c.short_convolution = {.kernel = config.size("shortconv.l_cache"), .bias = config.any_layer_has("shortconv.in_proj.bias")};
+  if (!heads && !has_mixer(c, Mixer::state_space)) return;
+  StateSpaceConfig& s = c.state_space;
+  s.width = config.size("ssm.inner_size");
+  s.states = config.size("ssm.state_size");
+  s.kernel = config.size("ssm.conv_kernel");
+  (heads ? s.heads : s.step_rank) = config.size("ssm.time_step_rank");
+  s.groups = heads ? config.size("ssm.group_count") : 1;
+  if (heads && (s.width % s.heads != 0 || s.heads % s.groups != 0))
+    config.refuse("ssm.time_step_rank", "is {} heads of {} features in {} groups (allowed: whole numbers of each)", s.heads, s.width,
+                  s.groups);
+  s.bias = config.any_layer_has("ssm_in.bias"), s.convolution_bias = config.any_layer_has("ssm_conv1d.bias");
+  s.log_decay = false;
+  if (config.any_layer_has("ssm_dt_norm.weight")) s.norm = c.norm;
+  else if (config.flag_or("ssm.dt_b_c_rms", false)) s.norm = NormKind{.weight = false};
+}
+
 /// Biases, norms and halves are there when their tensors are.
 void read_gguf_axes(const GgufConfig& config, DecoderConfig& c) {
-  const auto has = [&](std::string_view name) { return config.has(fmt::format("blk.0.{}", name)); };
+  const auto has = [&](std::string_view name) { return config.any_layer_has(name); };
   c.norm = {.centred = config.find("attention.layer_norm_rms_epsilon") == nullptr, .bias = config.has("output_norm.bias")};
   c.norm.eps = config.number_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
   c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight");
@@ -166,8 +265,27 @@ void read_gguf_axes(const GgufConfig& config, DecoderConfig& c) {
   c.gated = has("ffn_gate.weight") || has("ffn_gate_exps.weight") || config.file().value("general.architecture").string() == "phi3";
   c.tied_output = !config.has("output.weight"), c.output_bias = config.has("output.bias");
   c.position_embedding = config.has("position_embd.weight");
-  if (const TensorView* norm = config.file().find("blk.0.attn_q_norm.weight"))
+  const bool second_norm = has("ffn_norm.weight") || has("attn_norm_2.weight");
+  c.parallel = has("ffn_norm.weight")
+                   ? config.file().value("general.architecture").string() == "gptneox" && config.flag_or("use_parallel_residual", true)
+                   : c.norm_before;
+  c.shared_norm = c.parallel && !second_norm;
+  if (const TensorView* norm = config.find_in_layers("attn_q_norm.weight"))
     c.query_key_norm = norm->shape == std::vector<std::int64_t>{c.head_size} ? QueryKeyNorm::head : QueryKeyNorm::whole;
+}
+
+void read_gguf_router(const GgufConfig& config, ExpertsConfig& e) {
+  constexpr std::int64_t softmax_gate = 1, sigmoid_gate = 2;
+  const std::int64_t gate = config.size_or("expert_gating_func", softmax_gate);
+  if (gate > sigmoid_gate) config.refuse("expert_gating_func", "is {} (allowed: 0 to 2)", gate);
+  e.sigmoid = gate == sigmoid_gate;
+  e.router_bias = config.any_layer_has("exp_probs_b.bias");
+  e.groups = std::max<std::int64_t>(config.size_or("expert_group_count", 1), 1);
+  e.chosen_groups = e.groups > 1 ? config.size("expert_group_used_count") : 1;
+  e.group_judges = e.router_bias ? 2 : 1;
+  if (e.groups > 1 && !groups_suffice(e))
+    config.refuse("expert_group_count", "is {}, of which {} take part with {} of {} experts (allowed: equal groups that suffice)", e.groups,
+                  e.chosen_groups, e.chosen, e.count);
 }
 
 void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
@@ -176,14 +294,11 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
   c.experts.chosen = config.size("expert_used_count");
   if (c.experts.chosen > c.experts.count) config.refuse("expert_used_count", "is {} (allowed: 1..{})", c.experts.chosen, c.experts.count);
   c.experts.width = config.size_or("expert_feed_forward_length", c.ffn_size);
-  c.experts.normalize = architecture.normalize_experts;
-  for (std::size_t i = 0; i < c.layers.size(); ++i) {
-    c.layers[i].experts = config.has(fmt::format("blk.{}.ffn_gate_inp.weight", i));
-    const TensorView* shared = config.file().find(fmt::format("blk.{}.ffn_up_shexp.weight", i));
-    if (shared == nullptr || shared->shape.size() != 2) continue;
-    c.experts.shared_width = shared->shape[0];
-    c.experts.shared_gate = config.has(fmt::format("blk.{}.ffn_gate_inp_shexp.weight", i));
-  }
+  c.experts.normalize = config.flag_or("expert_weights_norm", architecture.normalize_experts);
+  if (const double scale = config.number_or("expert_weights_scale", 0); scale != 0) c.experts.scale = scale;
+  if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight"); shared != nullptr && shared->shape.size() == 2)
+    c.experts.shared_width = shared->shape[0], c.experts.shared_gate = config.any_layer_has("ffn_gate_inp_shexp.weight");
+  read_gguf_router(config, c.experts);
 }
 
 void read_gguf_windows(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
@@ -212,6 +327,15 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   c.logits_softcap = config.number_or("final_logit_softcapping", 0);
 }
 
+/// Scores take the factor that sines and cosines otherwise have, squared.
+void read_gguf_yarn_scale(const GgufConfig& config, DecoderConfig& c) {
+  RopeOptions& rope = c.ropes[0];
+  if (rope.scaling != RopeScaling::yarn) return;
+  rope.attention_factor = 1;
+  const double scale = 1 + config.number_or("rope.scaling.yarn_log_multiplier", 0) * std::log(std::max(rope.factor, 1.0));
+  c.attention_scale = scale * scale / std::sqrt(static_cast<double>(c.head_size));
+}
+
 }  // namespace
 
 DecoderConfig read_gguf_decoder(const GgufFile& file) {
@@ -220,15 +344,22 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   DecoderConfig c;
   c.activation = architecture.activation;
   read_gguf_sizes(config, c);
+  read_gguf_mixers(config, c);
+  read_gguf_heads(config, c);
+  read_gguf_latent_attention(config, c);
   read_gguf_axes(config, c);
+  read_gguf_state_spaces(config, c);
   read_gguf_experts(config, architecture, c);
   if (architecture.causal) read_gguf_windows(config, architecture, c);
   read_gguf_scales(config, architecture, c);
-  if (c.position_embedding) {
+  if (c.position_embedding || architecture.rope_pause == 1) {
     for (DecoderLayer& layer : c.layers) layer.rope = -1;
   } else {
     c.ropes = {read_gguf_rope(config, c, architecture.rope)};
+    for (std::size_t i = 0; i < c.layers.size(); ++i)
+      if (architecture.rope_pause > 0 && (i + 1) % architecture.rope_pause == 0) c.layers[i].rope = -1;
   }
+  if (has_mixer(c, Mixer::latent_attention)) read_gguf_yarn_scale(config, c);
   if (architecture.name == "gemma3") {  // sliding layers turn by a rope of their own
     c.ropes.push_back({.theta = config.number_or("rope.freq_base_swa", 10000), .dims = c.ropes[0].dims});
     for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
@@ -264,7 +395,26 @@ WeightNames gguf_names(bool fused_attention, bool fused_feed_forward) {
                               {{"experts.shared.gate"}, "ffn_gate_shexp"},
                               {{"experts.shared.up"}, "ffn_up_shexp"},
                               {{"experts.shared.down"}, "ffn_down_shexp"},
-                              {{"experts.shared_gate"}, "ffn_gate_inp_shexp"}}};
+                              {{"experts.shared_gate"}, "ffn_gate_inp_shexp"},
+                              {{"experts.router_bias"}, "exp_probs_b.bias"},
+                              {{"attention.q_input"}, "attn_q_a"},
+                              {{"attention.q_input_norm"}, "attn_q_a_norm"},
+                              {{"attention.latent", "attention.rope_key"}, "attn_kv_a_mqa"},
+                              {{"attention.latent_norm"}, "attn_kv_a_norm"},
+                              {{"state_space.input", "state_space.gate"}, "ssm_in"},
+                              {{"state_space.convolution"}, "ssm_conv1d"},
+                              {{"state_space.step_input", "state_space.b", "state_space.c"}, "ssm_x"},
+                              {{"state_space.step"}, "ssm_dt"},
+                              {{"state_space.step_norm"}, "ssm_dt_norm"},
+                              {{"state_space.b_norm"}, "ssm_b_norm"},
+                              {{"state_space.c_norm"}, "ssm_c_norm"},
+                              {{"state_space.decay"}, "ssm_a"},
+                              {{"state_space.skip"}, "ssm_d"},
+                              {{"state_space.norm"}, "ssm_norm"},
+                              {{"state_space.output"}, "ssm_out"},
+                              {{"short_convolution.before", "short_convolution.after", "short_convolution.input"}, "shortconv.in_proj"},
+                              {{"short_convolution.kernel"}, "shortconv.conv"},
+                              {{"short_convolution.output"}, "shortconv.out_proj"}}};
   if (fused_attention) names.layer.push_back({{"attention.q", "attention.k", "attention.v"}, "attn_qkv"});
   if (fused_feed_forward) names.layer.push_back({{"ffn.gate", "ffn.up"}, "ffn_up"});
   return names;
@@ -274,6 +424,20 @@ WeightNames gguf_names(const GgufFile& file, const DecoderConfig& config) {
   WeightNames names = gguf_names(file.find("blk.0.attn_qkv.weight") != nullptr,
                                  config.gated && config.experts.count == 0 && file.find("blk.0.ffn_gate.weight") == nullptr);
   if (!config.causal) add_gguf_encoder_names(names);
+  const LatentAttentionConfig& latent = config.latent;
+  if (latent.query_rank > 0) names.layer.push_back({{"attention.q"}, "attn_q_b"});
+  if (latent.keys_by_feature) names.layer.push_back({{"attention.k"}, "attn_k_b"}), names.layer.push_back({{"attention.v"}, "attn_v_b"});
+  else if (latent.rank > 0) names.layer.push_back({{"attention.k", "attention.v"}, "attn_kv_b", config.heads});
+  if (config.state_space.heads > 0) {
+    names.layer.push_back({{"state_space.gate", "state_space.input", "state_space.step"}, "ssm_in"});
+    names.layer.push_back({{"state_space.step_bias"}, "ssm_dt.bias"});
+  }
+  if (file.find("blk.0.attn_norm_2.weight") != nullptr) {  // then the first is the feed-forward block's
+    names.layer.push_back({{"attention_norm"}, "attn_norm_2"});
+    names.layer.push_back({{"ffn_norm"}, "attn_norm"});
+  }
+  if (config.causal && file.find("token_embd_norm.weight") != nullptr) names.whole.push_back({{"output_norm"}, "token_embd_norm"});
+  names.used_layers = config.layers.size();
   return names;
 }
 

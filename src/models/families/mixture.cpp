@@ -10,6 +10,11 @@ void check_experts(const JsonField& config, const ExpertsConfig& experts) {
     config.refuse("a token takes {} of {} experts (allowed: 1 to all of them)", experts.chosen, experts.count);
 }
 
+bool groups_suffice(const ExpertsConfig& e) {
+  return e.groups >= 1 && e.count % e.groups == 0 && e.chosen_groups >= 1 && e.chosen_groups <= e.groups &&
+         e.count / e.groups >= e.group_judges && e.chosen <= e.count / e.groups * e.chosen_groups;
+}
+
 void read_sparse_layers(const JsonField& config, DecoderConfig& c) {
   c.experts.count = as_size(config.at("num_experts"));
   c.experts.chosen = as_size(config.at("num_experts_per_tok"));

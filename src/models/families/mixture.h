@@ -8,6 +8,8 @@ namespace rlx {
 void read_sparse_layers(const JsonField& config, DecoderConfig& result);
 /// Llama's names, with those of experts below `mlp`.
 WeightNames mixture_names(const DecoderConfig& config);
+/// True where groups of experts are equal, and those that take part hold enough of them.
+bool groups_suffice(const ExpertsConfig& experts);
 /// Throws Error naming the field unless a token takes 1 to all of the experts.
 void check_experts(const JsonField& config, const ExpertsConfig& experts);
 
