@@ -132,7 +132,7 @@ def main():
         writer.add_tensor(full + ".weight", blocks.reshape(mixed, rows, -1) if mixed > 1 else blocks, raw_dtype=None if plain else kind)
     for layer in range(args.layers):
         if args.experts:
-            router = blocks_of(rng, gguf.GGMLQuantizationType.F32, args.experts, args.width)
+            router = blocks_of(rng, gguf.GGMLQuantizationType.F32, args.experts, args.width, args.gain)
             writer.add_tensor(f"blk.{layer}.ffn_gate_inp.weight", router)
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{layer}.{name}.weight", np.ones(args.width, dtype=np.float32))
