@@ -1,6 +1,6 @@
 // A language model as one side of bench/llama_peers.py: says in one line of JSON that it is ready, and answers "WORD NUMBER [FILE]":
 //
-//     fill N         reads N tokens, behind which the others begin; answers with how many there are
+//     fill N         makes the cache hold N tokens, behind which the others begin, reading what is missing; answers with how many there are
 //     prompt N       seconds of N tokens together
 //     decode N       seconds of N tokens one by one
 //     greedy N FILE  saves the logits of N tokens, each the most likely one behind what was filled and those before, as an .npy file of
@@ -56,12 +56,8 @@ class Answers {
   std::string answer(const std::string& word, std::int64_t number, const std::string& file) {
     if (word == "limits") return limits(static_cast<double>(number) / 1e3).dump();
     if (word == "greedy") return greedy(number, file), "saved";
+    if (word == "fill") return fill(number), fmt::format("{}", depth_);
     const auto ids = some_tokens(number, model_.vocab_size());
-    if (word == "fill") {
-      model_.rewind(0);
-      if (number > 0) model_.append(ids);
-      return fmt::format("{}", depth_ = number);
-    }
     model_.rewind(depth_);
     const auto begin = bench::Clock::now();
     if (word == "prompt") model_.append(ids);
@@ -71,6 +67,13 @@ class Answers {
   }
 
  private:
+  void fill(std::int64_t count) {
+    const auto held = static_cast<std::int64_t>(model_.ids().size());
+    if (count <= held) model_.rewind(count);
+    else model_.append(some_tokens(count - held, model_.vocab_size()));
+    depth_ = count;
+  }
+
   void greedy(std::int64_t count, const std::string& file) {
     Array all(f32, {count, model_.vocab_size()});
     auto to = all.mutable_values<float>().begin();

@@ -203,7 +203,7 @@ def speed(args):
             rows.append(shares(row, limits, flops=product_flops(model)) if "prompt" in work else shares(row, limits, read=weight_bytes(model)))
         for side in sides.values():
             side.close()
-    write(args, "speed", {"rows": rows})
+        write(args, "speed", {"rows": rows})  # what is measured so far
     return []
 
 
@@ -212,7 +212,7 @@ def depth(args):
     for kind in args.types:
         model = model_file(args, kind, layers=args.layers)
         sides = {name: start(args, name, model, 8192 + 512 + args.decode) for name in ("rlx", "llama.cpp")}
-        for filled in (0, 512, 7680, 8192):
+        for filled in (0, 512, 7680, 8192):  # what a prompt of 512 leaves is what the next one needs
             for side in sides.values():
                 side.ask(f"fill {filled}")
             work, count = ("decode 32", 32) if filled in (512, 8192) else ("prompt 512", 512)

@@ -125,18 +125,21 @@ def main():
             np.save(line[2], greedy(model, some_tokens(depth, model.vocab_size), number))
             print("saved", flush=True)
             continue
+        if word == "fill":
+            depth = number
+            if number > model.held:
+                model.append(some_tokens(number - model.held, model.vocab_size))
+            print(depth, flush=True)
+            continue
         ids = some_tokens(number, model.vocab_size)
-        model.rewind(0 if word == "fill" else depth)
+        model.rewind(depth)
         begin = time.perf_counter()
         if word == "decode":
             for token in ids:
                 model.append([token])
-        elif ids:
+        else:
             model.append(ids)
-        seconds = time.perf_counter() - begin
-        if word == "fill":
-            depth = number
-        print(depth if word == "fill" else f"{seconds:.9f}", flush=True)
+        print(f"{time.perf_counter() - begin:.9f}", flush=True)
 
 
 def input_line():
