@@ -1,6 +1,7 @@
 #include "base/pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -21,10 +22,13 @@ Pages map_pages(std::size_t bytes, Backing backing) {
   if (!holds_one) return {begin, {bytes}};
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes, skipped = beyond ? huge_page_bytes - beyond : 0;
   if (skipped > 0) munmap(begin, skipped);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  if (skipped + whole < *room) munmap(begin + skipped + whole, *room - skipped - whole);
 #ifdef MADV_HUGEPAGE
-  madvise(begin + skipped, *room - skipped, MADV_HUGEPAGE);
+  madvise(begin + skipped, whole, MADV_HUGEPAGE);
 #endif
-  return {begin + skipped, {*room - skipped}};
+  return {begin + skipped, {whole}};
 }
 
 }  // namespace rlx

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace rlx {
 namespace {
@@ -21,6 +24,23 @@ TEST(Pages, LargeOnesBeginOnAHugePageAndAreZero) {
         std::fill_n(pages->get(), bytes, std::byte{1});
       }
     }
+}
+
+/// Bytes in memory that belong to no file.
+std::int64_t own_bytes_in_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::int64_t kibibytes = 0; word == "RssAnon:" && status >> kibibytes) return kibibytes * 1024;
+  return -1;
+}
+
+TEST(Pages, TakeNoMoreMemoryThanTheyHold) {
+  if (own_bytes_in_memory() < 0) GTEST_SKIP() << "the system does not say what is in memory";
+  const std::size_t bytes = huge_page_bytes + huge_page_bytes / 8;
+  std::vector<Pages> pieces;
+  const std::int64_t before = own_bytes_in_memory();
+  for (int i = 0; i < 32; ++i) std::fill_n(pieces.emplace_back(map_pages(bytes, Backing::reserved)).get(), bytes, std::byte{1});
+  EXPECT_LT(own_bytes_in_memory() - before, static_cast<std::int64_t>(32 * bytes + huge_page_bytes));
 }
 
 TEST(Pages, SmallOnesAreAsTheyCome) {
