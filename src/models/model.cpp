@@ -26,25 +26,12 @@ bool Model::State::ends_answer(std::int32_t id) const { return std::find(end_tok
 
 namespace {
 
-constexpr std::int64_t usual_context = 8192;
-
 CachedDecoder::Options decoder_options(const DecoderFiles& files, const ModelOptions& options) {
   if (options.chunk < 1) fail("model: chunks of {} tokens (allowed: at least 1)", options.chunk);
   const std::int64_t most = files.config.max_positions;
   if (options.context < 0 || (files.config.position_embedding && options.context > most))
     fail("model: a context of {} tokens (allowed: 1..{}; 0: the model's own)", options.context, most);
   return {.context = options.context > 0 ? options.context : std::min(most, usual_context), .chunk = options.chunk};
-}
-
-std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const DecoderFiles& files) {
-  if (const GgufFile* file = files.checkpoint.gguf()) {
-    if (file->find_value("tokenizer.ggml.model") == nullptr) return std::nullopt;
-    return read_gguf_tokenizer(*file);
-  }
-  std::error_code error;
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json"})
-    if (std::filesystem::exists(path / name, error)) return open_tokenizer(path / name);
-  return std::nullopt;
 }
 
 /// bos_token and eos_token of a GGUF file, as templates ask for them.
@@ -66,6 +53,17 @@ std::optional<ChatTemplate> chat_template_of(const DecoderFiles& files, const st
 }
 
 }  // namespace
+
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const DecoderFiles& files) {
+  if (const GgufFile* file = files.checkpoint.gguf()) {
+    if (file->find_value("tokenizer.ggml.model") == nullptr) return std::nullopt;
+    return read_gguf_tokenizer(*file);
+  }
+  std::error_code error;
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json"})
+    if (std::filesystem::exists(path / name, error)) return open_tokenizer(path / name);
+  return std::nullopt;
+}
 
 Model Model::open(const std::filesystem::path& path, const Session& session, ModelOptions options) {
   const DecoderFiles files = DecoderFiles::open(path);

@@ -13,6 +13,12 @@
 
 namespace rlx {
 
+/// Tokens of a context where nobody says how many, and the model was made for more.
+inline constexpr std::int64_t usual_context = 8192;
+
+/// The tokenizer of a GGUF file or a folder, where there is one.
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const DecoderFiles& files);
+
 /// What copies of a model share.
 struct Model::State {
   CachedDecoder decoder;
