@@ -195,6 +195,23 @@ void write_modernbert(const DecoderConfig& c, json::Value& out) {
   out["classifier_pooling"] = c.text_head.mean ? "mean" : "cls";
 }
 
+void write_mamba(const DecoderConfig& c, json::Value& out) {
+  const StateSpaceConfig& s = c.state_space;
+  out = {{"vocab_size", c.vocab_size},
+         {"hidden_size", c.hidden_size},
+         {"intermediate_size", s.width},
+         {"expand", s.width / c.hidden_size},
+         {"num_hidden_layers", c.layers.size()},
+         {"state_size", s.states},
+         {"conv_kernel", s.kernel},
+         {"time_step_rank", s.step_rank},
+         {"use_bias", s.bias},
+         {"use_conv_bias", s.convolution_bias},
+         {"hidden_act", activation_word(c.activation)},
+         {"layer_norm_epsilon", c.norm.eps},
+         {"tie_word_embeddings", c.tied_output}};
+}
+
 struct FolderFamily {
   std::string_view architecture, model_type, classes;  // of GGUF; of the config, and what its classes' names begin with
   void (*write)(const DecoderConfig& c, json::Value& out);
@@ -221,6 +238,7 @@ constexpr FolderFamily folder_families[] = {
     {"bert", "bert", "Bert", write_bert, "bert."},
     {"nomic-bert", "nomic_bert", "NomicBert", write_nomic, ""},
     {"modern-bert", "modernbert", "ModernBert", write_modernbert},
+    {"mamba", "mamba", "Mamba", write_mamba, "backbone.", [](const DecoderConfig& c) { return !c.state_space.norm; }},
 };
 
 const FolderFamily& folder_family(const GgufFile& file, const DecoderConfig& c) {
@@ -290,6 +308,7 @@ DecoderConfig with_numbers_of(const DecoderConfig& wanted, DecoderConfig read) {
   for (std::size_t i = 0; i < used; ++i) same = same && same_rope(wanted.ropes[i], read.ropes[i]);
   if (same) read.ropes = wanted.ropes;
   read.norm.plus_one = wanted.norm.plus_one;  // files have the 1 added
+  read.state_space.log_decay = wanted.state_space.log_decay;
   return read;
 }
 

@@ -1,6 +1,7 @@
 #include "models/folder_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +28,7 @@ struct RowMaking {
   bool transposed = false;
   std::int64_t head_size = 0;  // rows of each head are reordered; 0: they are not
   bool plus_one = false;
+  bool negated_exp = false;    // a decay for its logarithm
   std::int64_t first_row = 0;  // those before it are left out
 };
 
@@ -58,6 +60,7 @@ class RowReader {
     for (std::int64_t row = first; row < first + count; ++row, values += columns_) {
       read_row(making_.parts[static_cast<std::size_t>(row / rows_)], row % rows_ + making_.first_row, values);
       if (making_.plus_one) std::for_each(values, values + columns_, [](float& value) { value += 1; });
+      if (making_.negated_exp) std::for_each(values, values + columns_, [](float& value) { value = -std::exp(value); });
     }
   }
 
@@ -105,7 +108,7 @@ class FolderReader {
     ModelSource source;
     source.name = folder_.path().string();
     source.facts = {.layers = static_cast<std::int64_t>(config_.layers.size()),
-                    .heads_per_kv_head = config_.heads / config_.kv_heads,
+                    .heads_per_kv_head = config_.kv_heads == 0 ? 0 : config_.heads / config_.kv_heads,
                     .experts = config_.experts.count};
     source.metadata.set("general.architecture", family_.architecture);
     source.metadata.set("general.type", "model");
@@ -143,7 +146,7 @@ class FolderReader {
     for (std::string_view name : checkpoint_->names()) {
       const auto parsed = parse_tensor_name(todays_name(name), names_);
       if (is_unused_tensor(name, names_) && !(parsed && is_wanted(*parsed))) continue;
-      const auto target = parsed ? spell_tensor_name(*parsed, gguf) : std::nullopt;
+      const auto target = parsed ? spell_tensor_name(as_written(*parsed), gguf) : std::nullopt;
       if (!target) {
         unknown.emplace_back(name);
         continue;
@@ -156,6 +159,14 @@ class FolderReader {
       fail("{}: the architecture {} has no use for {} tensors: {}", checkpoint_->name(), family_.architecture, unknown.size(),
            some_names(unknown));
     for (const auto& [name, parsed] : parsed_) targets_.emplace(Target{name, parsed}, making(name, parsed));
+  }
+
+  static bool is_log_decay(const TensorName& parsed) { return parsed.params.front() == "state_space.log_decay"; }
+
+  /// Files hold decays themselves.
+  static TensorName as_written(TensorName parsed) {
+    if (is_log_decay(parsed)) parsed.params = {"state_space.decay"};
+    return parsed;
   }
 
   /// The name with an older spelling of its end replaced.
@@ -179,15 +190,23 @@ class FolderReader {
     out.plus_one = config_.norm.plus_one && parsed.params.front().ends_with("norm");
     const auto& parts = parts_.at(name);
     std::int64_t expected = 0;
-    for (const auto& [expert, view] : parts) {
+    out.negated_exp = is_log_decay(parsed);
+    for (const auto& [expert, stored] : parts) {
+      const TensorView view = without_axes_of_one(stored);
       if (expert != expected++) fail("{}: of tensor {} expert {} is missing", checkpoint_->name(), quote_name(name), expected - 1);
-      const TensorView& first = parts.begin()->second;
+      const TensorView first = without_axes_of_one(parts.begin()->second);
       if (view.shape != first.shape || view.dtype != first.dtype || view.shape.empty() || view.shape.size() > 2)
         fail("{}: tensor {}: {} (allowed: vectors and matrices, all experts alike)", checkpoint_->name(), quote_name(view.name),
              type_text(view.dtype, view.shape));
       out.parts.push_back(view);
     }
     return out;
+  }
+
+  /// Convolutions along a text are (C, 1, K) in a folder and (C, K) in a file.
+  static TensorView without_axes_of_one(TensorView view) {
+    if (view.shape.size() == 3) std::erase(view.shape, 1);
+    return view;
   }
 
   SourceTensor tensor(const std::string& name, const TensorName& parsed, const RowMaking& making) const {
@@ -197,17 +216,22 @@ class FolderReader {
     if (parsed.expert) view.shape.insert(view.shape.begin(), static_cast<std::int64_t>(making.parts.size()));
     check_shape(view, parsed);
     view.shape[0] -= making.first_row;
-    if (part.shape.size() == 1) view.dtype = f32, view.format = find_block_format("F32");
-    const bool as_it_is =
-        making.parts.size() == 1 && !making.transposed && making.head_size == 0 && !making.plus_one && making.first_row == 0;
+    const bool recurrent = name.find(".ssm_conv1d") != std::string::npos || name.find(".ssm_a") != std::string::npos;
+    if (part.shape.size() == 1 || recurrent) view.dtype = f32, view.format = find_block_format("F32");
+    const bool as_it_is = making.parts.size() == 1 && !making.transposed && making.head_size == 0 && !making.plus_one &&
+                          !making.negated_exp && making.first_row == 0;
     if (as_it_is && view.dtype == part.dtype) view.data = part.data;
     return {std::move(view), RowReader(making, checkpoint_)};
+  }
+
+  static bool is_convolution(const std::vector<std::int64_t>& wanted, const std::vector<std::int64_t>& shape) {
+    return wanted.size() == 3 && wanted[1] == 1 && shape == std::vector{wanted[0], wanted[2]};
   }
 
   void check_shape(const TensorView& view, const TensorName& parsed) const {
     if (parsed.params.size() != 1) return;
     const auto wanted = shapes_.find(param_name(parsed, parsed.params.front()));
-    if (wanted != shapes_.end() && wanted->second != view.shape)
+    if (wanted != shapes_.end() && wanted->second != view.shape && !is_convolution(wanted->second, view.shape))
       fail("{}: tensor {} is {}, by config.json it must be {}", checkpoint_->name(), quote_name(view.name),
            type_text(view.dtype, view.shape), type_text(view.dtype, wanted->second));
   }

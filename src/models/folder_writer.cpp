@@ -24,7 +24,7 @@ struct FolderTensor {
   const TensorView* from;
   std::int64_t first_row = 0;  // of an expert's rows among all
   std::int64_t head_size = 0;  // halves of a head that turn together are neighbours in the file; 0: they are not
-  bool transposed = false, minus_one = false;
+  bool transposed = false, minus_one = false, log_of_negated = false;
 };
 
 /// Where the file has a row whose halves of a head are apart in the folder.
@@ -56,7 +56,10 @@ class FolderTensors {
   void add(const TensorView& tensor) {
     const auto parsed = parse_tensor_name(tensor.name, gguf_);
     if (!parsed && is_unused_tensor(tensor.name, gguf_)) return;
-    const auto name = parsed ? spell_tensor_name(*parsed, config_.names) : std::nullopt;
+    const bool decay = parsed && parsed->params.front() == "state_space.decay";  // folders hold its logarithm
+    TensorName wanted = parsed.value_or(TensorName());
+    if (decay) wanted.params = {"state_space.log_decay"};
+    const auto name = parsed ? spell_tensor_name(wanted, config_.names) : std::nullopt;
     if (!name) return unknown_.push_back(tensor.name);
     FolderTensor out{.view = {prefixed(*name), f32, tensor.shape, {}}, .from = &tensor};
     const std::string_view param = parsed->params.front();
@@ -64,6 +67,8 @@ class FolderTensors {
     if (turns && neighbours_turn_) out.head_size = model_.head_size;
     out.minus_one = config_.model.norm.plus_one && param.ends_with("norm");
     out.transposed = is_transposed(*parsed) && parsed->ending == ".weight";
+    out.log_of_negated = decay;
+    if (param == "state_space.convolution" && tensor.shape.size() == 2) out.view.shape.insert(out.view.shape.begin() + 1, 1);
     if (out.transposed) std::reverse(out.view.shape.begin(), out.view.shape.end());
     if (name->find("{e}") == std::string::npos) tensors_.push_back(std::move(out));
     else add_experts(std::move(out));
@@ -114,6 +119,7 @@ std::vector<float> folder_values(const FolderTensor& tensor) {
   const BlockFormat& format = *from.format;
   std::vector<float> stored(static_cast<std::size_t>(rows * columns));
   format.decode(from.data.data() + tensor.first_row * columns / format.values * format.bytes, stored.data(), rows * columns);
+  if (tensor.log_of_negated) std::ranges::for_each(stored, [](float& value) { value = std::log(-value); });
   if (tensor.minus_one) std::ranges::for_each(stored, [](float& value) { value -= 1; });
   if (tensor.head_size == 0 && !tensor.transposed) return stored;
   std::vector<float> values(stored.size());

@@ -18,13 +18,13 @@
 namespace rlx {
 namespace {
 
-constexpr std::array<GgufFamily, 21> gguf_families{
-    {{"llama", "llama", true},     {"mistral", "llama", true}, {"mixtral", "llama", true}, {"qwen2", "qwen2"},
-     {"qwen2_moe", "qwen2moe"},    {"qwen3", "qwen3"},         {"qwen3_moe", "qwen3moe"},  {"gemma", "gemma"},
-     {"gemma2", "gemma2"},         {"gemma3_text", "gemma3"},  {"phi3", "phi3"},           {"gpt2", "gpt2"},
-     {"granite", "granite", true}, {"olmo2", "olmo2"},         {"bert", "bert"},           {"roberta", "bert"},
-     {"xlm-roberta", "bert"},      {"camembert", "bert"},      {"distilbert", "bert"},     {"nomic_bert", "nomic-bert"},
-     {"modernbert", "modern-bert"}}};
+constexpr std::array<GgufFamily, 22> gguf_families{
+    {{"llama", "llama", true},      {"mistral", "llama", true}, {"mixtral", "llama", true}, {"qwen2", "qwen2"},
+     {"qwen2_moe", "qwen2moe"},     {"qwen3", "qwen3"},         {"qwen3_moe", "qwen3moe"},  {"gemma", "gemma"},
+     {"gemma2", "gemma2"},          {"gemma3_text", "gemma3"},  {"phi3", "phi3"},           {"gpt2", "gpt2"},
+     {"granite", "granite", true},  {"olmo2", "olmo2"},         {"bert", "bert"},           {"roberta", "bert"},
+     {"xlm-roberta", "bert"},       {"camembert", "bert"},      {"distilbert", "bert"},     {"nomic_bert", "nomic-bert"},
+     {"modernbert", "modern-bert"}, {"mamba", "mamba"}}};
 
 /// Sets keys below an architecture's name.
 class KeyWriter {
@@ -57,8 +57,7 @@ void describe_sizes(const DecoderConfig& c, KeyWriter& keys) {
   keys.size("feed_forward_length", c.ffn_size);
   keys.size("attention.head_count", c.heads);
   keys.size("attention.head_count_kv", c.kv_heads);
-  keys.size("attention.key_length", c.head_size);
-  keys.size("attention.value_length", c.head_size);
+  if (c.heads > 0) keys.size("attention.key_length", c.head_size), keys.size("attention.value_length", c.head_size);
   keys.number(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", c.norm.eps);
   keys.size("vocab_size", c.vocab_size);
 }
@@ -69,6 +68,15 @@ void describe_experts(const ExpertsConfig& experts, KeyWriter& keys) {
   keys.size("expert_used_count", experts.chosen);
   keys.size("expert_feed_forward_length", experts.width);
   if (experts.shared_width > 0) keys.size("expert_shared_feed_forward_length", experts.shared_width);
+}
+
+void describe_state_space(const StateSpaceConfig& s, KeyWriter& keys) {
+  if (s.width == 0) return;
+  keys.size("ssm.conv_kernel", s.kernel);
+  keys.size("ssm.inner_size", s.width);
+  keys.size("ssm.state_size", s.states);
+  keys.size("ssm.time_step_rank", s.step_rank);
+  keys.flag("ssm.dt_b_c_rms", s.norm.has_value());
 }
 
 void describe_rope(const std::vector<RopeOptions>& ropes, std::int64_t head_size, KeyWriter& keys) {
@@ -161,6 +169,7 @@ void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetada
   KeyWriter keys(metadata, family.architecture);
   describe_sizes(c, keys);
   describe_experts(c.experts, keys);
+  describe_state_space(c.state_space, keys);
   describe_rope(c.ropes, c.head_size, keys);
   if (c.causal) describe_windows(c.layers, keys);
   const bool gemma = family.architecture.starts_with("gemma");  // its readers know the scale of embeddings
