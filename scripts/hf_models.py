@@ -22,6 +22,7 @@ LATENT = dict(
 )
 HYBRID = dict(GROUPED, num_hidden_layers=3)
 WITHOUT_ATTENTION = dict(vocab_size=128, hidden_size=32, num_hidden_layers=2, tie_word_embeddings=False)
+VISION = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=8, patch_size=4)
 YARN = dict(
     rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0, mscale=1.0,
     mscale_all_dim=1.0
@@ -70,6 +71,17 @@ MODELS = {
     "olmo3": tf.Olmo3Config(
         **GROUPED, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
     ),
+    "gemma3-vision": tf.Gemma3Config(
+        text_config=dict(GROUPED, head_dim=8, query_pre_attn_scalar=8, sliding_window=5, layer_types=["sliding_attention", "full_attention"]),
+        vision_config=VISION, mm_tokens_per_image=1
+    ),
+    "qwen3_5-vision": tf.Qwen3_5Config(
+        text_config=dict(
+            GROUPED, head_dim=16, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
+            layer_types=["linear_attention", "full_attention"]
+        ),
+        vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=1, patch_size=2, out_hidden_size=32, num_position_embeddings=4)
+    ),
     "lfm2": tf.Lfm2Config(**HYBRID, block_multiple_of=16, layer_types=["conv", "full_attention", "conv"]),
     "lfm2_moe": tf.Lfm2MoeConfig(
         **HYBRID, moe_intermediate_size=16, num_dense_layers=1, num_experts=4, num_experts_per_tok=2, routed_scaling_factor=1.5,
@@ -100,7 +112,7 @@ def randomised(model):
             else:
                 parameter.normal_(0 if "gemma" in type(model).__name__.lower() else 1, 0.1)
         for name, buffer in model.named_buffers():
-            if name.endswith("bias"):
+            if name.endswith("bias") and buffer.is_floating_point():
                 buffer.normal_(0, 0.1)
     return model
 
@@ -122,13 +134,14 @@ def write(folder, config):
     torch.manual_seed(1)
     config.bos_token_id = config.eos_token_id = config.pad_token_id = None
     config._attn_implementation = config._experts_implementation = "eager"
-    model = randomised(tf.AutoModelForCausalLM.from_config(config).eval())
+    kind = tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
+    model = randomised(kind.from_config(config).eval())
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    ids = torch.randint(0, config["vocab_size"], (2, 12))
+    ids = torch.randint(0, config.get("text_config", config)["vocab_size"], (2, 12))
     with torch.no_grad():
         out = model(ids, output_hidden_states=True)
         prompt = ids[:1, :6]

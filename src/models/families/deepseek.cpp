@@ -11,13 +11,16 @@
 namespace rlx {
 namespace {
 
+/// Elements of a head; bounded so that sums of products with other sizes fit 64 bits.
+std::int64_t head_part(const JsonField& field) { return static_cast<std::int64_t>(field.as_integer(1, 65536)); }
+
 void read_latent_attention(const JsonField& config, DecoderConfig& c) {
   LatentAttentionConfig& l = c.latent;
   l.query_rank = count_or(config, "q_lora_rank", 0);
   l.rank = as_size(config.at("kv_lora_rank"));
-  l.plain_size = as_size(config.at("qk_nope_head_dim"));
-  l.rope_size = as_size(config.at("qk_rope_head_dim"));
-  l.value_size = as_size(config.at("v_head_dim"));
+  l.plain_size = head_part(config.at("qk_nope_head_dim"));
+  l.rope_size = head_part(config.at("qk_rope_head_dim"));
+  l.value_size = head_part(config.at("v_head_dim"));
   c.head_size = l.plain_size + l.rope_size;
   c.ropes = {read_rope(config, l.rope_size)};
   c.ropes[0].style = flag_or(config, "rope_interleave", true) ? RopeStyle::interleaved : RopeStyle::half;

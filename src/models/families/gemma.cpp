@@ -5,6 +5,7 @@
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
+#include "models/families/text_part.h"
 #include "models/model_folder.h"
 #include "models/rope_config.h"
 
@@ -60,6 +61,13 @@ WeightNames gemma_sandwich_names(const DecoderConfig& config) {
 const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names);
 const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names);
 const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names);
+
+constexpr std::string_view gemma3_defaults =
+    R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "query_pre_attn_scalar": 256,
+        "max_position_embeddings": 131072, "rope_theta": 1000000.0, "sliding_window": 4096})";
+const DecoderFamily gemma3_vision_family(
+    {"gemma3"}, [](const JsonField& config) { return read_text_part(config, gemma3_defaults, read_gemma3); },
+    [](const DecoderConfig& config) { return text_part_names(gemma_sandwich_names(config), "language_model.model."); });
 
 }  // namespace
 }  // namespace rlx

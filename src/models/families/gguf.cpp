@@ -70,10 +70,14 @@ const GgufArchitecture& architecture_of(const GgufFile& file) {
 /// Metadata below the architecture's name.
 class GgufConfig {
  public:
+  static constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
+
   GgufConfig(const GgufFile& file, std::string_view architecture) : file_(file), architecture_(architecture) {}
 
   const GgufValue* find(std::string_view key) const { return file_.find_value(path(key)); }
-  std::int64_t size(std::string_view key) const { return file_.value(path(key)).integer(1, largest_size); }
+  std::int64_t size(std::string_view key, std::int64_t least = 1, std::int64_t most = largest_size) const {
+    return file_.value(path(key)).integer(least, most);
+  }
   std::int64_t size_or(std::string_view key, std::int64_t otherwise) const {
     const GgufValue* value = find(key);
     return value != nullptr ? value->integer(0, largest_size) : otherwise;
@@ -107,7 +111,6 @@ class GgufConfig {
   }
 
  private:
-  static constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
   std::string path(std::string_view key) const { return fmt::format("{}.{}", architecture_, key); }
 
   const GgufFile& file_;
@@ -237,12 +240,12 @@ void read_gguf_latent_attention(const GgufConfig& config, DecoderConfig& c) {
 void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
   const bool heads = has_mixer(c, Mixer::state_space_heads);
   if (has_mixer(c, Mixer::short_convolution))
-    c.short_convolution = {.kernel = config.size("shortconv.l_cache"), .bias = config.any_layer_has("shortconv.in_proj.bias")};
+    c.short_convolution = {.kernel = config.size("shortconv.l_cache", 2, 64), .bias = config.any_layer_has("shortconv.in_proj.bias")};
   if (!heads && !has_mixer(c, Mixer::state_space)) return;
   StateSpaceConfig& s = c.state_space;
   s.width = config.size("ssm.inner_size");
-  s.states = config.size("ssm.state_size");
-  s.kernel = config.size("ssm.conv_kernel");
+  s.states = config.size("ssm.state_size", 1, 65536);
+  s.kernel = config.size("ssm.conv_kernel", 2, 64);
   (heads ? s.heads : s.step_rank) = config.size("ssm.time_step_rank");
   s.groups = heads ? config.size("ssm.group_count") : 1;
   if (heads && (s.width % s.heads != 0 || s.heads % s.groups != 0))

@@ -30,7 +30,8 @@ DecoderConfig read_jamba(const JsonField& config) {
   read_jamba_layers(config, c);
   StateSpaceConfig& s = c.state_space;
   s.width = size_or(config, "mamba_expand", 2) * c.hidden_size;
-  s.states = size_or(config, "mamba_d_state", 16);
+  s.states = 16;
+  if (const auto states = config.find("mamba_d_state")) s.states = part_size(*states);
   s.step_rank = read_step_rank(config, "mamba_dt_rank", c.hidden_size);
   if (const auto kernel = config.find("mamba_d_conv")) s.kernel = static_cast<std::int64_t>(kernel->as_integer(2, 64));
   s.bias = flag_or(config, "mamba_proj_bias", false), s.convolution_bias = flag_or(config, "mamba_conv_bias", true);

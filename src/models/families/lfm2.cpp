@@ -35,7 +35,8 @@ DecoderConfig read_lfm2_base(const JsonField& config) {
 /// Two thirds of the size that the config gives, times a factor, rounded up to whole blocks.
 std::int64_t adjusted_width(const JsonField& config, std::int64_t width) {
   if (!flag_or(config, "block_auto_adjust_ff_dim", true)) return width;
-  const auto scaled = static_cast<std::int64_t>(number_or(config, "block_ffn_dim_multiplier", 1) * static_cast<double>(2 * width / 3));
+  const auto factor = config.find("block_ffn_dim_multiplier");
+  const auto scaled = static_cast<std::int64_t>((factor ? as_number(*factor, 1e-3, 1e3) : 1) * static_cast<double>(2 * width / 3));
   const std::int64_t block = size_or(config, "block_multiple_of", 256);
   return (scaled + block - 1) / block * block;
 }

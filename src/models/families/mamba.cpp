@@ -19,6 +19,8 @@ double limit_or(const JsonField& limit, double otherwise) {
 
 }  // namespace
 
+std::int64_t part_size(const JsonField& field) { return static_cast<std::int64_t>(field.as_integer(1, 65536)); }
+
 std::int64_t read_step_rank(const JsonField& config, std::string_view name, std::int64_t hidden_size) {
   const auto rank = config.find(name);
   return rank && rank->value().is_number() ? as_size(*rank) : (hidden_size + 15) / 16;  // or "auto"
@@ -43,7 +45,7 @@ DecoderConfig read_mamba_base(const JsonField& config, Mixer mixer) {
   c.norm.eps = number_or(config, "layer_norm_epsilon", 1e-5);
   if (const auto act = config.find("hidden_act")) c.activation = read_activation(*act);
   StateSpaceConfig& s = c.state_space;
-  s.states = as_size(config.at("state_size"));
+  s.states = part_size(config.at("state_size"));
   s.kernel = static_cast<std::int64_t>(config.at("conv_kernel").as_integer(2, 64));
   s.bias = flag_or(config, "use_bias", false), s.convolution_bias = flag_or(config, "use_conv_bias", true);
   return c;

@@ -9,6 +9,8 @@ DecoderConfig read_mamba_base(const JsonField& config, Mixer mixer);
 /// Mamba's names of tensors.
 WeightNames mamba_names(const DecoderConfig& config);
 
+/// A size of a part, such as a head's: 1 to 65536, so that sums of products with other sizes fit 64 bits.
+std::int64_t part_size(const JsonField& field);
 /// The field `name` where it is a number; else, for "auto", a sixteenth of the model's size.
 std::int64_t read_step_rank(const JsonField& config, std::string_view name, std::int64_t hidden_size);
 /// `time_step_limit` where the config has it: [least, largest].

@@ -10,9 +10,9 @@ namespace {
 DecoderConfig read_mamba2(const JsonField& config) {
   DecoderConfig c = read_mamba_base(config, Mixer::state_space_heads);
   StateSpaceConfig& s = c.state_space;
-  s.heads = as_size(config.at("num_heads"));
+  s.heads = part_size(config.at("num_heads"));
   s.groups = size_or(config, "n_groups", 1);
-  s.width = s.heads * as_size(config.at("head_dim"));
+  s.width = s.heads * part_size(config.at("head_dim"));
   if (s.heads % s.groups != 0) config.at("n_groups").refuse("{} do not divide {} heads", s.groups, s.heads);
   read_step_limits(config, s);
   c.tied_output = flag_or(config, "tie_word_embeddings", false);

@@ -3,6 +3,7 @@
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/mixture.h"
+#include "models/families/text_part.h"
 #include "models/model_folder.h"
 #include "models/rope_config.h"
 
@@ -75,6 +76,10 @@ WeightNames qwen3_next_names(const DecoderConfig& config) {
   return names;
 }
 
+constexpr std::string_view qwen3_5_defaults = R"({"partial_rotary_factor": 0.25})";
+const DecoderFamily qwen3_5_vision_family(
+    {"qwen3_5"}, [](const JsonField& config) { return read_text_part(config, qwen3_5_defaults, read_qwen3_5); },
+    [](const DecoderConfig& config) { return text_part_names(qwen3_5_names(config), "model.language_model."); });
 const DecoderFamily qwen3_5_family({"qwen3_5_text"}, read_qwen3_5, qwen3_5_names);
 const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names);
 

@@ -1,0 +1,19 @@
+#include "models/families/text_part.h"
+
+namespace rlx {
+
+DecoderConfig read_text_part(const JsonField& config, std::string_view defaults, DecoderConfig (*read)(const JsonField& text)) {
+  const JsonField text = config.at("text_config");
+  if (!text.value().is_object()) text.refuse("expected an object");
+  json::Value merged = json::parse(std::string(defaults), "defaults");
+  merged.update(text.value());
+  return read(JsonField(merged, text.place()));
+}
+
+WeightNames text_part_names(WeightNames names, std::string_view prefix) {
+  names.prefix = prefix;
+  for (std::string_view part : {"vision_tower", "multi_modal_projector", "model.visual"}) names.unused.push_back(part);
+  return names;
+}
+
+}  // namespace rlx
