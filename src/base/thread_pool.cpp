@@ -68,7 +68,8 @@ bool spin(const std::atomic<Value>& value, Value old) {
 RecordLoops::RecordLoops(LoopRecord& record) { loop_record = &record; }
 RecordLoops::~RecordLoops() { loop_record = nullptr; }
 
-ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
+ThreadPool::ThreadPool(int threads, void (*at_start)())
+    : size_(threads), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
   // Memory belongs to the node of the thread that first touches it, so a worker stays on one: what it packs or zeroes it later reads. The
@@ -78,8 +79,9 @@ ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), 
   try {
     for (int worker = 1; worker < threads; ++worker) {
       std::vector<int> cpus = node_of.empty() ? std::vector<int>() : nodes[node_of[static_cast<std::size_t>(worker)]];
-      workers_[worker].thread = std::thread([this, worker, own = std::move(cpus)] {
+      workers_[worker].thread = std::thread([this, worker, at_start, own = std::move(cpus)] {
         if (!own.empty()) stay_on(own);
+        if (at_start != nullptr) at_start();
         work(worker);
       });
     }
@@ -90,6 +92,8 @@ ThreadPool::ThreadPool(int threads) : size_(threads), granted_(granted_cpus()), 
 }
 
 ThreadPool::~ThreadPool() { stop(); }
+
+int ThreadPool::worker() { return inside.worker; }
 
 void ThreadPool::stop() {
   publish({.workers = stop_workers});

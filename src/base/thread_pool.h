@@ -24,8 +24,9 @@ class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t begin, std::int64_t end, int worker)>;
 
-  /// Throws Error when `threads` is outside 1..max_threads or the system cannot start them.
-  explicit ThreadPool(int threads);
+  /// Every thread that the pool starts calls `at_start` first, which must not throw. Throws Error when `threads` is outside 1..max_threads
+  /// or the system cannot start them.
+  explicit ThreadPool(int threads, void (*at_start)() = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -33,6 +34,9 @@ class ThreadPool {
   static constexpr int max_threads = 4095;
 
   int size() const { return size_; }
+
+  /// The number under which the current thread runs its part of a loop; 0 outside of loops.
+  static int worker();
 
   /// Calls `body` with disjoint ranges that cover 0..count, at most one range per worker, each (but the last) a multiple of `grain` long.
   /// Which worker gets which range depends on count, grain and size() only. `worker` is in 0..size() and no two bodies of one loop run

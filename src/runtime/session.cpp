@@ -18,9 +18,8 @@ std::string Device::description() const {
 
 Session::State::State(SessionOptions given)
     : options(std::move(given)),
-      pool(options.threads > 0 ? options.threads : granted_cpus()),
+      pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
       jit(cpu::cpu_level(), options.cache_folder.value_or(cpu::default_cache_folder())) {
-  cpu::flush_denormals(pool);
   if (options.tune)
     tuned =
         std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()), cpu::tuning_machine(pool.size()));

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
+#include <thread>
+
+#include "base/thread_pool.h"
 
 namespace rlx::cpu {
 namespace {
@@ -39,12 +43,14 @@ TEST(Denormals, AreFlushedInAScope) {
   EXPECT_TRUE(keeps_denormals<float>() && keeps_denormals<double>());
 }
 
-TEST(Denormals, AreFlushedByTheWorkersOfAPool) {
-  ThreadPool pool(3);
-  flush_denormals(pool);
-  pool.parallel_for(pool.size(), 1, [](std::int64_t, std::int64_t, int worker) {
-    EXPECT_EQ(flushes_denormals<float>(), worker > 0);  // worker 0 is the caller's thread
-    EXPECT_EQ(flushes_denormals<double>(), worker > 0);
+TEST(Denormals, AreFlushedByTheThreadsOfAPool) {
+  ThreadPool pool(3, flush_denormals);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> begun = 0;
+  pool.parallel_for(pool.size(), 1, [&](std::int64_t, std::int64_t, int) {
+    for (++begun; begun < pool.size();) std::this_thread::yield();  // so that each part has a thread of its own
+    EXPECT_EQ(flushes_denormals<float>(), std::this_thread::get_id() != caller);
+    EXPECT_EQ(flushes_denormals<double>(), std::this_thread::get_id() != caller);
   });
 }
 

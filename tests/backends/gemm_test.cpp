@@ -1,7 +1,6 @@
 #include "backends/gemm_cases.h"
 
 #include <array>
-#include <thread>
 
 #include "base/small_float.h"
 #include "rlx/error.h"
@@ -218,7 +217,7 @@ TEST(Gemm, TakesBatchesByOffsetsAndPackedBatches) {
 
 /// So the pages of panels belong to the memory node of the worker that reads them.
 TEST(Gemm, PanelsArePackedByTheWorkerThatMultipliesThem) {
-  using Threads = std::vector<std::thread::id>;  // by panel
+  using Workers = std::vector<int>;  // by panel
   for (int threads : {1, 2, 3})
     for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{5, 3}, {1000, 700}, {4100, 512}, {333, 3000}}) {
       ThreadPool pool(threads);
@@ -226,11 +225,11 @@ TEST(Gemm, PanelsArePackedByTheWorkerThatMultipliesThem) {
       const PackedB<float> packed = pack_b(b.matrix, 1, k, n, pool);
       struct Seen {
         std::int64_t width;
-        Threads multiplied;
-      } seen{packed.kernel().panel_cols, Threads(static_cast<std::size_t>(packed.panels()))};
-      Threads touched(seen.multiplied.size());
-      for_each_panel<float>(
-          packed, pool, [&](std::int64_t, std::int64_t panel) { touched[static_cast<std::size_t>(panel)] = std::this_thread::get_id(); });
+        Workers multiplied;
+      } seen{packed.kernel().panel_cols, Workers(static_cast<std::size_t>(packed.panels()))};
+      Workers touched(seen.multiplied.size());
+      for_each_panel<float>(packed, pool,
+                            [&](std::int64_t, std::int64_t panel) { touched[static_cast<std::size_t>(panel)] = ThreadPool::worker(); });
       GemmArgs<float> args;
       args.m = 1, args.n = n, args.k = k;
       args.a = a.matrix;
@@ -240,7 +239,7 @@ TEST(Gemm, PanelsArePackedByTheWorkerThatMultipliesThem) {
                          std::int64_t cols) {
         auto& [width, multiplied] = *static_cast<Seen*>(context);
         for (std::int64_t col = col0; col < col0 + cols; col += width)
-          multiplied[static_cast<std::size_t>(col / width)] = std::this_thread::get_id();
+          multiplied[static_cast<std::size_t>(col / width)] = ThreadPool::worker();
       };
       gemm(args, pool);
       EXPECT_EQ(touched, seen.multiplied) << threads << " threads, n " << n << ", k " << k;

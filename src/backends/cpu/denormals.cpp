@@ -1,5 +1,7 @@
 #include "backends/cpu/denormals.h"
 
+#include <cstdint>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -30,10 +32,6 @@ void set_float_control(unsigned) {}
 FlushDenormals::FlushDenormals() : saved_(float_control()) { set_float_control(saved_ | flush); }
 FlushDenormals::~FlushDenormals() { set_float_control(saved_); }
 
-void flush_denormals(ThreadPool& pool) {
-  pool.parallel_for(pool.size(), 1, [](std::int64_t, std::int64_t, int worker) {
-    if (worker > 0) set_float_control(float_control() | flush);
-  });
-}
+void flush_denormals() { set_float_control(float_control() | flush); }
 
 }  // namespace rlx::cpu

@@ -1,5 +1,4 @@
 #pragma once
-#include "base/thread_pool.h"
 
 namespace rlx::cpu {
 
@@ -15,7 +14,7 @@ class FlushDenormals {
   unsigned saved_;
 };
 
-/// Makes every worker of a pool flush denormals for good.
-void flush_denormals(ThreadPool& pool);
+/// Makes the current thread flush denormals for good, as every worker of a pool that runs kernels does.
+void flush_denormals();
 
 }  // namespace rlx::cpu
