@@ -150,7 +150,7 @@ class Operands {
 
   /// Where the first entry of each item begins.
   std::vector<std::int64_t> item_offsets(const std::vector<SizeFunction>& strides) const {
-    const std::vector<std::int64_t> all = batch_offsets(strides);
+    std::vector<std::int64_t> all = batch_offsets(strides);
     if (!is_joined_) return all;
     std::vector<std::int64_t> offsets;
     for (std::int64_t item = 0; item < items(); ++item)
