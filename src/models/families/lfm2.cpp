@@ -36,7 +36,8 @@ DecoderConfig read_lfm2_base(const JsonField& config) {
 std::int64_t adjusted_width(const JsonField& config, std::int64_t width) {
   if (!flag_or(config, "block_auto_adjust_ff_dim", true)) return width;
   const auto factor = config.find("block_ffn_dim_multiplier");
-  const auto scaled = static_cast<std::int64_t>((factor ? as_number(*factor, 1e-3, 1e3) : 1) * static_cast<double>(2 * width / 3));
+  const std::int64_t two_thirds = 2 * width / 3;
+  const auto scaled = static_cast<std::int64_t>((factor ? as_number(*factor, 1e-3, 1e3) : 1) * static_cast<double>(two_thirds));
   const std::int64_t block = size_or(config, "block_multiple_of", 256);
   return (scaled + block - 1) / block * block;
 }
