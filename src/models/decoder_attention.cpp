@@ -33,12 +33,13 @@ Value turned(const DecoderStep& step, const DecoderLayer& layer, Value x) {
 
 /// The keys or values of each token's sequence, (N, heads, P * page_tokens, D), from pages that now hold `fresh` (N, heads, 1, D) too.
 Value appended_to_pages(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
-  const Dim heads = fresh.dim(1), size = fresh.dim(3), count = step.pages.dim(1);
+  const std::int64_t heads = fresh.dim(1).value(), size = fresh.dim(3).value();
   Value cache = flow.state(name, {step.options.pages, heads, page_tokens, size});
   cache = scatter(cache, step.places, reshape(fresh, {fresh.dim(0), heads, size}), {{1, 2}, {0, 2}, {0, 2}});
   flow.keep(name, cache);
-  Value own = gather(cache, reshape(step.pages, {fresh.dim(0), count, 1}), {{2, 3, 4}, {0}, {0}}, {1, heads, page_tokens, size});
-  return reshape(transpose(own, {0, 2, 1, 3, 4}), {fresh.dim(0), heads, count * page_tokens, size});
+  Value own =
+      gather(cache, reshape(step.pages, {fresh.dim(0), step.pages.dim(1), 1}), {{2, 3, 4}, {0}, {0}}, {1, heads, page_tokens, size});
+  return reshape(transpose(own, {0, 2, 1, 3, 4}), {fresh.dim(0), heads, step.pages.dim(1) * page_tokens, size});
 }
 
 /// The state `name` (N, heads, capacity, D) with `fresh` (N, heads, S, D) behind the tokens that it holds.
