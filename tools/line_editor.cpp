@@ -37,9 +37,10 @@ struct LineEditor::State {
     el_set(editor, EL_PROMPT_ESC, prompt_of, escape_mark);
     el_set(editor, EL_HIST, ::history, history);
     el_set(editor, EL_EDITOR, "emacs");
-    el_set(editor, EL_ADDFN, "rlx-complete", "complete a command", complete);
-    el_set(editor, EL_ADDFN, "rlx-empty-line", "begin the line anew", begin_anew);
-    el_set(editor, EL_ADDFN, "rlx-suspend", "leave for the shell", suspend);
+    // The narrow form of this call copies the names and never frees them.
+    el_wset(editor, EL_ADDFN, L"rlx-complete", L"complete a command", complete);
+    el_wset(editor, EL_ADDFN, L"rlx-empty-line", L"begin the line anew", begin_anew);
+    el_wset(editor, EL_ADDFN, L"rlx-suspend", L"leave for the shell", suspend);
     el_set(editor, EL_BIND, "^I", "rlx-complete", nullptr);
     el_set(editor, EL_BIND, "^C", "rlx-empty-line", nullptr);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
