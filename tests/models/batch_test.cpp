@@ -1,5 +1,6 @@
 // Many prompts answered at a time: as each of them is answered alone.
 #include "rlx/batch.h"
+#include "formats/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 namespace rlx {
 namespace {
 
+using test::error_of;
 using test::words_of;
 using Ids = std::vector<std::int32_t>;
 
@@ -53,16 +55,6 @@ void expect_as_alone(Batch& batch, std::span<const Ids> prompts, const GenerateO
     EXPECT_EQ(seen[i].text, expected[i].text) << i;
     EXPECT_EQ(name_of(seen[i].finish_reason), name_of(expected[i].finish_reason)) << i;
   }
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 TEST(Batch, AnswersAreThoseOfEachPromptAlone) {

@@ -1,5 +1,6 @@
 // Sequences of unlike lengths in one run, against each of them alone and against what other software recorded.
 #include "models/batched_decoder.h"
+#include "formats/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 namespace rlx {
 namespace {
 
+using test::error_of;
 using test::fixture;
 using Ids = std::vector<std::int32_t>;
 
@@ -34,16 +36,6 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
   double largest = a.size() == b.size() ? 0 : INFINITY;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
   return largest;
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 /// Mostly the bits are the same. Where a prompt is cut at other places, or one query runs without others, sums run in another order: the

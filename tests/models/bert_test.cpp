@@ -6,6 +6,7 @@
 
 #include "base/file_writer.h"
 #include "fixture.h"
+#include "formats/temporary_folder.h"
 #include "ir/reference.h"
 #include "models/decoder_family.h"
 #include "models/model_folder.h"
@@ -15,6 +16,7 @@
 namespace rlx {
 namespace {
 
+using test::error_of;
 using test::fixture;
 
 /// A config with `changes` merged into the fixture's.
@@ -22,16 +24,6 @@ DecoderConfig config_with(const std::string& changes) {
   json::Value config = json::read_file(fixture("hf/bert/config.json"));
   config.update(json::parse(changes, "changes"));
   return DecoderFamily::find("bert")->read(JsonField(config, "config.json"));
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 NamedArrays load_bert(const Graph& graph, const Checkpoint& checkpoint) {

@@ -8,6 +8,7 @@
 
 #include "base/file_writer.h"
 #include "fixture.h"
+#include "formats/temporary_folder.h"
 #include "models/cached_decoder.h"
 #include "models/decoder_family.h"
 #include "models/decoder_files.h"
@@ -18,6 +19,7 @@
 namespace rlx {
 namespace {
 
+using test::error_of;
 using test::fixture;
 
 const Session& session() {
@@ -50,16 +52,6 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
   double largest = a.size() == b.size() ? 0 : INFINITY;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
   return largest;
-}
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 class DecoderFixture : public testing::TestWithParam<std::string> {};

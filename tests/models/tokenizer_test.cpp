@@ -8,6 +8,7 @@
 
 #include "fixture.h"
 #include "formats/json.h"
+#include "formats/temporary_folder.h"
 #include "models/minilm.h"
 #include "rlx/error.h"
 
@@ -15,6 +16,7 @@ namespace rlx {
 namespace {
 
 using json::Value;
+using test::error_of;
 
 Value read_fixture(const char* name) { return json::read_file(test::fixture(name)); }
 
@@ -27,17 +29,6 @@ Tokenizer small() { return Tokenizer::open(test::fixture("tokenizers/wordpiece-u
 std::string text_of(const Value& value) { return value.get<std::string>(); }
 
 std::vector<std::int32_t> ids_of(const Value& value) { return value.get<std::vector<std::int32_t>>(); }
-
-/// The message of the Error that `action` must throw.
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// The message for the small tokenizer with one member replaced.
 std::string error_with(const char* pointer, const Value& value) {
