@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/peaks/peaks.h"

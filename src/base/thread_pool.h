@@ -1,10 +1,12 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -48,11 +50,17 @@ class ThreadPool {
   /// Throws Error for a negative count or a grain below 1.
   void parallel_for(std::int64_t count, std::int64_t grain, Body body);
 
+  /// What the next loop that waits for memory reads, its workers one after the other an equal part each. Whoever waits meanwhile brings the
+  /// beginning of its part into its caches. Nothing reads the bytes, so that they may be gone by then.
+  void read_ahead(std::span<const std::byte> bytes);
+
  private:
   /// What one worker writes is kept off its neighbours' cache lines (two, as the prefetcher fetches pairs).
   struct alignas(128) Worker {
     std::atomic<std::uint64_t> begun{0};  // the last loop of which some thread began this worker's part
     std::exception_ptr error;
+    const std::byte* ahead_of = nullptr;  // of what bytes `ahead` are asked for
+    std::size_t ahead = 0;
     std::thread thread;
   };
   struct Job {
@@ -73,16 +81,21 @@ class ThreadPool {
   bool is_crowded() const;
   void await_others(Clock::time_point begin);
   template <class Value>
-  void await_change(const std::atomic<Value>& value, Value old) const;
+  void await_change(const std::atomic<Value>& value, Value old, int worker);
+  template <class Value>
+  bool spin(const std::atomic<Value>& value, Value old, int worker);
+  bool bring_nearer(int worker);
 
   const int size_;
   const int granted_;
   std::unique_ptr<Worker[]> workers_;
   std::mutex callers_;
   Job job_;
-  std::atomic<Clock::rep> crowded_until_{0};           // till when other processes need the CPUs; 0: never yet
-  alignas(128) std::atomic<std::uint64_t> loop_;       // its number, and how many workers take part in it
-  std::atomic<std::uint32_t> ticket_;                  // the low bits, on which workers wait
+  std::atomic<Clock::rep> crowded_until_{0};      // till when other processes need the CPUs; 0: never yet
+  alignas(128) std::atomic<std::uint64_t> loop_;  // its number, and how many workers take part in it
+  std::atomic<std::uint32_t> ticket_;             // the low bits, on which workers wait
+  std::atomic<const std::byte*> ahead_{nullptr};  // what comes next; both may be read while they change: then other bytes are fetched
+  std::atomic<std::size_t> ahead_bytes_{0};
   alignas(128) std::atomic<std::int32_t> running_{0};  // workers of the current loop, other than the caller, that are not done
 };
 

@@ -111,6 +111,10 @@ void Executable::State::find_prepared() {
   for (int slot : output_slots)
     if (const Slot& s = slots[static_cast<std::size_t>(slot)]; s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
   parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));
+  next_product.assign(steps.size(), prepared.products.empty() ? 0 : prepared.products.front().step);
+  for (std::size_t i = 1; i < prepared.products.size(); ++i)
+    for (std::size_t step = prepared.products[i - 1].step; step < prepared.products[i].step; ++step)
+      next_product[step] = prepared.products[i].step;
 }
 
 /// The inputs that what is the same in every run is computed from.

@@ -38,7 +38,8 @@ struct Executable::State {
   std::vector<Slot> slots;
   std::vector<int> output_slots;  // of every output
   std::vector<cpu::Step> steps;
-  std::vector<bool> is_prepared;  // by step
+  std::vector<bool> is_prepared;          // by step
+  std::vector<std::size_t> next_product;  // by step: the next one of a run with weights, behind the last one the first
   PreparedPart prepared;
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
@@ -52,7 +53,7 @@ struct Executable::State {
   std::vector<bool> updates_state;  // by input: runs change it where it lies
   struct Packed {
     Array weights;
-    std::shared_ptr<const void> panels;
+    std::shared_ptr<const cpu::Panels> panels;
   };
   std::map<const cpu::Step*, Packed> packed;               // of a region: what its operands turned out to be
   std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
@@ -65,7 +66,7 @@ struct Executable::State {
 
  private:
   void assign_slots();
-  /// Fills `prepared`.
+  /// Fills `prepared` and `next_product`.
   void find_prepared();
   void add_prepared(const cpu::Launch& launch, const cpu::Step& step);
   void note_reads(std::size_t step);

@@ -53,9 +53,9 @@ struct Prepared {
   /// Lets go of the bytes that no run reads any more.
   void drop_unread(const PreparedPart& part);
 
-  bool complete = false;                             // every value is there that runs read
-  std::vector<std::shared_ptr<const Array>> arrays;  // null: not computed, or no run reads its bytes any more
-  std::vector<std::shared_ptr<const void>> panels;   // by step: those of products
+  bool complete = false;                                   // every value is there that runs read
+  std::vector<std::shared_ptr<const Array>> arrays;        // null: not computed, or no run reads its bytes any more
+  std::vector<std::shared_ptr<const cpu::Panels>> panels;  // by step: those of products
 
  private:
   /// Whether runs read the bytes.

@@ -140,8 +140,18 @@ void Run::place_prepared() {
 void Run::execute() {
   const cpu::FlushDenormals flush;
   prepare();
-  for (std::size_t i = 0; i < state_.steps.size(); ++i)
-    if (!state_.is_prepared[i]) cpu::execute(state_.steps[i], run_);
+  for (std::size_t i = 0; i < state_.steps.size(); ++i) {
+    if (state_.is_prepared[i]) continue;
+    run_.pool->read_ahead(weights_after(i));
+    cpu::execute(state_.steps[i], run_);
+  }
+}
+
+/// The panels of the next product behind a step; behind the last one those of the next run's first. None where they are not known yet.
+std::span<const std::byte> Run::weights_after(std::size_t step) const {
+  if (!prepared_ || prepared_->panels.empty()) return {};
+  const std::size_t next = state_.next_product[step];
+  return prepared_->panels[next] ? prepared_->panels[next]->bytes : std::span<const std::byte>();
 }
 
 void Run::time(int repeats, std::vector<LaunchReport>& reports) {
@@ -181,7 +191,7 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
 }
 
 /// The panels of a right operand that stays from run to run; null for one that does not, and for a product that runs once.
-std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
+std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
   const auto index = static_cast<std::size_t>(&step - state_.steps.data());
   if (state_.is_prepared[index]) return nullptr;
   const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
@@ -195,7 +205,7 @@ std::shared_ptr<const void> Run::packed(const cpu::Step& step, const cpu::PackWe
 }
 
 /// The panels of these numbers that a program of the session holds already; null: none does.
-std::shared_ptr<const void> Run::panels_of(const cpu::Step& step, const Origin& origin) const {
+std::shared_ptr<const cpu::Panels> Run::panels_of(const cpu::Step& step, const Origin& origin) const {
   return origin.name.empty() ? nullptr : state_.session->packed.find(panel_key(step, origin));
 }
 
@@ -204,8 +214,8 @@ std::string Run::panel_key(const cpu::Step& step, const Origin& origin) const {
 }
 
 /// The panels of `weights`, which come from there.
-std::shared_ptr<const void> Run::shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
-                                               const cpu::PackWeights& pack) const {
+std::shared_ptr<const cpu::Panels> Run::shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
+                                                      const cpu::PackWeights& pack) const {
   auto panels = panels_of(step, origin);
   if (panels) return panels;
   panels = pack(weights);
@@ -219,7 +229,7 @@ Origins& Run::origins() {
   return *origins_;
 }
 
-std::shared_ptr<const void> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {
+std::shared_ptr<const cpu::Panels> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {
   {
     const std::scoped_lock lock(state_.mutex);
     const auto it = state_.packed.find(&step);

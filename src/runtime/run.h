@@ -35,12 +35,13 @@ class Run {
   void run_missing();
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
-  std::shared_ptr<const void> packed(const cpu::Step& step, const cpu::PackWeights& pack);
-  std::shared_ptr<const void> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
-  std::shared_ptr<const void> panels_of(const cpu::Step& step, const Origin& origin) const;
+  std::shared_ptr<const cpu::Panels> packed(const cpu::Step& step, const cpu::PackWeights& pack);
+  std::shared_ptr<const cpu::Panels> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
+  std::shared_ptr<const cpu::Panels> panels_of(const cpu::Step& step, const Origin& origin) const;
+  std::span<const std::byte> weights_after(std::size_t step) const;
   std::string panel_key(const cpu::Step& step, const Origin& origin) const;
-  std::shared_ptr<const void> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
-                                            const cpu::PackWeights& pack) const;
+  std::shared_ptr<const cpu::Panels> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
+                                                   const cpu::PackWeights& pack) const;
   Origins& origins();
   const Array& weights_in(const Slot& slot) const;
 

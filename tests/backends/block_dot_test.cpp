@@ -76,7 +76,7 @@ class BlockTypes : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(BlockTypes, KernelsAgreeWithTheBody) {
   const BlockFormat& format = *find_block_format(GetParam());
-  for (const Case size : {Case{1, 16, 256}, Case{3, 37, 512}, Case{16, 16, 768}, Case{33, 50, 256}}) {
+  for (const Case size : {Case{1, 16, 256}, Case{3, 37, 512}, Case{16, 16, 768}, Case{33, 50, 256}, Case{18, 400, 2304}}) {
     const Graph graph = product(size, format);
     const std::vector<float> x = random_values(size.rows * size.depth, 3);
     const Array weights = random_blocks(format, size.columns, size.depth);
@@ -144,6 +144,37 @@ INSTANTIATE_TEST_SUITE_P(Widened, BlockTypes,
                          testing::Values("F32", "F16", "BF16", "Q2_K", "Q3_K", "Q8_1", "Q8_K", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS",
                                          "IQ2_S", "IQ3_XXS", "IQ3_S", "TQ1_0", "TQ2_0", "NVFP4"),
                          [](const auto& info) { return std::string(info.param); });
+
+/// Products one after the other, the last two of other rows.
+Graph products(const std::vector<std::string>& types, std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+  Graph graph("block_dots");
+  const Value x = graph.input("x", {rows, depth}, f32), z = graph.input("z", {rows, depth}, f32);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const BlockFormat& format = *find_block_format(types[i]);
+    const Value weights = graph.param(fmt::format("weights{}", i), {columns, depth / format.values * format.bytes}, u8);
+    graph.output(fmt::format("y{}", i), block_dot(i + 2 < types.size() ? x : z, weights, types[i]));
+  }
+  return graph;
+}
+
+TEST(BlockDot, ProductsOfTheSameRowsAreThoseOfEachAlone) {
+  const std::vector<std::string> types{"Q4_0", "Q4_0", "Q8_0", "Q4_K", "Q4_K", "Q2_K", "Q4_0", "Q4_0"};
+  const std::int64_t rows = 5, columns = 32, depth = 512;
+  const std::vector<float> x = random_values(rows * depth, 3), z = random_values(rows * depth, 4);
+  Executable all = Session().compile(products(types, rows, columns, depth));
+  std::vector<Array> weights;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    all.set_param(fmt::format("weights{}", i), weights.emplace_back(random_blocks(*find_block_format(types[i]), columns, depth)));
+  for (int run = 0; run < 2; ++run) {
+    const auto together = all.run({{"x", x}, {"z", z}});
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      Executable one = Session().compile(product({rows, columns, depth}, *find_block_format(types[i])));
+      one.set_param("weights", weights[i]);
+      const Array alone = one.run({{"x", i + 2 < types.size() ? x : z}}).at("y"), among = together.at(fmt::format("y{}", i));
+      EXPECT_TRUE(std::ranges::equal(alone.bytes(), among.bytes())) << i << ": " << types[i];
+    }
+  }
+}
 
 TEST(BlockDot, AValueThatIsNoNumberShows) {
   const BlockFormat& format = *find_block_format("Q8_0");

@@ -137,6 +137,16 @@ TEST(ThreadPool, RethrowsTheExceptionOfTheLowestWorkerAndStaysUsable) {
                std::logic_error);
 }
 
+TEST(ThreadPool, ReadsAheadWithoutReading) {
+  ThreadPool pool(2);
+  const std::span<const std::byte> nowhere(reinterpret_cast<const std::byte*>(std::uintptr_t{4096}), std::size_t{1} << 30);
+  const std::vector<std::byte> somewhere(1 << 20);
+  for (const std::span<const std::byte> bytes : {nowhere, std::span<const std::byte>(somewhere), {}}) {
+    pool.read_ahead(bytes);
+    for (int loop = 0; loop < 100; ++loop) EXPECT_EQ(visits(pool, 8, 1), std::vector<int>(8, 1));
+  }
+}
+
 TEST(ThreadPool, WorksWithMoreThreadsThanCpus) {
   ThreadPool pool(rlx::granted_cpus() + 6);
   for (int repeat = 0; repeat < 100; ++repeat) EXPECT_EQ(visits(pool, 1000, 1), std::vector<int>(1000, 1));

@@ -43,7 +43,7 @@ std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
   return *total;
 }
 
-std::shared_ptr<const void> PackedWeights::find(const std::string& key) {
+std::shared_ptr<const Panels> PackedWeights::find(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return nullptr;
@@ -51,7 +51,7 @@ std::shared_ptr<const void> PackedWeights::find(const std::string& key) {
   return std::ranges::any_of(it->second.sources, is_gone) ? nullptr : it->second.panels.lock();
 }
 
-void PackedWeights::add(const std::string& key, const std::shared_ptr<const void>& panels, const std::vector<Array>& origins) {
+void PackedWeights::add(const std::string& key, const std::shared_ptr<const Panels>& panels, const std::vector<Array>& origins) {
   Entry entry{panels, {}};
   for (const Array& origin : origins) entry.sources.push_back({origin.bytes().data(), origin.owner()});
   const std::scoped_lock lock(mutex_);
@@ -340,14 +340,14 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
   } else {
     args.a = left_matrix<T>(memory(step.a), step, tables, s);
   }
-  std::shared_ptr<const void> packed;
+  std::shared_ptr<const Panels> packed;
   if (step.weights && run.packed) {
     packed = run.packed(step, [&](const Array& weights) {
       Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
       whole.batch_offsets = nullptr;
-      return std::make_shared<const PackedB<T>>(pack_b<T>(whole, 1, args.k, args.n, *run.pool, *args.kernel));
+      return std::make_shared<const PanelsOf<PackedB<T>>>(pack_b<T>(whole, 1, args.k, args.n, *run.pool, *args.kernel));
     });
-    args.packed_b = static_cast<const PackedB<T>*>(packed.get());
+    if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
   }
   if (product.epilogue) {
     args.epilogue = product.epilogue_by_columns ? call_epilogue_by_columns<T> : call_epilogue<T>;
@@ -448,11 +448,12 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
 }  // namespace
 
 void execute(const Step& step, const RunState& run) {
+  if (const auto* dot = std::get_if<BlockDot>(&step.launch->what)) return run_block_dot(step, *dot, run);
+  run.packed_rows = {};
   if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   if (step.attention) return run_attention(*step.attention, run);
   if (const auto* update = std::get_if<StateUpdate>(&step.launch->what)) return run_state_update(step, *update, run);
-  if (const auto* dot = std::get_if<BlockDot>(&step.launch->what)) return run_block_dot(step, *dot, run);
   const auto& product = std::get<Product>(step.launch->what);
   switch (product.element) {
     case DType::f64: return run_product<double>(step, product, run);

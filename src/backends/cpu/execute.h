@@ -1,5 +1,6 @@
 #pragma once
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
 #include "backends/cpu/gemm/gemm.h"
@@ -24,13 +25,24 @@ class SizeFunction {
   std::vector<Term> terms_;
 };
 
+/// Weights packed for the kernels of a product.
+struct Panels {
+  std::span<const std::byte> bytes;  // that each product reads, in order; none where it reads only some
+};
+
+template <class T>
+struct PanelsOf : Panels {
+  explicit PanelsOf(T made) : held(std::move(made)) { bytes = held.bytes(); }
+  T held;
+};
+
 /// Weights packed for the product kernels, shared by all programs of a session that read the same numbers in the same layout.
 class PackedWeights {
  public:
   /// The panels that were added under a key, while somebody holds them and none of the arrays that they come from is gone; else null.
-  std::shared_ptr<const void> find(const std::string& key);
+  std::shared_ptr<const Panels> find(const std::string& key);
   /// `origins`: what the panels were computed from.
-  void add(const std::string& key, const std::shared_ptr<const void>& panels, const std::vector<Array>& origins);
+  void add(const std::string& key, const std::shared_ptr<const Panels>& panels, const std::vector<Array>& origins);
   /// What comes from these bytes is packed again when it is next asked for: they may have changed.
   void forget(const Array& weights);
 
@@ -40,14 +52,14 @@ class PackedWeights {
     std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
   };
   struct Entry {
-    std::weak_ptr<const void> panels;
+    std::weak_ptr<const Panels> panels;
     std::vector<Source> sources;
   };
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;
 };
 
-using PackWeights = std::function<std::shared_ptr<const void>(const Array& weights)>;
+using PackWeights = std::function<std::shared_ptr<const Panels>(const Array& weights)>;
 struct AttentionStep;
 
 /// What a launch needs at run time, found once for each program.
@@ -71,6 +83,14 @@ struct Step {
 std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of,
                              const std::function<bool(ValueId)>& is_weight);
 
+/// Rows that a product has packed at the beginning of the workspace.
+struct PackedRows {
+  const float* x = nullptr;
+  std::int64_t rows = 0, k = 0;
+  RowFormat format;
+  bool operator==(const PackedRows&) const = default;
+};
+
 /// Everything that one run reads and writes.
 struct RunState {
   const Program* program = nullptr;
@@ -83,7 +103,8 @@ struct RunState {
   RunRegion run_region;
   TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
-  std::function<std::shared_ptr<const void>(const Step&, const PackWeights& pack)> packed;
+  std::function<std::shared_ptr<const Panels>(const Step&, const PackWeights& pack)> packed;
+  mutable PackedRows packed_rows;        // by the step before, if it was a product with blocks
   std::size_t* scratch_bytes = nullptr;  // where set: how much scratch memory the last step that takes some took
   std::string* blocks = nullptr;         // where set: what was chosen by time for the last step that is a product
 };

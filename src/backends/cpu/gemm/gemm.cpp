@@ -1,4 +1,5 @@
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -19,7 +19,7 @@ PackedB<T>::PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const Mi
   const auto plane = checked_product(sizes), bytes = depth && plane ? checked_mul(*depth, *plane) : std::nullopt;
   if (!bytes) fail("packed B: batch {}, k {}, n {} take more bytes than 64 bits count", batch, k, n);
   panel_units_ = kernel.panel_units(k);
-  buffer_ = AlignedBuffer(static_cast<std::size_t>(*bytes));
+  buffer_ = take_piece(static_cast<std::size_t>(*bytes));
 }
 
 template <class T>

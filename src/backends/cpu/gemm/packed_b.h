@@ -1,11 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <span>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/micro_kernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "base/function_ref.h"
+#include "base/page_pieces.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
@@ -35,18 +36,19 @@ class PackedB {
   std::int64_t n() const { return n_; }
   const MicroKernel<T>& kernel() const { return *kernel_; }
   std::int64_t panels() const { return panels_; }
+  std::span<const std::byte> bytes() const { return bytes_of(buffer_); }
 
   /// A panel of a batch item: MicroKernel::panel_units units.
   Packed<T>* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * panel_units_; }
   const Packed<T>* panel(std::int64_t batch, std::int64_t index) const { return data() + (batch * panels_ + index) * panel_units_; }
 
  private:
-  Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(buffer_.data()); }
+  Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(buffer_.get()); }
 
   std::int64_t batch_, k_, n_;
   const MicroKernel<T>* kernel_;
   std::int64_t panel_units_ = 0, panels_ = 0;
-  AlignedBuffer buffer_;
+  PagePiece buffer_;
 };
 
 /// B of one item as columns and steps of depth, from column `col0` on.

@@ -1,4 +1,5 @@
 #include "backends/cpu/quantised/block_dot.h"
+#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,9 @@ namespace rlx::cpu {
 namespace {
 
 constexpr std::int64_t columns = BlockKernel::columns, most_rows = BlockKernel::most_rows;
+
+/// Bytes of panels that one thread keeps in its second-level cache, beside the rows that come and go.
+constexpr std::int64_t cached_panels = 256 << 10;
 
 /// Multiply-adds that are worth a thread of their own: a few microseconds.
 constexpr std::int64_t worth_a_thread = 1 << 18;
@@ -50,42 +54,57 @@ void pack_left(const BlockDotArgs& args, ThreadPool& pool) {
                     });
 }
 
-/// The rows of a group with one panel of their weights.
-void multiply_panel(const BlockDotArgs& args, const RowGroups::Group& group, std::int64_t panel) {
+/// Some panels of one matrix.
+struct PanelRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// A tile of rows of a group with one panel of their weights.
+void multiply_tile(const BlockDotArgs& args, const RowGroups::Group& group, const RowTile& of, std::int64_t panel) {
   const BlockPanels& weights = *args.weights;
   const BlockKernel& kernel = weights.kernel();
-  const std::int64_t n = weights.n(), blocks = weights.blocks(), row_bytes = packed_row_bytes(kernel, weights.k());
+  const std::int64_t n = weights.n(), blocks = weights.blocks();
   const std::int64_t width = std::min(columns, n - panel * columns);
   const std::byte *scales = weights.panel(group.matrix, panel), *codes = scales + kernel.codes_at(blocks);
-  for (std::int64_t row = group.begin; row < group.begin + group.count; row += most_rows) {
-    const std::int64_t rows = std::min(most_rows, group.begin + group.count - row);
-    const auto tile = kernel.tiles[rows];
-    const std::byte* const x = args.workspace + row * row_bytes;
-    float* const c = args.c + panel * columns;
-    if (width == columns && args.rows.order.empty()) {
-      tile(scales, codes, blocks, x, c + row * n, n);
-      continue;
-    }
-    std::array<float, most_rows * columns> whole;
-    tile(scales, codes, blocks, x, whole.data(), columns);
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(whole.data() + r * columns, width, c + args.rows.row(row + r) * n);
-  }
+  const auto tile = kernel.tiles[of.count];
+  const std::byte* const x = args.workspace + of.begin * packed_row_bytes(kernel, weights.k());
+  float* const c = args.c + panel * columns;
+  if (width == columns && args.rows.order.empty()) return tile(scales, codes, blocks, x, c + of.begin * n, n);
+  std::array<float, most_rows * columns> whole;
+  tile(scales, codes, blocks, x, whole.data(), columns);
+  for (std::int64_t r = 0; r < of.count; ++r) std::copy_n(whole.data() + r * columns, width, c + args.rows.row(of.begin + r) * n);
+}
+
+/// The rows of a group with some panels of their weights: as many panels at a time as stay in the second-level cache, each tile of rows,
+/// which stays in the first, with all of them.
+void multiply_panels(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
+  const std::int64_t at_a_time = std::max<std::int64_t>(1, cached_panels / args.weights->panel_bytes());
+  for (std::int64_t first = panels.begin; first < panels.end; first += at_a_time)
+    for (std::int64_t row = group.begin, end = group.begin + group.count; row < end; row += most_rows)
+      for (std::int64_t panel = first; panel < std::min(first + at_a_time, panels.end); ++panel)
+        multiply_tile(args, group, {row, std::min(most_rows, end - row)}, panel);
+}
+
+/// Of all pairs of a panel and a group, numbered panel after panel, those from `begin` to `end`: the panels of one group.
+PanelRange panels_of_group(std::int64_t group, std::int64_t groups, std::int64_t begin, std::int64_t end) {
+  const auto first_from = [&](std::int64_t pair) { return (std::max<std::int64_t>(0, pair - group) + groups - 1) / groups; };
+  return {first_from(begin), first_from(end)};
 }
 
 }  // namespace
 
 BlockPanels::BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, ThreadPool& pool)
-    : kernel_(&kernel), n_(weights.n), k_(weights.k) {
+    : kernel_(&kernel), matrices_(weights.matrices), n_(weights.n), k_(weights.k) {
   const std::int64_t panel_bytes = kernel.panel_bytes(blocks()), sizes[] = {weights.matrices, panels(), panel_bytes};
   const auto bytes = checked_product(sizes);
   if (!bytes) fail("weights of {} matrices of {} rows of {} values: too large", weights.matrices, n_, k_);
-  buffer_ = AlignedBuffer(static_cast<std::size_t>(*bytes));
+  buffer_ = take_piece(static_cast<std::size_t>(*bytes));
   pool.parallel_for(weights.matrices * panels(), grain_of(columns * k_), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t matrix = i / panels(), column = i % panels() * columns;
       std::array<const std::byte*, columns> rows{};
       for (std::int64_t r = 0; r < std::min(columns, n_ - column); ++r) rows[static_cast<std::size_t>(r)] = weights.row(matrix, column + r);
-      std::byte* const to = buffer_.data() + i * panel_bytes;
+      std::byte* const to = buffer_.get() + i * panel_bytes;
       kernel.pack_panel(rows.data(), blocks(), to, to + kernel.codes_at(blocks()));
     }
   });
@@ -98,11 +117,12 @@ std::size_t block_dot_workspace(const BlockDotArgs& args, int threads) {
 void block_dot(const BlockDotArgs& args, ThreadPool& pool) {
   const std::int64_t m = args.rows.rows(), groups = std::ssize(args.rows.groups);
   if (m == 0 || args.weights->n() == 0) return;
-  pack_left(args, pool);
+  if (!args.is_packed) pack_left(args, pool);
   const std::int64_t operations = m / groups * columns * args.weights->k();
   // The groups of one panel follow each other, so that each thread has its part of all of them.
   pool.parallel_for(args.weights->panels() * groups, grain_of(operations), [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) multiply_panel(args, args.rows.groups[static_cast<std::size_t>(i % groups)], i / groups);
+    for (std::int64_t group = 0; group < groups; ++group)
+      multiply_panels(args, args.rows.groups[static_cast<std::size_t>(group)], panels_of_group(group, groups, begin, end));
   });
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/quantised/block_kernel.h"
 #include "backends/cpu/quantised/row_groups.h"
+#include "base/page_pieces.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {
@@ -29,14 +29,15 @@ class BlockPanels {
   std::int64_t blocks() const { return k_ / kernel_->block_values; }
   /// Of one matrix.
   std::int64_t panels() const { return (n_ + BlockKernel::columns - 1) / BlockKernel::columns; }
-  const std::byte* panel(std::int64_t matrix, std::int64_t i) const {
-    return buffer_.data() + (matrix * panels() + i) * kernel_->panel_bytes(blocks());
-  }
+  /// All of them, where every product reads all.
+  std::span<const std::byte> bytes() const { return matrices_ == 1 ? bytes_of(buffer_) : std::span<const std::byte>(); }
+  std::int64_t panel_bytes() const { return kernel_->panel_bytes(blocks()); }
+  const std::byte* panel(std::int64_t matrix, std::int64_t i) const { return buffer_.get() + (matrix * panels() + i) * panel_bytes(); }
 
  private:
   const BlockKernel* kernel_;
-  std::int64_t n_, k_;
-  AlignedBuffer buffer_;
+  std::int64_t matrices_, n_, k_;
+  PagePiece buffer_;
 };
 
 /// C (m, n) = x (m, k) * weights (n, k)^T with x rounded to 8 bits, both row after row; each row with the matrix of its group.
@@ -46,6 +47,7 @@ struct BlockDotArgs {
   const BlockPanels* weights = nullptr;
   float* c = nullptr;
   std::byte* workspace = nullptr;  // block_dot_workspace bytes
+  bool is_packed = false;          // the workspace holds x from a product before, with a kernel that packs rows alike
 };
 
 std::size_t block_dot_workspace(const BlockDotArgs& args, int threads);

@@ -20,6 +20,7 @@ struct RowFormat {
   int halves = 1;  // pieces of a step whose weights have scales of their own
   bool minima = false;
 
+  bool operator==(const RowFormat&) const = default;
   /// Bytes of a step of one row.
   constexpr std::int64_t row_bytes() const { return step + 4 + 4 * halves * ((offset != 0 ? 1 : 0) + (minima ? 1 : 0)); }
 };

@@ -174,21 +174,25 @@ void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::i
       __m512i weights[8];
       Codes::unpack(codes, weights);
       const std::byte *x_scales = x + rows * step, *starts = x_scales + rows * 4, *x_sums = starts + (offset != 0 ? rows * 4 * halves : 0);
+      __m512 of_half[halves];
 #pragma GCC unroll 2
-      for (int half = 0; half < halves; ++half) {
-        constexpr int vectors = 8 / halves;
-        const __m512 scale = of_block.scale(s, half);
+      for (int half = 0; half < halves; ++half) of_half[half] = of_block.scale(s, half);
 #pragma GCC unroll 16
-        for (int r = 0; r < rows; ++r) {
+      for (int r = 0; r < rows; ++r) {
+        __m512 scaled = _mm512_setzero_ps();
+#pragma GCC unroll 2
+        for (int half = 0; half < halves; ++half) {
+          constexpr int vectors = 8 / halves;
           __m512i sum = offset != 0 ? _mm512_set1_epi32(read_as<std::int32_t>(starts + 4 * (half * rows + r))) : _mm512_setzero_si512();
 #pragma GCC unroll 8
           for (int j = half * vectors; j < (half + 1) * vectors; ++j)
             sum = _mm512_dpbusd_epi32(sum, weights[j], _mm512_set1_epi32(read_as<std::int32_t>(x + r * step + 4 * j)));
-          const __m512 both = _mm512_mul_ps(scale, _mm512_set1_ps(read_as<float>(x_scales + 4 * r)));
-          sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), both, sums[r]);
+          const __m512 counted = _mm512_cvtepi32_ps(sum);
+          scaled = half == 0 ? _mm512_mul_ps(counted, of_half[0]) : _mm512_fmadd_ps(counted, of_half[half], scaled);
           if constexpr (minima)
             sums[r] = _mm512_fmadd_ps(of_block.minimum(s, half), _mm512_set1_ps(read_as<float>(x_sums + 4 * (half * rows + r))), sums[r]);
         }
+        sums[r] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(read_as<float>(x_scales + 4 * r)), sums[r]);
       }
     }
   }

@@ -24,16 +24,16 @@ RowGroups groups_of(const Step& step, const BlockDot& dot, const RunState& run) 
 }
 
 /// Panels of a step's weights, `make(weights)`: kept from run to run where the weights stay.
-template <class Panels, class Make>
-std::shared_ptr<const Panels> panels_for(const Step& step, const RunState& run, const BlockWeights& weights, const Make& make) {
+template <class Made, class Make>
+std::shared_ptr<const Made> panels_for(const Step& step, const RunState& run, const BlockWeights& weights, const Make& make) {
   if (step.weights && run.packed)
     if (const auto kept = run.packed(step, [&](const Array& array) {
           BlockWeights bound = weights;
           bound.blocks = array.bytes().data();
-          return std::make_shared<const Panels>(make(bound));
+          return std::make_shared<const PanelsOf<Made>>(make(bound));
         }))
-      return std::static_pointer_cast<const Panels>(kept);
-  return std::make_shared<const Panels>(make(weights));
+      return {kept, &static_cast<const PanelsOf<Made>&>(*kept).held};
+  return std::make_shared<const Made>(make(weights));
 }
 
 }  // namespace
@@ -48,8 +48,13 @@ void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run) {
         panels_for<BlockPanels>(step, run, weights, [&](const BlockWeights& w) { return BlockPanels(*kernel, w, *run.pool); });
     BlockDotArgs args{groups_of(step, dot, run), x, panels.get(), c, nullptr};
     args.workspace = workspace(run, block_dot_workspace(args, run.pool->size()));
+    // Queries, keys and values are products of the same rows. As many bytes are as they were: the workspace is where it was.
+    const PackedRows rows{x, args.rows.rows(), weights.k, kernel->rows};
+    args.is_packed = !dot.experts && run.packed_rows == rows;
+    run.packed_rows = dot.experts ? PackedRows{} : rows;
     return block_dot(args, *run.pool);
   }
+  run.packed_rows = {};
   const BlockFormat& format = *find_block_format(dot.type);
   std::shared_ptr<const WidePanels> panels;
   if (has_wide_panels(format, run.level))

@@ -10,7 +10,13 @@
 namespace rlx::cpu {
 
 /// Weights of a plain type as the product kernels take them: f32, or f16 and bf16, which those widen as they load them.
-using WidePanels = std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weight>>;
+struct WidePanels : std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weight>> {
+  using variant::variant;
+  /// All of them, where every product reads all.
+  std::span<const std::byte> bytes() const {
+    return std::visit([](const auto& b) { return b.batch() == 1 ? b.bytes() : std::span<const std::byte>(); }, *this);
+  }
+};
 
 /// Whether weights of that type are kept as WidePanels. Others are decoded to floats by each product, a panel at a time.
 bool has_wide_panels(const BlockFormat& format, CpuLevel level);
