@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/checked.h"
+#include "base/mapped_file.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
@@ -15,6 +16,9 @@ constexpr std::int64_t columns = BlockKernel::columns, most_rows = BlockKernel::
 
 /// Bytes of panels that one thread keeps in its second-level cache, beside the rows that come and go.
 constexpr std::int64_t cached_panels = 256 << 10;
+
+/// Bytes of a file that are packed before its pages are given back.
+constexpr std::int64_t read_at_a_time = 4 << 20;
 
 /// Multiply-adds that are worth a thread of their own: a few microseconds.
 constexpr std::int64_t worth_a_thread = 1 << 18;
@@ -95,19 +99,29 @@ PanelRange panels_of_group(std::int64_t group, std::int64_t groups, std::int64_t
 
 BlockPanels::BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, ThreadPool& pool)
     : kernel_(&kernel), matrices_(weights.matrices), n_(weights.n), k_(weights.k) {
-  const std::int64_t panel_bytes = kernel.panel_bytes(blocks()), sizes[] = {weights.matrices, panels(), panel_bytes};
+  const std::int64_t sizes[] = {weights.matrices, panels(), panel_bytes()};
   const auto bytes = checked_product(sizes);
   if (!bytes) fail("weights of {} matrices of {} rows of {} values: too large", weights.matrices, n_, k_);
   buffer_ = take_piece(static_cast<std::size_t>(*bytes));
   pool.parallel_for(weights.matrices * panels(), grain_of(columns * k_), [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t matrix = i / panels(), column = i % panels() * columns;
-      std::array<const std::byte*, columns> rows{};
-      for (std::int64_t r = 0; r < std::min(columns, n_ - column); ++r) rows[static_cast<std::size_t>(r)] = weights.row(matrix, column + r);
-      std::byte* const to = buffer_.get() + i * panel_bytes;
-      kernel.pack_panel(rows.data(), blocks(), to, to + kernel.codes_at(blocks()));
-    }
+    const std::int64_t at_a_time = std::max<std::int64_t>(1, read_at_a_time / (columns * weights.row_bytes));
+    for (std::int64_t first = begin; first < end; first += at_a_time) pack(weights, first, std::min(end, first + at_a_time));
   });
+}
+
+/// The panels from `begin` to `end` of all matrices. The pages of a file that they come from are given back, or a large matrix would be in
+/// memory twice.
+void BlockPanels::pack(const BlockWeights& weights, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t matrix = i / panels(), column = i % panels() * columns;
+    std::array<const std::byte*, columns> rows{};
+    for (std::int64_t r = 0; r < std::min(columns, n_ - column); ++r) rows[static_cast<std::size_t>(r)] = weights.row(matrix, column + r);
+    std::byte* const to = buffer_.get() + i * panel_bytes();
+    kernel_->pack_panel(rows.data(), blocks(), to, to + kernel_->codes_at(blocks()));
+  }
+  const std::byte *first = weights.row(begin / panels(), begin % panels() * columns),
+                  *last = weights.row(end / panels(), end % panels() * columns);
+  release_mapped_pages({first, last});
 }
 
 std::size_t block_dot_workspace(const BlockDotArgs& args, int threads) {
