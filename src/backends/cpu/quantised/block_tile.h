@@ -200,48 +200,86 @@ void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::i
   for (int r = 0; r < rows; ++r) _mm512_storeu_ps(c + r * c_stride, sums[r]);
 }
 
-/// One step of one row: its codes, its scale, and the sums of its halves' codes.
-struct PackedStep {
-  explicit PackedStep(const float* x) {
-    const __m512 low = _mm512_loadu_ps(x), high = _mm512_loadu_ps(x + 16);
-    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-    // Compared as integers, so that a NaN is larger than all numbers.
-    const __m512i largest =
-        _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low), magnitude), _mm512_and_si512(_mm512_castps_si512(high), magnitude));
-    const float most = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(_mm512_reduce_max_epi32(largest))));
-    scale = most / 127;
-    const __m512 inverse = _mm512_set1_ps(most > 0 ? 127 / most : 0);
-    const __m512i codes_low = _mm512_cvtps_epi32(_mm512_mul_ps(low, inverse)),
-                  codes_high = _mm512_cvtps_epi32(_mm512_mul_ps(high, inverse));
-    codes[0] = _mm512_cvtsepi32_epi8(codes_low), codes[1] = _mm512_cvtsepi32_epi8(codes_high);
-    // Of the saturated codes: a NaN becomes the least i32, which would overflow.
-    sums[0] = _mm512_reduce_add_epi32(_mm512_cvtepi8_epi32(codes[0])), sums[1] = _mm512_reduce_add_epi32(_mm512_cvtepi8_epi32(codes[1]));
+/// For each of four vectors of four, what `join` makes of its elements.
+template <class Join>
+__m128i joined(const __m128i (&x)[4], const Join& join) {
+  const __m128i first = join(_mm_unpacklo_epi32(x[0], x[1]), _mm_unpackhi_epi32(x[0], x[1])),
+                last = join(_mm_unpacklo_epi32(x[2], x[3]), _mm_unpackhi_epi32(x[2], x[3]));
+  return join(_mm_unpacklo_epi64(first, last), _mm_unpackhi_epi64(first, last));
+}
+
+/// Up to four steps of one row, side by side, as much of this waits for what was just computed: their codes, their scales, and the sums of
+/// their halves' codes.
+struct PackedSteps {
+  static constexpr int most = 4;
+
+  PackedSteps(const float* x, std::int64_t count) {
+    __m512 values[most][2];
+    __m128i largest[most];
+#pragma GCC unroll 4
+    for (int i = 0; i < most; ++i) {
+      const float* const from = x + (i < count ? i : 0) * RowFormat::step;
+      values[i][0] = _mm512_loadu_ps(from), values[i][1] = _mm512_loadu_ps(from + 16);
+      largest[i] = largest_of(values[i][0], values[i][1]);
+    }
+    const __m128 all = _mm_castsi128_ps(joined(largest, [](__m128i a, __m128i b) { return _mm_max_epi32(a, b); })),
+                 codes_of_largest = _mm_set1_ps(127);
+    _mm_store_ps(scales, _mm_div_ps(all, codes_of_largest));
+    alignas(16) float inverses[most];
+    _mm_store_ps(inverses, _mm_maskz_div_ps(_mm_cmp_ps_mask(all, _mm_setzero_ps(), _CMP_GT_OQ), codes_of_largest, all));
+    __m128i of_half[2][most];
+#pragma GCC unroll 4
+    for (int i = 0; i < most; ++i)
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        codes[i][half] = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(values[i][half], _mm512_set1_ps(inverses[i]))));
+        // Of the saturated codes: a NaN becomes the least i32, which would overflow.
+        of_half[half][i] = _mm_dpbusd_epi32(_mm_setzero_si128(), _mm_set1_epi8(1), codes[i][half]);
+      }
+    for (int half = 0; half < 2; ++half)
+      _mm_store_si128(reinterpret_cast<__m128i*>(sums[half]),
+                      joined(of_half[half], [](__m128i a, __m128i b) { return _mm_add_epi32(a, b); }));
   }
-  __m128i codes[2];
-  float scale;
-  std::int32_t sums[2];
+
+  __m128i codes[most][2];
+  alignas(16) float scales[most];
+  alignas(16) std::int32_t sums[2][most];
+
+ private:
+  /// Of each fourth magnitude the largest, compared as integers, so that a NaN is larger than all numbers.
+  static __m128i largest_of(__m512 low, __m512 high) {
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    const __m512i sixteen =
+        _mm512_max_epi32(_mm512_and_si512(_mm512_castps_si512(low), magnitude), _mm512_and_si512(_mm512_castps_si512(high), magnitude));
+    const __m256i eight = _mm256_max_epi32(_mm512_castsi512_si256(sixteen), _mm512_extracti64x4_epi64(sixteen, 1));
+    return _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  }
 };
 
-inline void pack_rows_vnni(const RowFormat& format, const float* x, std::int64_t x_stride, int rows, std::int64_t k, std::byte* tile) {
+/// Writes step `i` of `packed` where row `r` of `rows` has it in a tile.
+inline void write_step(const RowFormat& format, const PackedSteps& packed, int i, std::int64_t r, std::int64_t rows, std::byte* step) {
   const auto write = [](std::byte* to, auto value) { __builtin_memcpy(to, &value, sizeof value); };
-  const std::int64_t step_bytes = rows * format.row_bytes();
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t s = 0; s < k / RowFormat::step; ++s) {
-      const PackedStep packed(x + r * x_stride + s * RowFormat::step);
-      std::byte* const to = tile + s * step_bytes;
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + r * RowFormat::step), packed.codes[0]);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + r * RowFormat::step + 16), packed.codes[1]);
-      std::byte* const scales = to + rows * RowFormat::step;
-      write(scales + 4 * r, packed.scale);
-      std::byte* const starts = scales + std::int64_t{4} * rows;
-      std::byte* const sums = starts + (format.offset != 0 ? std::int64_t{4} * rows * format.halves : 0);
-      for (int half = 0; half < format.halves; ++half) {
-        const std::int32_t sum = format.halves == 1 ? packed.sums[0] + packed.sums[1] : packed.sums[half];
-        if (format.offset != 0) write(starts + 4 * (half * rows + r), -format.offset * sum);
-        if (format.minima) write(sums + 4 * (half * rows + r), packed.scale * static_cast<float>(sum));
-      }
-    }
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(step + r * RowFormat::step), packed.codes[i][0]);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(step + r * RowFormat::step + 16), packed.codes[i][1]);
+  std::byte* const scales = step + rows * RowFormat::step;
+  write(scales + 4 * r, packed.scales[i]);
+  std::byte* const starts = scales + 4 * rows;
+  std::byte* const sums = starts + (format.offset != 0 ? 4 * rows * format.halves : 0);
+  for (int half = 0; half < format.halves; ++half) {
+    const std::int32_t sum = format.halves == 1 ? packed.sums[0][i] + packed.sums[1][i] : packed.sums[half][i];
+    if (format.offset != 0) write(starts + 4 * (half * rows + r), -format.offset * sum);
+    if (format.minima) write(sums + 4 * (half * rows + r), packed.scales[i] * static_cast<float>(sum));
   }
+}
+
+inline void pack_rows_vnni(const RowFormat& format, const float* x, std::int64_t x_stride, int rows, std::int64_t k, std::byte* tile) {
+  const std::int64_t step_bytes = rows * format.row_bytes(), steps = k / RowFormat::step;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t s = 0; s < steps; s += PackedSteps::most) {
+      const std::int64_t count = steps - s < PackedSteps::most ? steps - s : PackedSteps::most;
+      const PackedSteps packed(x + r * x_stride + s * RowFormat::step, count);
+      for (int i = 0; i < count; ++i) write_step(format, packed, i, r, rows, tile + (s + i) * step_bytes);
+    }
 }
 
 template <class Codes, class Scales, int offset, int halves, bool minima>
