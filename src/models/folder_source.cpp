@@ -40,12 +40,6 @@ const BlockFormat& plain_format(const TensorView& tensor, std::string_view file)
   return *format;
 }
 
-/// The row that stands at `row` once halves of a head that turn together are neighbours.
-std::int64_t row_before(std::int64_t row, std::int64_t head_size) {
-  const std::int64_t head = row / head_size, at = row % head_size;
-  return head * head_size + at % 2 * (head_size / 2) + at / 2;
-}
-
 class RowReader {
  public:
   RowReader(RowMaking making, std::shared_ptr<const Checkpoint> checkpoint)
@@ -72,9 +66,9 @@ class RowReader {
         format_->decode(bytes + (column * rows_ + row) * format_->bytes, values + column, 1);
     } else if (vector_ && making_.head_size > 0) {
       for (std::int64_t column = 0; column < columns_; ++column)
-        format_->decode(bytes + row_before(column, making_.head_size) * format_->bytes, values + column, 1);
+        format_->decode(bytes + row_of_halves(column, making_.head_size) * format_->bytes, values + column, 1);
     } else {
-      const std::int64_t from = making_.head_size > 0 ? row_before(row, making_.head_size) : row;
+      const std::int64_t from = making_.head_size > 0 ? row_of_halves(row, making_.head_size) : row;
       format_->decode(bytes + from * columns_ * format_->bytes, values, columns_);
     }
   }

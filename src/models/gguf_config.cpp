@@ -165,6 +165,11 @@ const GgufFamily& gguf_family(std::string_view model_type) {
   fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
 }
 
+std::int64_t row_of_halves(std::int64_t row, std::int64_t head_size) {
+  const std::int64_t head = row / head_size, at = row % head_size;
+  return head * head_size + at % 2 * (head_size / 2) + at / 2;
+}
+
 void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetadata& metadata) {
   KeyWriter keys(metadata, family.architecture);
   describe_sizes(c, keys);

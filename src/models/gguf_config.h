@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct GgufFamily {
 
 /// Throws Error that lists those that are known.
 const GgufFamily& gguf_family(std::string_view model_type);
+/// The row of a folder's queries or keys that stands at `row` of a file where neighbours turn together.
+std::int64_t row_of_halves(std::int64_t row, std::int64_t head_size);
 
 /// The keys that describe the model: sizes, rope, scales, experts. `read_gguf_decoder` is its inverse.
 void describe_model(const DecoderConfig& config, const GgufFamily& family, GgufMetadata& metadata);

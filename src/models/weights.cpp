@@ -12,25 +12,11 @@
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "models/flow.h"
+#include "models/weight_place.h"
 #include "quant/format.h"
 
 namespace rlx {
 namespace {
-
-/// True for `part` itself and for every name below it.
-bool is_below(std::string_view name, std::string_view part) {
-  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
-
-/// "layers.3.attention.q.weight" -> "attention.q.weight", with `number` "3"; nothing for other names.
-std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
-  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
-  const std::string_view rest = name.substr(layers.size() + 1);
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
-  number = rest.substr(0, digits);
-  return rest.substr(digits + 1);
-}
 
 bool is_unused(std::string_view name, const WeightNames& names) {
   std::string_view number;
@@ -43,72 +29,7 @@ bool is_unused(std::string_view name, const WeightNames& names) {
                      [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
 }
 
-/// The file's names as the tables spell them, each with the name in the file.
-std::map<std::string, std::string> spelled_names(const Checkpoint& checkpoint, const WeightNames& names) {
-  const auto in_file = checkpoint.names();
-  const bool prefixed =
-      !names.prefix.empty() && std::any_of(in_file.begin(), in_file.end(), [&](std::string_view n) { return n.starts_with(names.prefix); });
-  std::map<std::string, std::string> result;
-  for (std::string_view name : in_file) {
-    std::string spelled(name);
-    if (prefixed && name.starts_with(names.prefix)) spelled.erase(0, names.prefix.size());
-    for (const auto& [old_end, new_end] : names.endings) {
-      if (spelled.ends_with(old_end)) spelled.replace(spelled.size() - old_end.size(), old_end.size(), new_end);
-    }
-    const auto [at, added] = result.emplace(spelled, name);
-    if (!added) fail("the checkpoint has {} twice, as {} and {}", quote_name(spelled), quote_name(at->second), quote_name(name));
-  }
-  return result;
-}
-
-/// Where a parameter's values lie.
-struct WeightPlace {
-  std::vector<std::string> tensors = {};
-  bool stacked = false;                    // along a new first axis, even if it is one
-  std::vector<std::string> siblings = {};  // the parameters that share the tensor's rows, in order; empty: it is alone
-  std::int64_t groups = 1;
-  bool transposed = false;
-};
-
-std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
-  std::string text(pattern);
-  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
-  return text;
-}
-
-/// `experts`: how many a parameter of experts has.
-WeightPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
-  std::string_view number, rest = param;
-  const auto in_layer = behind_layer(param, "layers", number);
-  if (in_layer) rest = *in_layer;
-  const auto& table = in_layer ? names.layer : names.whole;
-  for (auto line = table.rbegin(); line != table.rend(); ++line) {
-    const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
-    if (own == line->params.end()) continue;
-    const std::string_view ending = rest.substr(own->size());
-    const auto full = [&](std::string_view layers, std::string_view name) {
-      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
-    };
-    WeightPlace place{.groups = line->groups, .transposed = line->transposed};
-    if (line->params.size() > 1)
-      for (std::string_view each : line->params) place.siblings.push_back(full("layers", each));
-    const std::string tensor = full(names.layers, line->tensor);
-    place.stacked = tensor.find("{e}") != std::string::npos;
-    const std::int64_t count = place.stacked ? experts : 1;
-    for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
-    return place;
-  }
-  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}};
-  return {.tensors = {std::string(param)}};
-}
-
 std::int64_t first_size(const Input& param) { return param.type.shape.empty() ? 1 : param.type.dim(0).value(); }
-
-/// Some rows of each of the groups that a tensor's rows come in.
-struct RowRange {
-  std::int64_t first, count, of;  // in all groups together
-  std::int64_t groups;
-};
 
 /// A tensor's elements in groups of `inner` bytes, (rows, columns) as (columns, rows).
 Array transposed_matrix(const Array& from) {
@@ -119,21 +40,6 @@ Array transposed_matrix(const Array& from) {
     for (std::int64_t r = 0; r < rows; ++r)
       std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(c * rows + r) * size,
                   from.bytes().data() + static_cast<std::size_t>(r * columns + c) * size, size);
-  return result;
-}
-
-/// The range's rows; without a copy where they lie together.
-Array rows_of(const Array& from, const RowRange& range) {
-  if (range.count == range.of) return from;
-  std::vector<std::int64_t> shape = from.shape();
-  shape[0] = range.count;
-  const std::size_t row = from.bytes().size() / static_cast<std::size_t>(range.of);
-  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows) * row; };
-  if (range.groups == 1) return {from.dtype(), shape, from.bytes().subspan(bytes(range.first), bytes(range.count)), from.owner()};
-  Array result(from.dtype(), shape);
-  const std::int64_t first = range.first / range.groups, count = range.count / range.groups, of = range.of / range.groups;
-  for (std::int64_t group = 0; group < range.groups; ++group)
-    std::memcpy(result.mutable_bytes().data() + bytes(group * count), from.bytes().data() + bytes(group * of + first), bytes(count));
   return result;
 }
 
@@ -158,7 +64,7 @@ Array converted(const Array& from, DType dtype) {
 class WeightLoader {
  public:
   WeightLoader(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names)
-      : graph_(graph), checkpoint_(checkpoint), names_(names), spelled_(spelled_names(checkpoint, names)) {}
+      : graph_(graph), checkpoint_(checkpoint), names_(names), spelled_(spelled_names(checkpoint.names(), names)) {}
 
   NamedArrays load() {
     NamedArrays weights;
@@ -180,24 +86,6 @@ class WeightLoader {
       else missing_.insert(tensor), all = false;
     }
     return all;
-  }
-
-  RowRange range_of(const Input& input, const WeightPlace& place) const {
-    RowRange range{0, first_size(input), 0, place.groups};
-    bool before = true;
-    for (const std::string& sibling : place.siblings) {
-      if (sibling == input.name) before = false;
-      const std::int64_t rows = rows_of_param(sibling);
-      if (before) range.first += rows;
-      range.of += rows;
-    }
-    if (place.siblings.empty()) range.of = range.count;
-    return range;
-  }
-  std::int64_t rows_of_param(const std::string& name) const {
-    for (const auto& [input, value] : graph_.inputs())
-      if (input.name == name) return input.type.dim(0).value();
-    fail_internal("weights: a table names the parameter {}, which the graph lacks", name);
   }
 
   /// True where the shapes agree but for axes of one, or for matrices one below the other where the file stacks them.
@@ -247,7 +135,7 @@ class WeightLoader {
   }
 
   Array one(const Input& input, const WeightPlace& place) const {
-    const RowRange range = range_of(input, place);
+    const RowRange range = range_of(graph_, input.name, first_size(input), place);
     Dims shape = input.type.shape;
     if (!shape.empty()) shape[0] = range.of;
     return converted(rows_of(tensor(place.tensors[0], input, shape, place.transposed), range), input.type.dtype);
@@ -304,7 +192,7 @@ std::string_view stored_type(const TensorView& tensor) {
 
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names) {
   auto types = std::make_shared<std::map<std::string, std::string>>();  // by the names of the tables
-  for (const auto& [spelled, name] : spelled_names(checkpoint, names)) {
+  for (const auto& [spelled, name] : spelled_names(checkpoint.names(), names)) {
     if (const TensorView& view = checkpoint.at(name); view.shape.size() == 2 || view.shape.size() == 3)
       if (std::string_view type = stored_type(view); !type.empty()) types->emplace(spelled, type);
   }

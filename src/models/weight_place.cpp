@@ -1,0 +1,106 @@
+#include "models/weight_place.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/names.h"
+#include "rlx/error.h"
+
+namespace rlx {
+namespace {
+
+std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
+  std::string text(pattern);
+  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
+  return text;
+}
+
+std::int64_t rows_of_param(const Graph& graph, const std::string& name) {
+  for (const auto& [input, value] : graph.inputs())
+    if (input.name == name) return input.type.dim(0).value();
+  fail_internal("weights: a table names the parameter {}, which the graph lacks", name);
+}
+
+}  // namespace
+
+bool is_below(std::string_view name, std::string_view part) {
+  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
+}
+
+std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
+  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
+  const std::string_view rest = name.substr(layers.size() + 1);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
+  number = rest.substr(0, digits);
+  return rest.substr(digits + 1);
+}
+
+std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names) {
+  const bool prefixed =
+      !names.prefix.empty() && std::any_of(in_file.begin(), in_file.end(), [&](std::string_view n) { return n.starts_with(names.prefix); });
+  std::map<std::string, std::string> result;
+  for (std::string_view name : in_file) {
+    std::string spelled(name);
+    if (prefixed && name.starts_with(names.prefix)) spelled.erase(0, names.prefix.size());
+    for (const auto& [old_end, new_end] : names.endings) {
+      if (spelled.ends_with(old_end)) spelled.replace(spelled.size() - old_end.size(), old_end.size(), new_end);
+    }
+    const auto [at, added] = result.emplace(spelled, name);
+    if (!added) fail("two tensors stand for {}, as {} and {}", quote_name(spelled), quote_name(at->second), quote_name(name));
+  }
+  return result;
+}
+
+WeightPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
+  std::string_view number, rest = param;
+  const auto in_layer = behind_layer(param, "layers", number);
+  if (in_layer) rest = *in_layer;
+  const auto& table = in_layer ? names.layer : names.whole;
+  for (auto line = table.rbegin(); line != table.rend(); ++line) {
+    const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
+    if (own == line->params.end()) continue;
+    const std::string_view ending = rest.substr(own->size());
+    const auto full = [&](std::string_view layers, std::string_view name) {
+      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
+    };
+    WeightPlace place{.groups = line->groups, .transposed = line->transposed};
+    if (line->params.size() > 1)
+      for (std::string_view each : line->params) place.siblings.push_back(full("layers", each));
+    const std::string tensor = full(names.layers, line->tensor);
+    place.stacked = tensor.find("{e}") != std::string::npos;
+    const std::int64_t count = place.stacked ? experts : 1;
+    for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
+    return place;
+  }
+  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}};
+  return {.tensors = {std::string(param)}};
+}
+
+RowRange range_of(const Graph& graph, std::string_view name, std::int64_t rows, const WeightPlace& place) {
+  RowRange range{0, rows, place.siblings.empty() ? rows : 0, place.groups};
+  bool before = true;
+  for (const std::string& sibling : place.siblings) {
+    if (sibling == name) before = false;
+    const std::int64_t its = rows_of_param(graph, sibling);
+    if (before) range.first += its;
+    range.of += its;
+  }
+  return range;
+}
+
+Array rows_of(const Array& from, const RowRange& range) {
+  if (range.count == range.of) return from;
+  std::vector<std::int64_t> shape = from.shape();
+  shape[0] = range.count;
+  const std::size_t row = from.bytes().size() / static_cast<std::size_t>(range.of);
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows) * row; };
+  if (range.groups == 1) return {from.dtype(), shape, from.bytes().subspan(bytes(range.first), bytes(range.count)), from.owner()};
+  Array result(from.dtype(), shape);
+  const std::int64_t first = range.first / range.groups, count = range.count / range.groups, of = range.of / range.groups;
+  for (std::int64_t group = 0; group < range.groups; ++group)
+    std::memcpy(result.mutable_bytes().data() + bytes(group * count), from.bytes().data() + bytes(group * of + first), bytes(count));
+  return result;
+}
+
+}  // namespace rlx
