@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "adapter_choices.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -17,6 +18,7 @@ namespace {
 
 struct BenchOptions {
   std::string model;
+  std::vector<Adapter> adapters;
   std::int64_t prompt = 512, tokens = 128, depth = 0, sequences = 1;
   int repeats = 5;
   bool json = false;
@@ -126,7 +128,7 @@ void bench(const BenchOptions& options) {
   const Session session = open_session(options.compile);
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
-  const DecoderFiles model = DecoderFiles::open(options.model);
+  const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);
   const Sequences sequences =
       options.sequences == 1 ? one_sequence(session, model, context) : many_sequences(session, model, context, options.sequences);
   fmt::print(stderr, "loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
@@ -142,6 +144,7 @@ void add_bench(CLI::App& app) {
   command->add_option("model", options->model, "GGUF file, or folder with config.json and safetensors files")
       ->required()
       ->type_name("PATH");
+  add_adapters(*command, options->adapters);
   const auto count = [&](const char* name, std::int64_t& value, const char* text) {
     command->add_option(name, value, text)->capture_default_str()->type_name("N")->check(CLI::Range(0, 1 << 20).description(""));
   };

@@ -10,6 +10,7 @@ void add_generation(CLI::App& command, GenerationChoices& choices) {
   command.add_option("model", choices.model, "GGUF file, or folder with config.json, tokenizer and safetensors files")
       ->required()
       ->type_name("PATH");
+  add_adapters(command, choices.adapters);
   number("-n,--tokens", choices.tokens, "Most tokens of an answer; 0: until the context is full")->capture_default_str();
   number("--context", choices.context, "Tokens that fit, of everything together; 0: as many as the model allows, at most 8192");
   CLI::Option* shift = command.add_flag("--context-shift", choices.context_shift,
@@ -28,7 +29,7 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   GenerateOptions options = read_sampling(choices.sampling);
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
-  Model model = Model::open(choices.model, session, {.context = choices.context});
+  Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters});
   name_tokens(choices.sampling, model, options.sampling);
   if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;
   if (!choices.draft.empty()) options.draft = std::make_shared<Model>(Model::open(choices.draft, session, {.context = model.context()}));

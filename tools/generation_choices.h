@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "adapter_choices.h"
 #include "rlx/model.h"
 #include "sampling_choices.h"
 
@@ -12,11 +13,12 @@ struct GenerationChoices {
   std::string model, draft;  // paths; draft: empty for none
   std::int64_t tokens = 0, context = 0, keep = 0, guesses = 4;
   bool context_shift = false, lookup = false;
+  std::vector<Adapter> adapters;
   SamplingChoices sampling;
 };
 
-/// The model, --tokens, --context, --context-shift, --lookup and so on, and the options of add_sampling. What `choices` holds are the
-/// initial values.
+/// The model, --lora, --tokens, --context, --context-shift, --lookup and so on, and the options of add_sampling. What `choices` holds are
+/// the initial values.
 void add_generation(CLI::App& command, GenerationChoices& choices);
 
 /// A model with what its answers are made by.

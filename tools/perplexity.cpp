@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "adapter_choices.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct PerplexityCommand {
   std::string model, file;
+  std::vector<Adapter> adapters;
   PerplexityOptions options;
   bool json = false;
   CompileChoices compile;
@@ -52,7 +54,7 @@ Perplexity with_progress(Model& model, const std::string& text, PerplexityOption
 void measure_perplexity(const PerplexityCommand& command) {
   const std::string text = read_whole_text(command.file);
   const Session session = open_session(command.compile);
-  Model model = Model::open(command.model, session, {.context = command.options.context});
+  Model model = Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters});
   const Stopwatch time;
   const Perplexity result = with_progress(model, text, command.options);
   print_result(command, session, result, time.seconds());
@@ -67,6 +69,7 @@ void add_perplexity(CLI::App& app) {
   command->add_option("model", options->model, "GGUF file, or folder with config.json, tokenizer.json and safetensors files")
       ->required()
       ->type_name("PATH");
+  add_adapters(*command, options->adapters);
   command->add_option("-f,--file", options->file, "The text, UTF-8; -: standard input")->required()->type_name("FILE");
   const auto count = [&](const char* name, std::int64_t& value, const char* text, int least) {
     return command->add_option(name, value, text)->type_name("N")->check(CLI::Range(least, 1 << 30).description(""));

@@ -11,9 +11,10 @@
 namespace rlx {
 
 struct BatchOptions {
-  std::int64_t context = 0;    // most tokens of a prompt and its answer; 0: as many as the model was made for, at most 8192
-  std::int64_t chunk = 512;    // most tokens that run together
-  std::int64_t sequences = 8;  // most prompts that are answered at a time; memory grows with their tokens
+  std::int64_t context = 0;            // most tokens of a prompt and its answer; 0: as many as the model was made for, at most 8192
+  std::int64_t chunk = 512;            // most tokens that run together
+  std::int64_t sequences = 8;          // most prompts that are answered at a time; memory grows with their tokens
+  std::vector<Adapter> adapters = {};  // several add up
 };
 
 struct Answer {

@@ -16,9 +16,17 @@
 
 namespace rlx {
 
+/// Low-rank changes of a model's matrices that were trained apart from it (LoRA, Hu et al. 2021): a folder as PEFT writes it
+/// (adapter_config.json, adapter_model.safetensors) or a GGUF file. The matrices stay as they are stored.
+struct Adapter {
+  std::filesystem::path path;
+  double scale = 1;  // of all that it adds; negative: what it learned is taken away
+};
+
 struct ModelOptions {
-  std::int64_t context = 0;  // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
-  std::int64_t chunk = 512;  // most tokens of a prompt that run together
+  std::int64_t context = 0;            // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
+  std::int64_t chunk = 512;            // most tokens of a prompt that run together
+  std::vector<Adapter> adapters = {};  // several add up
 };
 
 class Model;

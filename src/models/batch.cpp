@@ -142,7 +142,7 @@ void check_answers(std::span<const Prompt> prompts, const GenerateOptions& optio
 }  // namespace
 
 Batch Batch::open(const std::filesystem::path& path, const Session& session, BatchOptions options) {
-  const DecoderFiles files = DecoderFiles::open(path);
+  const DecoderFiles files = DecoderFiles::open(path, options.adapters);
   const BatchedDecoder::Options its = batch_decoder_options(files, options);
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
   return Batch(std::make_shared<State>(

@@ -1,6 +1,7 @@
 #include "models/cache_file.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "models/tokenizer/flat_hash.h"
 #include "rlx/io.h"
@@ -26,10 +27,16 @@ std::uint64_t sample_hash(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string cache_fingerprint(const DecoderFiles& model, Precision precision) {
-  const Graph graph = decoder_graph(model.config, {.capacity = 1, .chunk = 1, .storage = stored_types(model.checkpoint, model.names)});
+  const Graph graph = decoder_graph(
+      model.config,
+      {.capacity = 1, .chunk = 1, .storage = stored_types(model.checkpoint, model.names), .adapters = model.adapters.forms()});
   std::uint64_t hash = hash_mix(hash_bytes(to_text(graph)), static_cast<std::size_t>(precision));
   for (const Checkpoint::File& file : model.checkpoint.files())
     for (const TensorView& tensor : file.tensors) hash = hash_mix(hash_mix(hash, hash_bytes(tensor.name)), sample_hash(tensor.data));
+  model.adapters.for_each([&](std::string_view tensor, const LowRankChange& change, double scale) {
+    hash = hash_mix(hash_mix(hash, hash_bytes(tensor)), std::bit_cast<std::uint64_t>(change.scale * scale));
+    hash = hash_mix(hash_mix(hash, sample_hash(change.a.bytes())), sample_hash(change.b.bytes()));
+  });
   return fmt::format("{:016x}", hash);
 }
 

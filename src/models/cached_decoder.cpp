@@ -16,8 +16,10 @@ CachedDecoder::Options resolved(const DecoderConfig& config, CachedDecoder::Opti
 }
 
 Graph graph_of(const DecoderFiles& model, const CachedDecoder::Options& options) {
-  return decoder_graph(model.config,
-                       {.capacity = options.context, .chunk = options.chunk, .storage = stored_types(model.checkpoint, model.names)});
+  return decoder_graph(model.config, {.capacity = options.context,
+                                      .chunk = options.chunk,
+                                      .storage = stored_types(model.checkpoint, model.names),
+                                      .adapters = model.adapters.forms()});
 }
 
 std::vector<Input> states_of(const Graph& graph) {

@@ -32,7 +32,7 @@ Value feed_forward(Flow flow, const DecoderConfig& c, const DecoderLayer& layer,
 }
 
 Value embed_tokens(Flow flow, const DecoderConfig& c, const StoredMatrix& table, Value ids, Value positions) {
-  Value x = rows_of(table, ids);
+  Value x = flow.adapted_rows("token_embedding", ids, c.vocab_size, rows_of(table, ids));
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   return c.position_embedding ? x + flow.embedding("position_embedding", positions, c.max_positions, c.hidden_size) : x;
 }
@@ -71,7 +71,7 @@ Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& option
                          .context = context,
                          .pages = pages,
                          .places = places};
-  Flow flow(graph, f32, options.storage);
+  Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
   Value x = reshape(all_layers(flow, step, table, reshape(ids, {n, 1})), {n, config.hidden_size});
   graph.output("logits", decoder_logits(flow, config, table, decoder_norm(flow, "output_norm", config.norm, take(x, rows))));
@@ -114,7 +114,7 @@ Value decoder_logits(Flow flow, const DecoderConfig& c, const StoredMatrix& tabl
     Flow head = flow.scope("head");
     x = decoder_norm(head, "norm", c.norm, activate(c.activation, head.linear("dense", x, c.hidden_size, c.ffn_bias)));
   }
-  Value logits = c.tied_output ? product(x, table) : flow.linear("output", x, c.vocab_size, c.output_bias);
+  Value logits = c.tied_output ? flow.adapted("output", x, product(x, table)) : flow.linear("output", x, c.vocab_size, c.output_bias);
   if (c.tied_output && c.output_bias) logits = logits + flow.param("output.bias", {c.vocab_size});
   if (c.logits_scale != 1) logits = logits * c.logits_scale;
   return c.logits_softcap > 0 ? tanh(logits / c.logits_softcap) * c.logits_softcap : logits;
@@ -142,7 +142,7 @@ Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& opti
   Value lengths = config.is_recurrent() ? graph.input("lengths", {n}, i32) : Value();
   const DecoderStep step{
       .config = config, .options = options, .positions = positions, .past = past, .context = context, .lengths = lengths};
-  Flow flow(graph, f32, options.storage);
+  Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
   Values states{embed_tokens(flow, config, table, ids, positions)};
   for (std::size_t i = 0; i < config.layers.size(); ++i) states.push_back(decoder_layer(flow, step, i, states.back()));

@@ -164,6 +164,7 @@ struct DecoderGraphOptions {
   std::int64_t chunk = 0;      // most tokens of a sequence in one run
   HiddenStates hidden_states = HiddenStates::none;
   WeightStorage storage = {};  // of the parameters
+  LowRankForms adapters = {};  // of matrices
 };
 
 /// One graph for prompts and for single tokens: no length compiles anew. Inputs, i32:

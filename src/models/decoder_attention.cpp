@@ -102,7 +102,7 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
     return transpose(reshape(features, {x.dim(0), x.dim(1), heads, features.dim(-1).value() / heads}), {0, 2, 1, 3});
   };
   const auto matrices = [&](std::string_view name, std::int64_t rows) {
-    return reshape(flow.scope(name).param("weight", {c.heads * rows, l.rank}), {c.heads, rows, l.rank});
+    return reshape(flow.adapted_matrix(name, c.heads * rows, l.rank), {c.heads, rows, l.rank});
   };
   Value to_keys = l.keys_by_feature ? transpose(flow.scope("k").param("weight", {c.heads, l.rank, l.plain_size}), {0, 2, 1})
                                     : matrices("k", l.plain_size);

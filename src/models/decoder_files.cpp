@@ -1,11 +1,14 @@
 #include "models/decoder_files.h"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/ranges.h>
 
+#include "base/names.h"
 #include "models/decoder_family.h"
 #include "models/families/gguf.h"
+#include "models/gguf_config.h"
 #include "models/model_folder.h"
 
 namespace rlx {
@@ -42,13 +45,53 @@ std::vector<std::int32_t> gguf_end_tokens(const GgufFile& file) {
   return ids;
 }
 
+[[noreturn]] void refuse_adapter(const std::filesystem::path& path) {
+  fail("{}: is an adapter; name the model that it changes, and give it with --lora", path.string());
+}
+
 DecoderFiles open_gguf(const std::filesystem::path& path) {
   Checkpoint checkpoint = Checkpoint::open(path);
   if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
+  const GgufValue* type = checkpoint.gguf()->find_value("general.type");
+  if (type != nullptr && type->string() == "adapter") refuse_adapter(path);
   DecoderConfig config = read_gguf_decoder(*checkpoint.gguf());
   WeightNames names = gguf_names(*checkpoint.gguf(), config);
   auto end_tokens = gguf_end_tokens(*checkpoint.gguf());
   return {std::move(config), std::move(names), std::move(checkpoint), std::move(end_tokens)};
+}
+
+DecoderFiles open_folder(const std::filesystem::path& path) {
+  if (is_adapter_folder(path)) refuse_adapter(path);
+  const ModelFolder folder = ModelFolder::open(path);
+  const DecoderFamily& family = family_of(folder);
+  DecoderConfig config = family.read(folder.config());
+  WeightNames names = family.weight_names(config);
+  return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
+}
+
+/// How the tensors of an adapter in a folder are named whose model is a GGUF file: as in the folder that such a file is made of.
+AdapterNames folder_names(const AdapterFile& adapter, const DecoderFiles& model, std::string_view architecture) {
+  AdapterNames names;
+  for (const GgufFamily& family : gguf_families_of(architecture)) {
+    names.tables.push_back(DecoderFamily::find(family.model_type)->weight_names(model.config));
+    if (family.neighbours_turn) names.neighbours_turn_of = model.config.head_size;
+  }
+  if (names.tables.empty())
+    fail("{}: adapters in folders do not fit GGUF files of the architecture {} (allowed: an adapter in a GGUF file)", adapter.name,
+         quote_name(architecture));
+  return names;
+}
+
+AdapterNames names_for(const AdapterFile& adapter, const DecoderFiles& model) {
+  const GgufFile* gguf = model.checkpoint.gguf();
+  if (gguf == nullptr && !adapter.architecture.empty())
+    fail("{}: adapters in GGUF files change models in GGUF files (the model is the folder {})", adapter.name, model.checkpoint.name());
+  if (gguf == nullptr) return {.tables = {model.names}};
+  const std::string_view architecture = gguf->value("general.architecture").string();
+  if (adapter.architecture.empty()) return folder_names(adapter, model, architecture);
+  if (adapter.architecture != architecture)
+    fail("{}: general.architecture is {}, the model's is {}", adapter.name, quote_name(adapter.architecture), quote_name(architecture));
+  return {.tables = {model.names}};
 }
 
 }  // namespace
@@ -68,14 +111,16 @@ DecoderFiles DecoderFiles::open_encoder(const std::filesystem::path& path) {
   return files;
 }
 
-DecoderFiles DecoderFiles::open(const std::filesystem::path& path) {
+DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return open_gguf(path);
-  const ModelFolder folder = ModelFolder::open(path);
-  const DecoderFamily& family = family_of(folder);
-  DecoderConfig config = family.read(folder.config());
-  WeightNames names = family.weight_names(config);
-  return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
+  DecoderFiles files = std::filesystem::is_regular_file(path, error) ? open_gguf(path) : open_folder(path);
+  for (const Adapter& adapter : adapters) {
+    if (!std::isfinite(adapter.scale)) fail("{}: scale {} (allowed: finite numbers)", adapter.path.string(), adapter.scale);
+    AdapterFile file = AdapterFile::open(adapter.path);
+    AdapterNames names = names_for(file, files);
+    files.adapters.add(std::move(file), adapter.scale, std::move(names));
+  }
+  return files;
 }
 
 }  // namespace rlx

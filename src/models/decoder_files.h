@@ -1,10 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "formats/checkpoint.h"
+#include "models/adapters.h"
 #include "models/decoder.h"
+#include "rlx/model.h"
 
 namespace rlx {
 
@@ -20,15 +23,16 @@ struct DecoderFiles {
   WeightNames names;
   Checkpoint checkpoint;
   std::vector<std::int32_t> end_tokens = {};  // any of them ends an answer
+  Adapters adapters = {};                     // of the model's matrices
 
   /// Throws Error naming the file and the field for what is missing, malformed or not supported.
-  static DecoderFiles open(const std::filesystem::path& path);
+  static DecoderFiles open(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
 
   /// The same for a model that encodes texts; an Error for one that continues them.
   static DecoderFiles open_encoder(const std::filesystem::path& path);
 
   /// The values of the parameters of a graph of this config.
-  NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names); }
+  NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names, adapters.load(graph)); }
 };
 
 }  // namespace rlx

@@ -47,12 +47,55 @@ Value rows_of(const StoredMatrix& matrix, Value ids) {
 
 Value Flow::linear(std::string_view name, Value x, std::int64_t out, bool bias) {
   Flow here = scope(name);
-  Value y = product(x, here.matrix("weight", out, x.dim(-1).value()));
+  Value y = adapted(name, x, product(x, here.matrix("weight", out, x.dim(-1).value())));
   return bias ? y + here.param("bias", {out}) : y;
 }
 
+LowRankForm Flow::low_rank_form(MatrixUse use, std::int64_t experts) const {
+  return adapters_ ? adapters_(path("weight"), use, experts) : LowRankForm{};
+}
+
+Value Flow::adapted(std::string_view name, Value x, Value y) {
+  Flow here = scope(name);
+  const LowRankForm form = here.low_rank_form(MatrixUse::product);
+  if (form.rank == 0) return y;
+  Value inner = product(x, {graph_.param(here.path("lora_a"), {form.rank, x.dim(-1)}, form.dtype), ""});
+  inner = inner * here.param("lora_scale", {form.rank});
+  return y + product(inner, {graph_.param(here.path("lora_b"), {y.dim(-1), form.rank}, form.dtype), ""});
+}
+
+Value Flow::adapted_matrix(std::string_view name, std::int64_t rows, std::int64_t columns) {
+  Flow here = scope(name);
+  Value matrix = here.param("weight", {rows, columns});
+  const LowRankForm form = here.low_rank_form(MatrixUse::product);
+  if (form.rank == 0) return matrix;
+  Value a = cast(graph_.param(here.path("lora_a"), {form.rank, columns}, form.dtype), dtype_);
+  Value b = cast(graph_.param(here.path("lora_b"), {rows, form.rank}, form.dtype), dtype_);
+  return matrix + matmul(b * here.param("lora_scale", {form.rank}), a);
+}
+
+Value Flow::adapted_rows(std::string_view name, Value ids, std::int64_t rows, Value y) {
+  Flow here = scope(name);
+  const LowRankForm form = here.low_rank_form(MatrixUse::lookup);
+  if (form.rank == 0) return y;
+  Value inner = rows_of({graph_.param(here.path("lora_rows"), {rows, form.rank}, form.dtype), ""}, ids);
+  inner = inner * here.param("lora_scale", {form.rank});
+  return y + product(inner, {graph_.param(here.path("lora_b"), {y.dim(-1), form.rank}, form.dtype), ""});
+}
+
+Value Flow::adapted_experts(Value x, Value expert, std::int64_t experts, Value y) {
+  const LowRankForm form = low_rank_form(MatrixUse::expert_products, experts);
+  if (form.rank == 0) return y;
+  const auto factor = [&](std::string_view name, const Dim& rows, const Dim& columns) {
+    return transpose(graph_.param(path(name), {experts, rows, columns}, form.dtype), {0, 2, 1});
+  };
+  Value inner = grouped_matmul(x, factor("lora_a", form.rank, x.dim(-1)), expert);
+  inner = inner * rlx::embedding(param("lora_scale", {experts, form.rank}), expert);
+  return y + grouped_matmul(inner, factor("lora_b", y.dim(-1), form.rank), expert);
+}
+
 Value Flow::embedding(std::string_view name, Value ids, std::int64_t rows, std::int64_t width) {
-  return rows_of(scope(name).matrix("weight", rows, width), ids);
+  return adapted_rows(name, ids, rows, rows_of(scope(name).matrix("weight", rows, width), ids));
 }
 
 Value Flow::layer_norm(std::string_view name, Value x, double eps) {
@@ -65,9 +108,10 @@ Value Flow::expert_linear(std::string_view name, Value x, Value expert, std::int
   Flow here = scope(name);
   const Dims shape{experts, out, x.dim(-1)};
   const std::string type = here.stored_type("weight");
-  if (type.empty()) return grouped_matmul(x, transpose(here.param("weight", shape), {0, 2, 1}), expert);
+  if (type.empty())
+    return here.adapted_experts(x, expert, experts, grouped_matmul(x, transpose(here.param("weight", shape), {0, 2, 1}), expert));
   Value weight = here.blocks("weight", shape, type);
-  return grouped_block_dot(x, weight, expert, type, find_block_format(type)->values > 1);
+  return here.adapted_experts(x, expert, experts, grouped_block_dot(x, weight, expert, type, find_block_format(type)->values > 1));
 }
 
 Value Flow::state(std::string_view name, Dims shape) { return graph_.state(path(name), std::move(shape), f32); }

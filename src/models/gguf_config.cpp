@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <numbers>
 #include <span>
 #include <string>
@@ -163,6 +164,13 @@ const GgufFamily& gguf_family(std::string_view model_type) {
     known.push_back(family.model_type);
   }
   fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
+}
+
+std::vector<GgufFamily> gguf_families_of(std::string_view architecture) {
+  std::vector<GgufFamily> families;
+  std::copy_if(gguf_families.begin(), gguf_families.end(), std::back_inserter(families),
+               [&](const GgufFamily& family) { return family.architecture == architecture; });
+  return families;
 }
 
 std::int64_t row_of_halves(std::int64_t row, std::int64_t head_size) {

@@ -17,6 +17,8 @@ struct GgufFamily {
 
 /// Throws Error that lists those that are known.
 const GgufFamily& gguf_family(std::string_view model_type);
+/// The families that files keep as that architecture; none for one that only files have.
+std::vector<GgufFamily> gguf_families_of(std::string_view architecture);
 /// The row of a folder's queries or keys that stands at `row` of a file where neighbours turn together.
 std::int64_t row_of_halves(std::int64_t row, std::int64_t head_size);
 

@@ -66,7 +66,7 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const D
 }
 
 Model Model::open(const std::filesystem::path& path, const Session& session, ModelOptions options) {
-  const DecoderFiles files = DecoderFiles::open(path);
+  const DecoderFiles files = DecoderFiles::open(path, options.adapters);
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
   std::optional<ChatTemplate> chat = chat_template_of(files, tokenizer);
   return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options)), std::move(tokenizer),

@@ -66,10 +66,9 @@ class WeightLoader {
   WeightLoader(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names)
       : graph_(graph), checkpoint_(checkpoint), names_(names), spelled_(spelled_names(checkpoint.names(), names)) {}
 
-  NamedArrays load() {
-    NamedArrays weights;
+  NamedArrays load(NamedArrays weights) {
     for (const auto& [input, value] : graph_.inputs()) {
-      if (input.kind != InputKind::param) continue;
+      if (input.kind != InputKind::param || weights.contains(input.name)) continue;
       const WeightPlace place = place_of(input.name, first_size(input), names_);
       if (find(place)) weights.emplace(input.name, place.stacked ? stack(input, place) : one(input, place));
     }
@@ -204,8 +203,8 @@ WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& name
   };
 }
 
-NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names) {
-  return WeightLoader(graph, checkpoint, names).load();
+NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names, NamedArrays known) {
+  return WeightLoader(graph, checkpoint, names).load(std::move(known));
 }
 
 }  // namespace rlx

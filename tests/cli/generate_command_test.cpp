@@ -31,6 +31,19 @@ TEST_F(RunCommand, PrintsTheRecordedContinuation) {
   EXPECT_NE(result.err.find("answer: 9 tokens"), std::string::npos) << result.err;
 }
 
+TEST_F(RunCommand, TakesAdaptersWithTheirScales) {
+  const auto prompt = recorded_ids("prompt_ids", "lora/llama"), all = recorded_ids("greedy_ids", "lora/llama");
+  const std::string adapter = fixture("lora/llama").string();
+  const std::string command = fmt::format("run {} -p '{}' -n 14 --lora {}", folder().string(), words_of(prompt), adapter);
+  const std::string answer = " " + words_of(std::span(all).subspan(prompt.size())) + "\n";
+  EXPECT_EQ(run_rlx(command).out, answer);
+  EXPECT_EQ(run_rlx(fmt::format("{}:0.5 --lora {}:5e-1", command, adapter)).out, answer);
+  EXPECT_EQ(run(fmt::format("-n 9 --lora {}:0", adapter)).out, recorded_answer(9) + "\n");
+  const CommandResult wrong = run(fmt::format("--lora {}:much", adapter));
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_EQ(wrong.err, fmt::format("rlx: {}:much: no adapter (a folder of PEFT's or a GGUF file is needed)\n", adapter));
+}
+
 TEST_F(RunCommand, LimitsAnswersToAGrammar) {
   const TemporaryFolder files;
   write_file(files / "g.gbnf", "root ::= \" w7\"\n  | \" w8\"\n");

@@ -51,8 +51,8 @@ inline std::string tokenizer_of_bytes() {
 }
 
 /// prompt_ids, or greedy_ids: the prompt and its continuation, as another implementation computed it.
-inline std::vector<std::int32_t> recorded_ids(const char* name) {
-  const Array ids = SafetensorsFile::open(fixture("hf/llama/expected.safetensors")).array(name);
+inline std::vector<std::int32_t> recorded_ids(const char* name, const char* folder = "hf/llama") {
+  const Array ids = SafetensorsFile::open(fixture(folder) / "expected.safetensors").array(name);
   std::vector<std::int32_t> result;
   for (std::int64_t i = 0; i < ids.size(); ++i) result.push_back(static_cast<std::int32_t>(ids.get_int(i)));
   return result;

@@ -1,0 +1,35 @@
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "formats/gguf.h"
+#include "fuzz_folder.h"
+#include "models/adapter_file.h"
+#include "rlx/error.h"
+
+/// The input is an adapter: a GGUF file, or adapter_config.json and, after a zero byte, adapter_model.safetensors. What is accepted has
+/// factors that agree.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const rlx::fuzz::FuzzFolder folder;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const bool gguf = rlx::looks_like_gguf(std::as_bytes(std::span(data, size)));
+  const std::size_t end = std::min(text.find('\0'), size);
+  if (gguf) {
+    folder.write("adapter.gguf", text);
+  } else {
+    folder.write("adapter_config.json", text.substr(0, end));
+    folder.write("adapter_model.safetensors", text.substr(std::min(end + 1, size)));
+  }
+  try {
+    const auto file = rlx::AdapterFile::open(gguf ? folder.path() / "adapter.gguf" : folder.path());
+    if (file.changes.empty()) __builtin_trap();
+    for (const auto& [tensor, change] : file.changes) {
+      const auto& a = change.a.shape();
+      if (change.rank() != a[a.size() - (change.embedding ? 1 : 2)]) __builtin_trap();
+    }
+  } catch (const rlx::Error&) {
+    // A refusal is the right answer to most inputs.
+  }
+  return 0;
+}

@@ -1,0 +1,231 @@
+#include "models/adapters.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "base/names.h"
+#include "models/gguf_config.h"
+#include "models/weight_place.h"
+#include "rlx/error.h"
+
+namespace rlx {
+
+/// The changes of one parameter in one adapter.
+struct Adapters::Found {
+  WeightPlace place;
+  std::vector<std::string> tensors;           // in the file, of each of the place's tensors; empty where there is no change
+  std::vector<const LowRankChange*> changes;  // of the same; null where there is none
+
+  bool any() const {
+    return std::any_of(changes.begin(), changes.end(), [](const LowRankChange* change) { return change != nullptr; });
+  }
+  std::int64_t rank() const {
+    std::int64_t rank = 0;
+    for (const LowRankChange* change : changes)
+      if (change != nullptr) rank = std::max(rank, change->rank());
+    return rank;
+  }
+};
+
+namespace {
+
+/// Rows of a matrix, or of each of several that are stacked.
+struct Rows {
+  std::int64_t stacked, rows, columns;
+
+  static Rows of(const Array& array) {
+    const auto& shape = array.shape();
+    return {shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2], shape.back()};
+  }
+  std::int64_t at(std::int64_t index, std::int64_t row, std::int64_t column) const { return (index * rows + row) * columns + column; }
+};
+
+void copy_values(const Array& from, std::int64_t first, Array& to, std::int64_t at, std::int64_t count) {
+  if (from.dtype() != to.dtype()) {
+    for (std::int64_t i = 0; i < count; ++i) to.set_double(at + i, from.get_double(first + i));
+    return;
+  }
+  const std::size_t size = from.bytes().size() / static_cast<std::size_t>(from.size());
+  const auto bytes = [&](std::int64_t values) { return static_cast<std::size_t>(values) * size; };
+  std::memcpy(to.mutable_bytes().data() + bytes(at), from.bytes().data() + bytes(first), bytes(count));
+}
+
+/// Copies `from`, one matrix or several that are stacked, into the matrices of `to` from the one at `index` on, each at a place.
+void put(const Array& from, Array& to, std::int64_t index, std::int64_t row, std::int64_t column) {
+  const Rows source = Rows::of(from), target = Rows::of(to);
+  for (std::int64_t i = 0; i < source.stacked; ++i)
+    for (std::int64_t r = 0; r < source.rows; ++r)
+      copy_values(from, source.at(i, r, 0), to, target.at(index + i, row + r, column), source.columns);
+}
+
+/// The rows of a matrix with those that turn together side by side.
+Array with_neighbours(const Array& from, std::int64_t head_size) {
+  Array result(from.dtype(), from.shape());
+  const auto rows = static_cast<std::size_t>(from.shape()[0]), bytes = from.bytes().size() / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto source = static_cast<std::size_t>(row_of_halves(static_cast<std::int64_t>(row), head_size));
+    std::memcpy(result.mutable_bytes().data() + row * bytes, from.bytes().data() + source * bytes, bytes);
+  }
+  return result;
+}
+
+bool is_plain(DType dtype) { return dtype == f32 || dtype == bf16 || dtype == f16; }
+
+constexpr std::string_view factor_ending = ".lora_a", rows_ending = ".lora_rows";
+
+std::map<std::string, Type> types_of_params(const Graph& graph) {
+  std::map<std::string, Type> types;
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::param) types.emplace(input.name, input.type);
+  return types;
+}
+
+}  // namespace
+
+void Adapters::add(AdapterFile file, double scale, AdapterNames names) {
+  std::vector<std::string_view> tensors;
+  for (const auto& [tensor, change] : file.changes) tensors.push_back(tensor);
+  std::vector<Table> tables;
+  for (WeightNames& each : names.tables) {
+    auto spelled = spelled_names(tensors, each);
+    tables.push_back({std::move(each), std::move(spelled)});
+  }
+  sources_.push_back(std::make_shared<const Source>(Source{std::move(file), scale, std::move(tables), names.neighbours_turn_of}));
+}
+
+Adapters::Found Adapters::find(const Source& source, std::string_view param, MatrixUse use, std::int64_t experts) {
+  Found found;
+  for (const Table& table : source.tables) {
+    found = Found();
+    found.place = place_of(param, experts, table.names);
+    for (const std::string& tensor : found.place.tensors) {
+      const auto spelled = table.spelled.find(tensor);
+      const LowRankChange* change = spelled != table.spelled.end() ? &source.file.changes.at(spelled->second) : nullptr;
+      if (change != nullptr && change->embedding != (use == MatrixUse::lookup)) change = nullptr;
+      found.tensors.push_back(change != nullptr ? spelled->second : std::string());
+      found.changes.push_back(change);
+    }
+    if (found.any()) return found;
+  }
+  return found;
+}
+
+LowRankForm Adapters::form_of(std::string_view param, MatrixUse use, std::int64_t experts) const {
+  LowRankForm form;
+  for (const auto& source : sources_) {
+    const Found found = find(*source, param, use, experts);
+    if (!found.any()) continue;
+    // One adapter's factors stay as they are stored; those of several, and those of experts, are joined in f32.
+    const LowRankChange& change =
+        **std::find_if(found.changes.begin(), found.changes.end(), [](const auto* each) { return each != nullptr; });
+    const bool as_stored =
+        form.rank == 0 && use != MatrixUse::expert_products && change.a.dtype() == change.b.dtype() && is_plain(change.a.dtype());
+    form.dtype = as_stored ? change.a.dtype() : f32;
+    form.rank += found.rank();
+  }
+  return form;
+}
+
+LowRankForms Adapters::forms() const {
+  if (sources_.empty()) return {};
+  return
+      [adapters = *this](const std::string& param, MatrixUse use, std::int64_t experts) { return adapters.form_of(param, use, experts); };
+}
+
+/// Gives values to the parameters of one graph.
+class Adapters::Loader {
+ public:
+  Loader(const Adapters& adapters, const Graph& graph) : adapters_(adapters), graph_(graph), types_(types_of_params(graph)) {}
+
+  NamedArrays load() {
+    NamedArrays arrays;
+    for (const auto& [name, type] : types_) {
+      const bool rows = name.ends_with(rows_ending);
+      if (rows || name.ends_with(factor_ending)) add(name.substr(0, name.rfind('.')), type, rows, arrays);
+    }
+    for (const auto& source : adapters_.sources_) refuse_differences(*source);
+    return arrays;
+  }
+
+ private:
+  /// The arrays of one parameter's changes.
+  struct Factors {
+    Array a, b, scale;
+  };
+
+  void add(const std::string& stem, const Type& type, bool lookup, NamedArrays& arrays) {
+    const std::string param = stem + ".weight";
+    const bool stacked = type.shape.size() == 3;
+    const MatrixUse use = stacked ? MatrixUse::expert_products : lookup ? MatrixUse::lookup : MatrixUse::product;
+    const std::int64_t experts = stacked ? type.dim(0).value() : 0;
+    Factors all{zeros(stem + std::string(lookup ? rows_ending : factor_ending)), zeros(stem + ".lora_b"), zeros(stem + ".lora_scale")};
+    std::int64_t rank = 0;
+    for (const auto& source : adapters_.sources_) {
+      const Found found = find(*source, param, use, experts);
+      for (std::size_t i = 0; i < found.changes.size(); ++i)
+        if (found.changes[i] != nullptr) put_change(*source, found, i, param, rank, all);
+      rank += found.rank();
+    }
+    arrays.emplace(stem + std::string(lookup ? rows_ending : factor_ending), std::move(all.a));
+    arrays.emplace(stem + ".lora_b", std::move(all.b));
+    arrays.emplace(stem + ".lora_scale", std::move(all.scale));
+  }
+
+  Array zeros(const std::string& param) const {
+    const Type& type = types_.at(param);
+    std::vector<std::int64_t> shape;
+    for (const Dim& size : type.shape) shape.push_back(size.value());
+    return {type.dtype, std::move(shape)};
+  }
+
+  /// Puts one change in its place behind those of other adapters, which have `rank` in all.
+  void put_change(const Source& source, const Found& found, std::size_t index, const std::string& param, std::int64_t rank, Factors& all) {
+    const LowRankChange& change = *found.changes[index];
+    used_[&source].insert(found.tensors[index]);
+    const Rows a = Rows::of(all.a), b = Rows::of(all.b);
+    const RowRange range = range_of(graph_, param, b.rows, found.place);
+    const bool whole_stack = all.b.rank() == 3 && !found.place.stacked;
+    const std::int64_t stacked = whole_stack ? b.stacked : 1, inputs = change.embedding ? a.rows : a.columns;
+    if (change.stacked() != whole_stack || !has_shape(change, stacked, inputs, range.of)) {
+      unlike_[&source].push_back(fmt::format("{} changes a matrix ({}, {}), the model's is ({}, {})", quote_name(found.tensors[index]),
+                                             Rows::of(change.b).rows, change.embedding ? Rows::of(change.a).rows : change.a.shape().back(),
+                                             range.of, inputs));
+      return;
+    }
+    const auto first = static_cast<std::int64_t>(index);
+    Array own = change.stacked() ? change.b : rows_of(change.b, range);
+    const bool turns = param.starts_with("layers.") && (param.ends_with(".attention.q.weight") || param.ends_with(".attention.k.weight"));
+    if (turns && source.neighbours_turn_of > 0) own = with_neighbours(own, source.neighbours_turn_of);
+    put(change.a, all.a, first, change.embedding ? 0 : rank, change.embedding ? rank : 0);
+    put(own, all.b, first, 0, rank);
+    for (std::int64_t i = 0; i < stacked; ++i)
+      for (std::int64_t r = 0; r < change.rank(); ++r)
+        all.scale.set_double((first + i) * b.columns + rank + r, change.scale * source.scale);
+  }
+
+  static bool has_shape(const LowRankChange& change, std::int64_t stacked, std::int64_t inputs, std::int64_t outputs) {
+    const Rows a = Rows::of(change.a), b = Rows::of(change.b);
+    return b.stacked == stacked && b.rows == outputs && (change.embedding ? a.rows : a.columns) == inputs;
+  }
+
+  void refuse_differences(const Source& source) {
+    std::vector<std::string> unknown;
+    for (const auto& [tensor, change] : source.file.changes)
+      if (!used_[&source].contains(tensor)) unknown.push_back(tensor);
+    std::string text = unknown.empty() ? "" : fmt::format("; the model has no product with {}", some_names(unknown));
+    for (const std::string& each : unlike_[&source]) text += fmt::format("; {}", each);
+    if (!text.empty()) fail("{}: the adapter is of another model: {}", source.file.name, text.substr(2));
+  }
+
+  const Adapters& adapters_;
+  const Graph& graph_;
+  std::map<std::string, Type> types_;
+  std::map<const Source*, std::set<std::string>> used_;
+  std::map<const Source*, std::vector<std::string>> unlike_;
+};
+
+NamedArrays Adapters::load(const Graph& graph) const { return sources_.empty() ? NamedArrays() : Loader(*this, graph).load(); }
+
+}  // namespace rlx
