@@ -30,6 +30,7 @@ struct Options {
   std::int64_t context = 2048;
   int threads = 2;
   Precision precision = Precision::f32;
+  bool exact = false;
 };
 
 /// Any will do; the same as bench/serve_llama.py takes.
@@ -51,7 +52,8 @@ class Answers {
   explicit Answers(const Options& options)
       : threads_(options.threads),
         session_(open_session(options)),
-        model_(Model::open(options.model, session_, {.context = options.context})) {}
+        model_(Model::open(options.model, session_,
+                           {.context = options.context, .cache = options.exact ? CacheType::f32 : CacheType::usual})) {}
 
   std::string answer(const std::string& word, std::int64_t number, const std::string& file) {
     if (word == "limits") return limits(static_cast<double>(number) / 1e3).dump();
@@ -123,6 +125,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.model, "GGUF file or folder")->required();
   app.add_option("--context", options.context, "tokens that the cache holds")->check(CLI::Range(1, 1 << 20));
   app.add_option("--threads", options.threads, "threads");
+  app.add_flag("--exact", options.exact, "keys and values in f32");
   app.add_option_function<std::string>(
          "--precision", [&](const std::string& word) { options.precision = *precision_named(word); }, "of matrix products")
       ->check(CLI::IsMember(bench::precision_words()));

@@ -8,8 +8,8 @@ TASK:
   speed       a prompt of 512 and 128 tokens one by one, each type in turn, with shares of what the machine reaches in the same rounds
   depth       the same behind a prompt of 512 and behind one of 8192
   quantize    F16 to Q4_K_M
-Each writes llama_TASK.json to the folder of results. llama.cpp has its own defaults; where numbers are compared it keeps keys and values in
-F32 and computes attention without its flash kernel, which rounds to F16 inside: logits of an F32 model are 1e-3 to 1e-2 off with it, 1e-5 without.
+Each writes llama_TASK.json to the folder of results. Both have their own defaults; where numbers are compared they keep keys and values in
+F32, and llama.cpp computes attention without its flash kernel, which rounds to F16 inside: logits of an F32 model are 1e-3 to 1e-2 off with it, 1e-5 without.
 """
 import argparse
 import json
@@ -65,7 +65,7 @@ def tokens(args):
     model, prompt, logits = model_file(args, "F32", **shape), 16, {}
     with tempfile.TemporaryDirectory() as folder:
         for name in ("rlx", "llama.cpp"):
-            side = start(args, name, model, prompt + STEPS, *(["--exact"] if name != "rlx" else []))
+            side = start(args, name, model, prompt + STEPS, "--exact")
             side.ask(f"fill {prompt}")
             side.ask(f"greedy {STEPS} {folder}/logits.npy")
             side.close()
@@ -120,7 +120,7 @@ def perplexity(args):
     text = words_of(source, WINDOW * WINDOWS)
     with tempfile.TemporaryDirectory(dir=args.work) as folder:
         text_file, model, decoded = (pathlib.Path(folder) / name for name in ("text", "model.gguf", "decoded.gguf"))
-        judge = lambda of: json.loads(rlx(args, "perplexity", of, "-f", text_file, "--context", WINDOW, "--threads", args.threads, "--json"))
+        judge = lambda of: json.loads(rlx(args, "perplexity", of, "-f", text_file, "--context", WINDOW, "--threads", args.threads, "--cache-type", "f32", "--json"))
         text_file.write_text(text)
         our_ids = json.loads(rlx(args, "tokenize", "--model", source, "--file", text_file, "--json"))["ids_special"]
         for kind in PERPLEXITY_TYPES:

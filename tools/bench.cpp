@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "adapter_choices.h"
+#include "cache_choice.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -22,6 +23,7 @@ struct BenchOptions {
   std::int64_t prompt = 512, tokens = 128, depth = 0, sequences = 1;
   int repeats = 5;
   bool json = false;
+  CacheType cache = CacheType::usual;
   CompileChoices compile;
 };
 
@@ -57,14 +59,14 @@ struct Sequences {
   std::function<void(std::span<const std::int32_t>)> append;
 };
 
-Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context) {
-  const auto decoder = std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context});
+Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context, CacheType cache) {
+  const auto decoder = std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context, .cache = cache});
   return {model.config.vocab_size, [=](std::int64_t length) { decoder->rewind(length); },
           [=](std::span<const std::int32_t> ids) { decoder->append(ids); }};
 }
 
-Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count) {
-  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens)};
+Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count, CacheType cache) {
+  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens), .cache = cache};
   const auto decoder = std::make_shared<BatchedDecoder>(session, model, options);
   std::vector<BatchedDecoder::Sequence> all;
   for (std::int64_t i = 0; i < count; ++i) all.push_back(decoder->add());
@@ -129,8 +131,9 @@ void bench(const BenchOptions& options) {
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
   const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);
-  const Sequences sequences =
-      options.sequences == 1 ? one_sequence(session, model, context) : many_sequences(session, model, context, options.sequences);
+  const CacheType cache = resolved(options.cache, session.precision());
+  const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache)
+                                                     : many_sequences(session, model, context, options.sequences, cache);
   fmt::print(stderr, "loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
   print_rates(options, session, rates(options, sequences));
   warn_about_cache(session);
@@ -159,6 +162,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
+  add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);

@@ -1,5 +1,7 @@
 #include "generation_choices.h"
 
+#include "cache_choice.h"
+
 namespace rlx::command {
 
 void add_generation(CLI::App& command, GenerationChoices& choices) {
@@ -13,6 +15,7 @@ void add_generation(CLI::App& command, GenerationChoices& choices) {
   add_adapters(command, choices.adapters);
   number("-n,--tokens", choices.tokens, "Most tokens of an answer; 0: until the context is full")->capture_default_str();
   number("--context", choices.context, "Tokens that fit, of everything together; 0: as many as the model allows, at most 8192");
+  add_cache_type(command, choices.cache);
   CLI::Option* shift = command.add_flag("--context-shift", choices.context_shift,
                                         "Where the context is full, forget the older half and go on; with -n 0 an answer may have no end");
   number("--keep", choices.keep, "Never forget the first N tokens")->needs(shift);
@@ -29,10 +32,11 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   GenerateOptions options = read_sampling(choices.sampling);
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
-  Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters});
+  Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache});
   name_tokens(choices.sampling, model, options.sampling);
   if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;
-  if (!choices.draft.empty()) options.draft = std::make_shared<Model>(Model::open(choices.draft, session, {.context = model.context()}));
+  if (!choices.draft.empty())
+    options.draft = std::make_shared<Model>(Model::open(choices.draft, session, {.context = model.context(), .cache = choices.cache}));
   return {std::move(model), std::move(options)};
 }
 

@@ -14,6 +14,7 @@ struct GenerationChoices {
   std::int64_t tokens = 0, context = 0, keep = 0, guesses = 4;
   bool context_shift = false, lookup = false;
   std::vector<Adapter> adapters;
+  CacheType cache = CacheType::usual;
   SamplingChoices sampling;
 };
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "adapter_choices.h"
+#include "cache_choice.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -18,6 +19,7 @@ struct PerplexityCommand {
   std::vector<Adapter> adapters;
   PerplexityOptions options;
   bool json = false;
+  CacheType cache = CacheType::usual;
   CompileChoices compile;
 };
 
@@ -54,7 +56,8 @@ Perplexity with_progress(Model& model, const std::string& text, PerplexityOption
 void measure_perplexity(const PerplexityCommand& command) {
   const std::string text = read_whole_text(command.file);
   const Session session = open_session(command.compile);
-  Model model = Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters});
+  Model model =
+      Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
   const Stopwatch time;
   const Perplexity result = with_progress(model, text, command.options);
   print_result(command, session, result, time.seconds());
@@ -77,6 +80,7 @@ void add_perplexity(CLI::App& app) {
   count("--context", options->options.context, "Tokens of a window, 3 at least", 3)->capture_default_str();
   count("--stride", options->options.stride, "Tokens from one window to the next, fewer than a window has; default: windows do not overlap",
         1);
+  add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "The result as one JSON object");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);

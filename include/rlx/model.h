@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rlx/cache_type.h"
 #include "rlx/grammar.h"
 #include "rlx/sampling.h"
 #include "rlx/session.h"
@@ -27,6 +28,7 @@ struct ModelOptions {
   std::int64_t context = 0;            // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
   std::int64_t chunk = 512;            // most tokens of a prompt that run together
   std::vector<Adapter> adapters = {};  // several add up
+  CacheType cache = CacheType::usual;
 };
 
 class Model;
@@ -139,8 +141,8 @@ class Model {
   void rewind(std::int64_t length);
   /// Writes the cache with its tokens to a file, atomically. Throws Error for an empty cache.
   void save_cache(const std::filesystem::path& file) const;
-  /// Replaces the cache by one that was saved. Throws Error naming the file for one that is no cache, is of another model or precision, or
-  /// has more tokens than fit; then nothing changes.
+  /// Replaces the cache by one that was saved. Throws Error naming the file for one that is no cache, is of another model, precision or
+  /// type, or has more tokens than fit; then nothing changes.
   void load_cache(const std::filesystem::path& file);
 
   /// Continues a prompt. What the cache holds of the prompt's beginning is not computed again. Throws Error as append.

@@ -22,13 +22,16 @@ namespace {
 
 using Prompt = std::vector<std::int32_t>;
 
-BatchedDecoder::Options batch_decoder_options(const DecoderFiles& files, const BatchOptions& options) {
+BatchedDecoder::Options batch_decoder_options(const DecoderFiles& files, const BatchOptions& options, Precision precision) {
   if (options.chunk < 1 || options.context < 0 || options.sequences < 1 || options.sequences > 4096)
     fail("batch: {} sequences with a context of {} in chunks of {} (allowed: 1..4096, 0 and more, 1 and more)", options.sequences,
          options.context, options.chunk);
   const std::int64_t context = options.context > 0 ? options.context : std::min(files.config.max_positions, usual_context);
   // The pages that all begin with are one sequence more.
-  return {.context = context, .chunk = options.chunk, .tokens = (options.sequences + 1) * (context + page_tokens)};
+  return {.context = context,
+          .chunk = options.chunk,
+          .tokens = (options.sequences + 1) * (context + page_tokens),
+          .cache = resolved(options.cache, precision)};
 }
 
 /// Whole pages of tokens that all prompts begin with, where each has more behind them.
@@ -143,7 +146,7 @@ void check_answers(std::span<const Prompt> prompts, const GenerateOptions& optio
 
 Batch Batch::open(const std::filesystem::path& path, const Session& session, BatchOptions options) {
   const DecoderFiles files = DecoderFiles::open(path, options.adapters);
-  const BatchedDecoder::Options its = batch_decoder_options(files, options);
+  const BatchedDecoder::Options its = batch_decoder_options(files, options, session.precision());
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
   return Batch(std::make_shared<State>(
       State{BatchedDecoder(session, files, its), std::move(tokenizer), files.end_tokens, static_cast<std::size_t>(options.sequences)}));

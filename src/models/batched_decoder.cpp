@@ -24,6 +24,7 @@ Executable compiled_with_pages(const Session& session, const DecoderFiles& model
   const Graph graph = decoder_graph(model.config, {.pages = pages_for(options.tokens),
                                                    .capacity = options.context,
                                                    .chunk = options.chunk,
+                                                   .cache = options.cache,
                                                    .storage = stored_types(model.checkpoint, model.names),
                                                    .adapters = model.adapters.forms()});
   const NamedArrays weights = model.weights(graph);  // before compiling, which takes longer: they may not fit

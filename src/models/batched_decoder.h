@@ -18,6 +18,7 @@ class BatchedDecoder {
     std::int64_t context = 0;  // most tokens of a sequence; 0: as many as the model was made for
     std::int64_t chunk = 512;  // most tokens in one run, of all sequences
     std::int64_t tokens = 0;   // that the caches hold in all, in pages of page_tokens; 0: as many as `context`
+    CacheType cache = CacheType::f32;
   };
   using Sequence = std::int64_t;
   struct Tokens {

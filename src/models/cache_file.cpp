@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/names.h"
 #include "models/tokenizer/flat_hash.h"
 #include "rlx/io.h"
 #include "rlx/text.h"
@@ -10,7 +11,7 @@
 namespace rlx {
 namespace {
 
-constexpr std::string_view cache_format = "rlx cache", cache_version = "1";
+constexpr std::string_view cache_format = "rlx cache", cache_version = "2";
 constexpr const char* ids_name = "ids";
 
 /// Some bytes from each quarter.
@@ -48,18 +49,23 @@ void write_cache(const std::filesystem::path& path, const CachedDecoder& decoder
                    {{"format", std::string(cache_format)},
                     {"version", std::string(cache_version)},
                     {"model", fingerprint},
+                    {"type", std::string(name_of(decoder.cache_type()))},
                     {"factors", cache.short_factors ? "short" : "long"}});
 }
 
 void read_cache(const std::filesystem::path& path, CachedDecoder& decoder, const std::string& fingerprint) {
   TensorFile file = load_safetensors(path);
-  const auto is = [&](const char* key, std::string_view value) {
+  const auto entry = [&](const char* key) {
     const auto found = file.metadata.find(key);
-    return found != file.metadata.end() && found->second == value;
+    return found == file.metadata.end() ? std::string() : found->second;
   };
+  const auto is = [&](const char* key, std::string_view value) { return entry(key) == value; };
   if (!is("format", cache_format)) fail("{}: is no cache of tokens", path.string());
   if (!is("version", cache_version)) fail("{}: this version of caches is not known (known: {})", path.string(), cache_version);
   if (!is("model", fingerprint)) fail("{}: is the cache of another model, or of another --precision", path.string());
+  if (!is("type", name_of(decoder.cache_type())))
+    fail("{}: is a cache of type {} (this model's is {}; --cache-type chooses)", path.string(), quote_name(entry("type")),
+         name_of(decoder.cache_type()));
   const auto ids = file.arrays.find(ids_name);
   if (ids == file.arrays.end() || ids->second.dtype() != i32 || ids->second.rank() != 1)
     fail("{}: tensor '{}' is missing, or no list of i32", path.string(), ids_name);

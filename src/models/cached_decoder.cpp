@@ -18,6 +18,7 @@ CachedDecoder::Options resolved(const DecoderConfig& config, CachedDecoder::Opti
 Graph graph_of(const DecoderFiles& model, const CachedDecoder::Options& options) {
   return decoder_graph(model.config, {.capacity = options.context,
                                       .chunk = options.chunk,
+                                      .cache = options.cache,
                                       .storage = stored_types(model.checkpoint, model.names),
                                       .adapters = model.adapters.forms()});
 }
@@ -37,7 +38,7 @@ Executable compiled(const Session& session, const DecoderFiles& model, const Gra
 }
 
 /// Whether a state has a row (axis 2) for each token.
-bool grows(const Input& state) { return state.name.ends_with(".keys") || state.name.ends_with(".values"); }
+bool grows(const Input& state) { return state.name.find(".attention.") != std::string::npos; }
 
 std::vector<std::int64_t> shape_with(const Input& state, std::int64_t tokens) {
   std::vector<std::int64_t> shape;

@@ -23,6 +23,7 @@ class CachedDecoder {
   struct Options {
     std::int64_t context = 0;  // tokens that the cache holds; 0: as many as the model was made for
     std::int64_t chunk = 512;  // most tokens in one run
+    CacheType cache = CacheType::f32;
   };
 
   /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config.
@@ -31,6 +32,7 @@ class CachedDecoder {
   /// The tokens that the cache holds.
   std::span<const std::int32_t> ids() const { return ids_; }
   std::int64_t context() const { return options_.context; }
+  CacheType cache_type() const { return options_.cache; }
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no tokens,

@@ -6,6 +6,7 @@
 
 #include "models/activation.h"
 #include "models/flow.h"
+#include "rlx/cache_type.h"
 #include "rlx/graph.h"
 #include "rlx/op_types.h"
 
@@ -162,6 +163,7 @@ struct DecoderGraphOptions {
   std::int64_t pages = 0;      // not 0: the caches lie in so many pages, and a run takes tokens of any sequences; see below
   std::int64_t capacity = 0;   // tokens of a cache
   std::int64_t chunk = 0;      // most tokens of a sequence in one run
+  CacheType cache = CacheType::f32;
   HiddenStates hidden_states = HiddenStates::none;
   WeightStorage storage = {};  // of the parameters
   LowRankForms adapters = {};  // of matrices

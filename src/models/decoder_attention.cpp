@@ -31,31 +31,6 @@ Value turned(const DecoderStep& step, const DecoderLayer& layer, Value x) {
   return select(far, rope(x, step.positions, with_one_set(options, true)), rope(x, step.positions, with_one_set(options, false)));
 }
 
-/// The keys or values of each token's sequence, (N, heads, P * page_tokens, D), from pages that now hold `fresh` (N, heads, 1, D) too.
-Value appended_to_pages(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
-  const std::int64_t heads = fresh.dim(1).value(), size = fresh.dim(3).value();
-  Value cache = flow.state(name, {step.options.pages, heads, page_tokens, size});
-  cache = scatter(cache, step.places, reshape(fresh, {fresh.dim(0), heads, size}), {{1, 2}, {0, 2}, {0, 2}});
-  flow.keep(name, cache);
-  Value own =
-      gather(cache, reshape(step.pages, {fresh.dim(0), step.pages.dim(1), 1}), {{2, 3, 4}, {0}, {0}}, {1, heads, page_tokens, size});
-  return reshape(transpose(own, {0, 2, 1, 3, 4}), {fresh.dim(0), heads, step.pages.dim(1) * page_tokens, size});
-}
-
-/// The state `name` (N, heads, capacity, D) with `fresh` (N, heads, S, D) behind the tokens that it holds.
-Value appended(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
-  if (step.pages) return appended_to_pages(flow, step, name, fresh);
-  const std::int64_t n = step.options.sequences;
-  Value cache = flow.state(name, {n, fresh.dim(1), step.options.capacity, fresh.dim(3)});
-  Value zero = scalar(fresh, 0, i32);
-  for (std::int64_t i = 0; i < n; ++i) {
-    Value at = reshape(slice_axis(step.past, 0, i, i + 1), {});
-    cache = dynamic_update(cache, slice_axis(fresh, 0, i, i + 1), {scalar(fresh, static_cast<double>(i), i32), zero, at, zero});
-  }
-  flow.keep(name, cache);
-  return cache;
-}
-
 /// What an encoder's token sees: no padding, and nothing farther than the window.
 Value seen_by_encoder(const DecoderStep& step, const DecoderLayer& layer) {
   if (layer.window == 0) return step.attended;
@@ -81,7 +56,7 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   Value v = flow.linear("v", x, c.kv_heads * c.head_size, c.qkv_bias);
   v = transpose(reshape(v, {x.dim(0), x.dim(1), c.kv_heads, c.head_size}), {0, 2, 1, 3});
   q = turned(step, layer, q), k = turned(step, layer, k);
-  if (c.causal) k = appended(flow, step, "keys", k), v = appended(flow, step, "values", v);
+  if (c.causal) k = appended_to_cache(flow, step, "keys", k), v = appended_to_cache(flow, step, "values", v);
   AttentionOptions options;
   options.scale = c.attention_scale;
   options.softcap = c.attention_softcap;
@@ -113,7 +88,7 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
   Value plain = einsum("nhsp,hpr->nhsr", {slice_axis(q, -1, 0, l.plain_size), to_keys});
   Value latent = by_head(decoder_norm(flow, "latent_norm", norm, flow.linear("latent", x, l.rank, c.qkv_bias)), 1);
   Value key = turned(step, layer, by_head(flow.linear("rope_key", x, l.rope_size, c.qkv_bias), 1));
-  Value seen = appended(flow, step, "latents", concat({latent, key}, -1));
+  Value seen = appended_to_cache(flow, step, "latents", concat({latent, key}, -1));
   AttentionOptions options;
   options.scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
   options.causal = true;

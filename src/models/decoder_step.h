@@ -27,6 +27,9 @@ Value decoder_logits(Flow flow, const DecoderConfig& config, const StoredMatrix&
 /// x (N, S, H) at rows (N, R): (N, R, H).
 Value at_rows(Value x, Value rows);
 Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x);
+/// What a layer keeps of its tokens under `name`, in f32, with `fresh` (N, heads, S, D) behind the tokens that it holds: (N, heads, rows,
+/// D). The token at a position is in the row of that number; what is behind the last does not matter.
+Value appended_to_cache(Flow flow, const DecoderStep& step, std::string_view name, Value fresh);
 /// (N, S, hidden_size) -> the same.
 Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
 Value decoder_latent_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);

@@ -114,7 +114,7 @@ Value Flow::expert_linear(std::string_view name, Value x, Value expert, std::int
   return here.adapted_experts(x, expert, experts, grouped_block_dot(x, weight, expert, type, find_block_format(type)->values > 1));
 }
 
-Value Flow::state(std::string_view name, Dims shape) { return graph_.state(path(name), std::move(shape), f32); }
+Value Flow::state(std::string_view name, Dims shape, DType dtype) { return graph_.state(path(name), std::move(shape), dtype); }
 
 void Flow::keep(std::string_view name, Value value) { graph_.output(path(name), value); }
 

@@ -75,7 +75,7 @@ class Flow {
   Value expert_linear(std::string_view name, Value x, Value expert, std::int64_t experts, std::int64_t out);
 
   /// The state `<scope>.<name>`, whose value for the next run is given to `keep` under the same name.
-  Value state(std::string_view name, Dims shape);
+  Value state(std::string_view name, Dims shape, DType dtype = f32);
   void keep(std::string_view name, Value value);
 
  private:

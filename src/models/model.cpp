@@ -26,12 +26,14 @@ bool Model::State::ends_answer(std::int32_t id) const { return std::find(end_tok
 
 namespace {
 
-CachedDecoder::Options decoder_options(const DecoderFiles& files, const ModelOptions& options) {
+CachedDecoder::Options decoder_options(const DecoderFiles& files, const ModelOptions& options, Precision precision) {
   if (options.chunk < 1) fail("model: chunks of {} tokens (allowed: at least 1)", options.chunk);
   const std::int64_t most = files.config.max_positions;
   if (options.context < 0 || (files.config.position_embedding && options.context > most))
     fail("model: a context of {} tokens (allowed: 1..{}; 0: the model's own)", options.context, most);
-  return {.context = options.context > 0 ? options.context : std::min(most, usual_context), .chunk = options.chunk};
+  return {.context = options.context > 0 ? options.context : std::min(most, usual_context),
+          .chunk = options.chunk,
+          .cache = resolved(options.cache, precision)};
 }
 
 /// bos_token and eos_token of a GGUF file, as templates ask for them.
@@ -69,8 +71,9 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
   const DecoderFiles files = DecoderFiles::open(path, options.adapters);
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
   std::optional<ChatTemplate> chat = chat_template_of(files, tokenizer);
-  return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options)), std::move(tokenizer),
-                                             files.end_tokens, path, cache_fingerprint(files, session.precision()), std::move(chat)}));
+  return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options, session.precision())),
+                                             std::move(tokenizer), files.end_tokens, path, cache_fingerprint(files, session.precision()),
+                                             std::move(chat)}));
 }
 
 Model load(const std::filesystem::path& path, ModelOptions options) { return Model::open(path, Session(), options); }

@@ -132,7 +132,7 @@ class PrecisionPass {
   static const Row* row_of(const Node& node) {
     using P = PrecisionPass;
     static constexpr std::array<Row, 5> table{{
-        {"attention", {&P::always, &P::attention_in_bf16}, {&P::no_weight, nullptr}, {&P::no_weight, nullptr}},
+        {"attention", {&P::keys_kept_otherwise, &P::attention_in_bf16}, {&P::no_weight, nullptr}, {&P::no_weight, nullptr}},
         {"block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
         {"grouped_block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
         {"dot",
@@ -189,7 +189,18 @@ class PrecisionPass {
     return ranges_ ? in_int8(weighted, ranges_->of(text_of(node), weighted)) : in_int8(weighted);
   }
 
-  std::string_view always(const Node&) const { return ""; }
+  /// Keys and values that are stored as other narrow numbers are widened where they are read; as bf16 all of them would be stored again.
+  std::string_view keys_kept_otherwise(const Node& attention) const {
+    const auto widens = [&](const Node& node, DType type) {
+      return node.op->scalar == static_cast<int>(ScalarOp::cast) && graph_.type(node.operands[0]).dtype == type;
+    };
+    for (const std::size_t rows : {1U, 2U}) {
+      const Node& node = moved(graph_.data(), graph_.node(attention.operands[rows].node));
+      if (widens(node, f16)) return "its keys are f16";
+      if (node.op->scalar == static_cast<int>(ScalarOp::mul) && widens(graph_.node(node.operands[0].node), i8)) return "its keys are int8";
+    }
+    return "";
+  }
   std::string_view no_weight(const Node&) const { return "no operand is a weight"; }
   std::string_view in_blocks(const Node&) const { return "its weights are blocks"; }
 

@@ -77,5 +77,69 @@ TEST(AttentionEdges, BiasAndPositionsMayBeConstantsOfOneElement) {
   EXPECT_LE(difference(claimed(graph, inputs), evaluate(graph, inputs)[0]), tolerance);
 }
 
+/// Keys or values in f32 from how they are stored: as narrow floats, or as int8 numbers with scales for runs of features.
+Value widened(Graph& graph, const std::string& name, DType stored, const Dims& shape, std::int64_t run) {
+  Value numbers = graph.input(name, shape, stored);
+  if (stored != i8) return cast(numbers, f32);
+  Dims runs = shape;
+  runs.back() = shape.back().value() / run;
+  runs.push_back(1);
+  Value scales = graph.input(name + " scales", runs, f32);
+  runs.back() = run;
+  return cast(numbers, f32) * reshape(broadcast_to(scales, runs), shape);
+}
+
+// One query, few heads in a group, many; features that fill vectors and others; scales of runs and of whole rows.
+TEST(AttentionEdges, NarrowKeysAndValuesAreWidenedWhereTheyAreRead) {
+  struct Sizes {
+    std::int64_t heads, queries, features, run;
+  };
+  for (const DType stored : {f16, bf16, i8})
+    for (const Sizes& s : {Sizes{2, 1, 64, 32}, Sizes{12, 1, 32, 16}, Sizes{4, 40, 48, 16}, Sizes{2, 3, 20, 20}}) {
+      SCOPED_TRACE(fmt::format("{}: {} heads, {} queries, {} features", name(stored), s.heads, s.queries, s.features));
+      Graph graph;
+      const Value q = graph.input("q", {1, s.heads, s.queries, s.features}, f32);
+      const Dims rows{1, 2, 300, s.features};
+      Value k = widened(graph, "k", stored, rows, s.run), v = widened(graph, "v", stored, rows, s.run);
+      graph.output("y", attention(q, k, v, {.scale = stored == i8 ? 0.1 : 0, .causal = true}));
+      const auto inputs = random_inputs(graph);
+      EXPECT_LE(difference(claimed(graph, inputs), evaluate(graph, inputs)[0]), stored == i8 ? 2 * tolerance : tolerance);
+    }
+}
+
+// As a cache of many sequences has them: a table names the pages of each, and their scales are in pages of the same numbers.
+TEST(AttentionEdges, NarrowRowsMayLieInPages) {
+  constexpr std::int64_t pages = 5, heads = 2, rows = 128, features = 32, items = 2, of_item = 3;
+  for (const DType stored : {f16, i8}) {
+    Graph graph;
+    const Value table = graph.input("pages", {items, of_item, 1}, i32), positions = graph.input("positions", {items, 1}, i32);
+    const auto gathered = [&](const std::string& name, DType dtype, std::int64_t size) {
+      Value own = gather(graph.input(name, {pages, heads, rows, size}, dtype), table, {{2, 3, 4}, {0}, {0}}, {1, heads, rows, size});
+      return reshape(transpose(own, {0, 2, 1, 3, 4}), {items, heads, of_item * rows, size});
+    };
+    const auto keys = [&](const std::string& name) {
+      Value numbers = cast(gathered(name, stored, features), f32);
+      if (stored != i8) return numbers;
+      return numbers * broadcast_to(gathered(name + " scales", f32, 1), numbers.shape());
+    };
+    const Value q = graph.input("q", {items, 4, 1, features}, f32), k = keys("k"), v = keys("v");
+    graph.output("y", attention(q, k, v, {.scale = stored == i8 ? 0.1 : 0, .causal = true, .positions = positions}));
+    auto inputs = random_inputs(graph);
+    inputs["pages"] = ints({items, of_item, 1}, {4, 0, 2, 1, 3, 0});
+    inputs["positions"] = ints({items, 1}, {200, 383});
+    EXPECT_LE(difference(claimed(graph, inputs), evaluate(graph, inputs)[0]), stored == i8 ? 2 * tolerance : tolerance);
+  }
+}
+
+TEST(AttentionEdges, KeysAndValuesMayBeStoredDifferently) {
+  Graph graph;
+  const Value q = graph.input("q", {1, 2, 3, 16}, f32), k = cast(graph.input("k", {1, 2, 9, 16}, f16), f32);
+  graph.output("y", attention(q, k, graph.input("v", {1, 2, 9, 16}, f32)));
+  const auto inputs = random_inputs(graph);
+  const Session session(Device::cpu(), {.threads = 1, .cache_folder = ""});
+  const std::map<std::string, Feed> feeds(inputs.begin(), inputs.end());
+  EXPECT_LE(difference(session.compile(graph).run(feeds).at("y"), evaluate(graph, inputs)[0]), tolerance);
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "rlx/array.h"
 
 namespace rlx::cpu {
 namespace {
@@ -77,15 +79,28 @@ std::vector<double> expected(const Case& c, const Operands& x) {
   return out;
 }
 
-std::vector<float> attend(const Case& c, const Operands& x, CpuLevel level) {
+/// Keys or values as elements K, and what of int8 they are multiplied by.
+template <class K>
+struct Rows {
+  std::vector<K> elements;
+  std::vector<float> factors = {};
+};
+
+template <class K>
+std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level) {
   const std::int64_t item = 0;
   std::vector<float> out(static_cast<std::size_t>(heads * c.queries * c.values), NAN);
-  AttentionArgs<float> args;
+  AttentionArgs<float, K> args;
   args.heads = heads, args.kv_heads = kv_heads, args.queries = c.queries, args.keys = c.keys;
   args.head_size = c.features, args.value_size = c.values;
   args.q = {x.q.data(), &item, c.queries * c.features, c.features, 1};
-  args.k = {x.k.data(), &item, c.keys * c.features, c.features, 1};
-  args.v = {x.v.data(), &item, c.keys * c.values, c.values, 1};
+  args.k = {k.elements.data(), &item, c.keys * c.features, c.features, 1};
+  args.v = {v.elements.data(), &item, c.keys * c.values, c.values, 1};
+  const auto factors = [&](const Rows<K>& rows, std::int64_t features) {
+    const std::int64_t runs = features % 16 == 0 ? features / 16 : 1;
+    return RowFactors{{rows.factors.data(), &item, c.keys * runs, runs, 1}, runs > 1 ? 4 : 62};
+  };
+  args.k_factors = factors(k, c.features), args.v_factors = factors(v, c.values);
   args.out = {out.data(), &item, c.queries * c.values, c.values, 1};
   if (c.masked) args.mask = {x.mask.data(), &item, 0, c.keys, 1};
   args.scale = scale, args.softcap = c.softcap, args.causal = c.causal, args.window = c.window;
@@ -95,6 +110,10 @@ std::vector<float> attend(const Case& c, const Operands& x, CpuLevel level) {
   args.workspace = workspace.data();
   attention(args, pool);
   return out;
+}
+
+std::vector<float> attend(const Case& c, const Operands& x, CpuLevel level) {
+  return attend<float>(c, x, Rows<float>{x.k}, Rows<float>{x.v}, level);
 }
 
 /// Scores of up to about 30 in f32 are off by some 2e-6, and so are the weights, of which each row adds up to 1; values are below 2.
@@ -124,6 +143,46 @@ TEST(AttentionLevels, AgreeWithPlainLoops) {
         ASSERT_NEAR(seen[i], wanted[i], tolerance) << c.name() << " at " << to_string(level) << ", element " << i;
     }
   }
+}
+
+/// The numbers, of rows of so many features, as they are stored; they become what is stored.
+template <class K>
+Rows<K> stored(std::vector<float>& numbers, std::int64_t features) {
+  Rows<K> rows;
+  const std::size_t run = features % 16 == 0 ? 16 : static_cast<std::size_t>(features);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if constexpr (std::is_same_v<K, std::int8_t>) {
+      if (i % run == 0) rows.factors.push_back(0.01f + 0.001f * static_cast<float>(i / run % 7));
+      rows.elements.push_back(static_cast<std::int8_t>(std::lrint(numbers[i] * 60)));
+      numbers[i] = static_cast<float>(rows.elements.back()) * rows.factors.back();
+    } else {
+      Array one(std::is_same_v<K, F16> ? f16 : bf16, {1});
+      one.set_double(0, numbers[i]);
+      std::memcpy(&rows.elements.emplace_back(), one.bytes().data(), sizeof(K));
+      numbers[i] = static_cast<float>(one.get_double(0));
+    }
+  }
+  return rows;
+}
+
+template <class K>
+void expect_bits_of_wide_rows(const Case& c, CpuLevel level) {
+  Operands x(c);
+  x.k[0] = 1e-6f, x.v[0] = 3e-5f;  // below the smallest normal half
+  const Rows<K> k = stored<K>(x.k, c.features), v = stored<K>(x.v, c.values);
+  EXPECT_EQ(attend(c, x, k, v, level), attend(c, x, level)) << c.name() << " at " << to_string(level);
+}
+
+// The oracle is the same attention of the numbers that are stored, in f32, which are exact in it.
+TEST(AttentionLevels, NarrowKeysAndValuesGiveTheBitsOfTheSameNumbersInF32) {
+  const Case cases[] = {
+      {1, 130, 33, 31}, {1, 1100, 64, 32}, {3, 300, 48, 80, 0, true}, {4, 40, 12, 20}, {33, 300, 32, 16, 3, true, 40, true}};
+  for (const Case& c : cases)
+    for (CpuLevel level : allowed_levels(cpu_features())) {
+      expect_bits_of_wide_rows<F16>(c, level);
+      expect_bits_of_wide_rows<Bf16>(c, level);
+      expect_bits_of_wide_rows<std::int8_t>(c, level);
+    }
 }
 
 /// Where the rows of an item's keys, or values, lie: pages of 128 rows of all heads, those of all items in one heap, in any order.

@@ -198,7 +198,7 @@ TEST(AttentionClaim, BFloat16IsRoundedOnceOnEachWay) {
       }
       const Graph graph = graph_of(c, types_of(c, sizes, bf16));
       const Array seen = run(session, graph, operands), wanted = exact(c, operands), most = exact(c, with_sizes_of_values(operands));
-      const bool is_few = queries * sizes.heads / sizes.kv_heads <= cpu::AttentionKernel::few;
+      const bool is_few = queries * sizes.heads / sizes.kv_heads <= cpu::attention_kernel(cpu::cpu_level()).few;
       const double of_weights = cpu::multiplies_bf16(cpu::cpu_level()) && !is_few ? 0x1p-8 : 0, of_result = 0x1p-8;
       for (std::int64_t i = 0; i < wanted.size(); ++i) {
         const double y = wanted.get_double(i), exact_error = of_weights * most.get_double(i);

@@ -11,23 +11,28 @@ namespace {
 
 constexpr std::int32_t prompt[] = {3, 17, 88, 120, 5, 9, 44, 201, 7}, next[] = {12};
 
-Model open(const std::string& name, std::int64_t context = 32) { return load(fixture("hf/" + name), {.context = context}); }
+Model open(const std::string& name, std::int64_t context = 32, CacheType cache = CacheType::usual) {
+  return load(fixture("hf/" + name), {.context = context, .cache = cache});
+}
 
 class CacheFile : public testing::TestWithParam<std::string> {};
 
 TEST_P(CacheFile, GivesTheLogitsOfTheCacheThatWasSaved) {
-  const TemporaryFolder folder;
-  Model model = open(GetParam()), restored = open(GetParam()), longer = open(GetParam(), 48);
-  model.append(prompt);
-  model.save_cache(folder / "cache");
-  restored.append(next);  // which is replaced
-  for (Model* each : {&restored, &longer}) {
-    each->load_cache(folder / "cache");
-    EXPECT_TRUE(std::ranges::equal(each->ids(), prompt));
+  for (const CacheType type : {CacheType::f32, CacheType::f16, CacheType::bf16, CacheType::q8}) {
+    SCOPED_TRACE(name_of(type));
+    const TemporaryFolder folder;
+    Model model = open(GetParam(), 32, type), restored = open(GetParam(), 32, type), longer = open(GetParam(), 48, type);
+    model.append(prompt);
+    model.save_cache(folder / "cache");
+    restored.append(next);  // which is replaced
+    for (Model* each : {&restored, &longer}) {
+      each->load_cache(folder / "cache");
+      EXPECT_TRUE(std::ranges::equal(each->ids(), prompt));
+    }
+    const auto expected = model.append(next);
+    EXPECT_EQ(restored.append(next), expected);
+    EXPECT_EQ(longer.append(next), expected);
   }
-  const auto expected = model.append(next);
-  EXPECT_EQ(restored.append(next), expected);
-  EXPECT_EQ(longer.append(next), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, CacheFile, testing::Values("llama", "gemma3", "gpt2", "phi3-longrope", "mamba", "qwen3_next"),
@@ -63,14 +68,16 @@ TEST_F(WrongCacheFile, IsRefusedAndNothingChanges) {
   const std::string keys = "layers.1.attention.keys";
   rewrite([&](TensorFile& file) { file.arrays.erase(keys); });
   EXPECT_EQ(error(), ": tensor 'layers.1.attention.keys' is missing");
-  rewrite([&](TensorFile& file) { file.arrays.emplace(keys, Array(f32, {1, 2, 8, 16})); });
-  EXPECT_EQ(error(), ": tensor 'layers.1.attention.keys' is f32[1,2,8,16] (this model's is f32[1,2,9,16])");
-  rewrite([&](TensorFile& file) { file.arrays[keys] = Array(f32, {1, 2, 9, 16}), file.arrays.emplace("more", Array(f32, {1})); });
+  rewrite([&](TensorFile& file) { file.arrays.emplace(keys, Array(f16, {1, 2, 8, 16})); });
+  EXPECT_EQ(error(), ": tensor 'layers.1.attention.keys' is f16[1,2,8,16] (this model's is f16[1,2,9,16])");
+  rewrite([&](TensorFile& file) { file.arrays[keys] = Array(f16, {1, 2, 9, 16}), file.arrays.emplace("more", Array(f32, {1})); });
   EXPECT_EQ(error(), ": 5 tensors for 4 caches of this model");
   rewrite([&](TensorFile& file) { file.arrays["ids"] = Array::of<std::int32_t>({9}, std::vector<std::int32_t>(9, 256)); });
   EXPECT_EQ(error(), ": token 256 is not in the vocabulary (allowed: 0..255)");
-  rewrite([&](TensorFile& file) { file.metadata["version"] = "2"; });
-  EXPECT_EQ(error(), ": this version of caches is not known (known: 1)");
+  rewrite([&](TensorFile& file) { file.metadata["type"] = "q8"; });
+  EXPECT_EQ(error(), ": is a cache of type 'q8' (this model's is f16; --cache-type chooses)");
+  rewrite([&](TensorFile& file) { file.metadata["version"] = "1"; });
+  EXPECT_EQ(error(), ": this version of caches is not known (known: 2)");
   EXPECT_TRUE(std::ranges::equal(model_.ids(), prompt));
   Model other = open("llama");
   other.append(prompt);

@@ -58,7 +58,7 @@ TEST_P(PerplexityOf, TheSecondHalvesIsThatOfTheRecordedLogits) {
   const Recorded recorded = Recorded::read(GetParam());
   const auto [mean, error] = recorded.expected(11);
   for (const std::int64_t chunk : {512, 7}) {  // wanted rows in one run, and in several
-    Model model = load(fixture("hf") / GetParam(), {.context = 24, .chunk = chunk});
+    Model model = load(fixture("hf") / GetParam(), {.context = 24, .chunk = chunk, .cache = CacheType::f32});
     const Perplexity p = perplexity(model, recorded.ids, {.context = 24});
     EXPECT_EQ(p.windows, 2);
     EXPECT_EQ(p.tokens, 22);
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Models, PerplexityOf, testing::Values("llama", "gpt2", 
 
 TEST(Perplexity, WithAStrideTheLastTokensOfEachWindowAreJudged) {
   const Recorded recorded = Recorded::read("llama");
-  Model model = load(fixture("hf/llama"), {.context = 24});
+  Model model = load(fixture("hf/llama"), {.context = 24, .cache = CacheType::f32});
   const std::span<const std::int32_t> ids(recorded.ids);
   const Perplexity one = perplexity(model, ids.first(24), {.context = 24, .stride = 5});
   EXPECT_EQ(one.tokens, 5);
@@ -93,7 +93,7 @@ TEST(Perplexity, WithAStrideTheLastTokensOfEachWindowAreJudged) {
 
 TEST(Perplexity, TheFirstTokenStandsInFrontOfEveryWindow) {
   const Recorded recorded = Recorded::read("llama");
-  Model model = load(fixture("hf/llama"), {.context = 24});
+  Model model = load(fixture("hf/llama"), {.context = 24, .cache = CacheType::f32});
   std::vector<std::int32_t> first(recorded.ids.begin(), recorded.ids.begin() + 24);
   const std::int32_t begin = first[0];
   first[0] = (begin + 1) % 256;
@@ -104,7 +104,7 @@ TEST(Perplexity, TheFirstTokenStandsInFrontOfEveryWindow) {
 class PerplexityOfWords : public testing::Test {
  protected:
   std::string command(std::string_view options) const {
-    return fmt::format("perplexity {} -f {} {}", model().string(), text().string(), options);
+    return fmt::format("perplexity {} -f {} --cache-type f32 {}", model().string(), text().string(), options);
   }
   std::filesystem::path model() const { return model_.path(); }
   std::filesystem::path text() const { return folder_ / "text"; }

@@ -327,6 +327,8 @@ class Lowering {
     Launch launch{attention, {attention.q.value, attention.k.value, attention.v.value}, {attention.result}};
     for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
       if (*operand) launch.reads.push_back((*operand)->value);
+    for (const auto* scales : {&attention.k_scales, &attention.v_scales})
+      if (*scales) launch.reads.push_back((*scales)->operand.value);
     for (const auto* operand : {&attention.k, &attention.v})
       if (operand->pages) launch.reads.push_back(operand->pages->value);
     return {std::nullopt, std::move(launch)};

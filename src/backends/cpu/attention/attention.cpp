@@ -37,10 +37,10 @@ struct Merge {
 
 /// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
 /// of rows, as when a text is continued, and only by what is seen of them: the threads must not change the bits.
-template <class T>
+template <class T, class K>
 class Cut {
  public:
-  explicit Cut(const AttentionArgs<T>& args) : args_(args), kernel_(attention_kernel(args.level)) {}
+  explicit Cut(const AttentionArgs<T, K>& args) : args_(args), kernel_(attention_kernel(args.level)) {}
 
   /// The most partial sums that there may be.
   std::int64_t partials() const {
@@ -120,7 +120,7 @@ class Cut {
     }
   }
 
-  const AttentionArgs<T>& args_;
+  const AttentionArgs<T, K>& args_;
   const AttentionKernel& kernel_;
   std::vector<Task> tasks_;
   std::vector<double> middles_;  // of each task, in the work of all
@@ -133,29 +133,29 @@ class Cut {
 
 bool multiplies_bf16(CpuLevel level) { return pair_products(level) != nullptr; }
 
-template <class T>
-std::size_t attention_workspace(const AttentionArgs<T>& args, int threads) {
+template <class T, class K>
+std::size_t attention_workspace(const AttentionArgs<T, K>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;
   const auto own = checked_mul(query_block_bytes(args), static_cast<std::size_t>(threads));
   const auto partials =
-      checked_product(std::initializer_list<std::int64_t>{Cut<T>(args).partials(), partial_elements(args), sizeof(float)});
+      checked_product(std::initializer_list<std::int64_t>{Cut<T, K>(args).partials(), partial_elements(args), sizeof(float)});
   const auto bytes = own && partials ? checked_add(*own, static_cast<std::size_t>(*partials)) : std::nullopt;
   if (!bytes) fail("attention: the workspace of {} threads takes more bytes than 64 bits count", threads);
   return *bytes;
 }
 
-template <class T>
-void attention(const AttentionArgs<T>& args, ThreadPool& pool) {
+template <class T, class K>
+void attention(const AttentionArgs<T, K>& args, ThreadPool& pool) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return;
   const auto block_of = [&](int worker) {
-    return QueryBlock<T>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
+    return QueryBlock<T, K>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
   };
   auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * query_block_bytes(args));
   const std::int64_t elements = partial_elements(args);
-  Cut<T> cut(args);
+  Cut<T, K> cut(args);
   cut.make_tasks();
   cut.share(pool, [&](std::span<const Task> tasks, int worker) {
-    QueryBlock<T> block = block_of(worker);
+    QueryBlock<T, K> block = block_of(worker);
     for (const Task& task : tasks) {
       block.begin(task.item, task.kv_head, task.row0, task.rows);
       block.attend(task.keys);
@@ -165,7 +165,7 @@ void attention(const AttentionArgs<T>& args, ThreadPool& pool) {
   });
   const auto merges = static_cast<std::int64_t>(cut.merges().size());
   pool.parallel_for(merges, 8, [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock<T> block = block_of(worker);
+    QueryBlock<T, K> block = block_of(worker);
     for (const Merge& merge : std::span(cut.merges()).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
       block.begin(merge.rows.item, merge.rows.kv_head, 0, merge.rows.rows);
       for (std::int64_t chunk = 0; chunk < merge.chunks; ++chunk)  // in the order of the keys
@@ -177,7 +177,13 @@ void attention(const AttentionArgs<T>& args, ThreadPool& pool) {
 
 template std::size_t attention_workspace(const AttentionArgs<float>&, int);
 template std::size_t attention_workspace(const AttentionArgs<Bf16>&, int);
+template std::size_t attention_workspace(const AttentionArgs<float, Bf16>&, int);
+template std::size_t attention_workspace(const AttentionArgs<float, F16>&, int);
+template std::size_t attention_workspace(const AttentionArgs<float, std::int8_t>&, int);
 template void attention(const AttentionArgs<float>&, ThreadPool&);
 template void attention(const AttentionArgs<Bf16>&, ThreadPool&);
+template void attention(const AttentionArgs<float, Bf16>&, ThreadPool&);
+template void attention(const AttentionArgs<float, F16>&, ThreadPool&);
+template void attention(const AttentionArgs<float, std::int8_t>&, ThreadPool&);
 
 }  // namespace rlx::cpu

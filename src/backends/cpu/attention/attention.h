@@ -31,16 +31,24 @@ struct AttentionOperand {
   }
 };
 
+/// The factors of int8 keys or values: those of features d are in column d >> shift, and columns lie side by side.
+struct RowFactors {
+  AttentionOperand<const float> operand = {};
+  int shift = 0;
+};
+
 /// For elements T, float or Bf16: softmax(rules(q k^T * scale)) v, with sums in f32, as the op `attention` has it; weights are rounded to
-/// bf16 too where multiplies_bf16 holds. Heads of q share heads of k and v in runs of heads / kv_heads.
-template <class T>
+/// bf16 too where multiplies_bf16 holds. Heads of q share heads of k and v in runs of heads / kv_heads. Beside floats, keys and values may
+/// be Bf16, F16 or int8 numbers, which are widened where they are read.
+template <class T, class K = T>
 struct AttentionArgs {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 0, keys = 0;
   std::int64_t head_size = 0;   // features of q and k
   std::int64_t value_size = 0;  // features of v and of the result
 
   AttentionOperand<const T> q;                // rows are queries, columns features
-  AttentionOperand<const T> k, v;             // rows are keys; features must lie side by side
+  AttentionOperand<const K> k, v;             // rows are keys; features must lie side by side
+  RowFactors k_factors, v_factors;            // of int8
   AttentionOperand<const std::uint8_t> mask;  // rows are queries, columns keys; 0 hides; no data: no mask
   AttentionOperand<const float> bias;         // the same axes; no data: none
   const std::int32_t* positions = nullptr;    // of all queries, item by item; null: the last query and the last key meet
@@ -68,13 +76,13 @@ struct AttentionArgs {
 bool multiplies_bf16(CpuLevel level);
 
 /// The bytes of scratch memory for these sizes on a pool of `threads`. Reads no operand. Throws Error for sizes beyond 64 bits.
-template <class T>
-std::size_t attention_workspace(const AttentionArgs<T>& args, int threads);
+template <class T, class K>
+std::size_t attention_workspace(const AttentionArgs<T, K>& args, int threads);
 
 /// Online softmax over blocks of keys (Milakov & Gimelshein 2018; Dao et al. 2022): scores never leave the first-level cache, and blocks of
 /// keys that no query of a block sees are skipped. Every row of the result is one chain of operations that depends on its own operands
 /// and the sizes only: the bits are the same at any number of threads and at any place in a batch.
-template <class T>
-void attention(const AttentionArgs<T>& args, ThreadPool& pool);
+template <class T, class K>
+void attention(const AttentionArgs<T, K>& args, ThreadPool& pool);
 
 }  // namespace rlx::cpu

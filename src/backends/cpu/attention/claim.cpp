@@ -1,6 +1,7 @@
 #include "backends/cpu/attention/claim.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "backends/cpu/attention/attention.h"
@@ -11,6 +12,7 @@
 namespace rlx::cpu {
 namespace {
 
+constexpr int whole_row_shift = 62;           // of scales: no feature has such a number
 constexpr std::int64_t most_features = 1024;  // the queries and sums of a block stay in a second-level cache
 
 using At = std::vector<Index>;
@@ -40,11 +42,16 @@ std::vector<Dim> strides_of(const View& view, const At& at) {
   return strides;
 }
 
+/// A constant of one element, which kernels write as a number.
+std::optional<StridedOperand> constant_element(const Graph& graph, ValueId value) {
+  const Array* const constant = constant_value(graph.node(value.node));
+  if (!constant || constant->size() != 1) return std::nullopt;
+  return StridedOperand{value, 0, std::vector<Dim>(graph.type(value).shape.size(), Dim(0))};
+}
+
 /// The value as a view of a stored one of the same type of elements.
 std::optional<StridedOperand> strided(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
-  // A kernel writes the element of such a constant as a number.
-  if (const Array* constant = constant_value(graph.node(value.node)); constant && constant->size() == 1)
-    return StridedOperand{value, 0, std::vector<Dim>(graph.type(value).shape.size(), Dim(0))};
+  if (auto constant = constant_element(graph, value)) return constant;
   Kernel kernel;
   const At at = fresh_place(kernel, graph.type(value).shape);
   const auto view = as_view(kernel, Puller(graph, kernel, is_stored).pull(value, at));
@@ -87,37 +94,101 @@ std::optional<PageTable> page_table(const Kernel& kernel, const Index::Term& ter
   return table;
 }
 
-/// Keys or values (batch..., head, row, feature) as pages of a stored value that a table names.
-std::optional<StridedOperand> paged(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
-  const Dims& shape = graph.type(value).shape;
-  Kernel kernel;
-  const At at = fresh_place(kernel, shape);
-  const Expr load = kernel.expr(Puller(graph, kernel, is_stored).pull(value, at));
-  if (load.kind != Expr::Kind::load || load.dtype != graph.type(value).dtype) return std::nullopt;
-  StridedOperand operand{kernel.buffers[static_cast<std::size_t>(load.buffer)].value, load.index.constant(),
-                         std::vector<Dim>(at.size(), Dim(0))};
+/// A stored value read at (batch..., head, row, feature), perhaps in pages that a table names; runs of `block` features, a power of two,
+/// may share an element.
+struct RowsView {
+  StridedOperand operand;
+  std::int64_t block = 1;
+};
+
+std::optional<RowsView> rows_view(const Kernel& kernel, const Expr& load, const At& at, std::int64_t most_rows) {
+  RowsView view{{kernel.buffers[static_cast<std::size_t>(load.buffer)].value, load.index.constant(), std::vector<Dim>(at.size(), Dim(0))}};
+  StridedOperand& operand = view.operand;
   const std::size_t row = at.size() - 2;
-  std::int64_t rows = shape[row].upper();  // one page, unless the index says otherwise
+  std::int64_t rows = most_rows;  // one page, unless the index says otherwise
   const Index::Term* page = nullptr;
   for (const Index::Term& term : load.index.terms()) {
+    const bool is_fixed = term.atom->denominator.is_static();
     if (term.atom->kind == Atom::Kind::loaded && !page) page = &term;
-    else if (is_of(term, Atom::Kind::remainder, at[row]) && term.atom->denominator.is_static())
+    else if (is_of(term, Atom::Kind::remainder, at[row]) && is_fixed)
       operand.strides[row] = term.coefficient, rows = term.atom->denominator.value();
+    else if (is_of(term, Atom::Kind::quotient, at.back()) && is_fixed)
+      operand.strides.back() = term.coefficient, view.block = term.atom->denominator.value();
     else if (!add_stride(term, at, operand.strides)) return std::nullopt;
   }
   if (page) operand.pages = page_table(kernel, *page, at, rows);
-  const bool whole_blocks = rows == shape[row].upper() || rows % attention_key_block == 0;
-  return operand.pages && whole_blocks ? std::optional(operand) : std::nullopt;
+  const bool fits = page ? operand.pages && (rows == most_rows || rows % attention_key_block == 0) : rows == most_rows;
+  return fits && std::has_single_bit(static_cast<std::uint64_t>(view.block)) ? std::optional(view) : std::nullopt;
+}
+
+bool features_adjacent(const StridedOperand& operand, const Dim& features) {
+  return operand.strides.back() == Dim(1) || features == Dim(1);
+}
+
+/// Keys or values with their scales, where they have some.
+struct StoredRows {
+  StridedOperand elements;
+  std::optional<RowScales> scales;
+};
+
+/// The load of an element that is at most widened.
+const Expr* widened_load(const Kernel& kernel, ExprId id) {
+  const Expr* e = &kernel.expr(id);
+  if (e->kind == Expr::Kind::scalar && e->op == ScalarOp::cast) e = &kernel.expr(e->args[0]);
+  return e->kind == Expr::Kind::load ? e : nullptr;
+}
+
+/// What a product of int8 elements and their scales is made of: the loads of both; else null.
+std::pair<const Expr*, const Expr*> scaled_load(const Kernel& kernel, const Expr& product) {
+  if (product.kind != Expr::Kind::scalar || product.op != ScalarOp::mul) return {};
+  for (const std::size_t codes : {0U, 1U}) {
+    const Expr *const elements = widened_load(kernel, product.args[codes]), *const scale = &kernel.expr(product.args[1 - codes]);
+    if (elements && elements->dtype == i8 && scale->kind == Expr::Kind::load && scale->dtype == f32) return {elements, scale};
+  }
+  return {};
+}
+
+bool same_pages(const std::optional<PageTable>& a, const std::optional<PageTable>& b) {
+  if (!a || !b) return !a && !b;
+  return a->value == b->value && a->offset == b->offset && a->strides == b->strides && a->rows == b->rows;
+}
+
+/// The scales of rows at `elements`, side by side, or one for a row.
+std::optional<RowScales> row_scales(const Kernel& kernel, const Expr& load, const At& at, const RowsView& elements,
+                                    std::int64_t most_rows) {
+  const auto view = rows_view(kernel, load, at, most_rows);
+  if (!view || !same_pages(view->operand.pages, elements.operand.pages)) return std::nullopt;
+  const Dim& stride = view->operand.strides.back();
+  if (stride == Dim(0)) return RowScales{view->operand, whole_row_shift};
+  if (!(stride == Dim(1))) return std::nullopt;
+  return RowScales{view->operand, std::countr_zero(static_cast<std::uint64_t>(view->block))};
+}
+
+bool takes_elements(DType stored, DType used) { return stored == used || (used == f32 && (stored == f16 || stored == bf16)); }
+
+/// Keys or values (batch..., head, row, feature), features side by side: views of stored values, whose elements the kernel widens.
+std::optional<StoredRows> stored_rows(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
+  const Type& type = graph.type(value);
+  if (const auto constant = constant_element(graph, value); constant && features_adjacent(*constant, type.shape.back()))
+    return StoredRows{*constant, std::nullopt};
+  Kernel kernel;
+  const At at = fresh_place(kernel, type.shape);
+  const ExprId id = Puller(graph, kernel, is_stored).pull(value, at);
+  auto [elements, scale] = scaled_load(kernel, kernel.expr(id));
+  if (!elements) elements = widened_load(kernel, id);
+  if (!elements || (!scale && !takes_elements(elements->dtype, type.dtype))) return std::nullopt;
+  const std::int64_t most_rows = type.shape[type.shape.size() - 2].upper();
+  const auto view = rows_view(kernel, *elements, at, most_rows);
+  if (!view || view->block != 1 || !features_adjacent(view->operand, type.shape.back())) return std::nullopt;
+  if (!scale) return StoredRows{view->operand, std::nullopt};
+  auto scales = row_scales(kernel, *scale, at, *view, most_rows);
+  return scales ? std::optional(StoredRows{view->operand, std::move(scales)}) : std::nullopt;
 }
 
 /// An operand that is broadcast to more axes: strides of 0 in front.
 StridedOperand with_axes(StridedOperand operand, std::size_t axes) {
   operand.strides.insert(operand.strides.begin(), axes - operand.strides.size(), Dim(0));
   return operand;
-}
-
-bool features_adjacent(const StridedOperand& operand, const Dim& features) {
-  return operand.strides.back() == Dim(1) || features == Dim(1);
 }
 
 /// Where each element of the op's result lies in the last value of the region; nothing when that is not linear.
@@ -176,17 +247,24 @@ std::optional<Attention> as_attention(const Graph& graph, const std::vector<Valu
   a.batch.assign(q.begin(), q.end() - 3);
   a.heads = q[batch], a.kv_heads = k[batch], a.queries = q[batch + 1], a.keys = k[batch + 1], a.head_size = q.back();
   a.value_size = graph.type(operands.v).shape.back();
-  const auto read = [&](ValueId value, StridedOperand& into, bool adjacent) {
+  const auto read = [&](ValueId value, StridedOperand& into) {
     auto view = strided(graph, value, is_stored);
-    if (!view && adjacent) view = paged(graph, value, is_stored);
-    if (!view || (adjacent && !features_adjacent(*view, graph.type(value).shape.back()))) return blocker = value, false;
-    into = *view;
+    if (!view) return blocker = value, false;
+    into = std::move(*view);
     return true;
   };
-  if (!read(operands.q, a.q, false) || !read(operands.k, a.k, true) || !read(operands.v, a.v, true)) return std::nullopt;
+  const auto read_rows = [&](ValueId value, StridedOperand& into, std::optional<RowScales>& scales) {
+    auto rows = stored_rows(graph, value, is_stored);
+    if (!rows) return blocker = value, false;
+    into = std::move(rows->elements), scales = std::move(rows->scales);
+    return true;
+  };
+  if (!read(operands.q, a.q) || !read_rows(operands.k, a.k, a.k_scales) || !read_rows(operands.v, a.v, a.v_scales)) return std::nullopt;
+  if (graph.type(a.k.value).dtype != graph.type(a.v.value).dtype)
+    return blocker = is_stored(operands.k) ? operands.v : operands.k, std::nullopt;
   const auto read_more = [&](const std::optional<ValueId>& value, std::optional<StridedOperand>& into, std::size_t axes) {
     if (!value) return true;
-    if (!read(*value, into.emplace(), false)) return false;
+    if (!read(*value, into.emplace())) return false;
     into = with_axes(*into, axes);
     return true;
   };

@@ -25,12 +25,20 @@ struct StridedOperand {
   std::optional<PageTable> pages = {};  // of keys and values: what is added for the row
 };
 
-/// The op `attention` as its kernel takes it: views of stored values.
+/// Numbers that int8 keys or values are multiplied by: those of feature d are at place d >> shift of the last axis.
+struct RowScales {
+  StridedOperand operand;
+  int shift = 0;
+};
+
+/// The op `attention` as its kernel takes it: views of stored values. Keys and values of f32 may be stored as narrower numbers, and int8
+/// ones with scales, which the kernel widens.
 struct Attention {
   ValueId node, result;  // result: the value that is stored (the op's, or the end of the moves that follow it)
   Dims batch;            // extents of the axes before the heads
   Dim heads, kv_heads, queries, keys, head_size, value_size;
   StridedOperand q, k, v, out;                          // (batch..., head, row, feature)
+  std::optional<RowScales> k_scales, v_scales;          // of int8
   std::optional<StridedOperand> mask, bias, positions;  // (batch..., head, query, key); positions: (batch..., query)
   double scale = 0, softcap = 0;
   bool causal = false;

@@ -19,31 +19,31 @@ constexpr float hidden = -std::numeric_limits<float>::infinity();
 
 std::int64_t most_lanes(CpuLevel level) { return attention_kernel(level).vector_lanes * AttentionKernel::most_vectors; }
 
-/// Whether operands are read where they lie.
-template <class T>
-constexpr bool in_place = std::is_same_v<T, float>;
+/// Whether keys and values are multiplied where they lie; else they are widened block by block.
+template <class K>
+constexpr bool in_place = std::is_same_v<K, float>;
 
-template <class T>
-std::int64_t most_features(const AttentionArgs<T>& args) {
+template <class T, class K>
+std::int64_t most_features(const AttentionArgs<T, K>& args) {
   return std::max(args.head_size, args.value_size);
 }
 
 /// Elements of the scratch memory: for each lane queries, sums and a row of either, scores, what is added to them, and seven numbers, two
 /// of them of 64 bits; and the keys or values of a block, where those are copied.
-template <class T>
-std::optional<std::int64_t> scratch_elements(const AttentionArgs<T>& args) {
+template <class T, class K>
+std::optional<std::int64_t> scratch_elements(const AttentionArgs<T, K>& args) {
   constexpr std::int64_t numbers = 5 + 2 * sizeof(std::int64_t) / sizeof(float);
   const auto features = checked_mul(most_features(args), std::int64_t{3});
   const auto lane = features ? checked_add(*features, 2 * key_block + numbers) : std::nullopt;
   const auto lanes = lane ? checked_mul(*lane, most_lanes(args.level)) : std::nullopt;
-  const auto wide = checked_mul(most_features(args), in_place<T> ? 0 : key_block);
+  const auto wide = checked_mul(most_features(args), in_place<K> ? 0 : key_block);
   return lanes && wide ? checked_add(*lanes, *wide) : std::nullopt;
 }
 
 }  // namespace
 
-template <class T>
-std::size_t query_block_bytes(const AttentionArgs<T>& args) {
+template <class T, class K>
+std::size_t query_block_bytes(const AttentionArgs<T, K>& args) {
   constexpr std::int64_t line = AlignedBuffer::cache_line;
   const auto elements = scratch_elements(args);
   const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(float)) : std::nullopt;
@@ -52,16 +52,16 @@ std::size_t query_block_bytes(const AttentionArgs<T>& args) {
   return static_cast<std::size_t>(*padded / line * line);
 }
 
-template <class T>
-std::int64_t partial_elements(const AttentionArgs<T>& args) {
+template <class T, class K>
+std::int64_t partial_elements(const AttentionArgs<T, K>& args) {
   const auto numbers = checked_add(args.value_size, std::int64_t{2});
   const auto elements = numbers ? checked_mul(*numbers, most_lanes(args.level)) : std::nullopt;
   if (!elements) fail("attention: {} features take more bytes than 64 bits count", args.value_size);
   return *elements;
 }
 
-template <class T>
-QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
+template <class T, class K>
+QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
   if constexpr (std::is_same_v<T, Bf16>)
     if (args.head_size % 2 == 0) pairs_ = pair_products(args.level);  // keys are read where they lie, in pairs of features
   constexpr std::int64_t side = TileProducts::side;
@@ -77,11 +77,11 @@ QueryBlock<T>::QueryBlock(const AttentionArgs<T>& args, std::byte* workspace) : 
   for (float** numbers : {&largest_, &total_, &decay_, &first_, &last_}) take(*numbers, lanes);
   const std::int64_t features = most_features(args);
   for (float** part : {&queries_, &sums_, &rows_}) take(*part, features * lanes);
-  take(wide_, in_place<T> ? 0 : features * key_block);
+  take(wide_, in_place<K> ? 0 : features * key_block);
 }
 
-template <class T>
-void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
+template <class T, class K>
+void QueryBlock<T, K>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
   item_ = item, kv_head_ = kv_head, count_ = count;
   const std::int64_t queries = args_.queries_of(item);
   Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / queries, row0 % queries};
@@ -90,7 +90,7 @@ void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t 
     if (++at.query == queries) at = {at.head + 1, 0};
   }
   is_empty_ = true;
-  is_few_ = count <= AttentionKernel::few;
+  is_few_ = count <= kernel_.few;
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
   lanes_ = vectors_ * kernel_.vector_lanes;
   pack_queries();
@@ -98,8 +98,8 @@ void QueryBlock<T>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t 
   std::fill_n(total_, lanes_, 0.0f);
 }
 
-template <class T>
-void QueryBlock<T>::attend(Range keys) {
+template <class T, class K>
+void QueryBlock<T, K>::attend(Range keys) {
   const Range visible = find_visible(keys);
   // Blocks end at multiples of their length, wherever the first begins: what a row adds up does not depend on the rows beside it.
   for (std::int64_t key = visible.begin; key < visible.end;) {
@@ -109,16 +109,16 @@ void QueryBlock<T>::attend(Range keys) {
   }
 }
 
-template <class T>
-void QueryBlock<T>::save(float* partial) const {
+template <class T, class K>
+void QueryBlock<T, K>::save(float* partial) const {
   partial = std::copy_n(largest_, lanes_, partial);
   partial = std::copy_n(total_, lanes_, partial);
   if (is_empty_) std::fill_n(partial, args_.value_size * lanes_, 0.0f);
   else std::copy_n(sums_, args_.value_size * lanes_, partial);
 }
 
-template <class T>
-void QueryBlock<T>::merge(const float* partial) {
+template <class T, class K>
+void QueryBlock<T, K>::merge(const float* partial) {
   const float *const largest = partial, *const total = partial + lanes_, *const sums = partial + 2 * lanes_;
   if (is_empty_) std::fill_n(sums_, args_.value_size * lanes_, 0.0f);
   is_empty_ = false;
@@ -136,19 +136,19 @@ void QueryBlock<T>::merge(const float* partial) {
 }
 
 /// What makes a score one of 2^x, or of the cap.
-template <class T>
-float QueryBlock<T>::score_factor() const {
+template <class T, class K>
+float QueryBlock<T, K>::score_factor() const {
   return args_.softcap > 0 ? args_.scale / args_.softcap : args_.scale * log2_e;
 }
 
 /// queries_ (head_size, lanes), or (rows, head_size) of few, times score_factor; in pairs (head_size / 2, lanes), as they are.
-template <class T>
-void QueryBlock<T>::pack_queries() {
+template <class T, class K>
+void QueryBlock<T, K>::pack_queries() {
   if (in_pairs())
     return pack_panel(query_rows(reinterpret_cast<T*>(rows_)), count_, args_.head_size, reinterpret_cast<Packed<T>*>(queries_), lanes_);
   if (is_few_) {
     copy_queries(queries_);
-  } else if constexpr (in_place<T>) {
+  } else if constexpr (std::is_same_v<T, float>) {
     pack_panel(query_rows(rows_), count_, args_.head_size, queries_, lanes_);
   } else {
     copy_queries(rows_);
@@ -158,17 +158,17 @@ void QueryBlock<T>::pack_queries() {
 }
 
 /// The rows of the block where they lie, or in `copy` (rows, head_size) where they are of several heads.
-template <class T>
-Strided<T> QueryBlock<T>::query_rows(T* copy) const {
+template <class T, class K>
+Strided<T> QueryBlock<T, K>::query_rows(T* copy) const {
   if (in_one_head()) return {args_.q.at(item_, row(0).head, row(0).query), args_.q.row_stride, args_.q.column_stride};
   copy_queries(copy);
   return {copy, args_.head_size, 1};
 }
 
 /// to (rows, head_size), widened where To is.
-template <class T>
+template <class T, class K>
 template <class To>
-void QueryBlock<T>::copy_queries(To* to) const {
+void QueryBlock<T, K>::copy_queries(To* to) const {
   for (std::int64_t lane = 0; lane < count_; ++lane, to += args_.head_size) {
     const T* from = args_.q.at(item_, row(lane).head, row(lane).query);
     for (std::int64_t d = 0; d < args_.head_size; ++d) {
@@ -178,20 +178,30 @@ void QueryBlock<T>::copy_queries(To* to) const {
   }
 }
 
-template <class T>
-QueryBlock<T>::Rows QueryBlock<T>::rows_of(const AttentionOperand<const T>& operand, Range keys, std::int64_t features) {
-  const T* from = operand.at(item_, kv_head_, keys.begin);
-  if constexpr (in_place<T>) {
-    return {from, operand.row_stride};
+/// The rows from a key on, as far as its page goes.
+template <class T, class K>
+KeyRows<K> QueryBlock<T, K>::rows_from(const AttentionOperand<const K>& operand, const RowFactors& factors, std::int64_t key) const {
+  KeyRows<K> rows{operand.at(item_, kv_head_, key), operand.row_stride};
+  if constexpr (std::is_same_v<K, std::int8_t>) {
+    rows.scales = factors.operand.at(item_, kv_head_, key), rows.scale_stride = factors.operand.row_stride;
+    rows.scale_shift = factors.shift;
+  }
+  return rows;
+}
+
+template <class T, class K>
+QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::int64_t keys, std::int64_t features) {
+  if constexpr (in_place<K>) {
+    return {rows.data, rows.stride};
   } else {
-    for (std::int64_t key = 0; key < keys.size(); ++key, from += operand.row_stride) kernel_.widen(from, features, wide_ + key * features);
+    kernel_.of<K>().widen(features, keys, rows, wide_);
     return {wide_, features};
   }
 }
 
 /// Fills first_key_ and last_key_. Returns the range of those keys that some row sees.
-template <class T>
-Range QueryBlock<T>::find_visible(Range keys) {
+template <class T, class K>
+Range QueryBlock<T, K>::find_visible(Range keys) {
   if (!args_.causal && args_.window == 0) return keys;
   Range all{keys.end, keys.begin};
   for (std::int64_t lane = 0; lane < count_; ++lane) {
@@ -205,8 +215,8 @@ Range QueryBlock<T>::find_visible(Range keys) {
 }
 
 /// Brings a block of keys into the running softmax and the sums.
-template <class T>
-void QueryBlock<T>::add_keys(Range keys) {
+template <class T, class K>
+void QueryBlock<T, K>::add_keys(Range keys) {
   multiply_queries(keys);
   ScoreRules rules;
   if (args_.softcap > 0) rules.cap = args_.softcap * log2_e;
@@ -226,21 +236,20 @@ void for_panels(std::int64_t size, const AttentionKernel& kernel, const Multiply
 }
 
 /// scores_ = k q^T.
-template <class T>
-void QueryBlock<T>::multiply_queries(Range keys) {
-  const T* const k = args_.k.at(item_, kv_head_, keys.begin);
-  const std::int64_t stride = args_.k.row_stride;
-  if (is_few_) return few_kernel().scores[count_](args_.head_size, keys.size(), k, stride, queries_, scores_);
+template <class T, class K>
+void QueryBlock<T, K>::multiply_queries(Range keys) {
+  const KeyRows<K> k = rows_from(args_.k, args_.k_factors, keys.begin);
+  if (is_few_) return kernel_.of<K>().scores[count_](args_.head_size, keys.size(), k, queries_, scores_);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return multiply_queries_in_tiles(keys);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs())
       return for_panels(keys.size(), kernel_, [&](Range part) {
-        pairs_->scores[vectors_ - 1][part.size()](args_.head_size / 2, k + part.begin * stride, stride,
+        pairs_->scores[vectors_ - 1][part.size()](args_.head_size / 2, k.data + part.begin * k.stride, k.stride,
                                                   reinterpret_cast<const std::uint32_t*>(queries_), scores_ + part.begin * lanes_,
                                                   score_factor());
       });
-  const Rows rows = rows_of(args_.k, keys, args_.head_size);
+  const Rows rows = wide_rows(k, keys.size(), args_.head_size);
   for_panels(keys.size(), kernel_, [&](Range part) {
     kernel_.scores[vectors_ - 1][part.size()](args_.head_size, rows.data + part.begin * rows.stride, rows.stride, queries_,
                                               scores_ + part.begin * lanes_, nullptr);
@@ -248,21 +257,21 @@ void QueryBlock<T>::multiply_queries(Range keys) {
 }
 
 /// The keys that fill no tile are copied, with zeros behind them.
-template <class T>
-void QueryBlock<T>::multiply_queries_in_tiles(Range keys) {
-  constexpr std::int64_t side = TileProducts::side, size = sizeof(T);
+template <class T, class K>
+void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
+  constexpr std::int64_t side = TileProducts::side, size = sizeof(K);
   const std::int64_t features = args_.head_size, stride = args_.k.row_stride, whole = keys.size() / side * side;
   const std::int64_t row_bytes = lanes_ * std::int64_t{sizeof(float)}, step_bytes = 2 * side * size;
-  const T* const k = args_.k.at(item_, kv_head_, keys.begin);
+  const K* const k = args_.k.at(item_, kv_head_, keys.begin);
   const TileOperand queries{queries_, row_bytes, side * std::int64_t{sizeof(float)}, side * row_bytes};
-  const auto multiply = [&](std::int64_t row, std::int64_t rows, const T* from, std::int64_t from_stride) {
+  const auto multiply = [&](std::int64_t row, std::int64_t rows, const K* from, std::int64_t from_stride) {
     tiles_->multiply[vectors_ - 1](rows, features / (2 * side), {from, from_stride * size, side * from_stride * size, step_bytes}, queries,
                                    scores_ + row * lanes_, nullptr);
   };
   multiply(0, whole, k, stride);
   if (whole < keys.size()) {
-    T* const rest = reinterpret_cast<T*>(wide_);
-    std::fill_n(rest, side * features, T{});
+    K* const rest = reinterpret_cast<K*>(wide_);
+    std::fill_n(rest, side * features, K{});
     for (std::int64_t key = whole; key < keys.size(); ++key) std::copy_n(k + key * stride, features, rest + (key - whole) * features);
     multiply(whole, side, rest, features);
   }
@@ -270,24 +279,24 @@ void QueryBlock<T>::multiply_queries_in_tiles(Range keys) {
 }
 
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
-template <class T>
-void QueryBlock<T>::add_values(Range keys, const float* decay) {
-  const T* const v = args_.v.at(item_, kv_head_, keys.begin);
+template <class T, class K>
+void QueryBlock<T, K>::add_values(Range keys, const float* decay) {
+  const KeyRows<K> v = rows_from(args_.v, args_.v_factors, keys.begin);
   const std::int64_t size = args_.value_size;
-  if (is_few_) return few_kernel().values[count_](size, keys.size(), v, args_.v.row_stride, scores_, sums_, decay);
+  if (is_few_) return kernel_.of<K>().values[count_](size, keys.size(), v, scores_, sums_, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return add_values_in_tiles(keys, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs()) {
       auto* const units = reinterpret_cast<std::uint32_t*>(wide_);  // (keys / 2, features)
-      pairs_->pair_values(v, args_.v.row_stride, keys.size(), size, units);
+      pairs_->pair_values(v.data, v.stride, keys.size(), size, units);
       pairs_->pair_weights(scores_, keys.size(), lanes_);
       return for_panels(size, kernel_, [&](Range part) {
         pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), units + part.begin, size,
                                                   reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * lanes_, decay);
       });
     }
-  const Rows rows = rows_of(args_.v, keys, size);
+  const Rows rows = wide_rows(v, keys.size(), size);
   for_panels(size, kernel_, [&](Range part) {
     kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * lanes_,
                                               decay);
@@ -295,8 +304,8 @@ void QueryBlock<T>::add_values(Range keys, const float* decay) {
 }
 
 /// wide_ holds the values transposed: blocks of 16 pairs of keys, (features, 16) units each.
-template <class T>
-void QueryBlock<T>::add_values_in_tiles(Range keys, const float* decay) {
+template <class T, class K>
+void QueryBlock<T, K>::add_values_in_tiles(Range keys, const float* decay) {
   constexpr std::int64_t side = TileProducts::side, unit = sizeof(std::uint32_t);
   const std::int64_t size = args_.value_size, steps = divide_up(keys.size(), 2 * side), units = divide_up(keys.size(), 2);
   if constexpr (std::is_same_v<T, Bf16>)
@@ -309,8 +318,8 @@ void QueryBlock<T>::add_values_in_tiles(Range keys, const float* decay) {
 }
 
 /// first_ and last_: what each lane sees of the block, counted in it; null where every lane sees all of it.
-template <class T>
-const float* QueryBlock<T>::limits(Range keys) {
+template <class T, class K>
+const float* QueryBlock<T, K>::limits(Range keys) {
   if (!args_.causal && args_.window == 0) return nullptr;
   bool whole = true;
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
@@ -323,8 +332,8 @@ const float* QueryBlock<T>::limits(Range keys) {
 }
 
 /// Bias and mask as one number for each key, or each key and lane. False when there is neither.
-template <class T>
-bool QueryBlock<T>::fill_added(Range keys) {
+template <class T, class K>
+bool QueryBlock<T, K>::fill_added(Range keys) {
   const AttentionOperand<const std::uint8_t>& mask = args_.mask;
   const AttentionOperand<const float>& bias = args_.bias;
   if (!mask.data && !bias.data) return false;
@@ -343,8 +352,8 @@ bool QueryBlock<T>::fill_added(Range keys) {
   return true;
 }
 
-template <class T>
-void QueryBlock<T>::add_bias(Range keys, std::int64_t count) {
+template <class T, class K>
+void QueryBlock<T, K>::add_bias(Range keys, std::int64_t count) {
   const AttentionOperand<const float>& bias = args_.bias;
   const auto from = [&](std::int64_t lane) { return bias.at(item_, row(lane).head, row(lane).query) + keys.begin * bias.column_stride; };
   if (in_one_head()) return pack_panel<float>({from(0), bias.row_stride, bias.column_stride}, count, keys.size(), added_, added_stride_);
@@ -353,8 +362,8 @@ void QueryBlock<T>::add_bias(Range keys, std::int64_t count) {
 }
 
 /// The sums divided by the totals, at their places in the result. Where rows can be empty, an empty one gives zeros.
-template <class T>
-void QueryBlock<T>::store() {
+template <class T, class K>
+void QueryBlock<T, K>::store() {
   const bool may_be_empty = args_.mask.data || args_.bias.data || args_.causal || args_.window > 0 || args_.keys == 0;
   const std::int64_t size = args_.value_size;
   if (size == 0) return;
@@ -379,9 +388,18 @@ void QueryBlock<T>::store() {
 
 template std::size_t query_block_bytes(const AttentionArgs<float>&);
 template std::size_t query_block_bytes(const AttentionArgs<Bf16>&);
+template std::size_t query_block_bytes(const AttentionArgs<float, Bf16>&);
+template std::size_t query_block_bytes(const AttentionArgs<float, F16>&);
+template std::size_t query_block_bytes(const AttentionArgs<float, std::int8_t>&);
 template std::int64_t partial_elements(const AttentionArgs<float>&);
 template std::int64_t partial_elements(const AttentionArgs<Bf16>&);
-template class QueryBlock<float>;
-template class QueryBlock<Bf16>;
+template std::int64_t partial_elements(const AttentionArgs<float, Bf16>&);
+template std::int64_t partial_elements(const AttentionArgs<float, F16>&);
+template std::int64_t partial_elements(const AttentionArgs<float, std::int8_t>&);
+template class QueryBlock<float, float>;
+template class QueryBlock<Bf16, Bf16>;
+template class QueryBlock<float, Bf16>;
+template class QueryBlock<float, F16>;
+template class QueryBlock<float, std::int8_t>;
 
 }  // namespace rlx::cpu

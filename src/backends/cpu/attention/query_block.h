@@ -10,18 +10,18 @@
 namespace rlx::cpu {
 
 /// Scratch memory of a QueryBlock: whole cache lines. Throws Error for sizes beyond 64 bits.
-template <class T>
-std::size_t query_block_bytes(const AttentionArgs<T>& args);
+template <class T, class K>
+std::size_t query_block_bytes(const AttentionArgs<T, K>& args);
 
 /// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
-template <class T>
-std::int64_t partial_elements(const AttentionArgs<T>& args);
+template <class T, class K>
+std::int64_t partial_elements(const AttentionArgs<T, K>& args);
 
 /// Computes the result for one block of queries after the other: begin, attend or merge for each piece of the keys in order, store.
-template <class T>
+template <class T, class K>
 class QueryBlock {
  public:
-  QueryBlock(const AttentionArgs<T>& args, std::byte* workspace);
+  QueryBlock(const AttentionArgs<T, K>& args, std::byte* workspace);
 
   /// Rows row0.. of one batch item and head of k; row r is query r % queries of head r / queries of the group. `count`: 1 to twice the
   /// lanes of a vector.
@@ -54,12 +54,8 @@ class QueryBlock {
     const float* data;
     std::int64_t stride;
   };
-  Rows rows_of(const AttentionOperand<const T>& operand, Range keys, std::int64_t features);
-
-  const AttentionKernel::Few<T>& few_kernel() const {
-    if constexpr (std::is_same_v<T, Bf16>) return kernel_.few_of_bf16;
-    else return kernel_.few_of_f32;
-  }
+  Rows wide_rows(const KeyRows<K>& rows, std::int64_t keys, std::int64_t features);
+  KeyRows<K> rows_from(const AttentionOperand<const K>& operand, const RowFactors& factors, std::int64_t key) const;
 
   float score_factor() const;
   void pack_queries();
@@ -74,7 +70,7 @@ class QueryBlock {
   void add_bias(Range keys, std::int64_t count);
   const float* limits(Range keys);
 
-  const AttentionArgs<T>& args_;
+  const AttentionArgs<T, K>& args_;
   const AttentionKernel& kernel_;
   const PairProducts* pairs_ = nullptr;
   const TileProducts* tiles_ = nullptr;

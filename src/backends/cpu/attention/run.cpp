@@ -32,7 +32,7 @@ struct AttentionStep {
   bool wide_positions = false;  // i64
   std::vector<SizeFunction> batch;
   SizeFunction heads, kv_heads, queries, keys, head_size, value_size;
-  OperandStep q, k, v, out, mask, bias, positions;
+  OperandStep q, k, v, out, mask, bias, positions, k_scales, v_scales;
 };
 
 std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attention, const Program& program,
@@ -56,6 +56,8 @@ std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attentio
   step->queries = size(attention.queries), step->keys = size(attention.keys);
   step->head_size = size(attention.head_size), step->value_size = size(attention.value_size);
   step->q = operand(attention.q), step->k = operand(attention.k), step->v = operand(attention.v), step->out = operand(attention.out);
+  if (attention.k_scales) step->k_scales = operand(attention.k_scales->operand);
+  if (attention.v_scales) step->v_scales = operand(attention.v_scales->operand);
   if (attention.mask) step->mask = operand(*attention.mask);
   if (attention.bias) step->bias = operand(*attention.bias);
   if (attention.positions) {
@@ -66,6 +68,11 @@ std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attentio
 }
 
 namespace {
+
+/// Where the items of an operand by key begin, and its pages.
+struct KeyOffsets {
+  std::vector<std::int64_t> items, pages;
+};
 
 /// The operands of one run: their addresses, and where the items of the batch begin. Neighbours of one query each that read the same pages
 /// are one item with several queries: tokens of one sequence share the work of reading its keys.
@@ -109,13 +116,13 @@ class Operands {
     return result;
   }
 
-  /// The same of keys and values; `pages` keeps where their pages begin.
+  /// The same of keys and values; `offsets` keeps where their pages begin, too.
   template <class T>
-  AttentionOperand<T> by_key(const OperandStep& operand, std::vector<std::int64_t>& items, std::vector<std::int64_t>& pages) const {
-    AttentionOperand<T> result = operator()<T>(operand, items);
+  AttentionOperand<T> by_key(const OperandStep& operand, KeyOffsets& offsets) const {
+    AttentionOperand<T> result = operator()<T>(operand, offsets.items);
     if (operand.pages.slot < 0) return result;
-    pages = page_starts(operand.pages);
-    result.pages = pages.data(), result.page_rows = operand.pages.rows, result.item_pages = page_count(operand.pages);
+    offsets.pages = page_starts(operand.pages);
+    result.pages = offsets.pages.data(), result.page_rows = operand.pages.rows, result.item_pages = page_count(operand.pages);
     return result;
   }
 
@@ -192,19 +199,23 @@ class Operands {
   bool is_joined_ = false;
 };
 
-template <class T>
+template <class T, class K>
 void run_on(const AttentionStep& step, const RunState& run) {
   const Operands operands(step, run);
-  AttentionArgs<T> args;
+  AttentionArgs<T, K> args;
   args.level = run.level;
   args.batch = operands.items(), args.first_queries = operands.first_queries();
   args.heads = operands.size(step.heads), args.kv_heads = operands.size(step.kv_heads);
   args.queries = operands.size(step.queries), args.keys = operands.size(step.keys);
   args.head_size = operands.size(step.head_size), args.value_size = operands.size(step.value_size);
-  std::vector<std::int64_t> q, k, v, mask, bias, out, key_pages, value_pages;
+  std::vector<std::int64_t> q, mask, bias, out;
+  KeyOffsets k, v, k_scales, v_scales;
   args.q = operands.by_query<const T>(step.q, q);
-  args.k = operands.by_key<const T>(step.k, k, key_pages);
-  args.v = operands.by_key<const T>(step.v, v, value_pages);
+  args.k = operands.by_key<const K>(step.k, k), args.v = operands.by_key<const K>(step.v, v);
+  args.k_factors.operand = operands.by_key<const float>(step.k_scales, k_scales);
+  args.v_factors.operand = operands.by_key<const float>(step.v_scales, v_scales);
+  if (step.attention->k_scales) args.k_factors.shift = step.attention->k_scales->shift;
+  if (step.attention->v_scales) args.v_factors.shift = step.attention->v_scales->shift;
   args.mask = operands.operator()<const std::uint8_t>(step.mask, mask);
   args.bias = operands.operator()<const float>(step.bias, bias);
   args.out = operands.by_query<T>(step.out, out);
@@ -221,8 +232,13 @@ void run_on(const AttentionStep& step, const RunState& run) {
 }  // namespace
 
 void run_attention(const AttentionStep& step, const RunState& run) {
-  if (run.program->graph.type(step.attention->node).dtype == bf16) run_on<Bf16>(step, run);
-  else run_on<float>(step, run);
+  const Graph& graph = run.program->graph;
+  const DType keys = graph.type(step.attention->k.value).dtype;
+  if (graph.type(step.attention->node).dtype == bf16) run_on<Bf16, Bf16>(step, run);
+  else if (keys == bf16) run_on<float, Bf16>(step, run);
+  else if (keys == f16) run_on<float, F16>(step, run);
+  else if (keys == i8) run_on<float, std::int8_t>(step, run);
+  else run_on<float, float>(step, run);
 }
 
 }  // namespace rlx::cpu

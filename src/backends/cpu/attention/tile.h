@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "backends/cpu/attention/element.h"
@@ -23,6 +24,27 @@ typename Simd::Vector load_wide(const Bf16* from) {
   VectorOf<Simd, std::uint16_t> bits;
   std::memcpy(&bits, from, sizeof bits);
   return reinterpret_cast<typename Simd::Vector>(__builtin_convertvector(bits, VectorOf<Simd, std::uint32_t>) << 16);
+}
+
+template <class Simd>
+typename Simd::Vector load_wide(const F16* from) {
+  return Simd::load_half(from);
+}
+
+/// Features d.. of the first row, in f32; d is a multiple of the lanes.
+template <class Simd, class K>
+[[gnu::always_inline]] inline typename Simd::Vector load_features(const KeyRows<K>& row, std::int64_t d) {
+  if constexpr (std::is_same_v<K, std::int8_t>) return Simd::load_bytes(row.data + d) * row.scales[d >> row.scale_shift];
+  else return load_wide<Simd>(row.data + d);
+}
+template <class K>
+[[gnu::always_inline]] inline float feature(const KeyRows<K>& row, std::int64_t d) {
+  if constexpr (std::is_same_v<K, std::int8_t>) return static_cast<float>(row.data[d]) * row.scales[d >> row.scale_shift];
+  else return widened(row.data[d]);
+}
+template <class K>
+[[gnu::always_inline]] inline void to_next(KeyRows<K>& row) {
+  row.data += row.stride, row.scales += row.scale_stride;
 }
 
 template <class Simd, int vectors, int rows, bool rows_adjacent>
@@ -147,41 +169,53 @@ void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, con
 /// Few queries read their keys and values from memory, faster than the hardware fetches ahead: so many keys are asked for early.
 constexpr std::int64_t few_ahead = 32;
 
-template <class Simd, class T, int rows>
-void few_scores(std::int64_t features, std::int64_t keys, const T* k, std::int64_t stride, const float* queries, float* scores) {
-  using Vector = typename Simd::Vector;
-  for (std::int64_t key = 0; key < keys; ++key, k += stride, scores += Simd::lanes) {
-    Vector sums[rows] = {};
-    std::int64_t d = 0;
-    for (; d + Simd::lanes <= features; d += Simd::lanes) {
-      __builtin_prefetch(k + few_ahead * stride + d);
-      const Vector right = load_wide<Simd>(k + d);
-#pragma GCC unroll 4
-      for (int r = 0; r < rows; ++r) sums[r] = Simd::multiply_add(Simd::load(queries + r * features + d), right, sums[r]);
-    }
-    Simd::store(scores, Vector{});
-    for (int r = 0; r < rows; ++r) {
-      float total = Simd::sum(sums[r]);
-      for (std::int64_t rest = d; rest < features; ++rest) total += queries[r * features + rest] * widened(k[rest]);
-      scores[r] = total;
-    }
+/// Lane r: the sum of the lanes of sums[r]; else 0.
+template <class Simd, int rows>
+[[gnu::always_inline]] inline void store_totals(const typename Simd::Vector (&sums)[rows], float* to) {
+  if constexpr (rows > 4) {
+    typename Simd::Vector eight[8] = {};
+    for (int r = 0; r < rows; ++r) eight[r] = sums[r];
+    Simd::store(to, Simd::sums_of_eight(eight));
+  } else {
+    Simd::store(to, typename Simd::Vector{});
+    for (int r = 0; r < rows; ++r) to[r] = Simd::sum(sums[r]);
   }
 }
 
-/// few_values for the features of so many vectors.
-template <class Simd, class T, int rows, int vectors>
-void few_sums(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
+template <class Simd, class K, int rows>
+void few_scores(std::int64_t features, std::int64_t keys, const KeyRows<K>& k, const float* queries, float* scores) {
+  using Vector = typename Simd::Vector;
+  KeyRows<K> row = k;
+  for (std::int64_t key = 0; key < keys; ++key, to_next(row), scores += Simd::lanes) {
+    Vector sums[rows] = {};
+    std::int64_t d = 0;
+    for (; d + Simd::lanes <= features; d += Simd::lanes) {
+      __builtin_prefetch(row.data + few_ahead * row.stride + d);
+      const Vector right = load_features<Simd>(row, d);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) sums[r] = Simd::multiply_add(Simd::load(queries + r * features + d), right, sums[r]);
+    }
+    store_totals<Simd>(sums, scores);
+    for (; d < features; ++d)
+      for (int r = 0; r < rows; ++r) scores[r] += queries[r * features + d] * feature(row, d);
+  }
+}
+
+/// few_values for the features of so many vectors, from `first` on.
+template <class Simd, class K, int rows, int vectors>
+void few_sums(std::int64_t first, std::int64_t features, std::int64_t keys, KeyRows<K> row, const float* weights, float* sums,
               const float* decay) {
   using Vector = typename Simd::Vector;
   Vector total[rows][vectors];
+  sums += first;
   for (int r = 0; r < rows; ++r)
     for (int i = 0; i < vectors; ++i) total[r][i] = decay ? Simd::load(sums + r * features + i * Simd::lanes) * decay[r] : Vector{};
-  for (std::int64_t key = 0; key < keys; ++key, v += stride, weights += Simd::lanes) {
+  for (std::int64_t key = 0; key < keys; ++key, to_next(row), weights += Simd::lanes) {
 #pragma GCC unroll 4
     for (int i = 0; i < vectors; ++i) {
-      __builtin_prefetch(v + few_ahead * stride + i * Simd::lanes);
-      const Vector right = load_wide<Simd>(v + i * Simd::lanes);
-#pragma GCC unroll 4
+      __builtin_prefetch(row.data + few_ahead * row.stride + first + i * Simd::lanes);
+      const Vector right = load_features<Simd>(row, first + i * Simd::lanes);
+#pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) total[r][i] = Simd::multiply_add(Simd::broadcast(weights + r), right, total[r][i]);
     }
   }
@@ -189,20 +223,30 @@ void few_sums(std::int64_t features, std::int64_t keys, const T* v, std::int64_t
     for (int i = 0; i < vectors; ++i) Simd::store(sums + r * features + i * Simd::lanes, total[r][i]);
 }
 
-template <class Simd, class T, int rows>
-void few_values(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
-                const float* decay) {
-  constexpr int most = Simd::few_vectors;
+template <class Simd, class K, int rows>
+void few_values(std::int64_t features, std::int64_t keys, const KeyRows<K>& v, const float* weights, float* sums, const float* decay) {
+  constexpr int most = rows > 4 ? Simd::few_vectors / 2 : Simd::few_vectors;
   std::int64_t d = 0;
   for (; d + most * Simd::lanes <= features; d += most * Simd::lanes)
-    few_sums<Simd, T, rows, most>(features, keys, v + d, stride, weights, sums + d, decay);
-  for (; d + Simd::lanes <= features; d += Simd::lanes) few_sums<Simd, T, rows, 1>(features, keys, v + d, stride, weights, sums + d, decay);
+    few_sums<Simd, K, rows, most>(d, features, keys, v, weights, sums, decay);
+  for (; d + Simd::lanes <= features; d += Simd::lanes) few_sums<Simd, K, rows, 1>(d, features, keys, v, weights, sums, decay);
   for (; d < features; ++d)
     for (int r = 0; r < rows; ++r) {
       float total = decay ? sums[r * features + d] * decay[r] : 0;
-      for (std::int64_t key = 0; key < keys; ++key) total += weights[key * Simd::lanes + r] * widened(v[key * stride + d]);
+      KeyRows<K> row = v;
+      for (std::int64_t key = 0; key < keys; ++key, to_next(row)) total += weights[key * Simd::lanes + r] * feature(row, d);
       sums[r * features + d] = total;
     }
+}
+
+template <class Simd, class K>
+void widen_rows(std::int64_t features, std::int64_t keys, const KeyRows<K>& rows, float* to) {
+  KeyRows<K> row = rows;
+  for (std::int64_t key = 0; key < keys; ++key, to_next(row), to += features) {
+    std::int64_t d = 0;
+    for (; d + Simd::lanes <= features; d += Simd::lanes) Simd::store(to + d, load_features<Simd>(row, d));
+    for (; d < features; ++d) to[d] = feature(row, d);
+  }
 }
 
 template <class Simd>
@@ -210,13 +254,6 @@ void scale_all(float* data, std::int64_t count, float factor) {
   std::int64_t i = 0;
   for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(data + i, Simd::load(data + i) * factor);
   for (; i < count; ++i) data[i] *= factor;
-}
-
-template <class Simd>
-void widen_all(const Bf16* from, std::int64_t count, float* to) {
-  std::int64_t i = 0;
-  for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(to + i, load_wide<Simd>(from + i));
-  for (; i < count; ++i) to[i] = widened(from[i]);
 }
 
 template <class Simd>
@@ -241,10 +278,11 @@ consteval void add_pieces(AttentionKernel& kernel, std::integer_sequence<int, in
   kernel.weigh[vectors - 1] = weigh_scores<Simd, vectors>;
 }
 
-template <class Simd, class T, int... index>
-consteval void add_few(AttentionKernel::Few<T>& kernel, std::integer_sequence<int, index...>) {
-  ((kernel.scores[index + 1] = few_scores<Simd, T, index + 1>), ...);
-  ((kernel.values[index + 1] = few_values<Simd, T, index + 1>), ...);
+template <class Simd, class K, int... index>
+consteval void add_few(AttentionKernel::Few<K>& kernel, std::integer_sequence<int, index...>) {
+  ((kernel.scores[index + 1] = few_scores<Simd, K, index + 1>), ...);
+  ((kernel.values[index + 1] = few_values<Simd, K, index + 1>), ...);
+  kernel.widen = widen_rows<Simd, K>;
 }
 
 template <class Simd>
@@ -252,13 +290,14 @@ consteval AttentionKernel make_attention_kernel() {
   AttentionKernel kernel;
   kernel.vector_lanes = Simd::lanes;
   kernel.max_rows = Simd::max_rows;
+  kernel.few = Simd::few;
   kernel.scale = scale_all<Simd>;
-  kernel.widen = widen_all<Simd>;
   kernel.narrow = narrow_all<Simd>;
   add_pieces<Simd, 1>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
   add_pieces<Simd, 2>(kernel, std::make_integer_sequence<int, Simd::max_rows>());
-  add_few<Simd>(kernel.few_of_f32, std::make_integer_sequence<int, AttentionKernel::few>());
-  add_few<Simd>(kernel.few_of_bf16, std::make_integer_sequence<int, AttentionKernel::few>());
+  constexpr auto few = std::make_integer_sequence<int, Simd::few>();
+  add_few<Simd>(kernel.of_f32, few), add_few<Simd>(kernel.of_bf16, few), add_few<Simd>(kernel.of_f16, few);
+  add_few<Simd>(kernel.of_int8, few);
   return kernel;
 }
 

@@ -7,12 +7,16 @@ namespace {
 
 struct Floats {
   using Vector = __m256;
-  static constexpr int lanes = 8, max_rows = 6;  // with 2 vectors: 12 sums, 2 of B, 1 of A: 15 of 16 registers
-  static constexpr int few_vectors = 2;          // with 4 rows: 8 sums
-  static constexpr float lowest = -127;          // the exponent field of 0
+  static constexpr int lanes = 8, max_rows = 6;   // with 2 vectors: 12 sums, 2 of B, 1 of A: 15 of 16 registers
+  static constexpr int few = 4, few_vectors = 2;  // with 4 rows: 8 sums
+  static constexpr float lowest = -127;           // the exponent field of 0
 
   static Vector load(const float* from) { return _mm256_loadu_ps(from); }
   static void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
+  static Vector load_half(const void* from) { return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from))); }
+  static Vector load_bytes(const void* from) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+  }
   static Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
   static Vector max(Vector a, Vector b) { return _mm256_max_ps(a, b); }  // b where one is NaN

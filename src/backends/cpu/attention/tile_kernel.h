@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/format.h"
@@ -24,6 +25,17 @@ struct RunningSoftmax {
   float* decay;    // result of a step: what the sums before it are worth in units of the new largest score
 };
 
+/// Rows of keys or values, `stride` elements apart. Those of int8 numbers are multiplied by factors: feature d by scales[d >> scale_shift],
+/// `scale_stride` apart from row to row.
+template <class K>
+struct KeyRows {
+  const K* data;
+  std::int64_t stride;
+  const float* scales = nullptr;
+  std::int64_t scale_stride = 0;
+  int scale_shift = 0;
+};
+
 /// Attention on blocks of `lanes` queries, which lie side by side in the lanes of 1 or 2 vectors: a score tile is (keys, lanes), so that
 /// maxima and sums over keys need no exchange between lanes, and the weights are the right operand of the product with the values
 /// where they lie. Keys and values are read where they lie, one number for all lanes at a time.
@@ -39,27 +51,37 @@ struct AttentionKernel {
   using Weigh = void (*)(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running);
 
   /// The same for so few queries that most lanes would be idle: queries and sums are (rows, features), vectors lie along the features.
-  /// Keys and values are elements T of the operands.
-  static constexpr int few = 4;
-  template <class T>
+  /// Keys and values are elements K of the operands.
+  static constexpr int most_few = 8;
+  template <class K>
   struct Few {
     /// scores (keys, lanes of one vector) = k q^T, idle lanes 0.
-    using Scores = void (*)(std::int64_t features, std::int64_t keys, const T* k, std::int64_t stride, const float* queries, float* scores);
+    using Scores = void (*)(std::int64_t features, std::int64_t keys, const KeyRows<K>& k, const float* queries, float* scores);
     /// sums (rows, features) = weights^T v, plus sums * decay (rows) where it is given.
-    using Values = void (*)(std::int64_t features, std::int64_t keys, const T* v, std::int64_t stride, const float* weights, float* sums,
+    using Values = void (*)(std::int64_t features, std::int64_t keys, const KeyRows<K>& v, const float* weights, float* sums,
                             const float* decay);
-    Scores scores[few + 1] = {};  // by rows
-    Values values[few + 1] = {};
+    Scores scores[most_few + 1] = {};  // by rows
+    Values values[most_few + 1] = {};
+    /// to (keys, features) in f32.
+    void (*widen)(std::int64_t features, std::int64_t keys, const KeyRows<K>& rows, float* to) = nullptr;
   };
+  template <class K>
+  const Few<K>& of() const {
+    if constexpr (std::is_same_v<K, Bf16>) return of_bf16;
+    else if constexpr (std::is_same_v<K, F16>) return of_f16;
+    else if constexpr (std::is_same_v<K, std::int8_t>) return of_int8;
+    else return of_f32;
+  }
 
-  int vector_lanes = 0, max_rows = 0;
+  int vector_lanes = 0, max_rows = 0, few = 0;
   Multiply scores[most_vectors][rows_limit + 1] = {};  // by vectors - 1 and rows: rows are keys, the depth is features
   Multiply values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
   Weigh weigh[most_vectors] = {};
-  Few<float> few_of_f32;
-  Few<Bf16> few_of_bf16;
+  Few<float> of_f32;
+  Few<Bf16> of_bf16;
+  Few<F16> of_f16;
+  Few<std::int8_t> of_int8;
   void (*scale)(float* data, std::int64_t count, float factor) = nullptr;
-  void (*widen)(const Bf16* from, std::int64_t count, float* to) = nullptr;
   void (*narrow)(const float* from, std::int64_t count, float factor, Bf16* to) = nullptr;  // from * factor, rounded
 };
 

@@ -8,13 +8,15 @@ struct Floats {
   typedef float Vector __attribute__((vector_size(16)));
   typedef float Unaligned __attribute__((vector_size(16), aligned(alignof(float)), may_alias));
   typedef std::int32_t Bits __attribute__((vector_size(16)));
-  static constexpr int lanes = 4, max_rows = 6;  // with 2 vectors: 12 sums, 2 of B, 1 of A: 16 registers at least
-  static constexpr int few_vectors = 2;          // with 4 rows: 8 sums
-  static constexpr float lowest = -127;          // the exponent field of 0
-  static constexpr float to_whole = 0x1.8p23f;   // numbers of this size have no digits behind the point
+  static constexpr int lanes = 4, max_rows = 6;   // with 2 vectors: 12 sums, 2 of B, 1 of A: 16 registers at least
+  static constexpr int few = 4, few_vectors = 2;  // with 4 rows: 8 sums
+  static constexpr float lowest = -127;           // the exponent field of 0
+  static constexpr float to_whole = 0x1.8p23f;    // numbers of this size have no digits behind the point
 
   static Vector load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
   static void store(float* to, Vector value) { *reinterpret_cast<Unaligned*>(to) = value; }
+  static Vector load_half(const F16* from) { return Vector{widened(from[0]), widened(from[1]), widened(from[2]), widened(from[3])}; }
+  static Vector load_bytes(const std::int8_t* from) { return __builtin_convertvector(Bits{from[0], from[1], from[2], from[3]}, Vector); }
   static Vector broadcast(const float* from) { return Vector{} + *from; }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return a * b + sum; }
   static Vector max(Vector a, Vector b) { return a > b ? a : b; }  // b where one is NaN

@@ -1,0 +1,19 @@
+#include "cache_choice.h"
+
+#include <fmt/ranges.h>
+
+namespace rlx::command {
+
+CLI::Option* add_cache_type(CLI::App& command, CacheType& type) {
+  const auto words = enum_words(CacheType{});
+  const std::vector<std::string> names(words.begin() + 1, words.end());  // the first is none of them
+  const auto choose = [&type](const std::string& word) { type = cache_type_named(word).value_or(CacheType::usual); };
+  return command
+      .add_option_function<std::string>(
+          "--cache-type", choose,
+          fmt::format("What keys and values of tokens are kept as: {} (default: f16; bf16 with --precision bf16)", fmt::join(names, ", ")))
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(names).description(""));
+}
+
+}  // namespace rlx::command
