@@ -1,9 +1,11 @@
 #include "models/cached_decoder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "formats/tensor_view.h"
+#include "models/decoder_cache.h"
 
 namespace rlx {
 namespace {
@@ -40,20 +42,48 @@ Executable compiled(const Session& session, const DecoderFiles& model, const Gra
 /// Whether a state has a row (axis 2) for each token.
 bool grows(const Input& state) { return state.name.find(".attention.") != std::string::npos; }
 
-std::vector<std::int64_t> shape_with(const Input& state, std::int64_t tokens) {
+std::vector<std::int64_t> shape_of(const Input& state) {
   std::vector<std::int64_t> shape;
   for (const Dim& dim : state.type.shape) shape.push_back(dim.value());
-  if (grows(state)) shape[2] = tokens;
   return shape;
 }
 
-/// The first rows of each head of (1, heads, rows, D), as many as both have; all of two arrays of one shape.
-void copy_rows(const Array& from, Array& to) {
-  if (from.size() == 0 || to.size() == 0) return;
-  const auto bytes_of_head = [](const Array& a) { return a.bytes().size() / static_cast<std::size_t>(a.shape()[1]); };
-  const std::size_t step = bytes_of_head(from), to_step = bytes_of_head(to);
-  for (std::size_t head = 0; head < static_cast<std::size_t>(from.shape()[1]); ++head)
-    std::memcpy(to.mutable_bytes().data() + head * to_step, from.bytes().data() + head * step, std::min(step, to_step));
+/// See ring_name, for a run whose first token is at a position.
+Array ring_table(std::int64_t window, std::int64_t pages, std::int64_t position) {
+  const std::int64_t first = std::max<std::int64_t>(position - window + 1, 0) / page_tokens;
+  Array table(i32, {1, pages});
+  for (std::int64_t page = 0; page < pages; ++page) table.set_int(page, (first + page) % pages);
+  return table;
+}
+
+/// What is saved of a state: (1, heads, tokens, D) where it grows.
+std::vector<std::int64_t> saved_shape(const Input& state, std::int64_t tokens) {
+  auto shape = shape_of(state);
+  if (grows(state)) shape[0] = 1, shape[2] = tokens;
+  return shape;
+}
+
+/// Tokens that a state has rows for.
+std::int64_t rows_of(const Input& state) { return state.type.shape[0].value() * state.type.shape[2].value(); }
+
+/// Calls `copy(saved, whole, bytes)` for each head's row of tokens first..end: its bytes in what is saved of them and in the state, (pages,
+/// heads, rows, D).
+void for_each_row(const Input& state, std::int64_t first, std::int64_t end, const auto& copy) {
+  const auto shape = shape_of(state);
+  const std::int64_t pages = shape[0], heads = shape[1], rows = shape[2], bytes = bytes_for(state.type.dtype, shape[3]);
+  for (std::int64_t head = 0; head < heads; ++head)
+    for (std::int64_t token = std::max(first, end - pages * rows); token < end; ++token) {
+      const std::int64_t saved = head * (end - first) + token - first, whole = (token / rows % pages * heads + head) * rows + token % rows;
+      copy(static_cast<std::size_t>(saved * bytes), static_cast<std::size_t>(whole * bytes), static_cast<std::size_t>(bytes));
+    }
+}
+
+/// The window of the layer that a state belongs to.
+std::int64_t window_of(const DecoderConfig& config, const Input& state) {
+  std::size_t layer = 0;
+  const std::string_view name = state.name, number = name.substr(name.find('.') + 1);
+  std::from_chars(number.data(), number.data() + number.size(), layer);
+  return config.layers.at(layer).window;
 }
 
 }  // namespace
@@ -62,7 +92,11 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
     : CachedDecoder(session, model, resolved(model.config, options), graph_of(model, resolved(model.config, options))) {}
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
-    : config_(model.config), options_(options), states_(states_of(graph)), executable_(compiled(session, model, graph)) {}
+    : config_(model.config), options_(options), states_(states_of(graph)), executable_(compiled(session, model, graph)) {
+  for (const DecoderLayer& layer : config_.layers)
+    if (const std::int64_t pages = ring_pages({.capacity = options.context, .chunk = options.chunk}, layer.window); pages > 0)
+      rings_[layer.window] = pages;
+}
 
 void CachedDecoder::check(std::span<const std::int32_t> ids) const {
   if (ids.empty()) fail("there are no tokens to continue");
@@ -98,7 +132,13 @@ std::vector<float> CachedDecoder::continue_from(std::span<const std::int32_t> id
 void CachedDecoder::rewind(std::int64_t length) {
   if (length == static_cast<std::int64_t>(ids_.size())) return;
   ids_.resize(static_cast<std::size_t>(length));
-  held_ = config_.is_recurrent() ? 0 : length;
+  held_ = config_.is_recurrent() || length < least_ ? 0 : std::min(held_, length);
+}
+
+/// The first tokens that are lost when so many are held.
+std::int64_t CachedDecoder::least_behind(std::int64_t held) const {
+  const auto is_full = [&](const auto& ring) { return held > ring.second * page_tokens; };
+  return std::ranges::any_of(rings_, is_full) ? held - options_.chunk : 0;
 }
 
 std::vector<float> CachedDecoder::run(std::int64_t wanted) {
@@ -114,9 +154,12 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
     std::map<std::string, Feed> feeds{{"input_ids", Feed(ids)}, {"past", Feed(std::span(&past, 1))}, {"rows", Feed(rows)}};
     if (config_.length_of_short_factors() > 0) feeds.emplace("context", Feed(std::span(&context, 1)));
     if (config_.is_recurrent()) feeds.emplace("lengths", Feed(std::span(&length, 1)));
+    for (const auto& [window, pages] : rings_) feeds.emplace(ring_name(window), ring_table(window, pages, at));
+    if (at == 0) least_ = 0;
     held_ = 0;  // until the run has ended: it may fail halfway
     const Array result = executable_.run(feeds).at("logits");
     held_ = at + count;
+    least_ = std::max(least_, least_behind(held_));
     if (held_ <= end - wanted) continue;
     const auto values = result.values<float>();
     logits.insert(logits.end(), values.begin(), values.end());
@@ -124,13 +167,41 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
   return logits;
 }
 
+std::int64_t CachedDecoder::fewest_saved(const Input& state, std::int64_t tokens) const {
+  const std::int64_t window = grows(state) ? window_of(config_, state) : 0;
+  return window > 0 ? std::min(window, tokens) : tokens;
+}
+
 DecoderCache CachedDecoder::cache() const {
   DecoderCache cache{.ids = {ids_.begin(), ids_.begin() + held_}, .short_factors = short_factors_};
   for (const Input& state : states_) {
-    Array& kept = cache.states.emplace(state.name, Array(state.type.dtype, shape_with(state, held_))).first->second;
-    copy_rows(executable_.state(state.name), kept);
+    const Array whole = executable_.state(state.name);
+    if (!grows(state)) {
+      cache.states.emplace(state.name, whole);
+      continue;
+    }
+    const std::int64_t count = rows_of(state) < options_.context ? fewest_saved(state, held_) : held_;
+    Array& kept = cache.states.emplace(state.name, Array(state.type.dtype, saved_shape(state, count))).first->second;
+    for_each_row(state, held_ - count, held_, [&](std::size_t saved, std::size_t from, std::size_t bytes) {
+      std::memcpy(kept.mutable_bytes().data() + saved, whole.bytes().data() + from, bytes);
+    });
   }
   return cache;
+}
+
+/// The state with what was saved of so many tokens.
+Array CachedDecoder::restored(const Input& state, const Array& saved, std::int64_t length, std::string_view what) const {
+  const bool fits = grows(state) && saved.rank() == 4 && saved.shape()[2] >= fewest_saved(state, length) && saved.shape()[2] <= length;
+  const auto shape = saved_shape(state, fits ? saved.shape()[2] : length);
+  if (saved.dtype() != state.type.dtype || saved.shape() != shape)
+    fail("{}: tensor '{}' is {} (this model's is {})", what, state.name, type_text(saved.dtype(), saved.shape()),
+         type_text(state.type.dtype, shape));
+  if (!grows(state)) return saved;
+  Array whole(state.type.dtype, shape_of(state));
+  for_each_row(state, length - shape[2], length, [&](std::size_t from, std::size_t to, std::size_t bytes) {
+    std::memcpy(whole.mutable_bytes().data() + to, saved.bytes().data() + from, bytes);
+  });
+  return whole;
 }
 
 void CachedDecoder::restore(const DecoderCache& cache, std::string_view what) {
@@ -140,19 +211,16 @@ void CachedDecoder::restore(const DecoderCache& cache, std::string_view what) {
     if (id < 0 || id >= config_.vocab_size)
       fail("{}: token {} is not in the vocabulary (allowed: 0..{})", what, id, config_.vocab_size - 1);
   NamedArrays states;
+  std::int64_t least = least_behind(length);
   for (const Input& state : states_) {
     const auto saved = cache.states.find(state.name);
     if (saved == cache.states.end()) fail("{}: tensor '{}' is missing", what, state.name);
-    const auto shape = shape_with(state, length);
-    if (saved->second.dtype() != state.type.dtype || saved->second.shape() != shape)
-      fail("{}: tensor '{}' is {} (this model's is {})", what, state.name, type_text(saved->second.dtype(), saved->second.shape()),
-           type_text(state.type.dtype, shape));
-    Array& whole = states.emplace(state.name, Array(state.type.dtype, shape_with(state, options_.context))).first->second;
-    copy_rows(saved->second, whole);
+    states.emplace(state.name, restored(state, saved->second, length, what));
+    if (grows(state) && saved->second.shape()[2] < length) least = length;
   }
   if (cache.states.size() != states_.size()) fail("{}: {} tensors for {} caches of this model", what, cache.states.size(), states_.size());
   for (const auto& [name, array] : states) executable_.set_state(name, array);
-  ids_ = cache.ids, held_ = length, short_factors_ = cache.short_factors;
+  ids_ = cache.ids, held_ = length, least_ = least, short_factors_ = cache.short_factors;
 }
 
 std::int32_t greedy_choice(std::span<const float> logits) {

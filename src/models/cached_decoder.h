@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace rlx {
 
-/// What caches hold: of states that grow with the tokens (keys, values) what belongs to the tokens, (1, heads, ids.size(), D).
+/// What caches hold: of states that grow with the tokens (keys, values) what belongs to the tokens, (1, heads, ids.size(), D), or to the
+/// last of them, as many at least as the layer's window.
 struct DecoderCache {
   std::vector<std::int32_t> ids = {};
   bool short_factors = true;  // what keys were turned with; of longrope
@@ -40,7 +42,8 @@ class CachedDecoder {
   std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
   /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
   std::vector<float> continue_from(std::span<const std::int32_t> ids);
-  /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again.
+  /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again, and so does one whose
+  /// layers keep windows only, where more are forgotten than Options::chunk.
   void rewind(std::int64_t length);
 
   /// Of as many tokens as the caches stand for.
@@ -54,13 +57,18 @@ class CachedDecoder {
   bool cache_has_short_factors(std::int64_t length) const;
   /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens.
   std::vector<float> run(std::int64_t wanted);
+  std::int64_t least_behind(std::int64_t held) const;
+  std::int64_t fewest_saved(const Input& state, std::int64_t tokens) const;
+  Array restored(const Input& state, const Array& saved, std::int64_t length, std::string_view what) const;
 
   DecoderConfig config_;
   Options options_;
-  std::vector<Input> states_;  // the caches
+  std::map<std::int64_t, std::int64_t> rings_ = {};  // pages of the rings, by window
+  std::vector<Input> states_;                        // the caches
   Executable executable_;
   std::vector<std::int32_t> ids_;
   std::int64_t held_ = 0;      // of them, tokens that the caches stand for
+  std::int64_t least_ = 0;     // to fewer of them, but for none, the caches cannot be taken back: rings have lost what those see
   bool short_factors_ = true;  // what the cache was computed with; of longrope
 };
 

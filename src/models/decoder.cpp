@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/decoder_step.h"
+#include "models/decoder_cache.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -52,6 +52,14 @@ Value all_layers(Flow flow, const DecoderStep& step, const StoredMatrix& table, 
   Value x = embed_tokens(flow, step.config, table, ids, step.positions);
   for (std::size_t i = 0; i < step.config.layers.size(); ++i) x = decoder_layer(flow, step, i, x);
   return x;
+}
+
+std::map<std::int64_t, Value> ring_inputs(Graph& graph, const DecoderConfig& config, const DecoderGraphOptions& options) {
+  std::map<std::int64_t, Value> rings;
+  for (const DecoderLayer& layer : config.layers)
+    if (const std::int64_t pages = ring_pages(options, layer.window); pages > 0 && !rings.contains(layer.window))
+      rings.emplace(layer.window, graph.input(ring_name(layer.window), {1, pages}, i32));
+  return rings;
 }
 
 /// Every token is a sequence of length 1 to the layers; attention finds those that share their pages.
@@ -140,8 +148,13 @@ Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& opti
   Value positions = reshape(past, {n, 1}) + iota(past, {1, length}, i32, 1);
   Value context = config.length_of_short_factors() > 0 ? graph.input("context", {}, i32) : Value();
   Value lengths = config.is_recurrent() ? graph.input("lengths", {n}, i32) : Value();
-  const DecoderStep step{
-      .config = config, .options = options, .positions = positions, .past = past, .context = context, .lengths = lengths};
+  const DecoderStep step{.config = config,
+                         .options = options,
+                         .positions = positions,
+                         .past = past,
+                         .context = context,
+                         .lengths = lengths,
+                         .rings = ring_inputs(graph, config, options)};
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
   Values states{embed_tokens(flow, config, table, ids, positions)};

@@ -173,7 +173,7 @@ struct DecoderGraphOptions {
 ///
 ///     input_ids (N, S), past (N): the tokens that a sequence's cache holds, rows (N, R): the places among S whose logits are wanted,
 ///     and, where length_of_short_factors() > 0, context (): the length of the sequence when this run and those that follow it are done,
-///     where is_recurrent(), lengths (N): how many of the S tokens are no padding
+///     where is_recurrent(), lengths (N): how many of the S tokens are no padding, and for windows the inputs of decoder_cache.h
 ///
 /// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
 /// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.

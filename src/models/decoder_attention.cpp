@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/decoder_step.h"
+#include "models/decoder_cache.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -56,12 +56,12 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   Value v = flow.linear("v", x, c.kv_heads * c.head_size, c.qkv_bias);
   v = transpose(reshape(v, {x.dim(0), x.dim(1), c.kv_heads, c.head_size}), {0, 2, 1, 3});
   q = turned(step, layer, q), k = turned(step, layer, k);
-  if (c.causal) k = appended_to_cache(flow, step, "keys", k), v = appended_to_cache(flow, step, "values", v);
+  if (c.causal) k = appended_to_cache(flow, step, layer, "keys", k), v = appended_to_cache(flow, step, layer, "values", v);
   AttentionOptions options;
   options.scale = c.attention_scale;
   options.softcap = c.attention_softcap;
   options.causal = c.causal;  // by position: what a cache holds behind a token is not seen
-  if (c.causal) options.window = layer.window, options.positions = step.positions;
+  if (c.causal) options.window = layer.window, options.positions = rows_in_cache(step, layer);
   else options.mask = seen_by_encoder(step, layer);
   Value mixed = attention(q, k, v, options);  // (N, heads, S, D)
   mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});
@@ -88,11 +88,11 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
   Value plain = einsum("nhsp,hpr->nhsr", {slice_axis(q, -1, 0, l.plain_size), to_keys});
   Value latent = by_head(decoder_norm(flow, "latent_norm", norm, flow.linear("latent", x, l.rank, c.qkv_bias)), 1);
   Value key = turned(step, layer, by_head(flow.linear("rope_key", x, l.rope_size, c.qkv_bias), 1));
-  Value seen = appended_to_cache(flow, step, "latents", concat({latent, key}, -1));
+  Value seen = appended_to_cache(flow, step, layer, "latents", concat({latent, key}, -1));
   AttentionOptions options;
   options.scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
   options.causal = true;
-  options.positions = step.positions;
+  options.positions = rows_in_cache(step, layer);
   Value mixed = attention(concat({plain, turning}, -1), seen, slice_axis(seen, -1, 0, l.rank), options);
   mixed = einsum("nhsr,hvr->nshv", {mixed, matrices("v", l.value_size)});
   return flow.linear("output", reshape(mixed, {x.dim(0), x.dim(1), c.heads * l.value_size}), c.hidden_size, c.attention_output_bias);

@@ -1,19 +1,36 @@
-// What a decoder's layers keep of each token: states, in one of several types of numbers, whole or in pages.
-#include "models/decoder_step.h"
+// What a decoder's layers keep of each token: states, in one of several types of numbers, whole, in pages, or in rings of pages.
+#include "models/decoder_cache.h"
 #include "rlx/ops.h"
 
 namespace rlx {
 namespace {
 
-/// The rows of each token's sequence, (N, heads, P * page_tokens, D), from pages that now hold `fresh` (N, heads, 1, D) too.
-Value kept_in_pages(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
+/// A cache in pages.
+struct Pages {
+  std::int64_t count;
+  Value places;  // (N * S, 2): the page that takes each token, and the row in it
+  Value table;   // (N, P): the pages of each sequence, in the order of its tokens
+};
+
+/// The rows of each sequence, (N, heads, P * page_tokens, D), from pages that now hold `fresh` (N, heads, S, D) too.
+Value kept_in_pages(Flow flow, const Pages& pages, std::string_view name, Value fresh) {
   const std::int64_t heads = fresh.dim(1).value(), size = fresh.dim(3).value();
-  Value cache = flow.state(name, {step.options.pages, heads, page_tokens, size}, fresh.dtype());
-  cache = scatter(cache, step.places, reshape(fresh, {fresh.dim(0), heads, size}), {{1, 2}, {0, 2}, {0, 2}});
+  const Dim n = pages.table.dim(0), count = pages.table.dim(1);
+  Value cache = flow.state(name, {pages.count, heads, page_tokens, size}, fresh.dtype());
+  Value rows = reshape(transpose(fresh, {0, 2, 1, 3}), {pages.places.dim(0), heads, size});
+  cache = scatter(cache, pages.places, rows, {{1, 2}, {0, 2}, {0, 2}});
   flow.keep(name, cache);
-  Value own =
-      gather(cache, reshape(step.pages, {fresh.dim(0), step.pages.dim(1), 1}), {{2, 3, 4}, {0}, {0}}, {1, heads, page_tokens, size});
-  return reshape(transpose(own, {0, 2, 1, 3, 4}), {fresh.dim(0), heads, step.pages.dim(1) * page_tokens, size});
+  Value own = gather(cache, reshape(pages.table, {n, count, 1}), {{2, 3, 4}, {0}, {0}}, {1, heads, page_tokens, size});
+  return reshape(transpose(own, {0, 2, 1, 3, 4}), {n, heads, count * page_tokens, size});
+}
+
+Value number(const DecoderStep& step, std::int64_t value) { return scalar(step.positions, static_cast<double>(value), i32); }
+
+/// The pages of a layer that keeps a window only.
+Pages ring(const DecoderStep& step, std::int64_t window, Value table) {
+  const std::int64_t count = ring_pages(step.options, window);
+  Value token = reshape(step.positions, {step.positions.dim(1), 1}), size = number(step, page_tokens);
+  return {count, concat({rem(token / size, number(step, count)), rem(token, size)}, 1), table};
 }
 
 /// The state `name` (N, heads, capacity, D) with `fresh` (N, heads, S, D) behind the tokens that it holds.
@@ -29,15 +46,18 @@ Value kept_whole(Flow flow, const DecoderStep& step, std::string_view name, Valu
   return cache;
 }
 
-Value kept(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
-  return step.pages ? kept_in_pages(flow, step, name, fresh) : kept_whole(flow, step, name, fresh);
+Value kept(Flow flow, const DecoderStep& step, const DecoderLayer& layer, std::string_view name, Value fresh) {
+  if (step.pages) return kept_in_pages(flow, {step.options.pages, step.places, step.pages}, name, fresh);
+  const auto table = step.rings.find(layer.window);
+  if (table == step.rings.end()) return kept_whole(flow, step, name, fresh);
+  return kept_in_pages(flow, ring(step, layer.window, table->second), name, fresh);
 }
 
 /// Features of a row that share a scale: 32, as in blocks of Q8_0, or what divides the row.
 std::int64_t features_of_scale(std::int64_t features) { return features % 32 == 0 ? 32 : features % 16 == 0 ? 16 : features; }
 
 /// The same with rows of int8 numbers and, under another name, their scales.
-Value kept_in_8_bits(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
+Value kept_in_8_bits(Flow flow, const DecoderStep& step, const DecoderLayer& layer, std::string_view name, Value fresh) {
   const std::int64_t features = fresh.dim(3).value(), share = features_of_scale(features);
   Dims shape = fresh.shape(), runs = shape;
   runs.back() = features / share;
@@ -45,8 +65,8 @@ Value kept_in_8_bits(Flow flow, const DecoderStep& step, std::string_view name, 
   runs.push_back(share);
   Value numbers = reshape(fresh, runs);
   Value scales = reduce_max(abs(numbers), {-1}, true) * (1.0 / 127);
-  Value codes = kept(flow, step, name, reshape(quantize(numbers, scales, {}, i8), shape));  // 0 / 0 gives 0
-  Value of_run = kept(flow, step, fmt::format("{}.scales", name), reshape(scales, scale_shape));
+  Value codes = kept(flow, step, layer, name, reshape(quantize(numbers, scales, {}, i8), shape));  // 0 / 0 gives 0
+  Value of_run = kept(flow, step, layer, fmt::format("{}.scales", name), reshape(scales, scale_shape));
   Dims many = of_run.shape();
   many.push_back(1);
   of_run = reshape(of_run, many);
@@ -58,9 +78,24 @@ DType element_of(CacheType type) { return type == CacheType::f16 ? f16 : type ==
 
 }  // namespace
 
-Value appended_to_cache(Flow flow, const DecoderStep& step, std::string_view name, Value fresh) {
-  if (step.options.cache == CacheType::q8) return kept_in_8_bits(flow, step, name, fresh);
-  return cast(kept(flow, step, name, cast(fresh, element_of(step.options.cache))), f32);
+std::int64_t ring_pages(const DecoderGraphOptions& options, std::int64_t window) {
+  if (window == 0 || options.pages > 0 || options.sequences > 1) return 0;
+  // A run of `chunk` tokens sees window - 1 before its first, and these may begin anywhere in a page. (Sums of two sizes that fit an i32.)
+  const std::int64_t tokens = window + options.chunk - 1, pages = (tokens + page_tokens - 2) / page_tokens + 1;
+  return pages * page_tokens < options.capacity ? pages : 0;
+}
+
+std::string ring_name(std::int64_t window) { return fmt::format("ring_{}", window); }
+
+Value rows_in_cache(const DecoderStep& step, const DecoderLayer& layer) {
+  if (!step.rings.contains(layer.window)) return step.positions;
+  Value first = max(step.past - number(step, layer.window - 1), number(step, 0));
+  return step.positions - reshape(first - rem(first, number(step, page_tokens)), {1, 1});
+}
+
+Value appended_to_cache(Flow flow, const DecoderStep& step, const DecoderLayer& layer, std::string_view name, Value fresh) {
+  if (step.options.cache == CacheType::q8) return kept_in_8_bits(flow, step, layer, name, fresh);
+  return cast(kept(flow, step, layer, name, cast(fresh, element_of(step.options.cache))), f32);
 }
 
 }  // namespace rlx

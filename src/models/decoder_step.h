@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <string_view>
 
 #include "models/decoder.h"
@@ -9,13 +10,14 @@ namespace rlx {
 struct DecoderStep {
   const DecoderConfig& config;
   DecoderGraphOptions options = {};
-  Value positions;      // (N, S); of an encoder (S)
-  Value past = {};      // (N); null for an encoder
-  Value context = {};   // (), or (N, 1, 1, 1); null where no layer asks for it
-  Value lengths = {};   // (N); null likewise
-  Value pages = {};     // (N, P); null where each sequence has a cache of its own
-  Value places = {};    // likewise (N, 2): the page that takes the token, and the row in it
-  Value attended = {};  // of an encoder, bool (N, 1, 1, S): not padding
+  Value positions;                           // (N, S); of an encoder (S)
+  Value past = {};                           // (N); null for an encoder
+  Value context = {};                        // (), or (N, 1, 1, 1); null where no layer asks for it
+  Value lengths = {};                        // (N); null likewise
+  Value pages = {};                          // (N, P); null where each sequence has a cache of its own
+  Value places = {};                         // likewise (N, 2): the page that takes the token, and the row in it
+  std::map<std::int64_t, Value> rings = {};  // by window, (1, ring_pages)
+  Value attended = {};                       // of an encoder, bool (N, 1, 1, S): not padding
 };
 
 /// Layer i of the model: (N, S, hidden_size) -> the same.
@@ -27,9 +29,6 @@ Value decoder_logits(Flow flow, const DecoderConfig& config, const StoredMatrix&
 /// x (N, S, H) at rows (N, R): (N, R, H).
 Value at_rows(Value x, Value rows);
 Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x);
-/// What a layer keeps of its tokens under `name`, in f32, with `fresh` (N, heads, S, D) behind the tokens that it holds: (N, heads, rows,
-/// D). The token at a position is in the row of that number; what is behind the last does not matter.
-Value appended_to_cache(Flow flow, const DecoderStep& step, std::string_view name, Value fresh);
 /// (N, S, hidden_size) -> the same.
 Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);
 Value decoder_latent_attention(Flow flow, const DecoderStep& step, const DecoderLayer& layer, Value x);

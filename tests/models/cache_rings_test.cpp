@@ -1,0 +1,155 @@
+// Layers that see a window of the tokens before them keep no more: against caches of many sequences, which keep all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fixture.h"
+#include "models/batched_decoder.h"
+#include "models/cached_decoder.h"
+#include "models/decoder_cache.h"
+#include "rlx/session.h"
+
+namespace rlx {
+namespace {
+
+using test::fixture;
+using Ids = std::vector<std::int32_t>;
+
+const Session& session() {
+  static const Session one;
+  return one;
+}
+
+Ids some_ids(std::size_t length, std::size_t seed = 0) {
+  Ids ids;
+  for (std::size_t i = seed; i < seed + length; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + i * i * 11 + 5) % 120));
+  return ids;
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double most = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
+  return most;
+}
+
+/// A token of a sequence that runs among others is computed with products of other sizes: the fixtures' own f32-to-f64 distance is allowed.
+constexpr double tolerance = 1e-5;
+constexpr std::int64_t context = 700, chunk = 16;  // windows of up to 100 tokens then take two pages
+
+/// The logits behind `ids`, from a cache of all of them.
+class Whole {
+ public:
+  explicit Whole(const DecoderFiles& files) : decoder_(session(), files, {.context = context, .chunk = 512}) {}
+  std::vector<float> behind(const Ids& ids) {
+    const auto sequence = decoder_.add();
+    auto logits = decoder_.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
+    decoder_.remove(sequence);
+    return logits[0];
+  }
+
+ private:
+  BatchedDecoder decoder_;
+};
+
+class Rings : public testing::TestWithParam<std::string> {
+ protected:
+  void expect_all(const char* when) {
+    const Ids all(ring_.ids().begin(), ring_.ids().end()), next{9};
+    Ids longer = all;
+    longer.push_back(next[0]);
+    EXPECT_LE(largest_difference(ring_.append(next), whole_.behind(longer)), tolerance) << when;
+  }
+
+  const DecoderFiles files_ = DecoderFiles::open(fixture(GetParam()));
+  CachedDecoder ring_{session(), files_, {.context = context, .chunk = chunk}};
+  Whole whole_{files_};
+};
+
+TEST_P(Rings, GiveTheLogitsOfTheWholeCache) {
+  Ids all;
+  for (const std::size_t length : {20U, 240U, 1U, 15U, 300U, 1U, 1U, 100U}) {  // round the ring more than once
+    const Ids more = some_ids(length, all.size());
+    all.insert(all.end(), more.begin(), more.end());
+    EXPECT_LE(largest_difference(ring_.append(more), whole_.behind(all)), tolerance) << all.size();
+  }
+}
+
+TEST_P(Rings, AreTakenBackOrReadAgain) {
+  ring_.append(some_ids(600));
+  ring_.rewind(600 - chunk);
+  expect_all("as far as the ring reaches");
+  ring_.rewind(580);
+  ring_.append(some_ids(30, 7));
+  ring_.rewind(600);
+  expect_all("behind what was forgotten before");
+  ring_.rewind(590);
+  ring_.rewind(300);
+  expect_all("farther back than the ring reaches");
+  ring_.rewind(0);
+  ring_.append(some_ids(3));
+  expect_all("from the beginning");
+}
+
+TEST_P(Rings, AreSavedAndRestoredWithWhatTheirWindowsSee) {
+  CachedDecoder large(session(), files_, {.context = context, .chunk = context});  // too long for rings
+  ring_.append(some_ids(400));
+  large.append(some_ids(400));
+  const DecoderCache of_ring = ring_.cache(), of_large = large.cache();
+  for (CachedDecoder* each : {&ring_, &large})
+    for (const DecoderCache* cache : {&of_ring, &of_large}) {
+      each->append(some_ids(90, 3));
+      each->restore(*cache, "cache");
+      Ids all = some_ids(400), next{9};
+      all.push_back(9);
+      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance);
+      each->rewind(395);
+      all.resize(395);
+      all.push_back(9);
+      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance) << "taken back behind what was saved";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Rings,
+                         testing::Values("hf/mistral", "hf/qwen2", "hf/gemma2", "hf/gemma3", "hf/phi3", "hf_more/olmo3",
+                                         "hf_more/starcoder2"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
+                           return name;
+                         });
+
+std::int64_t tokens_of_states(const DecoderConfig& config, const DecoderGraphOptions& options) {
+  std::int64_t tokens = 0;
+  const Graph graph = decoder_graph(config, options);
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::state) tokens += input.type.size().value() / (config.kv_heads * config.head_size);
+  return tokens;
+}
+
+// Gemma 3's fixture has windows of 5 in all layers but one in six; keys and values.
+TEST(RingStates, KeepTheWindowARunAndTheRestOfTheirPages) {
+  const DecoderConfig config = DecoderFiles::open(fixture("hf/gemma3")).config;
+  std::int64_t windows = 0;
+  for (const DecoderLayer& layer : config.layers) windows += layer.window > 0;
+  const auto layers = static_cast<std::int64_t>(config.layers.size());
+  ASSERT_TRUE(windows > 0 && windows < layers);
+  const std::int64_t expected = 2 * (windows * 6 * page_tokens + (layers - windows) * 8192);  // 4 + 512 tokens that begin anywhere
+  EXPECT_EQ(tokens_of_states(config, {.capacity = 8192, .chunk = 512}), expected);
+  EXPECT_EQ(tokens_of_states(config, {.capacity = 600, .chunk = 512}), 2 * layers * 600);
+  EXPECT_EQ(tokens_of_states(config, {.capacity = 8192, .chunk = 512, .cache = CacheType::f16}), expected);
+}
+
+// The claim reads the pages where they lie.
+TEST(RingStates, AreNotGathered) {
+  const DecoderConfig config = DecoderFiles::open(fixture("hf/mistral")).config;
+  for (const CacheType type : {CacheType::f32, CacheType::f16, CacheType::q8}) {
+    const Graph graph = decoder_graph(config, {.capacity = context, .chunk = chunk, .cache = type});
+    const std::string launches = session().compile(graph).dump(Stage::lir);
+    EXPECT_NE(launches.find("state_update"), std::string::npos);
+    EXPECT_EQ(launches.find(fmt::format(",{},", 2 * page_tokens)), std::string::npos) << launches;
+  }
+}
+
+}  // namespace
+}  // namespace rlx
