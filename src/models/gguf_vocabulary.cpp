@@ -206,11 +206,12 @@ class VocabularyReader {
   /// The rules by which text is rewritten, and whether runs of spaces become one.
   void describe_normalizer(const JsonField& root) {
     const auto normalizer = root.find("normalizer");
-    bool merges_spaces = false;
+    bool merges_spaces = false, prepends = false;
     const auto parts = normalizer ? normalizer->find("normalizers") : std::nullopt;
     for (const JsonField& part : parts ? parts->items() : normalizer ? std::vector{*normalizer} : std::vector<JsonField>()) {
       const std::string kind = part.kind();
-      if (kind == "Replace") merges_spaces = true;
+      if (kind == "Replace" && part.at("pattern").find("Regex")) merges_spaces = true;
+      if (kind == "Prepend") prepends = true;
       if (kind != "Precompiled") continue;
       const JsonField rules = part.at("precompiled_charsmap");
       const std::vector<std::uint8_t> bytes = decoded_rules(rules);
@@ -219,7 +220,8 @@ class VocabularyReader {
     metadata_.set("tokenizer.ggml.remove_extra_whitespaces", merges_spaces);
     const auto metaspace = part_of(root, "Metaspace");
     const auto scheme = metaspace ? metaspace->find("prepend_scheme") : std::nullopt;
-    metadata_.set("tokenizer.ggml.add_space_prefix", metaspace && (!scheme || scheme->as_string() != "never"));
+    prepends = prepends || (metaspace && (!scheme || scheme->as_string() != "never"));
+    metadata_.set("tokenizer.ggml.add_space_prefix", prepends);
   }
 
   static std::vector<std::uint8_t> decoded_rules(const JsonField& rules) {

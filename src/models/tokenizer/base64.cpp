@@ -8,11 +8,12 @@
 namespace rlx {
 namespace {
 
+constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 constexpr std::array<std::int8_t, 256> base64_values = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t i = 0; i < digits.size(); ++i) values[static_cast<unsigned char>(digits[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < base64_digits.size(); ++i) values[static_cast<unsigned char>(base64_digits[i])] = static_cast<std::int8_t>(i);
   return values;
 }();
 
@@ -34,6 +35,19 @@ std::string decode_base64(std::string_view text, std::string_view what) {
     count -= 8;
     result += static_cast<char>(bits >> count & 0xFF);
   }
+  return result;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string result;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(c);
+    for (count += 8; count >= 6; count -= 6) result += base64_digits[bits >> (count - 6) & 63];
+  }
+  if (count > 0) result += base64_digits[bits << (6 - count) & 63];
+  while (result.size() % 4 != 0) result += '=';
   return result;
 }
 

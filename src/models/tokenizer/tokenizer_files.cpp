@@ -6,6 +6,7 @@
 
 #include "base/names.h"
 #include "formats/json.h"
+#include "models/tokenizer/base64.h"
 #include "models/tokenizer/gguf_patterns.h"
 #include "models/tokenizer/gguf_tokenizer.h"
 #include "models/tokenizer/sentencepiece.h"
@@ -146,6 +147,48 @@ json::Value word_piece_json(const GgufTokens& tokens) {
             {"vocab", vocabulary}}}};
 }
 
+json::Value unigram_normalizer(const GgufTokens& tokens) {
+  json::Value rules = json::Value::array();
+  if (const GgufValue* map = tokens.file().find_value("tokenizer.ggml.precompiled_charsmap")) {
+    const std::string_view bytes(reinterpret_cast<const char*>(map->bytes().data()), map->bytes().size());
+    rules.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(bytes)}});
+  }
+  if (tokens.flag("remove_extra_whitespaces", true)) {
+    rules.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
+    rules.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
+  }
+  if (tokens.flag("add_space_prefix", true)) rules.push_back({{"type", "Prepend"}, {"prepend", word_start}});
+  rules.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", word_start}});
+  return {{"type", "Sequence"}, {"normalizers", rules}};
+}
+
+/// Sentencepiece's unigram model of an encoder, whose files say what stands around texts, which tokenizer.model cannot.
+json::Value unigram_json(const GgufTokens& tokens) {
+  const std::vector<double> scores = tokens.file().value("tokenizer.ggml.scores").numbers();
+  json::Value vocabulary = json::Value::array();
+  bool bytes = false;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    vocabulary.push_back(json::Value::array({tokens.token(id), id < scores.size() ? scores[id] : 0}));
+    bytes = bytes || tokens.kind(id) == Kind::byte;
+  }
+  const json::Value words{{"type", "Metaspace"}, {"replacement", word_start}, {"prepend_scheme", "never"}, {"split", true}};
+  const json::Value spaces{{"type", "Metaspace"}, {"replacement", word_start}, {"prepend_scheme", "always"}, {"split", true}};
+  Specials specials{.before = tokens.id("bos"), .after = tokens.id("eos")};
+  if (tokens.flag("add_sep_token", false)) specials.between = tokens.id("seperator");
+  const auto unknown = tokens.id("unknown");
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer", unigram_normalizer(tokens)},
+          {"pre_tokenizer", words},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", spaces},
+          {"model",
+           {{"type", "Unigram"},
+            {"unk_id", unknown ? json::Value(*unknown) : json::Value()},
+            {"vocab", vocabulary},
+            {"byte_fallback", bytes}}}};
+}
+
 /// A protocol buffer, field by field.
 class ProtobufWriter {
  public:
@@ -198,6 +241,11 @@ std::string sentencepiece_model(const GgufTokens& tokens, bool unigram) {
   return model.text();
 }
 
+/// Whether texts get a token on both sides, as of encoders.
+bool is_framed(const GgufTokens& tokens) {
+  return tokens.flag("add_bos_token", false) && tokens.flag("add_eos_token", false) && tokens.id("bos") && tokens.id("eos");
+}
+
 std::string config_json(const GgufTokens& tokens, std::string_view kind) {
   json::Value out = json::Value::object();
   constexpr std::pair<std::string_view, const char*> roles[] = {{"bos", "bos_token"},     {"eos", "eos_token"}, {"unknown", "unk_token"},
@@ -208,7 +256,8 @@ std::string config_json(const GgufTokens& tokens, std::string_view kind) {
   for (const char* flag : {"add_bos_token", "add_eos_token"})
     if (const GgufValue* value = tokens.file().find_value(fmt::format("tokenizer.ggml.{}", flag))) out[flag] = value->boolean();
   if (const GgufValue* text = tokens.file().find_value("tokenizer.chat_template")) out["chat_template"] = text->string();
-  out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : kind == "t5" ? "T5Tokenizer" : "PreTrainedTokenizerFast";
+  const bool pieces = kind == "t5" && !is_framed(tokens);
+  out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : pieces ? "T5Tokenizer" : "PreTrainedTokenizerFast";
   return out.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
 }
 
@@ -235,8 +284,8 @@ std::map<std::string, std::string> tokenizer_files(const GgufFile& file) {
   const GgufTokens tokens(file);
   const std::string_view kind = file.value("tokenizer.ggml.model").string();
   std::map<std::string, std::string> out{{"tokenizer_config.json", config_json(tokens, kind)}};
-  if (kind == "gpt2" || kind == "bert") {
-    const json::Value tokenizer = kind == "gpt2" ? bpe_json(tokens) : word_piece_json(tokens);
+  if (kind == "gpt2" || kind == "bert" || (kind == "t5" && is_framed(tokens))) {
+    const json::Value tokenizer = kind == "gpt2" ? bpe_json(tokens) : kind == "bert" ? word_piece_json(tokens) : unigram_json(tokens);
     const std::string text = tokenizer.dump(1, ' ', false, json::Value::error_handler_t::replace) + "\n";
     check_same(own, Tokenizer::parse(text, "tokenizer.json"), file);
     out.emplace("tokenizer.json", text);
