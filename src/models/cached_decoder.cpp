@@ -6,6 +6,7 @@
 
 #include "formats/tensor_view.h"
 #include "models/decoder_cache.h"
+#include "models/decoder_step.h"
 
 namespace rlx {
 namespace {
@@ -150,10 +151,10 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
     std::vector<std::int32_t> rows;  // never none
     for (std::int64_t row = std::min(count - 1, std::max<std::int64_t>(end - wanted - at, 0)); row < count; ++row)
       rows.push_back(static_cast<std::int32_t>(row));
-    const auto past = static_cast<std::int32_t>(at), context = static_cast<std::int32_t>(end), length = static_cast<std::int32_t>(count);
+    const auto past = static_cast<std::int32_t>(at), context = static_cast<std::int32_t>(end);
     std::map<std::string, Feed> feeds{{"input_ids", Feed(ids)}, {"past", Feed(std::span(&past, 1))}, {"rows", Feed(rows)}};
     if (config_.length_of_short_factors() > 0) feeds.emplace("context", Feed(std::span(&context, 1)));
-    if (config_.is_recurrent()) feeds.emplace("lengths", Feed(std::span(&length, 1)));
+    if (config_.is_recurrent()) feeds.emplace("mask", token_mask(1, count));
     for (const auto& [window, pages] : rings_) feeds.emplace(ring_name(window), ring_table(window, pages, at));
     if (at == 0) least_ = 0;
     held_ = 0;  // until the run has ended: it may fail halfway

@@ -137,6 +137,13 @@ Value at_rows(Value x, Value rows) {
   return gather(x, reshape(rows, {rows.dim(0), rows.dim(1), 1}), numbers, {1, 1, x.dim(2)});
 }
 
+Array token_mask(std::int64_t sequences, std::int64_t tokens) {
+  const std::int64_t chunks = scan_chunks(tokens), length = (tokens + chunks - 1) / chunks;
+  Array mask(i32, {sequences, chunks, length});
+  for (std::int64_t i = 0; i < mask.size(); ++i) mask.set_int(i, i % (chunks * length) < tokens);
+  return mask;
+}
+
 Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options) {
   check_sizes(config, options);
   if (options.pages > 0) return paged_graph(config, options);
@@ -147,14 +154,17 @@ Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& opti
   Value rows = graph.input("rows", {n, Dim::symbol("R", options.chunk)}, i32);
   Value positions = reshape(past, {n, 1}) + iota(past, {1, length}, i32, 1);
   Value context = config.length_of_short_factors() > 0 ? graph.input("context", {}, i32) : Value();
-  Value lengths = config.is_recurrent() ? graph.input("lengths", {n}, i32) : Value();
-  const DecoderStep step{.config = config,
-                         .options = options,
-                         .positions = positions,
-                         .past = past,
-                         .context = context,
-                         .lengths = lengths,
-                         .rings = ring_inputs(graph, config, options)};
+  DecoderStep step{.config = config,
+                   .options = options,
+                   .positions = positions,
+                   .past = past,
+                   .context = context,
+                   .rings = ring_inputs(graph, config, options)};
+  if (config.is_recurrent()) {
+    const Dim chunks = Dim::symbol("C", scan_chunks(options.chunk)), tokens = Dim::symbol("L", std::min(options.chunk, scan_tokens));
+    step.mask = graph.input("mask", {n, chunks, tokens}, i32);
+    step.lengths = sum(step.mask, {1, 2});
+  }
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
   Values states{embed_tokens(flow, config, table, ids, positions)};

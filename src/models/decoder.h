@@ -158,6 +158,10 @@ enum class HiddenStates : std::uint8_t { none, with_embeddings, without_embeddin
 /// Tokens of a page of a cache.
 inline constexpr std::int64_t page_tokens = 128;
 
+/// Most tokens of a chunk of a recurrence, and how many of them hold so many tokens.
+inline constexpr std::int64_t scan_tokens = 64;
+constexpr std::int64_t scan_chunks(std::int64_t tokens) { return (tokens + scan_tokens - 1) / scan_tokens; }
+
 struct DecoderGraphOptions {
   std::int64_t sequences = 1;  // that run together, each with a cache of its own
   std::int64_t pages = 0;      // not 0: the caches lie in so many pages, and a run takes tokens of any sequences; see below
@@ -173,7 +177,8 @@ struct DecoderGraphOptions {
 ///
 ///     input_ids (N, S), past (N): the tokens that a sequence's cache holds, rows (N, R): the places among S whose logits are wanted,
 ///     and, where length_of_short_factors() > 0, context (): the length of the sequence when this run and those that follow it are done,
-///     where is_recurrent(), lengths (N): how many of the S tokens are no padding, and for windows the inputs of decoder_cache.h
+///     where is_recurrent(), mask (N, C, L): 1 for each of the S tokens, 0 for padding, in C chunks of L that hold them all; state spaces
+///     of heads go from chunk to chunk; for windows the inputs of decoder_cache.h
 ///
 /// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
 /// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.

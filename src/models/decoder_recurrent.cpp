@@ -17,7 +17,7 @@ Value recurrent_state(Flow flow, const DecoderStep& step, std::string_view name,
 }
 
 /// 1 for tokens, 0 for padding: (N, S, 1).
-Value token_mask(const DecoderStep& step) {
+Value is_token(const DecoderStep& step) {
   const Dim &n = step.positions.dim(0), &length = step.positions.dim(1);
   Value place = iota(step.past, {1, length, 1}, i32, 1);
   return cast(lt(place, reshape(step.lengths, {n, 1, 1})), f32);
@@ -50,16 +50,63 @@ Value repeated_heads(Value x, std::int64_t count) {
   return reshape(broadcast_to(reshape(x, {s[0], s[1], s[2], 1, s[3]}), {s[0], s[1], s[2], count, s[3]}), {s[0], s[1], s[2] * count, s[3]});
 }
 
-/// For each token S = decay S + x b^T and y = S c, with S (N, heads, size, states), decay (N, tokens, heads), x (N, tokens, heads, size), b
-/// and c (N, tokens, heads, states): the last S, and y like x.
-Values scan_heads(Value state, Value decay, Value x, Value b, Value c) {
-  const auto by_token = [](Value v) { return move_axis(v, 1, 0); };
-  const auto step = [](const Values& carry, const Values& at) -> std::pair<Values, Values> {
-    Value s = expand_dims(at[0], {-1, -2}) * carry[0] + expand_dims(at[1], {-1}) * expand_dims(at[2], {-2});
-    return {{s}, {einsum("bhpn,bhn->bhp", {s, at[3]})}};
-  };
-  const Values result = scan(step, {state}, {by_token(decay), by_token(x), by_token(b), by_token(c)});
-  return {result[0], move_axis(result[1], 0, 1)};
+/// x (N, S, ...) in the chunks of the step, (N, C, L, ...), with zeros behind its end.
+Value in_chunks(const DecoderStep& step, Value x) {
+  const Dim &count = step.mask.dim(1), &length = step.mask.dim(2);
+  Dims none(x.shape().size(), 0), behind = none, shape = x.shape();
+  behind[1] = count * length - x.dim(1);
+  shape[1] = count;
+  shape.insert(shape.begin() + 2, length);
+  return reshape(pad(x, none, behind, {}, 0), shape);
+}
+
+/// The way back: (N, C, L, ...) -> (N, S, ...).
+Value out_of_chunks(const DecoderStep& step, Value x) {
+  Dims none(x.shape().size() - 1, 0), behind = none, shape = x.shape();
+  shape.erase(shape.begin() + 1);
+  shape[1] = x.dim(1) * x.dim(2);
+  behind[1] = step.positions.dim(1) - shape[1];
+  return pad(reshape(x, shape), none, behind, {}, 0);
+}
+
+/// cumsum along the last axis, which is short: sums that kernels take in.
+Value running_sum(Value x) {
+  Value from = iota(x, {x.dim(-1), 1}, i32, 0), to = iota(x, {1, x.dim(-1)}, i32, 1);
+  return sum(select(le(from, to), expand_dims(x, {-1}), scalar(x, 0, f32)), {-2});
+}
+
+/// e^(to[j] - from[i]) where i < j, or where i = j `with_itself`, else 0, along the last axis of both: (..., J, I).
+Value decay_between(Value to, Value from, bool with_itself) {
+  Value j = iota(to, {to.dim(-1), 1}, i32, 0), i = iota(to, {1, from.dim(-1)}, i32, 1);
+  Value decay = exp(expand_dims(to, {-1}) - expand_dims(from, {-2}));
+  return select(with_itself ? ge(j, i) : gt(j, i), decay, scalar(decay, 0, f32));
+}
+
+/// What tokens of C chunks of L say to a state of heads that come in G groups of H.
+struct HeadInputs {
+  Value log_decay;      // (N, C, L, G, H)
+  Value x;              // (N, C, L, G, H, size)
+  Value to_state, out;  // (N, C, L, G, states)
+};
+
+/// For each token S = e^log_decay S + x to_state^T and y = S out, with S (N, G, H, size, states): the last S, and y like x. Tokens of a
+/// chunk meet in products, as in attention; from chunk to chunk goes a state (Dao & Gu 2024, section 6).
+Values scan_heads(Value state, const HeadInputs& in) {
+  const Dim n = state.dim(0), groups = state.dim(1), heads = state.dim(2), chunks = in.x.dim(1), length = in.x.dim(2);
+  Value within = running_sum(transpose(in.log_decay, {0, 1, 3, 4, 2}));  // (N, C, G, H, L)
+  Value end = slice_axis(within, -1, length - 1, length);
+  Value weights = expand_dims(einsum("nctgm,ncsgm->ncgts", {in.out, in.to_state}), {3}) * decay_between(within, within, true);
+  Value y = einsum("ncghts,ncsghp->nctghp", {weights, in.x});
+
+  Value until_end = expand_dims(exp(end - within), {-1});
+  Value added = einsum("ncghsp,ncsgm->nghcpm", {transpose(in.x, {0, 1, 3, 4, 2, 5}) * until_end, in.to_state});
+  Value whole = transpose(reshape(end, {n, chunks, groups, heads}), {0, 2, 3, 1});
+  Value before = running_sum(pad(whole, {0, 0, 0, 1}, {0, 0, 0, 0}, {}, 0));            // (N, G, H, C + 1)
+  Value carried = decay_between(before, slice_axis(before, -1, 1, chunks + 1), false);  // (N, G, H, C + 1, C)
+  Value states = einsum("nghji,nghipm->nghjpm", {carried, added}) + expand_dims(exp(before), {-1, -2}) * expand_dims(state, {3});
+  Value seen = einsum("nctgm,nghcpm->nctghp", {in.out, slice_axis(states, 3, 0, chunks)});
+  y = y + seen * expand_dims(exp(transpose(within, {0, 1, 4, 2, 3})), {-1});
+  return {reshape(slice_axis(states, 3, chunks, chunks + 1), state.shape()), y};
 }
 
 /// How fast a state forgets: below 0.
@@ -85,7 +132,7 @@ Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x) {
   Value beta = sigmoid(flow.linear("beta", x, d.value_heads, false));
   Value decay = softplus(flow.linear("decay", x, d.value_heads, false) + flow.param("decay_bias", {d.value_heads}));
   Value log_gate = -exp(flow.param("log_decay", {d.value_heads})) * decay;
-  Value tokens = token_mask(step);  // padding leaves the state as it is: it adds nothing and forgets nothing
+  Value tokens = is_token(step);  // padding leaves the state as it is: it adds nothing and forgets nothing
   Value state = recurrent_state(flow, step, "state", {x.dim(0), d.value_heads, d.key_size, d.value_size});
   const Values result = gated_delta_net(key_heads(0), key_heads(keys), v, log_gate * tokens, beta * tokens, state);
   flow.keep("state", result[1]);
@@ -103,7 +150,7 @@ Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
   Value inner = flow.linear("input", x, s.width, s.bias), gate = flow.linear("gate", x, s.width, s.bias);
   inner = activate(c.activation, causal_convolution(flow, step, "convolution", inner, s.kernel, s.convolution_bias));
   Value rates = normalised("step_norm", flow.linear("step_input", inner, s.step_rank, false));
-  Value size = softplus(flow.linear("step", rates, s.width)) * token_mask(step);
+  Value size = softplus(flow.linear("step", rates, s.width)) * is_token(step);
   Value decay = state_space_decay(flow, s, {s.width, s.states});
   Value state = recurrent_state(flow, step, "state", {x.dim(0), s.width, s.states});
   Value b = normalised("b_norm", flow.linear("b", inner, s.states, false)),
@@ -116,23 +163,28 @@ Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
 Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
   const DecoderConfig& c = step.config;
   const StateSpaceConfig& s = c.state_space;
-  const std::int64_t size = s.width / s.heads, shared = s.groups * s.states, group_width = s.width / s.groups;
+  const std::int64_t size = s.width / s.heads, shared = s.groups * s.states, group_width = s.width / s.groups, heads = s.heads / s.groups;
+  const Dim n = x.dim(0), length = x.dim(1);
   Value gate = flow.linear("gate", x, s.width, s.bias);
   Value inputs = flow.linear("input", x, s.width + 2 * shared, s.bias);
   inputs = activate(c.activation, causal_convolution(flow, step, "convolution", inputs, s.kernel, s.convolution_bias));
   Value inner = by_head(slice_axis(inputs, -1, 0, s.width), s.heads, size);
   const auto of_groups = [&](std::int64_t from) {
-    return repeated_heads(by_head(slice_axis(inputs, -1, from, from + shared), s.groups, s.states), s.heads / s.groups);
+    return in_chunks(step, by_head(slice_axis(inputs, -1, from, from + shared), s.groups, s.states));
   };
   Value steps = softplus(flow.linear("step", x, s.heads, s.bias) + flow.param("step_bias", {s.heads}));
   if (s.least_step > 0 || std::isfinite(s.largest_step)) steps = clamp(steps, s.least_step, s.largest_step);
-  steps = steps * token_mask(step);  // padding leaves the state as it is
-  Value decay = exp(steps * state_space_decay(flow, s, {s.heads}));
-  Value state = recurrent_state(flow, step, "state", {x.dim(0), s.heads, size, s.states});
-  const Values result = scan_heads(state, decay, inner * expand_dims(steps, {-1}), of_groups(s.width), of_groups(s.width + shared));
-  flow.keep("state", result[0]);
-  Value y = result[1] + inner * reshape(flow.param("skip", {s.heads}), {s.heads, 1});
-  y = reshape(y, {x.dim(0), x.dim(1), s.width}) * silu(gate);
+  steps = steps * is_token(step);  // padding leaves the state as it is
+  Value log_decay = steps * state_space_decay(flow, s, {s.heads});
+  Value state = recurrent_state(flow, step, "state", {n, s.heads, size, s.states});
+  const Values result = scan_heads(reshape(state, {n, s.groups, heads, size, s.states}),
+                                   {.log_decay = in_chunks(step, reshape(log_decay, {n, length, s.groups, heads})),
+                                    .x = in_chunks(step, reshape(inner * expand_dims(steps, {-1}), {n, length, s.groups, heads, size})),
+                                    .to_state = of_groups(s.width),
+                                    .out = of_groups(s.width + shared)});
+  flow.keep("state", reshape(result[0], state.shape()));
+  Value y = reshape(out_of_chunks(step, result[1]), inner.shape()) + inner * reshape(flow.param("skip", {s.heads}), {s.heads, 1});
+  y = reshape(y, {n, length, s.width}) * silu(gate);
   y = reshape(rms_norm(by_head(y, s.groups, group_width), Value(), {-1}, c.norm.eps), y.shape()) * flow.param("norm.weight", {s.width});
   return flow.linear("output", y, c.hidden_size, s.bias);
 }

@@ -13,13 +13,16 @@ struct DecoderStep {
   Value positions;                           // (N, S); of an encoder (S)
   Value past = {};                           // (N); null for an encoder
   Value context = {};                        // (), or (N, 1, 1, 1); null where no layer asks for it
-  Value lengths = {};                        // (N); null likewise
+  Value mask = {};                           // (N, C, L); null likewise
+  Value lengths = {};                        // (N), tokens by the mask; null likewise
   Value pages = {};                          // (N, P); null where each sequence has a cache of its own
   Value places = {};                         // likewise (N, 2): the page that takes the token, and the row in it
   std::map<std::int64_t, Value> rings = {};  // by window, (1, ring_pages)
   Value attended = {};                       // of an encoder, bool (N, 1, 1, S): not padding
 };
 
+/// The input `mask` of a graph for sequences with so many tokens each: as few chunks as hold them, with as little padding as can be.
+Array token_mask(std::int64_t sequences, std::int64_t tokens);
 /// Layer i of the model: (N, S, hidden_size) -> the same.
 Value decoder_layer(Flow flow, const DecoderStep& step, std::size_t i, Value x);
 /// The states of the first sequence: (states, S, H).

@@ -166,15 +166,14 @@ RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesy
   const HiddenStates states = attention ? HiddenStates::with_embeddings : HiddenStates::without_embeddings;
   Graph graph = decoder_graph(model.config, {.sequences = batch, .capacity = length, .chunk = length, .hidden_states = states});
   RecordedRun run(graph, model.weights(graph), std::move(recorded));
-  Array rows(i32, {batch, length}), context(i32, {}), lengths(i32, {batch});
-  for (std::int64_t i = 0; i < batch; ++i) lengths.set_int(i, length);
+  Array rows(i32, {batch, length}), context(i32, {});
   for (std::int64_t i = 0; i < rows.size(); ++i) rows.set_int(i, i % length);
   context.set_int(0, length);
   for (const auto& [input, value] : graph.inputs()) {
     if (input.name == "input_ids") run.read_input(input, model.config.vocab_size);
     if (input.name == "past") run.inputs_.emplace(input.name, Array(i32, {batch}));
     if (input.name == "rows") run.inputs_.emplace(input.name, rows);
-    if (input.name == "lengths") run.inputs_.emplace(input.name, lengths);
+    if (input.name == "mask") run.inputs_.emplace(input.name, token_mask(batch, length));
     if (input.name == "context") run.inputs_.emplace(input.name, context);
   }
   run.recorded_outputs();

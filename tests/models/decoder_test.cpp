@@ -253,6 +253,18 @@ TEST(CachedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
   EXPECT_EQ(model.decoder.ids().size(), 6u);
 }
 
+class ScansInChunks : public testing::TestWithParam<std::string> {};
+
+// 150 tokens are three chunks of 50, then two of 38 with padding behind the last. Five tokens are one chunk, and states go from run to run.
+TEST_P(ScansInChunks, GiveTheLogitsOfShortRuns) {
+  Loaded chunked(GetParam(), {.context = 240}), single(GetParam(), {.context = 240, .chunk = 5});
+  const auto prompt = prompt_of(chunked.files.config.vocab_size, 225);
+  chunked.decoder.append(std::span(prompt).first(150));
+  EXPECT_LE(largest_difference(chunked.decoder.append(std::span(prompt).subspan(150)), single.decoder.append(prompt)), 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ScansInChunks, testing::Values("hf_more/mamba2", "hf_more/mamba2-limited"));
+
 class UnlikeLengths : public testing::TestWithParam<std::string> {};
 
 // Two sequences in one run: padding, and what it leaves in caches and recurrent states, is not seen.
@@ -262,20 +274,21 @@ TEST_P(UnlikeLengths, DoNotDisturbEachOther) {
   const Graph graph = decoder_graph(alone.files.config, {.sequences = 2, .capacity = 16, .chunk = 8});
   Executable both = session().compile(graph);
   both.set_params(alone.files.weights(graph));
-  Array ids(i32, {2, 7}), past(i32, {2}), rows(i32, {2, 1}), lengths(i32, {2}), next(i32, {2, 1}), zero(i32, {2, 1}), one(i32, {2});
+  Array ids(i32, {2, 7}), past(i32, {2}), rows(i32, {2, 1}), mask(i32, {2, 1, 8}), next(i32, {2, 1}), zero(i32, {2, 1}),
+      one(i32, {2, 1, 1});
   for (std::int64_t i = 0; i < 7; ++i) {
     ids.set_int(i, prompt[static_cast<std::size_t>(i)]);
     ids.set_int(7 + i, i < 3 ? prompt[static_cast<std::size_t>(i)] : 0);
   }
-  const auto run = [&](const Array& tokens, const Array& wanted, const Array& counts) {
+  const auto run = [&](const Array& tokens, const Array& wanted, const Array& real) {
     std::map<std::string, Feed> feeds{{"input_ids", tokens}, {"past", past}, {"rows", wanted}};
-    if (alone.files.config.is_recurrent()) feeds.emplace("lengths", counts);
+    if (alone.files.config.is_recurrent()) feeds.emplace("mask", real);
     return both.run(feeds).at("logits");
   };
   rows.set_int(0, 6), rows.set_int(1, 2);
-  lengths.set_int(0, 7), lengths.set_int(1, 3);
-  run(ids, rows, lengths);
-  for (std::int64_t i = 0; i < 2; ++i) next.set_int(i, 9), one.set_int(i, 1), past.set_int(i, lengths.get_int(i));
+  for (std::int64_t i = 0; i < 7; ++i) mask.set_int(i, 1), mask.set_int(8 + i, i < 3);
+  run(ids, rows, mask);
+  for (std::int64_t i = 0; i < 2; ++i) next.set_int(i, 9), one.set_int(i, 1), past.set_int(i, i == 0 ? 7 : 3);
   const Array logits = run(next, zero, one);
   const std::int32_t nine = 9;
   alone.decoder.append(prompt);
