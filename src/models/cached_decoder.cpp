@@ -118,7 +118,7 @@ std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std:
     fail("logits of the last {} of {} tokens are wanted (allowed: 1..{})", wanted, ids.size(), ids.size());
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const bool short_factors = cache_has_short_factors(static_cast<std::int64_t>(ids_.size()));
-  if (short_factors != short_factors_) held_ = 0;  // keys turned by other factors are of no use
+  if (short_factors != short_factors_) held_ = marked_ = 0;  // keys turned by other factors are of no use
   short_factors_ = short_factors;
   return run(wanted);
 }
@@ -131,15 +131,29 @@ std::vector<float> CachedDecoder::continue_from(std::span<const std::int32_t> id
 }
 
 void CachedDecoder::rewind(std::int64_t length) {
-  if (length == static_cast<std::int64_t>(ids_.size())) return;
   ids_.resize(static_cast<std::size_t>(length));
-  held_ = config_.is_recurrent() || length < least_ ? 0 : std::min(held_, length);
+  if (held_ > length) held_ = config_.is_recurrent() ? back_to_mark(length) : length;
+  if (held_ < least_) held_ = 0;
 }
 
 /// The first tokens that are lost when so many are held.
 std::int64_t CachedDecoder::least_behind(std::int64_t held) const {
   const auto is_full = [&](const auto& ring) { return held > ring.second * page_tokens; };
   return std::ranges::any_of(rings_, is_full) ? held - options_.chunk : 0;
+}
+
+void CachedDecoder::mark() {
+  if (!config_.is_recurrent()) return;
+  for (const Input& state : states_)  // a run gives them new memory; what grows stays where it lies
+    if (!grows(state)) marked_states_[state.name] = executable_.state(state.name);
+  marked_ = held_;
+}
+
+std::int64_t CachedDecoder::back_to_mark(std::int64_t length) {
+  if (marked_ > length) marked_ = 0;
+  if (marked_ > 0)
+    for (const auto& [name, state] : marked_states_) executable_.set_state(name, state);
+  return marked_;
 }
 
 std::vector<float> CachedDecoder::run(std::int64_t wanted) {
@@ -221,7 +235,7 @@ void CachedDecoder::restore(const DecoderCache& cache, std::string_view what) {
   }
   if (cache.states.size() != states_.size()) fail("{}: {} tensors for {} caches of this model", what, cache.states.size(), states_.size());
   for (const auto& [name, array] : states) executable_.set_state(name, array);
-  ids_ = cache.ids, held_ = length, least_ = least, short_factors_ = cache.short_factors;
+  ids_ = cache.ids, held_ = length, least_ = least, marked_ = 0, short_factors_ = cache.short_factors;
 }
 
 std::int32_t greedy_choice(std::span<const float> logits) {

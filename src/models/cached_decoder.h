@@ -42,9 +42,14 @@ class CachedDecoder {
   std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
   /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
   std::vector<float> continue_from(std::span<const std::int32_t> ids);
-  /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again, and so does one whose
-  /// layers keep windows only, where more are forgotten than Options::chunk.
+  /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again, but for the ones that
+  /// `mark` stands behind, and so does one whose layers keep windows only, where more are forgotten than Options::chunk.
   void rewind(std::int64_t length);
+  /// Remembers the states of a recurrent model, in place of those of the last mark: `rewind` to these tokens and any more goes back to
+  /// them.
+  void mark();
+  /// Tokens that are read again with the next ones.
+  std::int64_t unread() const { return static_cast<std::int64_t>(ids_.size()) - held_; }
 
   /// Of as many tokens as the caches stand for.
   DecoderCache cache() const;
@@ -60,6 +65,8 @@ class CachedDecoder {
   std::int64_t least_behind(std::int64_t held) const;
   std::int64_t fewest_saved(const Input& state, std::int64_t tokens) const;
   Array restored(const Input& state, const Array& saved, std::int64_t length, std::string_view what) const;
+  /// Takes a recurrent model's states back, to at most `length` tokens; for how many they then stand.
+  std::int64_t back_to_mark(std::int64_t length);
 
   DecoderConfig config_;
   Options options_;
@@ -70,6 +77,8 @@ class CachedDecoder {
   std::int64_t held_ = 0;      // of them, tokens that the caches stand for
   std::int64_t least_ = 0;     // to fewer of them, but for none, the caches cannot be taken back: rings have lost what those see
   bool short_factors_ = true;  // what the cache was computed with; of longrope
+  std::int64_t marked_ = 0;    // tokens that the marked states stand for
+  NamedArrays marked_states_;  // of recurrent layers
 };
 
 /// The smallest id among the largest logits.

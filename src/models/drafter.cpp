@@ -26,6 +26,7 @@ std::vector<std::int32_t> DraftModel::guess(std::span<const std::int32_t> ids, s
     return {};
   std::vector<std::int32_t> guessed;
   std::int32_t next = greedy_choice(decoder_.continue_from(ids));
+  decoder_.mark();
   while (is_known(next)) {
     guessed.push_back(next);
     if (guessed.size() == most) break;

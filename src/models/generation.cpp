@@ -15,14 +15,9 @@ std::string_view name_of(FinishReason reason) {
 
 namespace {
 
-void check_can_guess(const CachedDecoder& decoder) {
-  if (decoder.config().is_recurrent()) fail("generate: a model whose layers keep one state for all tokens cannot take guesses back");
-}
-
 void check_generation(const GenerateOptions& options, const CachedDecoder& decoder) {
   if (options.max_tokens < 0) fail("generate: max_tokens {} (allowed: 0 and more)", options.max_tokens);
   if (options.guesses < 0) fail("generate: {} guesses (allowed: 0 and more)", options.guesses);
-  if (options.guesses > 0) check_can_guess(decoder);
   const std::int64_t most = decoder.context() - 2;  // one to forget, and one to go on with
   if (options.context_shift && (options.keep < 0 || options.keep > most))
     fail("generate: {} tokens are to be kept in a context of {} (allowed: 0..{})", options.keep, decoder.context(), most);
@@ -53,7 +48,6 @@ struct Generation::State {
     if (!options.draft) return std::make_unique<PromptLookup>();
     Model::State& draft = *options.draft->state_;
     if (&model == &draft) fail("generate: a model cannot guess for itself (open it a second time)");
-    check_can_guess(draft.decoder);
     if (model.tokenizer && draft.tokenizer && model.tokenizer->encode_ids(sample) != draft.tokenizer->encode_ids(sample))
       fail("generate: {}: this draft model has other tokens than {}", draft.path.string(), model.path.string());
     return std::make_unique<DraftModel>(draft.decoder, model.decoder.config().vocab_size);
@@ -101,7 +95,9 @@ struct Generation::State {
     std::vector<std::int32_t> run(decoder.ids().begin(), decoder.ids().end());
     const std::size_t held = run.size();
     run.push_back(tokens.back());
-    if (drafter) guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
+    if (drafter && decoder.unread() <= options.guesses)  // else a run without guesses brings a recurrent model's states up to date
+      guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
+    if (!guesses.empty()) decoder.mark();
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());
     logits = decoder.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held));
