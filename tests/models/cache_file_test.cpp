@@ -9,10 +9,10 @@
 namespace rlx::test {
 namespace {
 
-constexpr std::int32_t prompt[] = {3, 17, 88, 120, 5, 9, 44, 201, 7}, next[] = {12};
+constexpr std::int32_t prompt[] = {3, 17, 88, 120, 5, 9, 44, 101, 7}, next[] = {12};
 
 Model open(const std::string& name, std::int64_t context = 32, CacheType cache = CacheType::usual) {
-  return load(fixture("hf/" + name), {.context = context, .cache = cache});
+  return load(fixture(name), {.context = context, .cache = cache});
 }
 
 class CacheFile : public testing::TestWithParam<std::string> {};
@@ -35,10 +35,13 @@ TEST_P(CacheFile, GivesTheLogitsOfTheCacheThatWasSaved) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, CacheFile, testing::Values("llama", "gemma3", "gpt2", "phi3-longrope", "mamba", "qwen3_next"),
+INSTANTIATE_TEST_SUITE_P(Families, CacheFile,
+                         testing::Values("hf/llama", "hf/gemma3", "hf/gpt2", "hf/phi3-longrope", "hf/mamba", "hf/qwen3_next",
+                                         "hf_more/mamba2", "hf_more/jamba", "hf_more/lfm2", "hf_more/falcon_mamba", "hf_more/deepseek_v2",
+                                         "hf_more/deepseek_v3"),
                          [](const auto& each) {
                            std::string name = each.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
+                           std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
                            return name;
                          });
 
@@ -61,7 +64,7 @@ class WrongCacheFile : public testing::Test {
 
   TemporaryFolder folder_;
   std::filesystem::path file_ = folder_ / "cache";
-  Model model_ = open("llama");
+  Model model_ = open("hf/llama");
 };
 
 TEST_F(WrongCacheFile, IsRefusedAndNothingChanges) {
@@ -79,14 +82,14 @@ TEST_F(WrongCacheFile, IsRefusedAndNothingChanges) {
   rewrite([&](TensorFile& file) { file.metadata["version"] = "1"; });
   EXPECT_EQ(error(), ": this version of caches is not known (known: 2)");
   EXPECT_TRUE(std::ranges::equal(model_.ids(), prompt));
-  Model other = open("llama");
+  Model other = open("hf/llama");
   other.append(prompt);
   EXPECT_EQ(model_.append(next), other.append(next));
 }
 
 TEST_F(WrongCacheFile, OfAnotherModelOrShorterContextIsRefused) {
   const std::string name = file_.string();
-  Model tied = open("llama-tied"), small = open("llama", 8);
+  Model tied = open("hf/llama-tied"), small = open("hf/llama", 8);
   EXPECT_EQ(error_of([&] { tied.load_cache(file_); }), name + ": is the cache of another model, or of another --precision");
   EXPECT_EQ(error_of([&] { small.load_cache(file_); }), name + ": 9 tokens are more than the context holds (allowed: up to 8)");
   EXPECT_EQ(error_of([&] { tied.save_cache(file_); }), name + ": there is nothing to save: the cache holds no tokens");
