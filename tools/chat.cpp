@@ -1,14 +1,19 @@
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/file_writer.h"
 #include "command.h"
 #include "compile_choices.h"
+#include "formats/json.h"
 #include "generation_choices.h"
 #include "interrupt.h"
 #include "line_editor.h"
+#include "models/tokenizer/json_field.h"
 #include "rlx/model.h"
 #include "stopwatch.h"
 
@@ -19,7 +24,7 @@ struct ChatOptions {
   ChatOptions() { generation.sampling.options.temperature = 0.7, generation.sampling.options.top_p = 0.95; }
 
   GenerationChoices generation;
-  std::string system;
+  std::string system, cache;
   CompileChoices compile;
 };
 
@@ -32,12 +37,37 @@ constexpr const char* chat_help =
     "  /exit           leave; Ctrl-D does, too\n"
     "A line that ends with \\ goes on in the next one; so does all between two \"\"\". Ctrl-C stops an answer.\n";
 
+/// Of the messages in a file that keeps a conversation.
+constexpr const char* messages_note = "messages";
+
+std::string written(std::span<const ChatMessage> messages) {
+  json::Value list = json::Value::array();
+  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
+  return list.dump();
+}
+
+std::vector<ChatMessage> read_messages(const std::string& text, const std::string& file) {
+  const json::Value list = json::parse(text, file);
+  std::vector<ChatMessage> messages;
+  for (const JsonField& message : JsonField(list, file, messages_note).items())
+    messages.push_back({message.at("role").as_string(), message.at("content").as_string()});
+  return messages;
+}
+
+/// Throws Error for a file that could not be written when the conversation ends.
+void check_writable(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (access(folder.c_str(), W_OK) != 0)
+    fail("{}: nothing can be written there: {}", file.string(), std::generic_category().message(errno));
+}
+
 /// A conversation on a terminal.
 class Conversation {
  public:
-  Conversation(Model model, GenerateOptions options, const std::string& system)
-      : model_(std::move(model)), options_(std::move(options)), colours_(isatty(STDOUT_FILENO) != 0) {
-    begin(system);
+  Conversation(Model model, GenerateOptions options, const ChatOptions& choices)
+      : model_(std::move(model)), options_(std::move(options)), colours_(isatty(STDOUT_FILENO) != 0), cache_(choices.cache) {
+    begin(choices.system);
+    if (!cache_.empty()) restore();
   }
 
   /// Until the user leaves.
@@ -55,6 +85,11 @@ class Conversation {
     fmt::print("\n");
   }
 
+  /// Writes the conversation where it is to be kept.
+  void keep() const {
+    if (!cache_.empty() && !model_.ids().empty()) model_.save_cache(cache_, {{messages_note, written(messages_)}});
+  }
+
  private:
   std::string coloured(std::string_view code, std::string_view text) const {
     return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
@@ -63,6 +98,19 @@ class Conversation {
   void begin(const std::string& system) {
     messages_.clear();
     if (!system.empty()) messages_.push_back({"system", system});
+  }
+
+  /// Goes on with what the file keeps, where there is one.
+  void restore() {
+    check_writable(cache_);
+    std::error_code error;
+    if (!std::filesystem::exists(cache_, error)) return;
+    const auto notes = model_.load_cache(cache_);
+    const auto messages = notes.find(messages_note);
+    if (messages == notes.end()) fail("{}: holds no conversation", cache_);
+    messages_ = read_messages(messages->second, cache_);
+    fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages, {} of {} in the context]", cache_, messages_.size(),
+                                                 model_.ids().size(), model_.context())));
   }
 
   std::optional<std::string> read_line(const char* prompt) { return editor_.read(prompt, colours_ ? "1;36" : ""); }
@@ -165,13 +213,16 @@ class Conversation {
   LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/exit"}};
   GenerateOptions options_;
   bool colours_;
+  std::string cache_;  // the file that keeps the conversation; empty: none
   std::vector<ChatMessage> messages_;
 };
 
 void chat(const ChatOptions& options) {
   const Session session = open_session(options.compile);
   auto [model, generate] = open_model(options.generation, session);
-  Conversation(std::move(model), std::move(generate), options.system).hold();
+  Conversation conversation(std::move(model), std::move(generate), options);
+  conversation.hold();
+  conversation.keep();
   warn_about_cache(session);
 }
 
@@ -181,6 +232,8 @@ void add_chat(CLI::App& app) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "Talk with a language model that has a chat template");
   command->add_option("--system", options->system, "What the model is told before the conversation")->type_name("TEXT");
+  command->add_option("--cache", options->cache, "Go on with the conversation in this file, if it exists, and keep it there when leaving")
+      ->type_name("FILE");
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);

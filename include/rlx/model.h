@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -139,11 +140,11 @@ class Model {
   std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
   /// Forgets all but the first `length` tokens of the cache.
   void rewind(std::int64_t length);
-  /// Writes the cache with its tokens to a file, atomically. Throws Error for an empty cache.
-  void save_cache(const std::filesystem::path& file) const;
-  /// Replaces the cache by one that was saved. Throws Error naming the file for one that is no cache, is of another model, precision or
-  /// type, or has more tokens than fit; then nothing changes.
-  void load_cache(const std::filesystem::path& file);
+  /// Writes the cache with its tokens to a file, atomically, and with it texts by names, for who loads it. Throws Error for an empty cache.
+  void save_cache(const std::filesystem::path& file, const std::map<std::string, std::string>& notes = {}) const;
+  /// Replaces the cache by one that was saved; the texts that were saved with it. Throws Error naming the file for one that is no cache, is
+  /// of another model, precision or type, or has more tokens than fit; then nothing changes.
+  std::map<std::string, std::string> load_cache(const std::filesystem::path& file);
 
   /// Continues a prompt. What the cache holds of the prompt's beginning is not computed again. Throws Error as append.
   Generation generate(std::string_view prompt, GenerateOptions options = {});

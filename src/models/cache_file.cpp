@@ -11,7 +11,7 @@
 namespace rlx {
 namespace {
 
-constexpr std::string_view cache_format = "rlx cache", cache_version = "2";
+constexpr std::string_view cache_format = "rlx cache", cache_version = "2", note_prefix = "note.";
 constexpr const char* ids_name = "ids";
 
 /// Some bytes from each quarter.
@@ -41,19 +41,20 @@ std::string cache_fingerprint(const DecoderFiles& model, Precision precision) {
   return fmt::format("{:016x}", hash);
 }
 
-void write_cache(const std::filesystem::path& path, const CachedDecoder& decoder, const std::string& fingerprint) {
+void write_cache(const std::filesystem::path& path, const CachedDecoder& decoder, const std::string& fingerprint, const Metadata& notes) {
   DecoderCache cache = decoder.cache();
   if (cache.ids.empty()) fail("{}: there is nothing to save: the cache holds no tokens", path.string());
   cache.states.emplace(ids_name, Array::of<std::int32_t>({static_cast<std::int64_t>(cache.ids.size())}, cache.ids));
-  save_safetensors(path, cache.states,
-                   {{"format", std::string(cache_format)},
+  Metadata metadata{{"format", std::string(cache_format)},
                     {"version", std::string(cache_version)},
                     {"model", fingerprint},
                     {"type", std::string(name_of(decoder.cache_type()))},
-                    {"factors", cache.short_factors ? "short" : "long"}});
+                    {"factors", cache.short_factors ? "short" : "long"}};
+  for (const auto& [name, text] : notes) metadata.emplace(fmt::format("{}{}", note_prefix, name), text);
+  save_safetensors(path, cache.states, metadata);
 }
 
-void read_cache(const std::filesystem::path& path, CachedDecoder& decoder, const std::string& fingerprint) {
+Metadata read_cache(const std::filesystem::path& path, CachedDecoder& decoder, const std::string& fingerprint) {
   TensorFile file = load_safetensors(path);
   const auto entry = [&](const char* key) {
     const auto found = file.metadata.find(key);
@@ -75,6 +76,10 @@ void read_cache(const std::filesystem::path& path, CachedDecoder& decoder, const
   file.arrays.erase(ids);
   cache.states = std::move(file.arrays);
   decoder.restore(cache, path.string());
+  Metadata notes;
+  for (const auto& [name, text] : file.metadata)
+    if (name.starts_with(note_prefix)) notes.emplace(name.substr(note_prefix.size()), text);
+  return notes;
 }
 
 }  // namespace rlx

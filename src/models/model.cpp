@@ -90,8 +90,13 @@ void Model::rewind(std::int64_t length) {
   state_->decoder.rewind(length);
 }
 
-void Model::save_cache(const std::filesystem::path& file) const { write_cache(file, state_->decoder, state_->fingerprint); }
-void Model::load_cache(const std::filesystem::path& file) { read_cache(file, state_->decoder, state_->fingerprint); }
+void Model::save_cache(const std::filesystem::path& file, const std::map<std::string, std::string>& notes) const {
+  write_cache(file, state_->decoder, state_->fingerprint, notes);
+}
+
+std::map<std::string, std::string> Model::load_cache(const std::filesystem::path& file) {
+  return read_cache(file, state_->decoder, state_->fingerprint);
+}
 
 std::vector<std::int32_t> Model::tokenize(std::string_view text, bool add_special_tokens) const {
   return state_->text().encode_ids(text, add_special_tokens);

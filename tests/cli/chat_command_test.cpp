@@ -124,6 +124,33 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   EXPECT_EQ(leave(), 0);
 }
 
+TEST_F(ChatCommand, AConversationIsKeptInAFile) {
+  const std::string cache = (folder_ / "kept").string();
+  const auto chat = [&](std::string_view name, std::string_view messages) {
+    write_text(folder_ / "messages", fmt::format("{}\n/save {}\n", messages, (folder_ / name).string()));
+    return run_rlx(
+        fmt::format("chat {} -n 3 --temperature 0 --cache {} < {}", model_.path().string(), cache, (folder_ / "messages").string()));
+  };
+  const CommandResult first = chat("first", "w5 w6"), second = chat("second", "w7");
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_NE(second.out.find("kept: 2 messages, "), std::string::npos) << second.out;
+  std::filesystem::remove(cache);
+  chat("whole", "w5 w6\nw7");
+  EXPECT_EQ(read_text(folder_ / "second"), read_text(folder_ / "whole"));
+  EXPECT_EQ(read_text(folder_ / "second").find(read_text(folder_ / "first")), 0U);
+}
+
+TEST_F(ChatCommand, AFileThatKeepsNoConversationIsRefused) {
+  const std::string model = model_.path().string(), cache = (folder_ / "cache").string(), missing = (folder_ / "no/cache").string();
+  run_rlx(fmt::format("run {} -p w5 -n 2 --cache {}", model, cache));
+  const std::string before = read_text(cache);
+  EXPECT_NE(run_rlx(fmt::format("chat {} --cache {}", model, cache)).err.find(cache + ": holds no conversation"), std::string::npos);
+  EXPECT_EQ(read_text(cache), before);
+  EXPECT_NE(run_rlx(fmt::format("chat {} --cache {}", model, missing)).err.find(missing + ": nothing can be written there: No such file"),
+            std::string::npos);
+}
+
 TEST_F(ChatCommand, MessagesMayComeFromAFile) {
   write_text(folder_ / "messages", "w5 w6\n/exit\n");
   const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", model_.path().string(), (folder_ / "messages").string()));

@@ -45,6 +45,15 @@ INSTANTIATE_TEST_SUITE_P(Families, CacheFile,
                            return name;
                          });
 
+TEST(CacheFileNotes, ComeBackWithTheCache) {
+  const TemporaryFolder folder;
+  Model model = open("hf/llama");
+  model.append(prompt);
+  const std::map<std::string, std::string> notes{{"format", "mine"}, {"text", "\xC3\xA4\n\"x\""}};
+  model.save_cache(folder / "cache", notes);
+  EXPECT_EQ(open("hf/llama").load_cache(folder / "cache"), notes);
+}
+
 class WrongCacheFile : public testing::Test {
  protected:
   WrongCacheFile() {
