@@ -21,7 +21,11 @@ namespace rlx::command {
 namespace {
 
 struct ChatOptions {
-  ChatOptions() { generation.sampling.options.temperature = 0.7, generation.sampling.options.top_p = 0.95; }
+  ChatOptions() {
+    SamplingOptions& sampling = generation.sampling.options;
+    sampling.temperature = 0.7, sampling.top_k = 40, sampling.top_p = 0.95, sampling.min_p = 0.05;
+    generation.recommended = true;
+  }
 
   GenerationChoices generation;
   std::string system, cache;
@@ -238,7 +242,10 @@ void add_chat(CLI::App& app) {
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile);
   add_threads(*command, options->compile);
-  command->footer(fmt::format("In the conversation:\n{}", chat_help));
+  command->footer(
+      fmt::format("Options of sampling that are not given are those that the model's file recommends (general.sampling.*, or the folder's\n"
+                  "generation_config.json), else as above.\n\nIn the conversation:\n{}",
+                  chat_help));
   command->callback([options] { chat(*options); });
 }
 

@@ -33,6 +33,7 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
   Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache});
+  if (choices.recommended) recommend(choices.sampling, model, options.sampling);
   name_tokens(choices.sampling, model, options.sampling);
   if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;
   if (!choices.draft.empty())

@@ -32,39 +32,42 @@ bool is_json_object(const std::string& text) {
 }  // namespace
 
 void add_sampling(CLI::App& command, SamplingChoices& choices) {
-  const auto number = [&](const char* name, auto& value, const char* text) {
-    command.add_option(name, value, text)->capture_default_str()->type_name("N")->group("Sampling");
+  choices.initial = choices.options;
+  const auto number = [&](const char* name, auto member, const char* text) {
+    CLI::Option* option = command.add_option(name, choices.options.*member, text);
+    option->capture_default_str()->type_name("N")->group("Sampling");
+    choices.numbers.push_back({option, [member](const SamplingOptions& from, SamplingOptions& to) { to.*member = from.*member; }});
   };
-  SamplingOptions& o = choices.options;
-  number("--temperature", o.temperature, "How freely tokens are drawn; 0: always the likeliest");
-  number("--temperature-range", o.temperature_range, "The temperature moves by so much, by how unsure the model is");
-  number("--temperature-exponent", o.temperature_exponent, "Of the entropy that moves it");
-  number("--top-k", o.top_k, "Only the k likeliest tokens; 0: all");
-  number("--typical-p", o.typical_p, "Only tokens about as surprising as expected, up to this probability together");
-  number("--top-p", o.top_p, "Only the likeliest tokens up to this probability together");
-  number("--min-p", o.min_p, "Only tokens at least this likely, relative to the likeliest");
-  number("--xtc-probability", o.xtc_probability, "How often the likeliest tokens are left out, but for the last of them");
-  number("--xtc-threshold", o.xtc_threshold, "Which those are: the ones at least this likely");
-  number("--repeat-penalty", o.repetition_penalty, "What makes recent tokens less likely; 1: nothing");
-  number("--frequency-penalty", o.frequency_penalty, "Taken from a recent token's logit for every time that it occurs");
-  number("--presence-penalty", o.presence_penalty, "Taken from it once");
-  number("--penalty-window", o.penalty_window, "How many tokens are recent; -1: all");
-  number("--dry-multiplier", o.dry_multiplier, "Penalty of a token that makes a repetition longer; 0: none");
-  number("--dry-base", o.dry_base, "It grows by this factor with each token of the repetition");
-  number("--dry-allowed-length", o.dry_allowed_length, "Repetitions of fewer tokens are free");
-  number("--dry-window", o.dry_window, "How many tokens back repetitions are looked for; -1: all");
+  using O = SamplingOptions;
+  number("--temperature", &O::temperature, "How freely tokens are drawn; 0: always the likeliest");
+  number("--temperature-range", &O::temperature_range, "The temperature moves by so much, by how unsure the model is");
+  number("--temperature-exponent", &O::temperature_exponent, "Of the entropy that moves it");
+  number("--top-k", &O::top_k, "Only the k likeliest tokens; 0: all");
+  number("--typical-p", &O::typical_p, "Only tokens about as surprising as expected, up to this probability together");
+  number("--top-p", &O::top_p, "Only the likeliest tokens up to this probability together");
+  number("--min-p", &O::min_p, "Only tokens at least this likely, relative to the likeliest");
+  number("--xtc-probability", &O::xtc_probability, "How often the likeliest tokens are left out, but for the last of them");
+  number("--xtc-threshold", &O::xtc_threshold, "Which those are: the ones at least this likely");
+  number("--repeat-penalty", &O::repetition_penalty, "What makes recent tokens less likely; 1: nothing");
+  number("--frequency-penalty", &O::frequency_penalty, "Taken from a recent token's logit for every time that it occurs");
+  number("--presence-penalty", &O::presence_penalty, "Taken from it once");
+  number("--penalty-window", &O::penalty_window, "How many tokens are recent; -1: all");
+  number("--dry-multiplier", &O::dry_multiplier, "Penalty of a token that makes a repetition longer; 0: none");
+  number("--dry-base", &O::dry_base, "It grows by this factor with each token of the repetition");
+  number("--dry-allowed-length", &O::dry_allowed_length, "Repetitions of fewer tokens are free");
+  number("--dry-window", &O::dry_window, "How many tokens back repetitions are looked for; -1: all");
   command.add_option("--dry-breaker", choices.dry_breakers, "Repetitions end at the last token of this text; may be given several times")
       ->type_name("TEXT")
       ->group("Sampling");
-  number("--mirostat", o.mirostat, "1 or 2: that version of Mirostat in place of all that limits the tokens; 0: off");
-  number("--mirostat-tau", o.mirostat_tau, "The surprise that it keeps to, in bits");
-  number("--mirostat-eta", o.mirostat_eta, "How fast it corrects");
+  number("--mirostat", &O::mirostat, "1 or 2: that version of Mirostat in place of all that limits the tokens; 0: off");
+  number("--mirostat-tau", &O::mirostat_tau, "The surprise that it keeps to, in bits");
+  number("--mirostat-eta", &O::mirostat_eta, "How fast it corrects");
   command
       .add_option("--logit-bias", choices.logit_bias,
                   "Added to the logit of a token, by its id: 15043:-2.5, 15043:-inf; may be given several times")
       ->type_name("ID:N")
       ->group("Sampling");
-  number("--seed", o.seed, "The same seed and options draw the same tokens");
+  number("--seed", &O::seed, "The same seed and options draw the same tokens");
   CLI::Option* grammar = command.add_option("--grammar", choices.grammar, "The answer is a text of this grammar, a file in GBNF");
   CLI::Option* schema =
       command.add_option("--json-schema", choices.json_schema, "The answer is JSON of this schema: a file, or the schema itself");
@@ -81,6 +84,12 @@ GenerateOptions read_sampling(const SamplingChoices& choices) {
   else if (is_json_object(schema)) options.grammar = parse_json_schema(schema, "--json-schema");
   else if (!schema.empty()) options.grammar = parse_json_schema(read_whole_text(schema), schema);
   return options;
+}
+
+void recommend(const SamplingChoices& choices, const Model& model, SamplingOptions& options) {
+  SamplingOptions chosen = model.recommended_sampling(choices.initial);
+  for (const auto& [option, copy] : choices.numbers)
+    if (option->count() == 0) copy(chosen, options);
 }
 
 void name_tokens(const SamplingChoices& choices, const Model& model, SamplingOptions& options) {

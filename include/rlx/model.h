@@ -130,6 +130,9 @@ class Model {
   /// A conversation as the model was taught to read it, up to where its answer begins. It brings its own special tokens: tokenize it
   /// without more. Throws Error for a model without a chat template, and for what the template refuses.
   std::string chat_prompt(std::span<const ChatMessage> messages) const;
+  /// `otherwise` with the numbers in place that the model's files recommend: general.sampling.* of a GGUF file, or temperature, top_k,
+  /// typical_p, top_p, min_p, repetition_penalty and do_sample of a folder's generation_config.json.
+  SamplingOptions recommended_sampling(SamplingOptions otherwise = {}) const;
   /// What ends an answer.
   std::span<const std::int32_t> end_tokens() const;
 

@@ -73,7 +73,7 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
   std::optional<ChatTemplate> chat = chat_template_of(files, tokenizer);
   return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options, session.precision())),
                                              std::move(tokenizer), files.end_tokens, path, cache_fingerprint(files, session.precision()),
-                                             std::move(chat)}));
+                                             rlx::recommended_sampling(path, files), std::move(chat)}));
 }
 
 Model load(const std::filesystem::path& path, ModelOptions options) { return Model::open(path, Session(), options); }
@@ -81,6 +81,12 @@ Model load(const std::filesystem::path& path, ModelOptions options) { return Mod
 std::int64_t Model::vocab_size() const { return state_->decoder.config().vocab_size; }
 std::int64_t Model::context() const { return state_->decoder.context(); }
 std::span<const std::int32_t> Model::end_tokens() const { return state_->end_tokens; }
+
+SamplingOptions Model::recommended_sampling(SamplingOptions otherwise) const {
+  for (const RecommendedNumber& number : state_->sampling) number.set(otherwise, number.value);
+  return otherwise;
+}
+
 std::span<const std::int32_t> Model::ids() const { return state_->decoder.ids(); }
 std::vector<float> Model::append(std::span<const std::int32_t> ids, std::int64_t wanted) { return state_->decoder.append(ids, wanted); }
 

@@ -8,6 +8,7 @@
 #include "models/cached_decoder.h"
 #include "models/chat_template.h"
 #include "models/grammar/token_bytes.h"
+#include "models/recommended_sampling.h"
 #include "models/tokenizer/tokenizer.h"
 #include "rlx/model.h"
 
@@ -26,6 +27,7 @@ struct Model::State {
   std::vector<std::int32_t> end_tokens;
   std::filesystem::path path;
   std::string fingerprint;                                      // of caches
+  std::vector<RecommendedNumber> sampling;                      // as its makers recommend
   std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
 
