@@ -13,6 +13,7 @@
 #include "generation_choices.h"
 #include "interrupt.h"
 #include "line_editor.h"
+#include "models/tokenizer/decoder.h"
 #include "models/tokenizer/json_field.h"
 #include "rlx/model.h"
 #include "stopwatch.h"
@@ -46,7 +47,7 @@ constexpr const char* messages_note = "messages";
 
 std::string written(std::span<const ChatMessage> messages) {
   json::Value list = json::Value::array();
-  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
+  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", replace_invalid_utf8(message.content)}});
   return list.dump();
 }
 

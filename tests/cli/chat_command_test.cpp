@@ -135,6 +135,7 @@ TEST_F(ChatCommand, AConversationIsKeptInAFile) {
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_NE(second.out.find("kept: 2 messages, "), std::string::npos) << second.out;
+  EXPECT_EQ(chat("bytes", "w8 \xFF").status, 0);  // which JSON cannot hold
   std::filesystem::remove(cache);
   chat("whole", "w5 w6\nw7");
   EXPECT_EQ(read_text(folder_ / "second"), read_text(folder_ / "whole"));
