@@ -18,13 +18,18 @@ Dims with_groups(Dims shape, std::size_t axis, std::int64_t groups) {
   return shape;
 }
 
-// x as (N, G, C / G, spatial...), with the zeros around it.
+// Where an axis of x is once its channels are two axes, the groups and those of a group.
+std::size_t grouped_axis(const ConvOptions& op, std::int64_t axis) { return static_cast<std::size_t>(axis + (axis > op.lhs_spec[1])); }
+
+// x with the zeros around it, its channels as (G, C / G). Its axes stay in their order, in which such a value is stored.
 Value grouped_input(const ConvOptions& op, Value x) {
-  Dims lo(op.strides.size() + 3, Dim(0)), hi = lo;
-  std::copy(op.padding_lo.begin(), op.padding_lo.end(), lo.begin() + 3);
-  std::copy(op.padding_hi.begin(), op.padding_hi.end(), hi.begin() + 3);
-  const Value channels_first = transpose(x, op.lhs_spec);
-  return pad(reshape(channels_first, with_groups(channels_first.shape(), 1, op.feature_group_count)), lo, hi);
+  const Value grouped = reshape(x, with_groups(x.shape(), static_cast<std::size_t>(op.lhs_spec[1]), op.feature_group_count));
+  Dims lo(grouped.shape().size(), Dim(0)), hi = lo;
+  for (std::size_t i = 0; i < op.strides.size(); ++i) {
+    const std::size_t axis = grouped_axis(op, op.lhs_spec[i + 2]);
+    lo[axis] = op.padding_lo[i], hi[axis] = op.padding_hi[i];
+  }
+  return pad(grouped, lo, hi);
 }
 
 // w as (G, O / G, C / G, lengths...).
@@ -33,37 +38,38 @@ Value grouped_kernel(const ConvOptions& op, Value w) {
   return reshape(kernel, with_groups(kernel.shape(), 0, op.feature_group_count));
 }
 
-// The result of a conv from (N, G, O / G, spatial...).
+// The result of a conv from one whose axes are those of x, with (G, O / G) in place of the channels.
 Value as_result(const ConvOptions& op, Value y) {
-  Dims shape(y.shape().begin() + 1, y.shape().end());
-  shape[0] = y.dim(0);
-  shape[1] = y.dim(1) * y.dim(2);
+  Dims shape = y.shape();
+  const auto channels = shape.begin() + op.lhs_spec[1];
+  channels[1] *= channels[0];
+  shape.erase(channels);
   Ints order(shape.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[static_cast<std::size_t>(op.out_spec[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) order[static_cast<std::size_t>(op.out_spec[i])] = op.lhs_spec[i];
   return transpose(reshape(y, shape), order);
 }
 
-// The elements of the padded input that meet the weights at a place, channel and spatial, at each position: (N, G, 1, o1, o2, ...).
+// The elements of the padded input that meet the weights at a place, channel and spatial, at each position.
 Value met_elements(const ConvOptions& op, Value padded, Value kernel, const Ints& at) {
   Dims start(static_cast<std::size_t>(padded.rank()), Dim(0)), limit = padded.shape(), stride(start.size(), Dim(1));
-  start[2] = at[0], limit[2] = at[0] + 1;
+  const auto channel = static_cast<std::size_t>(op.lhs_spec[1]) + 1;
+  start[channel] = at[0], limit[channel] = at[0] + 1;
   for (std::size_t i = 0; i < op.strides.size(); ++i) {
-    const auto axis = static_cast<std::int64_t>(i) + 3;
-    const Dim span =
-        padded.dim(axis) - ((kernel.dim(axis) - 1) * op.rhs_dilation[i] + 1);  // from the first position to the last, or beyond
-    start[i + 3] = at[i + 1] * op.rhs_dilation[i];
-    limit[i + 3] = start[i + 3] + span + 1;
-    stride[i + 3] = op.strides[i];
+    const std::size_t axis = grouped_axis(op, op.lhs_spec[i + 2]);
+    const Dim reach = (kernel.dim(static_cast<std::int64_t>(i) + 3) - 1) * op.rhs_dilation[i] + 1;
+    start[axis] = at[i + 1] * op.rhs_dilation[i];
+    limit[axis] = start[axis] + (limit[axis] - reach) + 1;  // from the first position to the last, or beyond
+    stride[axis] = op.strides[i];
   }
   return slice(padded, start, limit, stride);
 }
 
-// The weights at a place, (G, O / G, 1, ...).
-Value weights_at(Value kernel, const Ints& at) {
+// The weights at a place, (G, O / G) where x has its channels.
+Value weights_at(const ConvOptions& op, Value kernel, const Ints& at) {
   Dims start(static_cast<std::size_t>(kernel.rank()), Dim(0)), limit = kernel.shape();
   for (std::size_t i = 0; i < at.size(); ++i) start[i + 2] = at[i], limit[i + 2] = at[i] + 1;
-  Dims stride(start.size(), Dim(1)), shape(start.size() - 1, Dim(1));
-  shape[0] = kernel.dim(0), shape[1] = kernel.dim(1);
+  Dims stride(start.size(), Dim(1)), shape(op.lhs_spec.size() + 1, Dim(1));
+  std::copy_n(kernel.shape().begin(), 2, shape.begin() + op.lhs_spec[1]);
   return reshape(slice(kernel, start, limit, stride), shape);
 }
 
@@ -98,33 +104,37 @@ ConvForm conv_form(const Attrs& attrs, const Type& x, const Type& w) {
 
 Value conv_as_dot(const Attrs& attrs, Value x, Value w, DType wide) {
   const ConvOptions op = conv_options(attrs);
-  const std::size_t n = op.strides.size();
-  Value windows = grouped_input(op, x);
+  const auto rank = static_cast<std::int64_t>(op.lhs_spec.size());
   const Value kernel = grouped_kernel(op, w);
-  Ints contracted{2}, of_kernel(n + 1);
-  for (std::size_t i = 0; i < n; ++i) {  // (N, G, C / G, o1, k1, o2, k2, ...)
-    const auto axis = static_cast<std::int64_t>(2 * i) + 3;
-    windows = window(windows, axis, kernel.dim(static_cast<std::int64_t>(i) + 3).value(), op.strides[i], op.rhs_dilation[i]);
-    contracted.push_back(axis + 1);
+  Value windows = grouped_input(op, x);
+  // Each axis of x but the batch becomes two: groups and channels, positions and places of the kernel.
+  const auto first_of = [&](std::int64_t axis) { return 2 * axis - (axis > op.lhs_spec[0]); };
+  Ints contracted, of_kernel, order;
+  for (std::int64_t axis = 0; axis < rank; ++axis) {
+    const auto role = std::find(op.lhs_spec.begin(), op.lhs_spec.end(), axis) - op.lhs_spec.begin();
+    // The dot's result is (G, what x has but its channels, O / G).
+    if (role == 1) order.insert(order.end(), {0, rank});
+    else order.push_back(axis + (axis < op.lhs_spec[1]));
+    if (role == 0) continue;
+    contracted.push_back(first_of(axis) + 1);
+    of_kernel.push_back(role + 1);
+    const auto i = static_cast<std::size_t>(role) - 2;
+    if (role > 1) windows = window(windows, first_of(axis), kernel.dim(role + 1).value(), op.strides[i], op.rhs_dilation[i]);
   }
-  std::iota(of_kernel.begin(), of_kernel.end(), 2);
-  const Value y = dot(cast(windows, wide), cast(kernel, wide), contracted, of_kernel, {1}, {0});  // (G, N, o1, o2, ..., O / G)
-  Ints order{1, 0, static_cast<std::int64_t>(n) + 2};
-  for (std::size_t i = 0; i < n; ++i) order.push_back(static_cast<std::int64_t>(i) + 2);
-  return as_result(op, transpose(y, order));
+  const std::int64_t group = first_of(op.lhs_spec[1]);
+  return as_result(op, transpose(dot(cast(windows, wide), cast(kernel, wide), contracted, of_kernel, {group}, {0}), order));
 }
 
 Value conv_as_sums(const Attrs& attrs, Value x, Value w, DType wide) {
   const ConvOptions op = conv_options(attrs);
-  const std::size_t n = op.strides.size();
   const Value padded = grouped_input(op, x), kernel = grouped_kernel(op, w);
-  Ints places{kernel.dim(2).value()};
-  for (std::size_t i = 0; i < n; ++i) places.push_back(kernel.dim(static_cast<std::int64_t>(i) + 3).value());
+  Ints places;
+  for (std::int64_t axis = 2; axis < kernel.rank(); ++axis) places.push_back(kernel.dim(axis).value());
   Ints at(places.size(), 0);
   const DType sum = accumulation_type(wide);
   Value total;
   do {
-    const Value term = cast(met_elements(op, padded, kernel, at), sum) * cast(weights_at(kernel, at), sum);
+    const Value term = cast(met_elements(op, padded, kernel, at), sum) * cast(weights_at(op, kernel, at), sum);
     total = total ? total + term : term;
   } while (next_place(at, places));
   return as_result(op, cast(total, wide));

@@ -8,13 +8,18 @@
 namespace rlx {
 namespace {
 
-bool has_work(const Graph& graph) {
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
-    if (graph.node(id).op->name == "conv" || has_regions(graph.node(id))) return true;
-  return false;
+/// A conv as the dot or the sums that it is made of, where its type is one that products are made for.
+std::optional<Value> as_products(const Node& conv, const Values& operands) {
+  const DType wide = conv.results[0].dtype;
+  const ConvForm form = conv_form(conv.attrs, operands[0].type(), operands[1].type());
+  const auto narrow = narrow_values(operands);
+  if (form == ConvForm::loop || !(narrow || is_float(wide))) return std::nullopt;
+  const Values& read = narrow ? *narrow : operands;
+  return (form == ConvForm::dot ? conv_as_dot : conv_as_sums)(conv.attrs, read[0], read[1], wide);
 }
 
-/// The values that casts widen both operands from, without loss, where they do.
+}  // namespace
+
 std::optional<Values> narrow_values(std::span<const Value> operands) {
   Values narrow;
   for (const Value& operand : operands) {
@@ -28,20 +33,14 @@ std::optional<Values> narrow_values(std::span<const Value> operands) {
   return narrow;
 }
 
-/// A conv as the dot or the sums that it is made of, where its type is one that products are made for.
-std::optional<Value> as_products(const Node& conv, const Values& operands) {
-  const DType wide = conv.results[0].dtype;
-  const ConvForm form = conv_form(conv.attrs, operands[0].type(), operands[1].type());
-  const auto narrow = narrow_values(operands);
-  if (form == ConvForm::loop || !(narrow || is_float(wide))) return std::nullopt;
-  const Values& read = narrow ? *narrow : operands;
-  return (form == ConvForm::dot ? conv_as_dot : conv_as_sums)(conv.attrs, read[0], read[1], wide);
+bool may_have_convs(const Graph& graph) {
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
+    if (graph.node(id).op->name == "conv" || has_regions(graph.node(id))) return true;
+  return false;
 }
 
-}  // namespace
-
 Graph convs_as_dots(const Graph& graph) {
-  if (!has_work(graph)) return graph;
+  if (!may_have_convs(graph)) return graph;
   Rebuilder out(graph);
   for (std::int32_t id : out.needed()) {
     const Node& node = graph.node(id);

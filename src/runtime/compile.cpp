@@ -1,5 +1,6 @@
 // From a graph to an executable.
 #include "backends/cpu/claims.h"
+#include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
@@ -43,7 +44,7 @@ LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options) {
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  return {cpu::lower(options.claims ? convs_as_dots(legal) : legal, {options.claims, options.fuse, options.allow_host}),
+  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, options.allow_host}),
           std::move(precise.choices)};
 }
 

@@ -73,7 +73,7 @@ class Worker {
     Sum<T>* const c = c_of_block();
     for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
       const std::int64_t units = std::min(plan_.cut.depth, plan_.units - unit0);
-      if (plan_.window_stride == 0) pack_a(unit0, units);
+      if (plan_.in_place_stride == 0) pack_a(unit0, units);
       multiply(b, unit0, units, c);
     }
     if (args_.epilogue) hand_over(c);
@@ -146,7 +146,7 @@ class Worker {
   template <class Visit>
   void for_each_row_panel(const Visit& visit) const {
     const std::int64_t count = rows_.size();
-    if (plan_.window_stride == 0) {
+    if (plan_.in_place_stride == 0 || !args_.a.row_offsets) {
       for (std::int64_t index = 0; index < row_panels_; ++index) {
         const Range steps = row_parts_[index];
         const std::int64_t begin = steps.begin * kernel_.row_step, whole = steps.size() * kernel_.row_step;
@@ -156,7 +156,7 @@ class Worker {
     }
     const std::int64_t* const offsets = args_.a.row_offsets + rows_.begin;
     for (std::int64_t row = 0, size = 0; row < count; row += size) {
-      size = next_tile(offsets + row, count - row, plan_.window_stride, kernel_.max_rows);
+      size = next_tile(offsets + row, count - row, plan_.in_place_stride, kernel_.max_rows);
       visit(RowPanel{row, size, size});
     }
   }
@@ -186,11 +186,11 @@ class Worker {
 
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
     const bool accumulate = tile.unit0 > 0;
-    if (plan_.window_stride > 0) {
+    if (const std::int64_t stride = plan_.in_place_stride; stride > 0) {
       const Matrix<Left<T>>& a = args_.a;
-      return kernel_.windows[plan_.window_stride - 1][tile.rows.whole](tile.units,
-                                                                       a.item(batch_) + a.row_offsets[rows_.begin + tile.rows.begin],
-                                                                       a.col_offsets + tile.unit0, tile.b, c, c_stride, accumulate);
+      const std::int64_t row = rows_.begin + tile.rows.begin, start = a.row_offsets ? a.row_offsets[row] : row * stride + tile.unit0;
+      return kernel_.rows_in_place[tile.rows.whole](tile.units, a.item(batch_) + start, stride,
+                                                    a.col_offsets ? a.col_offsets + tile.unit0 : nullptr, tile.b, c, c_stride, accumulate);
     }
     kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, accumulate);
   }
@@ -213,7 +213,7 @@ class Worker {
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds
   std::int64_t a_batch_ = -1, a_row0_ = -1;  // which rows a_ holds, over the whole depth
   std::int64_t batch_ = 0, row_panels_ = 0, c_stride_ = 0;
-  EvenParts row_parts_;  // the steps of rows_, by tile, where A is packed
+  EvenParts row_parts_;  // the steps of rows_, by tile, where no table says where they lie
   Range rows_{}, panels_{};
 };
 

@@ -25,11 +25,12 @@ struct MicroKernel {
   using Tile = void (*)(std::int64_t depth, const Packed<Left<T>>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c,
                         std::int64_t c_stride, bool accumulate);
 
-  /// The same for windows that are read where they lie: row r of step k is a[steps[k] + r * stride].
-  using Windows = void (*)(std::int64_t depth, const Left<T>* a, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c,
-                           std::int64_t c_stride, bool accumulate);
+  /// The same for rows that are read where they lie: row r of step k is a[r * stride + k], or a[r * stride + steps[k]] where there is a
+  /// table.
+  using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c,
+                        std::int64_t c_stride, bool accumulate);
 
-  static constexpr int rows_limit = 32, most_stride = 2;
+  static constexpr int rows_limit = 32;
 
   int max_rows = 0;
   int panel_cols = 0;
@@ -37,8 +38,8 @@ struct MicroKernel {
   std::int64_t longest_pass = 2048;  // units of depth, which the sums in registers take before the next tile
   bool raised = false;               // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
   Tile tiles[rows_limit + 1] = {};   // by rows
-  Windows windows[most_stride][rows_limit + 1] = {};  // by stride - 1 and rows; null where units are no elements
-  void (*begin)() = nullptr;                          // what a thread calls before it runs tiles, and after; null: nothing
+  Rows rows_in_place[rows_limit + 1] = {};  // by rows; null where units are no elements
+  void (*begin)() = nullptr;                // what a thread calls before it runs tiles, and after; null: nothing
   void (*end)() = nullptr;
 
   /// The units of a panel's depth, in whole steps.

@@ -2,6 +2,7 @@
 #include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "base/checked.h"
@@ -34,17 +35,36 @@ BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t
   return threads == 1 || (b_items >= 2 * threads && fits) ? BSource::per_worker : BSource::shared;
 }
 
-/// See Plan::window_stride. Packing windows that overlap would copy every element many times; they are packed all the same where tiles of
-/// rows at one stride would be less than half of the kernel's.
+/// Whether a tile of rows so far apart stays in the first-level cache while it is read: rows at the distance of a large power of two share
+/// its sets, of which there are 64 of 8 lines or more on the CPUs that have vectors.
+bool rows_fit_sets(std::int64_t stride_bytes, std::int64_t rows) {
+  constexpr std::int64_t line = AlignedBuffer::cache_line, sets = 64, ways = 8;
+  std::array<std::int64_t, sets> lines{};
+  for (std::int64_t row = 0; row < rows; ++row)
+    if (++lines[static_cast<std::size_t>(row * stride_bytes / line % sets)] > ways) return false;
+  return true;
+}
+
+/// The stride of windows, where tiles of rows at one stride are at least half of the kernel's. Packing windows that overlap would copy
+/// every element many times.
 template <class T>
-std::int64_t window_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
-  if (!args.a.row_offsets || args.pack_a || !kernel.windows[0][1] || args.m < 2 || args.k < 2) return 0;
-  const std::int64_t stride = args.a.row_offsets[1] - args.a.row_offsets[0];
-  if (stride < 1 || stride > MicroKernel<T>::most_stride) return 0;
-  const std::int64_t rows = std::min<std::int64_t>(args.m, 512);
+std::int64_t window_stride(const GemmArgs<T>& args, std::int64_t max_rows) {
+  const std::int64_t stride = args.m > 1 ? args.a.row_offsets[1] - args.a.row_offsets[0] : 1;
+  if (stride < 1) return 0;
+  const std::int64_t rows = std::min<std::int64_t>(args.m, 512), first = next_tile(args.a.row_offsets, rows, stride, max_rows);
   std::int64_t tiles = 0;
-  for (std::int64_t row = 0; row < rows; ++tiles) row += next_tile(args.a.row_offsets + row, rows - row, stride, kernel.max_rows);
-  return rows >= tiles * kernel.max_rows / 2 ? stride : 0;
+  for (std::int64_t row = 0; row < rows; ++tiles) row += next_tile(args.a.row_offsets + row, rows - row, stride, max_rows);
+  return rows >= tiles * max_rows / 2 && rows_fit_sets(stride * static_cast<std::int64_t>(sizeof(Left<T>)), first) ? stride : 0;
+}
+
+/// See Plan::in_place_stride.
+template <class T>
+std::int64_t in_place_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
+  if (args.pack_a || !kernel.rows_in_place[1] || args.k < 1) return 0;
+  if (args.a.row_offsets) return window_stride(args, kernel.max_rows);
+  const std::int64_t stride = args.m > 1 ? args.a.row_stride : 1, rows = std::min<std::int64_t>(args.m, kernel.max_rows);
+  const bool fits = args.a.col_stride == 1 && stride > 0 && rows_fit_sets(stride * static_cast<std::int64_t>(sizeof(Left<T>)), rows);
+  return fits ? stride : 0;
 }
 
 }  // namespace
@@ -91,8 +111,8 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   if (plan.b_source == BSource::per_worker) plan.b_bytes = item_bytes;
 
   const std::int64_t rows = divide_up(count_steps(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
-  plan.window_stride = window_stride(args, kernel);
-  plan.a_bytes = plan.window_stride > 0 ? 0 : line_bytes<Packed<Left<T>>>(args, {rows, plan.cut.depth});
+  plan.in_place_stride = in_place_stride(args, kernel);
+  plan.a_bytes = plan.in_place_stride > 0 ? 0 : line_bytes<Packed<Left<T>>>(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes<Sum<T>>(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
   plan.edge_bytes = line_bytes<Sum<T>>(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
   plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;

@@ -29,8 +29,9 @@ struct Plan {
   std::size_t shared_bytes = 0, worker_bytes = 0;
   std::size_t b_bytes = 0, a_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
 
-  std::int64_t panel_units = 0;    // of B
-  std::int64_t window_stride = 0;  // from row to row of A within a run, where A is read where it lies; 0: it is packed
+  std::int64_t panel_units = 0;  // of B
+  std::int64_t in_place_stride =
+      0;  // from row to row of A, within a run where there are tables, if A is read where it lies; 0: it is packed
 };
 
 /// The rows of the next tile of windows, of which there are `rows` in all: all at one stride, and as many as the next tiles of the same

@@ -18,8 +18,9 @@ constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 ///
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
-template <class Simd, int rows, int row_stride, class Step>
-[[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, const Packed<typename Simd::Element>* b,
+template <class Simd, int rows, class Step>
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, std::int64_t row_stride,
+                                                 const Packed<typename Simd::Element>* b,
                                                  [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
                                                  std::int64_t c_stride, bool accumulate) {
   using Vector = typename Simd::Vector;
@@ -65,13 +66,16 @@ template <class Simd, int rows, int row_stride, class Step>
 template <class Simd, int rows>
 void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
                    const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
-  multiply_rows<Simd, rows, 1>(depth, [a](std::int64_t k) { return a + k * rows; }, b, start, c, c_stride, accumulate);
+  multiply_rows<Simd, rows>(depth, [a](std::int64_t k) { return a + k * rows; }, 1, b, start, c, c_stride, accumulate);
 }
 
-template <class Simd, int rows, int stride>
-void multiply_windows(std::int64_t depth, const Left<typename Simd::Element>* a, const std::int64_t* steps,
-                      const Packed<typename Simd::Element>* b, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
-  multiply_rows<Simd, rows, stride>(depth, [a, steps](std::int64_t k) { return a + steps[k]; }, b, nullptr, c, c_stride, accumulate);
+template <class Simd, int rows>
+void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a, std::int64_t stride, const std::int64_t* steps,
+                       const Packed<typename Simd::Element>* b, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
+  const auto by_table = [a, steps](std::int64_t k) { return a + steps[k]; };
+  const auto by_one = [a](std::int64_t k) { return a + k; };
+  if (steps) multiply_rows<Simd, rows>(depth, by_table, stride, b, nullptr, c, c_stride, accumulate);
+  else multiply_rows<Simd, rows>(depth, by_one, stride, b, nullptr, c, c_stride, accumulate);
 }
 
 template <class Simd>
@@ -83,8 +87,7 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   [&]<int... index>(std::integer_sequence<int, index...>) {
     ((kernel.tiles[index + 1] = multiply_tile<Simd, index + 1>), ...);
     if constexpr (std::is_same_v<Left<typename Simd::Element>, Packed<Left<typename Simd::Element>>>) {
-      ((kernel.windows[0][index + 1] = multiply_windows<Simd, index + 1, 1>), ...);
-      ((kernel.windows[1][index + 1] = multiply_windows<Simd, index + 1, 2>), ...);
+      ((kernel.rows_in_place[index + 1] = multiply_in_place<Simd, index + 1>), ...);
     }
   }(std::make_integer_sequence<int, Simd::max_rows>());
   return kernel;
