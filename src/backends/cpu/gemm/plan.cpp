@@ -40,8 +40,11 @@ BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t
 bool rows_fit_sets(std::int64_t stride_bytes, std::int64_t rows) {
   constexpr std::int64_t line = AlignedBuffer::cache_line, sets = 64, ways = 8;
   std::array<std::int64_t, sets> lines{};
-  for (std::int64_t row = 0; row < rows; ++row)
-    if (++lines[static_cast<std::size_t>(row * stride_bytes / line % sets)] > ways) return false;
+  for (std::int64_t row = 0, last = -1; row < rows; ++row) {
+    const std::int64_t at = row * stride_bytes / line;
+    if (at != last && ++lines[static_cast<std::size_t>(at % sets)] > ways) return false;
+    last = at;
+  }
   return true;
 }
 
