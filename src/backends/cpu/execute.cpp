@@ -9,6 +9,7 @@
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/tune.h"
+#include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/quantised/run.h"
 #include "base/checked.h"
 #include "ir/reference.h"
@@ -75,6 +76,7 @@ std::string panel_layout(const Step& step, CpuLevel level) {
   std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), name(product.element),
                                  product.float_left ? " by f32" : "", fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]),
                                  fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
+  if (step.winograd) text += " winograd";
   for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
   return text;
 }
@@ -121,6 +123,7 @@ void prepare_product(Step& step, const Product& p, const Program& program, const
   add(p.row_axes, step.row_axes);
   add(p.depth_axes, step.depth_axes);
   for (const ProductAxis& axis : p.batch) step.weights = step.weights && axis.b_stride == Dim(0);
+  step.winograd = p.winograd && step.weights;
   step.rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)};
   step.columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)};
   step.depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)};
@@ -321,8 +324,38 @@ ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
   return choice;
 }
 
+/// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel. False where its weights are
+/// not kept as panels.
+bool run_winograd(const Step& step, const Product& product, const RunState& run) {
+  const auto number = [&](const SizeFunction& size) { return size(run.symbols.data()); };
+  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
+  const Step::Axis &line = step.row_axes[0], &position = step.row_axes[1];
+  WinogradArgs<float> args;
+  if (!step.batch.empty()) args.images = number(step.batch[0][0]), args.image_stride = number(step.batch[0][1]);
+  args.height = number(line[0]), args.line_stride = number(line[1]);
+  args.width = number(position[0]), args.position_stride = number(position[1]);
+  args.channels = number(step.depth_axes[2][0]), args.columns = number(step.columns[0]);
+  args.x = reinterpret_cast<const float*>(memory(step.a)) + number(step.offsets[0]);
+  const auto packed = run.packed(step, [&](const Array& weights) {
+    const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(step.offsets[1]);
+    const auto stride = [&](std::size_t axis) { return number(step.depth_axes[axis][2]); };
+    const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(step.columns[1])};
+    return std::make_shared<const PackedB<float>>(
+        winograd_weights(kernels, args.channels, args.columns, *run.pool, micro_kernel<float>(run.level)));
+  });
+  if (!packed) return false;
+  args.weights = static_cast<const PackedB<float>*>(packed.get());
+  TileCall epilogue(*product.epilogue, step.buffers, run);
+  args.epilogue = call_epilogue<float>;
+  args.epilogue_context = &epilogue;
+  args.workspace = workspace(run, winograd_workspace(args, run.pool->size()));
+  winograd(args, *run.pool);
+  return true;
+}
+
 template <class T>
 void run_product(const Step& step, const Product& product, const RunState& run) {
+  if (step.winograd && run.packed && run_winograd(step, product, run)) return;
   const std::int64_t* s = run.symbols.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(step, product, s);

@@ -75,6 +75,7 @@ struct Step {
   std::vector<Axis> batch, row_axes, depth_axes;      // product
   std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
   std::array<SizeFunction, 3> offsets;                // product: a, b, c
+  bool winograd = false;                              // product: gemm/winograd.h computes it
   bool weights = false;                               // product, block_dot: b is a parameter or constant that every batch item shares
   std::shared_ptr<const AttentionStep> attention;
 };

@@ -218,6 +218,7 @@ class Lowering {
     }
     if (!product->epilogue && product->sum() != graph_.type(dot).dtype && !add_epilogue(graph_, *product, {dot}, symbols_, stored_test()))
       fail_internal("lower: the product {} cannot be rounded", dot.node);
+    product->winograd = suits_winograd(*product);
     built_products_.emplace(region.back(), std::move(*product));
   }
 

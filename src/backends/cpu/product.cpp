@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <tuple>
 
+#include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/strided_view.h"
 #include "ops/scalar.h"
 
@@ -127,6 +129,15 @@ ProductAxes axes_of(const Type& result, const Reading& r, const View& a, const V
 
 constexpr std::size_t left = 0, right = 1;
 
+/// Whether a step along the outermost axis of the rows passes all that the others reach in A, as one from image to image does.
+bool passes_others(const std::vector<ProductAxis>& rows, const std::vector<ProductAxis>& depth) {
+  Dim reach = 1;
+  for (const auto* axes : {&rows, &depth})
+    for (const ProductAxis& axis : *axes)
+      if (&axis != &rows.front()) reach += (axis.extent - 1) * axis.a_stride;
+  return (rows.front().a_stride - reach).known_non_negative();
+}
+
 /// Merges the axes into those of `p`. Returns the operand, if any, that has to lie otherwise in memory before they merge.
 std::optional<std::size_t> merge_into(Product& p, ProductAxes axes) {
   auto& [batch, rows, columns, depth] = axes;
@@ -136,7 +147,7 @@ std::optional<std::size_t> merge_into(Product& p, ProductAxes axes) {
   std::vector<ProductAxis> rest;
   merge_axes(depth, p.depth, rest);
   // Images of a batch are items: their positions follow each other in no result that has channels outside.
-  while (!rest.empty() && rows.size() > 1 && rows.front().a_stride == depth.front().a_stride * depth.front().extent) {
+  while (!rest.empty() && rows.size() > 1 && passes_others(rows, depth)) {
     p.batch.push_back(rows.front());
     rows.erase(rows.begin());
   }
@@ -372,6 +383,19 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   product.epilogue_by_columns = by_columns;
   product.result = last;
   return true;
+}
+
+bool suits_winograd(const Product& p) {
+  const auto& [rows, depth] = std::tie(p.row_axes, p.depth_axes);
+  const bool in_order = p.epilogue && !p.epilogue_by_columns && !p.prologue;
+  const bool one_kernel = p.batch.empty() || (p.batch.size() == 1 && p.batch[0].b_stride == Dim(0));
+  if (!in_order || !one_kernel || p.element != f32 || p.float_left || rows.size() != 2 || depth.size() != 3) return false;
+  const ProductAxis &line = rows[0], &position = rows[1], &channel = depth[2];
+  const bool three = depth[0].extent == Dim(3) && depth[1].extent == Dim(3) && channel.a_stride == Dim(1);
+  if (!three || !(depth[0].a_stride == line.a_stride) || !(depth[1].a_stride == position.a_stride)) return false;
+  const bool is_static =
+      line.extent.is_static() && position.extent.is_static() && channel.extent.is_static() && p.columns.extent.is_static();
+  return is_static && worth_winograd(line.extent.value(), position.extent.value(), channel.extent.value(), p.columns.extent.value());
 }
 
 bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {

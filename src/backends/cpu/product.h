@@ -37,6 +37,7 @@ struct Product {
   bool b_by_tables = false;                       // B too: its strides along depth_axes do not merge
   std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
   std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  bool winograd = false;                          // a convolution that gemm/winograd.h computes
   bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
   DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
@@ -73,6 +74,10 @@ inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes =
 /// addressed, or the kernel would take more buffers or sizes than `most_epilogue_arguments`.
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
                   const Puller::IsStored& is_stored);
+
+/// Whether a whole product is a convolution that gemm/winograd.h computes, and faster: with kernels of 3 x 3 and stride 1, channels side by
+/// side.
+bool suits_winograd(const Product& product);
 
 /// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.
 bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);

@@ -30,6 +30,11 @@ struct MicroKernel {
   using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c,
                         std::int64_t c_stride, bool accumulate);
 
+  /// The transforms of winograd_tile.h.
+  using TransformWindow = void (*)(const T* x, const std::int64_t* lines, const std::int64_t* positions, std::int64_t channels, T* to,
+                                   std::int64_t distance);
+  using TransformProducts = void (*)(const T* from, std::int64_t distance, T* to, std::int64_t line);
+
   static constexpr int rows_limit = 32;
 
   int max_rows = 0;
@@ -38,8 +43,10 @@ struct MicroKernel {
   std::int64_t longest_pass = 2048;  // units of depth, which the sums in registers take before the next tile
   bool raised = false;               // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
   Tile tiles[rows_limit + 1] = {};   // by rows
-  Rows rows_in_place[rows_limit + 1] = {};  // by rows; null where units are no elements
-  void (*begin)() = nullptr;                // what a thread calls before it runs tiles, and after; null: nothing
+  Rows rows_in_place[rows_limit + 1] = {};     // by rows; null where units are no elements
+  TransformWindow transform_window = nullptr;  // of f32 and f64, as the next
+  TransformProducts transform_products = nullptr;
+  void (*begin)() = nullptr;  // what a thread calls before it runs tiles, and after; null: nothing
   void (*end)() = nullptr;
 
   /// The units of a panel's depth, in whole steps.

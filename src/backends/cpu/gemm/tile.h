@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/winograd_tile.h"
 
 namespace rlx::cpu {
 
@@ -90,6 +91,10 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
       ((kernel.rows_in_place[index + 1] = multiply_in_place<Simd, index + 1>), ...);
     }
   }(std::make_integer_sequence<int, Simd::max_rows>());
+  if constexpr (std::is_floating_point_v<typename Simd::Element>) {
+    kernel.transform_window = transform_window<Simd>;
+    kernel.transform_products = transform_products<Simd>;
+  }
   return kernel;
 }
 
