@@ -57,13 +57,14 @@ class CPrinter : public KernelPrinter {
     return fmt::format("b{}[{}]", id, at);
   }
   std::string load(ExprId id, const Expr& e) {
-    std::string at = index(e.index);
-    if (scheduled_.guarded_loads.count(id)) {
-      // Read somewhere inside: the value is thrown away where the guard fails.
-      const std::string low = assign("int64_t", at), last = dim(e.last);
-      at = fmt::format("{0} < 0 ? 0 : {0} > {1} ? {1} : {0}", low, last);
-    }
+    const auto guarded = scheduled_.guarded_loads.find(id);
+    const std::string at = guarded == scheduled_.guarded_loads.end() ? index(e.index) : index_inside(e, guarded->second);
     return scalars_.from_memory(element(e.buffer, at), e.dtype);
+  }
+  /// Somewhere inside: the value is thrown away where the guard fails.
+  std::string index_inside(const Expr& e, const Index& part) {
+    const std::string low = assign("int64_t", index(e.index - part)), last = dim(e.last - *part.upper());
+    return sum(fmt::format("({0} < 0 ? 0 : {0} > {1} ? {1} : {0})", low, last), index(part));
   }
   void store(const KernelStore& s) override {
     line(element(s.buffer, index(s.index)) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");

@@ -79,16 +79,17 @@ class LlvmPrinter : public KernelPrinter {
     return assign(fmt::format("getelementptr inbounds {}, ptr %b{}, i64 {}", llvm_memory_type(buffer(id).dtype), id, at));
   }
   std::string load(ExprId id, const Expr& e) {
-    std::string at = index(e.index);
-    if (scheduled_.guarded_loads.count(id)) {
-      // Read somewhere inside: the value is thrown away where the guard fails.
-      declare("declare i64 @llvm.smax.i64(i64, i64)");
-      declare("declare i64 @llvm.smin.i64(i64, i64)");
-      at = assign("call i64 @llvm.smax.i64(i64 " + at + ", i64 0)");
-      at = assign("call i64 @llvm.smin.i64(i64 " + at + ", i64 " + dim(e.last) + ")");
-    }
+    const auto guarded = scheduled_.guarded_loads.find(id);
+    const std::string at = guarded == scheduled_.guarded_loads.end() ? index(e.index) : index_inside(e, guarded->second);
     const std::string raw = assign(fmt::format("load {}, ptr {}{}", llvm_memory_type(e.dtype), address(e.buffer, at), access()));
     return scalars().from_memory(raw, e.dtype);
+  }
+  /// Somewhere inside: the value is thrown away where the guard fails.
+  std::string index_inside(const Expr& e, const Index& part) {
+    declare("declare i64 @llvm.smax.i64(i64, i64)");
+    declare("declare i64 @llvm.smin.i64(i64, i64)");
+    const std::string low = assign("call i64 @llvm.smax.i64(i64 " + index(e.index - part) + ", i64 0)");
+    return sum(assign("call i64 @llvm.smin.i64(i64 " + low + ", i64 " + dim(e.last - *part.upper()) + ")"), index(part));
   }
   void store(const KernelStore& s) override {
     const DType dtype = buffer(s.buffer).dtype;

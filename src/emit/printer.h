@@ -51,6 +51,7 @@ class KernelPrinter {
   /// A size. Those of symbols are computed once, in `entry_`.
   std::string dim(const Dim& d);
   std::string index(const Index& i);
+  std::string sum(const std::string& a, const std::string& b);
   std::string guards(const std::vector<Guard>& list);
   const std::string& value(ExprId id);
   const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
@@ -65,7 +66,6 @@ class KernelPrinter {
   void print(const Statement& statement);
   std::pair<std::string, std::string> range(int variable);
   std::string symbol(const std::string& name);
-  std::string sum(const std::string& a, const std::string& b);
   std::string times(const std::string& a, const std::string& b);
   std::string divided(SizeOp op, const std::string& a, const std::string& b);
   std::string atom(const Atom& a);

@@ -172,7 +172,23 @@ class Scheduler {
     }
     for (std::size_t i = 0; i < kernel_.exprs.size(); ++i)
       if (kernel_.exprs[i].kind == Expr::Kind::load && !free_uses.count(static_cast<ExprId>(i)))
-        result.guarded_loads.insert(static_cast<ExprId>(i));
+        result.guarded_loads.emplace(static_cast<ExprId>(i), unguarded_part(kernel_.exprs[i]));
+  }
+
+  /// See Scheduled::guarded_loads.
+  Index unguarded_part(const Expr& load) const {
+    std::set<int> asked;
+    for (const Expr& e : kernel_.exprs)
+      for (const Guard& guard : e.guards) add_index_variables(guard.index, free_, asked);
+    const auto is_plain = [](const Index::Term& term) { return term.atom->kind == Atom::Kind::variable; };
+    Index plain, part;
+    for (const Index::Term& term : load.index.terms())
+      if (is_plain(term)) plain = plain + Index::of_term(term.atom, term.coefficient);
+    add_index_variables(load.index - plain, free_, asked);  // what is divided or loaded
+    for (const Index::Term& term : plain.terms())
+      if (!asked.count(term.atom->id) && term.coefficient.known_non_negative()) part = part + Index::of_term(term.atom, term.coefficient);
+    const auto reach = part.upper();
+    return reach && (load.last - *reach).known_non_negative() ? part : Index();
   }
 
   const Kernel& kernel_;

@@ -36,8 +36,9 @@ struct Scheduled {
   Block body;
   /// The only loop of a kernel whose lanes run in blocks: the caller's range is a range of this variable. -1: none.
   int split = -1;
-  /// Loads that only happen under a guard: their index must be clamped, for it is computed in any case.
-  std::set<ExprId> guarded_loads;
+  /// Loads that only happen under a guard: their index must be clamped, for it is computed in any case; but for the part given here, of
+  /// variables that no guard asks about, which are whole axes wherever the guards hold. Neighbours along these then stay neighbours.
+  std::map<ExprId, Index> guarded_loads;
   /// Values and accumulators that are kept for each lane of a block, from one loop over the lanes to the next.
   std::set<ExprId> per_lane;
   /// Values that a loop leaves, for each value of its variable, for later loops over that variable.
