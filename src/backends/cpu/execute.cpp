@@ -340,11 +340,11 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
     const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(step.offsets[1]);
     const auto stride = [&](std::size_t axis) { return number(step.depth_axes[axis][2]); };
     const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(step.columns[1])};
-    return std::make_shared<const PackedB<float>>(
+    return std::make_shared<const PanelsOf<PackedB<float>>>(
         winograd_weights(kernels, args.channels, args.columns, *run.pool, micro_kernel<float>(run.level)));
   });
   if (!packed) return false;
-  args.weights = static_cast<const PackedB<float>*>(packed.get());
+  args.weights = &static_cast<const PanelsOf<PackedB<float>>&>(*packed).held;
   TileCall epilogue(*product.epilogue, step.buffers, run);
   args.epilogue = call_epilogue<float>;
   args.epilogue_context = &epilogue;
