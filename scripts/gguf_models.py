@@ -47,6 +47,14 @@ MODELS = {
     "falcon_mamba": ("mamba", False),
     "mamba2": ("mamba2", False),
     "jamba": ("jamba", False),
+    "phi3-longrope": ("phi3", False),
+    "phi4": ("phi3", False),
+    "olmo3": ("olmo2", False),
+    "qwen2_moe": ("qwen2moe", False),
+    "qwen3_next": ("qwen3next", False),
+    "qwen3_5": ("qwen35", False),
+    "t5": ("t5", False),
+    "t5-gated": ("t5", False),
 }
 TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 
@@ -70,7 +78,26 @@ def reordered(rows, heads):
     return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
+def add_t5(writer, c):
+    writer.add_context_length(512)
+    writer.add_embedding_length(c["d_model"])
+    writer.add_feed_forward_length(c["d_ff"])
+    writer.add_block_count(c["num_layers"])
+    writer.add_decoder_block_count(c["num_decoder_layers"])
+    writer.add_head_count(c["num_heads"])
+    writer.add_key_length(c["d_kv"])
+    writer.add_value_length(c["d_kv"])
+    writer.add_layer_norm_eps(c["layer_norm_epsilon"])
+    writer.add_layer_norm_rms_eps(c["layer_norm_epsilon"])
+    writer.add_relative_attn_buckets_count(c["relative_attention_num_buckets"])
+    writer.add_decoder_start_token_id(c["decoder_start_token_id"])
+    # Not of the format: other readers know 128 alone, and these models have less.
+    writer.add_uint32("t5.attention.relative_max_distance", c["relative_attention_max_distance"])
+
+
 def add_metadata(writer, c, layers):
+    if c["model_type"] == "t5":
+        return add_t5(writer, c)
     hidden, heads = c.get("hidden_size", c.get("n_embd")), c.get("num_attention_heads", c.get("n_head", 0))
     writer.add_context_length(c.get("max_position_embeddings", c.get("n_positions", 1 << 20)))
     writer.add_embedding_length(hidden)
@@ -83,12 +110,13 @@ def add_metadata(writer, c, layers):
     else:
         writer.add_layer_norm_eps(c.get("layer_norm_epsilon", c.get("layer_norm_eps", c.get("norm_epsilon"))))
     head = c.get("head_dim") or (hidden // heads if heads else 0)
-    if head and "kv_lora_rank" not in c:
+    if head and "kv_lora_rank" not in c and "state_size" not in c:
         writer.add_key_length(head)
         writer.add_value_length(head)
     add_experts(writer, c)
     add_latent_attention(writer, c)
     add_state_space(writer, c)
+    add_delta_net(writer, c)
     add_rope(writer, c, head)
     if "conv_L_cache" in c:
         writer.add_shortconv_l_cache(c["conv_L_cache"])
@@ -105,7 +133,7 @@ def add_metadata(writer, c, layers):
         ("attn_logit_softcapping", writer.add_attn_logit_softcapping),
         ("final_logit_softcapping", writer.add_final_logit_softcapping),
     ):
-        if key in c:
+        if c.get(key) is not None:
             add(c[key])
     if "query_pre_attn_scalar" in c:
         writer.add_attention_scale(c["query_pre_attn_scalar"] ** -0.5)
@@ -115,6 +143,8 @@ def add_metadata(writer, c, layers):
 
 def feed_forward_length(c):
     width = c.get("intermediate_size", c.get("n_inner", c.get("ffn_hidden_size", 0)))
+    if "state_size" in c:
+        return 0
     if c["model_type"] != "lfm2":
         return width
     block = c["block_multiple_of"]
@@ -185,6 +215,20 @@ def add_state_space(writer, c):
         writer.add_ssm_dt_b_c_rms(True)
 
 
+def add_delta_net(writer, c):
+    if "linear_num_key_heads" not in c:
+        return
+    writer.add_ssm_conv_kernel(c["linear_conv_kernel_dim"])
+    writer.add_ssm_state_size(c["linear_key_head_dim"])
+    writer.add_ssm_group_count(c["linear_num_key_heads"])
+    writer.add_ssm_time_step_rank(c["linear_num_value_heads"])
+    writer.add_ssm_inner_size(c["linear_value_head_dim"] * c["linear_num_value_heads"])
+    writer.add_array(f"{writer.arch}.attention.recurrent_layers", [kind == "linear_attention" for kind in c["layer_types"]])
+    if writer.arch == "qwen35":  # [11, 11, 10, 0] in all of the family, whose heads have 32 pairs that turn
+        pairs = int(c["head_dim"] * c["rope_parameters"]["partial_rotary_factor"]) // 2
+        writer.add_rope_dimension_sections([(pairs + 2) // 3, (pairs + 1) // 3, pairs // 3, 0])
+
+
 def add_rope(writer, c, head):
     if "n_positions" in c or "state_size" in c or c["model_type"] == "jamba":
         return
@@ -200,6 +244,11 @@ def add_rope(writer, c, head):
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
         writer.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
+    if rope["rope_type"] == "longrope":
+        trained = rope.get("original_max_position_embeddings", c.get("original_max_position_embeddings"))
+        longer = c["max_position_embeddings"] / trained
+        writer.add_rope_scaling_orig_ctx_len(trained)
+        writer.add_rope_scaling_attn_factors((1 + np.log(longer) / np.log(trained)) ** 0.5)
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
@@ -218,6 +267,37 @@ def values_apart(values, heads, groups):
     """Queries, keys and values that come group by group, as all of the queries, all keys and all values."""
     rows = values.reshape(groups, heads // groups + 2, -1, *values.shape[1:])
     return np.concatenate([part.reshape(-1, *values.shape[1:]) for part in (rows[:, :-2], rows[:, -2], rows[:, -1])])
+
+
+def heads_in_turn(values, c, size, axis=0):
+    """Value heads of delta nets, those that share a key head together, as one of each key head after the other."""
+    values = np.moveaxis(values, axis, 0)
+    keys = c["linear_num_key_heads"]
+    values = values.reshape(keys, c["linear_num_value_heads"] // keys, size, -1).swapaxes(0, 1).reshape(values.shape)
+    return np.moveaxis(values, 0, axis)
+
+
+def delta_net_form(name, values, c):
+    """Queries, keys and values apart from gates; in Qwen 3.5 the value heads in turn."""
+    keys, size = c["linear_num_key_heads"], c["linear_value_head_dim"]
+    key_rows = c["linear_key_head_dim"]
+    value_rows = c["linear_num_value_heads"] // keys * size
+    if "in_proj_qkvz" in name:
+        groups = np.split(values.reshape(keys, -1, values.shape[-1]), np.cumsum([key_rows, key_rows, value_rows]), axis=1)
+        q, k, v, z = (part.reshape(-1, values.shape[-1]) for part in groups)
+        return [(name.replace("in_proj_qkvz", "in_proj_qkv"), np.concatenate([q, k, v])), (name.replace("in_proj_qkvz", "in_proj_z"), z)]
+    if c["model_type"] == "qwen3_next":
+        return [(name, values)]
+    if "in_proj_qkv." in name or "conv1d" in name:
+        at = 2 * keys * key_rows
+        values = np.concatenate([values[:at], heads_in_turn(values[at:], c, size)])
+    elif "in_proj_z" in name:
+        values = heads_in_turn(values, c, size)
+    elif "out_proj" in name:
+        values = heads_in_turn(values, c, size, axis=1)
+    elif name.endswith(("in_proj_a.weight", "in_proj_b.weight", "A_log", "dt_proj.bias")):
+        values = heads_in_turn(values, c, 1)
+    return [(name, values)]
 
 
 def in_gguf_form(name, values, c):
@@ -245,26 +325,30 @@ def in_gguf_form(name, values, c):
     for old, new in (("dt_bias", "dt_proj.bias"), ("e_score_correction_bias", "e_score_correction.bias"), ("expert_bias", "expert_bias.bias")):
         if name.endswith("." + old):
             name = name.removesuffix(old) + new
-    return [(name, values)]
+    return delta_net_form(name, values, c) if "linear_attn" in name else [(name, values)]
 
 
 def convert(folder, target, arch, reorder):
     c = json.loads((folder / "config.json").read_text())
-    layers = c.get("num_hidden_layers", c.get("n_layer"))
+    layers = c.get("num_hidden_layers", c.get("n_layer", c.get("num_layers")))
     heads = c.get("num_attention_heads")
     names = gguf.get_tensor_name_map({v: k for k, v in gguf.MODEL_ARCH_NAMES.items()}[arch], layers)
+    others = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, layers)  # of layers that other models of the architecture do not have
     writer = gguf.GGUFWriter(target, arch)
     add_metadata(writer, c, layers)
     rope = c.get("rope_parameters", {})
     if rope.get("rope_type") == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_factors(rope, c["head_dim"]))
+    for length in ("long", "short"):
+        if f"{length}_factor" in rope:
+            writer.add_tensor(f"rope_factors_{length}.weight", np.array(rope[f"{length}_factor"], np.float32))
     experts = {}
     for name, values, dtype in read_safetensors(folder / "model.safetensors"):
         if reorder and ".q_proj." in name:
             values = reordered(values, heads)
         if reorder and ".k_proj." in name:
             values = reordered(values, c["num_key_value_heads"])
-        if arch.startswith("gemma") and name.endswith("norm.weight"):
+        if arch.startswith(("gemma", "qwen3next", "qwen35")) and name.endswith("norm.weight") and "linear_attn" not in name:
             values = values + 1
         if arch == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             values = values.T
@@ -281,7 +365,7 @@ def convert(folder, target, arch, reorder):
                 continue
             name, values = merged, np.stack([experts[merged][e] for e in sorted(experts[merged])])
         for name, values in in_gguf_form(name, values, c):
-            new = names.get_name(name, (".weight", ".bias"))
+            new = names.get_name(name, (".weight", ".bias")) or others.get_name(name, (".weight", ".bias"))
             if new is None:
                 raise SystemExit(f"{folder}: {name} has no name in GGUF")
             kind = gguf.GGMLQuantizationType[dtype if values.ndim > 1 else "F32"]

@@ -77,6 +77,10 @@ std::string header_of(const GgufMetadata& metadata, std::span<const TensorView> 
 
 }  // namespace
 
+std::string gguf_header(const GgufMetadata& metadata, std::span<const TensorView> tensors, std::string_view file) {
+  return header_of(metadata, tensors, sizes_of(tensors, file), metadata.alignment(), file);
+}
+
 GgufWriter::GgufWriter(const std::filesystem::path& target, const GgufMetadata& metadata, std::span<const TensorView> tensors)
     : file_(target), name_(target.string()), bytes_(sizes_of(tensors, name_)), alignment_(metadata.alignment()) {
   const std::string header = header_of(metadata, tensors, bytes_, alignment_, name_);

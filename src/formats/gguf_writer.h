@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_writer.h"
@@ -11,6 +12,9 @@
 #include "formats/tensor_view.h"
 
 namespace rlx {
+
+/// All that stands before the data of a GGUF file, with its padding. `file` stands for it in messages. Throws as GgufWriter does.
+std::string gguf_header(const GgufMetadata& metadata, std::span<const TensorView> tensors, std::string_view file);
 
 /// Writes a GGUF file of version 3, little-endian: what it holds is announced first, then the tensors follow one after the other, in pieces
 /// of any size. The file appears under its name when it is committed, or not at all; until then an old one stays.

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "models/tokenizer/json_field.h"
 #include "rlx/graph.h"
@@ -11,6 +12,8 @@ enum class HiddenActivation : std::uint8_t { gelu, gelu_tanh, quick_gelu, relu, 
 
 /// By its name in Hugging Face's configs. Throws Error naming the field and the allowed names.
 HiddenActivation read_activation(const JsonField& field);
+/// The name that configs have for it today.
+std::string activation_name(HiddenActivation kind);
 
 Value activate(HiddenActivation kind, Value x);
 

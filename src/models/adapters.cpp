@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "base/names.h"
-#include "models/gguf_config.h"
-#include "models/weight_place.h"
+#include "models/tensor_names.h"
 #include "rlx/error.h"
 
 namespace rlx {
 
 /// The changes of one parameter in one adapter.
 struct Adapters::Found {
-  WeightPlace place;
-  std::vector<std::string> tensors;           // in the file, of each of the place's tensors; empty where there is no change
-  std::vector<const LowRankChange*> changes;  // of the same; null where there is none
+  ParamChange form;  // what the parameter is where the adapter was made
+  TensorPlace place = {};
+  std::vector<std::string> tensors = {};           // in the file, of each of the place's tensors; empty where there is no change
+  std::vector<const LowRankChange*> changes = {};  // of the same; null where there is none
 
   bool any() const {
     return std::any_of(changes.begin(), changes.end(), [](const LowRankChange* change) { return change != nullptr; });
@@ -60,14 +60,16 @@ void put(const Array& from, Array& to, std::int64_t index, std::int64_t row, std
       copy_values(from, source.at(i, r, 0), to, target.at(index + i, row + r, column), source.columns);
 }
 
-/// The rows of a matrix with those that turn together side by side.
-Array with_neighbours(const Array& from, std::int64_t head_size) {
+using Order = std::function<std::int64_t(std::int64_t at)>;
+
+/// The matrix whose rows and columns are those of `from` in another order; none: as they are.
+Array reordered(const Array& from, const Order& row, const Order& column) {
+  if (!row && !column) return from;
+  const Rows matrix = Rows::of(from);
   Array result(from.dtype(), from.shape());
-  const auto rows = static_cast<std::size_t>(from.shape()[0]), bytes = from.bytes().size() / rows;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto source = static_cast<std::size_t>(row_of_halves(static_cast<std::int64_t>(row), head_size));
-    std::memcpy(result.mutable_bytes().data() + row * bytes, from.bytes().data() + source * bytes, bytes);
-  }
+  for (std::int64_t r = 0; r < matrix.rows; ++r)
+    for (std::int64_t c = 0; c < matrix.columns; ++c)
+      copy_values(from, matrix.at(0, row ? row(r) : r, column ? column(c) : c), result, matrix.at(0, r, c), 1);
   return result;
 }
 
@@ -87,27 +89,19 @@ std::map<std::string, Type> types_of_params(const Graph& graph) {
 void Adapters::add(AdapterFile file, double scale, AdapterNames names) {
   std::vector<std::string_view> tensors;
   for (const auto& [tensor, change] : file.changes) tensors.push_back(tensor);
-  std::vector<Table> tables;
-  for (WeightNames& each : names.tables) {
-    auto spelled = spelled_names(tensors, each);
-    tables.push_back({std::move(each), std::move(spelled)});
-  }
-  sources_.push_back(std::make_shared<const Source>(Source{std::move(file), scale, std::move(tables), names.neighbours_turn_of}));
+  auto spelled = spelled_names(tensors, names.names);
+  sources_.push_back(std::make_shared<const Source>(Source{std::move(file), scale, std::move(names), std::move(spelled)}));
 }
 
 Adapters::Found Adapters::find(const Source& source, std::string_view param, MatrixUse use, std::int64_t experts) {
-  Found found;
-  for (const Table& table : source.tables) {
-    found = Found();
-    found.place = place_of(param, experts, table.names);
-    for (const std::string& tensor : found.place.tensors) {
-      const auto spelled = table.spelled.find(tensor);
-      const LowRankChange* change = spelled != table.spelled.end() ? &source.file.changes.at(spelled->second) : nullptr;
-      if (change != nullptr && change->embedding != (use == MatrixUse::lookup)) change = nullptr;
-      found.tensors.push_back(change != nullptr ? spelled->second : std::string());
-      found.changes.push_back(change);
-    }
-    if (found.any()) return found;
+  Found found{.form = source.names.changes ? source.names.changes(std::string(param)) : ParamChange{.param = std::string(param)}};
+  found.place = place_of(found.form.param, experts, source.names.names);
+  for (const std::string& tensor : found.place.tensors) {
+    const auto spelled = source.spelled.find(tensor);
+    const LowRankChange* change = spelled != source.spelled.end() ? &source.file.changes.at(spelled->second) : nullptr;
+    if (change != nullptr && change->embedding != (use == MatrixUse::lookup)) change = nullptr;
+    found.tensors.push_back(change != nullptr ? spelled->second : std::string());
+    found.changes.push_back(change);
   }
   return found;
 }
@@ -165,7 +159,7 @@ class Adapters::Loader {
     for (const auto& source : adapters_.sources_) {
       const Found found = find(*source, param, use, experts);
       for (std::size_t i = 0; i < found.changes.size(); ++i)
-        if (found.changes[i] != nullptr) put_change(*source, found, i, param, rank, all);
+        if (found.changes[i] != nullptr) put_change(*source, found, i, rank, all);
       rank += found.rank();
     }
     arrays.emplace(stem + std::string(lookup ? rows_ending : factor_ending), std::move(all.a));
@@ -181,11 +175,11 @@ class Adapters::Loader {
   }
 
   /// Puts one change in its place behind those of other adapters, which have `rank` in all.
-  void put_change(const Source& source, const Found& found, std::size_t index, const std::string& param, std::int64_t rank, Factors& all) {
+  void put_change(const Source& source, const Found& found, std::size_t index, std::int64_t rank, Factors& all) {
     const LowRankChange& change = *found.changes[index];
     used_[&source].insert(found.tensors[index]);
     const Rows a = Rows::of(all.a), b = Rows::of(all.b);
-    const RowRange range = range_of(graph_, param, b.rows, found.place);
+    const RowRange range = range_of(graph_, found.form.param, b.rows, found.place);
     const bool whole_stack = all.b.rank() == 3 && !found.place.stacked;
     const std::int64_t stacked = whole_stack ? b.stacked : 1, inputs = change.embedding ? a.rows : a.columns;
     if (change.stacked() != whole_stack || !has_shape(change, stacked, inputs, range.of)) {
@@ -194,12 +188,14 @@ class Adapters::Loader {
                                              range.of, inputs));
       return;
     }
+    if (found.form.turned_rows != 0) {
+      unlike_[&source].push_back(fmt::format("the model has {} transposed, head by head", quote_name(found.tensors[index])));
+      return;
+    }
     const auto first = static_cast<std::int64_t>(index);
-    Array own = change.stacked() ? change.b : rows_of(change.b, range);
-    const bool turns = param.starts_with("layers.") && (param.ends_with(".attention.q.weight") || param.ends_with(".attention.k.weight"));
-    if (turns && source.neighbours_turn_of > 0) own = with_neighbours(own, source.neighbours_turn_of);
-    put(change.a, all.a, first, change.embedding ? 0 : rank, change.embedding ? rank : 0);
-    put(own, all.b, first, 0, rank);
+    const Array own = change.stacked() ? change.b : rows_of(change.b, range);
+    put(reordered(change.a, {}, found.form.column), all.a, first, change.embedding ? 0 : rank, change.embedding ? rank : 0);
+    put(reordered(own, found.form.row, {}), all.b, first, 0, rank);
     for (std::int64_t i = 0; i < stacked; ++i)
       for (std::int64_t r = 0; r < change.rank(); ++r)
         all.scale.set_double((first + i) * b.columns + rank + r, change.scale * source.scale);

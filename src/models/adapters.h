@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "models/adapter_file.h"
+#include "models/converted_tensors.h"
 #include "models/flow.h"
 
 namespace rlx {
 
 /// How an adapter's tensors stand for a model's parameters.
 struct AdapterNames {
-  std::vector<WeightNames> tables;      // any of which may name the tensor of a parameter
-  std::int64_t neighbours_turn_of = 0;  // not 0: heads of this size, whose rows the model has reordered and the adapter has not: see
-                                        // row_of_halves
+  WeightNames names;
+  ParamChanges changes = {};  // from the form that the adapter is made for to that of the model; none: it is the same
 };
 
 /// What adapters add to the matrices of a model, which stay as they are stored; several add up.
@@ -40,15 +40,11 @@ class Adapters {
   }
 
  private:
-  struct Table {
-    WeightNames names;
-    std::map<std::string, std::string> spelled;  // as the table spells them -> in the file
-  };
   struct Source {
     AdapterFile file;
     double scale;
-    std::vector<Table> tables;
-    std::int64_t neighbours_turn_of;
+    AdapterNames names;
+    std::map<std::string, std::string> spelled;  // as the names spell them -> in the file
   };
   class Loader;
   struct Found;

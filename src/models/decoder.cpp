@@ -132,6 +132,10 @@ bool DecoderConfig::is_recurrent() const {
   return std::any_of(layers.begin(), layers.end(), [](const DecoderLayer& layer) { return !is_attention(layer.mixer); });
 }
 
+bool DecoderConfig::has_mixer(Mixer mixer) const {
+  return std::any_of(layers.begin(), layers.end(), [mixer](const DecoderLayer& layer) { return layer.mixer == mixer; });
+}
+
 Value at_rows(Value x, Value rows) {
   const GatherNumbers numbers{{2}, {1}, {1}, {0}, {0}};
   return gather(x, reshape(rows, {rows.dim(0), rows.dim(1), 1}), numbers, {1, 1, x.dim(2)});

@@ -65,7 +65,9 @@ struct LatentAttentionConfig {
 /// Gated delta nets (Yang et al. 2024): linear attention, whose state has a matrix for each value head.
 struct DeltaNetConfig {
   std::int64_t key_heads = 0, value_heads = 0, key_size = 0, value_size = 0;
-  std::int64_t kernel = 4;  // tokens that the convolution before them sees
+  std::int64_t kernel = 4;     // tokens that the convolution before them sees
+  bool log_decay = true;       // the parameter is the logarithm of the negated rate of decay; else `decay_rate` itself
+  bool heads_in_turn = false;  // value heads lie in turn, one of each key head after the other; else those of a key head together
 };
 
 /// Selective state spaces (Gu & Dao 2023), or those of heads, each of which forgets as a whole (Dao & Gu 2024).
@@ -102,7 +104,7 @@ struct TextHead {
 ///     classifier.{dense,norm,output}
 ///     layers.N.attention_norm, .attention_post_norm, .attention.{q,k,v,output,q_norm,k_norm,gate}
 ///     layers.N.attention.{q_input,q_input_norm,q,latent,latent_norm,rope_key,k,v,output} of latent attention
-///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay,decay_bias,norm,output}
+///     layers.N.delta_net.{q,k,v,gate,beta,decay,convolution,log_decay or decay_rate,decay_bias,norm,output}
 ///     layers.N.state_space.{input,gate,convolution,step_input,step,b,c,{step,b,c}_norm,log_decay or decay,skip,output}
 ///     layers.N.state_space.{input,gate,convolution,step,step_bias,log_decay or decay,skip,norm,output} of heads; input: features, b, c
 ///     layers.N.short_convolution.{before,input,after,kernel,output}
@@ -149,6 +151,7 @@ struct DecoderConfig {
   std::int64_t length_of_short_factors() const;
   /// True where a layer keeps a state that holds all tokens at once: it cannot be taken back to fewer.
   bool is_recurrent() const;
+  bool has_mixer(Mixer mixer) const;
 };
 
 /// The states of the first sequence that a graph also gives, (layers + 1, S, hidden_size): the embeddings and what each layer leaves, the

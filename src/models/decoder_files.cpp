@@ -8,8 +8,9 @@
 #include "base/names.h"
 #include "models/decoder_family.h"
 #include "models/families/gguf.h"
-#include "models/gguf_config.h"
+#include "models/folder_config.h"
 #include "models/model_folder.h"
+#include "models/param_changes.h"
 
 namespace rlx {
 namespace {
@@ -55,7 +56,7 @@ DecoderFiles open_gguf(const std::filesystem::path& path) {
   const GgufValue* type = checkpoint.gguf()->find_value("general.type");
   if (type != nullptr && type->string() == "adapter") refuse_adapter(path);
   DecoderConfig config = read_gguf_decoder(*checkpoint.gguf());
-  WeightNames names = gguf_names(*checkpoint.gguf(), config);
+  WeightNames names = gguf_names(config, GgufLayout::of(*checkpoint.gguf(), config));
   auto end_tokens = gguf_end_tokens(*checkpoint.gguf());
   return {std::move(config), std::move(names), std::move(checkpoint), std::move(end_tokens)};
 }
@@ -69,29 +70,22 @@ DecoderFiles open_folder(const std::filesystem::path& path) {
   return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
 }
 
-/// How the tensors of an adapter in a folder are named whose model is a GGUF file: as in the folder that such a file is made of.
-AdapterNames folder_names(const AdapterFile& adapter, const DecoderFiles& model, std::string_view architecture) {
-  AdapterNames names;
-  for (const GgufFamily& family : gguf_families_of(architecture)) {
-    names.tables.push_back(DecoderFamily::find(family.model_type)->weight_names(model.config));
-    if (family.neighbours_turn) names.neighbours_turn_of = model.config.head_size;
-  }
-  if (names.tables.empty())
-    fail("{}: adapters in folders do not fit GGUF files of the architecture {} (allowed: an adapter in a GGUF file)", adapter.name,
-         quote_name(architecture));
-  return names;
+/// An adapter in a folder whose model is a GGUF file changes the folder that such a file is made of.
+AdapterNames folder_names(const GgufFile& file, const DecoderConfig& model) {
+  const FolderConfig folder = FolderConfig::of(file, model);
+  return {folder.names, changes_between(folder.model, model)};
 }
 
 AdapterNames names_for(const AdapterFile& adapter, const DecoderFiles& model) {
   const GgufFile* gguf = model.checkpoint.gguf();
   if (gguf == nullptr && !adapter.architecture.empty())
     fail("{}: adapters in GGUF files change models in GGUF files (the model is the folder {})", adapter.name, model.checkpoint.name());
-  if (gguf == nullptr) return {.tables = {model.names}};
+  if (gguf == nullptr) return {model.names};
   const std::string_view architecture = gguf->value("general.architecture").string();
-  if (adapter.architecture.empty()) return folder_names(adapter, model, architecture);
+  if (adapter.architecture.empty()) return folder_names(*gguf, model.config);
   if (adapter.architecture != architecture)
     fail("{}: general.architecture is {}, the model's is {}", adapter.name, quote_name(adapter.architecture), quote_name(architecture));
-  return {.tables = {model.names}};
+  return {model.names};
 }
 
 }  // namespace

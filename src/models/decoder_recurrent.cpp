@@ -50,6 +50,12 @@ Value repeated_heads(Value x, std::int64_t count) {
   return reshape(broadcast_to(reshape(x, {s[0], s[1], s[2], 1, s[3]}), {s[0], s[1], s[2], count, s[3]}), {s[0], s[1], s[2] * count, s[3]});
 }
 
+/// The same, one of each after the other.
+Value repeated_in_turn(Value x, std::int64_t count) {
+  const Dims s = x.shape();
+  return reshape(broadcast_to(reshape(x, {s[0], s[1], 1, s[2], s[3]}), {s[0], s[1], count, s[2], s[3]}), {s[0], s[1], s[2] * count, s[3]});
+}
+
 /// x (N, S, ...) in the chunks of the step, (N, C, L, ...), with zeros behind its end.
 Value in_chunks(const DecoderStep& step, Value x) {
   const Dim &count = step.mask.dim(1), &length = step.mask.dim(2);
@@ -125,13 +131,15 @@ Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x) {
   Value inputs = concat({flow.linear("q", x, keys, false), flow.linear("k", x, keys, false), flow.linear("v", x, values, false)}, -1);
   inputs = silu(causal_convolution(flow, step, "convolution", inputs, d.kernel, false));
   const auto key_heads = [&](std::int64_t from) {
-    return repeated_heads(unit_length(by_head(slice_axis(inputs, -1, from, from + keys), d.key_heads, d.key_size)),
-                          d.value_heads / d.key_heads);
+    Value heads = unit_length(by_head(slice_axis(inputs, -1, from, from + keys), d.key_heads, d.key_size));
+    const std::int64_t share = d.value_heads / d.key_heads;
+    return d.heads_in_turn ? repeated_in_turn(heads, share) : repeated_heads(heads, share);
   };
   Value v = by_head(slice_axis(inputs, -1, 2 * keys, 2 * keys + values), d.value_heads, d.value_size);
   Value beta = sigmoid(flow.linear("beta", x, d.value_heads, false));
   Value decay = softplus(flow.linear("decay", x, d.value_heads, false) + flow.param("decay_bias", {d.value_heads}));
-  Value log_gate = -exp(flow.param("log_decay", {d.value_heads})) * decay;
+  Value rate = d.log_decay ? -exp(flow.param("log_decay", {d.value_heads})) : flow.param("decay_rate", {d.value_heads});
+  Value log_gate = rate * decay;
   Value tokens = is_token(step);  // padding leaves the state as it is: it adds nothing and forgets nothing
   Value state = recurrent_state(flow, step, "state", {x.dim(0), d.value_heads, d.key_size, d.value_size});
   const Values result = gated_delta_net(key_heads(0), key_heads(keys), v, log_gate * tokens, beta * tokens, state);

@@ -97,8 +97,8 @@ class Flow {
 /// The tensor that holds some parameters of a graph. `{e}` in its name stands for the number of an expert: the experts' tensors are
 /// stacked to one parameter.
 struct WeightName {
-  std::vector<std::string_view> params;  // names, or parts before a dot; several: their rows lie one below the other
-  std::string_view tensor;
+  std::vector<std::string> params;  // names, or parts before a dot; several: their rows lie one below the other
+  std::string tensor;
   std::int64_t groups = 1;  // of several parameters: the rows come in this many groups, each with a part of every parameter
   bool transposed = false;  // matrices are (in, out)
 };

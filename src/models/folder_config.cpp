@@ -2,38 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "base/names.h"
 #include "models/decoder_family.h"
-#include "models/encoder.h"
 #include "models/gguf_config.h"
+#include "models/same_model.h"
 
 namespace rlx {
 namespace {
-
-constexpr double f32_rounding = 1e-5;  // metadata are f32, and what follows from them is off by a few roundings
-
-bool nearly(double a, double b) { return std::abs(a - b) <= f32_rounding * std::max(std::abs(a), std::abs(b)); }
-
-bool nearly(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return nearly(x, y); });
-}
-
-std::string activation_word(HiddenActivation kind) {
-  switch (kind) {
-    case HiddenActivation::gelu: return "gelu";
-    case HiddenActivation::gelu_tanh: return "gelu_pytorch_tanh";
-    case HiddenActivation::quick_gelu: return "quick_gelu";
-    case HiddenActivation::relu: return "relu";
-    case HiddenActivation::relu_squared: return "relu2";
-    case HiddenActivation::silu: return "silu";
-    case HiddenActivation::tanh: return "tanh";
-  }
-  fail_internal("activation {} is not in the enumeration", static_cast<int>(kind));
-}
 
 /// Sizes in the spelling of Llama, which most families took over.
 json::Value llama_fields(const DecoderConfig& c) {
@@ -45,7 +25,7 @@ json::Value llama_fields(const DecoderConfig& c) {
                   {"num_key_value_heads", c.kv_heads},
                   {"head_dim", c.head_size},
                   {"max_position_embeddings", c.max_positions},
-                  {"hidden_act", activation_word(c.activation)},
+                  {"hidden_act", activation_name(c.activation)},
                   {"tie_word_embeddings", c.tied_output}};
   out[c.norm.centred ? "layer_norm_eps" : "rms_norm_eps"] = c.norm.eps;
   return out;
@@ -133,7 +113,7 @@ void write_qwen(const DecoderConfig& c, json::Value& out) {
 }
 
 void write_gemma(const DecoderConfig& c, json::Value& out) {
-  out["hidden_activation"] = activation_word(c.activation);
+  out["hidden_activation"] = activation_name(c.activation);
   write_rope(c, out);
   if (!c.norm_after) return;
   const double scale = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
@@ -177,7 +157,7 @@ void write_distilbert(const DecoderConfig& c, json::Value& out) {
          {"n_layers", c.layers.size()},
          {"n_heads", c.heads},
          {"max_position_embeddings", c.max_positions},
-         {"activation", activation_word(c.activation)}};
+         {"activation", activation_name(c.activation)}};
 }
 
 void write_nomic(const DecoderConfig& c, json::Value& out) {
@@ -188,73 +168,275 @@ void write_nomic(const DecoderConfig& c, json::Value& out) {
 void write_modernbert(const DecoderConfig& c, json::Value& out) {
   out.erase("layer_norm_eps");
   out["norm_eps"] = c.norm.eps;
-  out["hidden_activation"] = activation_word(c.activation);
+  out["hidden_activation"] = activation_name(c.activation);
   out["local_attention"] = 2 * window_of(c);
   for (const DecoderLayer& layer : c.layers) out["layer_types"].push_back(layer.window > 0 ? "sliding_attention" : "full_attention");
   out["global_rope_theta"] = c.ropes[0].theta, out["local_rope_theta"] = c.ropes.size() > 1 ? c.ropes[1].theta : c.ropes[0].theta;
   out["classifier_pooling"] = c.text_head.mean ? "mean" : "cls";
 }
 
-void write_mamba(const DecoderConfig& c, json::Value& out) {
-  const StateSpaceConfig& s = c.state_space;
-  out = {{"vocab_size", c.vocab_size},
-         {"hidden_size", c.hidden_size},
-         {"intermediate_size", s.width},
-         {"expand", s.width / c.hidden_size},
-         {"num_hidden_layers", c.layers.size()},
-         {"state_size", s.states},
-         {"conv_kernel", s.kernel},
-         {"time_step_rank", s.step_rank},
-         {"use_bias", s.bias},
-         {"use_conv_bias", s.convolution_bias},
-         {"hidden_act", activation_word(c.activation)},
-         {"layer_norm_epsilon", c.norm.eps},
-         {"tie_word_embeddings", c.tied_output}};
+void write_gpt_neox(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  out.erase("num_key_value_heads");
+  out["use_parallel_residual"] = c.parallel;
+  out["attention_bias"] = c.qkv_bias;
 }
 
-struct FolderFamily {
-  std::string_view architecture, model_type, classes;  // of GGUF; of the config, and what its classes' names begin with
-  void (*write)(const DecoderConfig& c, json::Value& out);
-  std::string_view prefix = "model.";
-  bool (*fits)(const DecoderConfig& c) = [](const DecoderConfig&) { return true; };
+void write_falcon(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  const bool grouped = c.parallel && !c.shared_norm;  // only the newer ones have two norms
+  out["layer_norm_epsilon"] = c.norm.eps;
+  out["ffn_hidden_size"] = c.ffn_size;
+  out["num_kv_heads"] = c.kv_heads;
+  out["new_decoder_architecture"] = grouped || (c.kv_heads != 1 && c.kv_heads != c.heads);
+  out["num_ln_in_parallel_attn"] = grouped ? 2 : 1;
+  out["multi_query"] = c.kv_heads == 1;
+  out["parallel_attn"] = c.parallel;
+  out["bias"] = c.qkv_bias;
+  out["alibi"] = false;
+  out["activation"] = activation_name(c.activation);
+}
+
+void write_starcoder2(const DecoderConfig& c, json::Value& out) {
+  write_llama(c, out);
+  out["norm_epsilon"] = c.norm.eps;
+  out["use_bias"] = c.ffn_bias;
+}
+
+void write_stablelm(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  if (c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
+  out["use_qkv_bias"] = c.qkv_bias;
+  out["use_parallel_residual"] = c.parallel;
+}
+
+void write_phi(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  if (c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
+}
+
+void write_cohere(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  out["attention_bias"] = c.qkv_bias;
+  out["logit_scale"] = c.logits_scale;
+}
+
+void write_smollm3(const DecoderConfig& c, json::Value& out) {
+  write_llama(c, out);
+  for (const DecoderLayer& layer : c.layers) out["no_rope_layers"].push_back(layer.rope < 0 ? 0 : 1);  // despite its name
+}
+
+void write_olmo3(const DecoderConfig& c, json::Value& out) {
+  write_llama(c, out);
+  write_windows(c, out);
+}
+
+/// YaRN's scores of latent attention are multiplied by a number that the config gives by its weight.
+void write_latent_rope(const DecoderConfig& c, json::Value& out) {
+  const RopeOptions& rope = c.ropes.front();
+  out["rope_theta"] = rope.theta;
+  out["rope_interleave"] = rope.style == RopeStyle::interleaved;
+  if (rope.scaling != RopeScaling::yarn) return;
+  const double scale = std::sqrt(c.attention_scale * std::sqrt(static_cast<double>(c.head_size)));
+  out["rope_scaling"] = {{"type", "yarn"},
+                         {"factor", rope.factor},
+                         {"original_max_position_embeddings", static_cast<std::int64_t>(rope.original_length)},
+                         {"beta_fast", rope.beta_fast},
+                         {"beta_slow", rope.beta_slow},
+                         {"attention_factor", rope.attention_factor},
+                         {"mscale_all_dim", (scale - 1) / (0.1 * std::log(rope.factor))}};
+}
+
+void write_deepseek(const DecoderConfig& c, json::Value& out) {
+  const LatentAttentionConfig& l = c.latent;
+  const ExpertsConfig& e = c.experts;
+  out["num_key_value_heads"] = c.heads;
+  out.erase("head_dim");
+  write_latent_rope(c, out);
+  out["attention_bias"] = c.qkv_bias;
+  out["q_lora_rank"] = l.query_rank > 0 ? json::Value(l.query_rank) : json::Value();
+  out["kv_lora_rank"] = l.rank;
+  out["qk_nope_head_dim"] = l.plain_size, out["qk_rope_head_dim"] = l.rope_size, out["v_head_dim"] = l.value_size;
+  out["n_routed_experts"] = e.count;
+  out["num_experts_per_tok"] = e.chosen;
+  out["moe_intermediate_size"] = e.width;
+  out["n_shared_experts"] = e.shared_width / e.width;
+  out["routed_scaling_factor"] = e.scale;
+  out["norm_topk_prob"] = e.normalize;
+  out["n_group"] = e.groups, out["topk_group"] = e.chosen_groups;
+  out["first_k_dense_replace"] = std::ranges::find(c.layers, true, &DecoderLayer::experts) - c.layers.begin();
+  if (!e.sigmoid) out["topk_method"] = e.groups > 1 ? "group_limited_greedy" : "greedy";
+}
+
+void write_lfm2(const DecoderConfig& c, json::Value& out) {
+  write_rope(c, out);
+  out["norm_eps"] = c.norm.eps;
+  out["conv_L_cache"] = c.short_convolution.kernel, out["conv_bias"] = c.short_convolution.bias;
+  out["block_auto_adjust_ff_dim"] = false;
+  for (const DecoderLayer& layer : c.layers)
+    out["layer_types"].push_back(layer.mixer == Mixer::short_convolution ? "conv" : "full_attention");
+  const ExpertsConfig& e = c.experts;
+  if (e.count == 0) return;
+  out["num_experts"] = e.count, out["num_experts_per_tok"] = e.chosen, out["moe_intermediate_size"] = e.width;
+  out["norm_topk_prob"] = e.normalize, out["use_expert_bias"] = e.router_bias, out["routed_scaling_factor"] = e.scale;
+  out["num_dense_layers"] = std::ranges::find(c.layers, true, &DecoderLayer::experts) - c.layers.begin();
+}
+
+void write_qwen3_5(const DecoderConfig& c, json::Value& out) {
+  const DeltaNetConfig& d = c.delta_net;
+  write_rope(c, out);
+  out["linear_num_key_heads"] = d.key_heads, out["linear_num_value_heads"] = d.value_heads;
+  out["linear_key_head_dim"] = d.key_size, out["linear_value_head_dim"] = d.value_size;
+  out["linear_conv_kernel_dim"] = d.kernel;
+  for (const DecoderLayer& layer : c.layers)
+    out["layer_types"].push_back(layer.mixer == Mixer::delta_net ? "linear_attention" : "full_attention");
+  if (c.experts.count > 0) write_experts(c, out);
+}
+
+/// What models of nothing but state spaces have in common.
+json::Value state_space_fields(const DecoderConfig& c) {
+  const StateSpaceConfig& s = c.state_space;
+  return {{"vocab_size", c.vocab_size},
+          {"hidden_size", c.hidden_size},
+          {"intermediate_size", s.width},
+          {"expand", s.width / c.hidden_size},
+          {"num_hidden_layers", c.layers.size()},
+          {"state_size", s.states},
+          {"conv_kernel", s.kernel},
+          {"use_bias", s.bias},
+          {"use_conv_bias", s.convolution_bias},
+          {"hidden_act", activation_name(c.activation)},
+          {"layer_norm_epsilon", c.norm.eps},
+          {"tie_word_embeddings", c.tied_output}};
+}
+
+void write_mamba(const DecoderConfig& c, json::Value& out) {
+  out = state_space_fields(c);
+  out["time_step_rank"] = c.state_space.step_rank;
+  if (c.state_space.norm) out["mixer_rms_eps"] = c.state_space.norm->eps;
+}
+
+void write_mamba2(const DecoderConfig& c, json::Value& out) {
+  const StateSpaceConfig& s = c.state_space;
+  out = state_space_fields(c);
+  out["num_heads"] = s.heads, out["head_dim"] = s.width / s.heads;
+  out["n_groups"] = s.groups;
+  if (s.least_step > 0 || std::isfinite(s.largest_step)) out["time_step_limit"] = {s.least_step, s.largest_step};
+}
+
+/// The first layer of a kind, and after how many layers the next one comes; the whole model where there is none.
+std::pair<std::int64_t, std::int64_t> turn_of(const std::vector<DecoderLayer>& layers, bool (*is)(const DecoderLayer& layer)) {
+  const auto first = std::find_if(layers.begin(), layers.end(), is);
+  if (first == layers.end()) return {0, std::ssize(layers) + 1};
+  const auto next = std::find_if(first + 1, layers.end(), is);
+  return {first - layers.begin(), next == layers.end() ? std::ssize(layers) : next - first};
+}
+
+void write_jamba(const DecoderConfig& c, json::Value& out) {
+  const StateSpaceConfig& s = c.state_space;
+  out["mamba_expand"] = s.width / c.hidden_size;
+  out["mamba_d_state"] = s.states, out["mamba_dt_rank"] = s.step_rank, out["mamba_d_conv"] = s.kernel;
+  out["mamba_proj_bias"] = s.bias, out["mamba_conv_bias"] = s.convolution_bias;
+  const auto [attention, attention_period] = turn_of(c.layers, [](const DecoderLayer& layer) { return layer.mixer == Mixer::attention; });
+  out["attn_layer_offset"] = attention, out["attn_layer_period"] = attention_period;
+  const auto [experts, expert_period] = turn_of(c.layers, [](const DecoderLayer& layer) { return layer.experts; });
+  out["expert_layer_offset"] = experts, out["expert_layer_period"] = expert_period;
+  out["num_experts"] = std::max<std::int64_t>(c.experts.count, 1), out["num_experts_per_tok"] = std::max<std::int64_t>(c.experts.chosen, 1);
+}
+
+/// Positions begin behind that of padding.
+void write_roberta(const DecoderConfig& c, json::Value& out) {
+  constexpr std::int64_t first = 2;
+  write_bert(c, out);
+  out["pad_token_id"] = first - 1;
+  out["max_position_embeddings"] = c.max_positions + first;
+}
+
+/// Whether the file's tokenizer is RoBERTa's, which GGUF files tell from BERT's by nothing else.
+bool has_pre_tokenizer(const GgufFile& file, std::string_view model, std::string_view pre) {
+  const GgufValue* kind = file.find_value("tokenizer.ggml.model");
+  const GgufValue* split = file.find_value("tokenizer.ggml.pre");
+  return kind && kind->string() == model && split && split->string() == pre;
+}
+
+/// A model type of Hugging Face's configs, and the architecture of GGUF files that holds its models.
+struct FileFamily {
+  using Fits = bool (*)(const GgufFile& file, const DecoderConfig& c);
+
+  std::string_view model_type, architecture;
+  std::string_view classes = "";                                           // what the names of its classes begin with
+  void (*write)(const DecoderConfig& c, json::Value& out) = nullptr;       // none: files become folders of another type
+  Fits fits = [](const GgufFile&, const DecoderConfig&) { return true; };  // of several types for an architecture the first that fits
 };
 
-constexpr FolderFamily folder_families[] = {
-    {"llama", "mixtral", "Mixtral", write_mixtral, "model.", [](const DecoderConfig& c) { return c.experts.count > 0; }},
-    {"llama", "mistral", "Mistral", write_llama, "model.", [](const DecoderConfig& c) { return window_of(c) > 0; }},
+constexpr FileFamily::Fits has_experts = [](const GgufFile&, const DecoderConfig& c) { return c.experts.count > 0; };
+constexpr FileFamily::Fits has_window = [](const GgufFile&, const DecoderConfig& c) { return window_of(c) > 0; };
+
+constexpr FileFamily families[] = {
+    {"mixtral", "llama", "Mixtral", write_mixtral, has_experts},
+    {"mistral", "llama", "Mistral", write_llama, has_window},
     {"llama", "llama", "Llama", write_llama},
+    {"ministral", "llama"},
     {"qwen2", "qwen2", "Qwen2", write_qwen},
-    {"qwen2moe", "qwen2_moe", "Qwen2Moe", write_qwen},
+    {"qwen2_moe", "qwen2moe", "Qwen2Moe", write_qwen},
     {"qwen3", "qwen3", "Qwen3", write_qwen},
-    {"qwen3moe", "qwen3_moe", "Qwen3Moe", write_qwen},
+    {"qwen3_moe", "qwen3moe", "Qwen3Moe", write_qwen},
+    {"qwen3_next", "qwen3next", "Qwen3Next", write_qwen3_5},
+    {"qwen3_5_text", "qwen35", "Qwen3_5", write_qwen3_5},
+    {"qwen3_5", "qwen35"},
     {"gemma", "gemma", "Gemma", write_gemma},
     {"gemma2", "gemma2", "Gemma2", write_gemma},
-    {"gemma3", "gemma3_text", "Gemma3", write_gemma},
+    {"gemma3_text", "gemma3", "Gemma3", write_gemma},
+    {"gemma3", "gemma3"},
     {"phi3", "phi3", "Phi3", write_phi3},
-    {"gpt2", "gpt2", "GPT2", write_gpt2, "transformer."},
+    {"phi", "phi2", "Phi", write_phi},
+    {"gpt2", "gpt2", "GPT2", write_gpt2},
+    {"gpt_neox", "gptneox", "GPTNeoX", write_gpt_neox},
+    {"falcon", "falcon", "Falcon", write_falcon},
+    {"starcoder2", "starcoder2", "Starcoder2", write_starcoder2},
+    {"stablelm", "stablelm", "StableLm", write_stablelm},
+    {"cohere", "command-r", "Cohere", write_cohere},
+    {"smollm3", "smollm3", "SmolLM3", write_smollm3},
     {"granite", "granite", "Granite", write_granite},
+    {"olmo3", "olmo2", "Olmo3", write_olmo3, has_window},
     {"olmo2", "olmo2", "Olmo2", write_llama},
-    {"bert", "distilbert", "DistilBert", write_distilbert, "distilbert.", [](const DecoderConfig& c) { return c.token_types == 0; }},
-    {"bert", "bert", "Bert", write_bert, "bert."},
-    {"nomic-bert", "nomic_bert", "NomicBert", write_nomic, ""},
-    {"modern-bert", "modernbert", "ModernBert", write_modernbert},
-    {"mamba", "mamba", "Mamba", write_mamba, "backbone.", [](const DecoderConfig& c) { return !c.state_space.norm; }},
-};
+    {"deepseek_v3", "deepseek2", "DeepseekV3", write_deepseek, [](const GgufFile&, const DecoderConfig& c) { return c.experts.sigmoid; }},
+    {"deepseek_v2", "deepseek2", "DeepseekV2", write_deepseek},
+    {"lfm2", "lfm2", "Lfm2", write_lfm2},
+    {"lfm2_moe", "lfm2moe", "Lfm2Moe", write_lfm2},
+    {"falcon_mamba", "mamba", "FalconMamba", write_mamba,
+     [](const GgufFile&, const DecoderConfig& c) { return c.state_space.norm.has_value(); }},
+    {"mamba", "mamba", "Mamba", write_mamba},
+    {"mamba2", "mamba2", "Mamba2", write_mamba2},
+    {"jamba", "jamba", "Jamba", write_jamba},
+    {"roberta", "bert", "Roberta", write_roberta,
+     [](const GgufFile& file, const DecoderConfig&) { return has_pre_tokenizer(file, "gpt2", "roberta-bpe"); }},
+    {"xlm-roberta", "bert", "XLMRoberta", write_roberta,
+     [](const GgufFile& file, const DecoderConfig&) { return has_pre_tokenizer(file, "t5", "default"); }},
+    {"camembert", "bert"},
+    {"distilbert", "bert", "DistilBert", write_distilbert, [](const GgufFile&, const DecoderConfig& c) { return c.token_types == 0; }},
+    {"bert", "bert", "Bert", write_bert},
+    {"nomic_bert", "nomic-bert", "NomicBert", write_nomic},
+    {"modernbert", "modern-bert", "ModernBert", write_modernbert},
+    {"t5", "t5"}};
 
-const FolderFamily& folder_family(const GgufFile& file, const DecoderConfig& c) {
+const FileFamily& folder_family(const GgufFile& file, const DecoderConfig& c) {
   const std::string_view architecture = file.value("general.architecture").string();
   std::vector<std::string_view> known;
-  for (const FolderFamily& each : folder_families) {
-    if (each.architecture == architecture && each.fits(c)) return each;
-    if (known.empty() || known.back() != each.architecture) known.push_back(each.architecture);
+  for (const FileFamily& each : families) {
+    if (each.write && each.architecture == architecture && each.fits(file, c)) return each;
+    if (each.write && std::ranges::find(known, each.architecture) == known.end()) known.push_back(each.architecture);
   }
   fail("{}: the architecture {} has no folder in Hugging Face's layout here (supported: {})", file.name(), quote_name(architecture),
        fmt::join(known, ", "));
 }
 
-std::string class_name(const FolderFamily& family, const DecoderConfig& c) {
+std::string class_name(const FileFamily& family, const DecoderConfig& c) {
   if (family.model_type == "gpt2") return "GPT2LMHeadModel";
-  const std::string_view what = c.causal ? "ForCausalLM" : c.text_head.labels > 0 ? "ForSequenceClassification" : "Model";
+  const std::string_view what = c.causal                 ? "ForCausalLM"
+                                : c.text_head.labels > 0 ? "ForSequenceClassification"
+                                : c.output               ? "ForMaskedLM"
+                                                         : "Model";
   return fmt::format("{}{}", family.classes, what);
 }
 
@@ -276,55 +458,19 @@ void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out
   }
 }
 
-/// The factors by which a rope divides its frequencies, where they are the same for all lengths.
-std::vector<double> factors_of(const RopeOptions& rope) {
-  if (rope.scaling != RopeScaling::llama3) return rope.short_factors;
-  const std::vector<float> factors = llama3_factors(rope);
-  return {factors.begin(), factors.end()};
-}
-
-/// Whether two ropes turn alike, whichever words say so.
-bool same_rope(const RopeOptions& a, const RopeOptions& b) {
-  if (!nearly(a.theta, b.theta) || a.dims != b.dims || !nearly(factors_of(a), factors_of(b))) return false;
-  if (a.scaling == RopeScaling::longrope && b.scaling == RopeScaling::longrope)
-    return nearly(a.long_factors, b.long_factors) && a.original_length == b.original_length &&
-           nearly(a.attention_factor, b.attention_factor);
-  if (a.scaling == RopeScaling::longrope) return b.scaling == RopeScaling::llama3 && nearly(a.long_factors, a.short_factors);
-  return a.scaling == b.scaling && nearly(a.factor, b.factor) && (a.scaling != RopeScaling::yarn || a.original_length == b.original_length);
-}
-
-/// `read`, as the config gives it back, with the numbers of `wanted` where they are nearly the same: nothing else may differ.
-DecoderConfig with_numbers_of(const DecoderConfig& wanted, DecoderConfig read) {
-  const auto take = [](double& to, double from, double usual) {
-    if (nearly(to == 0 ? usual : to, from == 0 ? usual : from)) to = from;
-  };
-  take(read.attention_scale, wanted.attention_scale, 1 / std::sqrt(static_cast<double>(wanted.head_size)));
-  take(read.embedding_scale, wanted.embedding_scale, 1);
-  take(read.residual_scale, wanted.residual_scale, 1);
-  take(read.logits_scale, wanted.logits_scale, 1);
-  take(read.norm.eps, wanted.norm.eps, 0);
-  const std::size_t used = std::min(wanted.ropes.size(), read.ropes.size());
-  bool same = wanted.ropes.empty() == read.ropes.empty();
-  for (std::size_t i = 0; i < used; ++i) same = same && same_rope(wanted.ropes[i], read.ropes[i]);
-  if (same) read.ropes = wanted.ropes;
-  read.norm.plus_one = wanted.norm.plus_one;  // files have the 1 added
-  read.state_space.log_decay = wanted.state_space.log_decay;
-  return read;
-}
-
-Graph graph_of(const DecoderConfig& c) {
-  if (c.causal) return decoder_graph(c, {.sequences = 1, .capacity = 8, .chunk = 8});
-  Graph graph("encoder");
-  const EncodedText text = encode_text(Flow(graph), c, 2, 4);
-  graph.output("states", text.states.back());
-  if (c.text_head.labels > 0) graph.output("scores", text_scores(Flow(graph), c, text));
-  return graph;
-}
-
 }  // namespace
 
+std::string_view gguf_architecture(std::string_view model_type) {
+  std::vector<std::string_view> known;
+  for (const FileFamily& family : families) {
+    if (family.model_type == model_type) return family.architecture;
+    known.push_back(family.model_type);
+  }
+  fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
+}
+
 FolderConfig FolderConfig::of(const GgufFile& file, const DecoderConfig& model) {
-  const FolderFamily& family = folder_family(file, model);
+  const FileFamily& family = folder_family(file, model);
   FolderConfig out;
   out.json = llama_fields(model);
   family.write(model, out.json);
@@ -336,11 +482,11 @@ FolderConfig FolderConfig::of(const GgufFile& file, const DecoderConfig& model) 
   if (reader == nullptr) fail_internal("the family {} is listed and not found", family.model_type);
   const json::Value written = json::parse(out.json.dump(), "config.json");  // as others will read it
   out.model = reader->read(JsonField(written, "config.json"));
-  if (!structurally_equal(graph_of(model), graph_of(with_numbers_of(model, out.model))))
+  if (!same_model(model, out.model))
     fail("{}: config.json of the model type {} cannot say all that the metadata say of the model", file.name(),
          quote_name(family.model_type));
   out.names = reader->weight_names(out.model);
-  out.prefix = model.causal || model.text_head.labels > 0 ? family.prefix : "";
+  if (model.causal || model.text_head.labels > 0 || model.output) out.prefix = out.names.prefix;
   return out;
 }
 

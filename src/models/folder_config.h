@@ -1,9 +1,15 @@
 #pragma once
+#include <string>
+#include <string_view>
+
 #include "formats/gguf.h"
 #include "formats/json.h"
 #include "models/decoder.h"
 
 namespace rlx {
+
+/// The architecture of GGUF files that holds models of that type of Hugging Face's configs. Throws Error that lists those that are known.
+std::string_view gguf_architecture(std::string_view model_type);
 
 /// The model of a GGUF file as config.json of a folder in Hugging Face's layout says it.
 struct FolderConfig {

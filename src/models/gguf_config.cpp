@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <numbers>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,14 +18,6 @@
 
 namespace rlx {
 namespace {
-
-constexpr std::array<GgufFamily, 22> gguf_families{
-    {{"llama", "llama", true},      {"mistral", "llama", true}, {"mixtral", "llama", true}, {"qwen2", "qwen2"},
-     {"qwen2_moe", "qwen2moe"},     {"qwen3", "qwen3"},         {"qwen3_moe", "qwen3moe"},  {"gemma", "gemma"},
-     {"gemma2", "gemma2"},          {"gemma3_text", "gemma3"},  {"phi3", "phi3"},           {"gpt2", "gpt2"},
-     {"granite", "granite", true},  {"olmo2", "olmo2"},         {"bert", "bert"},           {"roberta", "bert"},
-     {"xlm-roberta", "bert"},       {"camembert", "bert"},      {"distilbert", "bert"},     {"nomic_bert", "nomic-bert"},
-     {"modernbert", "modern-bert"}, {"mamba", "mamba"}}};
 
 /// Sets keys below an architecture's name.
 class KeyWriter {
@@ -43,6 +35,7 @@ class KeyWriter {
   }
   void flag(std::string_view key, bool value) { metadata_.set(path(key), value); }
   void flags(std::string_view key, const std::vector<bool>& values) { metadata_.set_booleans(path(key), values); }
+  void sizes(std::string_view key, const std::vector<std::int32_t>& values) { metadata_.set_numbers<std::int32_t>(path(key), values); }
 
  private:
   std::string path(std::string_view key) const { return fmt::format("{}.{}", architecture_, key); }
@@ -51,24 +44,63 @@ class KeyWriter {
   std::string_view architecture_;
 };
 
+/// One number, or one for each layer where some have no attention.
+void describe_kv_heads(const DecoderConfig& c, KeyWriter& keys) {
+  std::vector<std::int32_t> heads;
+  bool hybrid = false;
+  for (const DecoderLayer& layer : c.layers) {
+    heads.push_back(layer.mixer == Mixer::attention ? static_cast<std::int32_t>(c.kv_heads) : 0);
+    hybrid = hybrid || layer.mixer == Mixer::state_space || layer.mixer == Mixer::short_convolution;
+  }
+  if (hybrid && c.heads > 0) keys.sizes("attention.head_count_kv", heads);
+  else keys.size("attention.head_count_kv", c.latent.rank > 0 ? 1 : c.kv_heads);
+}
+
 void describe_sizes(const DecoderConfig& c, KeyWriter& keys) {
   keys.size("context_length", c.max_positions);
   keys.size("embedding_length", c.hidden_size);
   keys.size("block_count", static_cast<std::int64_t>(c.layers.size()));
   keys.size("feed_forward_length", c.ffn_size);
   keys.size("attention.head_count", c.heads);
-  keys.size("attention.head_count_kv", c.kv_heads);
-  if (c.heads > 0) keys.size("attention.key_length", c.head_size), keys.size("attention.value_length", c.head_size);
+  describe_kv_heads(c, keys);
+  if (c.heads > 0 && c.latent.rank == 0) keys.size("attention.key_length", c.head_size), keys.size("attention.value_length", c.head_size);
   keys.number(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", c.norm.eps);
   keys.size("vocab_size", c.vocab_size);
 }
 
-void describe_experts(const ExpertsConfig& experts, KeyWriter& keys) {
-  if (experts.count == 0) return;
-  keys.size("expert_count", experts.count);
-  keys.size("expert_used_count", experts.chosen);
-  keys.size("expert_feed_forward_length", experts.width);
-  if (experts.shared_width > 0) keys.size("expert_shared_feed_forward_length", experts.shared_width);
+/// What the cache holds of a token is one head that all queries share; the keys of real heads stand beside it.
+void describe_latent_attention(const DecoderConfig& c, KeyWriter& keys) {
+  const LatentAttentionConfig& l = c.latent;
+  if (l.rank == 0) return;
+  if (l.query_rank > 0) keys.size("attention.q_lora_rank", l.query_rank);
+  keys.size("attention.kv_lora_rank", l.rank);
+  keys.size("attention.key_length", l.rank + l.rope_size);
+  keys.size("attention.value_length", l.rank);
+  keys.size("attention.key_length_mla", c.head_size);
+  keys.size("attention.value_length_mla", l.value_size);
+}
+
+/// How many layers before the first mixture have none, where all others have one.
+std::optional<std::int64_t> leading_dense_layers(const std::vector<DecoderLayer>& layers) {
+  const auto first = std::find_if(layers.begin(), layers.end(), [](const DecoderLayer& layer) { return layer.experts; });
+  if (!std::all_of(first, layers.end(), [](const DecoderLayer& layer) { return layer.experts; })) return std::nullopt;
+  return first - layers.begin();
+}
+
+void describe_experts(const DecoderConfig& c, KeyWriter& keys) {
+  const ExpertsConfig& e = c.experts;
+  if (e.count == 0) return;
+  keys.size("expert_count", e.count);
+  keys.size("expert_used_count", e.chosen);
+  keys.size("expert_feed_forward_length", e.width);
+  if (const auto dense = leading_dense_layers(c.layers)) keys.size("leading_dense_block_count", *dense);
+  keys.flag("expert_weights_norm", e.normalize);
+  keys.number_unless("expert_weights_scale", e.scale, 1);
+  keys.size("expert_gating_func", e.sigmoid ? 2 : 1);
+  if (e.groups > 1) keys.size("expert_group_count", e.groups), keys.size("expert_group_used_count", e.chosen_groups);
+  if (e.shared_width == 0) return;
+  keys.size("expert_shared_feed_forward_length", e.shared_width);
+  if (e.shared_width % e.width == 0) keys.size("expert_shared_count", e.shared_width / e.width);
 }
 
 void describe_state_space(const StateSpaceConfig& s, KeyWriter& keys) {
@@ -76,20 +108,51 @@ void describe_state_space(const StateSpaceConfig& s, KeyWriter& keys) {
   keys.size("ssm.conv_kernel", s.kernel);
   keys.size("ssm.inner_size", s.width);
   keys.size("ssm.state_size", s.states);
-  keys.size("ssm.time_step_rank", s.step_rank);
-  keys.flag("ssm.dt_b_c_rms", s.norm.has_value());
+  keys.size("ssm.time_step_rank", s.heads > 0 ? s.heads : s.step_rank);
+  if (s.heads > 0) keys.size("ssm.group_count", s.groups);
+  else keys.flag("ssm.dt_b_c_rms", s.norm && !s.norm->weight);
+  keys.number_unless("ssm.time_step_least", s.least_step, 0);  // these two are ours: others know no limits
+  if (std::isfinite(s.largest_step)) keys.number("ssm.time_step_largest", s.largest_step);
 }
 
-void describe_rope(const std::vector<RopeOptions>& ropes, std::int64_t head_size, KeyWriter& keys) {
-  if (ropes.empty()) return;
-  const RopeOptions& rope = ropes.front();
+void describe_delta_net(const DecoderConfig& c, KeyWriter& keys) {
+  const DeltaNetConfig& d = c.delta_net;
+  if (d.key_heads == 0) return;
+  keys.size("ssm.conv_kernel", d.kernel);
+  keys.size("ssm.inner_size", d.value_heads * d.value_size);
+  keys.size("ssm.state_size", d.key_size);
+  keys.size("ssm.time_step_rank", d.value_heads);
+  keys.size("ssm.group_count", d.key_heads);
+  std::vector<bool> recurrent;
+  for (const DecoderLayer& layer : c.layers) recurrent.push_back(layer.mixer == Mixer::delta_net);
+  keys.flags("attention.recurrent_layers", recurrent);
+  const auto full = std::find(recurrent.begin(), recurrent.end(), false);
+  keys.size("full_attention_interval", full - recurrent.begin() + 1);
+}
+
+/// How much further than in training YaRN's scores reach; `read_gguf_decoder` has the formula.
+void describe_yarn(const DecoderConfig& c, const RopeOptions& rope, KeyWriter& keys) {
+  keys.number_unless("rope.scaling.yarn_beta_fast", rope.beta_fast, 32);
+  keys.number_unless("rope.scaling.yarn_beta_slow", rope.beta_slow, 1);
+  const bool latent = c.latent.rank > 0;  // then 1 is usual, where others derive it
+  const double derived = latent ? 1 + 0.1 * std::log(std::max(rope.factor, 1.0)) : 0;
+  keys.number_unless("rope.scaling.yarn_attn_factor", rope.attention_factor > 0 ? rope.attention_factor : derived, latent ? 1 : 0);
+  if (!latent || rope.factor <= 1) return;
+  const double scale = c.attention_scale == 0 ? 1 : std::sqrt(c.attention_scale * std::sqrt(static_cast<double>(c.head_size)));
+  keys.number("rope.scaling.yarn_log_multiplier", (scale - 1) / std::log(rope.factor));
+}
+
+void describe_rope(const DecoderConfig& c, KeyWriter& keys) {
+  if (c.ropes.empty()) return;
+  const RopeOptions& rope = c.ropes.front();
   keys.number("rope.freq_base", rope.theta);
-  keys.size("rope.dimension_count", rope.dims == 0 ? head_size : rope.dims);
-  if (ropes.size() > 1) keys.number("rope.freq_base_swa", ropes[1].theta);  // of the layers that slide
+  keys.size("rope.dimension_count", rope.dims == 0 ? c.head_size : rope.dims);
+  if (c.ropes.size() > 1) keys.number("rope.freq_base_swa", c.ropes[1].theta);  // of the layers that slide
   if (rope.scaling == RopeScaling::linear || rope.scaling == RopeScaling::yarn) {
     keys.text("rope.scaling.type", rope.scaling == RopeScaling::linear ? "linear" : "yarn");
     keys.number("rope.scaling.factor", rope.factor);
   }
+  if (rope.scaling == RopeScaling::yarn) describe_yarn(c, rope, keys);
   if (rope.scaling == RopeScaling::yarn || rope.scaling == RopeScaling::longrope)
     keys.size("rope.scaling.original_context_length", static_cast<std::int64_t>(rope.original_length));
   if (rope.scaling == RopeScaling::longrope) {
@@ -108,6 +171,17 @@ void describe_windows(const std::vector<DecoderLayer>& layers, KeyWriter& keys) 
   if (window == 0) return;
   keys.size("attention.sliding_window", window);
   if (std::find(slides.begin(), slides.end(), false) != slides.end()) keys.flags("attention.sliding_window_pattern", slides);
+}
+
+/// What readers of some architectures ask for.
+void describe_habits(const DecoderConfig& c, std::string_view architecture, KeyWriter& keys) {
+  if (architecture == "gptneox" || architecture == "stablelm") keys.flag("use_parallel_residual", c.parallel);
+  if (architecture == "command-r") keys.text("rope.scaling.type", "none");
+  if (architecture == "phi3") keys.size("attention.sliding_window", 0);  // nothing would mean the first models' 2047
+  if (architecture == "qwen35") {  // pairs that turn by time, height and width, in thirds: a text's three positions are alike
+    const auto pairs = static_cast<std::int32_t>(c.ropes.front().dims / 2);
+    keys.sizes("rope.dimension_sections", {(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0});
+  }
 }
 
 [[noreturn]] void refuse_encoder(const ModelFolder& folder, std::string_view what) {
@@ -145,7 +219,7 @@ void describe_labels(const ModelFolder& folder, const DecoderConfig& c, bool mod
   if (modern) keys.size("classifier.pooling_type", head.mean ? 1 : 2);
   if (head.labels == 0) return;
   if (head.activation != (modern ? HiddenActivation::gelu : HiddenActivation::tanh))
-    refuse_encoder(folder, "its classifier's activation differs from the architecture's");
+    keys.text("classifier.activation", activation_name(head.activation));  // ours: others know the architecture's alone
   std::vector<std::string> names;
   const auto labels = folder.config().find("id2label");
   for (std::int64_t i = 0; i < head.labels; ++i) {
@@ -157,51 +231,34 @@ void describe_labels(const ModelFolder& folder, const DecoderConfig& c, bool mod
 
 }  // namespace
 
-const GgufFamily& gguf_family(std::string_view model_type) {
-  std::vector<std::string_view> known;
-  for (const GgufFamily& family : gguf_families) {
-    if (family.model_type == model_type) return family;
-    known.push_back(family.model_type);
-  }
-  fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
-}
-
-std::vector<GgufFamily> gguf_families_of(std::string_view architecture) {
-  std::vector<GgufFamily> families;
-  std::copy_if(gguf_families.begin(), gguf_families.end(), std::back_inserter(families),
-               [&](const GgufFamily& family) { return family.architecture == architecture; });
-  return families;
-}
-
-std::int64_t row_of_halves(std::int64_t row, std::int64_t head_size) {
-  const std::int64_t head = row / head_size, at = row % head_size;
-  return head * head_size + at % 2 * (head_size / 2) + at / 2;
-}
-
-void describe_model(const DecoderConfig& c, const GgufFamily& family, GgufMetadata& metadata) {
-  KeyWriter keys(metadata, family.architecture);
+void describe_model(const DecoderConfig& c, std::string_view architecture, GgufMetadata& metadata) {
+  KeyWriter keys(metadata, architecture);
   describe_sizes(c, keys);
-  describe_experts(c.experts, keys);
+  describe_latent_attention(c, keys);
+  describe_experts(c, keys);
   describe_state_space(c.state_space, keys);
-  describe_rope(c.ropes, c.head_size, keys);
+  describe_delta_net(c, keys);
+  if (c.has_mixer(Mixer::short_convolution)) keys.size("shortconv.l_cache", c.short_convolution.kernel);
+  describe_rope(c, keys);
+  describe_habits(c, architecture, keys);  // before what says more
   if (c.causal) describe_windows(c.layers, keys);
-  const bool gemma = family.architecture.starts_with("gemma");  // its readers know the scale of embeddings
+  const bool gemma = architecture.starts_with("gemma");  // its readers know the scale of embeddings
   if (!gemma) keys.number_unless("embedding_scale", c.embedding_scale, 1);
   keys.number_unless("residual_scale", c.residual_scale, 1);
-  keys.number_unless("attention.scale", c.attention_scale, 0);
-  keys.number_unless("logit_scale", family.architecture == "granite" ? 1 / c.logits_scale : c.logits_scale, 1);
+  if (c.latent.rank == 0) keys.number_unless("attention.scale", c.attention_scale, 0);
+  keys.number_unless("logit_scale", architecture == "granite" ? 1 / c.logits_scale : c.logits_scale, 1);
   keys.number_unless("attn_logit_softcapping", c.attention_softcap, 0);
   keys.number_unless("final_logit_softcapping", c.logits_softcap, 0);
 }
 
-void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, const GgufFamily& family, GgufMetadata& metadata) {
-  KeyWriter keys(metadata, family.architecture);
+void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, std::string_view architecture, GgufMetadata& metadata) {
+  KeyWriter keys(metadata, architecture);
   keys.flag("attention.causal", false);
   metadata.set("tokenizer.ggml.token_type_count", static_cast<std::uint32_t>(std::max<std::int64_t>(c.token_types, 1)));
   describe_pooling(folder, c, keys);
-  const bool modern = family.architecture == "modern-bert";
+  const bool modern = architecture == "modern-bert";
   if (modern) describe_symmetric_windows(c, folder, keys);
-  const HiddenActivation usual = family.architecture == "nomic-bert" ? HiddenActivation::silu : HiddenActivation::gelu;
+  const HiddenActivation usual = architecture == "nomic-bert" ? HiddenActivation::silu : HiddenActivation::gelu;
   const bool silu = c.activation == HiddenActivation::silu;
   if (c.activation != usual && !(modern && silu)) refuse_encoder(folder, "its activation differs from the architecture's");
   if (modern) keys.text("hidden_activation", silu ? "silu" : "gelu");

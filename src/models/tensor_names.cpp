@@ -2,102 +2,146 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <optional>
 
 #include <fmt/core.h>
+
+#include "base/names.h"
 
 namespace rlx {
 namespace {
 
-constexpr std::string_view expert_mark = "{e}";
-
-bool is_name_part(std::string_view name, std::string_view part) {
+/// True for `part` itself and for every name below it.
+bool is_below(std::string_view name, std::string_view part) {
   return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
 }
 
-/// The number at the front, which is removed with the dot behind it.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const auto digits = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || digits == 0) return std::nullopt;
-  text.remove_prefix(digits);
-  return number;
+/// "layers.3.attention.q.weight" -> "attention.q.weight", with `number` "3"; nothing for other names.
+std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
+  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
+  const std::string_view rest = name.substr(layers.size() + 1);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
+  number = rest.substr(0, digits);
+  return rest.substr(digits + 1);
 }
 
-/// The place of a name: its layer, and what stands behind it.
-struct NamePlace {
-  std::int64_t layer = -1;
-  std::string_view rest;
-};
-
-NamePlace place_of_name(std::string_view name, const WeightNames& names) {
-  std::string_view rest = name;
-  if (is_name_part(name, names.layers) && name.size() > names.layers.size() + 1) {
-    rest.remove_prefix(names.layers.size() + 1);
-    const auto layer = take_number(rest);
-    if (layer && rest.starts_with('.')) return {*layer, rest.substr(1)};
-  }
-  return {-1, name};
+bool is_unused(std::string_view name, const WeightNames& names) {
+  std::string_view number;
+  const auto rest = behind_layer(name, names.layers, number);
+  std::size_t layer = 0;
+  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
+      layer >= names.used_layers)
+    return true;
+  return std::any_of(names.unused.begin(), names.unused.end(),
+                     [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
 }
 
-std::string_view without_prefix(std::string_view name, const WeightNames& names) {
-  if (!names.prefix.empty() && name.starts_with(names.prefix)) name.remove_prefix(names.prefix.size());
-  return name;
+std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
+  std::string text(pattern);
+  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
+  return text;
 }
 
-/// Of two lines for a parameter the last counts.
-bool line_counts(const WeightName& line, const std::vector<WeightName>& table) {
-  return std::all_of(line.params.begin(), line.params.end(), [&](std::string_view param) {
-    const auto last = std::find_if(table.rbegin(), table.rend(), [&](const WeightName& each) {
-      return std::find(each.params.begin(), each.params.end(), param) != each.params.end();
-    });
-    return last != table.rend() && &*last == &line;
-  });
-}
-
-/// What stands behind `pattern` in `rest`, whose {e} is any number; nothing where they do not fit.
-std::optional<std::string_view> match_pattern(std::string_view rest, std::string_view pattern, std::optional<std::int64_t>& expert) {
-  if (const auto mark = pattern.find(expert_mark); mark != std::string_view::npos) {
-    if (!rest.starts_with(pattern.substr(0, mark))) return std::nullopt;
-    rest.remove_prefix(mark);
-    expert = take_number(rest);
-    if (!expert) return std::nullopt;
-    pattern.remove_prefix(mark + expert_mark.size());
-  }
-  if (!is_name_part(rest, pattern)) return std::nullopt;
-  return rest.substr(pattern.size());
+std::int64_t rows_of_param(const Graph& graph, std::string_view name) {
+  for (const auto& [input, value] : graph.inputs())
+    if (input.name == name) return first_size(input);
+  fail_internal("weights: a table names the parameter {}, which the graph lacks", name);
 }
 
 }  // namespace
 
-std::optional<TensorName> parse_tensor_name(std::string_view name, const WeightNames& names) {
-  const NamePlace place = place_of_name(without_prefix(name, names), names);
-  const auto& table = place.layer >= 0 ? names.layer : names.whole;
+std::int64_t first_size(const Input& param) { return param.type.shape.empty() ? 1 : param.type.dim(0).value(); }
+
+TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
+  std::string_view number, rest = param;
+  const auto in_layer = behind_layer(param, "layers", number);
+  if (in_layer) rest = *in_layer;
+  const auto& table = in_layer ? names.layer : names.whole;
   for (auto line = table.rbegin(); line != table.rend(); ++line) {
-    TensorName found;
-    found.layer = place.layer, found.params = line->params, found.transposed = line->transposed;
-    const auto ending = match_pattern(place.rest, line->tensor, found.expert);
-    if (!ending || line->groups != 1 || !line_counts(*line, table)) continue;
-    found.ending = *ending;
-    return found;
+    const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
+    if (own == line->params.end()) continue;
+    const std::string_view ending = rest.substr(own->size());
+    const auto full = [&](std::string_view layers, std::string_view name) {
+      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
+    };
+    TensorPlace place{.groups = line->groups, .transposed = line->transposed};
+    if (line->params.size() > 1)
+      for (std::string_view each : line->params) place.siblings.push_back(full("layers", each));
+    const std::string tensor = full(names.layers, line->tensor);
+    place.stacked = tensor.find("{e}") != std::string::npos;
+    const std::int64_t count = place.stacked ? experts : 1;
+    for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
+    return place;
   }
-  return std::nullopt;
+  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}, .listed = false};
+  return {.tensors = {std::string(param)}, .listed = false};
 }
 
-std::optional<std::string> spell_tensor_name(const TensorName& tensor, const WeightNames& names) {
-  const auto& table = tensor.layer >= 0 ? names.layer : names.whole;
-  const auto line = std::find_if(table.rbegin(), table.rend(), [&](const WeightName& each) { return each.params == tensor.params; });
-  if (line == table.rend()) return std::nullopt;
-  return tensor.layer >= 0 ? fmt::format("{}.{}.{}{}", names.layers, tensor.layer, line->tensor, tensor.ending)
-                           : fmt::format("{}{}", line->tensor, tensor.ending);
+RowRange range_of(const Graph& graph, std::string_view param, std::int64_t rows, const TensorPlace& place) {
+  RowRange range{0, rows, place.siblings.empty() ? rows : 0, place.groups};
+  bool before = true;
+  for (const std::string& sibling : place.siblings) {
+    if (sibling == param) before = false;
+    const std::int64_t its = rows_of_param(graph, sibling);
+    if (before) range.first += its;
+    range.of += its;
+  }
+  return range;
 }
 
-bool is_unused_tensor(std::string_view name, const WeightNames& names) {
-  const std::string_view plain = without_prefix(name, names);
-  const NamePlace place = place_of_name(plain, names);
-  if (names.used_layers > 0 && place.layer >= static_cast<std::int64_t>(names.used_layers)) return true;
-  return std::any_of(names.unused.begin(), names.unused.end(),
-                     [&](std::string_view part) { return is_name_part(plain, part) || is_name_part(place.rest, part); });
+Array rows_of(const Array& tensor, const RowRange& range) {
+  if (range.count == range.of) return tensor;
+  std::vector<std::int64_t> shape = tensor.shape();
+  shape[0] = range.count;
+  const std::size_t row = tensor.bytes().size() / static_cast<std::size_t>(range.of);
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows) * row; };
+  if (range.groups == 1) return {tensor.dtype(), shape, tensor.bytes().subspan(bytes(range.first), bytes(range.count)), tensor.owner()};
+  Array result(tensor.dtype(), shape);
+  const std::int64_t first = range.first / range.groups, count = range.count / range.groups, of = range.of / range.groups;
+  for (std::int64_t group = 0; group < range.groups; ++group)
+    std::memcpy(result.mutable_bytes().data() + bytes(group * count), tensor.bytes().data() + bytes(group * of + first), bytes(count));
+  return result;
+}
+
+std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names) {
+  const bool prefixed =
+      !names.prefix.empty() && std::any_of(in_file.begin(), in_file.end(), [&](std::string_view n) { return n.starts_with(names.prefix); });
+  std::map<std::string, std::string> result;
+  for (std::string_view name : in_file) {
+    std::string spelled(name);
+    if (prefixed && name.starts_with(names.prefix)) spelled.erase(0, names.prefix.size());
+    for (const auto& [old_end, new_end] : names.endings) {
+      if (spelled.ends_with(old_end)) spelled.replace(spelled.size() - old_end.size(), old_end.size(), new_end);
+    }
+    const auto [at, added] = result.emplace(spelled, name);
+    if (!added) fail("two tensors stand for {}, as {} and {}", quote_name(spelled), quote_name(at->second), quote_name(name));
+  }
+  return result;
+}
+
+void check_tensors(const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted, const WeightNames& names) {
+  std::vector<std::string> missing, extra;
+  for (const std::string& name : wanted)
+    if (!spelled.contains(name)) missing.push_back(name);
+  for (const auto& [name, in_file] : spelled)
+    if (!wanted.contains(name) && !is_unused(name, names)) extra.push_back(in_file);
+  const auto unknown = extra.empty() ? "" : fmt::format("; the model has no use for {}", some_names(extra));
+  if (!missing.empty()) fail("the checkpoint lacks {}{}", some_names(missing), unknown);
+  if (!extra.empty()) fail("the checkpoint has tensors that this model has no use for: {}", some_names(extra));
+}
+
+bool same_but_for_axes(std::vector<std::int64_t> stored, const Dims& shape) {
+  std::vector<std::int64_t> wanted;
+  for (const Dim& size : shape)
+    if (size != Dim(1)) wanted.push_back(size.value());
+  std::erase(stored, 1);
+  if (stored != wanted && stored.size() > 1) {
+    stored[1] *= stored[0];
+    stored.erase(stored.begin());
+  }
+  return stored == wanted;
 }
 
 }  // namespace rlx

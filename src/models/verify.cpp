@@ -14,7 +14,7 @@
 #include "models/decoder_step.h"
 #include "models/encoder.h"
 #include "models/model_folder.h"
-#include "models/t5.h"
+#include "models/t5_files.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
@@ -111,22 +111,20 @@ std::optional<VerifiedTensor> verify_greedy(const std::filesystem::path& folder,
 
 }  // namespace
 
-RecordedRun RecordedRun::open(const std::filesystem::path& folder) {
-  const ModelFolder model = ModelFolder::open(folder);
-  if (model.model_type() == "t5") return of_t5(folder);
-  if (!DecoderFamily::find(model.model_type()))
-    model.check_model_type(fmt::format("t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
-  return of_model(folder, folder);
-}
+RecordedRun RecordedRun::open(const std::filesystem::path& folder) { return of_model(folder, folder); }
 
 RecordedRun RecordedRun::of_model(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const ModelFolder recorded = ModelFolder::open(folder);
+  if (recorded.model_type() == "t5") return of_t5(path, folder);
+  if (!DecoderFamily::find(recorded.model_type()))
+    recorded.check_model_type(fmt::format("t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
   const DecoderFiles model = DecoderFiles::open(path);
   return model.config.causal ? of_decoder(model, folder) : of_encoder(model, folder);
 }
 
-RecordedRun RecordedRun::of_t5(const std::filesystem::path& folder) {
-  const ModelFolder model = ModelFolder::open(folder);
-  const T5Config config = T5Config::read(model.config());
+RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const T5Files model = T5Files::open(path);
+  const T5Config& config = model.config;
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, std::numeric_limits<std::int32_t>::max());
   const TensorView& target = recorded.at("decoder_input_ids");
@@ -135,7 +133,7 @@ RecordedRun RecordedRun::of_t5(const std::filesystem::path& folder) {
     fail("{}: tensor 'decoder_input_ids' is {} (allowed: {} rows)", recorded.name(), type_text(target.dtype, target.shape), batch);
   const std::int64_t longest = std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
   Graph graph = t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest});
-  RecordedRun run(graph, load_weights(graph, Checkpoint::open(folder / "model.safetensors"), t5_weight_names()), std::move(recorded));
+  RecordedRun run(graph, load_weights(graph, model.checkpoint, model.names), std::move(recorded));
   const std::map<std::string, std::int64_t> ids{
       {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}};
   for (const auto& [input, value] : graph.inputs())
@@ -282,20 +280,16 @@ std::vector<VerifiedTensor> verify_run(const RecordedRun& run, const Session& se
 }  // namespace
 
 std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session) {
-  const RecordedRun run = RecordedRun::open(folder);
-  const bool encodes_first = run.inputs().contains("decoder_input_ids");
-  auto results = verify_run(run, session);
-  const auto greedy = verify_greedy(folder, [&](const auto& prompt, std::size_t count) {
-    return encodes_first ? continued(run, session, prompt, count) : continued(DecoderFiles::open(folder), session, prompt, count);
-  });
-  if (greedy) results.push_back(*greedy);
-  return results;
+  return verify_model(folder, folder, session);
 }
 
 std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session) {
-  auto results = verify_run(RecordedRun::of_model(model, folder), session);
-  const auto greedy = verify_greedy(
-      folder, [&](const auto& prompt, std::size_t count) { return continued(DecoderFiles::open(model), session, prompt, count); });
+  const RecordedRun run = RecordedRun::of_model(model, folder);
+  const bool encodes_first = run.inputs().contains("decoder_input_ids");
+  auto results = verify_run(run, session);
+  const auto greedy = verify_greedy(folder, [&](const auto& prompt, std::size_t count) {
+    return encodes_first ? continued(run, session, prompt, count) : continued(DecoderFiles::open(model), session, prompt, count);
+  });
   if (greedy) results.push_back(*greedy);
   return results;
 }

@@ -51,7 +51,7 @@ class RecordedRun {
 
   static RecordedRun of_encoder(const DecoderFiles& model, const std::filesystem::path& folder);
   static RecordedRun of_decoder(const DecoderFiles& model, const std::filesystem::path& folder);
-  static RecordedRun of_t5(const std::filesystem::path& folder);
+  static RecordedRun of_t5(const std::filesystem::path& model, const std::filesystem::path& folder);
   void read_input(const Input& input, std::int64_t ids);
   std::vector<std::string> recorded_outputs() const;
   bool counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const;

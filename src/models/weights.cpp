@@ -1,35 +1,20 @@
 // Matching the tensors of a checkpoint with the parameters of a graph.
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include "base/checked.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "models/flow.h"
-#include "models/weight_place.h"
+#include "models/tensor_names.h"
 #include "quant/format.h"
 
 namespace rlx {
 namespace {
-
-bool is_unused(std::string_view name, const WeightNames& names) {
-  std::string_view number;
-  const auto rest = behind_layer(name, names.layers, number);
-  std::size_t layer = 0;
-  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
-      layer >= names.used_layers)
-    return true;
-  return std::any_of(names.unused.begin(), names.unused.end(),
-                     [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
-}
-
-std::int64_t first_size(const Input& param) { return param.type.shape.empty() ? 1 : param.type.dim(0).value(); }
 
 /// A tensor's elements in groups of `inner` bytes, (rows, columns) as (columns, rows).
 Array transposed_matrix(const Array& from) {
@@ -69,35 +54,18 @@ class WeightLoader {
   NamedArrays load(NamedArrays weights) {
     for (const auto& [input, value] : graph_.inputs()) {
       if (input.kind != InputKind::param || weights.contains(input.name)) continue;
-      const WeightPlace place = place_of(input.name, first_size(input), names_);
+      const TensorPlace place = place_of(input.name, first_size(input), names_);
       if (find(place)) weights.emplace(input.name, place.stacked ? stack(input, place) : one(input, place));
     }
-    refuse_differences();
+    check_tensors(spelled_, wanted_, names_);
     return weights;
   }
 
  private:
-  /// Notes the tensors as used, or as missing.
-  bool find(const WeightPlace& place) {
-    bool all = true;
-    for (const std::string& tensor : place.tensors) {
-      if (spelled_.contains(tensor)) used_.push_back(tensor);
-      else missing_.insert(tensor), all = false;
-    }
-    return all;
-  }
-
-  /// True where the shapes agree but for axes of one, or for matrices one below the other where the file stacks them.
-  static bool fits(std::vector<std::int64_t> stored, const Dims& shape) {
-    std::vector<std::int64_t> wanted;
-    for (const Dim& size : shape)
-      if (size != Dim(1)) wanted.push_back(size.value());
-    std::erase(stored, 1);
-    if (stored != wanted && stored.size() > 1) {
-      stored[1] *= stored[0];
-      stored.erase(stored.begin());
-    }
-    return stored == wanted;
+  /// Notes the tensors as wanted; whether all are there.
+  bool find(const TensorPlace& place) {
+    wanted_.insert(place.tensors.begin(), place.tensors.end());
+    return std::all_of(place.tensors.begin(), place.tensors.end(), [&](const std::string& tensor) { return spelled_.contains(tensor); });
   }
 
   /// A tensor that must have `rows` rows where the parameter has its own, in the parameter's element type.
@@ -106,7 +74,7 @@ class WeightLoader {
     const std::string& name = spelled_.at(spelled);
     const TensorView& view = checkpoint_.at(name);
     if (input.type.dtype == u8) return blocks(view, shape);
-    if (!fits(view.shape, shape) || !is_float(view.dtype)) {
+    if (!same_but_for_axes(view.shape, shape) || !is_float(view.dtype)) {
       fail("tensor {} is {} in the checkpoint, but the model's config asks for {}", quote_name(name), type_text(view.dtype, view.shape),
            Type{input.type.dtype, shape}.to_string());
     }
@@ -133,14 +101,14 @@ class WeightLoader {
     return aligned;
   }
 
-  Array one(const Input& input, const WeightPlace& place) const {
+  Array one(const Input& input, const TensorPlace& place) const {
     const RowRange range = range_of(graph_, input.name, first_size(input), place);
     Dims shape = input.type.shape;
     if (!shape.empty()) shape[0] = range.of;
     return converted(rows_of(tensor(place.tensors[0], input, shape, place.transposed), range), input.type.dtype);
   }
 
-  Array stack(const Input& input, const WeightPlace& place) const {
+  Array stack(const Input& input, const TensorPlace& place) const {
     std::vector<std::int64_t> shape;
     for (const Dim& size : input.type.shape) shape.push_back(size.value());
     Array result(input.type.dtype, shape);
@@ -162,23 +130,11 @@ class WeightLoader {
       fail("tensor {} is stored otherwise than {} (allowed: experts of one type)", quote_name(b.name), quote_name(a.name));
   }
 
-  void refuse_differences() {
-    std::vector<std::string> extra;
-    for (const std::string& name : used_) spelled_.erase(name);
-    for (const auto& [spelled, name] : spelled_)
-      if (!is_unused(spelled, names_)) extra.push_back(name);
-    const auto unknown = extra.empty() ? "" : fmt::format("; the model has no use for {}", some_names(extra));
-    const std::vector<std::string> missing(missing_.begin(), missing_.end());
-    if (!missing.empty()) fail("the checkpoint lacks {}{}", some_names(missing), unknown);
-    if (!extra.empty()) fail("the checkpoint has tensors that this model has no use for: {}", some_names(extra));
-  }
-
   const Graph& graph_;
   const Checkpoint& checkpoint_;
   const WeightNames& names_;
   std::map<std::string, std::string> spelled_;  // as the tables spell them -> in the file
-  std::vector<std::string> used_;
-  std::set<std::string> missing_;
+  std::set<std::string> wanted_;
 };
 
 /// Empty: of another type than products take.
@@ -196,7 +152,7 @@ WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& name
       if (std::string_view type = stored_type(view); !type.empty()) types->emplace(spelled, type);
   }
   return [types, names](const std::string& param) {
-    const WeightPlace place = place_of(param, 1, names);
+    const TensorPlace place = place_of(param, 1, names);
     const auto found = types->find(place.tensors[0]);
     const bool is_turned = place.transposed && found != types->end() && (place.stacked || find_block_format(found->second)->values > 1);
     return found == types->end() || is_turned ? std::string() : found->second;

@@ -98,7 +98,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Recorded{"llama", "llama", "gguf_models/llama.gguf"}, Recorded{"llama-head", "llama-head", "gguf_models/llama.gguf"},
                     Recorded{"gpt2", "gpt2", "gguf_models/gpt2.gguf"}, Recorded{"phi3", "phi3", "gguf_models/phi3.gguf"},
                     Recorded{"gemma3", "gemma3", "gguf_models/gemma3.gguf"}, Recorded{"mamba", "mamba", "gguf_models/mamba.gguf"},
-                    Recorded{"mixtral", "mixtral", "gguf_models/mixtral.gguf"}));
+                    Recorded{"mixtral", "mixtral", "gguf_models/mixtral.gguf"},
+                    Recorded{"falcon-new", "falcon-new", "gguf_models/falcon-new.gguf"},
+                    Recorded{"qwen3_next", "qwen3_next", "gguf_models/qwen3_next.gguf"}));
 INSTANTIATE_TEST_SUITE_P(GgufFiles, RecordedAdapter,
                          testing::Values(Recorded{"llama", "llama.gguf", "gguf_models/llama.gguf"},
                                          Recorded{"llama-head", "llama-head.gguf", "gguf_models/llama.gguf"},

@@ -35,45 +35,53 @@ Array values_of(const TensorView& tensor) {
   return values;
 }
 
-/// The others compute factors of rope in f32: a few roundings of 2^-24.
+/// The others compute factors of rope and exponentials in f32: a few roundings of 2^-24.
 void expect_near(const Array& seen, const Array& wanted) {
   ASSERT_EQ(seen.shape(), wanted.shape());
-  for (std::int64_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(seen.get_double(i), wanted.get_double(i), 1e-6 * wanted.get_double(i));
+  for (std::int64_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(seen.get_double(i), wanted.get_double(i), 1e-6 * std::abs(wanted.get_double(i)));
+}
+
+/// The folder that a file in gguf_models was made of.
+std::filesystem::path folder_of(const std::string& name) {
+  const auto first = fixture("hf") / name;
+  return std::filesystem::exists(first) ? first : fixture("hf_more") / name;
+}
+
+std::vector<std::string> files_of_others() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(fixture("gguf_models"))) names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Numbers of both come from the same decimal text, some by a formula: a few roundings of f32.
+void expect_same_value(const GgufValue& seen, const GgufValue& wanted) {
+  EXPECT_EQ(seen.type(), wanted.type()) << wanted.key();
+  if (wanted.type() == GgufType::f32)
+    EXPECT_FLOAT_EQ(static_cast<float>(seen.number()), static_cast<float>(wanted.number())) << wanted.key();
+  else EXPECT_EQ(to_json(seen).dump(), to_json(wanted).dump()) << wanted.key();
 }
 
 class FolderToGguf : public testing::TestWithParam<std::string> {};
 
 TEST_P(FolderToGguf, HasTheTensorsAndKeysThatOthersWrite) {
   const TemporaryFolder folder;
-  convert_folder(fixture("hf/" + GetParam()), folder / "m.gguf");
+  convert_folder(folder_of(GetParam()), folder / "m.gguf");
   const GgufFile ours = GgufFile::open(folder / "m.gguf"), theirs = GgufFile::open(fixture("gguf_models/" + GetParam() + ".gguf"));
   EXPECT_EQ(ours.tensors().size(), theirs.tensors().size());
   for (const TensorView& wanted : theirs.tensors()) {
     const TensorView& tensor = ours.at(wanted.name);
     EXPECT_EQ(tensor.shape, wanted.shape) << wanted.name;
-    if (wanted.name == "rope_freqs.weight") expect_near(values_of(tensor), values_of(wanted));
+    if (wanted.name == "rope_freqs.weight" || wanted.name.ends_with(".ssm_a")) expect_near(values_of(tensor), values_of(wanted));
     else EXPECT_EQ(values_of(tensor), values_of(wanted)) << wanted.name;
   }
   const bool slides =
       theirs.find_value(fmt::format("{}.attention.sliding_window", theirs.value("general.architecture").string())) != nullptr;
   for (const GgufValue& wanted : theirs.metadata()) {
     if (!slides && wanted.key().ends_with("sliding_window_pattern")) continue;  // says that no layer slides: we say nothing then
-    EXPECT_EQ(to_json(ours.value(wanted.key())).dump(), to_json(wanted).dump()) << wanted.key();
-    EXPECT_EQ(ours.value(wanted.key()).type(), wanted.type()) << wanted.key();
+    expect_same_value(ours.value(wanted.key()), wanted);
   }
-}
-
-INSTANTIATE_TEST_SUITE_P(Families, FolderToGguf,
-                         testing::Values("llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma3", "phi3", "olmo2", "granite", "gpt2"));
-
-class ConvertedFolder : public testing::TestWithParam<std::string> {};
-
-TEST_P(ConvertedFolder, GivesTheRecordedLogitsAndTokensThroughGgufF32) {
-  const TemporaryFolder folder;
-  convert_folder(fixture("hf/" + GetParam()), folder / "m.gguf", &find_type_mix("F32"));
-  const Session session;
-  for (const VerifiedTensor& t : verify_model(folder / "m.gguf", fixture("hf/" + GetParam()), session))
-    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
 }
 
 std::string named_after(const testing::TestParamInfo<std::string>& each) {
@@ -82,19 +90,51 @@ std::string named_after(const testing::TestParamInfo<std::string>& each) {
   return name;
 }
 
-class ConvertedEncoder : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Families, FolderToGguf, testing::ValuesIn(files_of_others()), named_after);
 
-TEST_P(ConvertedEncoder, GivesTheRecordedStatesAndScoresThroughGguf) {
-  const TemporaryFolder folder;
-  convert_folder(fixture(GetParam()), folder / "m.gguf");
-  for (const VerifiedTensor& t : verify_model(folder / "m.gguf", fixture(GetParam()), Session()))
+std::vector<std::string> recorded_models() {
+  std::vector<std::string> names;
+  for (const char* set : {"hf", "hf_more"})
+    for (const auto& entry : std::filesystem::directory_iterator(fixture(set)))
+      names.push_back(fmt::format("{}/{}", set, entry.path().filename().string()));
+  std::ranges::sort(names);
+  return names;
+}
+
+void expect_recorded(const std::filesystem::path& model, const std::string& recording) {
+  for (const VerifiedTensor& t : verify_model(model, fixture(recording), Session()))
     EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ConvertedEncoder,
-                         testing::Values("hf/nomic-bert", "hf_more/roberta", "hf_more/distilbert", "hf_more/bert-scores",
-                                         "hf_more/xlm-roberta-scores", "hf_more/modernbert-scores"),
-                         named_after);
+/// The tensors of a folder that came back have the names and values that they had. What was an exponential in between, or had 1 added, is
+/// off by a rounding; of positions before a text's first nothing was kept.
+void expect_same_tensors(const std::filesystem::path& original, const std::filesystem::path& back) {
+  const Checkpoint before = Checkpoint::open(original), after = Checkpoint::open(back);
+  const bool skips_positions = original.filename().string().find("roberta") != std::string::npos;
+  for (std::string_view name : after.names()) {
+    const Array wanted = before.array(name), seen = after.array(name);
+    ASSERT_EQ(seen.shape(), wanted.shape()) << name;
+    const double rounding = name.ends_with("A_log") ? 1e-6 : name.ends_with("norm.weight") ? 1.2e-7 : 0;
+    const std::int64_t first = skips_positions && name.find("position_embeddings") != std::string_view::npos ? 2 * wanted.shape()[1] : 0;
+    for (std::int64_t i = first; i < wanted.size(); ++i)
+      ASSERT_NEAR(seen.get_double(i), wanted.get_double(i), rounding) << name << " " << i;
+  }
+}
+
+/// Every model whose outputs are recorded, whatever its family.
+class EveryModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryModel, GivesWhatIsRecordedThroughGgufAndBackInAFolder) {
+  const TemporaryFolder folder;
+  convert_folder(fixture(GetParam()), folder / "m.gguf", &find_type_mix("F32"));
+  expect_recorded(folder / "m.gguf", GetParam());
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  expect_recorded(folder / "back", GetParam());
+  const auto type_of = [](const std::filesystem::path& model) { return json::read_file(model / "config.json").at("model_type"); };
+  if (type_of(folder / "back") == type_of(fixture(GetParam()))) expect_same_tensors(fixture(GetParam()), folder / "back");
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, EveryModel, testing::ValuesIn(recorded_models()), named_after);
 
 class TextsThroughGguf : public testing::TestWithParam<std::string> {};
 
@@ -138,46 +178,6 @@ TEST(ConvertedEncoder, PoolsAsModulesSay) {
   }
 }
 
-class FolderOfGguf : public testing::TestWithParam<std::string> {};
-
-/// From a folder to GGUF and back: tensors have the same names and values (norms from whose weights 1 was taken and added: within a
-/// rounding), and logits and tokens are the recorded ones.
-TEST_P(FolderOfGguf, HoldsTheSameModel) {
-  const TemporaryFolder folder;
-  const std::filesystem::path original = fixture(GetParam());
-  convert_folder(original, folder / "m.gguf");
-  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
-  const Checkpoint before = Checkpoint::open(original / "model.safetensors"), after = Checkpoint::open(folder / "back");
-  for (std::string_view name : after.names()) {
-    const Array wanted = before.array(name), seen = after.array(name);
-    ASSERT_EQ(seen.shape(), wanted.shape()) << name;
-    const bool logarithm = name.ends_with("A_log");  // of what was its exponential: both are rounded
-    const double rounding = logarithm                                                                                      ? 1e-6
-                            : GetParam().find("gemma") != std::string::npos && name.find("norm") != std::string_view::npos ? 1.2e-7
-                                                                                                                           : 0;
-    for (std::int64_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(seen.get_double(i), wanted.get_double(i), rounding) << name << " " << i;
-  }
-  for (const VerifiedTensor& t : verify_model(folder / "back", original, Session()))
-    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
-}
-
-INSTANTIATE_TEST_SUITE_P(Families, FolderOfGguf,
-                         testing::Values("hf/llama", "hf/mistral", "hf/mixtral", "hf/qwen2", "hf/qwen3", "hf/gemma2", "hf/gemma3",
-                                         "hf/phi3", "hf/phi3-longrope", "hf/olmo2", "hf/granite", "hf/gpt2", "hf/nomic-bert",
-                                         "hf_more/gemma", "hf_more/qwen2_moe", "hf_more/qwen3_moe", "hf_more/distilbert",
-                                         "hf_more/bert-scores", "hf_more/modernbert-scores", "hf/mamba"),
-                         named_after);
-
-/// Positions of RoBERTa begin at 0 in GGUF files, which is what a BERT is.
-TEST(FolderOfGguf, ARobertaComesBackAsABert) {
-  const TemporaryFolder folder;
-  convert_folder(fixture("hf_more/roberta"), folder / "m.gguf");
-  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
-  EXPECT_EQ(json::read_file(folder / "back" / "config.json").at("model_type"), "bert");
-  for (const VerifiedTensor& t : verify_model(folder / "back", fixture("hf_more/roberta"), Session()))
-    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
-}
-
 /// One token and one text at a time through the files that were written.
 void expect_same_tokens(const std::filesystem::path& a, const std::filesystem::path& b) {
   const Tokenizer wanted = open_tokenizer(a), seen = open_tokenizer(b);
@@ -188,11 +188,13 @@ void expect_same_tokens(const std::filesystem::path& a, const std::filesystem::p
 }
 
 TEST(FolderOfGguf, TokenizersGiveTheSameIds) {
-  for (const char* name : {"hf_more/roberta", "hf_more/distilbert", "hf_more/bert-scores"}) {
+  for (const char* name : {"hf_more/roberta", "hf_more/distilbert", "hf_more/bert-scores", "hf_more/xlm-roberta-scores"}) {
     const TemporaryFolder folder;
     convert_folder(fixture(name), folder / "m.gguf");
     write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
-    expect_same_tokens(fixture(name), folder / "back");
+    expect_same_tokens(folder / "m.gguf", folder / "back");
+    // In GGUF files a text that begins with a space gets another one, where this folder's does not.
+    if (std::string_view(name) != "hf_more/xlm-roberta-scores") expect_same_tokens(fixture(name), folder / "back");
   }
 }
 
@@ -208,13 +210,6 @@ TEST(FolderOfGguf, WhatHasNoFormIsRefusedAndLeavesNothing) {
   EXPECT_NE(error_of([&] { write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "no" / "where", f32); }), "");
   EXPECT_EQ(folder.entries(), 2);
 }
-
-INSTANTIATE_TEST_SUITE_P(Families, ConvertedFolder, testing::Values("llama-tied", "gemma2", "phi3-longrope", "mixtral", "gpt2", "mamba"),
-                         [](const auto& each) {
-                           std::string name = each.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
 
 TEST(DenseModel, HoldsTheValuesOfEveryType) {
   const TemporaryFolder folder;
@@ -258,12 +253,12 @@ TEST(FolderSource, NamesAllTensorsThatAreMissingOrOfNoUse) {
   save_safetensors(folder / "changed.safetensors", changed);
   std::filesystem::rename(folder / "changed.safetensors", folder / "model.safetensors");
   std::string message = error_of([&] { source_of_folder(folder.path()); });
-  EXPECT_NE(message.find("lacks 2 tensors: 'layers.0.ffn.up.weight', 'output_norm.weight'"), std::string::npos) << message;
+  EXPECT_NE(message.find("lacks 'layers.0.mlp.up_proj.weight', 'norm.weight'"), std::string::npos) << message;
   changed = file.arrays;
   changed.emplace("model.odd.weight", file.arrays.at("model.norm.weight"));
   save_safetensors(folder / "model.safetensors", changed);
   message = error_of([&] { source_of_folder(folder.path()); });
-  EXPECT_NE(message.find("has no use for 1 tensors: 'model.odd.weight'"), std::string::npos) << message;
+  EXPECT_NE(message.find("has no use for: 'model.odd.weight'"), std::string::npos) << message;
 }
 
 TEST(FolderSource, SizesMustBeThoseOfTheConfig) {
@@ -273,12 +268,33 @@ TEST(FolderSource, SizesMustBeThoseOfTheConfig) {
   config["vocab_size"] = 255;
   test::write_text(folder / "config.json", config.dump());
   const std::string message = error_of([&] { source_of_folder(folder.path()); });
-  EXPECT_NE(message.find("is f32[256,64], by config.json it must be f32[255,64]"), std::string::npos) << message;
+  EXPECT_NE(message.find("is f32[256,64], but the model's config asks for f32[255,64]"), std::string::npos) << message;
+}
+
+/// The error of a folder with one field of its config changed.
+std::string error_of_changed(const std::string& name, const char* field, const json::Value& value) {
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(folder_of(name) / "model.safetensors", folder / "model.safetensors");
+  json::Value config = json::read_file(folder_of(name) / "config.json");
+  config[field] = value;
+  test::write_text(folder / "config.json", config.dump());
+  return error_of([&] { source_of_folder(folder.path()); });
+}
+
+TEST(FolderSource, WhatMetadataCannotSayIsRefused) {
+  EXPECT_NE(error_of_changed("smollm3", "no_rope_layers", {1, 0, 1, 1}).find("says of the model what metadata of GGUF files cannot say"),
+            std::string::npos);
+  EXPECT_NE(error_of_changed("llama", "hidden_act", "relu").find("says of the model what metadata of GGUF files cannot say"),
+            std::string::npos);
+  EXPECT_NE(error_of_changed("t5", "feed_forward_proj", "silu").find("feed_forward_proj: has no form in GGUF files"), std::string::npos);
+  EXPECT_NE(error_of_changed("deepseek_v3", "rope_interleave", false).find("cannot be converted"), std::string::npos);
 }
 
 TEST(FolderSource, NamesTheFamiliesThatHaveAForm) {
-  const std::string message = error_of([&] { source_of_folder(fixture("hf/t5")); });
-  EXPECT_NE(message.find("model type 't5' has no form in GGUF files here (supported: llama, "), std::string::npos) << message;
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", R"({"model_type": "vit"})");
+  const std::string message = error_of([&] { source_of_folder(folder.path()); });
+  EXPECT_NE(message.find("model type 'vit' has no form in GGUF files here (supported: mixtral, "), std::string::npos) << message;
 }
 
 }  // namespace

@@ -158,20 +158,22 @@ class GgufDecoder : public testing::TestWithParam<std::string> {};
 TEST_P(GgufDecoder, LogitsAndGreedyTokensAreTheRecordedOnes) {
   const std::string folder = std::filesystem::exists(fixture("hf/" + GetParam())) ? "hf/" : "hf_more/";
   const auto verified = verify_model(fixture("gguf_models/" + GetParam() + ".gguf"), fixture(folder + GetParam()), session());
-  ASSERT_EQ(verified.size(), 3u);
+  ASSERT_GE(verified.size(), 3u);
   for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GgufDecoder,
-                         testing::Values("llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "phi3",
-                                         "olmo2", "granite", "gpt2", "gpt_neox", "gpt_neox-serial", "falcon", "falcon-new", "starcoder2",
-                                         "stablelm", "stablelm-parallel", "phi", "cohere", "smollm3", "deepseek_v2", "deepseek_v3", "lfm2",
-                                         "lfm2_moe", "mamba", "falcon_mamba", "mamba2", "jamba"),
-                         [](const auto& each) {
-                           std::string name = each.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+std::vector<std::string> files_of_others() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(fixture("gguf_models"))) names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GgufDecoder, testing::ValuesIn(files_of_others()), [](const auto& each) {
+  std::string name = each.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 /// A fixture's folder with its weights rounded to a narrow type, and stored as such or as f32.
 class RoundedFolder {

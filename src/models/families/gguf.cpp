@@ -25,6 +25,7 @@ struct GgufArchitecture {
   bool normalize_experts = true;
   bool logits_divided = false;  // by logit_scale; else multiplied
   bool causal = true;           // else an encoder
+  bool delta_nets = false;      // in most layers; queries of the others come with gates
 };
 
 constexpr GgufArchitecture gguf_architectures[] = {
@@ -39,7 +40,7 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "phi3"},
     {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
     {.name = "granite", .rope = RopeStyle::interleaved, .logits_divided = true},
-    {.name = "olmo2"},
+    {.name = "olmo2", .full_every = 4},
     {.name = "gptneox", .activation = HiddenActivation::gelu},
     {.name = "falcon", .activation = HiddenActivation::gelu},
     {.name = "phi2", .activation = HiddenActivation::gelu_tanh},
@@ -50,6 +51,9 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "deepseek2", .rope = RopeStyle::interleaved, .normalize_experts = false},
     {.name = "lfm2"},
     {.name = "lfm2moe"},
+    {.name = "qwen3next", .delta_nets = true},
+    {.name = "qwen35", .delta_nets = true},
+    {.name = "qwen35moe", .delta_nets = true},
     {.name = "mamba", .rope_pause = 1},
     {.name = "mamba2", .rope_pause = 1},
     {.name = "jamba", .rope_pause = 1, .normalize_experts = false},
@@ -58,13 +62,13 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "modern-bert", .activation = HiddenActivation::gelu, .causal = false},
 };
 
-const GgufArchitecture& architecture_of(const GgufFile& file) {
-  const std::string_view name = file.value("general.architecture").string();
-  for (const GgufArchitecture& each : gguf_architectures)
-    if (each.name == name) return each;
+const GgufArchitecture& find_architecture(std::string_view name, std::string_view file) {
   std::vector<std::string_view> names;
-  for (const GgufArchitecture& each : gguf_architectures) names.push_back(each.name);
-  fail("{}: general.architecture: {} is not supported (supported: {})", file.name(), quote_name(name), fmt::join(names, ", "));
+  for (const GgufArchitecture& each : gguf_architectures) {
+    if (each.name == name) return each;
+    names.push_back(each.name);
+  }
+  fail("{}: general.architecture: {} is not supported (supported: {})", file, quote_name(name), fmt::join(names, ", "));
 }
 
 /// Metadata below the architecture's name.
@@ -146,6 +150,14 @@ void read_gguf_factors(const GgufConfig& config, RopeOptions& rope) {
   rope.scaling = RopeScaling::longrope;
 }
 
+void read_gguf_yarn(const GgufConfig& config, RopeOptions& rope) {
+  rope.scaling = RopeScaling::yarn;
+  rope.beta_fast = config.number_or("rope.scaling.yarn_beta_fast", rope.beta_fast);
+  rope.beta_slow = config.number_or("rope.scaling.yarn_beta_slow", rope.beta_slow);
+  rope.attention_factor = config.number_or("rope.scaling.yarn_attn_factor", 0);
+  if (rope.attention_factor < 0) config.refuse("rope.scaling.yarn_attn_factor", "is {} (allowed: from 0)", rope.attention_factor);
+}
+
 RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, RopeStyle style) {
   RopeOptions rope{
       .theta = config.number_or("rope.freq_base", 10000), .dims = config.size_or("rope.dimension_count", c.head_size), .style = style};
@@ -159,7 +171,7 @@ RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, Rop
     rope.factor = config.number_or("rope.scaling.factor", 1);
     if (!(rope.factor > 0)) config.refuse("rope.scaling.factor", "is {} (allowed: above 0)", rope.factor);
     if (scaling == "linear") rope.scaling = RopeScaling::linear;
-    else if (scaling == "yarn") rope.scaling = RopeScaling::yarn;
+    else if (scaling == "yarn") read_gguf_yarn(config, rope);
     else if (scaling != "longrope")
       config.refuse("rope.scaling.type", "is {} (allowed: none, linear, yarn, longrope)", quote_name(scaling));
   }
@@ -174,8 +186,8 @@ void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
   c.ffn_size = config.size_or("feed_forward_length", 0);
-  const std::int64_t layers = config.size("block_count");
-  if (layers > 1024) config.refuse("block_count", "is {} (allowed: 1..1024)", layers);
+  const std::int64_t layers = config.size("block_count") - config.size_or("nextn_predict_layers", 0);  // those predict several tokens
+  if (layers < 1 || layers > 1024) config.refuse("block_count", "is {} (allowed: 1..1024)", layers);
   c.layers.resize(static_cast<std::size_t>(layers));
 }
 
@@ -183,17 +195,14 @@ void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
 void read_gguf_mixers(const GgufConfig& config, DecoderConfig& c) {
   for (std::size_t i = 0; i < c.layers.size(); ++i) {
     DecoderLayer& layer = c.layers[i];
-    if (config.layer_has(i, "ssm_in.weight"))
+    if (config.layer_has(i, "ssm_ba.weight") || config.layer_has(i, "ssm_beta.weight")) layer.mixer = Mixer::delta_net;
+    else if (config.layer_has(i, "ssm_in.weight"))
       layer.mixer = config.layer_has(i, "ssm_x.weight") ? Mixer::state_space : Mixer::state_space_heads;
     else if (config.layer_has(i, "shortconv.in_proj.weight")) layer.mixer = Mixer::short_convolution;
     else if (config.layer_has(i, "attn_kv_a_mqa.weight")) layer.mixer = Mixer::latent_attention;
     layer.experts = config.layer_has(i, "ffn_gate_inp.weight");
     layer.feed_forward = layer.experts || config.layer_has(i, "ffn_up.weight");
   }
-}
-
-bool has_mixer(const DecoderConfig& c, Mixer mixer) {
-  return std::any_of(c.layers.begin(), c.layers.end(), [&](const DecoderLayer& layer) { return layer.mixer == mixer; });
 }
 
 /// One number for all layers, or one for each, where layers without attention have 0.
@@ -210,7 +219,7 @@ std::int64_t gguf_kv_heads(const GgufConfig& config, std::int64_t otherwise) {
 }
 
 void read_gguf_heads(const GgufConfig& config, DecoderConfig& c) {
-  if (!has_mixer(c, Mixer::attention)) return;
+  if (!c.has_mixer(Mixer::attention)) return;
   c.heads = config.size("attention.head_count");
   c.kv_heads = gguf_kv_heads(config, c.heads);
   if (c.kv_heads < 1 || c.heads % c.kv_heads != 0)
@@ -222,7 +231,7 @@ void read_gguf_heads(const GgufConfig& config, DecoderConfig& c) {
 
 /// Newer files hold the keys' and the values' matrices apart, and lengths of heads under keys of their own.
 void read_gguf_latent_attention(const GgufConfig& config, DecoderConfig& c) {
-  if (!has_mixer(c, Mixer::latent_attention)) return;
+  if (!c.has_mixer(Mixer::latent_attention)) return;
   LatentAttentionConfig& l = c.latent;
   c.heads = config.size("attention.head_count");
   c.kv_heads = 1;
@@ -237,11 +246,27 @@ void read_gguf_latent_attention(const GgufConfig& config, DecoderConfig& c) {
   l.keys_by_feature = config.any_layer_has("attn_k_b.weight");
 }
 
+void read_gguf_delta_nets(const GgufConfig& config, DecoderConfig& c) {
+  if (!c.has_mixer(Mixer::delta_net)) return;
+  DeltaNetConfig& d = c.delta_net;
+  d.key_heads = config.size("ssm.group_count");
+  d.value_heads = config.size("ssm.time_step_rank");
+  d.key_size = config.size("ssm.state_size", 1, 65536);
+  d.kernel = config.size("ssm.conv_kernel", 2, 64);
+  const std::int64_t width = config.size("ssm.inner_size");
+  if (width % d.value_heads != 0 || d.value_heads % d.key_heads != 0)
+    config.refuse("ssm.time_step_rank", "is {} heads of {} features for {} of keys (allowed: whole numbers of each)", d.value_heads, width,
+                  d.key_heads);
+  d.value_size = width / d.value_heads;
+  d.log_decay = false;
+  d.heads_in_turn = config.any_layer_has("ssm_beta.weight");  // qwen35; else as in a folder
+}
+
 void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
-  const bool heads = has_mixer(c, Mixer::state_space_heads);
-  if (has_mixer(c, Mixer::short_convolution))
+  const bool heads = c.has_mixer(Mixer::state_space_heads);
+  if (c.has_mixer(Mixer::short_convolution))
     c.short_convolution = {.kernel = config.size("shortconv.l_cache", 2, 64), .bias = config.any_layer_has("shortconv.in_proj.bias")};
-  if (!heads && !has_mixer(c, Mixer::state_space)) return;
+  if (!heads && !c.has_mixer(Mixer::state_space)) return;
   StateSpaceConfig& s = c.state_space;
   s.width = config.size("ssm.inner_size");
   s.states = config.size("ssm.state_size", 1, 65536);
@@ -253,25 +278,27 @@ void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
                   s.groups);
   s.bias = config.any_layer_has("ssm_in.bias"), s.convolution_bias = config.any_layer_has("ssm_conv1d.bias");
   s.log_decay = false;
+  s.least_step = config.number_or("ssm.time_step_least", s.least_step);
+  s.largest_step = config.number_or("ssm.time_step_largest", s.largest_step);
+  if (!(s.least_step <= s.largest_step)) config.refuse("ssm.time_step_least", "{} to {} is no range", s.least_step, s.largest_step);
   if (config.any_layer_has("ssm_dt_norm.weight")) s.norm = c.norm;
   else if (config.flag_or("ssm.dt_b_c_rms", false)) s.norm = NormKind{.weight = false};
 }
 
 /// Biases, norms and halves are there when their tensors are.
-void read_gguf_axes(const GgufConfig& config, DecoderConfig& c) {
+void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
   const auto has = [&](std::string_view name) { return config.any_layer_has(name); };
   c.norm = {.centred = config.find("attention.layer_norm_rms_epsilon") == nullptr, .bias = config.has("output_norm.bias")};
   c.norm.eps = config.number_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
-  c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight");
+  c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight") && !architecture.delta_nets;
   c.qkv_bias = has("attn_q.bias") || has("attn_qkv.bias"), c.attention_output_bias = has("attn_output.bias");
   c.ffn_bias = has("ffn_up.bias");
-  c.gated = has("ffn_gate.weight") || has("ffn_gate_exps.weight") || config.file().value("general.architecture").string() == "phi3";
+  c.gated = has("ffn_gate.weight") || has("ffn_gate_exps.weight") || architecture.name == "phi3";
   c.tied_output = !config.has("output.weight"), c.output_bias = config.has("output.bias");
   c.position_embedding = config.has("position_embd.weight");
-  const bool second_norm = has("ffn_norm.weight") || has("attn_norm_2.weight");
-  c.parallel = has("ffn_norm.weight")
-                   ? config.file().value("general.architecture").string() == "gptneox" && config.flag_or("use_parallel_residual", true)
-                   : c.norm_before;
+  c.attention_gate = architecture.delta_nets;
+  const bool ffn_norm = has("ffn_norm.weight") || architecture.delta_nets, second_norm = ffn_norm || has("attn_norm_2.weight");
+  c.parallel = ffn_norm ? architecture.name == "gptneox" && config.flag_or("use_parallel_residual", true) : c.norm_before;
   c.shared_norm = c.parallel && !second_norm;
   if (const TensorView* norm = config.find_in_layers("attn_q_norm.weight"))
     c.query_key_norm = norm->shape == std::vector<std::int64_t>{c.head_size} ? QueryKeyNorm::head : QueryKeyNorm::whole;
@@ -334,15 +361,25 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
 void read_gguf_yarn_scale(const GgufConfig& config, DecoderConfig& c) {
   RopeOptions& rope = c.ropes[0];
   if (rope.scaling != RopeScaling::yarn) return;
-  rope.attention_factor = 1;
+  if (rope.attention_factor == 0) rope.attention_factor = 1;
   const double scale = 1 + config.number_or("rope.scaling.yarn_log_multiplier", 0) * std::log(std::max(rope.factor, 1.0));
   c.attention_scale = scale * scale / std::sqrt(static_cast<double>(c.head_size));
 }
 
 }  // namespace
 
+DecoderConfig gguf_form(DecoderConfig c, std::string_view architecture) {
+  c.norm.plus_one = false;
+  c.first_position = 0;
+  c.state_space.log_decay = c.delta_net.log_decay = false;
+  c.delta_net.heads_in_turn = architecture.starts_with("qwen35");
+  c.latent.keys_by_feature = c.latent.rank > 0;
+  for (RopeOptions& rope : c.ropes) rope.style = find_architecture(architecture, "GGUF").rope;
+  return c;
+}
+
 DecoderConfig read_gguf_decoder(const GgufFile& file) {
-  const GgufArchitecture& architecture = architecture_of(file);
+  const GgufArchitecture& architecture = find_architecture(file.value("general.architecture").string(), file.name());
   const GgufConfig config(file, architecture.name);
   DecoderConfig c;
   c.activation = architecture.activation;
@@ -350,7 +387,8 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   read_gguf_mixers(config, c);
   read_gguf_heads(config, c);
   read_gguf_latent_attention(config, c);
-  read_gguf_axes(config, c);
+  read_gguf_axes(config, architecture, c);
+  read_gguf_delta_nets(config, c);
   read_gguf_state_spaces(config, c);
   read_gguf_experts(config, architecture, c);
   if (architecture.causal) read_gguf_windows(config, architecture, c);
@@ -362,86 +400,15 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
     for (std::size_t i = 0; i < c.layers.size(); ++i)
       if (architecture.rope_pause > 0 && (i + 1) % architecture.rope_pause == 0) c.layers[i].rope = -1;
   }
-  if (has_mixer(c, Mixer::latent_attention)) read_gguf_yarn_scale(config, c);
-  if (architecture.name == "gemma3") {  // sliding layers turn by a rope of their own
-    c.ropes.push_back({.theta = config.number_or("rope.freq_base_swa", 10000), .dims = c.ropes[0].dims});
+  if (c.has_mixer(Mixer::latent_attention)) read_gguf_yarn_scale(config, c);
+  const bool olmo3 = architecture.name == "olmo2" && config.size_or("attention.sliding_window", 0) > 0;
+  if (architecture.name == "gemma3" || olmo3) {  // sliding layers turn by a rope of their own, which is not stretched
+    const double theta = config.number_or("rope.freq_base_swa", olmo3 ? c.ropes[0].theta : 10000);
+    c.ropes.push_back({.theta = theta, .dims = c.ropes[0].dims, .style = c.ropes[0].style});
     for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
   }
   if (!architecture.causal) read_gguf_encoder(file, c);
   return c;
-}
-
-WeightNames gguf_names(bool fused_attention, bool fused_feed_forward) {
-  WeightNames names{.unused = {"rope_freqs", "rope_factors_long", "rope_factors_short"},
-                    .whole = {{{"token_embedding"}, "token_embd"},
-                              {{"position_embedding"}, "position_embd"},
-                              {{"output_norm"}, "output_norm"},
-                              {{"output"}, "output"}},
-                    .layers = "blk",
-                    .layer = {{{"attention_norm"}, "attn_norm"},
-                              {{"attention_post_norm"}, "post_attention_norm"},
-                              {{"attention.q"}, "attn_q"},
-                              {{"attention.k"}, "attn_k"},
-                              {{"attention.v"}, "attn_v"},
-                              {{"attention.output"}, "attn_output"},
-                              {{"attention.q_norm"}, "attn_q_norm"},
-                              {{"attention.k_norm"}, "attn_k_norm"},
-                              {{"ffn_norm"}, "ffn_norm"},
-                              {{"ffn_post_norm"}, "post_ffw_norm"},
-                              {{"ffn.gate"}, "ffn_gate"},
-                              {{"ffn.up"}, "ffn_up"},
-                              {{"ffn.down"}, "ffn_down"},
-                              {{"experts.router"}, "ffn_gate_inp"},
-                              {{"experts.gate"}, "ffn_gate_exps"},
-                              {{"experts.up"}, "ffn_up_exps"},
-                              {{"experts.down"}, "ffn_down_exps"},
-                              {{"experts.shared.gate"}, "ffn_gate_shexp"},
-                              {{"experts.shared.up"}, "ffn_up_shexp"},
-                              {{"experts.shared.down"}, "ffn_down_shexp"},
-                              {{"experts.shared_gate"}, "ffn_gate_inp_shexp"},
-                              {{"experts.router_bias"}, "exp_probs_b.bias"},
-                              {{"attention.q_input"}, "attn_q_a"},
-                              {{"attention.q_input_norm"}, "attn_q_a_norm"},
-                              {{"attention.latent", "attention.rope_key"}, "attn_kv_a_mqa"},
-                              {{"attention.latent_norm"}, "attn_kv_a_norm"},
-                              {{"state_space.input", "state_space.gate"}, "ssm_in"},
-                              {{"state_space.convolution"}, "ssm_conv1d"},
-                              {{"state_space.step_input", "state_space.b", "state_space.c"}, "ssm_x"},
-                              {{"state_space.step"}, "ssm_dt"},
-                              {{"state_space.step_norm"}, "ssm_dt_norm"},
-                              {{"state_space.b_norm"}, "ssm_b_norm"},
-                              {{"state_space.c_norm"}, "ssm_c_norm"},
-                              {{"state_space.decay"}, "ssm_a"},
-                              {{"state_space.skip"}, "ssm_d"},
-                              {{"state_space.norm"}, "ssm_norm"},
-                              {{"state_space.output"}, "ssm_out"},
-                              {{"short_convolution.before", "short_convolution.after", "short_convolution.input"}, "shortconv.in_proj"},
-                              {{"short_convolution.kernel"}, "shortconv.conv"},
-                              {{"short_convolution.output"}, "shortconv.out_proj"}}};
-  if (fused_attention) names.layer.push_back({{"attention.q", "attention.k", "attention.v"}, "attn_qkv"});
-  if (fused_feed_forward) names.layer.push_back({{"ffn.gate", "ffn.up"}, "ffn_up"});
-  return names;
-}
-
-WeightNames gguf_names(const GgufFile& file, const DecoderConfig& config) {
-  WeightNames names = gguf_names(file.find("blk.0.attn_qkv.weight") != nullptr,
-                                 config.gated && config.experts.count == 0 && file.find("blk.0.ffn_gate.weight") == nullptr);
-  if (!config.causal) add_gguf_encoder_names(names);
-  const LatentAttentionConfig& latent = config.latent;
-  if (latent.query_rank > 0) names.layer.push_back({{"attention.q"}, "attn_q_b"});
-  if (latent.keys_by_feature) names.layer.push_back({{"attention.k"}, "attn_k_b"}), names.layer.push_back({{"attention.v"}, "attn_v_b"});
-  else if (latent.rank > 0) names.layer.push_back({{"attention.k", "attention.v"}, "attn_kv_b", config.heads});
-  if (config.state_space.heads > 0) {
-    names.layer.push_back({{"state_space.gate", "state_space.input", "state_space.step"}, "ssm_in"});
-    names.layer.push_back({{"state_space.step_bias"}, "ssm_dt.bias"});
-  }
-  if (file.find("blk.0.attn_norm_2.weight") != nullptr) {  // then the first is the feed-forward block's
-    names.layer.push_back({{"attention_norm"}, "attn_norm_2"});
-    names.layer.push_back({{"ffn_norm"}, "attn_norm"});
-  }
-  if (config.causal && file.find("token_embd_norm.weight") != nullptr) names.whole.push_back({{"output_norm"}, "token_embd_norm"});
-  names.used_layers = config.layers.size();
-  return names;
 }
 
 }  // namespace rlx

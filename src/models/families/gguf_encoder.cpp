@@ -36,8 +36,18 @@ void read_gguf_classifier(const GgufFile& file, bool modern, DecoderConfig& c) {
   head.dense = file.find("cls.weight") != nullptr, head.dense_bias = file.find("cls.bias") != nullptr;
   head.norm = file.find("cls.norm.weight") != nullptr;
   head.activation = modern ? HiddenActivation::gelu : HiddenActivation::tanh;
+  if (const GgufValue* act = find_key(file, "classifier.activation")) {
+    const json::Value name = std::string(act->string());
+    head.activation = read_activation(JsonField(name, file.name(), "classifier.activation"));
+  }
   const GgufValue* pooling = find_key(file, "classifier.pooling_type");
   head.mean = pooling ? pooling->integer(1, 2) == 1 : modern;
+}
+
+/// What says words for masked ones: a dense layer where a classifier would have one, the embeddings, a bias.
+void read_gguf_word_head(const GgufFile& file, DecoderConfig& c) {
+  c.output = c.text_head.labels == 0 && file.find("output.bias") != nullptr;
+  c.output_bias = c.output_dense = c.output;
 }
 
 }  // namespace
@@ -47,7 +57,7 @@ void read_gguf_encoder(const GgufFile& file, DecoderConfig& c) {
   c.causal = false;
   c.norm.bias = file.find("token_embd_norm.bias") != nullptr;
   c.norm_before = modern, c.norm_after = false, c.norm_sum = !modern;
-  c.embedding_norm = true, c.output_norm = modern, c.output = false;
+  c.embedding_norm = true, c.output_norm = modern;
   if (const TensorView* types = file.find("token_types.weight"); types != nullptr && types->shape.size() == 2)
     c.token_types = types->shape[0];
   c.gated = modern || file.find("blk.0.ffn_gate.weight") != nullptr;
@@ -59,6 +69,7 @@ void read_gguf_encoder(const GgufFile& file, DecoderConfig& c) {
   for (std::size_t i = 0; i < c.layers.size(); ++i)
     c.layers[i].norm = file.find(fmt::format("blk.{}.attn_norm.weight", i)) != nullptr;  // of embeddings, too: the first layer has none
   read_gguf_classifier(file, modern, c);
+  read_gguf_word_head(file, c);
 }
 
 void add_gguf_encoder_names(WeightNames& names) {
@@ -66,6 +77,8 @@ void add_gguf_encoder_names(WeightNames& names) {
                                                         {{"embedding_norm"}, "token_embd_norm"},
                                                         {{"classifier.dense"}, "cls"},
                                                         {{"classifier.norm"}, "cls.norm"},
+                                                        {{"head.dense"}, "cls"},
+                                                        {{"head.norm"}, "cls.norm"},
                                                         {{"classifier.output"}, "cls.output"}})
     names.whole.push_back(line);
   names.layer.push_back({{"attention_post_norm"}, "attn_output_norm"});

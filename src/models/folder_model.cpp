@@ -1,0 +1,54 @@
+#include "models/folder_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "models/converted_tensors.h"
+#include "models/families/gguf.h"
+#include "models/folder_config.h"
+#include "models/param_changes.h"
+#include "models/same_model.h"
+#include "models/t5_files.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::string_view heads[] = {"lm_head", "embed_out", "classifier", "pre_classifier", "head.", "decoder."};
+
+/// Every family puts a prefix before what a model without a head has, too.
+void add_prefix(std::string_view prefix, std::vector<SourceTensor>& tensors) {
+  for (SourceTensor& tensor : tensors) {
+    std::string& name = tensor.view.name;
+    if (std::ranges::none_of(heads, [&](std::string_view part) { return name.starts_with(part); })) name.insert(0, prefix);
+  }
+}
+
+FolderModel t5_folder(const GgufFile& file) {
+  const T5Config config = read_gguf_t5(file);
+  const Graph graph = t5_graph(config, {.batch = 1, .length = 1, .decoder_length = 1});
+  const ModelForm from{graph, t5_gguf_names(config)}, to{graph, t5_weight_names()};
+  return {t5_folder_config(config), converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to,
+                                                      [](const std::string& param) { return ParamChange{.param = param}; })};
+}
+
+}  // namespace
+
+FolderModel FolderModel::of(const GgufFile& file) {
+  if (file.value("general.architecture").string() == "t5") return t5_folder(file);
+  const DecoderConfig model = read_gguf_decoder(file);
+  FolderConfig config = FolderConfig::of(file, model);
+  DecoderConfig& there = config.model;
+  if (!there.causal) there.output = model.output;
+  const bool dense = !model.causal && file.find("cls.weight") != nullptr && !model.output;
+  const ModelForm from{param_graph(model, dense), gguf_names(model, GgufLayout::of(file, model))};
+  const ModelForm to{param_graph(there, dense), config.names};
+  FolderModel out{std::move(config.json),
+                  converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to, changes_between(model, there))};
+  add_prefix(config.prefix, out.tensors);
+  return out;
+}
+
+}  // namespace rlx

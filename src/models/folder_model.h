@@ -1,0 +1,20 @@
+#pragma once
+#include <vector>
+
+#include "formats/gguf.h"
+#include "formats/json.h"
+#include "models/model_source.h"
+
+namespace rlx {
+
+/// The model of a GGUF file as a folder in Hugging Face's layout holds it: config.json, and tensors with the family's names and order of
+/// rows, which are read from the file when they are needed.
+struct FolderModel {
+  json::Value config;
+  std::vector<SourceTensor> tensors;
+
+  /// Throws Error naming file, key or tensor for what has no form there.
+  static FolderModel of(const GgufFile& file);
+};
+
+}  // namespace rlx
