@@ -98,7 +98,7 @@ struct HeadInputs {
 /// For each token S = e^log_decay S + x to_state^T and y = S out, with S (N, G, H, size, states): the last S, and y like x. Tokens of a
 /// chunk meet in products, as in attention; from chunk to chunk goes a state (Dao & Gu 2024, section 6).
 Values scan_heads(Value state, const HeadInputs& in) {
-  const Dim n = state.dim(0), groups = state.dim(1), heads = state.dim(2), chunks = in.x.dim(1), length = in.x.dim(2);
+  const Dim chunks = in.x.dim(1), length = in.x.dim(2);
   Value within = running_sum(transpose(in.log_decay, {0, 1, 3, 4, 2}));  // (N, C, G, H, L)
   Value end = slice_axis(within, -1, length - 1, length);
   Value weights = expand_dims(einsum("nctgm,ncsgm->ncgts", {in.out, in.to_state}), {3}) * decay_between(within, within, true);
@@ -106,7 +106,7 @@ Values scan_heads(Value state, const HeadInputs& in) {
 
   Value until_end = expand_dims(exp(end - within), {-1});
   Value added = einsum("ncghsp,ncsgm->nghcpm", {transpose(in.x, {0, 1, 3, 4, 2, 5}) * until_end, in.to_state});
-  Value whole = transpose(reshape(end, {n, chunks, groups, heads}), {0, 2, 3, 1});
+  Value whole = transpose(reshape(end, {state.dim(0), chunks, state.dim(1), state.dim(2)}), {0, 2, 3, 1});
   Value before = running_sum(pad(whole, {0, 0, 0, 1}, {0, 0, 0, 0}, {}, 0));            // (N, G, H, C + 1)
   Value carried = decay_between(before, slice_axis(before, -1, 1, chunks + 1), false);  // (N, G, H, C + 1, C)
   Value states = einsum("nghji,nghipm->nghjpm", {carried, added}) + expand_dims(exp(before), {-1, -2}) * expand_dims(state, {3});
@@ -172,7 +172,6 @@ Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
   const DecoderConfig& c = step.config;
   const StateSpaceConfig& s = c.state_space;
   const std::int64_t size = s.width / s.heads, shared = s.groups * s.states, group_width = s.width / s.groups, heads = s.heads / s.groups;
-  const Dim n = x.dim(0), length = x.dim(1);
   Value gate = flow.linear("gate", x, s.width, s.bias);
   Value inputs = flow.linear("input", x, s.width + 2 * shared, s.bias);
   inputs = activate(c.activation, causal_convolution(flow, step, "convolution", inputs, s.kernel, s.convolution_bias));
@@ -184,15 +183,16 @@ Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
   if (s.least_step > 0 || std::isfinite(s.largest_step)) steps = clamp(steps, s.least_step, s.largest_step);
   steps = steps * is_token(step);  // padding leaves the state as it is
   Value log_decay = steps * state_space_decay(flow, s, {s.heads});
-  Value state = recurrent_state(flow, step, "state", {n, s.heads, size, s.states});
-  const Values result = scan_heads(reshape(state, {n, s.groups, heads, size, s.states}),
-                                   {.log_decay = in_chunks(step, reshape(log_decay, {n, length, s.groups, heads})),
-                                    .x = in_chunks(step, reshape(inner * expand_dims(steps, {-1}), {n, length, s.groups, heads, size})),
-                                    .to_state = of_groups(s.width),
-                                    .out = of_groups(s.width + shared)});
+  Value state = recurrent_state(flow, step, "state", {x.dim(0), s.heads, size, s.states});
+  const Values result =
+      scan_heads(reshape(state, {x.dim(0), s.groups, heads, size, s.states}),
+                 {.log_decay = in_chunks(step, reshape(log_decay, {x.dim(0), x.dim(1), s.groups, heads})),
+                  .x = in_chunks(step, reshape(inner * expand_dims(steps, {-1}), {x.dim(0), x.dim(1), s.groups, heads, size})),
+                  .to_state = of_groups(s.width),
+                  .out = of_groups(s.width + shared)});
   flow.keep("state", reshape(result[0], state.shape()));
   Value y = reshape(out_of_chunks(step, result[1]), inner.shape()) + inner * reshape(flow.param("skip", {s.heads}), {s.heads, 1});
-  y = reshape(y, {n, length, s.width}) * silu(gate);
+  y = reshape(y, {x.dim(0), x.dim(1), s.width}) * silu(gate);
   y = reshape(rms_norm(by_head(y, s.groups, group_width), Value(), {-1}, c.norm.eps), y.shape()) * flow.param("norm.weight", {s.width});
   return flow.linear("output", y, c.hidden_size, s.bias);
 }
