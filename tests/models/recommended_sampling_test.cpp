@@ -29,8 +29,7 @@ std::filesystem::path llama_that_says(const TemporaryFolder& folder, const std::
 
 TEST(RecommendedSampling, OfAGgufFileReplacesWhatItNames) {
   const TemporaryFolder folder;
-  const SamplingOptions options =
-      load(llama_that_says(folder, {{"temp", 0.5F}, {"penalty_repeat", 1.25F}})).recommended_sampling(ours);
+  const SamplingOptions options = load(llama_that_says(folder, {{"temp", 0.5F}, {"penalty_repeat", 1.25F}})).recommended_sampling(ours);
   EXPECT_EQ(options.temperature, 0.5);
   EXPECT_EQ(options.top_k, 20);
   EXPECT_EQ(options.repetition_penalty, 1.25);
