@@ -1,8 +1,13 @@
 #include "models/gguf_vocabulary.h"
 
+#include "fixture.h"
 #include "formats/gguf.h"
 #include "formats/gguf_writer.h"
+#include "formats/json.h"
 #include "formats/temporary_folder.h"
+#include "models/tokenizer/base64.h"
+#include "models/tokenizer/tokenizer.h"
+#include "models/tokenizer/tokenizer_files.h"
 
 namespace rlx {
 namespace {
@@ -61,6 +66,35 @@ TEST(GgufVocabulary, UnigramKeepsItsScores) {
   const GgufFile file = described(folder, R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["x", -2.5]]}})", 2);
   EXPECT_EQ(file.value("tokenizer.ggml.model").string(), "t5");
   EXPECT_EQ(file.value("tokenizer.ggml.scores").numbers(), (std::vector<double>{0, -2.5}));
+}
+
+/// XLM-RoBERTa's kind: sentencepiece's rules of text, and tokens around it, which tokenizer.model could not say.
+TEST(GgufVocabulary, UnigramOfAnEncoderComesBackAsTokenizerJson) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  json::Value original = json::read_file(test::fixture("tokenizers/unigram-t5/tokenizer.json"));
+  original["post_processor"] = {
+      {"type", "RobertaProcessing"}, {"cls", {"<pad>", 0}}, {"sep", {"</s>", 1}}, {"trim_offsets", true}, {"add_prefix_space", false}};
+  const GgufFile file = described(folder, original.dump(), 601);
+  const Tokenizer wanted = Tokenizer::parse(original.dump(), "original");
+  const auto files = tokenizer_files(file);
+  const Tokenizer seen = Tokenizer::parse(files.at("tokenizer.json"), "written");
+  for (const char* text : {"Hello  world", " two spaces, isn't it? ", "\u00c4rger \ufb01x \u30a6\u30a7\u30d6 \u2460", "a </s> b", ""}) {
+    EXPECT_EQ(seen.encode(text).ids, wanted.encode(text).ids) << text;
+    EXPECT_EQ(seen.encode_pair("a b", text).ids, wanted.encode_pair("a b", text).ids) << text;
+  }
+  const TemporaryFolder again;  // what was written says the same once more
+  test::write_text(again / "config.json", "{}");
+  EXPECT_EQ(tokenizer_files(described(again, files.at("tokenizer.json"), 601)).at("tokenizer.json"), files.at("tokenizer.json"));
+}
+
+TEST(Base64, OfBytesIsThatOfTheStandard) {  // RFC 4648, section 10
+  const std::pair<const char*, const char*> cases[] = {
+      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  for (const auto& [bytes, text] : cases) {
+    EXPECT_EQ(encode_base64(bytes), text);
+    EXPECT_EQ(decode_base64(text, "text"), bytes);
+  }
 }
 
 TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
