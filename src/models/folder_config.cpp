@@ -205,14 +205,14 @@ void write_starcoder2(const DecoderConfig& c, json::Value& out) {
 
 void write_stablelm(const DecoderConfig& c, json::Value& out) {
   write_rope(c, out);
-  if (c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
+  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
   out["use_qkv_bias"] = c.qkv_bias;
   out["use_parallel_residual"] = c.parallel;
 }
 
 void write_phi(const DecoderConfig& c, json::Value& out) {
   write_rope(c, out);
-  if (c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
+  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
 }
 
 void write_cohere(const DecoderConfig& c, json::Value& out) {
@@ -233,6 +233,7 @@ void write_olmo3(const DecoderConfig& c, json::Value& out) {
 
 /// YaRN's scores of latent attention are multiplied by a number that the config gives by its weight.
 void write_latent_rope(const DecoderConfig& c, json::Value& out) {
+  if (c.ropes.empty()) return;
   const RopeOptions& rope = c.ropes.front();
   out["rope_theta"] = rope.theta;
   out["rope_interleave"] = rope.style == RopeStyle::interleaved;
@@ -369,6 +370,10 @@ struct FileFamily {
   Fits fits = [](const GgufFile&, const DecoderConfig&) { return true; };  // of several types for an architecture the first that fits
 };
 
+constexpr FileFamily::Fits has_latent_experts = [](const GgufFile&, const DecoderConfig& c) {
+  return c.latent.rank > 0 && c.experts.count > 0;
+};
+constexpr FileFamily::Fits has_state_space_heads = [](const GgufFile&, const DecoderConfig& c) { return c.state_space.heads > 0; };
 constexpr FileFamily::Fits has_experts = [](const GgufFile&, const DecoderConfig& c) { return c.experts.count > 0; };
 constexpr FileFamily::Fits has_window = [](const GgufFile&, const DecoderConfig& c) { return window_of(c) > 0; };
 
@@ -400,14 +405,15 @@ constexpr FileFamily families[] = {
     {"granite", "granite", "Granite", write_granite},
     {"olmo3", "olmo2", "Olmo3", write_olmo3, has_window},
     {"olmo2", "olmo2", "Olmo2", write_llama},
-    {"deepseek_v3", "deepseek2", "DeepseekV3", write_deepseek, [](const GgufFile&, const DecoderConfig& c) { return c.experts.sigmoid; }},
-    {"deepseek_v2", "deepseek2", "DeepseekV2", write_deepseek},
+    {"deepseek_v3", "deepseek2", "DeepseekV3", write_deepseek,
+     [](const GgufFile& file, const DecoderConfig& c) { return has_latent_experts(file, c) && c.experts.sigmoid; }},
+    {"deepseek_v2", "deepseek2", "DeepseekV2", write_deepseek, has_latent_experts},
     {"lfm2", "lfm2", "Lfm2", write_lfm2},
     {"lfm2_moe", "lfm2moe", "Lfm2Moe", write_lfm2},
     {"falcon_mamba", "mamba", "FalconMamba", write_mamba,
      [](const GgufFile&, const DecoderConfig& c) { return c.state_space.norm.has_value(); }},
     {"mamba", "mamba", "Mamba", write_mamba},
-    {"mamba2", "mamba2", "Mamba2", write_mamba2},
+    {"mamba2", "mamba2", "Mamba2", write_mamba2, has_state_space_heads},
     {"jamba", "jamba", "Jamba", write_jamba},
     {"roberta", "bert", "Roberta", write_roberta,
      [](const GgufFile& file, const DecoderConfig&) { return has_pre_tokenizer(file, "gpt2", "roberta-bpe"); }},

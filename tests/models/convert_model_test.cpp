@@ -136,6 +136,15 @@ TEST_P(EveryModel, GivesWhatIsRecordedThroughGgufAndBackInAFolder) {
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, EveryModel, testing::ValuesIn(recorded_models()), named_after);
 
+/// As of files that were made of configs without the field.
+TEST(GgufFiles, OfRoutersWithABiasScoreBySigmoidsUnlessTheySayOtherwise) {
+  const TemporaryFolder folder;
+  ModelSource source = source_of(GgufFile::open(fixture("gguf_models/deepseek_v3.gguf")));
+  source.metadata.erase("deepseek2.expert_gating_func");
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  expect_recorded(folder / "m.gguf", "hf_more/deepseek_v3");
+}
+
 class TextsThroughGguf : public testing::TestWithParam<std::string> {};
 
 /// Ids, and embeddings or scores, as recorded in f64.

@@ -306,10 +306,10 @@ void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architectu
 
 void read_gguf_router(const GgufConfig& config, ExpertsConfig& e) {
   constexpr std::int64_t softmax_gate = 1, sigmoid_gate = 2;
-  const std::int64_t gate = config.size_or("expert_gating_func", softmax_gate);
+  e.router_bias = config.any_layer_has("exp_probs_b.bias");
+  const std::int64_t gate = config.size_or("expert_gating_func", e.router_bias ? sigmoid_gate : softmax_gate);
   if (gate > sigmoid_gate) config.refuse("expert_gating_func", "is {} (allowed: 0 to 2)", gate);
   e.sigmoid = gate == sigmoid_gate;
-  e.router_bias = config.any_layer_has("exp_probs_b.bias");
   e.groups = std::max<std::int64_t>(config.size_or("expert_group_count", 1), 1);
   e.chosen_groups = e.groups > 1 ? config.size("expert_group_used_count") : 1;
   e.group_judges = e.router_bias ? 2 : 1;
@@ -324,6 +324,7 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
   c.experts.chosen = config.size("expert_used_count");
   if (c.experts.chosen > c.experts.count) config.refuse("expert_used_count", "is {} (allowed: 1..{})", c.experts.chosen, c.experts.count);
   c.experts.width = config.size_or("expert_feed_forward_length", c.ffn_size);
+  if (c.experts.width < 1) config.refuse("expert_feed_forward_length", "is 0 (allowed: from 1)");
   c.experts.normalize = config.flag_or("expert_weights_norm", architecture.normalize_experts);
   if (const double scale = config.number_or("expert_weights_scale", 0); scale != 0) c.experts.scale = scale;
   if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight"); shared != nullptr && shared->shape.size() == 2)

@@ -19,6 +19,7 @@ void read_symmetric_windows(const GgufFile& file, DecoderConfig& c) {
   const std::int64_t tokens = window->integer(0, std::numeric_limits<std::int32_t>::max());
   const GgufValue* pattern = find_key(file, "attention.sliding_window_pattern");
   const auto every = static_cast<std::size_t>(pattern ? pattern->integer(1, 1024) : 3);
+  if (c.ropes.empty()) fail("{}: tensor 'position_embd.weight': this architecture turns its tokens instead", file.name());
   RopeOptions sliding = c.ropes.front();
   if (const GgufValue* theta = find_key(file, "rope.freq_base_swa")) sliding.theta = theta->number();
   if (!(sliding.theta > 0)) fail("{}: rope.freq_base_swa is {} (allowed: above 0)", file.name(), sliding.theta);
