@@ -1,38 +1,19 @@
-#include <csignal>
-
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/file_writer.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
+#include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"
 
 namespace rlx {
 namespace {
 
 using test::error_of;
+using test::FileSizeLimit;
 using test::TemporaryFolder;
 
 std::string_view text_of(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}; }
-
-/// No file may grow beyond `bytes` while this lives; a write beyond fails with EFBIG, as on a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 TEST(MappedFile, GivesTheBytesAndKeepsThemWhenMoved) {
   const TemporaryFolder folder;

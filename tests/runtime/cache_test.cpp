@@ -1,9 +1,7 @@
 // Compiled kernels on disk: used by the next session, and compiled again when they are damaged.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,6 +9,7 @@
 #include "backends/cpu/jit.h"
 #include "backends/cpu/lower.h"
 #include "backends/cpu/object_cache.h"
+#include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
@@ -156,30 +155,10 @@ TEST(Cache, AFolderThatCannotBeMadeIsReportedInTheCountersAndDoneWithout) {
   EXPECT_EQ(compile_in({}).cache_error, "");
 }
 
-/// Files of this process cannot grow beyond a few bytes while it lives, as on a disk that is full.
-class FullDisk {
- public:
-  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{64, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
-
 TEST(Cache, AFullDiskIsReportedAndLeavesNoPieces) {
   const TemporaryFolder folder;
   const auto counters = [&] {
-    const FullDisk full;
+    const test::FileSizeLimit full(64);
     return compile_in(folder.path());
   }();
   EXPECT_EQ(counters.kernels_compiled, 2);
