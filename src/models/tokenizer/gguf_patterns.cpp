@@ -33,7 +33,7 @@ const std::vector<GgufPattern>& pattern_table() {
        .patterns = {llama3},
        .whole_words_first = true,
        .add_begin = true},
-      {.names = {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, .patterns = {llama3}},
+      {.names = {"dbrx", "smaug-bpe", "glm4", "glm5", "chatglm-bpe"}, .patterns = {llama3}},
       {.names = {"minicpm5"},
        .patterns = {R"(\p{N}{1,3})",
                     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},

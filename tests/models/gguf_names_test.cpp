@@ -1,0 +1,68 @@
+// The names of `tokenizer.ggml.pre`: ids that llama.cpp makes of hard texts under each (fixtures/tokenizers/record_gguf_names.py).
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+#include "formats/gguf_writer.h"
+#include "formats/json.h"
+#include "formats/temporary_folder.h"
+#include "models/tokenizer/gguf_patterns.h"
+#include "models/tokenizer/gguf_tokenizer.h"
+
+namespace rlx {
+namespace {
+
+using test::TemporaryFolder;
+
+const json::Value& recorded() {
+  static const json::Value value = json::read_file(test::fixture("tokenizers/gguf-names/names.json"));
+  return value;
+}
+
+/// The vocabulary of the fixtures under another name.
+Tokenizer tokenizer_named(const std::string& name, bool of_bytes) {
+  const TemporaryFolder folder;
+  const GgufFile vocabulary =
+      GgufFile::open(test::fixture(of_bytes ? "tokenizers/gguf-names/bytes.gguf" : "tokenizers/gguf-names/text.gguf"));
+  GgufMetadata metadata;
+  metadata.copy(vocabulary.metadata());
+  metadata.set("tokenizer.ggml.pre", name);
+  GgufWriter(folder / "v.gguf", metadata, {}).commit();
+  return read_gguf_tokenizer(GgufFile::open(folder / "v.gguf"));
+}
+
+class GgufName : public testing::TestWithParam<std::string> {};
+
+TEST_P(GgufName, CutsTextsAsRecorded) {
+  for (const json::Value& group : recorded().at("groups")) {
+    if (std::ranges::count(group.at("names").get<std::vector<std::string>>(), GetParam()) == 0) continue;
+    const Tokenizer tokenizer = tokenizer_named(GetParam(), group.at("of_bytes").get<bool>());
+    for (std::size_t i = 0; i < recorded().at("texts").size(); ++i) {
+      const std::string text = recorded().at("texts")[i];
+      EXPECT_EQ(tokenizer.encode_ids(text, false), group.at("ids")[i].get<std::vector<std::int32_t>>()) << i << ": " << text;
+    }
+  }
+}
+
+std::vector<std::string> recorded_names() {
+  std::vector<std::string> names;
+  for (const json::Value& group : recorded().at("groups"))
+    for (const json::Value& name : group.at("names")) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GgufName, testing::ValuesIn(recorded_names()), [](const auto& each) {
+  std::string name = each.param;
+  std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+});
+
+TEST(GgufNames, AllThatAreKnownAreRecorded) {
+  const std::vector<std::string> names = recorded_names();
+  for (const GgufPattern& pattern : gguf_patterns())
+    for (const std::string_view name : pattern.names) EXPECT_EQ(std::ranges::count(names, name), 1) << name;
+}
+
+}  // namespace
+}  // namespace rlx
