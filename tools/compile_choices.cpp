@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include "progress_bar.h"
+
 namespace rlx::command {
 
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices) {
@@ -47,6 +49,7 @@ Session open_session(const CompileChoices& choices) {
   options.tune = choices.tune;
   options.precision = choices.precision;
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
+  show_progress();
   return Session(Device::cpu(), options);
 }
 

@@ -23,7 +23,7 @@ CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);
 /// --precision f32|bf16|f16|int8 and --calibration FILE
 std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices);
 
-/// Throws Error for a calibration that cannot be read, or without int8.
+/// Loading and packing of weights show a bar from then on. Throws Error for a calibration that cannot be read, or without int8.
 Session open_session(const CompileChoices& choices);
 
 /// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.

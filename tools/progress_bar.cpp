@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
+#include <string_view>
 
 #include <fmt/core.h>
+
+#include "base/progress.h"
 
 namespace rlx::command {
 
@@ -24,6 +28,15 @@ void ProgressBar::update(std::size_t done, std::size_t total) {
   std::fflush(stderr);
   shown_ = true;
   drawn_ = now;
+}
+
+void show_progress() {
+  listen_to_progress(
+      [bar = std::shared_ptr<ProgressBar>(), shown = std::string()](std::string_view work, std::size_t done, std::size_t total) mutable {
+        if (done >= total) return bar.reset();
+        if (!bar || shown != work) bar = std::make_shared<ProgressBar>(shown = work);
+        bar->update(done, total);
+      });
 }
 
 }  // namespace rlx::command

@@ -25,4 +25,7 @@ class ProgressBar {
   Clock::time_point drawn_;
 };
 
+/// From now on shows what the library reports of its long work, each kind with a bar of its own.
+void show_progress();
+
 }  // namespace rlx::command

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
+#include "base/progress.h"
 #include "models/flow.h"
 #include "models/tensor_names.h"
 #include "quant/format.h"
@@ -46,13 +47,25 @@ Array converted(const Array& from, DType dtype) {
   return result;
 }
 
+/// Tells how many of the parameters are loaded, and that all are, also where an Error ends it.
+struct LoadingReport {
+  explicit LoadingReport(std::size_t of) : total(of) {}
+  LoadingReport(const LoadingReport&) = delete;
+  LoadingReport& operator=(const LoadingReport&) = delete;
+  ~LoadingReport() { report_progress("loading", total, total); }
+  void count() { report_progress("loading", done++, total); }
+  std::size_t total, done = 0;
+};
+
 class WeightLoader {
  public:
   WeightLoader(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names)
       : graph_(graph), checkpoint_(checkpoint), names_(names), spelled_(spelled_names(checkpoint.names(), names)) {}
 
   NamedArrays load(NamedArrays weights) {
+    LoadingReport report{graph_.inputs().size()};
     for (const auto& [input, value] : graph_.inputs()) {
+      report.count();
       if (input.kind != InputKind::param || weights.contains(input.name)) continue;
       const TensorPlace place = place_of(input.name, first_size(input), names_);
       if (find(place)) weights.emplace(input.name, place.stacked ? stack(input, place) : one(input, place));

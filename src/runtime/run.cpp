@@ -1,10 +1,12 @@
 #include "runtime/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
 #include "backends/cpu/denormals.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 #include "ir/sources.h"
 
 namespace rlx {
@@ -145,6 +147,7 @@ void Run::execute() {
     run_.pool->read_ahead(weights_after(i));
     cpu::execute(state_.steps[i], run_);
   }
+  if (packs_) report_packing(state_.prepared.products.size());
 }
 
 /// The panels of the next product behind a step; behind the last one those of the next run's first. None where they are not known yet.
@@ -152,6 +155,11 @@ std::span<const std::byte> Run::weights_after(std::size_t step) const {
   if (!prepared_ || prepared_->panels.empty()) return {};
   const std::size_t next = state_.next_product[step];
   return prepared_->panels[next] ? prepared_->panels[next]->bytes : std::span<const std::byte>();
+}
+
+void Run::report_packing(std::size_t done) {
+  packs_ = true;
+  report_progress("packing", done, state_.prepared.products.size());
 }
 
 void Run::time(int repeats, std::vector<LaunchReport>& reports) {
@@ -200,6 +208,9 @@ std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu:
   if (!prepared_->panels[index]) {
     auto panels = shared_panels(step, origins().of(step.b), weights_in(slot), pack);
     prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) { all.panels[index] = std::move(panels); });
+    const auto& products = state_.prepared.products;
+    report_packing(static_cast<std::size_t>(
+        std::ranges::count_if(products, [&](const PackedProduct& each) { return prepared_->panels[each.step] != nullptr; })));
   }
   return prepared_->panels[index];
 }

@@ -42,6 +42,7 @@ class Run {
   std::string panel_key(const cpu::Step& step, const Origin& origin) const;
   std::shared_ptr<const cpu::Panels> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
                                                    const cpu::PackWeights& pack) const;
+  void report_packing(std::size_t done);
   Origins& origins();
   const Array& weights_in(const Slot& slot) const;
 
@@ -56,6 +57,7 @@ class Run {
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;
+  bool packs_ = false;  // it packed some weights
 };
 
 }  // namespace rlx
