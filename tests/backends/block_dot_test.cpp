@@ -6,8 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
+#include "backends/block_cases.h"
 #include "backends/cpu/quantised/block_kernel.h"
 #include "base/file_writer.h"
 #include "base/mapped_file.h"
@@ -20,31 +20,11 @@
 namespace rlx {
 namespace {
 
-std::vector<float> random_values(std::int64_t count, std::uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = normal(engine);
-  return values;
-}
-
-/// Blocks of any bits, but that their largest value is neither tiny nor huge.
-Array random_blocks(const BlockFormat& format, std::int64_t rows, std::int64_t depth) {
-  std::mt19937 engine(7);
-  Array blocks(u8, {rows, depth / format.values * format.bytes});
-  std::vector<float> values(static_cast<std::size_t>(format.values));
-  const auto is_fair = [&](const std::byte* block) {
-    format.decode(block, values.data(), format.values);
-    float largest = 0;
-    for (float value : values) largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : INFINITY;
-    return largest > 0.01F && largest < 10;
-  };
-  for (std::int64_t at = 0; at < blocks.size(); at += format.bytes) {
-    std::byte* const block = blocks.mutable_bytes().data() + at;
-    do std::generate_n(block, format.bytes, [&] { return static_cast<std::byte>(engine()); });
-    while (!is_fair(block));
-  }
-  return blocks;
+Array random_weights(const BlockFormat& format, std::int64_t rows, std::int64_t depth) {
+  const std::vector<std::byte> blocks = random_blocks(format, rows, depth);
+  Array weights(u8, {rows, depth / format.values * format.bytes});
+  std::copy(blocks.begin(), blocks.end(), weights.mutable_bytes().begin());
+  return weights;
 }
 
 /// (rows, columns) = (rows, depth) x (columns, depth)^T
@@ -79,7 +59,7 @@ TEST_P(BlockTypes, KernelsAgreeWithTheBody) {
   for (const Case size : {Case{1, 16, 256}, Case{3, 37, 512}, Case{16, 16, 768}, Case{33, 50, 256}, Case{18, 400, 2304}}) {
     const Graph graph = product(size, format);
     const std::vector<float> x = random_values(size.rows * size.depth, 3);
-    const Array weights = random_blocks(format, size.columns, size.depth);
+    const Array weights = random_weights(format, size.columns, size.depth);
     const auto run = [&](bool claims) {
       SessionOptions options;
       options.claims = claims;
@@ -99,7 +79,7 @@ TEST_P(BlockTypes, ARowHasTheSameBitsAloneAndAmongOthers) {
   const BlockFormat& format = *find_block_format(GetParam());
   const std::int64_t rows = 21, columns = 35, depth = 512;
   const std::vector<float> x = random_values(rows * depth, 5);
-  const Array weights = random_blocks(format, columns, depth);
+  const Array weights = random_weights(format, columns, depth);
   const auto run = [&](std::int64_t first, std::int64_t count) {
     Executable executable = Session().compile(product({count, columns, depth}, format));
     executable.set_param("weights", weights);
@@ -122,7 +102,7 @@ TEST_P(BlockTypes, GroupedProductsAgreeWithTheBody) {
     std::vector<std::int32_t> expert;  // -1 and one too many are clamped
     for (std::int32_t row = 0; row < size.rows; ++row) expert.push_back((row * row + 1) % (matrices + 2) - 1);
     const std::int64_t row_bytes = size.depth / format.values * format.bytes;
-    const Array rows = random_blocks(format, matrices * size.columns, size.depth);
+    const Array rows = random_weights(format, matrices * size.columns, size.depth);
     const Array weights(u8, {matrices, size.columns, row_bytes}, rows.bytes(), rows.owner());
     const auto run = [&](bool claims) {
       SessionOptions options;
@@ -164,7 +144,7 @@ TEST(BlockDot, ProductsOfTheSameRowsAreThoseOfEachAlone) {
   Executable all = Session().compile(products(types, rows, columns, depth));
   std::vector<Array> weights;
   for (std::size_t i = 0; i < types.size(); ++i)
-    all.set_param(fmt::format("weights{}", i), weights.emplace_back(random_blocks(*find_block_format(types[i]), columns, depth)));
+    all.set_param(fmt::format("weights{}", i), weights.emplace_back(random_weights(*find_block_format(types[i]), columns, depth)));
   for (int run = 0; run < 2; ++run) {
     const auto together = all.run({{"x", x}, {"z", z}});
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -181,7 +161,7 @@ TEST(BlockDot, AValueThatIsNoNumberShows) {
   std::vector<float> x = random_values(64, 1);
   x[40] = std::numeric_limits<float>::quiet_NaN();
   Executable executable = Session().compile(product({1, 16, 64}, format));
-  executable.set_param("weights", random_blocks(format, 16, 64));
+  executable.set_param("weights", random_weights(format, 16, 64));
   const Array y = executable.run({{"x", x}}).at("y");
   for (std::int64_t i = 0; i < 16; ++i) EXPECT_FALSE(std::isfinite(y.get_double(i)));
 }

@@ -44,7 +44,7 @@ TEST_P(LowerLevels, Pass) {
 INSTANTIATE_TEST_SUITE_P(Of, LowerLevels,
                          testing::Values(Suite{"registry_cpu_test", "EveryOpOnCpu.Default"}, Suite{"conv_products_test", "*"},
                                          Suite{"narrow_products_test", "*"}, Suite{"dot_layouts_test", "*"},
-                                         Suite{"attention_edges_test", "*"}),
+                                         Suite{"attention_edges_test", "*"}, Suite{"block_dot_test", "*"}),
                          [](const auto& suite) { return suite.param.program; });
 
 }  // namespace

@@ -79,12 +79,31 @@ void multiply_tile(const BlockDotArgs& args, const RowGroups::Group& group, cons
   for (std::int64_t r = 0; r < of.count; ++r) std::copy_n(whole.data() + r * columns, width, c + args.rows.row(of.begin + r) * n);
 }
 
+/// Those rows of a group that fill tiles with some panels of their weights, one panel after the other, where a kernel takes many at once.
+/// Returns how many rows that were.
+std::int64_t multiply_many(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
+  const BlockPanels& weights = *args.weights;
+  const BlockKernel& kernel = weights.kernel();
+  if (!kernel.many || group.count < BlockKernel::many_rows) return 0;
+  const std::int64_t n = weights.n(), blocks = weights.blocks(), count = group.count / most_rows * most_rows;
+  const std::byte* const x = args.workspace + group.begin * packed_row_bytes(kernel, weights.k());
+  const std::int64_t* const order = args.rows.order.empty() ? nullptr : args.rows.order.data() + group.begin;
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    const std::byte* const scales = weights.panel(group.matrix, panel);
+    float* const c = args.c + panel * columns + (order ? 0 : group.begin * n);
+    const auto width = static_cast<int>(std::min(columns, n - panel * columns));
+    kernel.many(scales, scales + kernel.codes_at(blocks), blocks, {x, count, order, c, n}, width);
+  }
+  return count;
+}
+
 /// The rows of a group with some panels of their weights: as many panels at a time as stay in the second-level cache, each tile of rows,
 /// which stays in the first, with all of them.
 void multiply_panels(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
   const std::int64_t at_a_time = std::max<std::int64_t>(1, cached_panels / args.weights->panel_bytes());
+  const std::int64_t begin = group.begin + multiply_many(args, group, panels), end = group.begin + group.count;
   for (std::int64_t first = panels.begin; first < panels.end; first += at_a_time)
-    for (std::int64_t row = group.begin, end = group.begin + group.count; row < end; row += most_rows)
+    for (std::int64_t row = begin; row < end; row += most_rows)
       for (std::int64_t panel = first; panel < std::min(first + at_a_time, panels.end); ++panel)
         multiply_tile(args, group, {row, std::min(most_rows, end - row)}, panel);
 }

@@ -3,20 +3,38 @@
 #include <algorithm>
 #include <iterator>
 
-#if defined(__x86_64__)
 #include "backends/cpu/quantised/block_tables.h"
-#endif
 
 namespace rlx::cpu {
+namespace {
 
-const BlockKernel* block_kernel([[maybe_unused]] std::string_view type, [[maybe_unused]] CpuLevel level) {
 #if defined(__x86_64__)
-  if (level >= CpuLevel::avx512 && cpu_features().avx512_vnni) {
-    const BlockKernel* const kernel = std::ranges::find(avx512_vnni_block_kernels, type, &BlockKernel::type);
-    if (kernel != std::end(avx512_vnni_block_kernels)) return kernel;
-  }
+BlockKernelTable with_tiles_of_amx() {
+  BlockKernelTable table = avx512_vnni_block_kernels;
+  for (int i = 0; i < block_kernel_count; ++i) table.of_type[i].many = amx_block_products.of_type[i];
+  return table;
+}
+#endif
+
+const BlockKernelTable* block_kernels([[maybe_unused]] CpuLevel level) {
+#if defined(__x86_64__)
+  static const BlockKernelTable amx = with_tiles_of_amx();
+  if (level == CpuLevel::amx) return &amx;
+  if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni_block_kernels;
+  if (level >= CpuLevel::avx2) return &avx2_block_kernels;
+#elif defined(__aarch64__)
+  if (level == CpuLevel::neon && cpu_features().neon_dot) return &neon_dot_block_kernels;
 #endif
   return nullptr;
+}
+
+}  // namespace
+
+const BlockKernel* block_kernel(std::string_view type, CpuLevel level) {
+  const BlockKernelTable* const table = block_kernels(level);
+  if (!table) return nullptr;
+  const BlockKernel* const kernel = std::ranges::find(table->of_type, type, &BlockKernel::type);
+  return kernel != std::end(table->of_type) ? kernel : nullptr;
 }
 
 }  // namespace rlx::cpu

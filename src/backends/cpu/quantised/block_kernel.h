@@ -41,12 +41,25 @@ struct BlockKernel {
   /// Packs `columns` rows of weights, of `blocks` blocks each; a null row counts as zeros.
   using PackPanel = void (*)(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 
+  /// The same of many rows at once, with the same bits, for a panel of which `columns` are wanted: `rows.count` of x, a multiple of
+  /// most_rows, packed in whole tiles.
+  struct ManyRows {
+    const std::byte* x = nullptr;
+    std::int64_t count = 0;
+    const std::int64_t* order = nullptr;  // row i goes to row order[i] of c; null: to row i
+    float* c = nullptr;
+    std::int64_t c_stride = 0;
+  };
+  using Many = void (*)(const std::byte* scales, const std::byte* codes, std::int64_t blocks, const ManyRows& rows, int columns);
+  static constexpr std::int64_t many_rows = 32;  // that are worth it
+
   std::string_view type;  // of the blocks: BlockFormat::name
   RowFormat rows;
   std::int64_t block_values = 0, scale_bytes = 0, code_bytes = 0;  // of a block of all columns of a panel
   PackRows pack_rows = nullptr;
   PackPanel pack_panel = nullptr;
   Tile tiles[most_rows + 1] = {};  // by rows
+  Many many = nullptr;             // null: as tiles
 
   constexpr std::int64_t codes_at(std::int64_t blocks) const { return (blocks * scale_bytes + 63) / 64 * 64; }
   constexpr std::int64_t panel_bytes(std::int64_t blocks) const { return codes_at(blocks) + blocks * code_bytes; }
