@@ -13,6 +13,7 @@
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "backends/cpu/quantised/block_dot.h"
+#include "backends/cpu/quantised/wide_dot.h"
 #include "cases/cases.h"
 #include "quant/format.h"
 #include "rlx/error.h"
@@ -27,20 +28,22 @@ struct Shape {
 
 /// Weights by chance, as often as is needed for none of them to be in a cache when their turn comes again.
 struct Weights {
+  std::vector<std::byte> blocks;
+  cpu::BlockWeights held;
   std::vector<cpu::BlockPanels> copies;
   std::size_t next = 0;
 
   Weights(const cpu::BlockKernel& kernel, const BlockFormat& format, const Shape& shape, std::size_t beyond_caches, ThreadPool& pool) {
     const std::int64_t row_bytes = shape.k / format.values * format.bytes;
     std::vector<float> row(static_cast<std::size_t>(shape.k));
-    std::vector<std::byte> blocks(static_cast<std::size_t>(shape.n * row_bytes));
+    blocks.resize(static_cast<std::size_t>(shape.n * row_bytes));
     bench::fill(row, 3);
     for (std::int64_t i = 0; i < shape.n; ++i) {
       if (i < 64) format.encode(row.data(), nullptr, blocks.data() + i * row_bytes, shape.k);
       else std::copy_n(blocks.data() + i % 64 * row_bytes, row_bytes, blocks.data() + i * row_bytes);
       row[static_cast<std::size_t>(i % shape.k)] += 0.25f;
     }
-    const cpu::BlockWeights held{blocks.data(), row_bytes, 1, shape.n, shape.k};
+    held = {blocks.data(), row_bytes, 1, shape.n, shape.k};
     while (copies.size() < 1 + beyond_caches / blocks.size()) copies.emplace_back(kernel, held, pool);
   }
 
@@ -67,6 +70,31 @@ struct Product {
   }
 };
 
+/// The same by way of floats, panel by panel, as types without a kernel are multiplied. The weights may lie in a cache.
+struct DecodedProduct {
+  std::shared_ptr<Weights> weights;
+  std::vector<float> x, c;
+  cpu::AlignedBuffer memory;
+  cpu::WideDotArgs args;
+
+  DecodedProduct(std::int64_t m, const Shape& shape, const BlockFormat& format, std::shared_ptr<Weights> w, ThreadPool& pool)
+      : weights(std::move(w)), x(static_cast<std::size_t>(m * shape.k)), c(static_cast<std::size_t>(m * shape.n)) {
+    bench::fill(x, 1);
+    args = {cpu::RowGroups::one(m), x.data(), true, &format, weights->held, nullptr, cpu::cpu_level(), c.data(), nullptr};
+    memory = cpu::AlignedBuffer(cpu::wide_dot_workspace(args, pool.size()));
+    args.workspace = memory.data();
+  }
+
+  void run(ThreadPool& pool) { cpu::wide_dot(args, pool); }
+};
+
+bench::Case decoded(bench::Case one, const std::shared_ptr<DecodedProduct>& product, ThreadPool& pool) {
+  one.name += ", decoded";
+  one.about["decoded"] = true;
+  one.run = [product, &pool] { product->run(pool); };
+  return one;
+}
+
 bench::Case make_case(const BlockFormat& format, std::int64_t m, const Shape& shape, const std::shared_ptr<Weights>& weights,
                       ThreadPool& pool) {
   const auto product = std::make_shared<Product>(m, shape, weights, pool);
@@ -81,14 +109,17 @@ bench::Case make_case(const BlockFormat& format, std::int64_t m, const Shape& sh
 }
 
 std::vector<bench::Case> make_cases(const std::vector<std::string>& types, const std::vector<std::int64_t>& rows, const Shape& shape,
-                                    bool cached, ThreadPool& pool) {
+                                    bool cached, bool beside, ThreadPool& pool) {
   std::vector<bench::Case> cases;
   for (const std::string& type : types) {
     const BlockFormat* const format = find_block_format(type);
     const cpu::BlockKernel* const kernel = format ? cpu::block_kernel(type, cpu::cpu_level()) : nullptr;
     if (!kernel) fail("--type: no products of '{}' as stored on this CPU", type);
     const auto weights = std::make_shared<Weights>(*kernel, *format, shape, cached ? 0 : cpu::bytes_beyond_caches(1), pool);
-    for (const std::int64_t m : rows) cases.push_back(make_case(*format, m, shape, weights, pool));
+    for (const std::int64_t m : rows) {
+      cases.push_back(make_case(*format, m, shape, weights, pool));
+      if (beside) cases.push_back(decoded(cases.back(), std::make_shared<DecodedProduct>(m, shape, *format, weights, pool), pool));
+    }
   }
   return cases;
 }
@@ -106,10 +137,11 @@ int main(int argc, char** argv) {
   Shape shape;
   app.add_option("-n", shape.n, "rows of weights");
   app.add_option("-k", shape.k, "values in each");
-  bool cached = false;
+  bool cached = false, beside = false;
+  app.add_flag("--decoded", beside, "beside each the same product with weights that are decoded to floats");
   app.add_flag("--cached", cached, "one copy of the weights, which caches may hold");
   return bench::run_command(app, argc, argv, [&] {
     ThreadPool pool(options.threads);
-    bench::run_cases(make_cases(types, rows, shape, cached, pool), options, pool);
+    bench::run_cases(make_cases(types, rows, shape, cached, beside, pool), options, pool);
   });
 }
