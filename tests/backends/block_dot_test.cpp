@@ -118,11 +118,11 @@ TEST_P(BlockTypes, GroupedProductsAgreeWithTheBody) {
 }
 
 INSTANTIATE_TEST_SUITE_P(WithKernels, BlockTypes,
-                         testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"),
+                         testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ1_S",
+                                         "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0",
+                                         "MXFP4", "NVFP4"),
                          [](const auto& info) { return std::string(info.param); });
-INSTANTIATE_TEST_SUITE_P(Widened, BlockTypes,
-                         testing::Values("F32", "F16", "BF16", "Q2_K", "Q3_K", "Q8_1", "Q8_K", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS",
-                                         "IQ2_S", "IQ3_XXS", "IQ3_S", "TQ1_0", "TQ2_0", "NVFP4"),
+INSTANTIATE_TEST_SUITE_P(Widened, BlockTypes, testing::Values("F32", "F16", "BF16", "Q8_K"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// Products one after the other, the last two of other rows.

@@ -192,7 +192,9 @@ TEST_P(BlockLevels, TakeAnyBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, BlockLevels,
-                         testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"),
+                         testing::Values("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ1_S",
+                                         "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0",
+                                         "MXFP4", "NVFP4"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -37,14 +37,40 @@ struct Nibbles {
   }
 };
 
-/// 4 bits that name one of 16 numbers.
-template <class V, const std::int8_t (&table)[16], int largest>
-struct NamedNibbles {
-  static constexpr std::int64_t step_bytes = Nibbles<V>::step_bytes;
+/// 2 bits: two vectors with those of four vectors of codes each.
+template <class V>
+struct TwoBits {
+  static constexpr std::int64_t step_bytes = 128;
+  static constexpr int most = 3;
+  static constexpr bool with_sign = false;
+  static void unpack(const std::byte* from, typename V::Fours (&codes)[8]) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) codes[j] = (read_as<typename V::Fours>(from + 64 * (j / 4)) >> (2 * (j % 4))) & 0x03030303;
+  }
+};
+
+/// 3 bits: two bits, and in the byte behind them for each place of a vector the third bits of its eight codes.
+template <class V>
+struct ThreeBits {
+  static constexpr std::int64_t step_bytes = TwoBits<V>::step_bytes + 64;
+  static constexpr int most = 7;
+  static constexpr bool with_sign = false;
+  static void unpack(const std::byte* from, typename V::Fours (&codes)[8]) {
+    TwoBits<V>::unpack(from, codes);
+    const auto third = read_as<typename V::Fours>(from + TwoBits<V>::step_bytes);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) codes[j] |= (j < 2 ? third << (2 - j) : third >> (j - 2)) & 0x04040404;
+  }
+};
+
+/// Codes of up to 4 bits that name one of 16 numbers, none larger than `largest`.
+template <class V, class Names, const std::int8_t (&table)[16], int largest>
+struct Named {
+  static constexpr std::int64_t step_bytes = Names::step_bytes;
   static constexpr int most = largest;
   static constexpr bool with_sign = true;
   static void unpack(const std::byte* from, typename V::Fours (&codes)[8]) {
-    Nibbles<V>::unpack(from, codes);
+    Names::unpack(from, codes);
 #pragma GCC unroll 8
     for (auto& code : codes) code = V::look_up(table, code);
   }
@@ -137,23 +163,34 @@ struct ExponentScale {
   typename V::Floats d;
 };
 
-/// Eight steps with scales and minima of 6 bits (held as bytes) in units of one half-precision number each.
+/// Two steps with a half-precision scale for each half.
 template <class V>
+struct HalfScales {
+  static constexpr std::int64_t steps = 2, bytes = 128;
+  explicit HalfScales(const std::byte* from, int column = 0) : at(from + 2 * column) {}
+  typename V::Floats scale(std::int64_t step, int half) const { return V::halves(at + 32 * (2 * step + half)); }
+  const std::byte* at;
+};
+
+/// Eight steps whose halves (or wholes) have scales and minima of bytes in units of one half-precision number each.
+template <class V, int halves>
 struct SuperScaleAndMinimum {
-  static constexpr std::int64_t steps = 8, bytes = 320;
+  static constexpr std::int64_t steps = 8, bytes = 64 + 256 * halves;
   explicit SuperScaleAndMinimum(const std::byte* from, int column = 0)
       : at(from + column), d(V::halves(from + 2 * column)), m(typename V::Floats{} - V::halves(from + 32 + 2 * column)) {}
-  typename V::Floats scale(std::int64_t step, int) const { return d * unsigned_bytes<V>(at + 64 + 16 * step); }
-  typename V::Floats minimum(std::int64_t step, int) const { return m * unsigned_bytes<V>(at + 192 + 16 * step); }
+  typename V::Floats scale(std::int64_t step, int half) const { return d * unsigned_bytes<V>(at + 64 + 16 * (step * halves + half)); }
+  typename V::Floats minimum(std::int64_t step, int half) const {
+    return m * unsigned_bytes<V>(at + 64 + 128 * halves + 16 * (step * halves + half));
+  }
   const std::byte* at;
   typename V::Floats d, m;
 };
 
-/// Eight steps whose halves (or wholes) have scales of signed bytes in units of one half-precision number.
-template <class V, int halves>
+/// Eight steps whose halves (or wholes) have scales of signed bytes in units of one half-precision number over `divisor`, a power of two.
+template <class V, int halves, int divisor = 1>
 struct SuperScale {
   static constexpr std::int64_t steps = 8, bytes = 32 + 128 * halves;
-  explicit SuperScale(const std::byte* from, int column = 0) : at(from + column), d(V::halves(from + 2 * column)) {}
+  explicit SuperScale(const std::byte* from, int column = 0) : at(from + column), d(V::halves(from + 2 * column) * (1.0F / divisor)) {}
   typename V::Floats scale(std::int64_t step, int half) const { return d * signed_bytes<V>(at + 32 + 16 * (step * halves + half)); }
   const std::byte* at;
   typename V::Floats d;

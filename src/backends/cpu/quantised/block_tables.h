@@ -3,7 +3,7 @@
 
 namespace rlx::cpu {
 
-inline constexpr int block_kernel_count = 11;
+inline constexpr int block_kernel_count = 24;
 
 /// One for each block type that is multiplied as it is stored.
 struct BlockKernelTable {
