@@ -145,6 +145,26 @@ TEST(GgufFiles, OfRoutersWithABiasScoreBySigmoidsUnlessTheySayOtherwise) {
   expect_recorded(folder / "m.gguf", "hf_more/deepseek_v3");
 }
 
+/// The error of a folder made of a file with one key changed.
+std::string error_of_key(const std::string& name, const char* key, std::uint32_t value) {
+  const TemporaryFolder folder;
+  ModelSource source = source_of(GgufFile::open(fixture("gguf_models/" + name + ".gguf")));
+  source.metadata.set(key, value);
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  return error_of([&] { write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32); });
+}
+
+TEST(GgufFiles, ThatSayWhatCannotBeAreRefused) {
+  EXPECT_NE(error_of_key("deepseek_v3", "deepseek2.expert_feed_forward_length", 0).find("expert_feed_forward_length' is 0"),
+            std::string::npos);
+  EXPECT_NE(error_of_key("qwen3_next", "qwen3next.ssm.time_step_rank", 3).find("is 3 heads of 48 features for 2 of keys"),
+            std::string::npos);
+  EXPECT_NE(error_of_key("qwen3_5", "qwen35.nextn_predict_layers", 2).find("block_count' is 0"), std::string::npos);
+  EXPECT_NE(error_of_key("t5", "t5.attention.relative_max_distance", 4).find("relative_max_distance' is 4 (allowed: above 4)"),
+            std::string::npos);
+  EXPECT_NE(error_of_key("t5", "t5.attention.head_count", 3).find("but the model's config asks for"), std::string::npos);
+}
+
 class TextsThroughGguf : public testing::TestWithParam<std::string> {};
 
 /// Ids, and embeddings or scores, as recorded in f64.
