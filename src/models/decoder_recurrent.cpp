@@ -52,7 +52,7 @@ Value repeated_heads(Value x, std::int64_t count) {
 
 /// The same, one of each after the other.
 Value repeated_in_turn(Value x, std::int64_t count) {
-  const Dims s = x.shape();
+  const Dims& s = x.shape();
   return reshape(broadcast_to(reshape(x, {s[0], s[1], 1, s[2], s[3]}), {s[0], s[1], count, s[2], s[3]}), {s[0], s[1], s[2] * count, s[3]});
 }
 
