@@ -188,9 +188,11 @@ class Worker {
     const bool accumulate = tile.unit0 > 0;
     if (const std::int64_t stride = plan_.in_place_stride; stride > 0) {
       const Matrix<Left<T>>& a = args_.a;
-      const std::int64_t row = rows_.begin + tile.rows.begin, start = a.row_offsets ? a.row_offsets[row] : row * stride + tile.unit0;
+      const std::int64_t row = rows_.begin + tile.rows.begin;
+      const std::int64_t start = a.row_offsets ? a.row_offsets[row] : row * stride + tile.unit0 * Format<T>::group;
       return kernel_.rows_in_place[tile.rows.whole](tile.units, a.item(batch_) + start, stride,
-                                                    a.col_offsets ? a.col_offsets + tile.unit0 : nullptr, tile.b, c, c_stride, accumulate);
+                                                    a.col_offsets ? a.col_offsets + tile.unit0 : nullptr, tile.b, tile.start, c, c_stride,
+                                                    accumulate);
     }
     kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, accumulate);
   }

@@ -13,6 +13,7 @@ struct Quads {
   static constexpr int lanes = 16, panel_vectors = 2, max_rows = 14;
   static constexpr bool raised = true;
 
+  static Vector raise(Vector units) { return _mm512_xor_si512(units, _mm512_set1_epi8(-128)); }
   static Vector zero() { return _mm512_setzero_si512(); }
   static Vector load(const std::int32_t* from) { return _mm512_loadu_si512(from); }
   static void store(std::int32_t* to, Vector value) { _mm512_storeu_si512(to, value); }

@@ -25,10 +25,10 @@ struct MicroKernel {
   using Tile = void (*)(std::int64_t depth, const Packed<Left<T>>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c,
                         std::int64_t c_stride, bool accumulate);
 
-  /// The same for rows that are read where they lie: row r of step k is a[r * stride + k], or a[r * stride + steps[k]] where there is a
-  /// table.
-  using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b, Sum<T>* c,
-                        std::int64_t c_stride, bool accumulate);
+  /// The same for rows that are read where they lie: unit k of row r begins at a[r * stride + k * group], or a[r * stride + steps[k]] where
+  /// there is a table, of units that are elements.
+  using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b,
+                        const Sum<T>* start, Sum<T>* c, std::int64_t c_stride, bool accumulate);
 
   /// The transforms of winograd_tile.h.
   using TransformWindow = void (*)(const T* x, const std::int64_t* lines, const std::int64_t* positions, std::int64_t channels, T* to,
@@ -43,7 +43,7 @@ struct MicroKernel {
   std::int64_t longest_pass = 2048;  // units of depth, which the sums in registers take before the next tile
   bool raised = false;               // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
   Tile tiles[rows_limit + 1] = {};   // by rows
-  Rows rows_in_place[rows_limit + 1] = {};     // by rows; null where units are no elements
+  Rows rows_in_place[rows_limit + 1] = {};     // by rows; null where tiles take whole steps
   TransformWindow transform_window = nullptr;  // of f32 and f64, as the next
   TransformProducts transform_products = nullptr;
   void (*begin)() = nullptr;  // what a thread calls before it runs tiles, and after; null: nothing

@@ -63,8 +63,8 @@ std::int64_t window_stride(const GemmArgs<T>& args, std::int64_t max_rows) {
 /// See Plan::in_place_stride.
 template <class T>
 std::int64_t in_place_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
-  if (args.pack_a || !kernel.rows_in_place[1] || args.k < 1) return 0;
-  if (args.a.row_offsets) return window_stride(args, kernel.max_rows);
+  if (args.pack_a || !kernel.rows_in_place[1] || args.k < 1 || args.k % Format<T>::group != 0) return 0;
+  if (args.a.row_offsets) return Format<T>::group == 1 ? window_stride(args, kernel.max_rows) : 0;
   const std::int64_t stride = args.m > 1 ? args.a.row_stride : 1, rows = std::min<std::int64_t>(args.m, kernel.max_rows);
   const bool fits = args.a.col_stride == 1 && stride > 0 && rows_fit_sets(stride * static_cast<std::int64_t>(sizeof(Left<T>)), rows);
   return fits ? stride : 0;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -19,9 +20,9 @@ constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 ///
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
-template <class Simd, int rows, class Step>
+template <class Simd, int rows, class Step, class Broadcast>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, std::int64_t row_stride,
-                                                 const Packed<typename Simd::Element>* b,
+                                                 const Broadcast& broadcast, const Packed<typename Simd::Element>* b,
                                                  [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
                                                  std::int64_t c_stride, bool accumulate) {
   using Vector = typename Simd::Vector;
@@ -52,7 +53,7 @@ template <class Simd, int rows, class Step>
     for (int v = 0; v < vectors; ++v) right[v] = load_right(b + v * Simd::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
-      const auto left = Simd::broadcast(a + r * row_stride);
+      const auto left = broadcast(a + r * row_stride);
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
     }
@@ -67,16 +68,26 @@ template <class Simd, int rows, class Step>
 template <class Simd, int rows>
 void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
                    const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
-  multiply_rows<Simd, rows>(depth, [a](std::int64_t k) { return a + k * rows; }, 1, b, start, c, c_stride, accumulate);
+  const auto step_of_a = [a](std::int64_t k) { return a + k * rows; };
+  multiply_rows<Simd, rows>(depth, step_of_a, 1, Simd::broadcast, b, start, c, c_stride, accumulate);
 }
 
 template <class Simd, int rows>
 void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a, std::int64_t stride, const std::int64_t* steps,
-                       const Packed<typename Simd::Element>* b, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
+                       const Packed<typename Simd::Element>* b, const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
+                       std::int64_t c_stride, bool accumulate) {
+  using T = typename Simd::Element;
+  const auto broadcast = [](const Left<T>* from) {
+    Packed<Left<T>> unit;
+    std::memcpy(&unit, from, sizeof(unit));  // units of narrow elements lie anywhere
+    if constexpr (requires { Simd::raised; }) return Simd::raise(Simd::broadcast(&unit));
+    else return Simd::broadcast(&unit);
+  };
+  const auto by_one = [a](std::int64_t k) { return a + k * Format<T>::group; };
   const auto by_table = [a, steps](std::int64_t k) { return a + steps[k]; };
-  const auto by_one = [a](std::int64_t k) { return a + k; };
-  if (steps) multiply_rows<Simd, rows>(depth, by_table, stride, b, nullptr, c, c_stride, accumulate);
-  else multiply_rows<Simd, rows>(depth, by_one, stride, b, nullptr, c, c_stride, accumulate);
+  if (!steps) multiply_rows<Simd, rows>(depth, by_one, stride, broadcast, b, start, c, c_stride, accumulate);
+  else if constexpr (Format<T>::group == 1)
+    multiply_rows<Simd, rows>(depth, by_table, stride, broadcast, b, start, c, c_stride, accumulate);
 }
 
 template <class Simd>
@@ -87,9 +98,7 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   kernel.panel_cols = Simd::panel_vectors * Simd::lanes;
   [&]<int... index>(std::integer_sequence<int, index...>) {
     ((kernel.tiles[index + 1] = multiply_tile<Simd, index + 1>), ...);
-    if constexpr (std::is_same_v<Left<typename Simd::Element>, Packed<Left<typename Simd::Element>>>) {
-      ((kernel.rows_in_place[index + 1] = multiply_in_place<Simd, index + 1>), ...);
-    }
+    ((kernel.rows_in_place[index + 1] = multiply_in_place<Simd, index + 1>), ...);
   }(std::make_integer_sequence<int, Simd::max_rows>());
   if constexpr (std::is_floating_point_v<typename Simd::Element>) {
     kernel.transform_window = transform_window<Simd>;

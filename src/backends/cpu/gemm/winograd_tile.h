@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 namespace rlx::cpu {
@@ -21,7 +20,7 @@ void transform_window(const typename Simd::Element* x, const std::int64_t* lines
                       typename Simd::Element* to, std::int64_t distance) {
   using Vector = typename Simd::Vector;
   for (std::int64_t next = 0; next < channels; next += Simd::lanes) {
-    const std::int64_t channel = std::min(next, channels - Simd::lanes);  // the last vectors overlap
+    const std::int64_t last = channels - Simd::lanes, channel = next < last ? next : last;  // the last vectors overlap
     Vector columns[4][4], rows[4][4];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
