@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/names.h"
@@ -35,10 +36,8 @@ namespace {
 struct Rows {
   std::int64_t stacked, rows, columns;
 
-  static Rows of(const Array& array) {
-    const auto& shape = array.shape();
-    return {shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2], shape.back()};
-  }
+  static Rows of(std::span<const std::int64_t> shape) { return {shape.size() == 3 ? shape[0] : 1, shape[shape.size() - 2], shape.back()}; }
+  static Rows of(const Array& array) { return of(array.shape()); }
   std::int64_t at(std::int64_t index, std::int64_t row, std::int64_t column) const { return (index * rows + row) * columns + column; }
 };
 
@@ -133,72 +132,98 @@ class Adapters::Loader {
  public:
   Loader(const Adapters& adapters, const Graph& graph) : adapters_(adapters), graph_(graph), types_(types_of_params(graph)) {}
 
+  /// What does not fit is refused before anything takes memory: thin factors of a small file may ask for a lot.
   NamedArrays load() {
-    NamedArrays arrays;
-    for (const auto& [name, type] : types_) {
-      const bool rows = name.ends_with(rows_ending);
-      if (rows || name.ends_with(factor_ending)) add(name.substr(0, name.rfind('.')), type, rows, arrays);
-    }
+    std::vector<Factors> all;
+    for (const auto& [name, type] : types_)
+      if (name.ends_with(rows_ending) || name.ends_with(factor_ending)) all.push_back(factors_of(name, type));
+    for (const Factors& each : all) for_each_change(each, [&](const Change& change) { note_differences(change, each); });
     for (const auto& source : adapters_.sources_) refuse_differences(*source);
+    NamedArrays arrays;
+    for (const Factors& each : all) add(each, arrays);
     return arrays;
   }
 
  private:
-  /// The arrays of one parameter's changes.
+  /// The parameters of one matrix's changes.
   struct Factors {
-    Array a, b, scale;
+    std::string param;  // the matrix
+    MatrixUse use;
+    std::int64_t experts;
+    std::string a, b, scale;  // names
+  };
+  /// One tensor's change in one adapter, behind those of other adapters, which have `rank` in all.
+  struct Change {
+    const Source& source;
+    const Found& found;
+    std::size_t index;
+    std::int64_t rank;
+
+    const LowRankChange& values() const { return *found.changes[index]; }
   };
 
-  void add(const std::string& stem, const Type& type, bool lookup, NamedArrays& arrays) {
-    const std::string param = stem + ".weight";
+  static Factors factors_of(const std::string& name, const Type& type) {
+    const std::string stem = name.substr(0, name.rfind('.'));
     const bool stacked = type.shape.size() == 3;
-    const MatrixUse use = stacked ? MatrixUse::expert_products : lookup ? MatrixUse::lookup : MatrixUse::product;
-    const std::int64_t experts = stacked ? type.dim(0).value() : 0;
-    Factors all{zeros(stem + std::string(lookup ? rows_ending : factor_ending)), zeros(stem + ".lora_b"), zeros(stem + ".lora_scale")};
+    const MatrixUse use = stacked ? MatrixUse::expert_products : name.ends_with(rows_ending) ? MatrixUse::lookup : MatrixUse::product;
+    return {stem + ".weight", use, stacked ? type.dim(0).value() : 0, name, stem + ".lora_b", stem + ".lora_scale"};
+  }
+
+  template <class Visit>
+  void for_each_change(const Factors& of, const Visit& visit) const {
     std::int64_t rank = 0;
     for (const auto& source : adapters_.sources_) {
-      const Found found = find(*source, param, use, experts);
+      const Found found = find(*source, of.param, of.use, of.experts);
       for (std::size_t i = 0; i < found.changes.size(); ++i)
-        if (found.changes[i] != nullptr) put_change(*source, found, i, rank, all);
+        if (found.changes[i] != nullptr) visit(Change{*source, found, i, rank});
       rank += found.rank();
     }
-    arrays.emplace(stem + std::string(lookup ? rows_ending : factor_ending), std::move(all.a));
-    arrays.emplace(stem + ".lora_b", std::move(all.b));
-    arrays.emplace(stem + ".lora_scale", std::move(all.scale));
   }
 
-  Array zeros(const std::string& param) const {
-    const Type& type = types_.at(param);
+  void add(const Factors& of, NamedArrays& arrays) const {
+    Array a = zeros(of.a), b = zeros(of.b), scale = zeros(of.scale);
+    for_each_change(of, [&](const Change& change) { put_change(change, a, b, scale); });
+    arrays.emplace(of.a, std::move(a));
+    arrays.emplace(of.b, std::move(b));
+    arrays.emplace(of.scale, std::move(scale));
+  }
+
+  std::vector<std::int64_t> shape_of(const std::string& param) const {
     std::vector<std::int64_t> shape;
-    for (const Dim& size : type.shape) shape.push_back(size.value());
-    return {type.dtype, std::move(shape)};
+    for (const Dim& size : types_.at(param).shape) shape.push_back(size.value());
+    return shape;
   }
 
-  /// Puts one change in its place behind those of other adapters, which have `rank` in all.
-  void put_change(const Source& source, const Found& found, std::size_t index, std::int64_t rank, Factors& all) {
-    const LowRankChange& change = *found.changes[index];
-    used_[&source].insert(found.tensors[index]);
-    const Rows a = Rows::of(all.a), b = Rows::of(all.b);
-    const RowRange range = range_of(graph_, found.form.param, b.rows, found.place);
-    const bool whole_stack = all.b.rank() == 3 && !found.place.stacked;
+  Array zeros(const std::string& param) const { return {types_.at(param).dtype, shape_of(param)}; }
+
+  void note_differences(const Change& of, const Factors& factors) {
+    const LowRankChange& change = of.values();
+    const std::string& tensor = of.found.tensors[of.index];
+    used_[&of.source].insert(tensor);
+    const std::vector<std::int64_t> a_shape = shape_of(factors.a), b_shape = shape_of(factors.b);
+    const Rows a = Rows::of(a_shape), b = Rows::of(b_shape);
+    const RowRange range = range_of(graph_, of.found.form.param, b.rows, of.found.place);
+    const bool whole_stack = b_shape.size() == 3 && !of.found.place.stacked;
     const std::int64_t stacked = whole_stack ? b.stacked : 1, inputs = change.embedding ? a.rows : a.columns;
-    if (change.stacked() != whole_stack || !has_shape(change, stacked, inputs, range.of)) {
-      unlike_[&source].push_back(fmt::format("{} changes a matrix ({}, {}), the model's is ({}, {})", quote_name(found.tensors[index]),
-                                             Rows::of(change.b).rows, change.embedding ? Rows::of(change.a).rows : change.a.shape().back(),
-                                             range.of, inputs));
-      return;
-    }
-    if (found.form.turned_rows != 0) {
-      unlike_[&source].push_back(fmt::format("the model has {} transposed, head by head", quote_name(found.tensors[index])));
-      return;
-    }
-    const auto first = static_cast<std::int64_t>(index);
+    if (change.stacked() != whole_stack || !has_shape(change, stacked, inputs, range.of))
+      unlike_[&of.source].push_back(fmt::format("{} changes a matrix ({}, {}), the model's is ({}, {})", quote_name(tensor),
+                                                Rows::of(change.b).rows,
+                                                change.embedding ? Rows::of(change.a).rows : change.a.shape().back(), range.of, inputs));
+    else if (of.found.form.turned_rows != 0)
+      unlike_[&of.source].push_back(fmt::format("the model has {} transposed, head by head", quote_name(tensor)));
+  }
+
+  void put_change(const Change& of, Array& a, Array& b, Array& scale) const {
+    const LowRankChange& change = of.values();
+    const Rows target = Rows::of(b);
+    const RowRange range = range_of(graph_, of.found.form.param, target.rows, of.found.place);
+    const auto first = static_cast<std::int64_t>(of.index);
     const Array own = change.stacked() ? change.b : rows_of(change.b, range);
-    put(reordered(change.a, {}, found.form.column), all.a, first, change.embedding ? 0 : rank, change.embedding ? rank : 0);
-    put(reordered(own, found.form.row, {}), all.b, first, 0, rank);
-    for (std::int64_t i = 0; i < stacked; ++i)
+    put(reordered(change.a, {}, of.found.form.column), a, first, change.embedding ? 0 : of.rank, change.embedding ? of.rank : 0);
+    put(reordered(own, of.found.form.row, {}), b, first, 0, of.rank);
+    for (std::int64_t i = 0; i < Rows::of(change.b).stacked; ++i)
       for (std::int64_t r = 0; r < change.rank(); ++r)
-        all.scale.set_double((first + i) * b.columns + rank + r, change.scale * source.scale);
+        scale.set_double((first + i) * target.columns + of.rank + r, change.scale * of.source.scale);
   }
 
   static bool has_shape(const LowRankChange& change, std::int64_t stacked, std::int64_t inputs, std::int64_t outputs) {
