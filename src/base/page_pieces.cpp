@@ -18,7 +18,7 @@ constexpr std::size_t mapping_bytes = std::size_t{64} << 20, line = 64;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-struct Mapping {
+struct SharedMapping {
   Pages pages;
   std::size_t bytes = 0, used = 0, pieces = 0;
 
@@ -38,11 +38,11 @@ void drop_pages(std::byte* piece, std::size_t bytes) {
   if (begin < end) madvise(piece + (begin - at), end - begin, MADV_DONTNEED);
 }
 
-class Mappings {
+class SharedMappings {
  public:
   std::byte* take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
-    auto mapping = std::ranges::find_if(all_, [&](const Mapping& m) { return m.has_room(bytes); });
+    auto mapping = std::ranges::find_if(all_, [&](const SharedMapping& m) { return m.has_room(bytes); });
     if (mapping == all_.end()) {
       const std::size_t size = std::max(bytes, mapping_bytes);
       Pages pages = map_pages(size, Backing::reserved);
@@ -54,31 +54,31 @@ class Mappings {
 
   void give_back(std::byte* piece, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
-    const auto mapping = std::ranges::find_if(all_, [&](const Mapping& m) { return m.holds(piece); });
+    const auto mapping = std::ranges::find_if(all_, [&](const SharedMapping& m) { return m.holds(piece); });
     if (--mapping->pieces == 0) all_.erase(mapping);
     else drop_pages(piece, bytes);
   }
 
  private:
   std::mutex mutex_;
-  std::vector<Mapping> all_;
+  std::vector<SharedMapping> all_;
 };
 
 /// Never destroyed: pieces may be given back by other objects that live as long as the process.
-Mappings& mappings() {
-  static auto* const all = new Mappings;
+SharedMappings& shared_mappings() {
+  static auto* const all = new SharedMappings;
   return *all;
 }
 
 }  // namespace
 
-void GivePieceBack::operator()(std::byte* piece) const { mappings().give_back(piece, bytes); }
+void GivePieceBack::operator()(std::byte* piece) const { shared_mappings().give_back(piece, bytes); }
 
 PagePiece take_piece(std::size_t bytes) {
   if (bytes == 0) return {};
   if (bytes > SIZE_MAX - line) throw std::bad_alloc();
   const std::size_t whole = round_up(bytes, line);
-  return {mappings().take(whole), {whole}};
+  return {shared_mappings().take(whole), {whole}};
 }
 
 }  // namespace rlx

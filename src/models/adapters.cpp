@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <span>
 #include <utility>
@@ -200,6 +201,10 @@ class Adapters::Loader {
     const LowRankChange& change = of.values();
     const std::string& tensor = of.found.tensors[of.index];
     used_[&of.source].insert(tensor);
+    if (is_torn(of.source, of.found)) {
+      unlike_[&of.source].push_back(fmt::format("the model has a part of {} transposed, head by head", quote_name(tensor)));
+      return;
+    }
     const std::vector<std::int64_t> a_shape = shape_of(factors.a), b_shape = shape_of(factors.b);
     const Rows a = Rows::of(a_shape), b = Rows::of(b_shape);
     const RowRange range = range_of(graph_, of.found.form.param, b.rows, of.found.place);
@@ -209,8 +214,6 @@ class Adapters::Loader {
       unlike_[&of.source].push_back(fmt::format("{} changes a matrix ({}, {}), the model's is ({}, {})", quote_name(tensor),
                                                 Rows::of(change.b).rows,
                                                 change.embedding ? Rows::of(change.a).rows : change.a.shape().back(), range.of, inputs));
-    else if (of.found.form.turned_rows != 0)
-      unlike_[&of.source].push_back(fmt::format("the model has {} transposed, head by head", quote_name(tensor)));
   }
 
   void put_change(const Change& of, Array& a, Array& b, Array& scale) const {
@@ -224,6 +227,12 @@ class Adapters::Loader {
     for (std::int64_t i = 0; i < Rows::of(change.b).stacked; ++i)
       for (std::int64_t r = 0; r < change.rank(); ++r)
         scale.set_double((first + i) * target.columns + of.rank + r, change.scale * of.source.scale);
+  }
+
+  /// True where a part of what the adapter has as one matrix is other than by rows and columns: the keys of latent attention by feature.
+  static bool is_torn(const Source& source, const Found& found) {
+    return source.names.changes && std::any_of(found.place.siblings.begin(), found.place.siblings.end(),
+                                               [&](const std::string& sibling) { return source.names.changes(sibling).turned_rows != 0; });
   }
 
   static bool has_shape(const LowRankChange& change, std::int64_t stacked, std::int64_t inputs, std::int64_t outputs) {

@@ -59,13 +59,13 @@ std::int64_t features_of_scale(std::int64_t features) { return features % 32 == 
 /// The same with rows of int8 numbers and, under another name, their scales.
 Value kept_in_8_bits(Flow flow, const DecoderStep& step, const DecoderLayer& layer, std::string_view name, Value fresh) {
   const std::int64_t features = fresh.dim(3).value(), share = features_of_scale(features);
-  Dims shape = fresh.shape(), runs = shape;
+  Dims runs = fresh.shape();
   runs.back() = features / share;
   const Dims scale_shape = runs;
   runs.push_back(share);
   Value numbers = reshape(fresh, runs);
   Value scales = reduce_max(abs(numbers), {-1}, true) * (1.0 / 127);
-  Value codes = kept(flow, step, layer, name, reshape(quantize(numbers, scales, {}, i8), shape));  // 0 / 0 gives 0
+  Value codes = kept(flow, step, layer, name, reshape(quantize(numbers, scales, {}, i8), fresh.shape()));  // 0 / 0 gives 0
   Value of_run = kept(flow, step, layer, fmt::format("{}.scales", name), reshape(scales, scale_shape));
   Dims many = of_run.shape();
   many.push_back(1);

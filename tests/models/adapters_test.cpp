@@ -300,6 +300,8 @@ TEST(WrongAdapters, AreRefusedAsFilesOfAnotherKind) {
   EXPECT_NE(error_with(fixture("lora/llama.gguf"), "gguf_models/gpt2.gguf").find("general.architecture is 'llama', the model's is 'gpt2'"),
             std::string::npos);
   EXPECT_NE(error_with(fixture("lora/gpt2"), "hf/llama").find("the adapter is of another model"), std::string::npos);
+  EXPECT_NE(error_with(fixture("lora/deepseek_v3"), "gguf_models/deepseek_v3.gguf").find("kv_b_proj.weight' transposed, head by head"),
+            std::string::npos);
   for (const char* adapter : {"lora/llama", "lora/llama.gguf"})
     EXPECT_NE(error_of([&] { open(fixture(adapter)); }).find("is an adapter; name the model that it changes"), std::string::npos);
   EXPECT_NE(error_of([&] { open(fixture("hf/llama"), {{fixture("lora/llama"), NAN}}); }).find("allowed: finite numbers"),

@@ -135,7 +135,7 @@ TEST_F(PerplexityOfWords, TheTokenizersFirstTokenIsPutBeforeTheText) {
     {{"Sequence": {{"id": "A", "type_id": 0}}}}], "pair": [{{"Sequence": {{"id": "A", "type_id": 0}}}}, {{"Sequence": {{"id": "B", "type_id": 0}}}}],
     "special_tokens": {{"w{0}": {{"id": "w{0}", "ids": [{0}], "tokens": ["w{0}"]}}}}}})",
                                            begin)));
-  Model model = load(with_begin.path(), {.context = 24});
+  Model model = load(with_begin.path(), {.context = 24, .cache = CacheType::f32});
   EXPECT_NEAR(perplexity(model, test::words_of(std::span(recorded_.ids).subspan(1, 23)), {.context = 24}).nll,
               recorded_.expected(11, 1).first, 1e-5);
 }
