@@ -103,7 +103,8 @@ bench::Case make_case(const BlockFormat& format, std::int64_t m, const Shape& sh
   one.about = {{"kind", "block product"}, {"type", format.name}, {"m", m}, {"n", shape.n}, {"k", shape.k}};
   one.arithmetic = "int8";
   one.flops = 2.0 * static_cast<double>(m) * static_cast<double>(shape.n * shape.k);
-  one.bytes_read = m <= 8 ? static_cast<double>(shape.n * (shape.k / format.values) * format.bytes) : 0;
+  const std::int64_t row_bytes = shape.k / format.values * format.bytes;
+  one.bytes_read = m <= 8 ? static_cast<double>(shape.n * row_bytes) : 0;
   one.run = [product, &pool] { product->run(pool); };
   return one;
 }
