@@ -299,7 +299,7 @@ TEST(Prepared, KeepsOnlyWhatRunsRead) {
   EXPECT_FALSE(prepared.arrays[0]) << "it was only on the way to value 1";
   EXPECT_TRUE(prepared.arrays[1]) << "it is not packed yet";
   EXPECT_TRUE(prepared.missing(part).empty());
-  prepared.panels[2] = prepared.panels[3] = std::make_shared<int>(1);
+  prepared.panels[2] = prepared.panels[3] = std::make_shared<const cpu::Panels>();
   prepared.drop_unread(part);
   EXPECT_FALSE(prepared.arrays[1]);
   EXPECT_TRUE(prepared.missing(part).empty());
