@@ -13,6 +13,7 @@
 #include "models/dense_model.h"
 #include "models/folder_source.h"
 #include "models/folder_writer.h"
+#include "models/quantised/folder_weights.h"
 #include "models/quantize_model.h"
 #include "progress_bar.h"
 #include "rlx/error.h"
@@ -43,7 +44,7 @@ void convert_to_gguf(const ConvertOptions& options) {
 
 void convert_to_safetensors(const ConvertOptions& options) {
   const auto dtype = parse_dtype(options.dtype);
-  const Checkpoint checkpoint = Checkpoint::open(options.in);
+  const Checkpoint checkpoint = open_weights(options.in);
   ProgressBar bar("converting");
   write_dense(checkpoint, options.out, dtype.value_or(f32), [&](std::size_t done, std::size_t total) { bar.update(done, total); });
   fmt::print("{:<10} {:>8} tensors\n", options.dtype, checkpoint.names().size());

@@ -10,6 +10,7 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf_json.h"
 #include "models/model_summary.h"
+#include "models/quantised/folder_weights.h"
 
 namespace rlx::command {
 namespace {
@@ -84,7 +85,7 @@ void print_tensors(std::span<const TensorView> tensors) {
   fmt::print("\ntensors\n");
   for (const TensorView& tensor : tensors)
     fmt::print("  {:<{}}  {:<24} {:>14} bytes\n", printable(tensor.name), width,
-               fmt::format("{}[{}]", type_name(tensor), fmt::join(tensor.shape, ",")), tensor.data.size());
+               fmt::format("{}[{}]", type_name(tensor), fmt::join(tensor.shape, ",")), byte_count(tensor));
 }
 
 json::Value summary_json(const ModelSummary& summary) {
@@ -101,7 +102,7 @@ json::Value summary_json(const ModelSummary& summary) {
 json::Value tensors_json(std::span<const TensorView> tensors) {
   json::Value out = json::Value::array();
   for (const TensorView& tensor : tensors)
-    out.push_back({{"name", tensor.name}, {"type", type_name(tensor)}, {"shape", tensor.shape}, {"bytes", tensor.data.size()}});
+    out.push_back({{"name", tensor.name}, {"type", type_name(tensor)}, {"shape", tensor.shape}, {"bytes", byte_count(tensor)}});
   return out;
 }
 
@@ -154,7 +155,7 @@ void inspect_gguf(const GgufFile& file, const ModelView& view) {
 
 void inspect_folder(const std::filesystem::path& folder, const ModelView& view) {
   const ModelSummary summary = summarize_folder(folder);
-  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const Checkpoint checkpoint = open_weights(folder);
   std::vector<TensorView> tensors;
   for (const Checkpoint::File& file : checkpoint.files()) tensors.insert(tensors.end(), file.tensors.begin(), file.tensors.end());
   if (view.json) {

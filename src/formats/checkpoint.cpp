@@ -100,6 +100,14 @@ Checkpoint Checkpoint::of(GgufFile file) {
   return out;
 }
 
+Checkpoint Checkpoint::of(std::string name, std::vector<File> files) {
+  Checkpoint out;
+  out.name_ = std::move(name);
+  out.files_ = std::move(files);
+  out.index_names();
+  return out;
+}
+
 Checkpoint Checkpoint::open(const fs::path& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);

@@ -29,6 +29,8 @@ class Checkpoint {
   static Checkpoint open(const std::filesystem::path& path);
   /// The tensors of a GGUF file, under its names.
   static Checkpoint of(GgufFile file);
+  /// Tensors from elsewhere. Throws Error as `open` does when a name appears twice.
+  static Checkpoint of(std::string name, std::vector<File> files);
 
   const std::string& name() const { return name_; }
   /// A GGUF file counts as one, however many parts it has.

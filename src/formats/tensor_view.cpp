@@ -49,16 +49,41 @@ std::size_t block_bytes(const BlockFormat& format, std::span<const std::int64_t>
 
 bool is_packed(const TensorView& tensor) { return tensor.format && tensor.format->values > 1; }
 
+std::size_t byte_count(const TensorView& tensor) {
+  if (!tensor.make_rows) return tensor.data.size();
+  if (is_packed(tensor)) return block_bytes(*tensor.format, tensor.shape, tensor.name);
+  return static_cast<std::size_t>(dense_bytes(tensor.dtype, tensor.shape, tensor.name));
+}
+
+std::int64_t row_count(const TensorView& tensor) {
+  if (tensor.shape.empty()) return 1;
+  if (tensor.shape.back() == 0) return 0;
+  std::int64_t rows = 1;
+  for (std::int64_t size : std::span(tensor.shape).first(tensor.shape.size() - 1)) rows *= size;
+  return rows;
+}
+
+std::span<const std::byte> row_bytes(const TensorView& tensor, std::int64_t first, std::int64_t count, std::vector<std::byte>& made) {
+  const std::size_t row = byte_count(tensor) / static_cast<std::size_t>(std::max<std::int64_t>(row_count(tensor), 1));
+  const std::size_t bytes = row * static_cast<std::size_t>(count);
+  if (!tensor.make_rows) return tensor.data.subspan(row * static_cast<std::size_t>(first), bytes);
+  made.resize(bytes);
+  tensor.make_rows(first, count, made.data());
+  return made;
+}
+
 Array to_array(const TensorView& tensor, std::shared_ptr<const void> owner) {
   if (is_packed(tensor)) {
     Array decoded(f32, tensor.shape);
-    tensor.format->decode(tensor.data.data(), decoded.mutable_values<float>().data(), decoded.size());
+    std::vector<std::byte> made;
+    tensor.format->decode(row_bytes(tensor, 0, row_count(tensor), made).data(), decoded.mutable_values<float>().data(), decoded.size());
     return decoded;
   }
-  if (reinterpret_cast<std::uintptr_t>(tensor.data.data()) % alignment_of(tensor.dtype) == 0)
+  if (!tensor.make_rows && reinterpret_cast<std::uintptr_t>(tensor.data.data()) % alignment_of(tensor.dtype) == 0)
     return Array(tensor.dtype, tensor.shape, tensor.data, std::move(owner));
   Array copy(tensor.dtype, tensor.shape);
-  std::copy(tensor.data.begin(), tensor.data.end(), copy.mutable_bytes().begin());
+  if (tensor.make_rows) tensor.make_rows(0, row_count(tensor), copy.mutable_bytes().data());
+  else std::copy(tensor.data.begin(), tensor.data.end(), copy.mutable_bytes().begin());
   return copy;
 }
 

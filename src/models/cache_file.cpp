@@ -33,7 +33,11 @@ std::string cache_fingerprint(const DecoderFiles& model, Precision precision) {
       {.capacity = 1, .chunk = 1, .storage = stored_types(model.checkpoint, model.names), .adapters = model.adapters.forms()});
   std::uint64_t hash = hash_mix(hash_bytes(to_text(graph)), static_cast<std::size_t>(precision));
   for (const Checkpoint::File& file : model.checkpoint.files())
-    for (const TensorView& tensor : file.tensors) hash = hash_mix(hash_mix(hash, hash_bytes(tensor.name)), sample_hash(tensor.data));
+    for (const TensorView& tensor : file.tensors) {
+      std::vector<std::byte> made;  // of a tensor whose rows are made the first one says enough
+      const auto bytes = tensor.make_rows ? row_bytes(tensor, 0, std::min<std::int64_t>(row_count(tensor), 1), made) : tensor.data;
+      hash = hash_mix(hash_mix(hash, hash_bytes(tensor.name)), sample_hash(bytes));
+    }
   model.adapters.for_each([&](std::string_view tensor, const LowRankChange& change, double scale) {
     hash = hash_mix(hash_mix(hash, hash_bytes(tensor)), std::bit_cast<std::uint64_t>(change.scale * scale));
     hash = hash_mix(hash_mix(hash, sample_hash(change.a.bytes())), sample_hash(change.b.bytes()));

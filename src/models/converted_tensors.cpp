@@ -29,7 +29,21 @@ const BlockFormat& format_of(const TensorView& tensor, std::string_view file) {
   return *format;
 }
 
+/// The same of a tensor whose rows are made.
+void read_made(const Run& run, std::int64_t count, float* values) {
+  const std::int64_t width = run.tensor->shape.back();
+  std::vector<std::byte> made;
+  std::vector<float> decoded(static_cast<std::size_t>(width));
+  std::int64_t last = -1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t at = run.begin + i * run.stride, row = at / width;
+    if (row != last) run.format->decode(row_bytes(*run.tensor, row, 1, made).data(), decoded.data(), width);
+    last = row, values[i] = decoded[static_cast<std::size_t>(at % width)];
+  }
+}
+
 void read_run(const Run& run, std::int64_t count, float* values) {
+  if (run.tensor->make_rows) return read_made(run, count, values);
   const BlockFormat& format = *run.format;
   const std::byte* bytes = run.tensor->data.data();
   if (run.stride == 1 && run.begin % format.values == 0 && count % format.values == 0)
@@ -64,7 +78,7 @@ class StoredParam {
         range_(range),
         columns_(columns_of(param.type.shape)),
         rows_each_(count_of(param.type.shape) / columns_ / static_cast<std::int64_t>(tensors_.size())),
-        transposed_(place.transposed && param.type.shape.size() == 2) {}
+        transposed_(place.transposed && !tensors_.front().view->make_rows && param.type.shape.size() == 2) {}
 
   std::int64_t columns() const { return columns_; }
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
@@ -114,22 +128,47 @@ class TensorReader {
 
   /// The tensor's bytes, where they lie in the file as they are to be written; else nothing.
   std::span<const std::byte> stored_bytes(std::int64_t rows) const {
-    if (transposed_) return {};
-    const bool changed = std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
-      return part.change.value || part.change.column || part.change.turned_rows > 0;
-    });
-    if (changed) return {};
+    if (!keeps_rows()) return {};
     const Run first = run_of(0);
     for (std::int64_t row = 0; row < rows; ++row) {
       const Run run = run_of(row);
       if (run.tensor != first.tensor || run.tensor == nullptr || run.stride != 1 || run.begin != first.begin + row * columns_) return {};
     }
-    if (first.format->values > 1) return {};
+    if (first.format->values > 1 || first.tensor->make_rows) return {};
     return first.tensor->data.subspan(static_cast<std::size_t>(first.begin * first.format->bytes),
                                       static_cast<std::size_t>(rows * columns_ * first.format->bytes));
   }
 
+  /// The one format of rows that are made and only put elsewhere; else null.
+  const BlockFormat* made_format(std::int64_t rows) const {
+    if (!keeps_rows()) return nullptr;
+    const BlockFormat* const format = parts_.front().stored.tensors().front().format;
+    for (const Part& part : parts_)
+      for (const StoredTensor& tensor : part.stored.tensors())
+        if (!tensor.view->make_rows || tensor.format != format) return nullptr;
+    for (std::int64_t row = 0; row < rows; ++row)
+      if (run_of(row).tensor == nullptr) return nullptr;
+    return format;
+  }
+
+  /// Rows that have a made_format, as TensorView::make_rows writes them.
+  void copy(std::int64_t first, std::int64_t count, std::byte* to) const {
+    const std::int64_t bytes =
+        columns_ / parts_.front().stored.tensors().front().format->values * parts_.front().stored.tensors().front().format->bytes;
+    for (std::int64_t row = first; row < first + count; ++row, to += bytes) {
+      const Run run = run_of(row);
+      run.tensor->make_rows(run.begin / columns_, 1, to);
+    }
+  }
+
  private:
+  /// Whether each row is one of a stored tensor, or of zeros.
+  bool keeps_rows() const {
+    return !transposed_ && std::none_of(parts_.begin(), parts_.end(), [](const Part& part) {
+      return part.change.value || part.change.column || part.change.turned_rows > 0;
+    });
+  }
+
   /// The part that a row is of, and the parameter's row.
   std::pair<const Part*, std::int64_t> part_at(std::int64_t row) const {
     if (parts_.size() == 1) return {&parts_.front(), row + first_row_};
@@ -204,7 +243,7 @@ class TensorConverter {
       wanted.insert(place.tensors.begin(), place.tensors.end());
       params_.emplace(input.name, &input);
     }
-    check_tensors(spelled_, wanted, from.names);
+    check_tensors(*checkpoint_, spelled_, wanted, from.names);
   }
 
   std::vector<SourceTensor> convert() {
@@ -242,7 +281,9 @@ class TensorConverter {
   void add(const std::string& name, DType dtype, const Dims& shape, std::int64_t rows, TensorReader reader) {
     SourceTensor tensor{.view = {.name = name, .dtype = dtype, .shape = {}, .data = reader.stored_bytes(rows)}, .read_rows = {}};
     for (const Dim& size : shape) tensor.view.shape.push_back(size.value());
-    tensor.view.format = find_block_format(safetensors_dtype_name(dtype));
+    const BlockFormat* const made = reader.made_format(rows);
+    tensor.view.format = made ? made : find_block_format(safetensors_dtype_name(dtype));
+    if (made) tensor.view.make_rows = [reader](std::int64_t first, std::int64_t count, std::byte* to) { reader.copy(first, count, to); };
     const std::int64_t width = tensor.view.shape.back();
     tensor.read_rows = [reader = std::move(reader), width](std::int64_t first, std::int64_t count, float* values) {
       reader.read(width, first, count, values);
@@ -270,7 +311,7 @@ class TensorConverter {
     Dims shape = param.type.shape;
     shape[0] = range.of;
     if (place.stacked) shape.erase(shape.begin());
-    if (place.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+    if (place.transposed && !tensor.make_rows && shape.size() == 2) std::swap(shape[0], shape[1]);
     if (!same_but_for_axes(tensor.shape, shape))
       fail("{}: tensor {} is {}, but the model's config asks for {}", checkpoint_->name(), quote_name(tensor.name),
            type_text(tensor.dtype, tensor.shape), Type{tensor.dtype, shape}.to_string());

@@ -32,8 +32,9 @@ struct ParamChange {
 using ParamChanges = std::function<ParamChange(const std::string& param)>;
 
 /// The tensors that hold the parameters of `to`, in the order of those, which read what they are made of from a checkpoint in the form
-/// `from`. Element types are those of the checkpoint's tensors, f32 for blocks and for tensors made of several types. Of a tensor
-/// that is transposed in `to` all rows are best read at once.
+/// `from`. Element types are those of the checkpoint's tensors, f32 for blocks and for tensors made of several types; rows that
+/// are made (TensorView::make_rows) stay what they are, blocks included, where they are only put elsewhere. Of a tensor that is transposed
+/// in `to` all rows are best read at once.
 /// Throws Error for tensors that are missing, of no use, of another shape than `from` says, or of integers.
 std::vector<SourceTensor> converted_tensors(std::shared_ptr<const Checkpoint> checkpoint, const ModelForm& from, const ModelForm& to,
                                             const ParamChanges& changes);

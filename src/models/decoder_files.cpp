@@ -11,6 +11,7 @@
 #include "models/folder_config.h"
 #include "models/model_folder.h"
 #include "models/param_changes.h"
+#include "models/quantised/folder_weights.h"
 
 namespace rlx {
 namespace {
@@ -67,7 +68,7 @@ DecoderFiles open_folder(const std::filesystem::path& path) {
   const DecoderFamily& family = family_of(folder);
   DecoderConfig config = family.read(folder.config());
   WeightNames names = family.weight_names(config);
-  return {std::move(config), std::move(names), Checkpoint::open(path), folder_end_tokens(folder)};
+  return {std::move(config), std::move(names), open_weights(path), folder_end_tokens(folder)};
 }
 
 /// An adapter in a folder whose model is a GGUF file changes the folder that such a file is made of.

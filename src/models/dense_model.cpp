@@ -12,7 +12,7 @@
 namespace rlx {
 namespace {
 
-constexpr std::int64_t dense_batch = 1 << 20;  // values: 4 MiB of f32
+constexpr std::int64_t dense_batch = 1 << 20;  // values, or one row: 4 MiB of f32
 
 std::int64_t values_in(const TensorView& tensor) {
   std::int64_t values = 1;
@@ -26,12 +26,12 @@ const BlockFormat& source_format(const TensorView& tensor, std::string_view file
   return *format;
 }
 
-/// Values first..first + count of a tensor, whose blocks they fill, to the file.
-void write_values(const TensorView& tensor, const BlockFormat& from, const BlockFormat& to, std::int64_t first, std::int64_t count,
-                  std::string_view file, SafetensorsWriter& writer) {
+/// Values first..first + count of a tensor, which `blocks` hold, to the file.
+void write_values(const TensorView& tensor, std::span<const std::byte> blocks, const BlockFormat& to, std::int64_t first,
+                  std::int64_t count, std::string_view file, SafetensorsWriter& writer) {
   std::vector<float> values(static_cast<std::size_t>(count)), written(values.size());
   std::vector<std::byte> bytes(static_cast<std::size_t>(count * to.bytes));
-  from.decode(tensor.data.data() + first / from.values * from.bytes, values.data(), count);
+  source_format(tensor, file).decode(blocks.data(), values.data(), count);
   to.encode(values.data(), nullptr, bytes.data(), count);
   to.decode(bytes.data(), written.data(), count);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -56,14 +56,16 @@ void write_dense(const Checkpoint& checkpoint, const std::filesystem::path& targ
   SafetensorsWriter writer(target, targets, {{"format", "pt"}});
   for (std::size_t i : writer.order()) {
     const TensorView& tensor = sources[i];
-    const std::int64_t count = values_in(tensor);
     const bool copied = tensor.dtype == targets[i].dtype && !is_packed(tensor);
-    const std::int64_t batch = copied ? std::max<std::int64_t>(count, 1) : dense_batch;
-    for (std::int64_t first = 0; first < count; first += batch) {
-      const std::int64_t values = std::min(batch, count - first);
-      if (copied) writer.write(tensor.data);
-      else write_values(tensor, source_format(tensor, checkpoint.name()), *to, first, values, checkpoint.name(), writer);
-      done += static_cast<std::size_t>(values);
+    const std::int64_t rows = row_count(tensor), columns = values_in(tensor) / std::max<std::int64_t>(rows, 1);
+    const std::int64_t batch = std::max<std::int64_t>(dense_batch / std::max<std::int64_t>(columns, 1), 1);
+    std::vector<std::byte> made;
+    for (std::int64_t first = 0; first < rows; first += batch) {
+      const std::int64_t count = std::min(batch, rows - first);
+      const auto bytes = row_bytes(tensor, first, count, made);
+      if (copied) writer.write(bytes);
+      else write_values(tensor, bytes, *to, first * columns, count * columns, checkpoint.name(), writer);
+      done += static_cast<std::size_t>(count * columns);
       if (progress) progress(done, total);
     }
   }

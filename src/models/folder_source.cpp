@@ -17,6 +17,7 @@
 #include "models/gguf_vocabulary.h"
 #include "models/model_folder.h"
 #include "models/param_changes.h"
+#include "models/quantised/folder_weights.h"
 #include "models/same_model.h"
 #include "models/source_check.h"
 #include "models/t5_files.h"
@@ -86,7 +87,9 @@ void add_tensors(std::vector<SourceTensor> tensors, const DecoderConfig& config,
         std::copy_n(values.data() + first * width, count * width, out);
       };
     view.shape = shape;
-    if ((vector || is_small(view.name)) && view.dtype != f32) view.dtype = f32, view.format = find_block_format("F32"), view.data = {};
+    const BlockFormat* const wide = find_block_format("F32");
+    if ((vector || is_small(view.name)) && view.format != wide)
+      view.dtype = f32, view.format = wide, view.data = {}, view.make_rows = nullptr;
     source.tensors.push_back(std::move(tensor));
   }
 }
@@ -134,7 +137,7 @@ void check_places(const ModelForm& form, const ModelFolder& folder, std::string_
 ModelSource decoder_source(const ModelFolder& folder, std::string_view architecture) {
   const DecoderFamily* family = DecoderFamily::find(folder.model_type());
   if (!family) fail_internal("the family {} is listed and not found", folder.model_type());
-  const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(folder.path()));
+  const auto checkpoint = std::make_shared<const Checkpoint>(open_weights(folder.path()));
   const FolderForm from = folder_form(folder, *family, *checkpoint);
   const DecoderConfig& c = from.config;
   const DecoderConfig written = gguf_form(c, architecture);

@@ -7,6 +7,7 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf_json.h"
 #include "models/model_folder.h"
+#include "models/quantised/folder_weights.h"
 #include "quant/format.h"
 
 namespace rlx {
@@ -96,7 +97,7 @@ std::vector<TypeShare> type_shares(std::span<const TensorView> tensors) {
     std::int64_t values = 1;
     for (std::int64_t size : tensor.shape) values *= size;  // the reader checked it
     share->values += values;
-    share->bytes += static_cast<std::int64_t>(tensor.data.size());
+    share->bytes += static_cast<std::int64_t>(byte_count(tensor));
   }
   std::stable_sort(shares.begin(), shares.end(), [](const TypeShare& a, const TypeShare& b) { return a.bytes > b.bytes; });
   return shares;
@@ -117,7 +118,7 @@ ModelSummary summarize(const GgufFile& file) {
 
 ModelSummary summarize_folder(const std::filesystem::path& folder) {
   const json::Value config = json::read_file(folder / "config.json", {.allow_non_finite = true});
-  const Checkpoint checkpoint = Checkpoint::open(folder);
+  const Checkpoint checkpoint = open_weights(folder);
   ModelSummary summary;
   summary.format = fmt::format("folder of {} safetensors file{}", checkpoint.files().size(), checkpoint.files().size() == 1 ? "" : "s");
   summary.architecture = ModelFolder::open(folder).model_type();

@@ -16,6 +16,7 @@ namespace rlx {
 namespace {
 
 constexpr std::int64_t batch_values = 1 << 21;     // 8 MiB of f32: enough rows for all threads, small beside any model
+constexpr std::int64_t rows_made_at_once = 16;     // layouts of other files keep that many in one cache line
 constexpr std::uint32_t quantization_version = 2;  // of the block layouts
 
 /// Errors of one worker, on cache lines of its own.
@@ -65,7 +66,8 @@ class ModelEncoder {
   }
 
   void write(const SourceTensor& tensor, const BlockFormat& format, std::span<const float> importance, QuantizedType& report) {
-    const bool copied = !tensor.view.data.empty() && tensor.view.format == &format && importance.empty();
+    const bool stored = !tensor.view.data.empty() || tensor.view.make_rows;
+    const bool copied = stored && tensor.view.format == &format && importance.empty();
     std::fill(squares_.begin(), squares_.end(), Squares());
     if (copied) copy(tensor);
     else encode(tensor, format, importance);
@@ -88,8 +90,23 @@ class ModelEncoder {
   }
 
   void copy(const SourceTensor& tensor) {
-    writer_.write(tensor.view.data);
-    advance(values_of(tensor.view));
+    const TensorView& view = tensor.view;
+    if (!view.make_rows) {
+      writer_.write(view.data);
+      return advance(values_of(view));
+    }
+    const std::int64_t rows = row_count(view), columns = view.shape.back();
+    const std::size_t row = byte_count(view) / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
+    const std::int64_t batch = std::max<std::int64_t>(1, batch_values / std::max<std::int64_t>(1, columns));
+    for (std::int64_t first = 0; first < rows; first += batch) {
+      const std::int64_t count = std::min(batch, rows - first);
+      blocks_.resize(static_cast<std::size_t>(count) * row);
+      pool_.parallel_for(count, rows_made_at_once, [&](std::int64_t begin, std::int64_t end, int) {
+        view.make_rows(first + begin, end - begin, blocks_.data() + static_cast<std::size_t>(begin) * row);
+      });
+      writer_.write(blocks_);
+      advance(static_cast<std::size_t>(count * columns));
+    }
   }
 
   void encode(const SourceTensor& tensor, const BlockFormat& format, std::span<const float> importance) {

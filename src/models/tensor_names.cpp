@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/names.h"
+#include "models/quantised/folder_weights.h"
 
 namespace rlx {
 namespace {
@@ -121,12 +122,13 @@ std::map<std::string, std::string> spelled_names(std::span<const std::string_vie
   return result;
 }
 
-void check_tensors(const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted, const WeightNames& names) {
+void check_tensors(const Checkpoint& checkpoint, const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted,
+                   const WeightNames& names) {
   std::vector<std::string> missing, extra;
   for (const std::string& name : wanted)
     if (!spelled.contains(name)) missing.push_back(name);
   for (const auto& [name, in_file] : spelled)
-    if (!wanted.contains(name) && !is_unused(name, names)) extra.push_back(in_file);
+    if (!wanted.contains(name) && !is_unused(name, names) && !is_idle_bias(checkpoint, in_file)) extra.push_back(in_file);
   const auto unknown = extra.empty() ? "" : fmt::format("; the model has no use for {}", some_names(extra));
   if (!missing.empty()) fail("the checkpoint lacks {}{}", some_names(missing), unknown);
   if (!extra.empty()) fail("the checkpoint has tensors that this model has no use for: {}", some_names(extra));

@@ -47,8 +47,10 @@ Array rows_of(const Array& tensor, const RowRange& range);
 /// The names of a file's tensors as the tables spell them, each with the one that it has there. Throws Error for two of one spelling.
 std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names);
 
-/// Throws Error that lists which tensors of `wanted` are missing, and which a model has no use for. `spelled` is of spelled_names.
-void check_tensors(const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted, const WeightNames& names);
+/// Throws Error that lists which tensors of `wanted` are missing, and which of the checkpoint's a model has no use for. `spelled` is of
+/// spelled_names.
+void check_tensors(const Checkpoint& checkpoint, const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted,
+                   const WeightNames& names);
 
 /// True where a tensor holds a parameter's values: their shapes agree but for axes of one, or for matrices one below the other where one
 /// of both stacks them.

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "base/checked.h"
+#include "base/cpu_count.h"
 #include "base/mapped_file.h"
 #include "base/names.h"
 #include "base/progress.h"
+#include "base/thread_pool.h"
 #include "models/flow.h"
 #include "models/tensor_names.h"
 #include "quant/format.h"
@@ -47,6 +49,18 @@ Array converted(const Array& from, DType dtype) {
   return result;
 }
 
+/// Makes the rows of a tensor that has no data. `bytes` hold all of them.
+void make_rows(const TensorView& tensor, std::span<std::byte> bytes) {
+  constexpr std::int64_t rows_at_once = 64;  // of the layouts, so that what lies in one cache line is read at one time
+  const std::int64_t rows = row_count(tensor);
+  const std::size_t row = bytes.size() / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
+  ThreadPool pool(granted_cpus());
+  pool.parallel_for(rows, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t first = begin; first < end; first += rows_at_once)
+      tensor.make_rows(first, std::min(rows_at_once, end - first), bytes.data() + static_cast<std::size_t>(first) * row);
+  });
+}
+
 /// Tells how many of the parameters are loaded, and that all are, also where an Error ends it.
 struct LoadingReport {
   explicit LoadingReport(std::size_t of) : total(of) {}
@@ -70,7 +84,7 @@ class WeightLoader {
       const TensorPlace place = place_of(input.name, first_size(input), names_);
       if (find(place)) weights.emplace(input.name, place.stacked ? stack(input, place) : one(input, place));
     }
-    check_tensors(spelled_, wanted_, names_);
+    check_tensors(checkpoint_, spelled_, wanted_, names_);
     return weights;
   }
 
@@ -82,31 +96,46 @@ class WeightLoader {
   }
 
   /// A tensor that must have `rows` rows where the parameter has its own, in the parameter's element type.
-  Array tensor(const std::string& spelled, const Input& input, Dims shape, bool turned) const {
-    if (turned && shape.size() == 2) std::swap(shape[0], shape[1]);
+  Array tensor(const std::string& spelled, const Input& input, Dims shape, bool transposed) {
     const std::string& name = spelled_.at(spelled);
     const TensorView& view = checkpoint_.at(name);
+    const bool turned = transposed && !view.make_rows;  // made matrices are (out, in)
+    if (turned && shape.size() == 2) std::swap(shape[0], shape[1]);
     if (input.type.dtype == u8) return blocks(view, shape);
     if (!same_but_for_axes(view.shape, shape) || !is_float(view.dtype)) {
       fail("tensor {} is {} in the checkpoint, but the model's config asks for {}", quote_name(name), type_text(view.dtype, view.shape),
            Type{input.type.dtype, shape}.to_string());
     }
-    Array array = checkpoint_.array(name);
+    Array array = elements(view);
     std::vector<std::int64_t> sizes;
     for (const Dim& size : shape) sizes.push_back(size.value());
     if (array.shape() != sizes) array = Array(array.dtype(), sizes, array.bytes(), array.owner());
     return turned && shape.size() == 2 ? transposed_matrix(array) : array;
   }
 
+  Array elements(const TensorView& view) {
+    return view.make_rows && !is_packed(view) ? made(view, view.dtype, view.shape) : checkpoint_.array(view.name);
+  }
+
+  /// A tensor that has no data. Parameters that share one follow each other, and get parts of the same array.
+  Array made(const TensorView& view, DType dtype, const std::vector<std::int64_t>& shape) {
+    if (last_made_.first == view.name && last_made_.second.dtype() == dtype) return last_made_.second;
+    Array rows(dtype, shape);
+    make_rows(view, rows.mutable_bytes());
+    last_made_ = {view.name, rows};
+    return rows;
+  }
+
   /// The bytes of a tensor of rows of blocks, (..., bytes).
-  Array blocks(const TensorView& view, const Dims& shape) const {
+  Array blocks(const TensorView& view, const Dims& shape) {
     std::vector<std::int64_t> sizes;
     for (const Dim& size : shape) sizes.push_back(size.value());
     const auto bytes = checked_product(sizes);
     if (view.shape.size() != sizes.size() || !std::equal(sizes.begin(), sizes.end() - 1, view.shape.begin()) || !bytes ||
-        static_cast<std::int64_t>(view.data.size()) != *bytes)
+        static_cast<std::int64_t>(byte_count(view)) != *bytes)
       fail("tensor {} is {} in the checkpoint, but the model's config asks for {}, the last of bytes", quote_name(view.name),
            type_text(view.dtype, view.shape), Type{u8, shape}.to_string());
+    if (view.make_rows) return made(view, u8, sizes);
     if (is_packed(view) || reinterpret_cast<std::uintptr_t>(view.data.data()) % sizeof(float) == 0)
       return {u8, sizes, view.data, checkpoint_.owner_of(view.name)};
     Array aligned(u8, sizes);
@@ -114,14 +143,14 @@ class WeightLoader {
     return aligned;
   }
 
-  Array one(const Input& input, const TensorPlace& place) const {
+  Array one(const Input& input, const TensorPlace& place) {
     const RowRange range = range_of(graph_, input.name, first_size(input), place);
     Dims shape = input.type.shape;
     if (!shape.empty()) shape[0] = range.of;
     return converted(rows_of(tensor(place.tensors[0], input, shape, place.transposed), range), input.type.dtype);
   }
 
-  Array stack(const Input& input, const TensorPlace& place) const {
+  Array stack(const Input& input, const TensorPlace& place) {
     std::vector<std::int64_t> shape;
     for (const Dim& size : input.type.shape) shape.push_back(size.value());
     Array result(input.type.dtype, shape);
@@ -148,6 +177,7 @@ class WeightLoader {
   const WeightNames& names_;
   std::map<std::string, std::string> spelled_;  // as the tables spell them -> in the file
   std::set<std::string> wanted_;
+  std::pair<std::string, Array> last_made_;  // by the tensor's name
 };
 
 /// Empty: of another type than products take.
@@ -159,16 +189,23 @@ std::string_view stored_type(const TensorView& tensor) {
 }  // namespace
 
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names) {
-  auto types = std::make_shared<std::map<std::string, std::string>>();  // by the names of the tables
+  struct Stored {
+    std::string type;
+    bool made;
+  };
+  auto types = std::make_shared<std::map<std::string, Stored>>();  // by the names of the tables
   for (const auto& [spelled, name] : spelled_names(checkpoint.names(), names)) {
     if (const TensorView& view = checkpoint.at(name); view.shape.size() == 2 || view.shape.size() == 3)
-      if (std::string_view type = stored_type(view); !type.empty()) types->emplace(spelled, type);
+      if (std::string_view type = stored_type(view); !type.empty())
+        types->emplace(spelled, Stored{std::string(type), static_cast<bool>(view.make_rows)});
   }
   return [types, names](const std::string& param) {
     const TensorPlace place = place_of(param, 1, names);
     const auto found = types->find(place.tensors[0]);
-    const bool is_turned = place.transposed && found != types->end() && (place.stacked || find_block_format(found->second)->values > 1);
-    return found == types->end() || is_turned ? std::string() : found->second;
+    if (found == types->end()) return std::string();
+    const auto& [type, made] = found->second;
+    const bool is_turned = place.transposed && !made && (place.stacked || find_block_format(type)->values > 1);
+    return is_turned ? std::string() : type;
   };
 }
 
