@@ -114,8 +114,10 @@ bool ThreadPool::bring_nearer(int worker) {
   if (mine.ahead_of != begin) mine.ahead_of = begin, mine.ahead = 0;
   const std::size_t share = ahead_bytes_.load(std::memory_order_relaxed) / static_cast<std::size_t>(size_);
   if (mine.ahead >= std::min(share, most_ahead)) return false;
-  const std::byte* const next = begin + share * static_cast<std::size_t>(worker) + mine.ahead;
-  for (std::size_t line = 0; line < ahead_at_a_time; line += cache_line) __builtin_prefetch(next + line, 0, 2);
+  // As a number: both may have been read while they changed, so that this is no place in any memory.
+  const std::uintptr_t next = reinterpret_cast<std::uintptr_t>(begin) + share * static_cast<std::size_t>(worker) + mine.ahead;
+  for (std::size_t line = 0; line < ahead_at_a_time; line += cache_line)
+    __builtin_prefetch(reinterpret_cast<const void*>(next + line), 0, 2);
   mine.ahead += ahead_at_a_time;
   return true;
 }
