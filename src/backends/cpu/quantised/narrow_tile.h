@@ -38,6 +38,8 @@ struct PackedStep {
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
       rounded[v] = reinterpret_cast<Ints>(values[v] * inverse + whole) - std::bit_cast<std::int32_t>(whole);
+      const Ints most_code = Ints{} + 127;  // what a NaN becomes is larger, and its sums would overflow
+      rounded[v] = rounded[v] > most_code ? most_code : rounded[v] < -most_code ? -most_code : rounded[v];
       of_half[v / (vectors / 2)] += rounded[v];
     }
     codes[0] = V::bytes(rounded);
