@@ -8,9 +8,8 @@
 
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/gemm/tune.h"
-#include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/quantised/run.h"
+#include "backends/cpu/run_product.h"
 #include "base/checked.h"
 #include "ir/reference.h"
 
@@ -199,204 +198,6 @@ void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState&
       count, grain, [&](std::int64_t begin, std::int64_t end, int) { launch.function(buffers.data(), run.symbols.data(), begin, end); });
 }
 
-/// What a kernel over tiles of a product is called with.
-struct TileCall {
-  TileCall(const GeneratedKernel& kernel, const std::vector<int>& slots, const RunState& run)
-      : function(kernel.function), sizes(run.symbols) {
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      buffers.push_back(slots[i] < 0 ? nullptr : run.memory[static_cast<std::size_t>(slots[i])]);
-      if (slots[i] < 0) tiles.push_back(i);
-    }
-  }
-  /// The kernel addresses the tile by the positions in the whole matrix: `origin` is where its element (0, 0) would be.
-  void operator()(void* origin, const std::array<std::int64_t, epilogue_tile_sizes>& of_tile) const {
-    std::array<void*, most_epilogue_arguments> its_buffers;
-    std::array<std::int64_t, most_epilogue_arguments> its_sizes;
-    std::copy(buffers.begin(), buffers.end(), its_buffers.begin());
-    for (std::size_t i : tiles) its_buffers[i] = origin;
-    std::copy(of_tile.begin(), of_tile.end(), std::copy(sizes.begin(), sizes.end(), its_sizes.begin()));
-    function(its_buffers.data(), its_sizes.data(), 0, 0);
-  }
-
-  KernelFunction function;
-  std::vector<void*> buffers;
-  std::vector<std::size_t> tiles;  // buffers that are the tile
-  std::vector<std::int64_t> sizes;
-};
-
-template <class T>
-void call_epilogue(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                   std::int64_t col0, std::int64_t cols) {
-  (*static_cast<const TileCall*>(call))(tile - row0 * stride - col0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
-}
-
-template <class T>
-void call_epilogue_by_columns(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                              std::int64_t col0, std::int64_t cols) {
-  (*static_cast<const TileCall*>(call))(tile - col0 * stride - row0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
-}
-
-template <class T>
-void call_prologue(void* call, Left<T>* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
-                   std::int64_t depth) {
-  (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
-}
-
-using Offsets = std::vector<std::int64_t>;
-
-/// Where each combination of the axes lies in one of the three matrices, the last axis fastest.
-Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const std::int64_t* symbols) {
-  Offsets all{0};
-  for (const Step::Axis& axis : axes) {
-    const std::int64_t extent = axis[0](symbols), stride = axis[matrix + 1](symbols);
-    Offsets next;
-    next.reserve(all.size() * static_cast<std::size_t>(extent));
-    for (std::int64_t base : all)
-      for (std::int64_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
-    all = std::move(next);
-  }
-  return all;
-}
-
-/// What a product finds its elements by, besides strides.
-struct OffsetTables {
-  OffsetTables(const Step& step, const Product& product, const std::int64_t* s)
-      : items{offsets(step.batch, 0, s), offsets(step.batch, 1, s), offsets(step.batch, 2, s)} {
-    if (step.depth_axes.empty()) return;
-    rows = offsets(step.row_axes, 0, s);
-    depth = offsets(step.depth_axes, 0, s);
-    if (!product.b_by_tables) return;
-    depth_of_b = offsets(step.depth_axes, 1, s);
-    columns = offsets({{step.columns[0], {}, step.columns[1], {}}}, 1, s);
-  }
-
-  std::array<Offsets, 3> items;  // of A, B and C
-  Offsets rows, depth;           // of A; empty where strides say where they are, as are those of B
-  Offsets depth_of_b, columns;
-};
-
-/// A where the memory of its value begins at `data`.
-template <class T>
-Matrix<Left<T>> left_matrix(const void* data, const Step& step, const OffsetTables& tables, const std::int64_t* s) {
-  Matrix<Left<T>> a{static_cast<const Left<T>*>(data) + step.offsets[0](s), step.rows[1](s), step.depth[1](s), 0, tables.items[0].data()};
-  if (!step.depth_axes.empty()) a.row_offsets = tables.rows.data(), a.col_offsets = tables.depth.data();
-  return a;
-}
-
-template <class T>
-Matrix<T> right_matrix(const void* data, const Step& step, const Product& product, const OffsetTables& tables, const std::int64_t* s) {
-  Matrix<T> b{static_cast<const T*>(data) + step.offsets[1](s), step.depth[2](s), step.columns[1](s), 0, tables.items[1].data()};
-  if (product.b_by_tables) b.row_offsets = tables.depth_of_b.data(), b.col_offsets = tables.columns.data();
-  else if (!step.depth_axes.empty()) b.row_stride = step.depth_axes.back()[2](s);
-  return b;
-}
-
-/// How a matrix lies in memory, as far as time depends on it: where its rows or columns follow each other, or that tables say where.
-template <class T>
-std::int64_t layout_of(const Matrix<T>& x) {
-  return x.row_offsets ? 3 : x.col_stride == 1 ? 0 : x.row_stride == 1 ? 1 : 2;
-}
-
-template <class T>
-ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
-  const std::int64_t left = args.pack_a ? 4 : layout_of(args.a), right = args.packed_b ? 4 : layout_of(args.b);
-  const std::int64_t ending = !args.epilogue ? 0 : args.epilogue_by_columns ? 2 : 1;
-  const ProductKey key{sizeof(Left<T>),
-                       sizeof(T),
-                       Format<T>::group,
-                       args.batch,
-                       args.m,
-                       args.n,
-                       args.k,
-                       left,
-                       right,
-                       ending,
-                       args.kernel->panel_cols,
-                       args.kernel->max_rows,
-                       args.packed_b ? args.packed_b->batch() : 0};
-  const ProductChoice choice = run.tuned->get(
-      key, [&](const ProductChoice& known) { return is_possible(known, args); }, [&] { return fastest_choice(args, *run.pool); });
-  if (!run.blocks) return choice;
-  const ProductChoice usual = usual_choice(args, run.pool->size());
-  const std::int64_t units = args.kernel->units(args.k);
-  *run.blocks = choice == usual ? to_string(usual, units) + " (as usual)"
-                                : fmt::format("{} (usual: {})", to_string(choice, units), to_string(usual, units));
-  return choice;
-}
-
-/// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel. False where its weights are
-/// not kept as panels.
-bool run_winograd(const Step& step, const Product& product, const RunState& run) {
-  const auto number = [&](const SizeFunction& size) { return size(run.symbols.data()); };
-  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
-  const Step::Axis &line = step.row_axes[0], &position = step.row_axes[1];
-  WinogradArgs<float> args;
-  if (!step.batch.empty()) args.images = number(step.batch[0][0]), args.image_stride = number(step.batch[0][1]);
-  args.height = number(line[0]), args.line_stride = number(line[1]);
-  args.width = number(position[0]), args.position_stride = number(position[1]);
-  args.channels = number(step.depth_axes[2][0]), args.columns = number(step.columns[0]);
-  args.x = reinterpret_cast<const float*>(memory(step.a)) + number(step.offsets[0]);
-  const auto packed = run.packed(step, [&](const Array& weights) {
-    const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(step.offsets[1]);
-    const auto stride = [&](std::size_t axis) { return number(step.depth_axes[axis][2]); };
-    const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(step.columns[1])};
-    return std::make_shared<const PanelsOf<PackedB<float>>>(
-        winograd_weights(kernels, args.channels, args.columns, *run.pool, micro_kernel<float>(run.level)));
-  });
-  if (!packed) return false;
-  args.weights = &static_cast<const PanelsOf<PackedB<float>>&>(*packed).held;
-  TileCall epilogue(*product.epilogue, step.buffers, run);
-  args.epilogue = call_epilogue<float>;
-  args.epilogue_context = &epilogue;
-  args.workspace = workspace(run, winograd_workspace(args, run.pool->size()));
-  winograd(args, *run.pool);
-  return true;
-}
-
-template <class T>
-void run_product(const Step& step, const Product& product, const RunState& run) {
-  if (step.winograd && run.packed && run_winograd(step, product, run)) return;
-  const std::int64_t* s = run.symbols.data();
-  const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
-  const OffsetTables tables(step, product, s);
-  GemmArgs<T> args;
-  args.kernel = &micro_kernel<T>(run.level);
-  args.m = step.rows[0](s);
-  args.n = step.columns[0](s);
-  args.k = step.depth[0](s);
-  args.batch = static_cast<std::int64_t>(tables.items[0].size());
-  args.b = right_matrix<T>(memory(step.b), step, product, tables, s);
-  std::optional<TileCall> prologue, epilogue;
-  if (product.prologue) {
-    args.pack_a = call_prologue<T>;
-    args.pack_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
-  } else {
-    args.a = left_matrix<T>(memory(step.a), step, tables, s);
-  }
-  std::shared_ptr<const Panels> packed;
-  if (step.weights && run.packed) {
-    packed = run.packed(step, [&](const Array& weights) {
-      Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
-      whole.batch_offsets = nullptr;
-      return std::make_shared<const PanelsOf<PackedB<T>>>(pack_b<T>(whole, 1, args.k, args.n, *run.pool, *args.kernel));
-    });
-    if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
-  }
-  if (product.epilogue) {
-    args.epilogue = product.epilogue_by_columns ? call_epilogue_by_columns<T> : call_epilogue<T>;
-    args.epilogue_by_columns = product.epilogue_by_columns;
-    args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
-  } else {
-    args.c = reinterpret_cast<Sum<T>*>(memory(step.c)) + step.offsets[2](s);
-    args.c_row_stride = step.rows[2](s);
-    args.c_batch_offsets = tables.items[2].data();
-  }
-  std::optional<ProductChoice> choice;
-  if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
-  args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
-  gemm(args, *run.pool);
-}
-
 /// The windows of one update of a state.
 class StateWriter {
  public:
@@ -487,14 +288,7 @@ void execute(const Step& step, const RunState& run) {
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   if (step.attention) return run_attention(*step.attention, run);
   if (const auto* update = std::get_if<StateUpdate>(&step.launch->what)) return run_state_update(step, *update, run);
-  const auto& product = std::get<Product>(step.launch->what);
-  switch (product.element) {
-    case DType::f64: return run_product<double>(step, product, run);
-    case DType::bf16: return product.float_left ? run_product<Bf16Weight>(step, product, run) : run_product<Bf16>(step, product, run);
-    case DType::f16: return run_product<F16>(step, product, run);
-    case DType::i8: return run_product<std::int8_t>(step, product, run);
-    default: return run_product<float>(step, product, run);
-  }
+  run_product(step, std::get<Product>(step.launch->what), run);
 }
 
 }  // namespace rlx::cpu
