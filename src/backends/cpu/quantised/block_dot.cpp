@@ -1,10 +1,10 @@
 #include "backends/cpu/quantised/block_dot.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/mapped_file.h"
 #include "rlx/error.h"

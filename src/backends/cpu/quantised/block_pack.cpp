@@ -1,108 +1,12 @@
 #include "backends/cpu/quantised/block_pack.h"
 
-#include <array>
-#include <cstring>
-
-#include "backends/cpu/quantised/block_kernel.h"
+#include "backends/cpu/quantised/block_places.h"
 #include "base/half.h"
-#include "quant/grid_blocks.h"
 #include "quant/small_blocks.h"
 #include "quant/ternary.h"
 
 namespace rlx::cpu {
 namespace {
-
-constexpr std::int64_t columns = BlockKernel::columns;
-
-// Codes are worked on sixteen at a time, in the compiler's own vectors.
-typedef std::uint8_t Half __attribute__((vector_size(16)));
-typedef std::uint32_t Fours __attribute__((vector_size(16)));  // the same by four
-struct Codes {
-  Half half[2] = {};  // of one row in one step
-};
-
-std::uint8_t byte_at(const std::byte* from, std::int64_t i) { return static_cast<std::uint8_t>(from[i]); }
-void put(std::byte* to, std::int64_t i, unsigned value) { to[i] = static_cast<std::byte>(value); }
-
-Half load_half(const std::byte* from) {
-  Half half;
-  std::memcpy(&half, from, sizeof half);
-  return half;
-}
-
-// -- where the codes of a step go: vector j of a step holds the codes 4j to 4j + 3 of all rows
-
-void put_fours(Half half, std::int64_t row, std::byte* to) {
-  const Fours fours = reinterpret_cast<Fours>(half);
-  for (int j = 0; j < 4; ++j) {
-    const std::uint32_t four = fours[j];
-    std::memcpy(to + j * 64 + row * 4, &four, 4);
-  }
-}
-
-struct InNibbles {
-  static constexpr std::int64_t step_bytes = 256;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    put_fours((codes.half[0] & 15) | ((codes.half[1] & 15) << 4), row, to);
-  }
-};
-
-/// Bits of sixteen codes, `width` of each from bit `first` on: those of the codes 4j to 4j + 3 in the bits width * j of four bytes.
-std::uint32_t some_bits(Half codes, int first, int width) {
-  const Fours some = reinterpret_cast<Fours>((codes >> static_cast<std::uint8_t>(first)) & static_cast<std::uint8_t>((1 << width) - 1));
-  return some[0] | some[1] << width | some[2] << (2 * width) | some[3] << (3 * width);
-}
-
-/// One bit of each code of a step.
-void put_plane(const Codes& codes, int bit, std::int64_t row, std::byte* to) {
-  const std::uint32_t plane = some_bits(codes.half[0], bit, 1) | some_bits(codes.half[1], bit, 1) << 4;
-  std::memcpy(to + row * 4, &plane, 4);
-}
-
-/// Two bits of each code of a step.
-void put_pairs(const Codes& codes, int first, std::int64_t row, std::byte* to) {
-  for (int half = 0; half < 2; ++half) {
-    const std::uint32_t pairs = some_bits(codes.half[half], first, 2);
-    std::memcpy(to + half * 64 + row * 4, &pairs, 4);
-  }
-}
-
-struct InTwoBits {
-  static constexpr std::int64_t step_bytes = 128;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) { put_pairs(codes, 0, row, to); }
-};
-
-struct InThreeBits {
-  static constexpr std::int64_t step_bytes = InTwoBits::step_bytes + 64;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    InTwoBits::place(codes, row, to);
-    put_plane(codes, 2, row, to + InTwoBits::step_bytes);
-  }
-};
-
-struct InFiveBits {
-  static constexpr std::int64_t step_bytes = InNibbles::step_bytes + 64;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    InNibbles::place(codes, row, to);
-    put_plane(codes, 4, row, to + InNibbles::step_bytes);
-  }
-};
-
-struct InSixBits {
-  static constexpr std::int64_t step_bytes = InNibbles::step_bytes + 128;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    InNibbles::place(codes, row, to);
-    put_pairs(codes, 4, row, to + InNibbles::step_bytes);
-  }
-};
-
-struct InBytes {
-  static constexpr std::int64_t step_bytes = 512;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    put_fours(codes.half[0], row, to);
-    put_fours(codes.half[1], row, to + 256);
-  }
-};
 
 // -- what the blocks of a file hold
 
@@ -133,8 +37,6 @@ void add_fifth_bits(const std::byte* from, Codes& codes) {
     codes.half[half] |= fifth;
   }
 }
-
-void put_half(const std::byte* from, std::int64_t row, std::byte* to) { std::memcpy(to + 2 * row, from, 2); }
 
 template <std::int64_t half_floats>
 struct Simple {
@@ -318,146 +220,6 @@ struct Tq1_0 : OneScale<quant::TQ1_0::scale_at> {
   }
 };
 
-std::uint32_t word_at(const std::byte* from, int bytes) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, from, static_cast<std::size_t>(bytes));
-  return word;
-}
-
-/// Sets the codes 8 p to 8 p + 7 of a step to the coordinates of a point, and above them the bits of `upper`.
-void put_point8(std::uint32_t point, unsigned upper, std::int64_t p, Codes& to) {
-  for (int k = 0; k < 8; ++k) to.half[p / 2][p % 2 * 8 + k] = static_cast<std::uint8_t>((point >> (2 * k) & 3u) | (upper >> k & 1u) << 2);
-}
-void put_points4(std::uint32_t first, std::uint32_t second, unsigned upper, std::int64_t p, Codes& to) {
-  const std::uint32_t points = first | second << 16;
-  for (int k = 0; k < 8; ++k) to.half[p / 2][p % 2 * 8 + k] = static_cast<std::uint8_t>((points >> (4 * k) & 7u) | (upper >> k & 1u) << 3);
-}
-
-/// 2 s + 1 for each of the `halves` of a step, s four bits.
-template <std::int64_t halves, class ScaleOf>
-void put_odd_scales(std::int64_t row, std::byte* to, const ScaleOf& scale_of) {
-  for (std::int64_t i = 0; i < 8 * halves; ++i) put(to, 32 + 16 * i + row, 2 * (scale_of(i) & 15u) + 1);
-}
-unsigned nibble_at(const std::byte* from, std::int64_t i) { return byte_at(from, i / 2) >> (i % 2 * 4) & 15u; }
-
-/// Of IQ2_XXS and IQ3_XXS: four times 7 bits of signs and 4 of the scale for each step.
-unsigned even_signs_of(std::uint32_t word, std::int64_t p) { return quant::even_signs[word >> (7 * p) & 127u]; }
-
-struct Iq2Xxs {
-  static constexpr std::int64_t bytes = 66, steps = 8, scale_bytes = 160;
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<1>(row, to, [&](std::int64_t s) { return word_at(block + 6 + 8 * s, 4) >> 28; });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    const std::uint32_t signs = word_at(block + 6 + 8 * step, 4);
-    for (std::int64_t p = 0; p < 4; ++p) put_point8(quant::iq2_xxs_grid[byte_at(block, 2 + 8 * step + p)], even_signs_of(signs, p), p, to);
-  }
-};
-
-struct Iq2Xs {
-  static constexpr std::int64_t bytes = 74, steps = 8, scale_bytes = 288;
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<2>(row, to, [&](std::int64_t half) { return nibble_at(block + 66, half); });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    for (std::int64_t p = 0; p < 4; ++p) {
-      const std::uint32_t both = word_at(block + 2 + 2 * (4 * step + p), 2);
-      put_point8(quant::iq2_xs_grid[both & 511u], quant::even_signs[both >> 9], p, to);
-    }
-  }
-};
-
-struct Iq2S {
-  static constexpr std::int64_t bytes = 82, steps = 8, scale_bytes = 288;
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<2>(row, to, [&](std::int64_t half) { return nibble_at(block + 74, half); });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    for (std::int64_t p = 0; p < 4; ++p) {
-      const unsigned high = byte_at(block + 66, step) >> (2 * p) & 3u;
-      put_point8(quant::iq2_s_grid[byte_at(block + 2, 4 * step + p) | high << 8], byte_at(block + quant::IQ2_S::signs_at, 4 * step + p), p,
-                 to);
-    }
-  }
-};
-
-struct Iq3Xxs {
-  static constexpr std::int64_t bytes = 98, steps = 8, scale_bytes = 160;
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<1>(row, to, [&](std::int64_t s) { return word_at(block + 66 + 4 * s, 4) >> 28; });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    const std::uint32_t signs = word_at(block + 66 + 4 * step, 4);
-    const auto point = [&](std::int64_t i) { return quant::iq3_xxs_grid[byte_at(block + 2, 8 * step + i)]; };
-    for (std::int64_t p = 0; p < 4; ++p) put_points4(point(2 * p), point(2 * p + 1), even_signs_of(signs, p), p, to);
-  }
-};
-
-struct Iq3S {
-  static constexpr std::int64_t bytes = 110, steps = 8, scale_bytes = 160;
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<1>(row, to, [&](std::int64_t s) { return nibble_at(block + 106, s); });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    const unsigned high = byte_at(block + 66, step);
-    const auto point = [&](std::int64_t i) { return quant::iq3_s_grid[byte_at(block + 2, 8 * step + i) | (high >> i & 1u) << 8]; };
-    for (std::int64_t p = 0; p < 4; ++p)
-      put_points4(point(2 * p), point(2 * p + 1), byte_at(block + quant::IQ3_S::signs_at, 4 * step + p), p, to);
-  }
-};
-
-struct Iq1S {
-  static constexpr std::int64_t bytes = 50, steps = 8, scale_bytes = 160;
-  static std::uint32_t high_of(const std::byte* block, std::int64_t step) { return word_at(block + quant::IQ1_S::high_at + 2 * step, 2); }
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    put_half(block, row, to);
-    put_odd_scales<1>(row, to, [&](std::int64_t s) { return high_of(block, s) >> 12 & 7u; });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    const std::uint32_t high = high_of(block, step);
-    for (std::int64_t p = 0; p < 4; ++p)
-      put_point8(quant::iq1_grid[byte_at(block + 2, 4 * step + p) | (high >> (3 * p) & 7u) << 8], high >> 15 != 0 ? 255 : 0, p, to);
-  }
-};
-
-struct Iq1M {
-  static constexpr std::int64_t bytes = 56, steps = 8, scale_bytes = 288;
-  static std::uint32_t word(const std::byte* block, std::int64_t i) { return word_at(block + quant::IQ1_M::scales_at + 2 * i, 2); }
-  static void scales(const std::byte* block, std::int64_t row, std::byte* to) {
-    const std::uint32_t bits = word(block, 0) >> 12 | word(block, 1) >> 12 << 4 | word(block, 2) >> 12 << 8 | word(block, 3) >> 12 << 12;
-    const auto d = static_cast<std::uint16_t>(bits);
-    std::memcpy(to + 2 * row, &d, sizeof d);
-    put_odd_scales<2>(row, to, [&](std::int64_t half) { return word(block, half / 4) >> (3 * (half % 4)) & 7u; });
-  }
-  static void codes(const std::byte* block, std::int64_t step, Codes& to) {
-    for (std::int64_t p = 0; p < 4; ++p) {
-      const unsigned high = nibble_at(block + 32, 4 * step + p);
-      put_point8(quant::iq1_grid[byte_at(block, 4 * step + p) | (high & 7u) << 8], high >> 3 != 0 ? 255 : 0, p, to);
-    }
-  }
-};
-
-template <class Blocks, class Places>
-void pack(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  std::memset(scales, 0, static_cast<std::size_t>(blocks * Blocks::scale_bytes));  // a missing row is zeros
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    for (std::int64_t row = 0; row < columns; ++row) {
-      const std::byte* const from = rows[row] ? rows[row] + block * Blocks::bytes : nullptr;
-      if (from) Blocks::scales(from, row, scales + block * Blocks::scale_bytes);
-      for (std::int64_t step = 0; step < Blocks::steps; ++step) {
-        Codes of_step;
-        if (from) Blocks::codes(from, step, of_step);
-        Places::place(of_step, row, codes + (block * Blocks::steps + step) * Places::step_bytes);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void pack_q4_0(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
@@ -510,27 +272,6 @@ void pack_tq1_0(const std::byte* const* rows, std::int64_t blocks, std::byte* sc
 }
 void pack_tq2_0(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
   pack<Tq2_0, InTwoBits>(rows, blocks, scales, codes);
-}
-void pack_iq1_s(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq1S, InThreeBits>(rows, blocks, scales, codes);
-}
-void pack_iq1_m(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq1M, InThreeBits>(rows, blocks, scales, codes);
-}
-void pack_iq2_xxs(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq2Xxs, InThreeBits>(rows, blocks, scales, codes);
-}
-void pack_iq2_xs(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq2Xs, InThreeBits>(rows, blocks, scales, codes);
-}
-void pack_iq2_s(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq2S, InThreeBits>(rows, blocks, scales, codes);
-}
-void pack_iq3_xxs(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq3Xxs, InNibbles>(rows, blocks, scales, codes);
-}
-void pack_iq3_s(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
-  pack<Iq3S, InNibbles>(rows, blocks, scales, codes);
 }
 
 }  // namespace rlx::cpu
