@@ -1,9 +1,9 @@
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <type_traits>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
 #include "backends/cpu/gemm/transposed.h"

@@ -1,10 +1,10 @@
 #include "backends/cpu/gemm/plan.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <array>
 #include <initializer_list>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
 #include "rlx/error.h"
 

@@ -1,11 +1,11 @@
 #include "backends/cpu/gemm/tune.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/plan.h"
 #include "backends/cpu/gemm/transposed.h"
 #include "base/fastest_seconds.h"

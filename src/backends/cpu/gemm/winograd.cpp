@@ -1,10 +1,10 @@
 #include "backends/cpu/gemm/winograd.h"
-#include "backends/cpu/gemm/aligned_buffer.h"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
 #include "rlx/error.h"
 
