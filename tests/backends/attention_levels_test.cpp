@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@
 
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "rlx/array.h"
+#include "base/half.h"
 
 namespace rlx::cpu {
 namespace {
@@ -156,10 +156,10 @@ Rows<K> stored(std::vector<float>& numbers, std::int64_t features) {
       rows.elements.push_back(static_cast<std::int8_t>(std::lrint(numbers[i] * 60)));
       numbers[i] = static_cast<float>(rows.elements.back()) * rows.factors.back();
     } else {
-      Array one(std::is_same_v<K, F16> ? f16 : bf16, {1});
-      one.set_double(0, numbers[i]);
-      std::memcpy(&rows.elements.emplace_back(), one.bytes().data(), sizeof(K));
-      numbers[i] = static_cast<float>(one.get_double(0));
+      constexpr bool is_half = std::is_same_v<K, F16>;
+      const std::uint16_t bits = is_half ? f16_bits(numbers[i]) : bf16_bits(numbers[i]);
+      rows.elements.push_back(std::bit_cast<K>(bits));
+      numbers[i] = is_half ? f16_value(bits) : bf16_value(bits);
     }
   }
   return rows;
