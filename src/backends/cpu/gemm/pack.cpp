@@ -27,6 +27,22 @@ void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Pa
   }
 }
 
+/// Steps side by side in memory, unit by unit; the last unit is filled up with zeros.
+template <class T>
+void pack_units(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
+  constexpr std::int64_t group = Format<T>::group;
+  const std::int64_t whole = depth / group * group, rest = depth - whole;
+  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+    const T* const source = from.data + lane * from.lane_stride;
+    for (std::int64_t k = 0; k < whole; k += group) std::memcpy(to + k / group * width + lane, source + k, sizeof(Packed<T>));
+    if (rest == 0) continue;
+    T unit[group] = {};
+    for (std::int64_t g = 0; g < group - 1; ++g)
+      if (g < rest) unit[g] = source[whole + g];
+    std::memcpy(to + whole / group * width + lane, unit, sizeof(unit));
+  }
+}
+
 /// Copies by moves of 4 values, the last overlapping the one before: a call, or a loop over what is left, takes longer than such a copy.
 template <class T>
 void copy_values(const T* from, std::int64_t count, T* to) {
@@ -168,8 +184,8 @@ void pack_rows(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, P
   }
 }
 
-/// Steps side by side in memory: a transposition of units, by squares of 4 that stay in registers. Expects whole units, and 4 lanes or
-/// more; where their number is no multiple of 4, the last squares overlap, which is faster than single values.
+/// Steps side by side in memory: a transposition of units, by squares of 4 that stay in registers. Expects 4 lanes or more; where their
+/// number is no multiple of 4, the last squares overlap, which is faster than single values.
 template <class T>
 void pack_columns(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
   using U = Packed<T>;
@@ -194,7 +210,7 @@ void pack_columns(const Strided<T>& from, std::int64_t lanes, std::int64_t depth
       *reinterpret_cast<Unaligned*>(target + 3 * width) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
     }
   }
-  pack_any<T>({from.data + square_depth, lane_stride, 1}, lanes, depth - square_depth, to + square_depth / group * width, width);
+  pack_units<T>({from.data + square_depth, lane_stride, 1}, lanes, depth - square_depth, to + square_depth / group * width, width);
 }
 
 }  // namespace
@@ -210,12 +226,13 @@ void pack_panel(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, 
       pack_by_tables(source, lanes, steps, target, width);
     } else if (from.lane_stride == 1) {
       pack_rows(source, lanes, whole, target, width);
-    } else if (from.depth_stride == 1 && lanes >= 4) {
-      pack_columns(source, lanes, whole, target, width);
+      if (whole < steps) pack_any(source.at(0, whole), lanes, steps - whole, target + whole / group * width, width);
+    } else if (from.depth_stride == 1) {
+      if (lanes >= 4) pack_columns(source, lanes, steps, target, width);
+      else pack_units(source, lanes, steps, target, width);
     } else {
-      pack_any(source, lanes, whole, target, width);
+      pack_any(source, lanes, steps, target, width);
     }
-    if (whole < steps && !from.lane_offsets) pack_any(source.at(0, whole), lanes, steps - whole, target + whole / group * width, width);
     if (lanes == width) continue;
     for (std::int64_t unit = 0; unit < units_of<T>(steps); ++unit)
       std::fill(target + unit * width + lanes, target + (unit + 1) * width, Packed<T>{0});
