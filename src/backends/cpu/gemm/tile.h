@@ -14,6 +14,34 @@ namespace rlx::cpu {
 constexpr int few_rows = 4;
 constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 
+constexpr std::int64_t long_depth = 64;  // steps of a tile that take longer than to fetch where it goes
+
+/// A step of depth whose rows lie side by side.
+template <class T>
+struct SideBySide {
+  const T* first;
+  const T* row(int r) const { return first + r; }
+};
+
+/// A step of depth whose rows lie `stride` apart, found from every fifth of them. The compiler must not know that the steps of a loop have
+/// much in common: it would keep a pointer to each row, for which there are no registers.
+template <class T>
+struct Apart {
+  static constexpr int group = 5, groups = 3;
+  const std::byte* bases[groups];
+  std::int64_t stride;  // in bytes
+
+  [[gnu::always_inline]] Apart(const T* first, std::int64_t byte_stride) : stride(byte_stride) {
+    const std::byte* base = reinterpret_cast<const std::byte*>(first);
+    for (const std::byte*& each : bases) {
+      asm("" : "+r"(base));
+      each = base;
+      base += group * stride;
+    }
+  }
+  const T* row(int r) const { return reinterpret_cast<const T*>(bases[r / group] + r % group * stride); }
+};
+
 /// C (rows, panel_cols) = or += A * B, all sums in registers. `Simd` gives the element and vector types, the shape of the
 /// register tile, and load, store, broadcast, zero and multiply_add. Where they differ from those of sums, it also has
 /// `load_units` of the operands; and `raised`, where the kernel is.
@@ -21,8 +49,8 @@ constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
 template <class Simd, int rows, class Step, class Broadcast>
-[[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, std::int64_t row_stride,
-                                                 const Broadcast& broadcast, const Packed<typename Simd::Element>* b,
+[[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, const Broadcast& broadcast,
+                                                 const Packed<typename Simd::Element>* b,
                                                  [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
                                                  std::int64_t c_stride, bool accumulate) {
   using Vector = typename Simd::Vector;
@@ -41,8 +69,13 @@ template <class Simd, int rows, class Step, class Broadcast>
       else sums[r][v] = Simd::zero();
     }
   }
+  if (depth >= long_depth) {  // C is fetched meanwhile: stores that miss wait for each other
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+      for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_stride + v * Simd::lanes, 1);
+  }
   for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
-    const auto* const a = step_of_a(k);
+    const auto a = step_of_a(k);
     if constexpr (rows <= few_rows && sizeof(Packed<typename Simd::Element>) < sizeof(Left<typename Simd::Element>)) {
 #pragma GCC unroll 4
       for (std::size_t line = 0; line < panel_cols * sizeof(*b); line += 64)
@@ -53,7 +86,7 @@ template <class Simd, int rows, class Step, class Broadcast>
     for (int v = 0; v < vectors; ++v) right[v] = load_right(b + v * Simd::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
-      const auto left = broadcast(a + r * row_stride);
+      const auto left = broadcast(a.row(r));
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
     }
@@ -68,8 +101,8 @@ template <class Simd, int rows, class Step, class Broadcast>
 template <class Simd, int rows>
 void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
                    const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
-  const auto step_of_a = [a](std::int64_t k) { return a + k * rows; };
-  multiply_rows<Simd, rows>(depth, step_of_a, 1, Simd::broadcast, b, start, c, c_stride, accumulate);
+  const auto step_of_a = [a](std::int64_t k) { return SideBySide{a + k * rows}; };
+  multiply_rows<Simd, rows>(depth, step_of_a, Simd::broadcast, b, start, c, c_stride, accumulate);
 }
 
 template <class Simd, int rows>
@@ -83,11 +116,12 @@ void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a
     if constexpr (requires { Simd::raised; }) return Simd::raise(Simd::broadcast(&unit));
     else return Simd::broadcast(&unit);
   };
-  const auto by_one = [a](std::int64_t k) { return a + k * Format<T>::group; };
-  const auto by_table = [a, steps](std::int64_t k) { return a + steps[k]; };
-  if (!steps) multiply_rows<Simd, rows>(depth, by_one, stride, broadcast, b, start, c, c_stride, accumulate);
-  else if constexpr (Format<T>::group == 1)
-    multiply_rows<Simd, rows>(depth, by_table, stride, broadcast, b, start, c, c_stride, accumulate);
+  static_assert(rows <= Apart<Left<T>>::group * Apart<Left<T>>::groups);
+  const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(Left<T>));
+  const auto by_one = [a, bytes](std::int64_t k) { return Apart<Left<T>>(a + k * Format<T>::group, bytes); };
+  const auto by_table = [a, bytes, steps](std::int64_t k) { return Apart<Left<T>>(a + steps[k], bytes); };
+  if (!steps) multiply_rows<Simd, rows>(depth, by_one, broadcast, b, start, c, c_stride, accumulate);
+  else if constexpr (Format<T>::group == 1) multiply_rows<Simd, rows>(depth, by_table, broadcast, b, start, c, c_stride, accumulate);
 }
 
 template <class Simd>
