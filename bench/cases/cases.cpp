@@ -22,25 +22,25 @@
 namespace rlx::bench {
 namespace {
 
-/// The best rates of the machine seen so far.
+/// The rates of the machine: the best of arithmetic seen so far, and of memory what was measured last, as other tenants of a machine double
+/// and halve it within seconds.
 struct Limits {
   std::map<std::string, double> operations;  // by arithmetic
   double read = 0, copy = 0;                 // bytes/s
 
-  /// Measures again what the cases need.
-  void measure(const std::vector<Case>& cases, ThreadPool& pool, double budget) {
+  void measure_arithmetic(const std::vector<Case>& cases, ThreadPool& pool, double budget) {
     std::set<std::string> needed;
     for (const Case& one : cases) {
       if (one.flops > 0) needed.insert(one.arithmetic);
     }
     for (const std::string& name : needed) operations[name] = std::max(operations[name], cpu::compute_peak(pool, name, budget));
+  }
+
+  /// The rate that binds a case.
+  void measure_memory(const Case& one, ThreadPool& pool, double budget) {
     const std::size_t bytes = cpu::bytes_beyond_caches(pool.size());
-    if (std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.bytes_read > 0; })) {
-      read = std::max(read, cpu::read_bandwidth(pool, bytes, budget));
-    }
-    if (std::any_of(cases.begin(), cases.end(), [](const Case& one) { return one.bytes_written > 0; })) {
-      copy = std::max(copy, cpu::copy_bandwidth(pool, bytes, budget));
-    }
+    if (one.bytes_written > 0) copy = cpu::copy_bandwidth(pool, bytes, budget);
+    else if (one.bytes_read > 0) read = cpu::read_bandwidth(pool, bytes, budget);
   }
 };
 
@@ -48,6 +48,7 @@ struct Limits {
 struct Bound {
   std::string name;
   double seconds = 0;
+  double bytes_per_s = 0;  // where memory binds
 };
 
 Bound bound_of(const Case& one, const Limits& limits) {
@@ -56,7 +57,7 @@ Bound bound_of(const Case& one, const Limits& limits) {
   const bool copies = one.bytes_written > 0;
   const double rate = copies ? limits.copy : limits.read;
   const double memory = rate > 0 ? (one.bytes_read + one.bytes_written) / rate : 0;
-  if (memory > bound.seconds) bound = {copies ? "copy" : "read", memory};
+  if (memory > bound.seconds) bound = {copies ? "copy" : "read", memory, rate};
   return bound;
 }
 
@@ -80,9 +81,18 @@ void serve(const std::vector<Case>& cases) {
   }
 }
 
-void print_case(const Case& one, double seconds, const Bound& bound) {
-  fmt::print("{:<44} {:>11.1f} us {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}\n", one.name, seconds * 1e6, one.flops / seconds / 1e9,
+/// The fastest run of a case, and the limit as it was just before.
+struct Timing {
+  double seconds = std::numeric_limits<double>::infinity();
+  Bound bound;
+};
+
+void print_case(const Case& one, const Timing& timing) {
+  const auto& [seconds, bound] = timing;
+  fmt::print("{:<44} {:>11.1f} us {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}", one.name, seconds * 1e6, one.flops / seconds / 1e9,
              (one.bytes_read + one.bytes_written) / seconds / 1e9, 100 * bound.seconds / seconds, bound.name);
+  if (bound.bytes_per_s > 0) fmt::print(", then {:.1f} GB/s", bound.bytes_per_s / 1e9);
+  fmt::print("\n");
 }
 
 }  // namespace
@@ -137,11 +147,16 @@ void add_options(CLI::App& app, Options& options, int argc, const char* const* a
 
 void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPool& pool) {
   if (options.serve) return serve(cases);
+  const double budget = options.seconds / options.rounds;
   Limits limits;
-  std::vector<double> seconds(cases.size(), std::numeric_limits<double>::infinity());
+  std::vector<Timing> timings(cases.size());
   for (int round = 0; round < options.rounds; ++round) {  // a disturbance of some seconds then hits no figure in all its rounds
-    limits.measure(cases, pool, options.seconds / options.rounds);
-    for (std::size_t i = 0; i < cases.size(); ++i) seconds[i] = std::min(seconds[i], fastest(cases[i], options.seconds / options.rounds));
+    limits.measure_arithmetic(cases, pool, budget);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      limits.measure_memory(cases[i], pool, budget);
+      if (const double seconds = fastest(cases[i], budget); seconds < timings[i].seconds)
+        timings[i] = {seconds, bound_of(cases[i], limits)};
+    }
   }
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
   nlohmann::json json{{"command", options.command},
@@ -149,21 +164,19 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
                       {"threads", pool.size()},
                       {"operations_per_s", limits.operations},
                       {"cases", nullptr}};
-  json["bytes_per_s"] = {{"read", limits.read}, {"copy", limits.copy}};
   fmt::print("{}, {} threads\n", description, pool.size());
   for (const auto& [name, rate] : limits.operations) fmt::print("limit {}: {:.1f} G operations/s\n", name, rate / 1e9);
-  if (limits.read > 0) fmt::print("limit read, from memory: {:.1f} GB/s\n", limits.read / 1e9);
-  if (limits.copy > 0) fmt::print("limit copy, in memory: {:.1f} GB/s read and written\n", limits.copy / 1e9);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const Bound bound = bound_of(cases[i], limits);
-    print_case(cases[i], seconds[i], bound);
+    print_case(cases[i], timings[i]);
+    const auto& [seconds, bound] = timings[i];
     json["cases"].push_back({{"name", cases[i].name},
                              {"about", cases[i].about},
-                             {"seconds", seconds[i]},
+                             {"seconds", seconds},
                              {"flops", cases[i].flops},
                              {"bytes", cases[i].bytes_read + cases[i].bytes_written},
                              {"bound", bound.name},
-                             {"share", bound.seconds / seconds[i]}});
+                             {"bytes_per_s", bound.bytes_per_s},
+                             {"share", bound.seconds / seconds}});
   }
   write_json(options, json);
 }

@@ -12,7 +12,7 @@
 #include "rlx/array.h"
 
 // What benchmarks of single operations share: cases are timed in turn, round after round, and each figure is printed as a share of the
-// limit that binds it, measured in the same rounds.
+// limit that binds it, measured in the same rounds, and for memory just before.
 
 namespace rlx::bench {
 
