@@ -1,4 +1,5 @@
 // What the hand-written kernels are worth: products, attention and convolutions with claims and without, in turn, as sessions compile them.
+// A lone convolution keeps its channels outside; a block of them has them as the last axis, where Winograd's products compute 3 x 3.
 // A claim should be a tenth faster than the generated kernels that it replaces, or go.
 #include <algorithm>
 #include <cstdint>
@@ -23,16 +24,28 @@ struct Comparison {
   double claimed_s = std::numeric_limits<double>::infinity(), generated_s = claimed_s;
 };
 
+/// Of f32 sessions alone: products with blocks are the same in every precision, and narrow convolutions keep the order of their axes.
+void add_those_of_f32(std::vector<bench::Program>& all) {
+  all.push_back(bench::bottleneck_program(64, 56));
+  all.push_back(bench::bottleneck_program(256, 14));
+  for (const char* type : {"Q4_0", "Q4_K", "Q6_K", "Q8_0", "IQ3_S"}) all.push_back(bench::block_product_program(type, 1, 2048, 2048));
+  all.push_back(bench::block_product_program("Q4_K", 128, 2048, 2048));
+  all.push_back(bench::grouped_product_program("Q4_K", 64, 1024, 1024, 8));
+}
+
 std::vector<bench::Program> programs(Precision precision) {
   std::vector<bench::Program> all{bench::product_program(1, 768, 3072), bench::product_program(128, 384, 384),
                                   bench::product_program(512, 768, 768)};
   for (const bench::ConvLayer& layer : std::vector<bench::ConvLayer>{{64, 64, 56, 3, 1}, {128, 512, 28, 1, 1}, {256, 256, 14, 3, 1}}) {
     all.push_back(bench::conv_program(layer, 1));
   }
+  if (precision == Precision::f32) add_those_of_f32(all);
   if (precision == Precision::int8) return all;  // which attention does not have
+  const DType type = precision == Precision::bf16 ? bf16 : f32;
+  all.push_back(bench::decode_program(32, 4, 64, 4096, type));
   for (std::int64_t length : {128, 512}) {
     for (bool causal : {false, true}) {
-      all.push_back(bench::attention_program(12, 64, length, causal, precision == Precision::bf16 ? bf16 : f32));
+      all.push_back(bench::attention_program(12, 64, length, causal, type));
     }
   }
   return all;

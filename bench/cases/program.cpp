@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "quant/format.h"
 #include "rlx/ops.h"
 
 namespace rlx::bench {
@@ -18,6 +19,17 @@ Array as_type(const Array& values, DType dtype) {
   for (std::int64_t i = 0; i < values.size(); ++i) narrow.set_double(i, values.get_double(i));
   return narrow;
 }
+
+/// Blocks of the numbers of `fill`, (..., n, k) -> (..., n, bytes).
+Array in_blocks(const BlockFormat& format, std::vector<std::int64_t> shape) {
+  const Array values = filled(shape, 3);
+  shape.back() = shape.back() / format.values * format.bytes;
+  Array blocks(u8, std::move(shape));
+  format.encode(values.values<float>().data(), nullptr, blocks.mutable_bytes().data(), values.size());
+  return blocks;
+}
+
+Dims dims_of(const Array& array) { return {array.shape().begin(), array.shape().end()}; }
 
 }  // namespace
 
@@ -42,6 +54,24 @@ Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t l
       .flops = 4.0 * static_cast<double>(heads * depth) * pairs};
 }
 
+Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t keys, DType dtype) {
+  Graph graph("decode");
+  const Value q = graph.input("q", {1, heads, 1, depth}, dtype), k = graph.input("k", {1, kv_heads, keys, depth}, dtype),
+              v = graph.input("v", {1, kv_heads, keys, depth}, dtype);
+  graph.output("out", cast(attention(q, k, v), f32));
+  const auto values = [&](std::int64_t count, std::int64_t rows, std::uint32_t seed) {
+    return as_type(filled({1, count, rows, depth}, seed), dtype);
+  };
+  return {
+      .graph = graph,
+      .inputs = {{"q", values(heads, 1, 1)}, {"k", values(kv_heads, keys, 3)}, {"v", values(kv_heads, keys, 5)}},
+      .params = {},
+      .shape = {1, heads, 1, depth},
+      .name = fmt::format("{} queries x {}, {} keys of {} heads, {}", heads, depth, keys, kv_heads, rlx::name(dtype)),
+      .about = {{"kind", "decode"}, {"type", rlx::name(dtype)}, {"heads", heads}, {"kv_heads", kv_heads}, {"depth", depth}, {"keys", keys}},
+      .flops = 4.0 * static_cast<double>(heads * depth) * static_cast<double>(keys)};
+}
+
 Program product_program(std::int64_t m, std::int64_t n, std::int64_t k) {
   Graph graph("product");
   graph.output("out", matmul(graph.input("x", {m, k}, f32), graph.param("w", {k, n}, f32)));
@@ -51,6 +81,36 @@ Program product_program(std::int64_t m, std::int64_t n, std::int64_t k) {
           .shape = {m, n},
           .name = fmt::format("product {} x {} x {}", m, n, k),
           .about = {{"kind", "product"}, {"m", m}, {"n", n}, {"k", k}},
+          .flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k)};
+}
+
+Program block_product_program(const std::string& type, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Array weights = in_blocks(*find_block_format(type), {n, k});
+  Graph graph("block product");
+  graph.output("out", block_dot(graph.input("x", {m, k}, f32), graph.param("w", dims_of(weights), u8), type));
+  return {.graph = graph,
+          .inputs = {{"x", filled({m, k}, 1)}},
+          .params = {{"w", weights}},
+          .shape = {m, n},
+          .name = fmt::format("product {} x {} x {}, {}", m, n, k, type),
+          .about = {{"kind", "block product"}, {"type", type}, {"m", m}, {"n", n}, {"k", k}},
+          .flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k)};
+}
+
+Program grouped_product_program(const std::string& type, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t experts) {
+  const Array weights = in_blocks(*find_block_format(type), {experts, n, k});
+  Array expert(i32, {m});
+  for (std::int64_t row = 0; row < m; ++row)
+    expert.mutable_values<std::int32_t>()[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(row % experts);
+  Graph graph("grouped product");
+  const Value x = graph.input("x", {m, k}, f32), w = graph.param("w", dims_of(weights), u8);
+  graph.output("out", grouped_block_dot(x, w, graph.input("expert", {m}, i32), type));
+  return {.graph = graph,
+          .inputs = {{"x", filled({m, k}, 1)}, {"expert", expert}},
+          .params = {{"w", weights}},
+          .shape = {m, n},
+          .name = fmt::format("product {} x {} x {}, {}, {} matrices", m, n, k, type, experts),
+          .about = {{"kind", "grouped product"}, {"type", type}, {"m", m}, {"n", n}, {"k", k}, {"experts", experts}},
           .flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k)};
 }
 
@@ -80,6 +140,25 @@ Program conv_program(const ConvLayer& layer, std::int64_t batch) {
                     {"kernel", kernel},
                     {"stride", stride}},
           .flops = 2.0 * static_cast<double>(batch * out_channels * out_size * out_size) * static_cast<double>(channels * kernel * kernel)};
+}
+
+Program bottleneck_program(std::int64_t width, std::int64_t size) {
+  const std::vector<std::int64_t> shape{1, 4 * width, size, size};
+  const std::map<std::string, Array> params{{"narrow", filled({width, 4 * width, 1, 1}, 3)},
+                                            {"mix", filled({width, width, 3, 3}, 5)},
+                                            {"widen", filled({4 * width, width, 1, 1}, 7)}};
+  Graph graph("bottleneck");
+  const auto weight = [&](const char* name) { return graph.param(name, dims_of(params.at(name)), f32); };
+  const Value x = graph.input("x", Dims(shape.begin(), shape.end()), f32);
+  const Value y = relu(conv(relu(conv(x, weight("narrow"))), weight("mix"), {1}, {1}));
+  graph.output("out", relu(x + conv(y, weight("widen"))));
+  return {.graph = graph,
+          .inputs = {{"x", filled(shape, 1)}},
+          .params = params,
+          .shape = shape,
+          .name = fmt::format("block of ResNet-50, {} wide at {}", width, size),
+          .about = {{"kind", "bottleneck"}, {"width", width}, {"size", size}},
+          .flops = 2.0 * static_cast<double>(size * size) * static_cast<double>((4 + 9 + 4) * width * width)};
 }
 
 Array filled(std::vector<std::int64_t> shape, std::uint32_t seed) {

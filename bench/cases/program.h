@@ -24,8 +24,16 @@ struct Program {
 /// are seen; exponentials do not.
 Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype = f32);
 
+/// One query a head against keys and values (1, kv_heads, keys, depth), as a token meets them that continues a text.
+Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t keys, DType dtype = f32);
+
 /// x (m, k) times a parameter (k, n).
 Program product_program(std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// x (m, k) times the transpose of a parameter (n, k) in blocks of a GGUF type.
+Program block_product_program(const std::string& type, std::int64_t m, std::int64_t n, std::int64_t k);
+/// The same of `experts` such parameters, which the rows take in turn.
+Program grouped_product_program(const std::string& type, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t experts);
 
 /// A square convolution, padded so that a stride of 1 keeps the size.
 struct ConvLayer {
@@ -35,6 +43,9 @@ struct ConvLayer {
 std::vector<ConvLayer> resnet50_layers();
 /// x (batch, channels, size, size) with a parameter. All products count, those with padding too.
 Program conv_program(const ConvLayer& layer, std::int64_t batch);
+/// A block of ResNet-50 without its norms: x (1, 4 width, size, size) through convolutions of 1 x 1, 3 x 3 and 1 x 1, and added to what
+/// they give.
+Program bottleneck_program(std::int64_t width, std::int64_t size);
 
 /// An f32 array with the numbers of `fill`.
 Array filled(std::vector<std::int64_t> shape, std::uint32_t seed);
