@@ -119,12 +119,6 @@ std::vector<Array> evaluate_node(const OpDef& op, const Attrs& attrs, std::span<
   return evaluate_at(scratch, operands, {});
 }
 
-std::vector<Array> evaluate_region(const Region& region, std::span<const Array> operands) {
-  const std::size_t wanted = region->inputs().size();
-  if (operands.size() != wanted) fail("region '{}': needs {} operands, given {}", region->name(), wanted, operands.size());
-  return evaluate_at(*region, operands, bind_symbols(*region, operands));
-}
-
 std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Array>& inputs) {
   std::vector<Array> ordered;
   for (const auto& [input, value] : graph.inputs()) {

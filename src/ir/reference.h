@@ -13,9 +13,6 @@ namespace rlx {
 /// unknown, or has the wrong dtype or shape, and when two shapes give one symbol different values.
 std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Array>& inputs);
 
-/// The same by position, for the region of a control flow op: its declared inputs, then its captures.
-std::vector<Array> evaluate_region(const Region& region, std::span<const Array> operands);
-
 /// One node of a graph whose symbols have the values `bindings`; `run_region` runs the regions of its op.
 std::vector<Array> evaluate_node(const Graph& graph, std::int32_t id, const Bindings& bindings, std::span<const Array> operands,
                                  const RunRegion& run_region);

@@ -56,16 +56,6 @@ TEST(Reference, SkipsNodesThatNoOutputNeeds) {
   EXPECT_EQ(values_of(results[0]), (Doubles{5}));
 }
 
-TEST(Reference, EvaluatesRegionsByPosition) {
-  auto region = std::make_shared<Graph>("r");
-  const Dim n = Dim::symbol("n", 8);
-  Value a = region->input("a", {n}, f32), b = region->input("b", {}, f32);
-  region->output("y", a * b);
-  const Array operands[] = {floats({2}, {1, 2}), floats({}, {3})};
-  EXPECT_EQ(values_of(evaluate_region(region, operands)[0]), (Doubles{3, 6}));
-  EXPECT_EQ(error_of([&] { evaluate_region(region, std::span(operands).first(1)); }), "region 'r': needs 2 operands, given 1");
-}
-
 TEST(Reference, RegionsTakeTheSizesOfTheGraphAround) {
   const Dim n = Dim::symbol("n", 8);
   Graph graph("g");

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/tokenizer/base64.h"
 #include "models/tokenizer/byte_chars.h"
@@ -247,7 +248,7 @@ class Prepend : public Normalizer {
 
 class NormalizerSequence : public Normalizer {
  public:
-  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
+  NormalizerSequence() = default;
   explicit NormalizerSequence(const JsonField& field) {
     for (const JsonField& step : field.at("normalizers").items()) steps_.push_back(read_normalizer(step));
   }
@@ -262,21 +263,15 @@ class NormalizerSequence : public Normalizer {
 /// A file may name the rules and give none.
 std::unique_ptr<Normalizer> read_precompiled(const JsonField& field) {
   if (field.find("precompiled_charsmap")) return std::make_unique<Precompiled>(field);
-  return std::make_unique<NormalizerSequence>(std::vector<std::unique_ptr<Normalizer>>());
+  return std::make_unique<NormalizerSequence>();
 }
 
 }  // namespace
-
-std::unique_ptr<Normalizer> prepend_normalizer(std::string_view prefix) { return std::make_unique<Prepend>(prefix); }
 
 std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by) { return std::make_unique<Replace>(text, by); }
 
 std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents) {
   return std::make_unique<BertNormalizer>(lowercase, strip_accents);
-}
-
-std::unique_ptr<Normalizer> normalizer_sequence(std::vector<std::unique_ptr<Normalizer>> steps) {
-  return std::make_unique<NormalizerSequence>(std::move(steps));
 }
 
 std::unique_ptr<Normalizer> read_normalizer(const JsonField& field) {

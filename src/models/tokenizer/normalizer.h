@@ -1,7 +1,6 @@
 #pragma once
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "models/tokenizer/aligned_text.h"
 #include "models/tokenizer/json_field.h"
@@ -20,9 +19,7 @@ class Normalizer {
 std::unique_ptr<Normalizer> read_normalizer(const JsonField& field);
 
 /// Those that tokenizers need which are not written as JSON.
-std::unique_ptr<Normalizer> prepend_normalizer(std::string_view prefix);
 std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by);
 std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents);
-std::unique_ptr<Normalizer> normalizer_sequence(std::vector<std::unique_ptr<Normalizer>> steps);
 
 }  // namespace rlx
