@@ -160,6 +160,7 @@ TEST(GgufFiles, ThatSayWhatCannotBeAreRefused) {
   EXPECT_NE(error_of_key("qwen3_next", "qwen3next.ssm.time_step_rank", 3).find("is 3 heads of 48 features for 2 of keys"),
             std::string::npos);
   EXPECT_NE(error_of_key("qwen3_5", "qwen35.nextn_predict_layers", 2).find("block_count' is 0"), std::string::npos);
+  EXPECT_NE(error_of_key("qwen3_5", "qwen35.block_count", 1 << 30).find("1073741824 (allowed: 1..1024)"), std::string::npos);
   EXPECT_NE(error_of_key("t5", "t5.attention.relative_max_distance", 4).find("relative_max_distance' is 4 (allowed: above 4)"),
             std::string::npos);
   EXPECT_NE(error_of_key("t5", "t5.attention.head_count", 3).find("but the model's config asks for"), std::string::npos);

@@ -98,11 +98,12 @@ class GgufConfig {
     const GgufValue* value = find(key);
     return value != nullptr ? value->boolean() : otherwise;
   }
+  std::int64_t blocks() const { return size("block_count", 1, 1024); }
   bool layer_has(std::size_t layer, std::string_view tensor) const { return has(fmt::format("blk.{}.{}", layer, tensor)); }
   /// The tensor of the first layer that has it, or null.
   const TensorView* find_in_layers(std::string_view tensor) const {
-    const auto layers = static_cast<std::size_t>(size("block_count"));
-    for (std::size_t i = 0; i < layers; ++i)
+    const std::int64_t layers = blocks();
+    for (std::int64_t i = 0; i < layers; ++i)
       if (const TensorView* found = file_.find(fmt::format("blk.{}.{}", i, tensor))) return found;
     return nullptr;
   }
@@ -186,8 +187,8 @@ void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
   c.ffn_size = config.size_or("feed_forward_length", 0);
-  const std::int64_t layers = config.size("block_count") - config.size_or("nextn_predict_layers", 0);  // those predict several tokens
-  if (layers < 1 || layers > 1024) config.refuse("block_count", "is {} (allowed: 1..1024)", layers);
+  const std::int64_t layers = config.blocks() - config.size_or("nextn_predict_layers", 0);  // those predict several tokens
+  if (layers < 1) config.refuse("block_count", "is {} without those of nextn_predict_layers (allowed: from 1)", layers);
   c.layers.resize(static_cast<std::size_t>(layers));
 }
 
