@@ -187,7 +187,7 @@ TEST(Precision, ARowGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) {
   const auto given = layer_values(33);
   Array alone(f32, {1, 96});
   for (std::int64_t k = 0; k < 96; ++k) alone.set_double(k, given.at("x").get_double(20 * 96 + k));
-  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+  for (const Precision precision : {Precision::bf16, Precision::f16, Precision::int8}) {
     std::vector<Array> results;
     for (const int threads : {1, 2}) {
       SessionOptions options = without_disk();
@@ -220,6 +220,22 @@ TEST(Precision, OtherOpsAndTypesStayAsTheyAre) {
     for (const PrecisionChoice& choice : precise.choices) {
       EXPECT_EQ(choice.precision, Precision::f32);
       EXPECT_FALSE(choice.reason.empty());
+    }
+  }
+}
+
+TEST(Precision, WeightsInBlocksStayBlocks) {
+  Graph graph("blocks");
+  const Value x = graph.input("x", {3, 256}, f32);
+  graph.output("y", block_dot(x, graph.param("w", {40, 144}, u8), "Q4_K"));
+  graph.output("z", grouped_block_dot(x, graph.param("v", {2, 7, 272}, u8), graph.input("expert", {3}, i32), "Q8_0"));
+  for (const Precision precision : {Precision::bf16, Precision::f16, Precision::int8}) {
+    const PreciseGraph precise = with_precision(graph, precision);
+    EXPECT_TRUE(structurally_equal(precise.graph, expand(graph, [](const Graph&, const Node&) { return true; })));
+    ASSERT_EQ(precise.choices.size(), 2u);
+    for (const PrecisionChoice& choice : precise.choices) {
+      EXPECT_EQ(choice.precision, Precision::f32);
+      EXPECT_EQ(choice.reason, "its weights are blocks");
     }
   }
 }
