@@ -95,13 +95,13 @@ def torch_bar(row):
     label = f"{row['case']['kind']}: {describe(row['case'])}"
     ours = f"{row['rlx_s'] * 1e6:.1f}"
     if "peer" not in row:
-        return Bar(label, None, "torch computes none", [ours, "-", "-", "torch computes none"])
+        return Bar(label, None, "torch computes none", [ours, "-", "-", "torch computes none", "-"])
     subtracted = f"{row['torch_empty_s'][row['peer']] * 1e6:.1f}"
-    wrong = "".join(f"; its {way} is wrong" for way in row["wrong"])
+    wrong, difference = "".join(f"; its {way} is wrong" for way in row["wrong"]), f"{row['difference']:.1e}"
     if not row["measurable"]:
-        return Bar(label, None, "nothing is left beside torch's call", [ours, f"below {subtracted}", subtracted, "not measurable" + wrong])
+        return Bar(label, None, "nothing is left beside torch's call", [ours, f"below {subtracted}", subtracted, "not measurable" + wrong, difference])
     return Bar(label, row["ratio"], f"{row['ratio']:.2f} of torch's time ({row['peer']})",
-               [ours, f"{row['peer_s'] * 1e6:.1f}", subtracted, f"{row['ratio']:.2f} ({row['peer']}{wrong})"], row["ratio"] <= 1)
+               [ours, f"{row['peer_s'] * 1e6:.1f}", subtracted, f"{row['ratio']:.2f} ({row['peer']}{wrong})", difference], row["ratio"] <= 1)
 
 
 def beside_torch(title):
@@ -111,8 +111,8 @@ def beside_torch(title):
         missing = "".join(f" {name}: {reason}." for name, reason in data.get("missing", {}).items())
         summary = f"{sum(ratio <= 1 for ratio in ratios)} of {len(ratios)} ahead of torch {data['torch']}" if ratios else "Nothing was compared"
         note = (f"{summary}: our time over that of its fastest way, in turn in one run, {data['threads']} threads. From torch's time that of a call on operands "
-                f"without elements is subtracted.{missing}")
-        return Section(title, note, data["command"], [Chart("", ["case", "rlx, us", "torch, us", "subtracted, us", "ratio"], bars, 1)])
+                f"without elements is subtracted. Results differ by parts of the largest element.{missing}")
+        return Section(title, note, data["command"], [Chart("", ["case", "rlx, us", "torch, us", "subtracted, us", "ratio", "difference"], bars, 1)])
     return section
 
 
