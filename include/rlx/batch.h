@@ -25,14 +25,13 @@ struct Answer {
 };
 
 /// A language model that answers many prompts at a time: a run costs little more for eight tokens than for one, as it reads the same
-/// weights. Prompts and answers of unlike lengths run together without padding. For models whose layers are attention. Copies share
-/// everything; not for several threads at a time.
+/// weights. Prompts and answers of unlike lengths run together without padding. Copies share everything; not for several threads at a time.
 ///
 ///     Batch batch = Batch::open("model.gguf", Session());
 ///     for (const Answer& answer : batch.generate(prompts, {.max_tokens = 64})) std::cout << answer.text << '\n';
 class Batch {
  public:
-  /// As Model::open. Throws Error also for a model with recurrent layers.
+  /// As Model::open.
   static Batch open(const std::filesystem::path& path, const Session& session, BatchOptions options = {});
 
   /// An answer to each prompt, in order, as Model::generate gives it but for what sums in another order round. As one ends, the next prompt

@@ -156,6 +156,8 @@ class Executable {
   Array state(std::string_view name) const;
   /// Replaces it; shared or copied, and refused, as by set_param.
   void set_state(std::string_view name, Feed value);
+  /// Copies row `from` of a state's first axis to row `to`, where it lies. Throws Error for an unknown name and for rows it does not have.
+  void copy_state_row(std::string_view name, std::int64_t from, std::int64_t to);
 
   /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own, but for those that are a state from now on:
   /// they share its bytes and must not be written. Sizes of symbols are found from the shapes.

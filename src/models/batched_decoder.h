@@ -3,15 +3,18 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "models/batch_runs.h"
 #include "models/decoder_files.h"
+#include "models/recurrent_states.h"
 #include "rlx/session.h"
 
 namespace rlx {
 
 /// A compiled decoder with the caches of many sequences of tokens, of unlike lengths, which run together without padding. Their caches lie
-/// in pages, which copies of a sequence share. Not for several threads at a time.
+/// in pages, which copies of a sequence share; the states of recurrent layers lie beside them. Not for several threads at a time.
 class BatchedDecoder {
  public:
   struct Options {
@@ -20,22 +23,24 @@ class BatchedDecoder {
     std::int64_t tokens = 0;   // that the caches hold in all, in pages of page_tokens; 0: as many as `context`
     CacheType cache = CacheType::f32;
   };
-  using Sequence = std::int64_t;
+  using Sequence = RecurrentStates::Sequence;
   struct Tokens {
     Sequence sequence;
     std::span<const std::int32_t> ids;
   };
 
-  /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config, and for a model with recurrent states.
+  /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config, and for an encoder.
   BatchedDecoder(const Session& session, const DecoderFiles& model, Options options);
 
   /// A new sequence, without tokens.
   Sequence add();
-  /// A new sequence with the tokens of another. It shares the pages that are full; what is behind them runs again with its next tokens.
+  /// A new sequence with the tokens of another. It shares the pages that are full and copies the one behind them. Throws Error where no
+  /// page is left for that.
   Sequence copy(Sequence from);
   /// Gives the pages back that no other sequence shares. Throws Error, as all others, for a sequence that does not exist.
   void remove(Sequence sequence);
-  /// Forgets all but the first `length` tokens; length <= ids(sequence).size().
+  /// Forgets all but the first `length` tokens; length <= ids(sequence).size(). A recurrent model then reads those again with the next
+  /// tokens.
   void rewind(Sequence sequence, std::int64_t length);
   std::span<const std::int32_t> ids(Sequence sequence) const { return at(sequence).ids; }
   /// Tokens for which there are pages left.
@@ -44,8 +49,8 @@ class BatchedDecoder {
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens to sequences, each of which is named once, in as few runs as there can be, and gives the logits behind the last token
-  /// of each: (vocab_size), in the order of `tokens`. Throws Error for no tokens, an id outside the vocabulary, more tokens than the
-  /// context or the pages hold; then nothing is appended.
+  /// of each: (vocab_size), in the order of `tokens`. A run of a recurrent model has as many tokens of each sequence that takes part.
+  /// Throws Error for no tokens, an id outside the vocabulary, more tokens than the context or the pages hold; then nothing is appended.
   std::vector<std::vector<float>> append(std::span<const Tokens> tokens);
 
  private:
@@ -55,22 +60,21 @@ class BatchedDecoder {
     std::int64_t held = 0;      // tokens that the pages stand for
     bool short_factors = true;  // what they were computed with; of longrope
   };
-  /// Tokens begin..end of a sequence that run together with those of others.
-  struct Piece {
-    State* state;
-    std::int64_t begin, end;
-    std::size_t result;  // of append
-    bool last;           // its last logits are wanted
-  };
 
+  BatchedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph);
   const State& at(Sequence sequence) const;
   State& at(Sequence sequence) { return const_cast<State&>(std::as_const(*this).at(sequence)); }
   void check(std::span<const Tokens> tokens) const;
+  void take_pages(State& state, std::int64_t tokens);
   void give_back(State& state, std::size_t pages);
-  void run(std::span<const Piece> pieces, std::vector<std::vector<float>>& logits);
+  State& extended(const Tokens& tokens);
+  std::map<std::string, Feed> feeds_of(std::span<const BatchPiece> run) const;
+  void run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits);
 
   DecoderConfig config_;
   Options options_;
+  RecurrentStates recurrent_;
+  std::vector<std::string> in_pages_;  // names of the states that lie in pages
   Executable executable_;
   std::map<Sequence, State> sequences_;
   Sequence next_ = 0;

@@ -42,8 +42,7 @@ void check_sizes(const DecoderConfig& config, const DecoderGraphOptions& options
   if (options.sequences < 1 || options.chunk < 1 || !fits)
     fail("decoder: {} sequences of {} tokens at a time, caches of {} (allowed: at least 1; a cache holds what one run brings)",
          options.sequences, options.chunk, options.capacity);
-  if (options.pages > 0 && (config.is_recurrent() || options.hidden_states != HiddenStates::none))
-    fail("decoder: pages of a cache (allowed: models without recurrent states, and no hidden states)");
+  if (options.pages > 0 && options.hidden_states != HiddenStates::none) fail("decoder: pages of a cache (allowed: no hidden states)");
   if (config.position_embedding && options.capacity > config.max_positions)
     fail("decoder: a cache of {} tokens (the model has embeddings for {} positions)", options.capacity, config.max_positions);
 }
@@ -62,26 +61,38 @@ std::map<std::int64_t, Value> ring_inputs(Graph& graph, const DecoderConfig& con
   return rings;
 }
 
-/// Every token is a sequence of length 1 to the layers; attention finds those that share their pages.
+/// What recurrent layers ask for.
+void add_mask(Graph& graph, DecoderStep& step) {
+  if (!step.config.is_recurrent()) return;
+  const std::int64_t chunk = step.options.chunk;
+  const Dim chunks = Dim::symbol("C", scan_chunks(chunk)), tokens = Dim::symbol("L", std::min(chunk, scan_tokens));
+  step.mask = graph.input("mask", {step.positions.dim(0), chunks, tokens}, i32);
+  step.lengths = sum(step.mask, {1, 2});
+}
+
+/// Where there is no recurrence, every token is a sequence of length 1 to the layers; attention finds those that share their pages.
 Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& options) {
   Graph graph("decoder");
-  const Dim n = Dim::symbol("T", options.chunk), count = Dim::symbol("P", (options.capacity + page_tokens - 1) / page_tokens);
-  Value ids = graph.input("input_ids", {n}, i32), positions = graph.input("positions", {n}, i32);
+  const bool even = config.is_recurrent();
+  const Dim n = even ? Dim::symbol("N", std::min(options.chunk, most_even_sequences)) : Dim::symbol("T", options.chunk);
+  const Dim length = even ? Dim::symbol("S", options.chunk) : Dim(1);
+  const Dim count = Dim::symbol("P", (options.capacity + page_tokens - 1) / page_tokens);
+  Value ids = graph.input("input_ids", {n, length}, i32), positions = graph.input("positions", {n, length}, i32);
   Value pages = graph.input("pages", {n, count}, i32), rows = graph.input("rows", {Dim::symbol("R", options.chunk)}, i32);
   Value context = config.length_of_short_factors() > 0 ? reshape(graph.input("context", {n}, i32), {n, 1, 1, 1}) : Value();
-  positions = reshape(positions, {n, 1});
   const Value size = scalar(positions, static_cast<double>(page_tokens), i32);
-  const Value places = concat({take_along_axis(pages, positions / size, 1), rem(positions, size)}, 1);
-  const DecoderStep step{.config = config,
-                         .options = options,
-                         .positions = positions,
-                         .past = positions,
-                         .context = context,
-                         .pages = pages,
-                         .places = places};
+  const auto column = [&](Value of_tokens) { return reshape(of_tokens, {n * length, 1}); };
+  DecoderStep step{.config = config,
+                   .options = options,
+                   .positions = positions,
+                   .past = reshape(slice_axis(positions, 1, 0, 1), {n}),
+                   .context = context,
+                   .pages = pages,
+                   .places = concat({column(take_along_axis(pages, positions / size, 1)), column(rem(positions, size))}, 1)};
+  add_mask(graph, step);
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
-  Value x = reshape(all_layers(flow, step, table, reshape(ids, {n, 1})), {n, config.hidden_size});
+  Value x = reshape(all_layers(flow, step, table, ids), {n * length, config.hidden_size});
   graph.output("logits", decoder_logits(flow, config, table, decoder_norm(flow, "output_norm", config.norm, take(x, rows))));
   return graph;
 }
@@ -164,11 +175,7 @@ Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& opti
                    .past = past,
                    .context = context,
                    .rings = ring_inputs(graph, config, options)};
-  if (config.is_recurrent()) {
-    const Dim chunks = Dim::symbol("C", scan_chunks(options.chunk)), tokens = Dim::symbol("L", std::min(options.chunk, scan_tokens));
-    step.mask = graph.input("mask", {n, chunks, tokens}, i32);
-    step.lengths = sum(step.mask, {1, 2});
-  }
+  add_mask(graph, step);
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
   Values states{embed_tokens(flow, config, table, ids, positions)};

@@ -165,6 +165,9 @@ inline constexpr std::int64_t page_tokens = 128;
 inline constexpr std::int64_t scan_tokens = 64;
 constexpr std::int64_t scan_chunks(std::int64_t tokens) { return (tokens + scan_tokens - 1) / scan_tokens; }
 
+/// Most sequences of a recurrent model that run together in pages: memory is planned for so many of `chunk` tokens.
+inline constexpr std::int64_t most_even_sequences = 64;
+
 struct DecoderGraphOptions {
   std::int64_t sequences = 1;  // that run together, each with a cache of its own
   std::int64_t pages = 0;      // not 0: the caches lie in so many pages, and a run takes tokens of any sequences; see below
@@ -186,10 +189,13 @@ struct DecoderGraphOptions {
 /// Outputs: logits (N, R, vocab_size) in f32, the states of the caches, hidden_states_row0 where asked for. past + S must not
 /// exceed the capacity. What a cache holds behind `past` does not matter: sequences of unlike lengths are padded on the right.
 ///
-/// With pages, which no model takes that is recurrent, a run has T tokens in all (up to `chunk`), those of a sequence side by side:
+/// With pages a run has T tokens in all (up to `chunk`), those of a sequence side by side:
 ///
-///     input_ids (T), positions (T): in their sequences, pages (T, P): those of each token's sequence, in order, page_tokens tokens in
-///     each, P as many as the longest needs, rows (R): the tokens whose logits are wanted, and, where asked for, context (T)
+///     input_ids (T, 1), positions (T, 1): in their sequences, pages (T, P): those of each token's sequence, in order, page_tokens tokens
+///     in each, P as many as the longest needs, rows (R): the tokens whose logits are wanted, and, where asked for, context (T)
+///
+/// Where is_recurrent(), it has as many tokens of each of N sequences (up to most_even_sequences), T = N * S: input_ids (N, S), positions
+/// (N, S), pages (N, P), context (N), and mask (N, C, L). The states of recurrent layers are (N, ...), those of the run's sequences.
 ///
 /// Outputs: logits (R, vocab_size), the states. Sequences may share pages that they do not write.
 Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& options);

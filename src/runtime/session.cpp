@@ -213,6 +213,17 @@ void Executable::set_state(std::string_view name, Feed value) {
   state_->rebind({{i, kept(state_->source.inputs()[i].first, value)}});
 }
 
+void Executable::copy_state_row(std::string_view name, std::int64_t from, std::int64_t to) {
+  const std::scoped_lock turn(state_->turn);
+  Array value = changing_state(*state_, find_input(*state_, name, InputKind::state), true);
+  const std::int64_t rows = value.rank() > 0 ? value.shape()[0] : 0;
+  for (const std::int64_t row : {from, to})
+    if (row < 0 || row >= rows) fail("state '{}': row {} (allowed: 0..{})", name, row, rows - 1);
+  const std::size_t bytes = value.bytes().size() / static_cast<std::size_t>(rows);
+  const std::span<std::byte> all = value.mutable_bytes();
+  std::memmove(all.data() + static_cast<std::size_t>(to) * bytes, all.data() + static_cast<std::size_t>(from) * bytes, bytes);
+}
+
 namespace {
 
 /// The arrays of all inputs of one run, and the sizes that follow from them.

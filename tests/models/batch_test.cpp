@@ -72,6 +72,26 @@ TEST(Batch, WhatAllPromptsBeginWithIsShared) {
   expect_as_alone(batch, some_prompts(4, 200), {.max_tokens = 10}, 300);
 }
 
+// Recurrent and hybrid models; these folders have no tokenizer.
+TEST(Batch, AnswersOfRecurrentModelsAreThoseOfEachPromptAlone) {
+  for (const char* name : {"hf_more/mamba2", "hf_more/jamba"}) {
+    const auto path = test::fixture(name);
+    Batch batch = Batch::open(path, Session(), {.context = 200, .chunk = 64, .sequences = 2, .cache = CacheType::f32});
+    Model model = load(path, {.context = 200, .cache = CacheType::f32});
+    auto prompts = some_prompts(4, 130);
+    for (Ids& prompt : prompts)
+      for (std::int32_t& id : prompt) id %= 120;
+    const auto answers = batch.generate(prompts, {.max_tokens = 8});
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      model.rewind(0);
+      Generation generation = model.generate(prompts[i], {.max_tokens = 8});
+      while (generation.next_token()) {
+      }
+      EXPECT_EQ(answers[i].ids, Ids(generation.ids().begin(), generation.ids().end())) << name << i;
+    }
+  }
+}
+
 TEST(Batch, TextsStopWhereTheyAreToldTo) {
   const Ids prompt = test::recorded_ids("prompt_ids"), all = test::recorded_ids("greedy_ids");
   const std::string whole = " " + words_of(std::span(all).subspan(prompt.size()));

@@ -60,6 +60,17 @@ Ids recorded(const std::string& name, const char* tensor) {
   return result;
 }
 
+std::string name_of_fixture(const testing::TestParamInfo<std::string>& each) {
+  std::string name = each.param;
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
+  return name;
+}
+
+auto kernels_of(const Session& session) {
+  const CompileCounters counters = session.counters();
+  return counters.kernels_compiled + counters.kernels_from_disk + counters.kernels_shared;
+}
+
 class BatchedFamilies : public testing::TestWithParam<std::string> {};
 
 // The recorded text is continued while others join and leave; what they see of it is the recorded tokens.
@@ -110,12 +121,80 @@ INSTANTIATE_TEST_SUITE_P(Families, BatchedFamilies,
                          testing::Values("hf/llama", "hf/llama-tied", "hf/mistral", "hf/qwen2", "hf/qwen3", "hf/gemma2", "hf/gemma3",
                                          "hf/phi3", "hf/phi3-longrope", "hf/gpt2", "hf/granite", "hf/olmo2", "hf/mixtral",
                                          "hf_more/deepseek_v2", "hf_more/deepseek_v3", "hf_more/falcon-new", "hf_more/cohere",
-                                         "hf_more/gpt_neox", "hf_more/qwen2_moe"),
-                         [](const auto& each) {
-                           std::string name = each.param;
-                           std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
-                           return name;
-                         });
+                                         "hf_more/gpt_neox", "hf_more/qwen2_moe", "hf/mamba", "hf/qwen3_next", "hf_more/falcon_mamba",
+                                         "hf_more/mamba2", "hf_more/mamba2-limited", "hf_more/jamba", "hf_more/lfm2", "hf_more/lfm2_moe",
+                                         "hf_more/qwen3_5"),
+                         name_of_fixture);
+
+class RecurrentBatches : public testing::TestWithParam<std::string> {};
+
+// In the middle of a page; the copy reads nothing again.
+TEST_P(RecurrentBatches, CopiesHaveStatesOfTheirOwn) {
+  Batch batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
+  CachedDecoder alone(session(), batch.files, {.context = 300, .chunk = 64});
+  const Ids prompt = some_ids(150, 1), mine{3, 4}, theirs{5}, next{9};
+  const auto from = batch.decoder.add();
+  batch.append(from, prompt);
+  const auto copy = batch.decoder.copy(from), untouched = batch.decoder.copy(copy);
+  const auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{copy, theirs}, {from, mine}});
+  batch.decoder.remove(from);
+  const auto behind = [&](const Ids& ids) {
+    alone.rewind(0);
+    alone.append(prompt);
+    return alone.append(ids);
+  };
+  EXPECT_LE(largest_difference(logits[0], behind(theirs)), tolerance);
+  EXPECT_LE(largest_difference(logits[1], behind(mine)), tolerance);
+  EXPECT_LE(largest_difference(batch.append(untouched, next), behind(next)), tolerance);
+  EXPECT_LE(largest_difference(batch.append(copy, next), behind({5, 9})), tolerance);
+}
+
+TEST_P(RecurrentBatches, ReadAgainWhatIsLeftWhenTokensAreForgotten) {
+  Batch batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
+  CachedDecoder alone(session(), batch.files, {.context = 300, .chunk = 64});
+  const Ids prompt = some_ids(140, 1), next{9, 8};
+  const auto sequence = batch.decoder.add(), other = batch.decoder.add();
+  batch.append(sequence, prompt), batch.append(other, some_ids(9, 2));
+  batch.decoder.rewind(sequence, 131);
+  alone.append(std::span(prompt).first(131));
+  EXPECT_LE(largest_difference(batch.append(sequence, next), alone.append(next)), tolerance);
+}
+
+TEST_P(RecurrentBatches, NeitherNumbersNorLengthsCompile) {
+  const Session session;
+  Batch batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 2000}, session);
+  batch.append(batch.decoder.add(), {1});
+  const auto compiled = kernels_of(session);
+  for (const std::size_t length : {2U, 64U, 65U, 129U}) batch.append(batch.decoder.add(), some_ids(length, 1));
+  std::vector<BatchedDecoder::Tokens> all;
+  const Ids one{4}, three{1, 2, 3};
+  for (BatchedDecoder::Sequence each = 0; each < 5; ++each) all.push_back({each, each % 2 == 0 ? one : three});
+  batch.decoder.append(all);
+  EXPECT_EQ(kernels_of(session), compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, RecurrentBatches,
+                         testing::Values("hf/mamba", "hf/qwen3_next", "hf_more/mamba2", "hf_more/jamba", "hf_more/lfm2"), name_of_fixture);
+
+// More sequences than run together, fewer than there are tokens in a run, and one whose caches no page is left for.
+TEST(BatchedDecoder, ManyRecurrentSequencesRunInTurn) {
+  Batch batch("hf_more/lfm2", {.context = 40, .chunk = 100, .tokens = 71 * page_tokens});
+  CachedDecoder alone(session(), batch.files, {.context = 40});
+  std::vector<Ids> prompts;
+  for (std::int32_t i = 0; i < 71; ++i) prompts.push_back(some_ids(static_cast<std::size_t>(1 + i % 4), i));
+  std::vector<BatchedDecoder::Tokens> tokens;
+  for (const Ids& prompt : prompts) tokens.push_back({batch.decoder.add(), prompt});
+  batch.decoder.append(tokens);
+  const Ids one{9};
+  for (auto& each : tokens) each.ids = one;
+  const auto logits = batch.decoder.append(tokens);
+  for (std::size_t i = 0; i < prompts.size(); i += 5) {
+    alone.rewind(0);
+    alone.append(prompts[i]);
+    EXPECT_LE(largest_difference(logits[i], alone.append(one)), tolerance) << i;
+  }
+  EXPECT_EQ(error_of([&] { batch.decoder.copy(3); }), "the caches of the batch are full: a copy needs a page of 128 tokens, 0 are free");
+}
 
 // Over many pages, and over the keys that one task of attention reads.
 TEST(BatchedDecoder, LongSequencesAreAsTheyAreAlone) {
@@ -141,17 +220,13 @@ TEST(BatchedDecoder, NeitherNumbersNorLengthsNorPlacesCompile) {
   Batch batch("hf/llama", {.context = 300, .chunk = 64, .tokens = 2000}, session);
   const auto a = batch.decoder.add();
   batch.append(a, {1});
-  const auto kernels = [&] {
-    const CompileCounters counters = session.counters();
-    return counters.kernels_compiled + counters.kernels_from_disk + counters.kernels_shared;
-  };
-  const auto compiled = kernels();
+  const auto compiled = kernels_of(session);
   for (const std::size_t length : {2U, 64U, 65U, 129U}) batch.append(batch.decoder.add(), some_ids(length, 1));
   std::vector<BatchedDecoder::Tokens> all;
   const Ids one{4}, three{1, 2, 3};
   for (BatchedDecoder::Sequence each = 0; each < 5; ++each) all.push_back({each, each % 2 == 0 ? one : three});
   batch.decoder.append(all);
-  EXPECT_EQ(kernels(), compiled);
+  EXPECT_EQ(kernels_of(session), compiled);
 }
 
 TEST(BatchedDecoder, CopiesSharePagesAndGoTheirOwnWays) {
@@ -162,7 +237,8 @@ TEST(BatchedDecoder, CopiesSharePagesAndGoTheirOwnWays) {
   batch.append(from, prompt);
   EXPECT_EQ(batch.decoder.free_tokens(), page_tokens);
   const auto copy = batch.decoder.copy(from);
-  EXPECT_EQ(batch.decoder.free_tokens(), page_tokens);
+  EXPECT_EQ(batch.decoder.free_tokens(), 0);  // the page behind the full ones is its own
+  EXPECT_NE(error_of([&] { batch.decoder.copy(from); }), "");
   const auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{from, mine}, {copy, theirs}});
   alone.append(prompt);
   EXPECT_LE(largest_difference(logits[0], alone.append(mine)), tolerance);
@@ -202,7 +278,7 @@ TEST(BatchedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
   EXPECT_EQ(append({{7, one}}), "sequence 7 is not in the batch");
   EXPECT_EQ(batch.decoder.ids(a).size(), 100U);
   EXPECT_TRUE(batch.decoder.ids(b).empty());
-  EXPECT_EQ(error_of([] { Batch("hf/mamba", {}); }), "this model is recurrent (allowed in a batch: decoders whose layers are attention)");
+  EXPECT_EQ(error_of([] { Batch("hf/modernbert", {}); }), "this model is an encoder (allowed in a batch: decoders)");
 }
 
 // The body of the op gathers the pages; the claim reads them where they lie.

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "message.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
 namespace rlx {
 namespace {
+
+using test::error_of;
 
 /// A cache (2, 8, 3) of two sequences to which each run adds rows at `at`, and the sum of what it holds then.
 Graph cache_graph() {
@@ -75,6 +78,20 @@ TEST(StateUpdate, LeavesArraysAloneThatTheCallerHolds) {
   const Array seen = executable.state("cache");
   add(executable, {0, 0}, 7, 4);
   EXPECT_EQ(seen.get_double(0), 10);
+}
+
+TEST(StateUpdate, RowsAreCopiedWhereTheyLie) {
+  Executable executable = Session().compile(cache_graph());
+  const std::byte* const first = add(executable, {0, 1}, 1, 1).at("cache").bytes().data();
+  executable.copy_state_row("cache", 1, 0);
+  const Array cache = executable.state("cache");
+  EXPECT_EQ(cache.bytes().data(), first);
+  for (std::int64_t i = 0; i < 24; ++i) EXPECT_EQ(cache.get_double(i), i / 3 == 1 ? 2 : 0) << i;
+  executable.copy_state_row("cache", 1, 1);
+  EXPECT_EQ(executable.state("cache"), cache);
+  EXPECT_EQ(error_of([&] { executable.copy_state_row("cache", 0, 2); }), "state 'cache': row 2 (allowed: 0..1)");
+  EXPECT_EQ(error_of([&] { executable.copy_state_row("cache", -1, 0); }), "state 'cache': row -1 (allowed: 0..1)");
+  EXPECT_NE(error_of([&] { executable.copy_state_row("rows", 0, 0); }), "no error");
 }
 
 TEST(StateUpdate, ProfilingKeepsTheState) {
