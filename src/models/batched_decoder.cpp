@@ -4,12 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "models/decoder_step.h"
+#include "models/decoder_cache.h"
 
 namespace rlx {
 namespace {
-
-std::int64_t pages_for(std::int64_t tokens) { return (tokens + page_tokens - 1) / page_tokens; }
 
 BatchedDecoder::Options with_defaults(const DecoderConfig& config, BatchedDecoder::Options options) {
   if (!config.causal) fail("this model is an encoder (allowed in a batch: decoders)");
@@ -21,19 +19,32 @@ BatchedDecoder::Options with_defaults(const DecoderConfig& config, BatchedDecode
   return options;
 }
 
-Graph graph_with_pages(const DecoderFiles& model, const BatchedDecoder::Options& options) {
-  return decoder_graph(model.config, {.pages = pages_for(options.tokens),
-                                      .capacity = options.context,
-                                      .chunk = options.chunk,
-                                      .cache = options.cache,
-                                      .storage = stored_types(model.checkpoint, model.names),
-                                      .adapters = model.adapters.forms()});
+DecoderGraphOptions graph_options(const BatchedDecoder::Options& options) {
+  return {.pages = pages_for(options.tokens), .capacity = options.context, .chunk = options.chunk, .cache = options.cache};
 }
 
-std::vector<std::string> states_in_pages(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const auto& [input, value] : graph.inputs())
-    if (input.kind == InputKind::state && input.type.is_static()) names.push_back(input.name);
+Graph graph_with_pages(const DecoderFiles& model, const BatchedDecoder::Options& options) {
+  DecoderGraphOptions all = graph_options(options);
+  all.storage = stored_types(model.checkpoint, model.names);
+  all.adapters = model.adapters.forms();
+  return decoder_graph(model.config, all);
+}
+
+std::vector<PagePool> pools_of(const DecoderConfig& config, const DecoderGraphOptions& options) {
+  std::vector<PagePool> pools;
+  for (const std::int64_t window : windows_in_pages(config, options))
+    pools.emplace_back(window, window == 0 ? pages_for(options.capacity) : window_pages(options, window), options.pages);
+  return pools;
+}
+
+/// Names of the states that lie in the pages of each pool.
+std::vector<std::vector<std::string>> states_in_pages(const Graph& graph, const DecoderConfig& config, std::span<const PagePool> pools) {
+  std::vector<std::vector<std::string>> names(pools.size());
+  for (const auto& [input, value] : graph.inputs()) {
+    if (input.kind != InputKind::state || !input.type.is_static()) continue;
+    const auto own = std::ranges::find(pools, window_of_state(config, input.name), &PagePool::window);
+    names[own == pools.end() ? 0 : static_cast<std::size_t>(own - pools.begin())].push_back(input.name);  // that of window 0 is the first
+  }
   return names;
 }
 
@@ -53,11 +64,9 @@ BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model
     : config_(model.config),
       options_(options),
       recurrent_(graph),
-      in_pages_(states_in_pages(graph)),
-      executable_(compiled(session, model, graph)),
-      users_(static_cast<std::size_t>(pages_for(options_.tokens)), 0) {
-  for (auto page = static_cast<std::int32_t>(users_.size()); page-- > 0;) free_.push_back(page);
-}
+      pools_(pools_of(config_, graph_options(options_))),
+      in_pages_(states_in_pages(graph, config_, pools_)),
+      executable_(compiled(session, model, graph)) {}
 
 const BatchedDecoder::State& BatchedDecoder::at(Sequence sequence) const {
   const auto found = sequences_.find(sequence);
@@ -66,30 +75,39 @@ const BatchedDecoder::State& BatchedDecoder::at(Sequence sequence) const {
 }
 
 BatchedDecoder::Sequence BatchedDecoder::add() {
-  sequences_[next_];
+  sequences_[next_].pages.resize(pools_.size());
   return next_++;
 }
 
 BatchedDecoder::Sequence BatchedDecoder::copy(Sequence from) {
   const State& other = at(from);
+  const bool copies_page = other.held % page_tokens != 0;
+  for (const PagePool& pool : pools_)
+    if (copies_page && pool.free_pages() == 0)
+      fail("the caches of the batch are full: a copy needs a page of {} tokens, 0 are free", page_tokens);
   State mine = other;
-  mine.pages.resize(static_cast<std::size_t>(mine.held / page_tokens));
-  if (mine.held % page_tokens != 0 && free_.empty())
-    fail("the caches of the batch are full: a copy needs a page of {} tokens, 0 are free", page_tokens);
-  for (std::int32_t page : mine.pages) ++users_[static_cast<std::size_t>(page)];
-  const std::size_t shared = mine.pages.size();
-  take_pages(mine, mine.held);
-  if (mine.pages.size() > shared)
-    for (const std::string& name : in_pages_) executable_.copy_state_row(name, other.pages[shared], mine.pages[shared]);
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    mine.pages[i] = pools_[i].share(other.pages[i], other.held);
+    pools_[i].take(mine.pages[i], other.held);
+    if (!copies_page) continue;
+    const auto page = static_cast<std::size_t>(other.held / page_tokens - other.pages[i].first);
+    for (const std::string& name : in_pages_[i]) executable_.copy_state_row(name, other.pages[i].pages[page], mine.pages[i].pages[page]);
+  }
   recurrent_.copy(executable_, from, next_);
   sequences_[next_] = std::move(mine);
   return next_++;
 }
 
 void BatchedDecoder::remove(Sequence sequence) {
-  give_back(at(sequence), 0);
+  forget(at(sequence), 0);
   recurrent_.remove(sequence);
   sequences_.erase(sequence);
+}
+
+std::int64_t BatchedDecoder::free_tokens() const {
+  std::int64_t tokens = options_.tokens;
+  for (const PagePool& pool : pools_) tokens = std::min(tokens, pool.free_pages() * page_tokens);
+  return tokens;
 }
 
 void BatchedDecoder::rewind(Sequence sequence, std::int64_t length) {
@@ -97,32 +115,31 @@ void BatchedDecoder::rewind(Sequence sequence, std::int64_t length) {
   if (length < 0 || length > static_cast<std::int64_t>(state.ids.size()))
     fail("sequence {}: {} tokens cannot be kept (allowed: 0..{})", sequence, length, state.ids.size());
   state.ids.resize(static_cast<std::size_t>(length));
-  if (state.held > length) state.held = config_.is_recurrent() ? 0 : length;
-  const auto is_shared = [&](std::int32_t page) { return users_[static_cast<std::size_t>(page)] > 1; };
-  auto keep = static_cast<std::size_t>(pages_for(state.held));
+  if (length < state.held) forget(state, reachable(state, length));
+}
+
+/// For how many tokens, up to `length`, the caches can stand again.
+std::int64_t BatchedDecoder::reachable(const State& state, std::int64_t length) const {
+  if (config_.is_recurrent()) return 0;
+  const auto all = [&](const auto& holds) {
+    for (std::size_t i = 0; i < pools_.size(); ++i)
+      if (!holds(pools_[i], state.pages[i])) return false;
+    return true;
+  };
   // What would be written next must not be seen by others.
-  if (state.held % page_tokens != 0 && is_shared(state.pages[keep - 1])) state.held = static_cast<std::int64_t>(--keep) * page_tokens;
-  give_back(state, keep);
+  if (!all([&](const PagePool& pool, const PagePool::List& list) { return length % page_tokens == 0 || !pool.is_shared(list, length); }))
+    length = length / page_tokens * page_tokens;
+  return all([&](const PagePool& pool, const PagePool::List& list) { return pool.reaches(list, length); }) ? length : 0;
 }
 
-/// Pages for so many tokens in all.
-void BatchedDecoder::take_pages(State& state, std::int64_t tokens) {
-  for (auto missing = pages_for(tokens) - static_cast<std::int64_t>(state.pages.size()); missing > 0; --missing) {
-    state.pages.push_back(free_.back());
-    free_.pop_back();
-    ++users_[static_cast<std::size_t>(state.pages.back())];
-  }
-}
-
-/// Keeps the first `pages` of a sequence.
-void BatchedDecoder::give_back(State& state, std::size_t pages) {
-  for (; state.pages.size() > pages; state.pages.pop_back())
-    if (--users_[static_cast<std::size_t>(state.pages.back())] == 0) free_.push_back(state.pages.back());
+void BatchedDecoder::forget(State& state, std::int64_t held) {
+  for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].keep(state.pages[i], held);
+  state.held = held;
 }
 
 void BatchedDecoder::check(std::span<const Tokens> tokens) const {
   std::set<Sequence> named;
-  std::int64_t pages = 0;
+  std::vector<std::int64_t> pages(pools_.size(), 0);
   for (const Tokens& each : tokens) {
     const State& state = at(each.sequence);
     if (!named.insert(each.sequence).second) fail("sequence {} is named twice in one call", each.sequence);
@@ -133,21 +150,22 @@ void BatchedDecoder::check(std::span<const Tokens> tokens) const {
     const auto length = static_cast<std::int64_t>(state.ids.size() + each.ids.size());
     if (length > options_.context)
       fail("sequence {}: {} tokens are more than the context holds (allowed: up to {})", each.sequence, length, options_.context);
-    pages += pages_for(length) - static_cast<std::int64_t>(state.pages.size());
+    for (std::size_t i = 0; i < pools_.size(); ++i) pages[i] += pools_[i].missing(state.pages[i], length);
   }
-  if (pages > static_cast<std::int64_t>(free_.size()))
-    fail("the caches of the batch are full: {} pages of {} tokens are needed, {} are free", pages, page_tokens, free_.size());
+  for (std::size_t i = 0; i < pools_.size(); ++i)
+    if (pages[i] > pools_[i].free_pages())
+      fail("the caches of the batch are full: {} pages of {} tokens are needed, {} are free", pages[i], page_tokens,
+           pools_[i].free_pages());
 }
 
-/// The sequence with more tokens, and with pages for them.
+/// The sequence with more tokens.
 BatchedDecoder::State& BatchedDecoder::extended(const Tokens& tokens) {
   State& state = at(tokens.sequence);
   state.ids.insert(state.ids.end(), tokens.ids.begin(), tokens.ids.end());
   const auto end = static_cast<std::int64_t>(state.ids.size()), limit = config_.length_of_short_factors();
   const bool short_factors = limit == 0 || end <= limit;
-  if (state.short_factors != short_factors) give_back(state, 0), state.held = 0;  // keys turned by other factors are of no use
+  if (state.short_factors != short_factors) forget(state, 0);  // keys turned by other factors are of no use
   state.short_factors = short_factors;
-  take_pages(state, end);
   return state;
 }
 
@@ -164,47 +182,63 @@ std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> t
   return logits;
 }
 
-std::map<std::string, Feed> BatchedDecoder::feeds_of(std::span<const BatchPiece> run) const {
+BatchedDecoder::Feeds BatchedDecoder::feeds_of(std::span<const BatchPiece> run) const {
   // Recurrent layers take a sequence's tokens as a row; attention alone takes them one by one.
   const std::int64_t length = config_.is_recurrent() ? run[0].end - run[0].begin : 1;
-  std::vector<std::int32_t> ids, positions, contexts, pages, rows;
-  std::size_t count = 0;
-  for (const BatchPiece& piece : run) count = std::max(count, static_cast<std::size_t>(pages_for(piece.end)));
+  std::vector<std::int32_t> ids, positions, contexts, rows;
   for (const BatchPiece& piece : run) {
     const State& state = at(piece.sequence);
-    std::vector<std::int32_t> own = state.pages;
-    own.resize(count, 0);  // what is behind the tokens is not read
     for (std::int64_t at = piece.begin; at < piece.end; ++at) {
       ids.push_back(state.ids[static_cast<std::size_t>(at)]);
       positions.push_back(static_cast<std::int32_t>(at));
     }
-    for (std::int64_t row = piece.begin; row < piece.end; row += length) {
-      contexts.push_back(static_cast<std::int32_t>(state.ids.size()));
-      pages.insert(pages.end(), own.begin(), own.end());
-    }
+    for (std::int64_t row = piece.begin; row < piece.end; row += length) contexts.push_back(static_cast<std::int32_t>(state.ids.size()));
     if (piece.last) rows.push_back(static_cast<std::int32_t>(ids.size()) - 1);
   }
   if (rows.empty()) rows.push_back(0);  // a run has at least one
   const auto n = static_cast<std::int64_t>(contexts.size());
-  const auto table = [n](const std::vector<std::int32_t>& values) {
-    return Array::of<std::int32_t>({n, static_cast<std::int64_t>(values.size()) / n}, values);
-  };
-  std::map<std::string, Feed> feeds{{"input_ids", table(ids)}, {"positions", table(positions)}, {"pages", table(pages)}};
-  feeds.emplace("rows", Array::of<std::int32_t>({static_cast<std::int64_t>(rows.size())}, rows));
+  Feeds feeds{{"input_ids", Array::of<std::int32_t>({n, length}, ids)},
+              {"positions", Array::of<std::int32_t>({n, length}, positions)},
+              {"rows", Array::of<std::int32_t>({static_cast<std::int64_t>(rows.size())}, rows)}};
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) feed_pages(run, length, pool, feeds);
   if (config_.length_of_short_factors() > 0) feeds.emplace("context", Array::of<std::int32_t>({n}, contexts));
   if (config_.is_recurrent()) feeds.emplace("mask", token_mask(n, length));
   return feeds;
 }
 
+/// The pages of each row of `length` tokens.
+void BatchedDecoder::feed_pages(std::span<const BatchPiece> run, std::int64_t length, std::size_t pool, Feeds& feeds) const {
+  std::size_t count = 0;
+  for (const BatchPiece& piece : run) count = std::max(count, at(piece.sequence).pages[pool].pages.size());
+  std::vector<std::int32_t> pages, first;
+  for (const BatchPiece& piece : run) {
+    const PagePool::List& own = at(piece.sequence).pages[pool];
+    for (std::int64_t row = piece.begin; row < piece.end; row += length) {
+      pages.insert(pages.end(), own.pages.begin(), own.pages.end());
+      first.push_back(static_cast<std::int32_t>(own.first));
+      pages.resize(first.size() * count, 0);  // what is behind the tokens is not read
+    }
+  }
+  const auto n = static_cast<std::int64_t>(first.size());
+  const std::int64_t window = pools_[pool].window();
+  feeds.emplace(pages_name(window), Array::of<std::int32_t>({n, static_cast<std::int64_t>(count)}, pages));
+  if (window > 0) feeds.emplace(first_page_name(window), Array::of<std::int32_t>({n}, first));
+}
+
 void BatchedDecoder::run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits) {
   std::vector<Sequence> sequences;
-  for (const BatchPiece& piece : pieces) sequences.push_back(piece.sequence);
+  for (const BatchPiece& piece : pieces) {
+    sequences.push_back(piece.sequence);
+    for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].take(at(piece.sequence).pages[i], piece.end);
+  }
   recurrent_.bring(executable_, sequences);
   const Array result = executable_.run(feeds_of(pieces)).at("logits");
   std::span<const float> rest = result.values<float>();
   const auto vocabulary = static_cast<std::size_t>(config_.vocab_size);
   for (const BatchPiece& piece : pieces) {
-    at(piece.sequence).held = piece.end;
+    State& state = at(piece.sequence);
+    state.held = piece.end;
+    for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].pass(state.pages[i], piece.end);
     if (!piece.last) continue;
     logits[piece.result].assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(vocabulary));
     rest = rest.subspan(vocabulary);

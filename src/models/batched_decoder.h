@@ -8,6 +8,7 @@
 
 #include "models/batch_runs.h"
 #include "models/decoder_files.h"
+#include "models/page_pool.h"
 #include "models/recurrent_states.h"
 #include "rlx/session.h"
 
@@ -44,7 +45,7 @@ class BatchedDecoder {
   void rewind(Sequence sequence, std::int64_t length);
   std::span<const std::int32_t> ids(Sequence sequence) const { return at(sequence).ids; }
   /// Tokens for which there are pages left.
-  std::int64_t free_tokens() const { return static_cast<std::int64_t>(free_.size()) * page_tokens; }
+  std::int64_t free_tokens() const;
   std::int64_t context() const { return options_.context; }
   const DecoderConfig& config() const { return config_; }
 
@@ -56,30 +57,31 @@ class BatchedDecoder {
  private:
   struct State {
     std::vector<std::int32_t> ids;
-    std::vector<std::int32_t> pages;
-    std::int64_t held = 0;      // tokens that the pages stand for
-    bool short_factors = true;  // what they were computed with; of longrope
+    std::vector<PagePool::List> pages;  // by pool
+    std::int64_t held = 0;              // tokens that the pages and states stand for
+    bool short_factors = true;          // what they were computed with; of longrope
   };
 
   BatchedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph);
   const State& at(Sequence sequence) const;
   State& at(Sequence sequence) { return const_cast<State&>(std::as_const(*this).at(sequence)); }
   void check(std::span<const Tokens> tokens) const;
-  void take_pages(State& state, std::int64_t tokens);
-  void give_back(State& state, std::size_t pages);
+  std::int64_t reachable(const State& state, std::int64_t length) const;
+  void forget(State& state, std::int64_t held);
   State& extended(const Tokens& tokens);
-  std::map<std::string, Feed> feeds_of(std::span<const BatchPiece> run) const;
+  using Feeds = std::map<std::string, Feed>;
+  Feeds feeds_of(std::span<const BatchPiece> run) const;
+  void feed_pages(std::span<const BatchPiece> run, std::int64_t length, std::size_t pool, Feeds& feeds) const;
   void run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits);
 
   DecoderConfig config_;
   Options options_;
   RecurrentStates recurrent_;
-  std::vector<std::string> in_pages_;  // names of the states that lie in pages
+  std::vector<PagePool> pools_;
+  std::vector<std::vector<std::string>> in_pages_;  // by pool: names of the states that lie in its pages
   Executable executable_;
   std::map<Sequence, State> sequences_;
   Sequence next_ = 0;
-  std::vector<std::int32_t> users_;  // of each page
-  std::vector<std::int32_t> free_;
 };
 
 }  // namespace rlx

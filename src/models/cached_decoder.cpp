@@ -1,7 +1,6 @@
 #include "models/cached_decoder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "formats/tensor_view.h"
@@ -79,14 +78,6 @@ void for_each_row(const Input& state, std::int64_t first, std::int64_t end, cons
     }
 }
 
-/// The window of the layer that a state belongs to.
-std::int64_t window_of(const DecoderConfig& config, const Input& state) {
-  std::size_t layer = 0;
-  const std::string_view name = state.name, number = name.substr(name.find('.') + 1);
-  std::from_chars(number.data(), number.data() + number.size(), layer);
-  return config.layers.at(layer).window;
-}
-
 }  // namespace
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options)
@@ -94,9 +85,8 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
     : config_(model.config), options_(options), states_(states_of(graph)), executable_(compiled(session, model, graph)) {
-  for (const DecoderLayer& layer : config_.layers)
-    if (const std::int64_t pages = ring_pages({.capacity = options.context, .chunk = options.chunk}, layer.window); pages > 0)
-      rings_[layer.window] = pages;
+  const DecoderGraphOptions its{.capacity = options.context, .chunk = options.chunk};
+  for (const std::int64_t window : windows_in_pages(config_, its)) rings_[window] = window_pages(its, window);
 }
 
 void CachedDecoder::check(std::span<const std::int32_t> ids) const {
@@ -183,7 +173,7 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
 }
 
 std::int64_t CachedDecoder::fewest_saved(const Input& state, std::int64_t tokens) const {
-  const std::int64_t window = grows(state) ? window_of(config_, state) : 0;
+  const std::int64_t window = grows(state) ? window_of_state(config_, state.name) : 0;
   return window > 0 ? std::min(window, tokens) : tokens;
 }
 

@@ -53,14 +53,6 @@ Value all_layers(Flow flow, const DecoderStep& step, const StoredMatrix& table, 
   return x;
 }
 
-std::map<std::int64_t, Value> ring_inputs(Graph& graph, const DecoderConfig& config, const DecoderGraphOptions& options) {
-  std::map<std::int64_t, Value> rings;
-  for (const DecoderLayer& layer : config.layers)
-    if (const std::int64_t pages = ring_pages(options, layer.window); pages > 0 && !rings.contains(layer.window))
-      rings.emplace(layer.window, graph.input(ring_name(layer.window), {1, pages}, i32));
-  return rings;
-}
-
 /// What recurrent layers ask for.
 void add_mask(Graph& graph, DecoderStep& step) {
   if (!step.config.is_recurrent()) return;
@@ -76,19 +68,15 @@ Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& option
   const bool even = config.is_recurrent();
   const Dim n = even ? Dim::symbol("N", std::min(options.chunk, most_even_sequences)) : Dim::symbol("T", options.chunk);
   const Dim length = even ? Dim::symbol("S", options.chunk) : Dim(1);
-  const Dim count = Dim::symbol("P", (options.capacity + page_tokens - 1) / page_tokens);
   Value ids = graph.input("input_ids", {n, length}, i32), positions = graph.input("positions", {n, length}, i32);
-  Value pages = graph.input("pages", {n, count}, i32), rows = graph.input("rows", {Dim::symbol("R", options.chunk)}, i32);
+  Value rows = graph.input("rows", {Dim::symbol("R", options.chunk)}, i32);
   Value context = config.length_of_short_factors() > 0 ? reshape(graph.input("context", {n}, i32), {n, 1, 1, 1}) : Value();
-  const Value size = scalar(positions, static_cast<double>(page_tokens), i32);
-  const auto column = [&](Value of_tokens) { return reshape(of_tokens, {n * length, 1}); };
   DecoderStep step{.config = config,
                    .options = options,
                    .positions = positions,
                    .past = reshape(slice_axis(positions, 1, 0, 1), {n}),
-                   .context = context,
-                   .pages = pages,
-                   .places = concat({column(take_along_axis(pages, positions / size, 1)), column(rem(positions, size))}, 1)};
+                   .context = context};
+  add_pages(graph, step);
   add_mask(graph, step);
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
@@ -169,12 +157,8 @@ Graph decoder_graph(const DecoderConfig& config, const DecoderGraphOptions& opti
   Value rows = graph.input("rows", {n, Dim::symbol("R", options.chunk)}, i32);
   Value positions = reshape(past, {n, 1}) + iota(past, {1, length}, i32, 1);
   Value context = config.length_of_short_factors() > 0 ? graph.input("context", {}, i32) : Value();
-  DecoderStep step{.config = config,
-                   .options = options,
-                   .positions = positions,
-                   .past = past,
-                   .context = context,
-                   .rings = ring_inputs(graph, config, options)};
+  DecoderStep step{.config = config, .options = options, .positions = positions, .past = past, .context = context};
+  add_rings(graph, step);
   add_mask(graph, step);
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);

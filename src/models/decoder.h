@@ -194,6 +194,9 @@ struct DecoderGraphOptions {
 ///     input_ids (T, 1), positions (T, 1): in their sequences, pages (T, P): those of each token's sequence, in order, page_tokens tokens
 ///     in each, P as many as the longest needs, rows (R): the tokens whose logits are wanted, and, where asked for, context (T)
 ///
+/// Windows that are well below the capacity have pages of their own, of which those that no token of the run sees are left out:
+/// pages_<window> (T, P<window>), and first_pages_<window> (T): how many were left out.
+///
 /// Where is_recurrent(), it has as many tokens of each of N sequences (up to most_even_sequences), T = N * S: input_ids (N, S), positions
 /// (N, S), pages (N, P), context (N), and mask (N, C, L). The states of recurrent layers are (N, ...), those of the run's sequences.
 ///

@@ -6,19 +6,25 @@
 
 namespace rlx {
 
+/// Pages of page_tokens tokens in which layers keep what they see, as a run finds them.
+struct TokenPages {
+  std::int64_t count;  // in all
+  Value table;         // (N, P): those that the run reads of each sequence, in the order of its tokens
+  Value places;        // (N * S, 2): the page that takes each token, and the row in it
+  Value rows;          // (N, S): the rows of the tokens in the pages of the table
+};
+
 /// What the layers of a decoder's graph read beside the features of the tokens.
 struct DecoderStep {
   const DecoderConfig& config;
   DecoderGraphOptions options = {};
-  Value positions;                           // (N, S); of an encoder (S)
-  Value past = {};                           // (N); null for an encoder
-  Value context = {};                        // (), or (N, 1, 1, 1); null where no layer asks for it
-  Value mask = {};                           // (N, C, L); null likewise
-  Value lengths = {};                        // (N), tokens by the mask; null likewise
-  Value pages = {};                          // (N, P); null where each sequence has a cache of its own
-  Value places = {};                         // likewise (N, 2): the page that takes the token, and the row in it
-  std::map<std::int64_t, Value> rings = {};  // by window, (1, ring_pages)
-  Value attended = {};                       // of an encoder, bool (N, 1, 1, S): not padding
+  Value positions;                                // (N, S); of an encoder (S)
+  Value past = {};                                // (N); null for an encoder
+  Value context = {};                             // (), or (N, 1, 1, 1); null where no layer asks for it
+  Value mask = {};                                // (N, C, L); null likewise
+  Value lengths = {};                             // (N), tokens by the mask; null likewise
+  std::map<std::int64_t, TokenPages> pages = {};  // by window; 0: of layers whose windows have no pages of their own
+  Value attended = {};                            // of an encoder, bool (N, 1, 1, S): not padding
 };
 
 /// The input `mask` of a graph for sequences with so many tokens each: as few chunks as hold them, with as little padding as can be.

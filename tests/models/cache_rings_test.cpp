@@ -119,6 +119,75 @@ INSTANTIATE_TEST_SUITE_P(Families, Rings,
                            return name;
                          });
 
+/// Sequences whose pages go back and forth between them.
+class BatchedWindows : public testing::TestWithParam<std::string> {
+ protected:
+  using Sequence = BatchedDecoder::Sequence;
+
+  /// Appends tokens to each of some sequences and compares what is behind them.
+  void expect_all(const std::vector<std::pair<Sequence, Ids>>& more, const char* when) {
+    std::vector<BatchedDecoder::Tokens> tokens;
+    for (const auto& [sequence, ids] : more) tokens.push_back({sequence, ids});
+    const auto logits = batch_.append(tokens);
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      const auto ids = batch_.ids(more[i].first);
+      EXPECT_LE(largest_difference(logits[i], whole_.behind({ids.begin(), ids.end()})), tolerance) << when << " " << i;
+    }
+  }
+
+  const DecoderFiles files_ = DecoderFiles::open(fixture(GetParam()));
+  BatchedDecoder batch_{session(), files_, {.context = context, .chunk = chunk, .tokens = 18 * page_tokens}};
+  Whole whole_{files_};
+};
+
+TEST_P(BatchedWindows, GiveTheLogitsOfTheWholeCache) {
+  const Sequence a = batch_.add(), b = batch_.add();
+  for (const std::size_t length : {1U, 130U, 5U, 250U})
+    expect_all({{a, some_ids(length, 3)}, {b, some_ids(258 - length, 8)}}, "unlike lengths");
+  batch_.remove(a);
+  const Sequence c = batch_.add();
+  expect_all({{b, {9}}, {c, some_ids(400, 5)}}, "one that joins late");
+}
+
+TEST_P(BatchedWindows, AreSharedUntilNobodySeesThem) {
+  const Sequence root = batch_.add();
+  expect_all({{root, some_ids(256)}}, "root");
+  const Sequence a = batch_.copy(root), b = batch_.copy(root);
+  expect_all({{a, some_ids(200, 1)}, {b, {4}}}, "copies at the end of a page");
+  const Sequence c = batch_.copy(a);
+  batch_.remove(a);
+  const Sequence other = batch_.add();
+  expect_all({{other, some_ids(300, 9)}, {root, {5}}}, "what was given back is taken");
+  expect_all({{c, some_ids(20, 2)}, {b, some_ids(150, 6)}, {root, some_ids(3)}}, "copies in the middle of one");
+}
+
+TEST_P(BatchedWindows, AreReadAgainWhereTheyAreGone) {
+  const Sequence a = batch_.add();
+  expect_all({{a, some_ids(500)}}, "at first");
+  const Sequence b = batch_.copy(a);
+  batch_.rewind(a, 499);
+  expect_all({{a, {7, 8}}, {b, {7}}}, "one token back");
+  batch_.rewind(a, 300);
+  expect_all({{a, {9}}, {b, {3}}}, "farther back than the window");
+  batch_.rewind(b, 0);
+  expect_all({{b, some_ids(40)}}, "from the beginning");
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, BatchedWindows, testing::Values("hf/mistral", "hf/gemma3", "hf/phi3"),
+                         [](const auto& each) { return each.param.substr(3); });
+
+// All layers of Mistral's fixture see 7 tokens: two pages for a sequence of any length.
+TEST(WindowPages, TakeNoPagesForTokensThatNobodySees) {
+  const DecoderFiles files = DecoderFiles::open(fixture("hf/mistral"));
+  BatchedDecoder batch(session(), files, {.context = context, .chunk = chunk, .tokens = 3 * page_tokens});
+  Whole whole(files);
+  const auto sequence = batch.add();
+  const Ids ids = some_ids(600);
+  const auto logits = batch.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
+  EXPECT_LE(largest_difference(logits[0], whole.behind(ids)), tolerance);
+  EXPECT_EQ(batch.free_tokens(), 2 * page_tokens);
+}
+
 std::int64_t tokens_of_states(const DecoderConfig& config, const DecoderGraphOptions& options) {
   std::int64_t tokens = 0;
   const Graph graph = decoder_graph(config, options);
@@ -148,6 +217,10 @@ TEST(RingStates, AreNotGathered) {
     const std::string launches = session().compile(graph).dump(Stage::lir);
     EXPECT_NE(launches.find("state_update"), std::string::npos);
     EXPECT_EQ(launches.find(fmt::format(",{},", 2 * page_tokens)), std::string::npos) << launches;
+    const Graph paged = decoder_graph(config, {.pages = 9, .capacity = context, .chunk = chunk, .cache = type});
+    const std::string of_many = session().compile(paged).dump(Stage::lir);
+    EXPECT_NE(of_many.find("P7"), std::string::npos);
+    EXPECT_EQ(of_many.find("128*P7,"), std::string::npos) << of_many;
   }
 }
 
