@@ -22,4 +22,8 @@ KernelText named_by_hash(std::string text, std::string_view prefix);
 
 inline constexpr std::string_view name_marker = "@NAME@";
 
+/// The attribute, in LLVM's text, of a parameter that points to a result which goes past the caches: see KernelBuffer::past_caches.
+inline constexpr std::string_view past_caches_mark = "past-caches";
+inline constexpr int cache_line = 64;  // bytes
+
 }  // namespace rlx

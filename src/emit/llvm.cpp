@@ -20,30 +20,70 @@ class LlvmPrinter : public KernelPrinter {
  private:
   // -- the module around the body: an outer function unpacks the arguments for the inner one
   std::string module() const {
-    std::string outer = "define void @" + std::string(name_marker) + "(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) #0 {\n";
-    std::string parameters, arguments;
-    auto parameter = [&](const std::string& type, const std::string& attribute, const std::string& value, const std::string& name) {
-      parameters += (parameters.empty() ? "" : ", ") + type + attribute + " %" + name;
-      arguments += (arguments.empty() ? "" : ", ") + type + " " + value;
-    };
-    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
-      outer += fmt::format("  %pb{0} = getelementptr inbounds ptr, ptr %buffers, i64 {0}\n  %b{0} = load ptr, ptr %pb{0}\n", i);
-      parameter("ptr", kernel_.buffers[i].written ? "" : " readonly", fmt::format("%b{}", i), fmt::format("b{}", i));
-    }
-    for (std::size_t i = 0; i < size_arguments(); ++i) {
-      outer += fmt::format("  %ps{0} = getelementptr inbounds i64, ptr %sizes, i64 {0}\n  %s{0} = load i64, ptr %ps{0}\n", i);
-      parameter("i64", "", fmt::format("%s{}", i), fmt::format("s{}", i));
-    }
-    parameter("i64", "", "%begin", "begin");
-    parameter("i64", "", "%end", "end");
-    outer += "  call void @" + std::string(name_marker) + "_body(" + arguments + ")\n  ret void\n}\n";
-    std::string inner = "define internal void @" + std::string(name_marker) + "_body(" + parameters + ") #0 {\nentry:\n" + entry_ +
-                        "  br label %start\nstart:\n" + body_ + "  ret void\n}\n";
-    std::string text = inner + outer;
+    std::string text = inner("body", false);
+    if (has_past()) text += inner("past", true);
+    text += outer();
     for (const std::string& declaration : declarations_) text += declaration + "\n";
     text += "attributes #0 = { nounwind \"no-trapping-math\"=\"true\" }\n";
+    if (has_past()) text += "attributes #1 = { noinline nounwind \"no-trapping-math\"=\"true\" }\n";
     for (int loop = 1; loop <= loops_; ++loop) text += fmt::format("!{} = distinct !{{}}\n", 3 * loop);
     return text + metadata_;
+  }
+
+  bool has_past() const { return std::ranges::any_of(kernel_.buffers, &KernelBuffer::past_caches); }
+  /// Whether the caller's range is one of elements: then it has to begin on a line of the caches, too.
+  bool splits_elements() const { return kernel_.loops.size() == 1; }
+
+  /// The body as a function. `past`: for results that begin on a line of the caches and go past them.
+  std::string inner(std::string_view suffix, bool past) const {
+    std::string parameters;
+    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const KernelBuffer& buffer = kernel_.buffers[i];
+      const std::string known = past && buffer.past_caches ? fmt::format(" align {} \"{}\"", cache_line, past_caches_mark)
+                                                           : std::string(buffer.written ? "" : " readonly");
+      parameters += fmt::format("ptr{} %b{}, ", known, i);
+    }
+    for (std::size_t i = 0; i < size_arguments(); ++i) parameters += fmt::format("i64 %s{}, ", i);
+    const bool rounds = past && splits_elements();  // to what `goes_past` has seen: so LLVM knows
+    return fmt::format("define internal void @{}_{}({}i64 %{}, i64 %end) #{} {{\nentry:\n", name_marker, suffix, parameters,
+                       rounds ? "first" : "begin", past ? 1 : 0) +
+           (rounds ? fmt::format("  %begin = and i64 %first, {}\n", -cache_line) : "") + entry_ + "  br label %start\nstart:\n" + body_ +
+           "  ret void\n}\n";
+  }
+
+  std::string outer() const {
+    std::string text = "define void @" + std::string(name_marker) + "(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) #0 {\n", arguments;
+    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      text += fmt::format("  %pb{0} = getelementptr inbounds ptr, ptr %buffers, i64 {0}\n  %b{0} = load ptr, ptr %pb{0}\n", i);
+      arguments += fmt::format("ptr %b{}, ", i);
+    }
+    for (std::size_t i = 0; i < size_arguments(); ++i) {
+      text += fmt::format("  %ps{0} = getelementptr inbounds i64, ptr %sizes, i64 {0}\n  %s{0} = load i64, ptr %ps{0}\n", i);
+      arguments += fmt::format("i64 %s{}, ", i);
+    }
+    const auto call = [&](std::string_view suffix) {
+      return fmt::format("  call void @{}_{}({}i64 %begin, i64 %end)\n  ret void\n", name_marker, suffix, arguments);
+    };
+    if (has_past()) text += goes_past() + call("past") + "usual:\n";
+    return text + call("body") + "}\n";
+  }
+  /// Goes on at the label `usual` unless all results that could go past the caches begin on a line of them and take no operand's place.
+  std::string goes_past() const {
+    std::string text, bits = splits_elements() ? "%begin" : "0", apart = "true";
+    int made = 0;
+    const auto add = [&](const std::string& instruction) {
+      text += fmt::format("  %p{} = {}\n", ++made, instruction);
+      return fmt::format("%p{}", made);
+    };
+    for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      if (!kernel_.buffers[i].past_caches) continue;
+      bits = add(fmt::format("or i64 {}, {}", bits, add(fmt::format("ptrtoint ptr %b{} to i64", i))));
+      for (std::size_t other = 0; other < kernel_.buffers.size(); ++other)
+        if (other != i) apart = add(fmt::format("and i1 {}, {}", apart, add(fmt::format("icmp ne ptr %b{}, %b{}", i, other))));
+    }
+    const std::string on_lines = add("icmp eq i64 " + add(fmt::format("and i64 {}, {}", bits, cache_line - 1)) + ", 0");
+    const std::string both = add(fmt::format("and i1 {}, {}", apart, on_lines));
+    return text + fmt::format("  br i1 {}, label %past, label %usual\npast:\n", both);
   }
 
   // -- small pieces

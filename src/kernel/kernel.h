@@ -50,6 +50,7 @@ struct KernelBuffer {
   ValueId value;
   DType dtype = f32;
   bool written = false;
+  bool past_caches = false;  // written, and too large to be found in a cache by who reads it next
 };
 
 struct KernelStore {

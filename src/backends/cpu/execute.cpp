@@ -193,7 +193,9 @@ void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState&
   double work = 0;
   for (const auto& [runs, operations] : step.work) work += static_cast<double>(runs(run.symbols.data())) * operations;
   constexpr double worth_a_thread = 32768;  // operations: a few microseconds
-  const auto grain = static_cast<std::int64_t>(std::max(1.0, worth_a_thread / std::max(1.0, work)));
+  auto grain = static_cast<std::int64_t>(std::max(1.0, worth_a_thread / std::max(1.0, work)));
+  constexpr std::int64_t line = 64;  // elements: parts of a flat kernel then begin on a line of the caches, whatever the type
+  if (grain > line) grain = (grain + line - 1) / line * line;
   run.pool->parallel_for(
       count, grain, [&](std::int64_t begin, std::int64_t end, int) { launch.function(buffers.data(), run.symbols.data(), begin, end); });
 }

@@ -20,6 +20,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include "backends/cpu/object_cache.h"
+#include "backends/cpu/past_caches.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
@@ -34,7 +35,7 @@ std::filesystem::path default_cache_folder() {
 namespace {
 
 /// How `optimize` and `make_machine` compile, beside the processor. It is part of every cache key: change it together with them.
-constexpr std::string_view pipeline = "default<O2>, position-independent, small code model, codegen default";
+constexpr std::string_view pipeline = "default<O2>, stores past the caches, position-independent, small code model, codegen default";
 
 /// Processor and features that LLVM generates for.
 struct Target {
@@ -73,6 +74,10 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  // Elsewhere than on x86 a store past the caches is of two registers at once, which no loop here makes: such results are stored as any.
+  if (!machine.getTargetTriple().isX86()) return;
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) store_past_caches(function, functions);
 }
 
 std::string compile(const KernelText& kernel, const Target& target) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/large_results.h"
 #include "backends/cpu/outputs.h"
 #include "ir/rebuild.h"
 #include "kernel/math.h"
@@ -349,6 +350,7 @@ class Lowering {
     merge_loops(kernel);
     simplify(kernel);
     expand_math(kernel);
+    mark_large_results(kernel, graph_);
     generated.text = emit_llvm(kernel);
   }
 

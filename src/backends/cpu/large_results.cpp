@@ -1,0 +1,42 @@
+#include "backends/cpu/large_results.h"
+
+#include <algorithm>
+
+#include "backends/cpu/cpu_features.h"
+#include "base/checked.h"
+#include "emit/emit.h"
+
+namespace rlx::cpu {
+namespace {
+
+bool is_large(const Type& type) {
+  const Dim size = type.size();
+  const auto bits = size.is_static() ? checked_mul(size.value(), std::int64_t{info(type.dtype).bits}) : std::nullopt;
+  return bits && *bits / 8 >= past_caches_bytes();
+}
+
+/// Whether every row begins on a line when the first one does. A kernel of one loop has no rows: its parts are whole lines.
+bool has_whole_lines(const Kernel& kernel, const KernelBuffer& buffer) {
+  const Dim& row = kernel.extent(kernel.loops.back());
+  return kernel.loops.size() == 1 || (row.is_static() && row.value() * info(buffer.dtype).bits / 8 % cache_line == 0);
+}
+
+bool is_read(const Kernel& kernel, ValueId value) {
+  return std::ranges::any_of(kernel.buffers, [&](const KernelBuffer& other) { return !other.written && other.value == value; });
+}
+
+}  // namespace
+
+std::int64_t past_caches_bytes() {
+  constexpr std::int64_t usual = 32 << 20;  // where the size is unknown
+  return cpu_features().l3_bytes > 0 ? cpu_features().l3_bytes : usual;
+}
+
+void mark_large_results(Kernel& kernel, const Graph& graph) {
+  if (kernel.tile || kernel.loops.empty()) return;  // a tile is small
+  for (KernelBuffer& buffer : kernel.buffers)
+    buffer.past_caches =
+        buffer.written && is_large(graph.type(buffer.value)) && has_whole_lines(kernel, buffer) && !is_read(kernel, buffer.value);
+}
+
+}  // namespace rlx::cpu
