@@ -9,8 +9,9 @@
 
 namespace rlx {
 
-/// The numbers in which a language model keeps the keys and values of the tokens that it has read. What is computed from them is f32 in any
-/// case; states of recurrent layers stay f32.
+/// The numbers in which a language model keeps the keys and values of the tokens that it has read. States of recurrent layers stay f32.
+/// Attention computes with f32 numbers; of 32 tokens and more of a text that run together, unless keys are f32, it may multiply 16-bit
+/// integers with a scale for each row, which loses about as much as f16 does.
 ///   usual  bf16 where the session computes products in bf16, which rounds keys and values so anyway; else f16
 ///   f32    as they are computed
 ///   f16    rounded, to 2^-11 of their size: half the memory, and half the bytes that a token behind a long text reads

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "models/decoder_cache.h"
+#include "ops/rounded_attention.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -39,6 +40,11 @@ Value seen_by_encoder(const DecoderStep& step, const DecoderLayer& layer) {
   return logical_and(step.attended, le(abs(distance), scalar(distance, static_cast<double>(layer.window), i32)));
 }
 
+/// Who keeps f32 asks for exact results, as encoders, which keep nothing, do.
+Value attend(const DecoderStep& step, Value q, Value k, Value v, const AttentionOptions& options) {
+  return step.options.cache == CacheType::f32 ? attention(q, k, v, options) : rounded_attention(q, k, v, options);
+}
+
 }  // namespace
 
 Value decoder_norm(Flow flow, std::string_view name, const NormKind& norm, Value x) {
@@ -63,7 +69,7 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   options.causal = c.causal;  // by position: what a cache holds behind a token is not seen
   if (c.causal) options.window = layer.window, options.positions = rows_in_cache(step, layer);
   else options.mask = seen_by_encoder(step, layer);
-  Value mixed = attention(q, k, v, options);  // (N, heads, S, D)
+  Value mixed = attend(step, q, k, v, options);  // (N, heads, S, D)
   mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});
   if (c.attention_gate) mixed = mixed * sigmoid(flow.linear("gate", x, c.heads * c.head_size, false));
   return flow.linear("output", mixed, c.hidden_size, c.attention_output_bias);
@@ -93,7 +99,7 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
   options.scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
   options.causal = true;
   options.positions = rows_in_cache(step, layer);
-  Value mixed = attention(concat({plain, turning}, -1), seen, slice_axis(seen, -1, 0, l.rank), options);
+  Value mixed = attend(step, concat({plain, turning}, -1), seen, slice_axis(seen, -1, 0, l.rank), options);
   mixed = einsum("nhsr,hvr->nshv", {mixed, matrices("v", l.value_size)});
   return flow.linear("output", reshape(mixed, {x.dim(0), x.dim(1), c.heads * l.value_size}), c.hidden_size, c.attention_output_bias);
 }

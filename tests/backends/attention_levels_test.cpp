@@ -87,7 +87,8 @@ struct Rows {
 };
 
 template <class K>
-std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level) {
+std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level, bool int16 = false,
+                          int threads = 2) {
   const std::int64_t item = 0;
   std::vector<float> out(static_cast<std::size_t>(heads * c.queries * c.values), NAN);
   AttentionArgs<float, K> args;
@@ -104,8 +105,8 @@ std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, co
   args.out = {out.data(), &item, c.queries * c.values, c.values, 1};
   if (c.masked) args.mask = {x.mask.data(), &item, 0, c.keys, 1};
   args.scale = scale, args.softcap = c.softcap, args.causal = c.causal, args.window = c.window;
-  args.level = level;
-  ThreadPool pool(2);
+  args.level = level, args.int16 = int16;
+  ThreadPool pool(threads);
   const AlignedBuffer workspace(attention_workspace(args, pool.size()));
   args.workspace = workspace.data();
   attention(args, pool);
@@ -183,6 +184,88 @@ TEST(AttentionLevels, NarrowKeysAndValuesGiveTheBitsOfTheSameNumbersInF32) {
       expect_bits_of_wide_rows<Bf16>(c, level);
       expect_bits_of_wide_rows<std::int8_t>(c, level);
     }
+}
+
+/// As the op says of int16: what rounding moves a result by, at random and so by its root mean square, six of which none exceeds.
+/// Integers are off by sqrt(1/12); numbers here have the root mean square of values spread over (-2, 2), rows have sqrt(features) as much.
+double rounding(const Case& c) {
+  const double integer = std::sqrt(1.0 / 12), number = 2 / std::sqrt(3.0);
+  const double score = std::sqrt(2.0) * integer / 32767 * number * number * static_cast<double>(c.features) * scale;
+  const double value = integer / 8191 * 2, weight = integer / 32767 * number;
+  return 6 * (score * number + value + weight);
+}
+
+template <class K>
+void expect_rounding_only(const Case& c, CpuLevel level) {
+  Operands x(c);
+  const Rows<K> k = stored<K>(x.k, c.features), v = stored<K>(x.v, c.values);
+  const std::vector<double> wanted = expected(c, x);
+  const std::vector<float> seen = attend(c, x, k, v, level, true);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_NEAR(seen[i], wanted[i], rounding(c)) << c.name() << " at " << to_string(level) << ", element " << i;
+  EXPECT_EQ(attend(c, x, k, v, level, true, 1), seen) << c.name();
+}
+
+// Blocks of queries that fill vectors and others, more than meet keys together; windows that begin at odd keys, queries that see nothing.
+constexpr Case rounded_cases[] = {
+    {32, 41, 16, 16},          {40, 300, 64, 64, 0, true},       {600, 700, 32, 16, 0, true}, {33, 300, 48, 32, 3, true, 41, true},
+    {70, 33, 16, 16, 0, true}, {37, 1500, 32, 48, 0, true, 1111}};
+
+TEST(AttentionLevels, IntegersOf16BitsAreOffByTheirRounding) {
+  for (const Case& c : rounded_cases)
+    for (CpuLevel level : allowed_levels(cpu_features())) {
+      expect_rounding_only<F16>(c, level);
+      expect_rounding_only<Bf16>(c, level);
+      expect_rounding_only<std::int8_t>(c, level);
+    }
+}
+
+/// The last queries of each head of a case with more.
+Operands last_queries(const Case& all, const Operands& x, std::int64_t queries) {
+  Operands last = x;
+  last.q.clear();
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const auto end = x.q.begin() + (head + 1) * all.queries * all.features;
+    last.q.insert(last.q.end(), end - queries * all.features, end);
+  }
+  return last;
+}
+
+TEST(AttentionLevels, RoundedRowsDoNotDependOnThoseBeside) {
+  for (const std::int64_t window : {std::int64_t{0}, std::int64_t{77}}) {
+    const Case all{70, 300, 64, 32, 0, true, window}, some{37, 300, 64, 32, 0, true, window};
+    Operands x(all);
+    const Rows<F16> k = stored<F16>(x.k, all.features), v = stored<F16>(x.v, all.values);
+    const std::vector<float> of_all = attend(all, x, k, v, cpu_level(), true);
+    const std::vector<float> of_some = attend(some, last_queries(all, x, some.queries), k, v, cpu_level(), true);
+    const std::int64_t count = some.queries * some.values;
+    for (std::int64_t head = 0; head < heads; ++head)
+      EXPECT_TRUE(std::equal(of_some.begin() + head * count, of_some.begin() + (head + 1) * count,
+                             of_all.begin() + (head + 1) * all.queries * all.values - count))
+          << "head " << head << ", window " << window;
+  }
+}
+
+// What is no number reaches the rows that see it; that of a key, no others. Rows may be zero.
+TEST(AttentionLevels, RoundedRowsPassOnWhatIsNoNumber) {
+  const Case c{40, 200, 32, 16, 0, true};
+  constexpr std::int64_t key = 180, zeros = 20;  // queries see the key from the 21st on
+  for (const bool of_keys : {true, false}) {
+    Operands x(c);
+    std::fill_n(x.k.begin() + zeros * c.features, c.features, 0.0f);
+    std::fill_n(x.v.begin() + zeros * c.values, c.values, 0.0f);
+    (of_keys ? x.k : x.v)[static_cast<std::size_t>(key * (of_keys ? c.features : c.values) + 3)] = NAN;
+    const Rows<F16> k = stored<F16>(x.k, c.features), v = stored<F16>(x.v, c.values);
+    const std::vector<float> seen = attend(c, x, k, v, cpu_level(), true);
+    for (std::int64_t query = 0; query < c.queries; ++query) {
+      const float result = seen[static_cast<std::size_t>(query * c.values + 3)];
+      if (query >= key - (c.keys - c.queries)) {
+        EXPECT_TRUE(std::isnan(result)) << query;
+      } else if (of_keys) {
+        EXPECT_TRUE(std::isfinite(result)) << query;
+      }
+    }
+  }
 }
 
 /// Where the rows of an item's keys, or values, lie: pages of 128 rows of all heads, those of all items in one heap, in any order.

@@ -129,6 +129,99 @@ class Cut {
   std::int64_t partials_ = 0;
 };
 
+/// Blocks of queries that meet each block of keys in turn, so that its rows are rounded once for all: as many as half a second-level cache
+/// holds. Where rows are not rounded each goes by itself.
+template <class T, class K>
+std::int64_t blocks_together(const AttentionArgs<T, K>& args) {
+  constexpr std::int64_t most = 16;  // rounding then takes a twentieth of the products' time
+  if (!integer_products(args)) return 1;
+  return std::clamp<std::int64_t>(cpu_features().l2_bytes / 2 / static_cast<std::int64_t>(query_block_bytes(args).own), 1, most);
+}
+
+/// Scratch memory of a worker. Throws Error for sizes beyond 64 bits.
+template <class T, class K>
+std::size_t worker_bytes(const AttentionArgs<T, K>& args) {
+  const QueryBlockBytes bytes = query_block_bytes(args);
+  const auto own = checked_mul(bytes.own, static_cast<std::size_t>(blocks_together(args)));
+  const auto all = own ? checked_add(*own, bytes.shared) : std::nullopt;
+  if (!all) fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
+  return *all;
+}
+
+/// Runs tasks on scratch memory of its own.
+template <class T, class K>
+class Worker {
+ public:
+  /// `partials`: of all tasks.
+  Worker(const AttentionArgs<T, K>& args, std::byte* workspace, float* partials)
+      : args_(args), workspace_(workspace), partials_(partials), elements_(partial_elements(args)), bytes_(query_block_bytes(args)) {
+    add_block();
+  }
+
+  void run(std::span<const Task> tasks) {
+    while (!tasks.empty()) {
+      const auto first = tasks.first(count_together(tasks));
+      while (blocks_.size() < first.size()) add_block();
+      for (std::size_t i = 0; i < first.size(); ++i) blocks_[i].begin(first[i].item, first[i].kv_head, first[i].row0, first[i].rows);
+      attend(first);
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        if (first[i].partial < 0) blocks_[i].store();
+        else blocks_[i].save(partials_ + first[i].partial * elements_);
+      }
+      tasks = tasks.subspan(first.size());
+    }
+  }
+
+  /// In the order of the keys.
+  void run(const Merge& merge) {
+    QueryBlock<T, K>& block = blocks_.front();
+    block.begin(merge.rows.item, merge.rows.kv_head, 0, merge.rows.rows);
+    for (std::int64_t chunk = 0; chunk < merge.chunks; ++chunk) block.merge(partials_ + (merge.rows.partial + chunk) * elements_);
+    block.store();
+  }
+
+ private:
+  /// The first tasks that are of one head of k.
+  std::size_t count_together(std::span<const Task> tasks) const {
+    const Task& first = tasks.front();
+    std::size_t count = 1;
+    const auto most = first.partial < 0 ? std::min(tasks.size(), static_cast<std::size_t>(blocks_together(args_))) : 1;
+    while (count < most && tasks[count].item == first.item && tasks[count].kv_head == first.kv_head) ++count;
+    return count;
+  }
+
+  void add_block() { blocks_.emplace_back(args_, workspace_, workspace_ + bytes_.shared + blocks_.size() * bytes_.own); }
+
+  void attend(std::span<const Task> tasks) {
+    if constexpr (std::is_same_v<T, float> && !std::is_same_v<K, float>)
+      if (blocks_.front().in_integers()) return attend_rounded(tasks);
+    for (std::size_t i = 0; i < tasks.size(); ++i) blocks_[i].attend(tasks[i].keys);
+  }
+
+  /// The first task has more rows than few; the last may not.
+  void attend_rounded(std::span<const Task> tasks) {
+    IntegerRows<T, K> rows(args_, blocks_.front().room_for_rows());
+    Range all = tasks.front().keys;
+    for (const Task& task : tasks) all = {std::min(all.begin, task.keys.begin), std::max(all.end, task.keys.end)};
+    for (Range keys{all.begin / 2 * 2, 0}; keys.begin < all.end; keys.begin = keys.end) {
+      keys.end = std::min((keys.begin / attention_key_block + 1) * attention_key_block, all.end);
+      rows.load(*integer_products(args_), tasks.front().item, tasks.front().kv_head, keys);
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const Range own{std::max(keys.begin, tasks[i].keys.begin), std::min(keys.end, tasks[i].keys.end)};
+        if (blocks_[i].in_integers()) blocks_[i].attend(own, rows);
+        else blocks_[i].attend(own);
+      }
+    }
+  }
+
+  const AttentionArgs<T, K>& args_;
+  std::byte* workspace_;
+  float* partials_;
+  std::int64_t elements_;
+  QueryBlockBytes bytes_;
+  std::vector<QueryBlock<T, K>> blocks_;
+};
+
 }  // namespace
 
 bool multiplies_bf16(CpuLevel level) { return pair_products(level) != nullptr; }
@@ -136,7 +229,7 @@ bool multiplies_bf16(CpuLevel level) { return pair_products(level) != nullptr; }
 template <class T, class K>
 std::size_t attention_workspace(const AttentionArgs<T, K>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;
-  const auto own = checked_mul(query_block_bytes(args), static_cast<std::size_t>(threads));
+  const auto own = checked_mul(worker_bytes(args), static_cast<std::size_t>(threads));
   const auto partials =
       checked_product(std::initializer_list<std::int64_t>{Cut<T, K>(args).partials(), partial_elements(args), sizeof(float)});
   const auto bytes = own && partials ? checked_add(*own, static_cast<std::size_t>(*partials)) : std::nullopt;
@@ -147,31 +240,18 @@ std::size_t attention_workspace(const AttentionArgs<T, K>& args, int threads) {
 template <class T, class K>
 void attention(const AttentionArgs<T, K>& args, ThreadPool& pool) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return;
-  const auto block_of = [&](int worker) {
-    return QueryBlock<T, K>(args, args.workspace + static_cast<std::size_t>(worker) * query_block_bytes(args));
+  const std::size_t bytes = worker_bytes(args);
+  auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * bytes);
+  const auto worker_at = [&](int worker) {
+    return Worker<T, K>(args, args.workspace + static_cast<std::size_t>(worker) * bytes, partials);
   };
-  auto* const partials = reinterpret_cast<float*>(args.workspace + static_cast<std::size_t>(pool.size()) * query_block_bytes(args));
-  const std::int64_t elements = partial_elements(args);
   Cut<T, K> cut(args);
   cut.make_tasks();
-  cut.share(pool, [&](std::span<const Task> tasks, int worker) {
-    QueryBlock<T, K> block = block_of(worker);
-    for (const Task& task : tasks) {
-      block.begin(task.item, task.kv_head, task.row0, task.rows);
-      block.attend(task.keys);
-      if (task.partial < 0) block.store();
-      else block.save(partials + task.partial * elements);
-    }
-  });
+  cut.share(pool, [&](std::span<const Task> tasks, int worker) { worker_at(worker).run(tasks); });
   const auto merges = static_cast<std::int64_t>(cut.merges().size());
-  pool.parallel_for(merges, 8, [&](std::int64_t begin, std::int64_t end, int worker) {
-    QueryBlock<T, K> block = block_of(worker);
-    for (const Merge& merge : std::span(cut.merges()).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
-      block.begin(merge.rows.item, merge.rows.kv_head, 0, merge.rows.rows);
-      for (std::int64_t chunk = 0; chunk < merge.chunks; ++chunk)  // in the order of the keys
-        block.merge(partials + (merge.rows.partial + chunk) * elements);
-      block.store();
-    }
+  pool.parallel_for(merges, 8, [&](std::int64_t begin, std::int64_t end, int index) {
+    Worker<T, K> worker = worker_at(index);
+    for (std::int64_t merge = begin; merge < end; ++merge) worker.run(cut.merges()[static_cast<std::size_t>(merge)]);
   });
 }
 

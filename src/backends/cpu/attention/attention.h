@@ -8,6 +8,7 @@
 
 namespace rlx::cpu {
 
+struct IntegerProducts;
 struct TileProducts;
 
 /// Keys are brought into the softmax by blocks of this many, which begin at multiples of it.
@@ -59,6 +60,7 @@ struct AttentionArgs {
   float scale = 1, softcap = 0;  // softcap 0: none
   bool causal = false;
   std::int64_t window = 0;  // 0: none
+  bool int16 = false;       // rows may be rounded to integers of 16 bits, as the op's attribute says
 
   CpuLevel level = cpu_level();
   const TileProducts* tiles = nullptr;  // null: those of the level, where it has some
@@ -74,6 +76,12 @@ struct AttentionArgs {
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.
 bool multiplies_bf16(CpuLevel level);
+
+/// Beside floats, where keys and values are narrower: what multiplies them as integers of 16 bits. Null where nothing does: the level has
+/// no such instructions, features are no multiples of a vector, or the rows are not to be rounded. Fewer than 32 queries of an item never
+/// are.
+template <class T, class K>
+const IntegerProducts* integer_products(const AttentionArgs<T, K>& args);
 
 /// The bytes of scratch memory for these sizes on a pool of `threads`. Reads no operand. Throws Error for sizes beyond 64 bits.
 template <class T, class K>

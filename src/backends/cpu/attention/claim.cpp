@@ -279,6 +279,7 @@ std::optional<Attention> as_attention(const Graph& graph, const std::vector<Valu
   a.softcap = attribute<double>(node, "softcap");
   a.causal = attribute<bool>(node, "causal");
   a.window = attribute<std::int64_t>(node, "window");
+  a.int16 = attribute<bool>(node, "int16");
   return a;
 }
 

@@ -43,6 +43,7 @@ struct Attention {
   double scale = 0, softcap = 0;
   bool causal = false;
   std::int64_t window = 0;
+  bool int16 = false;
 };
 
 /// The attention that the kernel computes: q, k and v in f32 or bf16, a bias in f32, positions in i32 or i64, heads of up to 1024 features.

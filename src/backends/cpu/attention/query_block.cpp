@@ -28,28 +28,40 @@ std::int64_t most_features(const AttentionArgs<T, K>& args) {
   return std::max(args.head_size, args.value_size);
 }
 
-/// Elements of the scratch memory: for each lane queries, sums and a row of either, scores, what is added to them, and seven numbers, two
-/// of them of 64 bits; and the keys or values of a block, where those are copied.
+/// The bytes, whole cache lines, of so many elements, and `features` times the most features, for each lane; and of `rows` rows of keys or
+/// values, with their factors.
 template <class T, class K>
-std::optional<std::int64_t> scratch_elements(const AttentionArgs<T, K>& args) {
-  constexpr std::int64_t numbers = 5 + 2 * sizeof(std::int64_t) / sizeof(float);
-  const auto features = checked_mul(most_features(args), std::int64_t{3});
-  const auto lane = features ? checked_add(*features, 2 * key_block + numbers) : std::nullopt;
+std::size_t scratch_bytes(const AttentionArgs<T, K>& args, std::int64_t features, std::int64_t elements, std::int64_t rows) {
+  constexpr std::int64_t line = AlignedBuffer::cache_line;
+  const auto of_features = checked_mul(most_features(args), features);
+  const auto lane = of_features ? checked_add(*of_features, elements) : std::nullopt;
   const auto lanes = lane ? checked_mul(*lane, most_lanes(args.level)) : std::nullopt;
-  const auto wide = checked_mul(most_features(args), in_place<K> ? 0 : key_block);
-  return lanes && wide ? checked_add(*lanes, *wide) : std::nullopt;
+  const auto row = checked_add(most_features(args), IntegerRows<T, K>::row_factors);
+  const auto wide = row ? checked_mul(*row, rows) : std::nullopt;
+  const auto all = lanes && wide ? checked_add(*lanes, *wide) : std::nullopt;
+  const auto bytes = all ? checked_mul<std::int64_t>(*all, sizeof(float)) : std::nullopt;
+  const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
+  if (!padded) fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
+  return static_cast<std::size_t>(*padded / line * line);
 }
 
 }  // namespace
 
 template <class T, class K>
-std::size_t query_block_bytes(const AttentionArgs<T, K>& args) {
-  constexpr std::int64_t line = AlignedBuffer::cache_line;
-  const auto elements = scratch_elements(args);
-  const auto bytes = elements ? checked_mul<std::int64_t>(*elements, sizeof(float)) : std::nullopt;
-  const auto padded = bytes ? checked_add(*bytes, line - 1) : std::nullopt;
-  if (!padded) fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
-  return static_cast<std::size_t>(*padded / line * line);
+const IntegerProducts* integer_products(const AttentionArgs<T, K>& args) {
+  if constexpr (std::is_same_v<T, float> && !in_place<K>) {
+    constexpr std::int64_t step = IntegerProducts::step;
+    if (args.int16 && args.head_size % step == 0 && args.value_size % step == 0) return integer_products(args.level);
+  }
+  return nullptr;
+}
+
+/// Of each lane they share a row of features, scores, what is added to them and four numbers, and the keys or values of a block, where
+/// those are copied; a block's own are queries, sums and five numbers, two of them of 64 bits.
+template <class T, class K>
+QueryBlockBytes query_block_bytes(const AttentionArgs<T, K>& args) {
+  constexpr std::int64_t own_numbers = 3 + 2 * sizeof(std::int64_t) / sizeof(float);
+  return {scratch_bytes(args, 1, 2 * key_block + 4, in_place<K> ? 0 : key_block), scratch_bytes(args, 2, own_numbers, 0)};
 }
 
 template <class T, class K>
@@ -61,23 +73,26 @@ std::int64_t partial_elements(const AttentionArgs<T, K>& args) {
 }
 
 template <class T, class K>
-QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* workspace) : args_(args), kernel_(attention_kernel(args.level)) {
+QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* shared, std::byte* own)
+    : args_(args), kernel_(attention_kernel(args.level)), integers_(integer_products(args)) {
   if constexpr (std::is_same_v<T, Bf16>)
     if (args.head_size % 2 == 0) pairs_ = pair_products(args.level);  // keys are read where they lie, in pairs of features
   constexpr std::int64_t side = TileProducts::side;
   if (pairs_ && args.head_size % (2 * side) == 0 && args.value_size % side == 0)
     tiles_ = args.tiles ? args.tiles : tile_products(args.level);
   const std::int64_t lanes = most_lanes(args.level);
-  const auto take = [&]<class Number>(Number*& place, std::int64_t count) {
-    place = reinterpret_cast<Number*>(workspace);
-    workspace += static_cast<std::size_t>(count) * sizeof(Number);
+  const auto take = []<class Number>(std::byte*& from, Number*& place, std::int64_t count) {
+    place = reinterpret_cast<Number*>(from);
+    from += static_cast<std::size_t>(count) * sizeof(Number);
   };
-  take(first_key_, lanes), take(last_key_, lanes);
-  take(scores_, key_block * lanes), take(added_, key_block * lanes);
-  for (float** numbers : {&largest_, &total_, &decay_, &first_, &last_}) take(*numbers, lanes);
   const std::int64_t features = most_features(args);
-  for (float** part : {&queries_, &sums_, &rows_}) take(*part, features * lanes);
-  take(wide_, in_place<K> ? 0 : features * key_block);
+  for (std::int64_t** numbers : {&first_key_, &last_key_}) take(own, *numbers, lanes);
+  for (float** numbers : {&largest_, &total_, &query_factors_}) take(own, *numbers, lanes);
+  for (float** part : {&queries_, &sums_}) take(own, *part, features * lanes);
+  for (float** part : {&scores_, &added_}) take(shared, *part, key_block * lanes);
+  for (float** numbers : {&decay_, &first_, &last_, &weight_factors_}) take(shared, *numbers, lanes);
+  take(shared, rows_, features * lanes);
+  wide_ = reinterpret_cast<float*>(shared);
 }
 
 template <class T, class K>
@@ -94,19 +109,28 @@ void QueryBlock<T, K>::begin(std::int64_t item, std::int64_t kv_head, std::int64
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
   lanes_ = vectors_ * kernel_.vector_lanes;
   pack_queries();
+  find_visible();
   std::fill_n(largest_, lanes_, hidden);
   std::fill_n(total_, lanes_, 0.0f);
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::attend(Range keys) {
-  const Range visible = find_visible(keys);
+  const Range seen = visible(keys);
   // Blocks end at multiples of their length, wherever the first begins: what a row adds up does not depend on the rows beside it.
-  for (std::int64_t key = visible.begin; key < visible.end;) {
-    const Range block{key, std::min((key / key_block + 1) * key_block, visible.end)};
+  for (std::int64_t key = seen.begin; key < seen.end;) {
+    const Range block{key, std::min((key / key_block + 1) * key_block, seen.end)};
     add_keys(block);
     key = block.end;
   }
+}
+
+/// From an even key on, as values are in pairs: one more in front is hidden by its position, and weighs 0.
+template <class T, class K>
+void QueryBlock<T, K>::attend(Range keys, const IntegerRows<T, K>& rows) {
+  const Range seen = visible(keys);
+  integer_rows_ = &rows;
+  if (seen.size() > 0) add_keys({seen.begin / 2 * 2, seen.end});
 }
 
 template <class T, class K>
@@ -154,7 +178,8 @@ void QueryBlock<T, K>::pack_queries() {
     copy_queries(rows_);
     pack_panel<float>({rows_, args_.head_size, 1}, count_, args_.head_size, queries_, lanes_);
   }
-  kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_), score_factor());
+  if (in_integers()) integers_->round_queries[vectors_ - 1](queries_, args_.head_size, score_factor(), query_factors_);
+  else kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_), score_factor());
 }
 
 /// The rows of the block where they lie, or in `copy` (rows, head_size) where they are of several heads.
@@ -178,17 +203,6 @@ void QueryBlock<T, K>::copy_queries(To* to) const {
   }
 }
 
-/// The rows from a key on, as far as its page goes.
-template <class T, class K>
-KeyRows<K> QueryBlock<T, K>::rows_from(const AttentionOperand<const K>& operand, const RowFactors& factors, std::int64_t key) const {
-  KeyRows<K> rows{operand.at(item_, kv_head_, key), operand.row_stride};
-  if constexpr (std::is_same_v<K, std::int8_t>) {
-    rows.scales = factors.operand.at(item_, kv_head_, key), rows.scale_stride = factors.operand.row_stride;
-    rows.scale_shift = factors.shift;
-  }
-  return rows;
-}
-
 template <class T, class K>
 QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::int64_t keys, std::int64_t features) {
   if constexpr (in_place<K>) {
@@ -199,19 +213,19 @@ QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::
   }
 }
 
-/// Fills first_key_ and last_key_. Returns the range of those keys that some row sees.
+/// Fills first_key_, last_key_ and visible_.
 template <class T, class K>
-Range QueryBlock<T, K>::find_visible(Range keys) {
-  if (!args_.causal && args_.window == 0) return keys;
-  Range all{keys.end, keys.begin};
+void QueryBlock<T, K>::find_visible() {
+  visible_ = {0, args_.keys};
+  if (!args_.causal && args_.window == 0) return;
+  visible_ = {args_.keys, 0};
   for (std::int64_t lane = 0; lane < count_; ++lane) {
     const std::int64_t position = args_.position(item_, row(lane).query);
     last_key_[lane] = std::min(position, args_.keys - 1);
     first_key_[lane] = args_.window > 0 ? std::max<std::int64_t>(position - args_.window + 1, 0) : 0;
-    const Range seen{std::max(first_key_[lane], keys.begin), std::min(last_key_[lane] + 1, keys.end)};
-    if (seen.size() > 0) all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+    if (first_key_[lane] <= last_key_[lane])
+      visible_ = {std::min(visible_.begin, first_key_[lane]), std::max(visible_.end, last_key_[lane] + 1)};
   }
-  return all;
 }
 
 /// Brings a block of keys into the running softmax and the sums.
@@ -223,9 +237,18 @@ void QueryBlock<T, K>::add_keys(Range keys) {
   if (fill_added(keys)) rules.added = added_, rules.added_stride = added_stride_;
   rules.first = limits(keys);
   rules.last = last_;
-  kernel_.weigh[vectors_ - 1](scores_, keys.size(), rules, {largest_, total_, decay_});
+  weigh(keys, rules);
   add_values(keys, is_empty_ ? nullptr : decay_);
   is_empty_ = false;
+}
+
+/// scores_ -> weights.
+template <class T, class K>
+void QueryBlock<T, K>::weigh(Range keys, const ScoreRules& rules) {
+  const RunningSoftmax running{largest_, total_, decay_};
+  if (in_integers())
+    integers_->weigh[vectors_ - 1](scores_, keys.size(), rules, running, integer_rows_->value_factors(keys.begin), weight_factors_);
+  else kernel_.weigh[vectors_ - 1](scores_, keys.size(), rules, running);
 }
 
 /// Calls `multiply(part)` for parts of an axis that the kernels' tiles hold, as even as can be.
@@ -238,7 +261,8 @@ void for_panels(std::int64_t size, const AttentionKernel& kernel, const Multiply
 /// scores_ = k q^T.
 template <class T, class K>
 void QueryBlock<T, K>::multiply_queries(Range keys) {
-  const KeyRows<K> k = rows_from(args_.k, args_.k_factors, keys.begin);
+  if (in_integers()) return multiply_queries_as_integers(keys);
+  const KeyRows<K> k = rows_from(args_.k, args_.k_factors, item_, kv_head_, keys.begin);
   if (is_few_) return kernel_.of<K>().scores[count_](args_.head_size, keys.size(), k, queries_, scores_);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return multiply_queries_in_tiles(keys);
@@ -278,10 +302,30 @@ void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
   kernel_.scale(scores_, keys.size() * lanes_, score_factor());
 }
 
+template <class T, class K>
+void QueryBlock<T, K>::multiply_queries_as_integers(Range keys) {
+  const auto* const queries = reinterpret_cast<const std::uint32_t*>(queries_);
+  for_panels(keys.size(), kernel_, [&](Range part) {
+    const std::int64_t key = keys.begin + part.begin;
+    integers_->scores[vectors_ - 1][part.size()](args_.head_size / 2, integer_rows_->keys(key), args_.head_size,
+                                                 integer_rows_->key_factors(key), queries, query_factors_, scores_ + part.begin * lanes_);
+  });
+}
+
+template <class T, class K>
+void QueryBlock<T, K>::add_values_as_integers(Range keys, const float* decay) {
+  const auto* const weights = reinterpret_cast<const std::uint32_t*>(scores_);
+  for_panels(args_.value_size, kernel_, [&](Range part) {
+    integers_->values[vectors_ - 1][part.size()](divide_up(keys.size(), 2), integer_rows_->values(keys.begin) + part.begin,
+                                                 args_.value_size, weights, weight_factors_, decay, sums_ + part.begin * lanes_);
+  });
+}
+
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
 template <class T, class K>
 void QueryBlock<T, K>::add_values(Range keys, const float* decay) {
-  const KeyRows<K> v = rows_from(args_.v, args_.v_factors, keys.begin);
+  if (in_integers()) return add_values_as_integers(keys, decay);
+  const KeyRows<K> v = rows_from(args_.v, args_.v_factors, item_, kv_head_, keys.begin);
   const std::int64_t size = args_.value_size;
   if (is_few_) return kernel_.of<K>().values[count_](size, keys.size(), v, scores_, sums_, decay);
   if constexpr (std::is_same_v<T, Bf16>)
@@ -386,11 +430,16 @@ void QueryBlock<T, K>::store() {
   }
 }
 
-template std::size_t query_block_bytes(const AttentionArgs<float>&);
-template std::size_t query_block_bytes(const AttentionArgs<Bf16>&);
-template std::size_t query_block_bytes(const AttentionArgs<float, Bf16>&);
-template std::size_t query_block_bytes(const AttentionArgs<float, F16>&);
-template std::size_t query_block_bytes(const AttentionArgs<float, std::int8_t>&);
+template const IntegerProducts* integer_products(const AttentionArgs<float>&);
+template const IntegerProducts* integer_products(const AttentionArgs<Bf16>&);
+template const IntegerProducts* integer_products(const AttentionArgs<float, Bf16>&);
+template const IntegerProducts* integer_products(const AttentionArgs<float, F16>&);
+template const IntegerProducts* integer_products(const AttentionArgs<float, std::int8_t>&);
+template QueryBlockBytes query_block_bytes(const AttentionArgs<float>&);
+template QueryBlockBytes query_block_bytes(const AttentionArgs<Bf16>&);
+template QueryBlockBytes query_block_bytes(const AttentionArgs<float, Bf16>&);
+template QueryBlockBytes query_block_bytes(const AttentionArgs<float, F16>&);
+template QueryBlockBytes query_block_bytes(const AttentionArgs<float, std::int8_t>&);
 template std::int64_t partial_elements(const AttentionArgs<float>&);
 template std::int64_t partial_elements(const AttentionArgs<Bf16>&);
 template std::int64_t partial_elements(const AttentionArgs<float, Bf16>&);

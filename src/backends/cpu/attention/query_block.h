@@ -3,15 +3,21 @@
 #include <type_traits>
 
 #include "backends/cpu/attention/attention.h"
+#include "backends/cpu/attention/integer_rows.h"
 #include "backends/cpu/attention/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/gemm/pack.h"
 
 namespace rlx::cpu {
 
-/// Scratch memory of a QueryBlock: whole cache lines. Throws Error for sizes beyond 64 bits.
+/// Scratch memory of QueryBlocks, in whole cache lines: what those that take turns share, and what each has of its own.
+struct QueryBlockBytes {
+  std::size_t shared, own;
+};
+
+/// Throws Error for sizes beyond 64 bits.
 template <class T, class K>
-std::size_t query_block_bytes(const AttentionArgs<T, K>& args);
+QueryBlockBytes query_block_bytes(const AttentionArgs<T, K>& args);
 
 /// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
 template <class T, class K>
@@ -21,13 +27,20 @@ std::int64_t partial_elements(const AttentionArgs<T, K>& args);
 template <class T, class K>
 class QueryBlock {
  public:
-  QueryBlock(const AttentionArgs<T, K>& args, std::byte* workspace);
+  QueryBlock(const AttentionArgs<T, K>& args, std::byte* shared, std::byte* own);
 
   /// Rows row0.. of one batch item and head of k; row r is query r % queries of head r / queries of the group. `count`: 1 to twice the
   /// lanes of a vector.
   void begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count);
+  /// Whether attend takes the keys rounded to integers, else where they lie. Not of tokens that are guessed and then checked, which are
+  /// few: they are to be as they are one by one.
+  bool in_integers() const { return integers_ && !is_few_ && args_.queries_of(item_) >= IntegerProducts::least_queries; }
   /// Brings keys into the softmax and the sums.
   void attend(Range keys);
+  /// The same of keys of one block, which `rows` holds.
+  void attend(Range keys, const IntegerRows<T, K>& rows);
+  /// Where the rounded rows of a block have room, in what blocks share.
+  float* room_for_rows() const { return wide_; }
   /// Keeps what the keys so far amount to, for a block that begins with the same rows and merges it.
   void save(float* partial) const;
   void merge(const float* partial);
@@ -55,16 +68,20 @@ class QueryBlock {
     std::int64_t stride;
   };
   Rows wide_rows(const KeyRows<K>& rows, std::int64_t keys, std::int64_t features);
-  KeyRows<K> rows_from(const AttentionOperand<const K>& operand, const RowFactors& factors, std::int64_t key) const;
+
+  void multiply_queries_as_integers(Range keys);
+  void add_values_as_integers(Range keys, const float* decay);
 
   float score_factor() const;
   void pack_queries();
   Strided<T> query_rows(T* copy) const;
   template <class To>
   void copy_queries(To* to) const;
-  Range find_visible(Range keys);
+  void find_visible();
+  Range visible(Range keys) const { return {std::max(keys.begin, visible_.begin), std::min(keys.end, visible_.end)}; }
   void add_keys(Range keys);
   void multiply_queries(Range keys);
+  void weigh(Range keys, const ScoreRules& rules);
   void add_values(Range keys, const float* decay);
   bool fill_added(Range keys);
   void add_bias(Range keys, std::int64_t count);
@@ -74,10 +91,14 @@ class QueryBlock {
   const AttentionKernel& kernel_;
   const PairProducts* pairs_ = nullptr;
   const TileProducts* tiles_ = nullptr;
+  const IntegerProducts* integers_ = nullptr;
+  const IntegerRows<T, K>* integer_rows_ = nullptr;
   float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
   float *rows_, *wide_;                                // (lanes, features), (keys, features)
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane
+  float *query_factors_, *weight_factors_;             // by lane: see IntegerProducts
   std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
+  Range visible_{0, 0};                                // those that some lane sees
 
   std::int64_t item_ = 0, kv_head_ = 0, count_ = 0;
   std::array<Row, AttentionKernel::most_lanes> rows_of_{};  // by lane

@@ -225,6 +225,7 @@ void run_on(const AttentionStep& step, const RunState& run) {
   args.softcap = static_cast<float>(step.attention->softcap);
   args.causal = step.attention->causal;
   args.window = step.attention->window;
+  args.int16 = step.attention->int16;
   args.workspace = workspace(run, attention_workspace(args, run.pool->size()));
   attention(args, *run.pool);
 }

@@ -130,11 +130,13 @@ template <class Simd>
   return score;
 }
 
+/// Brings scores under the rules, in place, and what was seen before to the new largest scores. A score's weight is 2^(score - shift).
 template <class Simd, int vectors>
-void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running) {
+[[gnu::always_inline]] inline void bring_in(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running,
+                                            typename Simd::Vector (&shift)[vectors], typename Simd::Vector (&total)[vectors]) {
   using Vector = typename Simd::Vector;
   constexpr int lanes = vectors * Simd::lanes;
-  Vector largest[vectors], shift[vectors], total[vectors];
+  Vector largest[vectors];
   for (int v = 0; v < vectors; ++v) largest[v] = Simd::load(running.largest + v * Simd::lanes);
   if (rules.cap != 0 || rules.added || rules.first) {
     for (std::int64_t key = 0; key < keys; ++key)
@@ -156,6 +158,14 @@ void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, con
     Simd::store(running.decay + lane, decay);
     Simd::store(running.largest + lane, largest[v]);
   }
+}
+
+template <class Simd, int vectors>
+void weigh_scores(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running) {
+  using Vector = typename Simd::Vector;
+  constexpr int lanes = vectors * Simd::lanes;
+  Vector shift[vectors], total[vectors];
+  bring_in<Simd>(scores, keys, rules, running, shift, total);
   for (std::int64_t key = 0; key < keys; ++key)
     for (int v = 0; v < vectors; ++v) {
       float* const at = scores + key * lanes + v * Simd::lanes;

@@ -1,42 +1,22 @@
-#include <immintrin.h>
-
-#include <cstring>
 #include <utility>
 
+#include "backends/cpu/attention/pairs_avx512.h"
 #include "backends/cpu/attention/tile_kernel.h"
 
 namespace rlx::cpu {
 namespace {
 
-constexpr int vector_lanes = 16, max_rows = 14;  // with 2 vectors: 28 sums, 2 of B, 1 of A: 31 of 32 registers
-
-__m512bh broadcast(const void* unit) {
-  std::int32_t bits;  // keys may begin anywhere
-  std::memcpy(&bits, unit, sizeof bits);
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(bits));
-}
-__m512bh load(const std::uint32_t* units) { return reinterpret_cast<__m512bh>(_mm512_loadu_si512(units)); }
-
-/// sums += A * B, where `left(r, unit)` says where A is.
-template <int vectors, int rows, class Left>
-[[gnu::always_inline]] inline void multiply(std::int64_t units, const Left& left, const std::uint32_t* b, __m512 (&sums)[rows][vectors]) {
-  for (std::int64_t unit = 0; unit < units; ++unit, b += vectors * vector_lanes) {
-    __m512bh right[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) right[v] = load(b + v * vector_lanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const __m512bh one = broadcast(left(r, unit));
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], one, right[v]);
-    }
+struct Bf16Pairs {
+  using Sums = __m512;
+  static Sums add(Sums sums, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
   }
-}
+};
 
 template <int vectors, int rows>
 void multiply_keys(std::int64_t units, const Bf16* a, std::int64_t stride, const std::uint32_t* b, float* c, float factor) {
   __m512 sums[rows][vectors] = {};
-  multiply(units, [&](int r, std::int64_t unit) { return a + r * stride + 2 * unit; }, b, sums);
+  multiply_pairs<Bf16Pairs>(units, [&](int r, std::int64_t unit) { return a + r * stride + 2 * unit; }, b, sums);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -52,7 +32,7 @@ void multiply_values(std::int64_t units, const std::uint32_t* a, std::int64_t st
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v)
       sums[r][v] = _mm512_loadu_ps(c + (r * vectors + v) * vector_lanes) * _mm512_loadu_ps(decay + v * vector_lanes);
-  multiply(units, [&](int r, std::int64_t unit) { return a + unit * stride + r; }, b, sums);
+  multiply_pairs<Bf16Pairs>(units, [&](int r, std::int64_t unit) { return a + unit * stride + r; }, b, sums);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2

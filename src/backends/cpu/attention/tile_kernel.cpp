@@ -22,6 +22,13 @@ const PairProducts* pair_products([[maybe_unused]] CpuLevel level) {
   return nullptr;
 }
 
+const IntegerProducts* integer_products([[maybe_unused]] CpuLevel level) {
+#ifdef __x86_64__
+  if (level >= CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512vnni_attention;
+#endif
+  return nullptr;
+}
+
 const TileProducts* tile_products([[maybe_unused]] CpuLevel level) {
 #ifdef __x86_64__
   if (level == CpuLevel::amx) return &amx_attention;

@@ -104,6 +104,54 @@ struct PairProducts {
   void (*pair_weights)(float* weights, std::int64_t keys, std::int64_t lanes) = nullptr;
 };
 
+/// The two products of attention on integers of 16 bits, of which instructions multiply pairs; a unit of 32 bits is two steps of depth. A
+/// row of keys, of queries or of values is integers times a factor of its own, the weights of a lane likewise. What they are limited to
+/// keeps every sum within 32 bits: a score by the lengths of its two vectors (Cauchy and Schwarz), a sum of values by that of the weights.
+/// Rows that are not finite, and those whose squares f32 does not hold, have the factor NaN.
+struct IntegerProducts {
+  static constexpr int rows_limit = AttentionKernel::rows_limit, most_vectors = AttentionKernel::most_vectors;
+  static constexpr std::int64_t step = 16;           // features are a multiple of it
+  static constexpr std::int64_t least_queries = 32;  // that are worth rounding keys and values for
+  static constexpr float most_length = 32767, most_value = 8191, most_weight = 32767, most_weights = 260000;
+
+  /// From rows (keys, features); factors (keys).
+  template <class K>
+  struct Round {
+    /// -> (keys, features).
+    void (*keys)(std::int64_t features, std::int64_t keys, const KeyRows<K>& rows, std::int16_t* to, float* factors) = nullptr;
+    /// -> units (keys / 2 rounded up, features).
+    void (*values)(std::int64_t features, std::int64_t keys, const KeyRows<K>& rows, std::uint32_t* units, float* factors) = nullptr;
+  };
+  template <class K>
+  const Round<K>& of() const {
+    if constexpr (std::is_same_v<K, Bf16>) return of_bf16;
+    else if constexpr (std::is_same_v<K, F16>) return of_f16;
+    else return of_int8;
+  }
+
+  /// queries (features, lanes) of f32 -> units (features / 2, lanes), in place; factors (lanes) times `factor`.
+  using RoundQueries = void (*)(float* queries, std::int64_t features, float factor, float* factors);
+  /// scores (keys, lanes) of f32 -> weights, times the factors of their values, as units (keys / 2 rounded up, lanes), in place; factors
+  /// (lanes).
+  using Weigh = void (*)(float* scores, std::int64_t keys, const ScoreRules& rules, const RunningSoftmax& running,
+                         const float* value_factors, float* factors);
+  /// scores (rows, lanes) of f32 from keys, `stride` numbers apart, and queries (units, lanes).
+  using Scores = void (*)(std::int64_t units, const std::int16_t* keys, std::int64_t stride, const float* key_factors,
+                          const std::uint32_t* queries, const float* factors, float* scores);
+  /// sums (rows, lanes) of f32 = values * weights (units, lanes), plus sums * decay (lanes) where it is given. Values (units, features)
+  /// have `stride` units from step to step.
+  using Values = void (*)(std::int64_t units, const std::uint32_t* values, std::int64_t stride, const std::uint32_t* weights,
+                          const float* factors, const float* decay, float* sums);
+
+  Round<Bf16> of_bf16;
+  Round<F16> of_f16;
+  Round<std::int8_t> of_int8;
+  RoundQueries round_queries[most_vectors] = {};  // by vectors - 1
+  Weigh weigh[most_vectors] = {};
+  Scores scores[most_vectors][rows_limit + 1] = {};  // by vectors - 1 and rows: rows are keys, the depth is features
+  Values values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
+};
+
 /// One operand of a product of whole tiles: where its first tile is, in bytes from row to row of a tile, from tile to tile beside it, and
 /// from one step of 16 units of depth to the next.
 struct TileOperand {
@@ -132,12 +180,16 @@ const AttentionKernel& attention_kernel(CpuLevel level);
 /// Null where the CPU has no such instructions, or the level is not to use them. The vectors are those of the level's AttentionKernel.
 const PairProducts* pair_products(CpuLevel level);
 
+/// Null likewise.
+const IntegerProducts* integer_products(CpuLevel level);
+
 /// Null where the level has no such registers. They go beside pair_products.
 const TileProducts* tile_products(CpuLevel level);
 
 /// One table per level, each in its own file, which is compiled for that level.
 extern const AttentionKernel portable_attention, avx2_attention, avx512_attention, neon_attention;
 extern const PairProducts avx512bf16_attention;
+extern const IntegerProducts avx512vnni_attention;
 extern const TileProducts amx_attention;
 
 }  // namespace rlx::cpu
