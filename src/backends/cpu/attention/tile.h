@@ -148,6 +148,7 @@ template <class Simd, int vectors>
       }
   } else {
     for (std::int64_t key = 0; key < keys; ++key)
+#pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) largest[v] = Simd::max(largest[v], Simd::load(scores + key * lanes + v * Simd::lanes));
   }
   for (int v = 0; v < vectors; ++v) {

@@ -114,6 +114,7 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
   __m512 shift[vectors], total[vectors], sum[vectors] = {}, largest[vectors] = {}, inverse[vectors];
   bring_in<Floats>(scores, keys, rules, running, shift, total);
   for (std::int64_t key = 0; key < keys; ++key)
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
       float* const at = scores + key * lanes + v * vector_lanes;
       const __m512 weight = coarse_exp2(_mm512_loadu_ps(at) - shift[v]), of_value = weight * value_factors[key];
@@ -122,6 +123,7 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
       sum[v] += of_value;
       largest[v] = _mm512_max_ps(largest[v], of_value);
     }
+#pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
     _mm512_storeu_ps(running.total + v * vector_lanes, total[v]);
     // A NaN is in the sum in any case, and max gives its right operand where one is NaN.
@@ -133,6 +135,7 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
   const auto at = [&](std::int64_t key, int v) { return _mm512_loadu_ps(scores + key * lanes + v * vector_lanes) * inverse[v]; };
   float* to = scores;
   for (std::int64_t key = 0; key < keys; key += 2)
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v, to += vector_lanes)
       _mm512_storeu_si512(to, paired(at(key, v), key + 1 < keys ? at(key + 1, v) : _mm512_setzero_ps()));
 }
