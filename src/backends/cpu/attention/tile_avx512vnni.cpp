@@ -113,7 +113,7 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
   constexpr std::int64_t lanes = vectors * vector_lanes;
   __m512 shift[vectors], total[vectors], sum[vectors] = {}, largest[vectors] = {}, inverse[vectors];
   bring_in<Floats>(scores, keys, rules, running, shift, total);
-  for (std::int64_t key = 0; key < keys; ++key)
+  for (std::int64_t key = 0; key < keys; ++key) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
       float* const at = scores + key * lanes + v * vector_lanes;
@@ -123,6 +123,7 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
       sum[v] += of_value;
       largest[v] = _mm512_max_ps(largest[v], of_value);
     }
+  }
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) {
     _mm512_storeu_ps(running.total + v * vector_lanes, total[v]);
