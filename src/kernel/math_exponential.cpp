@@ -58,15 +58,14 @@ Term tanh(const Term& x) {
 
 Term erf(const Term& x) {
   const Term a = abs(x), z = a * a;
-  const Term small =
-      fma(a, polynomial(z, {0.128379166, -0.37612626, 0.112835787, -0.0268533472, 0.0051871622, -0.00079978531, 7.80690389e-05}), a);
-  // The fourth root of 1 - erf is nearly a polynomial. Above 3.92 the f32 nearest to erf is 1, which the polynomial misses by a unit:
-  // 1 + erf(-x), the tail of gelu, must vanish there.
-  const Term root = polynomial(
-      at_most(a, 3.92), {1.00397742, -0.302573413, -0.0740830302, -0.040532928, 0.060670983, -0.0204604119, 0.0029280188, -0.000157099406});
+  const Term small = fma(a, polynomial(z, {0.128379121, -0.37612325, 0.112801805, -0.0267113131, 0.00491755363, -0.000563142996}), a);
+  // The fourth root of 1 - erf is nearly a polynomial. From 3.99 on its fourth power is below 2^-25 and the result 1 without being chosen,
+  // as it must be: 1 + erf(-x) is the tail of gelu. At 4.25 the polynomial is least.
+  const Term root = polynomial(at_most(a, 4.25), {1.00405884, -0.302963287, -0.0732992887, -0.0413893536, 0.0612198263, -0.0206664875,
+                                                  0.00296995975, -0.000160666503});
   const Term square = root * root;
   const Term large = fma(square, neg(square), 1);
-  return with_sign_of(select(a < 1, small, select(a > 3.92, 1, large)), x);
+  return with_sign_of(select(a < 1, small, large), x);
 }
 
 }  // namespace rlx::math
