@@ -84,6 +84,7 @@ void ImportanceMatrix::read_legacy(const std::filesystem::path& path) {
     const auto text = reader.take(reader.count(what, 1), 1, what);
     const std::int64_t calls = reader.number(what);
     const std::int64_t values = reader.count(what, sizeof(float));
+    if (values == 0) fail("{}: {}: has no values", name_, what);
     std::vector<float> weights(static_cast<std::size_t>(values));
     const auto bytes = reader.take(values, sizeof(float), what);
     std::memcpy(weights.data(), bytes.data(), bytes.size());

@@ -197,6 +197,8 @@ TEST(ImportanceMatrix, IsTheMeanSquareOfEachColumn) {
   EXPECT_NE(error_of([&] { matrix.columns("blk.0.attn_q.weight", 8, 1); }).find("4 values, 8 columns of 1 matrices"), std::string::npos);
   write_importance(folder / "bad", {1, -1}, 1);
   EXPECT_NE(error_of([&] { ImportanceMatrix::open(folder / "bad"); }).find("importance -1 (allowed"), std::string::npos);
+  test::write_text(folder / "empty", std::string("\1\0\0\0\1\0\0\0a\3\0\0\0\0\0\0\0", 17));  // one entry, "a", 3 calls, no values
+  EXPECT_NE(error_of([&] { ImportanceMatrix::open(folder / "empty"); }).find("entry 1 of 1: has no values"), std::string::npos);
   EXPECT_NE(error_of([&] { ImportanceMatrix::open(test::fixture("gguf/all_types.gguf")); }).find("is no importance matrix"),
             std::string::npos);
 }
