@@ -173,7 +173,7 @@ void ThreadPool::work(int worker) {
     const int workers = static_cast<int>(loop & worker_mask);
     if (workers == stop_workers) return;
     if (worker >= workers || !begin_part(worker, loop)) continue;
-    run_range(worker);
+    run_part(worker);
     if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
   }
 }
@@ -190,26 +190,29 @@ void ThreadPool::run_unbegun(int workers) {
   const std::uint64_t loop = loop_.load(std::memory_order_relaxed);
   for (int worker = 1; worker < workers; ++worker) {
     if (!begin_part(worker, loop)) continue;
-    run_range(worker);
+    run_part(worker);
     running_.fetch_sub(1, std::memory_order_acq_rel);
   }
 }
 
-void ThreadPool::run_range(int worker) noexcept {
-  const Job job = job_;
+ThreadPool::Range ThreadPool::range_of(const Job& job, int worker) {
   const std::int64_t grains = job.count / job.grain + (job.count % job.grain != 0);
   // Whole grains per worker, the first `extra` workers one more: no product that could overflow.
   const std::int64_t share = grains / job.workers, extra = grains % job.workers;
   const std::int64_t first = share * worker + std::min<std::int64_t>(worker, extra);
   const std::int64_t begin = first * job.grain;
   const std::int64_t length = (share + (worker < extra)) * job.grain;
-  const std::int64_t end = worker + 1 == job.workers ? job.count : begin + length;
+  return {begin, worker + 1 == job.workers ? job.count : begin + length};
+}
+
+void ThreadPool::run_part(int worker) noexcept {
+  const Job job = job_;
   inside = {this, worker};
   try {
-    if (!job.record) (*job.body)(begin, end, worker);
+    if (!job.record) run_body(job, worker);
     else {
       const auto began = LoopRecord::Clock::now();
-      (*job.body)(begin, end, worker);
+      run_body(job, worker);
       job.record->of_worker[static_cast<std::size_t>(worker)].push_back({job.record->part, began, LoopRecord::Clock::now()});
     }
   } catch (...) {
@@ -218,24 +221,78 @@ void ThreadPool::run_range(int worker) noexcept {
   inside = {};
 }
 
+void ThreadPool::run_body(const Job& job, int worker) {
+  if (job.piece == 0) {
+    const Range range = range_of(job, worker);
+    return (*job.body)(range.begin, range.end, worker);
+  }
+  do
+    while (const auto piece = next_piece(job, worker)) (*job.body)(piece->begin, piece->end, worker);
+  while (take_over(job, worker));
+}
+
+/// The next of the indices that the worker has left. Nobody waits for what is in `left`, and no range comes there twice: no order matters.
+std::optional<ThreadPool::Range> ThreadPool::next_piece(const Job& job, int worker) {
+  std::atomic<Left>& mine = workers_[worker].left;
+  Left left = mine.load(std::memory_order_relaxed);
+  while (left.begin < left.end) {
+    const std::int64_t begin = left.begin, end = std::min<std::int64_t>(begin + job.piece, left.end);
+    if (mine.compare_exchange_weak(left, {static_cast<std::uint32_t>(end), left.end}, std::memory_order_relaxed)) return Range{begin, end};
+  }
+  return std::nullopt;
+}
+
+/// Moves the second half of what another worker has left to this one, which has nothing left. False when nobody has.
+bool ThreadPool::take_over(const Job& job, int worker) {
+  for (int next = 1; next < job.workers; ++next) {
+    std::atomic<Left>& others = workers_[(worker + next) % job.workers].left;
+    Left left = others.load(std::memory_order_relaxed);
+    while (left.begin < left.end) {
+      const std::uint32_t middle = left.begin + (left.end - left.begin) / 2;
+      if (!others.compare_exchange_weak(left, {left.begin, middle}, std::memory_order_relaxed)) continue;
+      workers_[worker].left.store({middle, left.end}, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
+}
+
 void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, Body body) {
   if (count < 0 || grain < 1) fail("parallel_for: count {}, grain {} (allowed: count 0 and more, grain 1 and more)", count, grain);
-  if (count == 0) return;
-  if (inside.pool) return body(0, count, inside.pool == this ? inside.worker : 0);
-  if (size_ == 1 || count <= grain) return body(0, count, 0);
+  run({.body = &body, .count = count, .grain = grain});
+}
+
+void ThreadPool::parallel_pieces(std::int64_t count, std::int64_t grain, std::int64_t piece, Body body) {
+  if (count < 0 || count > UINT32_MAX || grain < 1 || piece < 1)
+    fail("parallel_pieces: count {}, grain {}, piece {} (allowed: count 0 to {}, grain and piece 1 and more)", count, grain, piece,
+         UINT32_MAX);
+  run({.body = &body, .count = count, .grain = grain, .piece = piece});
+}
+
+/// Runs a loop whose workers are not chosen yet.
+void ThreadPool::run(Job job) {
+  if (job.count == 0) return;
+  if (inside.pool) return (*job.body)(0, job.count, inside.pool == this ? inside.worker : 0);
+  if (size_ == 1 || job.count <= job.grain) return (*job.body)(0, job.count, 0);
 
   const std::lock_guard turn(callers_);
-  const std::int64_t grains = count / grain + (count % grain != 0);
-  const int workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
-  running_.store(workers - 1, std::memory_order_relaxed);
+  const std::int64_t grains = job.count / job.grain + (job.count % job.grain != 0);
+  job.workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
+  job.record = loop_record;
+  for (int worker = 0; job.piece > 0 && worker < job.workers; ++worker) {
+    const Range range = range_of(job, worker);
+    workers_[worker].left.store({static_cast<std::uint32_t>(range.begin), static_cast<std::uint32_t>(range.end)},
+                                std::memory_order_relaxed);
+  }
+  running_.store(job.workers - 1, std::memory_order_relaxed);
   const auto begin = Clock::now();
-  publish({&body, count, grain, workers, loop_record});
-  run_range(0);
-  run_unbegun(workers);
+  publish(job);
+  run_part(0);
+  run_unbegun(job.workers);
   await_others(begin);
 
   std::exception_ptr first;
-  for (int worker = workers; worker-- > 0;) {
+  for (int worker = job.workers; worker-- > 0;) {
     if (workers_[worker].error) first = std::exchange(workers_[worker].error, nullptr);
   }
   if (first) std::rethrow_exception(first);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -50,14 +51,24 @@ class ThreadPool {
   /// Throws Error for a negative count or a grain below 1.
   void parallel_for(std::int64_t count, std::int64_t grain, Body body);
 
+  /// The same, but that workers which share the loop call `body` with at most `piece` indices at a time, and that one whose own range is
+  /// done takes over half of what another has left, as often as there is something: all end together, whatever held one up. Who gets which
+  /// piece is open. Throws Error for a piece below 1 and a count of 2^32 and more, too.
+  void parallel_pieces(std::int64_t count, std::int64_t grain, std::int64_t piece, Body body);
+
   /// What the next loop that waits for memory reads, its workers one after the other an equal part each. Whoever waits meanwhile brings the
   /// beginning of its part into its caches. Nothing reads the bytes, so that they may be gone by then.
   void read_ahead(std::span<const std::byte> bytes);
 
  private:
+  /// Indices that no thread has begun.
+  struct alignas(8) Left {
+    std::uint32_t begin = 0, end = 0;
+  };
   /// What one worker writes is kept off its neighbours' cache lines (two, as the prefetcher fetches pairs).
   struct alignas(128) Worker {
     std::atomic<std::uint64_t> begun{0};  // the last loop of which some thread began this worker's part
+    std::atomic<Left> left{};             // of its range, in a loop in pieces
     std::exception_ptr error;
     const std::byte* ahead_of = nullptr;  // of what bytes `ahead` are asked for
     std::size_t ahead = 0;
@@ -67,13 +78,22 @@ class ThreadPool {
     const Body* body = nullptr;
     std::int64_t count = 0;
     std::int64_t grain = 1;
+    std::int64_t piece = 0;  // 0: each worker runs its range as a whole
     int workers = 0;
     LoopRecord* record = nullptr;
+  };
+  struct Range {
+    std::int64_t begin = 0, end = 0;
   };
 
   void work(int worker);
   bool begin_part(int worker, std::uint64_t loop);
-  void run_range(int worker) noexcept;
+  static Range range_of(const Job& job, int worker);
+  void run(Job job);
+  void run_part(int worker) noexcept;
+  void run_body(const Job& job, int worker);
+  std::optional<Range> next_piece(const Job& job, int worker);
+  bool take_over(const Job& job, int worker);
   void run_unbegun(int workers);
   void publish(const Job& job);
   void stop();

@@ -137,6 +137,48 @@ TEST(ThreadPool, RethrowsTheExceptionOfTheLowestWorkerAndStaysUsable) {
                std::logic_error);
 }
 
+TEST(ThreadPool, VisitsEveryIndexOnceInPieces) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (std::int64_t count : {0, 1, 2, 7, 100, 1001})
+      for (std::int64_t grain : {1, 3, 64})
+        for (std::int64_t piece : {1, 2, 5, 2000}) {
+          std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
+          pool.parallel_pieces(count, grain, piece, [&](std::int64_t begin, std::int64_t end, int worker) {
+            EXPECT_TRUE(begin < end && worker >= 0 && worker < threads);
+            for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+          });
+          for (const std::atomic<int>& visits : seen)
+            EXPECT_EQ(visits.load(), 1) << threads << " threads, count " << count << ", grain " << grain << ", piece " << piece;
+        }
+  }
+}
+
+TEST(ThreadPool, GivesPiecesThatAWorkerDoesNotComeToToTheOthers) {
+  ThreadPool pool(3);
+  constexpr int pieces = 50;
+  std::atomic<int> done{0};
+  bool others_are_done = false;
+  pool.parallel_pieces(pieces, 1, 1, [&](std::int64_t begin, std::int64_t, int) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (begin == 3 && done < pieces - 1 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    if (begin == 3) others_are_done = done == pieces - 1;
+    ++done;
+  });
+  EXPECT_TRUE(others_are_done);
+}
+
+TEST(ThreadPool, EndsALoopInPiecesThatThrowsAndStaysUsable) {
+  ThreadPool pool(3);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const auto all_throw = [](std::int64_t, std::int64_t, int) { throw std::runtime_error("piece"); };
+    EXPECT_THROW(pool.parallel_pieces(30, 1, 1, all_throw), std::runtime_error);
+    std::atomic<std::int64_t> visited{0};
+    pool.parallel_pieces(30, 1, 4, [&](std::int64_t begin, std::int64_t end, int) { visited += end - begin; });
+    EXPECT_EQ(visited.load(), 30);
+  }
+}
+
 TEST(ThreadPool, ReadsAheadWithoutReading) {
   ThreadPool pool(2);
   const std::span<const std::byte> nowhere(reinterpret_cast<const std::byte*>(std::uintptr_t{4096}), std::size_t{1} << 30);
@@ -210,6 +252,10 @@ TEST(ThreadPool, RefusesBadArguments) {
   const auto body = [](std::int64_t, std::int64_t, int) {};
   EXPECT_THROW(pool.parallel_for(-1, 1, body), rlx::Error);
   EXPECT_THROW(pool.parallel_for(5, 0, body), rlx::Error);
+  EXPECT_THROW(pool.parallel_pieces(-1, 1, 1, body), rlx::Error);
+  EXPECT_THROW(pool.parallel_pieces(5, 0, 1, body), rlx::Error);
+  EXPECT_THROW(pool.parallel_pieces(5, 1, 0, body), rlx::Error);
+  EXPECT_THROW(pool.parallel_pieces(std::int64_t{1} << 32, 1, 1, body), rlx::Error);
 }
 
 TEST(CpuCount, GrantsAtLeastOneAndNoMoreThanThereAre) {

@@ -97,10 +97,13 @@ std::int64_t multiply_many(const BlockDotArgs& args, const RowGroups::Group& gro
   return count;
 }
 
+/// Panels that stay in the second-level cache.
+std::int64_t panels_at_a_time(const BlockPanels& weights) { return std::max<std::int64_t>(1, cached_panels / weights.panel_bytes()); }
+
 /// The rows of a group with some panels of their weights: as many panels at a time as stay in the second-level cache, each tile of rows,
 /// which stays in the first, with all of them.
 void multiply_panels(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
-  const std::int64_t at_a_time = std::max<std::int64_t>(1, cached_panels / args.weights->panel_bytes());
+  const std::int64_t at_a_time = panels_at_a_time(*args.weights);
   const std::int64_t begin = group.begin + multiply_many(args, group, panels), end = group.begin + group.count;
   for (std::int64_t first = panels.begin; first < panels.end; first += at_a_time)
     for (std::int64_t row = begin; row < end; row += most_rows)
@@ -152,8 +155,10 @@ void block_dot(const BlockDotArgs& args, ThreadPool& pool) {
   if (m == 0 || args.weights->n() == 0) return;
   if (!args.is_packed) pack_left(args, pool);
   const std::int64_t operations = m / groups * columns * args.weights->k();
-  // The groups of one panel follow each other, so that each thread has its part of all of them.
-  pool.parallel_for(args.weights->panels() * groups, grain_of(operations), [&](std::int64_t begin, std::int64_t end, int) {
+  // The groups of one panel follow each other, so that each thread has its part of all of them. Memory is not as fast for all threads, and
+  // who waited for others has asked for the beginning of its part before: where memory binds, the last panels go to who is free.
+  const std::int64_t piece = m / groups <= most_rows ? 1 : groups * panels_at_a_time(*args.weights);
+  pool.parallel_pieces(args.weights->panels() * groups, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t group = 0; group < groups; ++group)
       multiply_panels(args, args.rows.groups[static_cast<std::size_t>(group)], panels_of_group(group, groups, begin, end));
   });
