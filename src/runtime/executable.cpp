@@ -13,6 +13,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
     : session(std::move(shared)),
       source(graph),
       program(std::move(lowered)),
+      sizes(program.symbols),
       states(graph.inputs().size()),
       owns_state(graph.inputs().size(), true),
       updates_state(graph.inputs().size(), false) {
@@ -32,7 +33,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
     return s.place == Slot::Place::constant || s.place == Slot::Place::prepared ||
            (s.place == Slot::Place::input && (inner || is_param[s.index]));
   };
-  steps = cpu::make_steps(program, slot, is_weight);
+  steps = cpu::make_steps(program, sizes, slot, is_weight);
   find_prepared();
   for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
 }

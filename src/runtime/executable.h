@@ -37,6 +37,7 @@ struct Executable::State {
   std::vector<PrecisionChoice> precision;  // of its products
   std::vector<Slot> slots;
   std::vector<int> output_slots;  // of every output
+  cpu::SizeTable sizes;           // of its steps
   std::vector<cpu::Step> steps;
   std::vector<bool> is_prepared;          // by step
   std::vector<std::size_t> next_product;  // by step: the next one of a run with weights, behind the last one the first

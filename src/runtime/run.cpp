@@ -23,6 +23,7 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   run_.level = cpu::cpu_level();
   run_.bindings = std::move(bindings);
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
+  run_.sizes = state_.sizes.values(run_.symbols);
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
   run_.tuned = state_.session->tuned.get();
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
@@ -142,19 +143,19 @@ void Run::place_prepared() {
 void Run::execute() {
   const cpu::FlushDenormals flush;
   prepare();
+  auto ahead = state_.steps.size();
   for (std::size_t i = 0; i < state_.steps.size(); ++i) {
     if (state_.is_prepared[i]) continue;
-    run_.pool->read_ahead(weights_after(i));
+    if (ahead != state_.next_product[i]) ahead = state_.next_product[i], run_.pool->read_ahead(weights_of(ahead));
     cpu::execute(state_.steps[i], run_);
   }
   if (packs_) report_packing(state_.prepared.products.size());
 }
 
-/// The panels of the next product behind a step; behind the last one those of the next run's first. None where they are not known yet.
-std::span<const std::byte> Run::weights_after(std::size_t step) const {
-  if (!prepared_ || prepared_->panels.empty()) return {};
-  const std::size_t next = state_.next_product[step];
-  return prepared_->panels[next] ? prepared_->panels[next]->bytes : std::span<const std::byte>();
+/// The panels of a product; none where they are not known yet.
+std::span<const std::byte> Run::weights_of(std::size_t product) const {
+  if (!prepared_ || prepared_->panels.empty() || !prepared_->panels[product]) return {};
+  return prepared_->panels[product]->bytes;
 }
 
 void Run::report_packing(std::size_t done) {

@@ -38,7 +38,7 @@ class Run {
   std::shared_ptr<const cpu::Panels> packed(const cpu::Step& step, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> panels_of(const cpu::Step& step, const Origin& origin) const;
-  std::span<const std::byte> weights_after(std::size_t step) const;
+  std::span<const std::byte> weights_of(std::size_t product) const;
   std::string panel_key(const cpu::Step& step, const Origin& origin) const;
   std::shared_ptr<const cpu::Panels> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
                                                    const cpu::PackWeights& pack) const;

@@ -15,34 +15,6 @@
 
 namespace rlx::cpu {
 
-SizeFunction::SizeFunction(const Dim& dim, const std::vector<std::string>& symbols) {
-  for (const Dim::Term& term : dim.terms()) {
-    if (term.symbols.empty()) {
-      constant_ = term.coefficient;
-      continue;
-    }
-    Term mine{term.coefficient, {}};
-    for (const auto& symbol : term.symbols) {
-      const auto it = std::find(symbols.begin(), symbols.end(), symbol->name);
-      if (it == symbols.end()) fail_internal("execute: symbol '{}' has no value", symbol->name);
-      mine.symbols.push_back(static_cast<int>(it - symbols.begin()));
-    }
-    terms_.push_back(std::move(mine));
-  }
-}
-
-std::int64_t SizeFunction::operator()(const std::int64_t* values) const {
-  std::optional<std::int64_t> total = constant_;
-  for (const Term& term : terms_) {
-    std::optional<std::int64_t> product = term.coefficient;
-    for (int symbol : term.symbols)
-      if (product) product = checked_mul(*product, values[symbol]);
-    total = total && product ? checked_add(*total, *product) : std::nullopt;
-  }
-  if (!total) fail("a size leaves the range of 64-bit integers");
-  return *total;
-}
-
 std::shared_ptr<const Panels> PackedWeights::find(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   const auto it = entries_.find(key);
@@ -71,7 +43,7 @@ std::string panel_layout(const Step& step, CpuLevel level) {
     return fmt::format("{} blocks {}{} {} {} {}", static_cast<int>(level), dot->type, dot->int8 ? " int8" : "", dot->matrices.value(),
                        dot->columns.value(), dot->depth.value());
   const auto& product = std::get<Product>(step.launch->what);
-  const auto fixed = [](const SizeFunction& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
+  const auto fixed = [](const Size& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
   std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), name(product.element),
                                  product.float_left ? " by f32" : "", fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]),
                                  fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
@@ -82,11 +54,11 @@ std::string panel_layout(const Step& step, CpuLevel level) {
 
 namespace {
 
-void prepare_kernel(Step& step, const GeneratedKernel& launch, const Program& program) {
+void prepare_kernel(Step& step, const GeneratedKernel& launch, SizeTable& sizes) {
   const Kernel& kernel = launch.kernel;
   const std::size_t outer = grid_loops(kernel);
   std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
-  for (std::size_t i = 0; i < outer; ++i) step.grid.emplace_back(kernel.extent(kernel.loops[i]), program.symbols);
+  for (std::size_t i = 0; i < outer; ++i) step.grid.push_back(sizes(kernel.extent(kernel.loops[i])));
   const auto free = free_variables(kernel);
   std::vector<std::pair<Dim, double>> work;
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
@@ -98,7 +70,7 @@ void prepare_kernel(Step& step, const GeneratedKernel& launch, const Program& pr
     if (it == work.end()) work.emplace_back(runs, 1);
     else it->second += 1;
   }
-  for (const auto& [runs, count] : work) step.work.emplace_back(SizeFunction(runs, program.symbols), count);
+  for (const auto& [runs, count] : work) step.work.emplace_back(sizes(runs), count);
 }
 
 /// Whether every run reads the same part of the right operand, so that it can be packed once.
@@ -108,9 +80,8 @@ bool has_fixed_layout(const Product& p) {
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
 }
 
-void prepare_product(Step& step, const Product& p, const Program& program, const std::function<int(ValueId)>& slot_of,
+void prepare_product(Step& step, const Product& p, SizeTable& f, const std::function<int(ValueId)>& slot_of,
                      const std::function<bool(ValueId)>& is_weight) {
-  auto f = [&](const Dim& d) { return SizeFunction(d, program.symbols); };
   step.a = p.prologue ? -1 : slot_of(p.a);
   step.b = slot_of(p.b);
   step.c = slot_of(p.result);
@@ -131,7 +102,7 @@ void prepare_product(Step& step, const Product& p, const Program& program, const
 
 }  // namespace
 
-std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of,
+std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
                              const std::function<bool(ValueId)>& is_weight) {
   std::vector<Step> steps;
   for (const Launch& launch : program.launches) {
@@ -139,9 +110,9 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
     step.launch = &launch;
     if (const auto* kernel = std::get_if<GeneratedKernel>(&launch.what)) {
       for (const KernelBuffer& buffer : kernel->kernel.buffers) step.buffers.push_back(slot_of(buffer.value));
-      prepare_kernel(step, *kernel, program);
+      prepare_kernel(step, *kernel, sizes);
     } else if (const auto* product = std::get_if<Product>(&launch.what)) {
-      prepare_product(step, *product, program, slot_of, is_weight);
+      prepare_product(step, *product, sizes, slot_of, is_weight);
       const auto tile_buffers = [&](const std::optional<GeneratedKernel>& kernel, ValueId tile, bool written) {
         std::vector<int> slots;
         if (kernel)
@@ -152,14 +123,19 @@ std::vector<Step> make_steps(const Program& program, const std::function<int(Val
       step.prologue_buffers = tile_buffers(product->prologue, product->a, true);
       step.buffers = tile_buffers(product->epilogue, product->dot, false);
     } else if (const auto* attention = std::get_if<Attention>(&launch.what)) {
-      step.attention = prepare_attention(*attention, program, slot_of);
+      step.attention = prepare_attention(*attention, program, sizes, slot_of);
     } else if (const auto* update = std::get_if<StateUpdate>(&launch.what)) {
       step.c = slot_of(update->state);
       for (std::size_t i = 1; i < launch.reads.size(); ++i) step.operands.push_back(slot_of(launch.reads[i]));  // behind the state
+      for (ValueId v : launch.reads) {
+        std::vector<Size>& shape = step.shapes.emplace_back();
+        for (const Dim& dim : program.graph.type(v).shape) shape.push_back(sizes(dim));
+      }
     } else if (const auto* dot = std::get_if<BlockDot>(&launch.what)) {
       step.a = slot_of(dot->x), step.b = slot_of(dot->blocks), step.c = slot_of(dot->node);
       step.weights = is_weight(dot->blocks);
-      step.rows[0] = SizeFunction(dot->rows, program.symbols);
+      step.block_kernel = dot->kernel(cpu_level());
+      step.rows[0] = sizes(dot->rows);
       if (dot->experts) step.operands.push_back(slot_of(*dot->experts));
     } else {
       for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
@@ -189,9 +165,9 @@ void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState&
   std::vector<void*> buffers;
   for (int slot : step.buffers) buffers.push_back(run.memory[static_cast<std::size_t>(slot)]);
   std::int64_t count = 1;
-  for (const SizeFunction& extent : step.grid) count *= extent(run.symbols.data());
+  for (const Size& extent : step.grid) count *= extent(run.sizes.data());
   double work = 0;
-  for (const auto& [runs, operations] : step.work) work += static_cast<double>(runs(run.symbols.data())) * operations;
+  for (const auto& [runs, operations] : step.work) work += static_cast<double>(runs(run.sizes.data())) * operations;
   constexpr double worth_a_thread = 32768;  // operations: a few microseconds
   auto grain = static_cast<std::int64_t>(std::max(1.0, worth_a_thread / std::max(1.0, work)));
   constexpr std::int64_t line = 64;  // elements: parts of a flat kernel then begin on a line of the caches, whatever the type
@@ -204,10 +180,10 @@ void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState&
 class StateWriter {
  public:
   StateWriter(const Step& step, const StateUpdate& update, const RunState& run)
-      : step_(step), run_(run), shape_(sizes(update.state)), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
+      : step_(step), run_(run), shape_(sizes(step.shapes[0])), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
 
   void operator()(const StateUpdate::Window& window) {
-    Window here{memory(), sizes(window.value), {}};
+    Window here{memory(), shape(), {}};
     ++next_;
     for (ValueId start : window.starts) {
       here.starts.push_back(integers(start).get_int(0));
@@ -218,10 +194,10 @@ class StateWriter {
 
   void operator()(const StateUpdate::Windows& windows) {
     const std::byte* const bytes = memory();
+    const std::vector<std::int64_t> all = shape();
     ++next_;
     const Array starts = integers(windows.starts);
     ++next_;
-    const std::vector<std::int64_t> all = sizes(windows.value);
     Window here{bytes, {all.begin() + 1, all.end()}, std::vector<std::int64_t>(shape_.size(), 0)};
     for (std::int64_t axis : windows.inserted) here.shape.insert(here.shape.begin() + axis, 1);
     const auto axes = static_cast<std::int64_t>(windows.axes.size());
@@ -238,15 +214,17 @@ class StateWriter {
     return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
   }
   const Graph& graph() const { return run_.program->graph; }
-  std::vector<std::int64_t> sizes(ValueId value) const {
-    std::vector<std::int64_t> shape;
-    for (const Dim& dim : graph().type(value).shape) shape.push_back(dim.evaluate(run_.bindings));
-    return shape;
+  std::vector<std::int64_t> sizes(const std::vector<Size>& shape) const {
+    std::vector<std::int64_t> all;
+    for (const Size& extent : shape) all.push_back(extent(run_.sizes.data()));
+    return all;
   }
+  /// Of the next operand.
+  std::vector<std::int64_t> shape() const { return sizes(step_.shapes[next_ + 1]); }
   const std::byte* memory() const { return run_.memory[static_cast<std::size_t>(step_.operands[next_])]; }
   Array integers(ValueId value) const {
     const DType dtype = graph().type(value).dtype;
-    std::vector<std::int64_t> shape = sizes(value);
+    std::vector<std::int64_t> shape = this->shape();
     const auto bytes = static_cast<std::size_t>(bytes_for(dtype, product_of(shape)));
     return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
   }

@@ -5,25 +5,10 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/lower.h"
+#include "backends/cpu/sizes.h"
 #include "backends/cpu/tuned_choices.h"
 
 namespace rlx::cpu {
-
-/// A size as a function of the values of a program's symbols, by position.
-class SizeFunction {
- public:
-  SizeFunction() = default;
-  SizeFunction(const Dim& dim, const std::vector<std::string>& symbols);
-  std::int64_t operator()(const std::int64_t* values) const;
-
- private:
-  struct Term {
-    std::int64_t coefficient;
-    std::vector<int> symbols;
-  };
-  std::int64_t constant_ = 0;
-  std::vector<Term> terms_;
-};
 
 /// Weights packed for the kernels of a product.
 struct Panels {
@@ -65,23 +50,25 @@ struct AttentionStep;
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
-  std::vector<int> buffers;            // kernel, epilogue: memory slot of each buffer; -1: the tile
-  std::vector<int> prologue_buffers;   // the same; -1: the panel
-  int a = -1, b = -1, c = -1;          // product, block_dot
-  std::vector<int> operands, results;  // host; operands also: state update, the experts of a block_dot
-  std::vector<SizeFunction> grid;
-  std::vector<std::pair<SizeFunction, double>> work;  // operations of one grid step: the sum of size * count
-  using Axis = std::array<SizeFunction, 4>;           // extent and strides of a, b, c
-  std::vector<Axis> batch, row_axes, depth_axes;      // product
-  std::array<SizeFunction, 3> rows, columns, depth;   // product: extent, stride in the left and in the right of its two matrices
-  std::array<SizeFunction, 3> offsets;                // product: a, b, c
-  bool winograd = false;                              // product: gemm/winograd.h computes it
-  bool weights = false;                               // product, block_dot: b is a parameter or constant that every batch item shares
+  std::vector<int> buffers;               // kernel, epilogue: memory slot of each buffer; -1: the tile
+  std::vector<int> prologue_buffers;      // the same; -1: the panel
+  int a = -1, b = -1, c = -1;             // product, block_dot
+  std::vector<int> operands, results;     // host; operands also: state update, the experts of a block_dot
+  std::vector<std::vector<Size>> shapes;  // state update: of the state, then of each operand
+  std::vector<Size> grid;
+  std::vector<std::pair<Size, double>> work;      // operations of one grid step: the sum of size * count
+  using Axis = std::array<Size, 4>;               // extent and strides of a, b, c
+  std::vector<Axis> batch, row_axes, depth_axes;  // product
+  std::array<Size, 3> rows, columns, depth;       // product: extent, stride in the left and in the right of its two matrices
+  std::array<Size, 3> offsets;                    // product: a, b, c
+  bool winograd = false;                          // product: gemm/winograd.h computes it
+  bool weights = false;                           // product, block_dot: b is a parameter or constant that every batch item shares
+  const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
   std::shared_ptr<const AttentionStep> attention;
 };
 
-/// Builds the steps of a program; `slot_of` numbers the memory of each stored value.
-std::vector<Step> make_steps(const Program& program, const std::function<int(ValueId)>& slot_of,
+/// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.
+std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
                              const std::function<bool(ValueId)>& is_weight);
 
 /// Rows that a product has packed at the beginning of the workspace.
@@ -100,6 +87,7 @@ struct RunState {
   std::vector<std::byte*> memory;                    // by slot
   std::vector<std::shared_ptr<const void>> weights;  // by slot: the owner of bytes that stay as they are from run to run
   std::vector<std::int64_t> symbols;                 // by position
+  std::vector<std::int64_t> sizes;                   // by position in the table of the program's sizes
   Bindings bindings;
   RunRegion run_region;
   TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual

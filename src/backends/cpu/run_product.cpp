@@ -57,10 +57,10 @@ void call_prologue(void* call, Left<T>* panel, std::int64_t batch, std::int64_t 
 using Offsets = std::vector<std::int64_t>;
 
 /// Where each combination of the axes lies in one of the three matrices, the last axis fastest.
-Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const std::int64_t* symbols) {
+Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const std::int64_t* sizes) {
   Offsets all{0};
   for (const Step::Axis& axis : axes) {
-    const std::int64_t extent = axis[0](symbols), stride = axis[matrix + 1](symbols);
+    const std::int64_t extent = axis[0](sizes), stride = axis[matrix + 1](sizes);
     Offsets next;
     next.reserve(all.size() * static_cast<std::size_t>(extent));
     for (std::int64_t base : all)
@@ -139,7 +139,7 @@ ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
 /// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel. False where its weights are
 /// not kept as panels.
 bool run_winograd(const Step& step, const Product& product, const RunState& run) {
-  const auto number = [&](const SizeFunction& size) { return size(run.symbols.data()); };
+  const auto number = [&](const Size& size) { return size(run.sizes.data()); };
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const Step::Axis &line = step.row_axes[0], &position = step.row_axes[1];
   WinogradArgs<float> args;
@@ -168,7 +168,7 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
 template <class T>
 void run_elements(const Step& step, const Product& product, const RunState& run) {
   if (step.winograd && run.packed && run_winograd(step, product, run)) return;
-  const std::int64_t* s = run.symbols.data();
+  const std::int64_t* s = run.sizes.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(step, product, s);
   GemmArgs<T> args;

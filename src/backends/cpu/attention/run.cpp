@@ -11,17 +11,17 @@ namespace {
 /// A table of pages with the slot of its memory.
 struct PageStep {
   int slot = -1;  // -1: there is none
-  SizeFunction offset;
-  std::vector<SizeFunction> strides;
-  SizeFunction pages, stride;
+  Size offset;
+  std::vector<Size> strides;
+  Size pages, stride;
   std::int64_t rows = 0;
 };
 
 /// A strided operand with the slot of its memory.
 struct OperandStep {
   int slot = -1;  // -1: there is none
-  SizeFunction offset;
-  std::vector<SizeFunction> strides;
+  Size offset;
+  std::vector<Size> strides;
   PageStep pages = {};
 };
 
@@ -30,18 +30,17 @@ struct OperandStep {
 struct AttentionStep {
   const Attention* attention = nullptr;
   bool wide_positions = false;  // i64
-  std::vector<SizeFunction> batch;
-  SizeFunction heads, kv_heads, queries, keys, head_size, value_size;
+  std::vector<Size> batch;
+  Size heads, kv_heads, queries, keys, head_size, value_size;
   OperandStep q, k, v, out, mask, bias, positions, k_scales, v_scales;
 };
 
-std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attention, const Program& program,
+std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attention, const Program& program, SizeTable& size,
                                                        const std::function<int(ValueId)>& slot_of) {
-  const auto size = [&](const Dim& dim) { return SizeFunction(dim, program.symbols); };
   const auto sizes = [&](const std::vector<Dim>& dims) {
-    std::vector<SizeFunction> functions;
-    for (const Dim& dim : dims) functions.push_back(size(dim));
-    return functions;
+    std::vector<Size> all;
+    for (const Dim& dim : dims) all.push_back(size(dim));
+    return all;
   };
   const auto operand = [&](const StridedOperand& given) {
     OperandStep result{slot_of(given.value), size(given.offset), sizes(given.strides)};
@@ -79,7 +78,7 @@ struct KeyOffsets {
 class Operands {
  public:
   Operands(const AttentionStep& step, const RunState& run) : step_(step), run_(run) {
-    for (const SizeFunction& extent : step.batch) batch_ *= size(extent);
+    for (const Size& extent : step.batch) batch_ *= size(extent);
     const bool may_join = step.batch.size() == 1 && size(step.queries) == 1 && step.positions.slot >= 0 && step.mask.slot < 0 &&
                           step.bias.slot < 0 && step.k.pages.slot >= 0 && step.v.pages.slot >= 0;
     for (std::int64_t item = 0; item < batch_; ++item)
@@ -88,7 +87,7 @@ class Operands {
     firsts_.push_back(batch_);
   }
 
-  std::int64_t size(const SizeFunction& function) const { return function(run_.symbols.data()); }
+  std::int64_t size(const Size& size) const { return size(run_.sizes.data()); }
 
   std::int64_t items() const { return static_cast<std::int64_t>(firsts_.size()) - 1; }
   /// See AttentionArgs.
@@ -104,7 +103,7 @@ class Operands {
   AttentionOperand<T> operator()(const OperandStep& operand, std::vector<std::int64_t>& items) const {
     if (operand.slot < 0) return {};
     items = item_offsets(operand.strides);
-    const SizeFunction* axes = operand.strides.data() + step_.batch.size();
+    const Size* axes = operand.strides.data() + step_.batch.size();
     return {data<T>(operand), items.data(), size(axes[0]), size(axes[1]), size(axes[2])};
   }
 
@@ -142,7 +141,7 @@ class Operands {
 
  private:
   /// Where each entry of the batch begins.
-  std::vector<std::int64_t> batch_offsets(const std::vector<SizeFunction>& strides) const {
+  std::vector<std::int64_t> batch_offsets(const std::vector<Size>& strides) const {
     std::vector<std::int64_t> items{0};
     for (std::size_t axis = 0; axis < step_.batch.size(); ++axis) {
       const std::int64_t extent = size(step_.batch[axis]), stride = size(strides[axis]);
@@ -156,7 +155,7 @@ class Operands {
   }
 
   /// Where the first entry of each item begins.
-  std::vector<std::int64_t> item_offsets(const std::vector<SizeFunction>& strides) const {
+  std::vector<std::int64_t> item_offsets(const std::vector<Size>& strides) const {
     std::vector<std::int64_t> all = batch_offsets(strides);
     if (!is_joined_) return all;
     std::vector<std::int64_t> offsets;
