@@ -157,8 +157,10 @@ void block_dot(const BlockDotArgs& args, ThreadPool& pool) {
   const std::int64_t operations = m / groups * columns * args.weights->k();
   // The groups of one panel follow each other, so that each thread has its part of all of them. Memory is not as fast for all threads, and
   // who waited for others has asked for the beginning of its part before: where memory binds, the last panels go to who is free.
-  const std::int64_t piece = m / groups <= most_rows ? 1 : groups * panels_at_a_time(*args.weights);
-  pool.parallel_pieces(args.weights->panels() * groups, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
+  // Groups are not cut: each thread reads its panels of one after the other.
+  const std::int64_t pairs = args.weights->panels() * groups;
+  const std::int64_t piece = groups > 1 ? pairs : m <= most_rows ? 1 : panels_at_a_time(*args.weights);
+  pool.parallel_pieces(pairs, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t group = 0; group < groups; ++group)
       multiply_panels(args, args.rows.groups[static_cast<std::size_t>(group)], panels_of_group(group, groups, begin, end));
   });
