@@ -3,6 +3,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rlx)
 
 install(TARGETS rlx EXPORT rlxTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS rlx_llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET rlx_command)
   install(TARGETS rlx_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu_features.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <string>
@@ -108,6 +109,25 @@ TEST(CpuLevel, DetectsPlausibleCaches) {
   EXPECT_GE(features.l2_bytes, features.l1_bytes);
   EXPECT_FALSE(describe(features, cpu_level()).empty());
 }
+
+/// Of ARM's the system says what it likes.
+#ifdef __x86_64__
+TEST(CpuIdentity, IsThatOfEveryCore) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const std::string identity = cpu_identity();
+  EXPECT_GT(identity.size(), 40u);
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &before)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(cpu_identity(), identity) << "core " << core;
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace rlx::cpu

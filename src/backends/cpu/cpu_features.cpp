@@ -111,6 +111,32 @@ std::string detect_name() {
   return name.empty() ? "unnamed x86-64" : name;
 }
 
+/// Registers that hold the number of a core or the size of what it saves are left out.
+std::string detect_identity() {
+  const Cpuid maker = cpuid(0), basic = cpuid(1), extended = cpuid(7), more = cpuid(7, 1), amd = cpuid(0x80000001);
+  const std::uint64_t words[] = {maker.b,
+                                 basic.a,
+                                 basic.c,
+                                 basic.d,
+                                 extended.b,
+                                 extended.c,
+                                 extended.d,
+                                 more.a,
+                                 more.b,
+                                 more.c,
+                                 more.d,
+                                 amd.c,
+                                 amd.d,
+                                 cpuid(0xd, 1).a,
+                                 cpuid(0x14).b,
+                                 cpuid(0x19).b,
+                                 cpuid(0x1e, 1).a,
+                                 cpuid(0x24).b,
+                                 cpuid(0x80000008).b,
+                                 saved_state(basic)};
+  return fmt::format("{:x}", fmt::join(words, " "));
+}
+
 #else
 
 void detect_instructions([[maybe_unused]] CpuFeatures& f) {
@@ -144,6 +170,15 @@ void detect_caches(CpuFeatures& f) {
 
 std::string detect_name() { return "unnamed CPU"; }
 
+/// What Linux says of each kind of core.
+std::string detect_identity() {
+  std::string all;
+  std::ifstream cores("/proc/cpuinfo");
+  for (std::string line; std::getline(cores, line);)
+    if ((line.starts_with("CPU ") || line.starts_with("Features")) && all.find(line) == std::string::npos) all += line + "\n";
+  return all;
+}
+
 #endif
 
 bool has_avx512(const CpuFeatures& f) { return f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl; }
@@ -167,6 +202,8 @@ const CpuFeatures& cpu_features() {
   static const CpuFeatures features = detect();
   return features;
 }
+
+std::string cpu_identity() { return detect_identity(); }
 
 std::string describe(const CpuFeatures& f, CpuLevel level) {
   std::string text = fmt::format("{}, {}", f.name, to_string(level));

@@ -32,6 +32,10 @@ enum class CpuLevel { portable, neon, avx2, avx512, amx };
 /// Detected on the first call, which also asks for the tile registers where the CPU has them, for all threads of the process.
 const CpuFeatures& cpu_features();
 
+/// All that the CPU says of its instructions and of its model, the same on each of its cores: what a compiler chooses for this machine
+/// follows from it.
+std::string cpu_identity();
+
 /// One line for reports: name, the level in use, what keeps it from being higher, further instruction sets, caches.
 std::string describe(const CpuFeatures& features, CpuLevel level);
 

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "backends/cpu/cpu_features.h"
+#include "backends/cpu/linked_kernel.h"
 #include "base/thread_pool.h"
 #include "emit/emit.h"
 
 namespace rlx::cpu {
-
-using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
 
 /// Where compiled kernels are kept between processes: RLX_CACHE if set (empty: nowhere), else XDG_CACHE_HOME/rlx, else ~/.cache/rlx.
 /// A relative XDG_CACHE_HOME does not count, as the XDG Base Directory Specification says.
@@ -26,7 +25,7 @@ struct JitCounters {
   std::string cache_error;     // why an object could not be kept on disk; empty: no such trouble
 };
 
-/// Compiles kernel texts with LLVM and keeps them loaded. Thread-safe.
+/// Compiles kernel texts and keeps them loaded; LLVM is needed for what is not in the cache only. Thread-safe.
 class Jit {
  public:
   /// An empty folder: no disk cache.
@@ -39,8 +38,6 @@ class Jit {
   /// A cache that cannot be read or written is done without; the counters say why.
   std::vector<KernelFunction> load(std::span<const KernelText> texts, ThreadPool& pool);
   JitCounters counters() const;
-  /// Compiler, its version, and the processor it generates for: part of every cache key.
-  const std::string& flags() const;
 
  private:
   struct State;

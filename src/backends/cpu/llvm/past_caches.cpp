@@ -1,4 +1,4 @@
-#include "backends/cpu/past_caches.h"
+#include "backends/cpu/llvm/past_caches.h"
 
 #include <algorithm>
 #include <map>
