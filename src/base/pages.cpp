@@ -31,4 +31,24 @@ Pages map_pages(std::size_t bytes, Backing backing) {
   return {begin + skipped, {whole}};
 }
 
+#ifdef MADV_HUGEPAGE
+namespace {
+
+/// For the huge pages inside; others are small as it is.
+void advise(std::span<const std::byte> memory, int advice) {
+  const std::size_t begin = reinterpret_cast<std::uintptr_t>(memory.data()), end = begin + memory.size();
+  const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes,
+                    last = end / huge_page_bytes * huge_page_bytes;
+  if (first < last) madvise(const_cast<std::byte*>(memory.data()) + (first - begin), last - first, advice);
+}
+
+}  // namespace
+
+void use_small_pages(std::span<const std::byte> memory) { advise(memory, MADV_NOHUGEPAGE); }
+void use_huge_pages(std::span<const std::byte> memory) { advise(memory, MADV_HUGEPAGE); }
+#else
+void use_small_pages(std::span<const std::byte>) {}
+void use_huge_pages(std::span<const std::byte>) {}
+#endif
+
 }  // namespace rlx

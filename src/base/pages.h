@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <span>
 
 namespace rlx {
 
@@ -22,5 +23,10 @@ enum class Backing : bool { reserved, as_touched };
 /// behind the last whole huge page is small ones, so that many pieces of a few megabytes take no more than they hold. Null when there is no
 /// memory left.
 Pages map_pages(std::size_t bytes, Backing backing);
+
+/// Has untouched memory backed page by page where it holds huge ones, as it is touched: for what may never be used whole.
+void use_small_pages(std::span<const std::byte> memory);
+/// Undoes that; what is in memory already stays where it is until the system finds the time to move it.
+void use_huge_pages(std::span<const std::byte> memory);
 
 }  // namespace rlx

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/pages.h"
 #include "formats/tensor_view.h"
 #include "models/decoder_cache.h"
 #include "models/decoder_step.h"
@@ -38,6 +39,9 @@ Executable compiled(const Session& session, const DecoderFiles& model, const Gra
   executable.set_params(weights);
   return executable;
 }
+
+/// Tokens between two looks at which pages the caches have filled.
+constexpr std::int64_t backed_ahead = 256;
 
 /// Whether a state has a row (axis 2) for each token.
 bool grows(const Input& state) { return state.name.find(".attention.") != std::string::npos; }
@@ -78,6 +82,25 @@ void for_each_row(const Input& state, std::int64_t first, std::int64_t end, cons
     }
 }
 
+/// A cache begins in small pages: a context that is long may never be used, and a first token would take a huge page of each head. Those of
+/// which its first tokens fill half are to be huge, as attention reads them faster.
+void use_huge_pages_of(const Input& state, std::span<const std::byte> bytes, std::int64_t tokens) {
+  const auto parts = static_cast<std::size_t>(state.type.shape[0].value() > 1 ? 1 : state.type.shape[1].value());  // that grow at once
+  const std::size_t part = bytes.size() / parts;
+  const auto used = static_cast<std::size_t>(static_cast<double>(part) *
+                                             std::min(1.0, static_cast<double>(tokens) / static_cast<double>(rows_of(state))));
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(bytes.data()) % huge_page_bytes;
+  for (std::size_t at = (huge_page_bytes - beyond) % huge_page_bytes; at + huge_page_bytes <= bytes.size(); at += huge_page_bytes) {
+    const std::size_t end = at + huge_page_bytes;
+    std::size_t filled = 0;
+    for (std::size_t i = at / part; i < parts && i * part < end; ++i) {
+      const std::size_t from = std::max(at, i * part), to = std::min(end, i * part + used);
+      filled += to > from ? to - from : 0;
+    }
+    if (filled >= huge_page_bytes / 2) use_huge_pages(bytes.subspan(at, huge_page_bytes));
+  }
+}
+
 }  // namespace
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options)
@@ -87,6 +110,8 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
     : config_(model.config), options_(options), states_(states_of(graph)), executable_(compiled(session, model, graph)) {
   const DecoderGraphOptions its{.capacity = options.context, .chunk = options.chunk};
   for (const std::int64_t window : windows_in_pages(config_, its)) rings_[window] = window_pages(its, window);
+  for (const Input& state : states_)
+    if (grows(state)) use_small_pages(executable_.state(state.name).bytes());
 }
 
 void CachedDecoder::check(std::span<const std::int32_t> ids) const {
@@ -146,8 +171,16 @@ std::int64_t CachedDecoder::back_to_mark(std::int64_t length) {
   return marked_;
 }
 
+void CachedDecoder::back(std::int64_t tokens) {
+  if (tokens <= backed_) return;
+  backed_ = tokens + backed_ahead;
+  for (const Input& state : states_)
+    if (grows(state)) use_huge_pages_of(state, executable_.state(state.name).bytes(), backed_);
+}
+
 std::vector<float> CachedDecoder::run(std::int64_t wanted) {
   const auto end = static_cast<std::int64_t>(ids_.size());
+  back(end);
   std::vector<float> logits;
   for (std::int64_t at = held_, count = 0; at < end; at += count) {
     count = std::min(options_.chunk, end - at);

@@ -62,6 +62,8 @@ class CachedDecoder {
   bool cache_has_short_factors(std::int64_t length) const;
   /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens.
   std::vector<float> run(std::int64_t wanted);
+  /// Has huge pages hold so many tokens of the caches, where these fill them.
+  void back(std::int64_t tokens);
   std::int64_t least_behind(std::int64_t held) const;
   std::int64_t fewest_saved(const Input& state, std::int64_t tokens) const;
   Array restored(const Input& state, const Array& saved, std::int64_t length, std::string_view what) const;
@@ -75,6 +77,7 @@ class CachedDecoder {
   Executable executable_;
   std::vector<std::int32_t> ids_;
   std::int64_t held_ = 0;      // of them, tokens that the caches stand for
+  std::int64_t backed_ = 0;    // tokens of the last call of `back`, and some more
   std::int64_t least_ = 0;     // to fewer of them, but for none, the caches cannot be taken back: rings have lost what those see
   bool short_factors_ = true;  // what the cache was computed with; of longrope
   std::int64_t marked_ = 0;    // tokens that the marked states stand for

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <limits>
-#include <string>
 #include <vector>
+
+#include "own_memory.h"
 
 namespace rlx {
 namespace {
+
+using test::own_bytes_in_memory;
 
 TEST(Pages, LargeOnesBeginOnAHugePageAndAreZero) {
   for (const Backing backing : {Backing::reserved, Backing::as_touched})
@@ -24,14 +26,6 @@ TEST(Pages, LargeOnesBeginOnAHugePageAndAreZero) {
         std::fill_n(pages->get(), bytes, std::byte{1});
       }
     }
-}
-
-/// Bytes in memory that belong to no file.
-std::int64_t own_bytes_in_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (std::int64_t kibibytes = 0; word == "RssAnon:" && status >> kibibytes) return kibibytes * 1024;
-  return -1;
 }
 
 TEST(Pages, TakeNoMoreMemoryThanTheyHold) {
