@@ -1,5 +1,5 @@
 // Every registered op on every one of its samples: the compiled program against the reference, at the level of this process;
-// lower_levels_test runs this at the others.
+// lower_levels_long_test runs this at the others.
 #include <gtest/gtest.h>
 
 #include "ops/sample_operands.h"
