@@ -7,10 +7,9 @@
 #include <functional>
 #include <map>
 
+#include "backends/cpu/compiler.h"
 #include "backends/cpu/large_results.h"
 #include "backends/cpu/lower.h"
-#include "backends/cpu/object_cache.h"
-#include "formats/temporary_folder.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -46,15 +45,7 @@ KernelText text_of(const Graph& graph) {
 }
 
 /// The object file that LLVM makes of a kernel for `level`.
-std::string machine_code(const KernelText& text, cpu::CpuLevel level) {
-  const TemporaryFolder folder;
-  cpu::Jit jit(level, folder.path());
-  ThreadPool pool(1);
-  jit.load(std::span(&text, 1), pool);
-  const auto object = cpu::ObjectCache(folder.path()).find(jit.flags() + "\n" + text.text);
-  if (!object) fail_internal("the kernel is not in the cache");
-  return {reinterpret_cast<const char*>(object->data()), object->size()};
-}
+std::string machine_code(const KernelText& text, cpu::CpuLevel level) { return cpu::open_compiler(level)->compile(text); }
 
 /// How often the bytes are part of the code; a '?' stands for any one.
 std::size_t count(const std::string& code, std::string_view bytes) {

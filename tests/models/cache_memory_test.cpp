@@ -14,7 +14,7 @@ constexpr std::int64_t context = 65536, head = context * 16 * 4, caches = 4 * 2 
 TEST(CacheMemory, OfALongContextIsThatOfItsTokens) {
   if (own_bytes_in_memory() < 0) GTEST_SKIP() << "the system does not say what is in memory";
   const DecoderFiles files = DecoderFiles::open(fixture("hf/llama"));
-  const Session session(Device::cpu(), {.threads = 1});
+  const Session session(Device::cpu(), {.threads = 1, .cache_folder = std::nullopt});
   CachedDecoder decoder(session, files, {.context = context, .chunk = 16});
   const std::int64_t before = own_bytes_in_memory();
   const std::vector<std::int32_t> ids(40, 7);
