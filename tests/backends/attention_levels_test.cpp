@@ -231,9 +231,10 @@ Operands last_queries(const Case& all, const Operands& x, std::int64_t queries) 
   return last;
 }
 
+// Of neither number of queries is a last block left at any level that is so small as to be multiplied along the features.
 TEST(AttentionLevels, RoundedRowsDoNotDependOnThoseBeside) {
   for (const std::int64_t window : {std::int64_t{0}, std::int64_t{77}}) {
-    const Case all{70, 300, 64, 32, 0, true, window}, some{37, 300, 64, 32, 0, true, window};
+    const Case all{71, 300, 64, 32, 0, true, window}, some{39, 300, 64, 32, 0, true, window};
     Operands x(all);
     const Rows<F16> k = stored<F16>(x.k, all.features), v = stored<F16>(x.v, all.values);
     const std::vector<float> of_all = attend(all, x, k, v, cpu_level(), true);
