@@ -71,21 +71,18 @@ struct InTwoBits {
   static void place(const Codes& codes, std::int64_t row, std::byte* to) { put_pairs(codes, 0, row, to); }
 };
 
-struct InThreeBits {
-  static constexpr std::int64_t step_bytes = InTwoBits::step_bytes + 64;
+/// Codes of one bit more than `Lower` holds: the plane of bit `bit` lies behind them.
+template <class Lower, int bit>
+struct WithPlane {
+  static constexpr std::int64_t step_bytes = Lower::step_bytes + 64;
   static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    InTwoBits::place(codes, row, to);
-    put_plane(codes, 2, row, to + InTwoBits::step_bytes);
+    Lower::place(codes, row, to);
+    put_plane(codes, bit, row, to + Lower::step_bytes);
   }
 };
 
-struct InFiveBits {
-  static constexpr std::int64_t step_bytes = InNibbles::step_bytes + 64;
-  static void place(const Codes& codes, std::int64_t row, std::byte* to) {
-    InNibbles::place(codes, row, to);
-    put_plane(codes, 4, row, to + InNibbles::step_bytes);
-  }
-};
+using InThreeBits = WithPlane<InTwoBits, 2>;
+using InFiveBits = WithPlane<InNibbles, 4>;
 
 struct InSixBits {
   static constexpr std::int64_t step_bytes = InNibbles::step_bytes + 128;
