@@ -102,10 +102,20 @@ ExprId simplified(Kernel& kernel, Expr e) {
   return id;
 }
 
+/// A store rounds to the type of its buffer, and need not be given what is rounded already.
+void leave_rounding_to(KernelStore& store, const Kernel& kernel) {
+  const Expr& e = kernel.expr(store.value);
+  const DType dtype = kernel.buffers[static_cast<std::size_t>(store.buffer)].dtype;
+  const bool rounds =
+      e.kind == Expr::Kind::scalar && e.op == ScalarOp::cast && e.dtype == dtype && is_float(dtype) && register_type(dtype) != dtype;
+  if (rounds && register_type(kernel.expr(e.args[0]).dtype) == register_type(dtype)) store.value = e.args[0];
+}
+
 }  // namespace
 
 void simplify(Kernel& kernel) {
   rewrite(kernel, [&](Expr e) { return simplified(kernel, std::move(e)); });
+  for (KernelStore& store : kernel.stores) leave_rounding_to(store, kernel);
 }
 
 }  // namespace rlx

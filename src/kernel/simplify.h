@@ -29,8 +29,9 @@ struct Pattern {
 };
 Pattern parse_pattern(std::string_view text);
 
-/// Applies the rules to every expression of a kernel once, from the operands up; computes what only depends on constants; and turns
-/// divisions by powers of two into products. Guarantees: the same values, but for the sign and payload of NaN.
+/// Applies the rules to every expression of a kernel once, from the operands up; computes what only depends on constants; turns
+/// divisions by powers of two into products; and leaves rounding to the stores that do it. Guarantees: the same values, but for the sign
+/// and payload of NaN.
 void simplify(Kernel& kernel);
 
 }  // namespace rlx

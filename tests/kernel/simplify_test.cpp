@@ -152,5 +152,17 @@ TEST(Simplify, AZeroThatMayChangeASignStays) {
   EXPECT_EQ(e.kind, Expr::Kind::scalar);
 }
 
+TEST(Simplify, WhatAStoreRoundsIsNotRoundedBeforeIt) {
+  const auto rounded = [](DType from) {
+    return [from](Kernel& k, ExprId x) {
+      const ExprId sum = k.scalar(ScalarOp::add, {k.scalar(ScalarOp::cast, {x}, from), k.constant(3, from)}, from);
+      return k.scalar(ScalarOp::cast, {sum}, bf16);
+    };
+  };
+  EXPECT_EQ(body(bf16, rounded(f32)).op, ScalarOp::add);
+  EXPECT_EQ(body(bf16, rounded(i32)).op, ScalarOp::cast) << "a store converts no integers";
+  EXPECT_EQ(body(bf16, rounded(f64)).op, ScalarOp::cast) << "nor numbers of another register";
+}
+
 }  // namespace
 }  // namespace rlx

@@ -11,7 +11,8 @@ namespace rlx::cpu {
 namespace {
 
 /// How llvm/compiler.cpp compiles, beside the processor. It is part of every cache key: change it together with that file.
-constexpr std::string_view pipeline = "default<O2>, stores past the caches, position-independent, small code model, codegen default";
+constexpr std::string_view pipeline =
+    "default<O2>, bf16 at once, stores past the caches, position-independent, small code model, codegen default";
 
 /// Levels that stand for one processor have no other; the others are compiled for what the machine has.
 std::string processor_of(CpuLevel level) {

@@ -306,16 +306,13 @@ TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner, s
 
 bool arguments_fit(const Kernel& kernel) { return kernel.buffers.size() <= most_epilogue_arguments; }
 
-/// Rounds what a kernel loads of `sums`, wider numbers that stand for those of the value, but where it only stores them, which rounds too.
+/// Rounds what a kernel loads of `sums`, wider numbers that stand for those of the value.
 void round_sums(Kernel& kernel, ValueId sums, DType dtype) {
-  std::set<ExprId> rounded;
   rewrite(kernel, [&](Expr e) {
     const bool is_sum = e.kind == Expr::Kind::load && kernel.buffers[static_cast<std::size_t>(e.buffer)].value == sums;
     const ExprId id = kernel.add(std::move(e));
-    return is_sum ? *rounded.insert(kernel.scalar(ScalarOp::cast, {id}, dtype)).first : id;
+    return is_sum ? kernel.scalar(ScalarOp::cast, {id}, dtype) : id;
   });
-  for (KernelStore& store : kernel.stores)
-    if (rounded.count(store.value)) store.value = kernel.expr(store.value).args[0];
 }
 
 /// The index times the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a panel.

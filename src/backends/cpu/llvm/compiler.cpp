@@ -9,6 +9,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/IRReader/IRReader.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SourceMgr.h>
@@ -17,6 +18,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
+#include "backends/cpu/llvm/bf16_rounding.h"
 #include "backends/cpu/llvm/past_caches.h"
 #include "rlx/error.h"
 
@@ -61,6 +63,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  if (machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16,+avx512vl"))
+    for (llvm::Function& function : module) round_to_bf16_at_once(function);
   // Elsewhere than on x86 a store past the caches is of two registers at once, which no loop here makes: such results are stored as any.
   if (!machine.getTargetTriple().isX86()) return;
   for (llvm::Function& function : module)
