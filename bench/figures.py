@@ -222,6 +222,16 @@ def llama_quantize(data):
     return Section("Quantizing beside llama.cpp", note, data["command"], [Chart("", ["side", "min, s", "median, s", "bytes written"], bars)])
 
 
+def llama_limits(data):
+    def pair(value):
+        return f"{value['median']:.2f} / {value['best']:.2f}"
+    bars = [Bar(row["case"], row["ratio"]["median"], f"{pair(row['ratio'])} of {row['of']}",
+                [f"{pair(row['result'])} {row['unit']}", f"{pair(row['one'])}" if "one" in row else "-", pair(row["ratio"]), row["of"],
+                 f"{'at least' if row['at_least'] else 'at most'} {row['bar']}"]) for row in data["rows"]]
+    return Section("A 1.1B Llama by itself", f"Q4_0, {data['layers']} layers, {data['threads']} threads; median and best of rounds in which both sides of a ratio were measured in turn.", data["command"],
+                   [Chart("", ["case", "result", "what it is beside", "ratio", "of", "asked for"], bars)])
+
+
 def tokenize(data):
     bars = [Bar(row["kind"], row["ratio"], f"{row['ratio']:.2f} times faster", [f"{row['rlx_mb_per_s']:.1f}", f"{row['tokenizers_mb_per_s']:.1f}", f"{row['ratio']:.2f}"]) for row in data["results"]]
     return Section("Tokenizing beside tokenizers", f"{data['results'][0]['bytes'] / 1e6:.1f} MB of text, one thread each, the ids compared first, tokenizers {data['tokenizers']}; the line is 3 times.",
@@ -234,7 +244,7 @@ OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.item
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "llama_speed": llama_speed,
-            "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_quantize": llama_quantize, "tokenize": tokenize, "claims": claims,
+            "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims,
             "pack": shares("Packing weights"), "compile": compile_times, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}

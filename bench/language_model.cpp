@@ -8,6 +8,7 @@
 //     limits MS      what the machine reaches in so many milliseconds each: bytes read per second, operations per second of each kind
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +30,7 @@ struct Options {
   std::string model;
   std::int64_t context = 2048;
   int threads = 2;
-  Precision precision = Precision::f32;
+  std::optional<Precision> precision;  // none: what is usual for the model
   bool exact = false;
 };
 
@@ -43,7 +44,7 @@ std::vector<std::int32_t> some_tokens(std::int64_t count, std::int64_t vocab_siz
 Session open_session(const Options& options) {
   SessionOptions session;  // with its cache of kernels, as the commands have it
   session.threads = options.threads;
-  session.precision = options.precision;
+  session.precision = options.precision ? *options.precision : usual_precision(options.model);
   return Session(Device::cpu(), session);
 }
 
@@ -127,7 +128,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads");
   app.add_flag("--exact", options.exact, "keys and values in f32");
   app.add_option_function<std::string>(
-         "--precision", [&](const std::string& word) { options.precision = *precision_named(word); }, "of matrix products")
+         "--precision", [&](const std::string& word) { options.precision = precision_named(word); },
+         "of matrix products; else what is usual for the model")
       ->check(CLI::IsMember(bench::precision_words()));
   return bench::run_command(app, argc, argv, [&] { serve(options); });
 }

@@ -194,9 +194,7 @@ def speed(args):
     rows = []
     for kind in args.types:
         model = model_file(args, kind, layers=args.layers)
-        # llama.cpp rounds what meets bf16 weights to bf16; ours are asked to, as else they keep f32.
-        as_rounded = {"rlx": ["--precision", "bf16"]} if kind == "BF16" else {}
-        sides = {name: start(args, name, model, 1024, *as_rounded.get(name, [])) for name in ("rlx", "llama.cpp")}
+        sides = {name: start(args, name, model, 1024) for name in ("rlx", "llama.cpp")}
         works = {"prompt 512": 512, f"decode {args.decode}": args.decode}
         seconds, limits = in_turn(sides, works, args.rounds, True)
         for work, count in works.items():

@@ -83,6 +83,7 @@ run tokenize "$python" bench/tokenize_peers.py "$build/bench/tokenize" --out "$r
 for case in tokens perplexity speed depth quantize; do
   run "llama_$case" "$python" bench/llama_peers.py "$case" --build "$build" --results "$results"
 done
+run llama_limits "$python" bench/llama_limits.py --build "$build" --results "$results"
 
 python3 bench/report.py "$results" --out build/bench.html --markdown docs/performance.md
 for name in "${missing[@]:-}"; do [ -z "$name" ] || echo "bench: missing: $name"; done

@@ -127,7 +127,7 @@ void print_rates(const BenchOptions& options, const Session& session, std::span<
 }
 
 void bench(const BenchOptions& options) {
-  const Session session = open_session(options.compile);
+  const Session session = open_session(options.compile, usual_precision(options.model));
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
   const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);
@@ -165,7 +165,7 @@ void add_bench(CLI::App& app) {
   add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
   add_kernel_choices(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_precision(*command, options->compile, that_of_model);
   add_threads(*command, options->compile);
   command->footer("The mean and standard deviation of tokens a second.\n\nExample:\n  rlx bench model.gguf -p 512 -n 128");
   command->callback([options] { bench(*options); });

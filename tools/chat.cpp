@@ -223,7 +223,7 @@ class Conversation {
 };
 
 void chat(const ChatOptions& options) {
-  const Session session = open_session(options.compile);
+  const Session session = open_session(options.compile, usual_precision(options.generation.model));
   auto [model, generate] = open_model(options.generation, session);
   Conversation conversation(std::move(model), std::move(generate), options);
   conversation.hold();
@@ -241,7 +241,7 @@ void add_chat(CLI::App& app) {
       ->type_name("FILE");
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_precision(*command, options->compile, that_of_model);
   add_threads(*command, options->compile);
   command->footer(
       fmt::format("Options of sampling that are not given are those that the model's file recommends (general.sampling.*, or the folder's\n"

@@ -24,13 +24,13 @@ CLI::Option* add_tune(CLI::App& command, CompileChoices& choices) {
                           "Time ways to cut matrix products into blocks, once for each size; what is chosen is kept on disk");
 }
 
-std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices) {
+std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual) {
   const auto words = enum_words(Precision{});
-  const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word).value_or(Precision::f32); };
+  const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word); };
   CLI::Option* precision = command
-                               .add_option_function<std::string>("--precision", choose,
-                                                                 fmt::format("What matrix products of f32 compute with: {} (default: {})",
-                                                                             fmt::join(words, ", "), words[0]))
+                               .add_option_function<std::string>(
+                                   "--precision", choose,
+                                   fmt::format("What matrix products of f32 compute with: {} (default: {})", fmt::join(words, ", "), usual))
                                ->type_name("PRECISION")
                                ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
   CLI::Option* calibration = command
@@ -41,13 +41,13 @@ std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choic
   return {precision, calibration};
 }
 
-Session open_session(const CompileChoices& choices) {
+Session open_session(const CompileChoices& choices, Precision usual) {
   SessionOptions options;
   options.threads = choices.threads;
   options.claims = !choices.no_claims;
   options.fuse = !choices.no_fusion;
   options.tune = choices.tune;
-  options.precision = choices.precision;
+  options.precision = choices.precision.value_or(usual);
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
   show_progress();
   return Session(Device::cpu(), options);

@@ -1,4 +1,9 @@
 #pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 
 #include "rlx/session.h"
@@ -9,7 +14,7 @@ namespace rlx::command {
 struct CompileChoices {
   int threads = 0;
   bool no_claims = false, no_fusion = false, tune = false;
-  Precision precision = Precision::f32;
+  std::optional<Precision> precision;
   std::string calibration;  // a file; empty: none
 };
 
@@ -20,11 +25,13 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
 /// --tune, of commands that run what they compile
 CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);
 
-/// --precision f32|bf16|f16|int8 and --calibration FILE
-std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices);
+/// --precision f32|bf16|f16|int8 and --calibration FILE; `usual` is the help's word for what it is otherwise.
+std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual = "f32");
+/// The word where it is usual_precision of the model.
+inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the CPU multiplies it, else f32";
 
 /// Loading and packing of weights show a bar from then on. Throws Error for a calibration that cannot be read, or without int8.
-Session open_session(const CompileChoices& choices);
+Session open_session(const CompileChoices& choices, Precision usual = Precision::f32);
 
 /// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.
 void warn_about_cache(const Session& session);

@@ -18,7 +18,7 @@ const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mi
 
 void dump(const DumpOptions& options) {
   const CompileChoices& choices = options.compile;
-  if (options.stage == "hir" && (choices.no_claims || choices.no_fusion || choices.precision != Precision::f32))
+  if (options.stage == "hir" && (choices.no_claims || choices.no_fusion || choices.precision.value_or(Precision::f32) != Precision::f32))
     throw CLI::ValidationError("--stage hir excludes --no-claims, --no-fusion and --precision: it is the graph as given");
   const Graph graph = read_graph(options.graph).graph;
   const Session session = open_session(options.compile);

@@ -55,7 +55,7 @@ Perplexity with_progress(Model& model, const std::string& text, PerplexityOption
 
 void measure_perplexity(const PerplexityCommand& command) {
   const std::string text = read_whole_text(command.file);
-  const Session session = open_session(command.compile);
+  const Session session = open_session(command.compile, usual_precision(command.model));
   Model model =
       Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
   const Stopwatch time;
@@ -83,7 +83,7 @@ void add_perplexity(CLI::App& app) {
   add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "The result as one JSON object");
   add_kernel_choices(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_precision(*command, options->compile, that_of_model);
   add_threads(*command, options->compile);
   command->footer(
       "exp(mean of -log(probability)) of the judged tokens, with its standard error, as llama.cpp's tool has it: the text is cut into\n"

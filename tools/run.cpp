@@ -100,7 +100,7 @@ void load_cache(Model& model, const std::string& file) {
 }
 
 void run(const RunOptions& options) {
-  const Session session = open_session(options.compile);
+  const Session session = open_session(options.compile, usual_precision(options.generation.model));
   RunTimes times;
   const Stopwatch open;
   auto [model, generate] = open_model(options.generation, session);
@@ -146,7 +146,7 @@ void add_run(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
   add_kernel_choices(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_precision(*command, options->compile, that_of_model);
   add_threads(*command, options->compile);
   command->footer(
       "Examples:\n  rlx run model.gguf -p 'Once upon a time' -n 64\n"

@@ -22,6 +22,8 @@ class Device {
   static Device cpu() { return {}; }
   /// One line: processor, instruction sets, caches, threads.
   std::string description() const;
+  /// Whether it has instructions that multiply numbers of that type, or widens them first.
+  bool multiplies(DType dtype) const;
 };
 
 struct SessionOptions {
@@ -33,8 +35,8 @@ struct SessionOptions {
   bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
   bool tune = false;  // times ways to cut a matrix product into blocks, when it is first run in a size, and keeps the fastest in
                       // cache_folder; results have the same bits
-  std::optional<std::filesystem::path> cache_folder;  // of compiled kernels and timed choices; empty path: none; default: see
-                                                      // default_cache_folder
+  std::optional<std::filesystem::path> cache_folder = std::nullopt;  // of compiled kernels and timed choices; empty path: none; default:
+                                                                     // see default_cache_folder
 };
 
 /// What a session's compiler did so far.

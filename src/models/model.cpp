@@ -76,7 +76,20 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
                                              rlx::recommended_sampling(path, files), std::move(chat)}));
 }
 
-Model load(const std::filesystem::path& path, ModelOptions options) { return Model::open(path, Session(), options); }
+Precision usual_precision(const std::filesystem::path& model) {
+  const Checkpoint checkpoint = Checkpoint::open(model);
+  std::size_t bytes = 0, narrow = 0;
+  for (const Checkpoint::File& file : checkpoint.files())
+    for (const TensorView& tensor : file.tensors) {
+      bytes += tensor.data.size();
+      if (tensor.dtype == bf16) narrow += tensor.data.size();
+    }
+  return narrow > bytes / 2 && Device::cpu().multiplies(bf16) ? Precision::bf16 : Precision::f32;
+}
+
+Model load(const std::filesystem::path& path, ModelOptions options) {
+  return Model::open(path, Session(Device::cpu(), {.precision = usual_precision(path)}), options);
+}
 
 std::int64_t Model::vocab_size() const { return state_->decoder.config().vocab_size; }
 std::int64_t Model::context() const { return state_->decoder.context(); }

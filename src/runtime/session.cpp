@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/denormals.h"
+#include "backends/cpu/gemm/micro_kernel.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "ir/graph_data.h"
@@ -14,6 +15,12 @@ namespace rlx {
 
 std::string Device::description() const {
   return fmt::format("{}, {} threads", cpu::describe(cpu::cpu_features(), cpu::cpu_level()), granted_cpus());
+}
+
+bool Device::multiplies(DType dtype) const {
+  if (dtype == bf16) return cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level());
+  if (dtype == i8) return cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level());
+  return dtype == f32 || dtype == f64;
 }
 
 Session::State::State(SessionOptions given)

@@ -122,5 +122,13 @@ TEST(Model, WithoutATokenizerTakesTokensOnly) {
   EXPECT_THROW(model.rewind(9), Error);
 }
 
+TEST(UsualPrecision, IsThatOfMostWeightsWhereTheCpuMultipliesIt) {
+  const Precision narrow = Device::cpu().multiplies(bf16) ? Precision::bf16 : Precision::f32;
+  EXPECT_EQ(usual_precision(fixture("hf/gemma3")), narrow);
+  EXPECT_EQ(usual_precision(fixture("hf/llama")), Precision::f32);
+  EXPECT_EQ(usual_precision(fixture("hf/qwen3")), Precision::f32) << "F16: no CPU's products";
+  EXPECT_THROW(usual_precision(fixture("hf/none")), Error);
+}
+
 }  // namespace
 }  // namespace rlx
