@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "backends/cpu/attention/attention.h"
+#include "backends/cpu/attention/element.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/half.h"
 
@@ -86,15 +87,17 @@ struct Rows {
   std::vector<float> factors = {};
 };
 
-template <class K>
-std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level, bool int16 = false,
-                          int threads = 2) {
+/// Queries and results are elements T.
+template <class T, class K>
+std::vector<T> attend_as(const Case& c, const std::vector<T>& q, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level,
+                         bool int16 = false, int threads = 2) {
   const std::int64_t item = 0;
-  std::vector<float> out(static_cast<std::size_t>(heads * c.queries * c.values), NAN);
-  AttentionArgs<float, K> args;
+  std::vector<T> out(static_cast<std::size_t>(heads * c.queries * c.values));
+  for (T& element : out) assign(element, NAN);
+  AttentionArgs<T, K> args;
   args.heads = heads, args.kv_heads = kv_heads, args.queries = c.queries, args.keys = c.keys;
   args.head_size = c.features, args.value_size = c.values;
-  args.q = {x.q.data(), &item, c.queries * c.features, c.features, 1};
+  args.q = {q.data(), &item, c.queries * c.features, c.features, 1};
   args.k = {k.elements.data(), &item, c.keys * c.features, c.features, 1};
   args.v = {v.elements.data(), &item, c.keys * c.values, c.values, 1};
   const auto factors = [&](const Rows<K>& rows, std::int64_t features) {
@@ -111,6 +114,12 @@ std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, co
   args.workspace = workspace.data();
   attention(args, pool);
   return out;
+}
+
+template <class K>
+std::vector<float> attend(const Case& c, const Operands& x, const Rows<K>& k, const Rows<K>& v, CpuLevel level, bool int16 = false,
+                          int threads = 2) {
+  return attend_as<float>(c, x.q, x, k, v, level, int16, threads);
 }
 
 std::vector<float> attend(const Case& c, const Operands& x, CpuLevel level) {
@@ -239,6 +248,29 @@ TEST(AttentionLevels, RoundedRowsDoNotDependOnThoseBeside) {
     const Rows<F16> k = stored<F16>(x.k, all.features), v = stored<F16>(x.v, all.values);
     const std::vector<float> of_all = attend(all, x, k, v, cpu_level(), true);
     const std::vector<float> of_some = attend(some, last_queries(all, x, some.queries), k, v, cpu_level(), true);
+    const std::int64_t count = some.queries * some.values;
+    for (std::int64_t head = 0; head < heads; ++head)
+      EXPECT_TRUE(std::equal(of_some.begin() + head * count, of_some.begin() + (head + 1) * count,
+                             of_all.begin() + (head + 1) * all.queries * all.values - count))
+          << "head " << head << ", window " << window;
+  }
+}
+
+/// Attention of bf16 queries, keys and values.
+std::vector<float> attend_bf16(const Case& c, Operands x, int threads) {
+  const Rows<Bf16> q = stored<Bf16>(x.q, c.features), k = stored<Bf16>(x.k, c.features), v = stored<Bf16>(x.v, c.values);
+  std::vector<float> wide;
+  for (const Bf16 element : attend_as<Bf16>(c, q.elements, x, k, v, cpu_level(), false, threads)) wide.push_back(widened(element));
+  return wide;
+}
+
+// More blocks of queries than take values together, whose windows begin at odd keys and at even ones; the same rows among fewer.
+TEST(AttentionLevels, BFloat16RowsDoNotDependOnThoseBesideNorOnThreads) {
+  for (const std::int64_t window : {std::int64_t{0}, std::int64_t{77}}) {
+    const Case all{583, 600, 64, 32, 0, true, window}, some{39, 600, 64, 32, 0, true, window};
+    const Operands x(all);
+    const std::vector<float> of_all = attend_bf16(all, x, 2), of_some = attend_bf16(some, last_queries(all, x, some.queries), 1);
+    EXPECT_EQ(attend_bf16(all, x, 1), of_all);
     const std::int64_t count = some.queries * some.values;
     for (std::int64_t head = 0; head < heads; ++head)
       EXPECT_TRUE(std::equal(of_some.begin() + head * count, of_some.begin() + (head + 1) * count,

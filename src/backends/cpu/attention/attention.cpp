@@ -129,12 +129,12 @@ class Cut {
   std::int64_t partials_ = 0;
 };
 
-/// Blocks of queries that meet each block of keys in turn, so that its rows are rounded once for all: as many as half a second-level cache
-/// holds. Where rows are not rounded each goes by itself.
+/// Blocks of queries that meet each block of keys in turn, so that its rows are prepared once for all: as many as half a second-level cache
+/// holds. Where rows are taken as they lie each goes by itself.
 template <class T, class K>
 std::int64_t blocks_together(const AttentionArgs<T, K>& args) {
-  constexpr std::int64_t most = 16;  // rounding then takes a twentieth of the products' time
-  if (!integer_products(args)) return 1;
+  constexpr std::int64_t most = 16;  // rounding then takes a twentieth of the products' time, and pairing a two-hundredth
+  if (!shares_rows(args)) return 1;
   return std::clamp<std::int64_t>(cpu_features().l2_bytes / 2 / static_cast<std::int64_t>(query_block_bytes(args).own), 1, most);
 }
 
@@ -193,22 +193,22 @@ class Worker {
   void add_block() { blocks_.emplace_back(args_, workspace_, workspace_ + bytes_.shared + blocks_.size() * bytes_.own); }
 
   void attend(std::span<const Task> tasks) {
-    if constexpr (std::is_same_v<T, float> && !std::is_same_v<K, float>)
-      if (blocks_.front().in_integers()) return attend_rounded(tasks);
+    if constexpr (!std::is_same_v<K, float>)
+      if (blocks_.front().takes_rows()) return attend_shared(tasks);
     for (std::size_t i = 0; i < tasks.size(); ++i) blocks_[i].attend(tasks[i].keys);
   }
 
   /// The first task has more rows than few; the last may not.
-  void attend_rounded(std::span<const Task> tasks) {
-    IntegerRows<T, K> rows(args_, blocks_.front().room_for_rows());
+  void attend_shared(std::span<const Task> tasks) {
+    SharedRows<T, K> rows(args_, blocks_.front().room_for_rows());
     Range all = tasks.front().keys;
     for (const Task& task : tasks) all = {std::min(all.begin, task.keys.begin), std::max(all.end, task.keys.end)};
     for (Range keys{all.begin / 2 * 2, 0}; keys.begin < all.end; keys.begin = keys.end) {
       keys.end = std::min((keys.begin / attention_key_block + 1) * attention_key_block, all.end);
-      rows.load(*integer_products(args_), tasks.front().item, tasks.front().kv_head, keys);
+      rows.load(tasks.front().item, tasks.front().kv_head, keys);
       for (std::size_t i = 0; i < tasks.size(); ++i) {
         const Range own{std::max(keys.begin, tasks[i].keys.begin), std::min(keys.end, tasks[i].keys.end)};
-        if (blocks_[i].in_integers()) blocks_[i].attend(own, rows);
+        if (blocks_[i].takes_rows()) blocks_[i].attend(own, rows);
         else blocks_[i].attend(own);
       }
     }

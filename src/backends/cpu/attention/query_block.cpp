@@ -45,6 +45,19 @@ std::size_t scratch_bytes(const AttentionArgs<T, K>& args, std::int64_t features
   return static_cast<std::size_t>(*padded / line * line);
 }
 
+/// Keys are read where they lie, in pairs of features.
+template <class T, class K>
+const PairProducts* pair_products(const AttentionArgs<T, K>& args) {
+  return std::is_same_v<T, Bf16> && args.head_size % 2 == 0 ? pair_products(args.level) : nullptr;
+}
+
+template <class T, class K>
+const TileProducts* tile_products(const AttentionArgs<T, K>& args) {
+  constexpr std::int64_t side = TileProducts::side;
+  if (!pair_products(args) || args.head_size % (2 * side) != 0 || args.value_size % side != 0) return nullptr;
+  return args.tiles ? args.tiles : tile_products(args.level);
+}
+
 }  // namespace
 
 template <class T, class K>
@@ -73,13 +86,17 @@ std::int64_t partial_elements(const AttentionArgs<T, K>& args) {
 }
 
 template <class T, class K>
+bool shares_rows(const AttentionArgs<T, K>& args) {
+  return integer_products(args) || (pair_products(args) && !tile_products(args));
+}
+
+template <class T, class K>
 QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* shared, std::byte* own)
-    : args_(args), kernel_(attention_kernel(args.level)), integers_(integer_products(args)) {
-  if constexpr (std::is_same_v<T, Bf16>)
-    if (args.head_size % 2 == 0) pairs_ = pair_products(args.level);  // keys are read where they lie, in pairs of features
-  constexpr std::int64_t side = TileProducts::side;
-  if (pairs_ && args.head_size % (2 * side) == 0 && args.value_size % side == 0)
-    tiles_ = args.tiles ? args.tiles : tile_products(args.level);
+    : args_(args),
+      kernel_(attention_kernel(args.level)),
+      pairs_(pair_products(args)),
+      tiles_(tile_products(args)),
+      integers_(integer_products(args)) {
   const std::int64_t lanes = most_lanes(args.level);
   const auto take = []<class Number>(std::byte*& from, Number*& place, std::int64_t count) {
     place = reinterpret_cast<Number*>(from);
@@ -127,9 +144,9 @@ void QueryBlock<T, K>::attend(Range keys) {
 
 /// From an even key on, as values are in pairs: one more in front is hidden by its position, and weighs 0.
 template <class T, class K>
-void QueryBlock<T, K>::attend(Range keys, const IntegerRows<T, K>& rows) {
+void QueryBlock<T, K>::attend(Range keys, const SharedRows<T, K>& rows) {
   const Range seen = visible(keys);
-  integer_rows_ = &rows;
+  shared_rows_ = &rows;
   if (seen.size() > 0) add_keys({seen.begin / 2 * 2, seen.end});
 }
 
@@ -235,20 +252,21 @@ void QueryBlock<T, K>::add_keys(Range keys) {
   ScoreRules rules;
   if (args_.softcap > 0) rules.cap = args_.softcap * log2_e;
   if (fill_added(keys)) rules.added = added_, rules.added_stride = added_stride_;
-  rules.first = limits(keys);
-  rules.last = last_;
+  limit(keys, rules);
   weigh(keys, rules);
   add_values(keys, is_empty_ ? nullptr : decay_);
   is_empty_ = false;
 }
 
-/// scores_ -> weights.
+/// scores_ -> weights, in the form that the product with the values takes.
 template <class T, class K>
 void QueryBlock<T, K>::weigh(Range keys, const ScoreRules& rules) {
   const RunningSoftmax running{largest_, total_, decay_};
-  if (in_integers())
-    integers_->weigh[vectors_ - 1](scores_, keys.size(), rules, running, integer_rows_->value_factors(keys.begin), weight_factors_);
-  else kernel_.weigh[vectors_ - 1](scores_, keys.size(), rules, running);
+  if constexpr (std::is_same_v<T, float>)
+    if (in_integers())
+      return integers_->weigh[vectors_ - 1](scores_, keys.size(), rules, running, shared_rows_->value_factors(keys.begin), weight_factors_);
+  const auto& weigh = in_pairs() ? pairs_->weigh : kernel_.weigh;
+  weigh[vectors_ - 1](scores_, keys.size(), rules, running);
 }
 
 /// Calls `multiply(part)` for parts of an axis that the kernels' tiles hold, as even as can be.
@@ -261,7 +279,8 @@ void for_panels(std::int64_t size, const AttentionKernel& kernel, const Multiply
 /// scores_ = k q^T.
 template <class T, class K>
 void QueryBlock<T, K>::multiply_queries(Range keys) {
-  if (in_integers()) return multiply_queries_as_integers(keys);
+  if constexpr (std::is_same_v<T, float>)
+    if (in_integers()) return multiply_queries_as_integers(keys);
   const KeyRows<K> k = rows_from(args_.k, args_.k_factors, item_, kv_head_, keys.begin);
   if (is_few_) return kernel_.of<K>().scores[count_](args_.head_size, keys.size(), k, queries_, scores_);
   if constexpr (std::is_same_v<T, Bf16>)
@@ -303,43 +322,44 @@ void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
 }
 
 template <class T, class K>
-void QueryBlock<T, K>::multiply_queries_as_integers(Range keys) {
+void QueryBlock<T, K>::multiply_queries_as_integers(Range keys)
+  requires std::is_same_v<T, float>
+{
   const auto* const queries = reinterpret_cast<const std::uint32_t*>(queries_);
   for_panels(keys.size(), kernel_, [&](Range part) {
     const std::int64_t key = keys.begin + part.begin;
-    integers_->scores[vectors_ - 1][part.size()](args_.head_size / 2, integer_rows_->keys(key), args_.head_size,
-                                                 integer_rows_->key_factors(key), queries, query_factors_, scores_ + part.begin * lanes_);
+    integers_->scores[vectors_ - 1][part.size()](args_.head_size / 2, shared_rows_->keys(key), args_.head_size,
+                                                 shared_rows_->key_factors(key), queries, query_factors_, scores_ + part.begin * lanes_);
   });
 }
 
 template <class T, class K>
-void QueryBlock<T, K>::add_values_as_integers(Range keys, const float* decay) {
+void QueryBlock<T, K>::add_values_as_integers(Range keys, const float* decay)
+  requires std::is_same_v<T, float>
+{
   const auto* const weights = reinterpret_cast<const std::uint32_t*>(scores_);
   for_panels(args_.value_size, kernel_, [&](Range part) {
-    integers_->values[vectors_ - 1][part.size()](divide_up(keys.size(), 2), integer_rows_->values(keys.begin) + part.begin,
-                                                 args_.value_size, weights, weight_factors_, decay, sums_ + part.begin * lanes_);
+    integers_->values[vectors_ - 1][part.size()](divide_up(keys.size(), 2), shared_rows_->values(keys.begin) + part.begin, args_.value_size,
+                                                 weights, weight_factors_, decay, sums_ + part.begin * lanes_);
   });
 }
 
 /// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
 template <class T, class K>
 void QueryBlock<T, K>::add_values(Range keys, const float* decay) {
-  if (in_integers()) return add_values_as_integers(keys, decay);
+  if constexpr (std::is_same_v<T, float>)
+    if (in_integers()) return add_values_as_integers(keys, decay);
   const KeyRows<K> v = rows_from(args_.v, args_.v_factors, item_, kv_head_, keys.begin);
   const std::int64_t size = args_.value_size;
   if (is_few_) return kernel_.of<K>().values[count_](size, keys.size(), v, scores_, sums_, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return add_values_in_tiles(keys, decay);
   if constexpr (std::is_same_v<T, Bf16>)
-    if (in_pairs()) {
-      auto* const units = reinterpret_cast<std::uint32_t*>(wide_);  // (keys / 2, features)
-      pairs_->pair_values(v.data, v.stride, keys.size(), size, units);
-      pairs_->pair_weights(scores_, keys.size(), lanes_);
+    if (in_pairs())
       return for_panels(size, kernel_, [&](Range part) {
-        pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), units + part.begin, size,
+        pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), shared_rows_->values(keys.begin) + part.begin, size,
                                                   reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * lanes_, decay);
       });
-    }
   const Rows rows = wide_rows(v, keys.size(), size);
   for_panels(size, kernel_, [&](Range part) {
     kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * lanes_,
@@ -355,24 +375,26 @@ void QueryBlock<T, K>::add_values_in_tiles(Range keys, const float* decay) {
   if constexpr (std::is_same_v<T, Bf16>)
     pack_blocks<T>({args_.v.at(item_, kv_head_, keys.begin), 1, args_.v.row_stride}, size, keys.size(),
                    reinterpret_cast<std::uint32_t*>(wide_), size, side);
-  pairs_->pair_weights(scores_, keys.size(), lanes_);
   std::fill(scores_ + units * lanes_, scores_ + steps * side * lanes_, 0.0f);
   tiles_->multiply[vectors_ - 1](size, steps, {wide_, side * unit, side * side * unit, size * side * unit},
                                  {scores_, lanes_ * unit, side * unit, side * lanes_ * unit}, sums_, decay);
 }
 
-/// first_ and last_: what each lane sees of the block, counted in it; null where every lane sees all of it.
+/// What each lane sees of the block, counted in it, unless every lane sees all of it.
 template <class T, class K>
-const float* QueryBlock<T, K>::limits(Range keys) {
-  if (!args_.causal && args_.window == 0) return nullptr;
-  bool whole = true;
+void QueryBlock<T, K>::limit(Range keys, ScoreRules& rules) {
+  if (!args_.causal && args_.window == 0) return;
+  Range common{0, keys.size()};
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
     const std::int64_t of = std::min(lane, count_ - 1);
-    whole = whole && first_key_[of] <= keys.begin && last_key_[of] >= keys.end - 1;
-    first_[lane] = static_cast<float>(std::clamp(first_key_[of] - keys.begin, std::int64_t{0}, key_block));
-    last_[lane] = static_cast<float>(std::clamp(last_key_[of] - keys.begin, std::int64_t{-1}, key_block));
+    const std::int64_t first = std::clamp(first_key_[of] - keys.begin, std::int64_t{0}, key_block);
+    const std::int64_t last = std::clamp(last_key_[of] - keys.begin, std::int64_t{-1}, key_block);
+    common = {std::max(common.begin, first), std::min(common.end, last + 1)};
+    first_[lane] = static_cast<float>(first), last_[lane] = static_cast<float>(last);
   }
-  return whole ? nullptr : first_;
+  if (common.size() == keys.size()) return;
+  rules.first = first_, rules.last = last_;
+  rules.common = std::min(common.begin, keys.size()), rules.common_end = std::max(rules.common, common.end);
 }
 
 /// Bias and mask as one number for each key, or each key and lane. False when there is neither.
@@ -430,6 +452,11 @@ void QueryBlock<T, K>::store() {
   }
 }
 
+template bool shares_rows(const AttentionArgs<float>&);
+template bool shares_rows(const AttentionArgs<Bf16>&);
+template bool shares_rows(const AttentionArgs<float, Bf16>&);
+template bool shares_rows(const AttentionArgs<float, F16>&);
+template bool shares_rows(const AttentionArgs<float, std::int8_t>&);
 template const IntegerProducts* integer_products(const AttentionArgs<float>&);
 template const IntegerProducts* integer_products(const AttentionArgs<Bf16>&);
 template const IntegerProducts* integer_products(const AttentionArgs<float, Bf16>&);

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/integer_rows.h"
+#include "backends/cpu/attention/shared_rows.h"
 #include "backends/cpu/attention/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/gemm/pack.h"
@@ -19,6 +19,10 @@ struct QueryBlockBytes {
 template <class T, class K>
 QueryBlockBytes query_block_bytes(const AttentionArgs<T, K>& args);
 
+/// Whether blocks of more than few queries take the keys or values of a block in a form that is made once for all of them.
+template <class T, class K>
+bool shares_rows(const AttentionArgs<T, K>& args);
+
 /// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
 template <class T, class K>
 std::int64_t partial_elements(const AttentionArgs<T, K>& args);
@@ -32,14 +36,13 @@ class QueryBlock {
   /// Rows row0.. of one batch item and head of k; row r is query r % queries of head r / queries of the group. `count`: 1 to twice the
   /// lanes of a vector.
   void begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count);
-  /// Whether attend takes the keys rounded to integers, else where they lie. Not of tokens that are guessed and then checked, which are
-  /// few: they are to be as they are one by one.
-  bool in_integers() const { return integers_ && !is_few_ && args_.queries_of(item_) >= IntegerProducts::least_queries; }
+  /// Whether attend takes rows that are shared, else where they lie.
+  bool takes_rows() const { return in_integers() || (in_pairs() && !tiles_); }
   /// Brings keys into the softmax and the sums.
   void attend(Range keys);
   /// The same of keys of one block, which `rows` holds.
-  void attend(Range keys, const IntegerRows<T, K>& rows);
-  /// Where the rounded rows of a block have room, in what blocks share.
+  void attend(Range keys, const SharedRows<T, K>& rows);
+  /// Where the shared rows of a block have room.
   float* room_for_rows() const { return wide_; }
   /// Keeps what the keys so far amount to, for a block that begins with the same rows and merges it.
   void save(float* partial) const;
@@ -53,6 +56,10 @@ class QueryBlock {
   };
   const Row& row(std::int64_t lane) const { return rows_of_[static_cast<std::size_t>(lane)]; }
   bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
+
+  /// Whether keys and values are rounded to integers. Not for tokens that are guessed and then checked, which are few: they are to be as
+  /// they are one by one.
+  bool in_integers() const { return integers_ && !is_few_ && args_.queries_of(item_) >= IntegerProducts::least_queries; }
 
   /// Whether the instructions for pairs of bf16 numbers do the products of this block.
   bool in_pairs() const { return pairs_ && !is_few_; }
@@ -69,8 +76,10 @@ class QueryBlock {
   };
   Rows wide_rows(const KeyRows<K>& rows, std::int64_t keys, std::int64_t features);
 
-  void multiply_queries_as_integers(Range keys);
-  void add_values_as_integers(Range keys, const float* decay);
+  void multiply_queries_as_integers(Range keys)
+    requires std::is_same_v<T, float>;
+  void add_values_as_integers(Range keys, const float* decay)
+    requires std::is_same_v<T, float>;
 
   float score_factor() const;
   void pack_queries();
@@ -85,14 +94,14 @@ class QueryBlock {
   void add_values(Range keys, const float* decay);
   bool fill_added(Range keys);
   void add_bias(Range keys, std::int64_t count);
-  const float* limits(Range keys);
+  void limit(Range keys, ScoreRules& rules);
 
   const AttentionArgs<T, K>& args_;
   const AttentionKernel& kernel_;
   const PairProducts* pairs_ = nullptr;
   const TileProducts* tiles_ = nullptr;
   const IntegerProducts* integers_ = nullptr;
-  const IntegerRows<T, K>* integer_rows_ = nullptr;
+  const SharedRows<T, K>* shared_rows_ = nullptr;
   float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
   float *rows_, *wide_;                                // (lanes, features), (keys, features)
   float *largest_, *total_, *decay_, *first_, *last_;  // by lane

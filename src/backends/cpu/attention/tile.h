@@ -138,19 +138,19 @@ template <class Simd, int vectors>
   constexpr int lanes = vectors * Simd::lanes;
   Vector largest[vectors];
   for (int v = 0; v < vectors; ++v) largest[v] = Simd::load(running.largest + v * Simd::lanes);
-  if (rules.cap != 0 || rules.added || rules.first) {
-    for (std::int64_t key = 0; key < keys; ++key)
-      for (int v = 0; v < vectors; ++v) {
-        float* const at = scores + key * lanes + v * Simd::lanes;
-        const Vector score = ruled<Simd>(Simd::load(at), key, v * Simd::lanes, rules);
-        Simd::store(at, score);
-        largest[v] = Simd::max(largest[v], score);
-      }
-  } else {
-    for (std::int64_t key = 0; key < keys; ++key)
+  const bool all = rules.cap != 0 || rules.added;  // else no rule changes the scores of keys that every lane sees
+  const std::int64_t begin = all ? keys : rules.first ? rules.common : 0, end = all || !rules.first ? keys : rules.common_end;
+  for (std::int64_t key = begin; key < end; ++key)
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) largest[v] = Simd::max(largest[v], Simd::load(scores + key * lanes + v * Simd::lanes));
-  }
+    for (int v = 0; v < vectors; ++v) largest[v] = Simd::max(largest[v], Simd::load(scores + key * lanes + v * Simd::lanes));
+  const auto skip = [&](std::int64_t key) { return key == begin ? end : key; };
+  for (std::int64_t key = skip(0); key < keys; key = skip(key + 1))
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = scores + key * lanes + v * Simd::lanes;
+      const Vector score = ruled<Simd>(Simd::load(at), key, v * Simd::lanes, rules);
+      Simd::store(at, score);
+      largest[v] = Simd::max(largest[v], score);
+    }
   for (int v = 0; v < vectors; ++v) {
     const int lane = v * Simd::lanes;
     shift[v] = largest[v] == -__builtin_inff() ? Vector{} : largest[v];  // nothing seen yet: weights of 2^-infinity

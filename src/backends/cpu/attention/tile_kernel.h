@@ -16,6 +16,7 @@ struct ScoreRules {
   std::int64_t added_stride = 0;  // from key to key: 1 or the number of lanes
   const float* first = nullptr;   // by lane: only keys first..last of the block are seen; null: all
   const float* last = nullptr;
+  std::int64_t common = 0, common_end = 0;  // the keys common..common_end - 1 are seen by every lane
 };
 
 /// The softmax of a row of scores of which a part was seen so far, by lane.
@@ -100,8 +101,8 @@ struct PairProducts {
   Values values[most_vectors][rows_limit + 1] = {};  // rows are features, the depth is keys
   /// values (keys, features), rows `stride` numbers apart -> units (keys / 2 rounded up, features); what an odd last key lacks is 0.
   void (*pair_values)(const Bf16* values, std::int64_t stride, std::int64_t keys, std::int64_t features, std::uint32_t* units) = nullptr;
-  /// weights (keys, lanes) of f32 -> units (keys / 2 rounded up, lanes), rounded, in place; what an odd last key lacks is 0.
-  void (*pair_weights)(float* weights, std::int64_t keys, std::int64_t lanes) = nullptr;
+  /// scores (keys, lanes) of f32 -> weights as units (keys / 2 rounded up, lanes), rounded, in place; what an odd last key lacks is 0.
+  AttentionKernel::Weigh weigh[most_vectors] = {};  // by vectors - 1
 };
 
 /// The two products of attention on integers of 16 bits, of which instructions multiply pairs; a unit of 32 bits is two steps of depth. A

@@ -34,8 +34,8 @@ class IntegerRows {
         keys_(reinterpret_cast<std::int16_t*>(values_ + attention_key_block / 2 * args.value_size)) {}
 
   /// Rounds these keys, which are of one block and begin at an even one.
-  void load(const IntegerProducts& products, std::int64_t item, std::int64_t kv_head, Range keys) {
-    const auto& round = products.of<K>();
+  void load(std::int64_t item, std::int64_t kv_head, Range keys) {
+    const auto& round = integer_products(args_)->template of<K>();
     round.keys(args_.head_size, keys.size(), rows_from(args_.k, args_.k_factors, item, kv_head, keys.begin), keys_, key_factors_);
     round.values(args_.value_size, keys.size(), rows_from(args_.v, args_.v_factors, item, kv_head, keys.begin), values_, value_factors_);
     first_ = keys.begin;
@@ -54,5 +54,32 @@ class IntegerRows {
   std::uint32_t* values_;  // (keys / 2 rounded up, value_size)
   std::int16_t* keys_;     // (keys, head_size)
 };
+
+/// The values of one block of keys as PairProducts take them: paired once for all queries that meet them.
+template <class T, class K>
+class PairedRows {
+ public:
+  /// `place` has room for a block of rows of the most features in f32.
+  PairedRows(const AttentionArgs<T, K>& args, float* place) : args_(args), values_(reinterpret_cast<std::uint32_t*>(place)) {}
+
+  /// Pairs the values of these keys, which are of one block and begin at an even one.
+  void load(std::int64_t item, std::int64_t kv_head, Range keys) {
+    const KeyRows<K> v = rows_from(args_.v, args_.v_factors, item, kv_head, keys.begin);
+    pair_products(args_.level)->pair_values(v.data, v.stride, keys.size(), args_.value_size, values_);
+    first_ = keys.begin;
+  }
+
+  /// From an even key on.
+  const std::uint32_t* values(std::int64_t key) const { return values_ + (key - first_) / 2 * args_.value_size; }
+
+ private:
+  const AttentionArgs<T, K>& args_;
+  std::int64_t first_ = 0;
+  std::uint32_t* values_;  // (keys / 2 rounded up, value_size)
+};
+
+/// What blocks of queries that meet the same keys take in turn.
+template <class T, class K>
+using SharedRows = std::conditional_t<std::is_same_v<T, Bf16>, PairedRows<T, K>, IntegerRows<T, K>>;
 
 }  // namespace rlx::cpu
