@@ -133,7 +133,7 @@ class Cut {
 /// holds. Where rows are taken as they lie each goes by itself.
 template <class T, class K>
 std::int64_t blocks_together(const AttentionArgs<T, K>& args) {
-  constexpr std::int64_t most = 16;  // rounding then takes a twentieth of the products' time, and pairing a two-hundredth
+  constexpr std::int64_t most = 32;  // rounding then takes a fortieth of the products' time, and pairing a four-hundredth
   if (!shares_rows(args)) return 1;
   return std::clamp<std::int64_t>(cpu_features().l2_bytes / 2 / static_cast<std::int64_t>(query_block_bytes(args).own), 1, most);
 }

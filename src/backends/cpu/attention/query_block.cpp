@@ -230,16 +230,17 @@ QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::
   }
 }
 
-/// Fills first_key_, last_key_ and visible_.
+/// Fills first_key_, last_key_, visible_ and common_.
 template <class T, class K>
 void QueryBlock<T, K>::find_visible() {
-  visible_ = {0, args_.keys};
+  visible_ = common_ = {0, args_.keys};
   if (!args_.causal && args_.window == 0) return;
   visible_ = {args_.keys, 0};
   for (std::int64_t lane = 0; lane < count_; ++lane) {
     const std::int64_t position = args_.position(item_, row(lane).query);
     last_key_[lane] = std::min(position, args_.keys - 1);
     first_key_[lane] = args_.window > 0 ? std::max<std::int64_t>(position - args_.window + 1, 0) : 0;
+    common_ = {std::max(common_.begin, first_key_[lane]), std::min(common_.end, last_key_[lane] + 1)};
     if (first_key_[lane] <= last_key_[lane])
       visible_ = {std::min(visible_.begin, first_key_[lane]), std::max(visible_.end, last_key_[lane] + 1)};
   }
@@ -383,18 +384,15 @@ void QueryBlock<T, K>::add_values_in_tiles(Range keys, const float* decay) {
 /// What each lane sees of the block, counted in it, unless every lane sees all of it.
 template <class T, class K>
 void QueryBlock<T, K>::limit(Range keys, ScoreRules& rules) {
-  if (!args_.causal && args_.window == 0) return;
-  Range common{0, keys.size()};
+  if (common_.begin <= keys.begin && common_.end >= keys.end) return;
   for (std::int64_t lane = 0; lane < lanes_; ++lane) {
     const std::int64_t of = std::min(lane, count_ - 1);
-    const std::int64_t first = std::clamp(first_key_[of] - keys.begin, std::int64_t{0}, key_block);
-    const std::int64_t last = std::clamp(last_key_[of] - keys.begin, std::int64_t{-1}, key_block);
-    common = {std::max(common.begin, first), std::min(common.end, last + 1)};
-    first_[lane] = static_cast<float>(first), last_[lane] = static_cast<float>(last);
+    first_[lane] = static_cast<float>(std::clamp(first_key_[of] - keys.begin, std::int64_t{0}, key_block));
+    last_[lane] = static_cast<float>(std::clamp(last_key_[of] - keys.begin, std::int64_t{-1}, key_block));
   }
-  if (common.size() == keys.size()) return;
   rules.first = first_, rules.last = last_;
-  rules.common = std::min(common.begin, keys.size()), rules.common_end = std::max(rules.common, common.end);
+  rules.common = std::clamp(common_.begin - keys.begin, std::int64_t{0}, keys.size());
+  rules.common_end = std::clamp(common_.end - keys.begin, rules.common, keys.size());
 }
 
 /// Bias and mask as one number for each key, or each key and lane. False when there is neither.

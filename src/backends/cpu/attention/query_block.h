@@ -108,6 +108,7 @@ class QueryBlock {
   float *query_factors_, *weight_factors_;             // by lane: see IntegerProducts
   std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
   Range visible_{0, 0};                                // those that some lane sees
+  Range common_{0, 0};                                 // those that every lane sees, if there are any
 
   std::int64_t item_ = 0, kv_head_ = 0, count_ = 0;
   std::array<Row, AttentionKernel::most_lanes> rows_of_{};  // by lane

@@ -40,16 +40,14 @@ struct Floats {
   static Vector times_power_of_two(Vector x, Vector exponent) { return _mm512_scalef_ps(x, exponent); }
 };
 
-/// 2^x for x up to 0, from a polynomial of what x is off the nearest whole number, whose highest power comes first; 0 below -127; NaN
-/// stays.
+/// 2^x for x up to 0, from a polynomial of what x is above the next whole number down, whose highest power comes first; NaN stays.
 template <int terms>
 [[gnu::always_inline]] inline __m512 exp2_by(const float (&coefficients)[terms], __m512 x) {
-  x = Floats::max(_mm512_set1_ps(Floats::lowest), x);
-  const __m512 whole = Floats::round(x), fraction = x - whole;
+  const __m512 fraction = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);  // of minus infinity: 0
   __m512 power = _mm512_set1_ps(coefficients[0]);
 #pragma GCC unroll 8
   for (int i = 1; i < terms; ++i) power = _mm512_fmadd_ps(power, fraction, _mm512_set1_ps(coefficients[i]));
-  return Floats::times_power_of_two(power, whole);
+  return _mm512_scalef_ps(power, x);  // rounds x down
 }
 
 }  // namespace
