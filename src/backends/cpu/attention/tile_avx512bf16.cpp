@@ -17,7 +17,7 @@ struct Bf16Pairs {
 template <int vectors, int rows>
 void multiply_keys(std::int64_t units, const Bf16* a, std::int64_t stride, const std::uint32_t* b, float* c, float factor) {
   __m512 sums[rows][vectors] = {};
-  multiply_pairs<Bf16Pairs>(units, [&](int r, std::int64_t unit) { return a + r * stride + 2 * unit; }, b, sums);
+  multiply_pairs<Bf16Pairs>(units, [&](std::int64_t unit) { return Apart<Bf16>(a + 2 * unit, stride * 2); }, b, sums);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -33,7 +33,7 @@ void multiply_values(std::int64_t units, const std::uint32_t* a, std::int64_t st
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v)
       sums[r][v] = _mm512_loadu_ps(c + (r * vectors + v) * vector_lanes) * _mm512_loadu_ps(decay + v * vector_lanes);
-  multiply_pairs<Bf16Pairs>(units, [&](int r, std::int64_t unit) { return a + unit * stride + r; }, b, sums);
+  multiply_pairs<Bf16Pairs>(units, [&](std::int64_t unit) { return SideBySide<std::uint32_t>{a + unit * stride}; }, b, sums);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -81,12 +81,13 @@ void weigh(float* scores, std::int64_t keys, const ScoreRules& rules, const Runn
     return result;
   };
   float* to = scores;
-  for (std::int64_t key = 0; key < keys; key += 2)
+  for (std::int64_t key = 0; key < keys; key += 2) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v, to += vector_lanes) {
       const __m512 first = weight(key, v), second = key + 1 < keys ? weight(key + 1, v) : _mm512_setzero_ps();
       _mm512_storeu_si512(to, paired(first, second));
     }
+  }
 #pragma GCC unroll 2
   for (int v = 0; v < vectors; ++v) _mm512_storeu_ps(running.total + v * vector_lanes, total[v]);
 }

@@ -138,7 +138,7 @@ template <int vectors, int rows>
 void multiply_keys(std::int64_t units, const std::int16_t* keys, std::int64_t stride, const float* key_factors,
                    const std::uint32_t* queries, const float* factors, float* scores) {
   IntegerPairs::Sums sums[rows][vectors] = {};
-  multiply_pairs<IntegerPairs>(units, [&](int r, std::int64_t unit) { return keys + r * stride + 2 * unit; }, queries, sums);
+  multiply_pairs<IntegerPairs>(units, [&](std::int64_t unit) { return Apart<std::int16_t>(keys + 2 * unit, stride * 2); }, queries, sums);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -151,7 +151,7 @@ template <int vectors, int rows>
 void multiply_values(std::int64_t units, const std::uint32_t* values, std::int64_t stride, const std::uint32_t* weights,
                      const float* factors, const float* decay, float* sums) {
   IntegerPairs::Sums added[rows][vectors] = {};
-  multiply_pairs<IntegerPairs>(units, [&](int r, std::int64_t unit) { return values + unit * stride + r; }, weights, added);
+  multiply_pairs<IntegerPairs>(units, [&](std::int64_t unit) { return SideBySide<std::uint32_t>{values + unit * stride}; }, weights, added);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
