@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
 
 #include "ir/graph_data.h"
 #include "ir/op.h"
@@ -82,18 +84,17 @@ class PrecisionPass {
         ranges_(ranges),
         choices_(choices),
         invariant_(run_invariant_nodes(graph)),
-        out_(graph) {}
+        rebuilt_(graph.size(), false),
+        out_(graph) {
+    for (std::int32_t id : out_.needed())
+      if (is_int8_product(graph.node(id))) readers_[left_of(graph.node(id))].push_back(id);
+  }
 
   /// Whether the policy decides over the op. All others keep their types.
   static bool decides(const Graph&, const Node& node) { return row_of(node) != nullptr; }
 
   Graph run() {
-    const auto in_region = [this](const Graph& region) { return PrecisionPass(region, precision_, Part::region, nullptr, choices_).run(); };
-    for (std::int32_t id : out_.needed()) {
-      const Node& node = graph_.node(id);
-      if (const Row* row = decided(node)) product(id, *row);
-      else out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, in_region), out_.operands(id)));
-    }
+    for (std::int32_t id : out_.needed()) rebuild(id);
     return out_.finish();
   }
 
@@ -104,7 +105,7 @@ class PrecisionPass {
     for (std::int32_t id : out_.needed()) {
       const Node& node = graph_.node(id);
       out_.copy(id);
-      if (const Row* row = decided(node); !row || !(this->*row->int8.refusal)(node).empty()) continue;
+      if (!is_int8_product(node)) continue;
       ranges.push_back(range_of(weighted_product(node, out_.operands(id))));
       products.push_back(text_of(node));
     }
@@ -119,10 +120,11 @@ class PrecisionPass {
  private:
   using Refusal = std::string_view (PrecisionPass::*)(const Node&) const;
   using Rewrite = Value (PrecisionPass::*)(const Node&, std::span<const Value>);
-  /// How an op is computed in a precision: why a node stays f32 (empty: it does not), and what becomes of it.
+  /// How an op is computed under a policy: why a node stays f32 (empty: it does not), what becomes of it, and the precision of that.
   struct Way {
     Refusal refusal = nullptr;
     Rewrite rewrite = nullptr;
+    Precision precision = Precision::f32;
   };
   struct Row {
     std::string_view op;
@@ -131,34 +133,53 @@ class PrecisionPass {
 
   static const Row* row_of(const Node& node) {
     using P = PrecisionPass;
-    static constexpr std::array<Row, 5> table{{
-        {"attention", {&P::keys_kept_otherwise, &P::attention_in_bf16}, {&P::no_weight, nullptr}, {&P::no_weight, nullptr}},
-        {"block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
-        {"grouped_block_dot", {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}, {&P::in_blocks, nullptr}},
-        {"dot",
-         {&P::not_worth_it, &P::product_in_bf16},
-         {&P::not_a_weighted_product, &P::product_in_f16},
-         {&P::not_worth_int8, &P::product_in_int8}},
-        {"conv",
-         {&P::not_worth_it, &P::product_in_bf16},
-         {&P::not_a_weighted_product, &P::product_in_f16},
-         {&P::not_worth_int8, &P::product_in_int8}},
-    }};
+    static constexpr Way blocks{&P::in_blocks}, none{&P::no_weight};
+    static constexpr Way attention{&P::keys_kept_otherwise, &P::attention_in_bf16, Precision::bf16};
+    static constexpr Way narrow{&P::not_worth_it, &P::product_in_bf16, Precision::bf16};
+    static constexpr Way half{&P::not_a_weighted_product, &P::product_in_f16, Precision::f16};
+    static constexpr Way integer{&P::not_worth_int8, &P::product_in_int8, Precision::int8};
+    static constexpr std::array<Row, 5> table{{{"attention", attention, none, none},
+                                               {"block_dot", blocks, blocks, blocks},
+                                               {"grouped_block_dot", blocks, blocks, blocks},
+                                               {"dot", narrow, half, integer},
+                                               {"conv", narrow, half, integer}}};
     const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.op == node.op->name; });
     return row == table.end() ? nullptr : &*row;
   }
 
   static const Row* decided(const Node& node) { return node.results[0].dtype == f32 ? row_of(node) : nullptr; }
 
+  /// Whether the policy of int8 makes a product of integers of it.
+  bool is_int8_product(const Node& node) const {
+    const Row* row = decided(node);
+    return row && row->int8.precision == Precision::int8 && (this->*row->int8.refusal)(node).empty();
+  }
+
+  /// What a product reads on its left, and along which axes: those of one op that agree in it may round it once.
+  using Left = std::tuple<const OpDef*, ValueId, std::vector<std::int64_t>>;
+  static Left left_of(const Node& product) {
+    if (is_conv(product)) return {product.op, product.operands[0], {conv_options(product.attrs).lhs_spec[1]}};
+    return {product.op, product.operands[0], DotAxes(product).lhs_contract};
+  }
+
   std::string text_of(const Node& node) const {
     return fmt::format("{}: {} x {}", node.op->name, graph_.type(node.operands[0]).to_string(), graph_.type(node.operands[1]).to_string());
+  }
+
+  void rebuild(std::int32_t id) {
+    if (rebuilt_[static_cast<std::size_t>(id)]) return;
+    rebuilt_[static_cast<std::size_t>(id)] = true;
+    const auto in_region = [this](const Graph& region) { return PrecisionPass(region, precision_, Part::region, nullptr, choices_).run(); };
+    const Node& node = graph_.node(id);
+    if (const Row* row = decided(node)) product(id, *row);
+    else out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, in_region), out_.operands(id)));
   }
 
   void product(std::int32_t id, const Row& row) {
     const Node& node = graph_.node(id);
     const Way& way = precision_ == Precision::bf16 ? row.bf16 : precision_ == Precision::f16 ? row.f16 : row.int8;
     const std::string_view reason = (this->*way.refusal)(node);
-    choices_.push_back({text_of(node), reason.empty() ? precision_ : Precision::f32, reason});
+    choices_.push_back({text_of(node), reason.empty() ? way.precision : Precision::f32, reason});
     if (!reason.empty()) return out_.copy(id);
     out_.replace(id, {(this->*way.rewrite)(node, out_.operands(id))});
   }
@@ -186,7 +207,20 @@ class PrecisionPass {
 
   Value product_in_int8(const Node& node, std::span<const Value> operands) {
     const WeightedProduct weighted = weighted_product(node, operands);
-    return ranges_ ? in_int8(weighted, ranges_->of(text_of(node), weighted)) : in_int8(weighted);
+    const Value largest = largest_weights_beside(node);
+    return ranges_ ? in_int8(weighted, largest, ranges_->of(text_of(node), weighted)) : in_int8(weighted, largest);
+  }
+
+  /// The largest weights of all int8 products that read the same left operand.
+  Value largest_weights_beside(const Node& product) {
+    Value largest;
+    for (std::int32_t id : readers_.at(left_of(product))) {
+      const ValueId weight = graph_.node(id).operands[1];
+      for (std::int32_t part : needed_nodes(graph_.data(), {&weight, 1})) rebuild(part);  // the weights of a later product
+      const Value own = largest_weights(weighted_product(graph_.node(id), out_.operands(id)));
+      largest = largest ? max(largest, own) : own;
+    }
+    return largest;
   }
 
   /// Keys and values that are stored as other narrow numbers are widened where they are read; as bf16 all of them would be stored again.
@@ -267,7 +301,8 @@ class PrecisionPass {
   Part part_;
   CalibratedRanges* ranges_;
   std::vector<PrecisionChoice>& choices_;
-  std::vector<bool> invariant_;
+  std::vector<bool> invariant_, rebuilt_;
+  std::map<Left, std::vector<std::int32_t>> readers_;  // the int8 products of each left operand
   Rebuilder out_;
 };
 

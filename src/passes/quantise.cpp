@@ -62,23 +62,21 @@ Quantised symmetric(Value x, const Ints& axes) {
   return {cast(round(x * (largest / size)), i8), reshape(size / largest, beside(x, axes)), Value()};
 }
 
-/// Activations from `least` to `largest`, which keep their axes: each row uses all 256 numbers, as those behind a GELU are hardly ever
-/// negative. Halves are subtracted, as the distance of two elements may be beyond the largest f32.
-Quantised spread(Value x, Value least, Value largest, const Ints& axes) {
+/// Activations, of which these are the halves, from `least` to `largest`, which keep their axes: each row uses all 256 numbers, as those
+/// behind a GELU are hardly ever negative. Halves, as the distance of two elements may be beyond the largest f32.
+Quantised spread(Value halves, Value least, Value largest, const Ints& axes) {
   constexpr double lowest = -128, steps = 255;
-  const Value start = least * 0.5, half = max(largest * 0.5 - start, like(x, smallest));
-  const Dims shape = beside(x, axes);
-  return {cast(round((x * 0.5 - start) * (steps / half) + lowest), i8), reshape(half / (steps / 2), shape),
-          reshape((start - half * (lowest / steps)) * 2, shape)};
+  const Value reach = max(largest - least, like(halves, smallest));
+  const Dims shape = beside(halves, axes);
+  return {cast(round((halves - least) * (steps / reach) + lowest), i8), reshape(reach / (steps / 2), shape),
+          reshape((least - reach * (lowest / steps)) * 2, shape)};
 }
 
-/// The sizes of weights. One that is no number has no say, so that it spoils its own column only.
+/// The sizes of weights, 0 for one that is no number.
 Value finite_sizes(const WeightedProduct& product) {
   const Value sizes = abs(product.right);
   return select(le(sizes, like(sizes, std::numeric_limits<float>::max())), sizes, like(sizes, 0));
 }
-
-Value largest_weights(const WeightedProduct& product) { return product.largest_at_places(finite_sizes(product)); }
 
 /// Values as shares of the largest.
 Value shares(Value values) {
@@ -91,7 +89,7 @@ Value shares(Value values) {
 /// an activation's row meet small weights in trained models: these factors bring both nearer to their neighbours, so that fewer of the 256
 /// numbers are spent on them. The fourth root of the weights' sizes, as with the square root the steps of the weights grow by more than is
 /// won. They are at most 1: no activation overflows.
-Value balance_of(const WeightedProduct& product) { return sqrt(sqrt(shares(largest_weights(product)))); }
+Value balance_of(Value largest) { return sqrt(sqrt(shares(largest))); }
 
 /// x with the zeros of a conv around it.
 Value with_zeros(const ConvOptions& conv, Value x) {
@@ -191,19 +189,21 @@ HalfWeight in_f16(const WeightedProduct& product) {
   return {cast(product.right / scales, f16), reshape(scales, beside(product.right, product.right_summed))};
 }
 
-Value in_int8(const WeightedProduct& product) {
-  const Value balance = balance_of(product), factors = product.by_place(balance);
+Value largest_weights(const WeightedProduct& product) { return product.largest_at_places(finite_sizes(product)); }
+
+Value in_int8(const WeightedProduct& product, Value largest_weight) {
+  const Value balance = balance_of(largest_weight), halves = product.by_place(balance) * 0.5;
   const Ints apart = apart_from_places(product);
   const auto extreme = [&](auto reduce, auto meet) {
     const Value of_places = apart.empty() ? product.left : reduce(product.left, apart);
-    const Value found = reduce(of_places * factors, product.left_places);
+    const Value found = reduce(of_places * halves, product.left_places);
     return product.meets_zeros ? meet(found, like(found, 0)) : found;
   };
   const Value least =
       extreme([](Value x, const Ints& axes) { return reduce_min(x, axes, true); }, [](Value x, Value zero) { return min(x, zero); });
   const Value largest =
       extreme([](Value x, const Ints& axes) { return reduce_max(x, axes, true); }, [](Value x, Value zero) { return max(x, zero); });
-  const Quantised rows = spread(product.padded(product.left * factors), least, largest, product.left_summed),
+  const Quantised rows = spread(product.padded(product.left * halves), least, largest, product.left_summed),
                   columns = symmetric(product.right / product.by_weight(balance), product.right_summed);
   const Value total = multiplied(product, rows.numbers, columns.numbers);
   const Value sums = cast(sum(cast(columns.numbers, i32), product.right_summed), f32);
@@ -211,13 +211,13 @@ Value in_int8(const WeightedProduct& product) {
          product.by_row(rows.offsets) * product.by_column(sums * columns.scales);
 }
 
-Value in_int8(const WeightedProduct& product, const CalibratedRange& range) {
+Value in_int8(const WeightedProduct& product, Value largest_weight, const CalibratedRange& range) {
   constexpr double largest_number = 127, exponent = 0.6;
   const Value least = make_constant(product.left.graph(), range.least), largest = make_constant(product.left.graph(), range.largest);
   const Value centre = least * 0.5 + largest * 0.5, reach = largest * 0.5 - least * 0.5;
   // In each place, activations come nearer to the others as weights go apart (Xiao et al. 2022, SmoothQuant). MiniLM is closest to f32 so:
   // with 0.5 and 0.65, errors are twice as large.
-  const Value factors = exp(log(shares(reach)) * exponent - log(shares(largest_weights(product))) * (1 - exponent));
+  const Value factors = exp(log(shares(reach)) * exponent - log(shares(largest_weight)) * (1 - exponent));
   Ints all_places(product.left_places.size());
   std::iota(all_places.begin(), all_places.end(), 0);
   const Value scale = max(reduce_max(reach / factors, all_places) / largest_number, like(reach, smallest));

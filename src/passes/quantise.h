@@ -34,13 +34,18 @@ struct HalfWeight {
 };
 HalfWeight in_f16(const WeightedProduct& product);
 
-/// The product in 8-bit integers with a scale and an offset, found at run time, for each row of a dot and each image of a conv: the windows
-/// of an image share them, as they overlap.
-Value in_int8(const WeightedProduct& product);
+/// The size of the largest weight at each place of the left operand. One that is no number has no say, so that it spoils its own column
+/// only.
+Value largest_weights(const WeightedProduct& product);
 
-/// The product in 8-bit integers with scales and offsets that follow from the weight and from what a calibration saw of the left operand:
-/// one for each of its places. Elements beyond the 8 bits that these leave become the last of them.
-Value in_int8(const WeightedProduct& product, const CalibratedRange& range);
+/// The product in 8-bit integers with a scale and an offset, found at run time, for each row of a dot and each image of a conv: the windows
+/// of an image share them, as they overlap. `largest_weight`: of the product, or of all products that read the left operand: these then
+/// round it alike, so that it is done once.
+Value in_int8(const WeightedProduct& product, Value largest_weight);
+
+/// The product in 8-bit integers with scales and offsets that follow from the largest weights and from what a calibration saw of the left
+/// operand: one for each of its places. Elements beyond the 8 bits that these leave become the last of them.
+Value in_int8(const WeightedProduct& product, Value largest_weight, const CalibratedRange& range);
 
 /// The least and the largest element of the left operand at each of its places, which a calibration notes.
 std::pair<Value, Value> range_of(const WeightedProduct& product);

@@ -315,6 +315,42 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
   EXPECT_EQ(in_int8.choices[0].reason, "no operand is a weight");
 }
 
+int casts_to_i8(const Graph& graph, const Dim& rows) {
+  int casts = 0;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
+    const Node& node = graph.node(id);
+    casts += node.op->name == "cast" && node.results[0] == Type{i8, {rows, 96}};
+  }
+  return casts;
+}
+
+/// Queries, keys and values: what they read is rounded once, with the factors of all their weights, as that of one product with all
+/// columns.
+TEST(Precision, Int8RoundsOnceWhatSeveralProductsRead) {
+  const Dim rows = Dim::symbol("B", 64);
+  Graph apart("apart"), together("together");
+  const Value x = apart.input("x", {rows, 96}, f32), all = together.input("x", {rows, 96}, f32);
+  // The second weight is made after the first product.
+  const Value first = matmul(x, transpose(apart.param("w", {40, 96}, f32), {1, 0}));
+  apart.output("first", first);
+  apart.output("second", matmul(x, transpose(apart.param("v", {24, 96}, f32) * 3, {1, 0})));
+  apart.output("other", matmul(first, apart.param("u", {40, 24}, f32)));
+  const Value joined = concat({together.param("w", {40, 96}, f32), together.param("v", {24, 96}, f32) * 3}, 0);
+  const Value y = matmul(all, transpose(joined, {1, 0}));
+  together.output("first", slice_axis(y, 1, 0, 40));
+  together.output("second", slice_axis(y, 1, 40, 64));
+
+  const Graph precise = in_precision(apart, Precision::int8).graph;
+  EXPECT_EQ(casts_to_i8(precise, rows), 1);
+  std::map<std::string, Array> given = layer_values(7);
+  given["v"] = uniform(f32, {24, 96}, -1, 1, 3);
+  const std::vector<Array> one = evaluate(in_precision(together, Precision::int8).graph, given);
+  given["u"] = uniform(f32, {40, 24}, -1, 1, 4);
+  const std::vector<Array> several = evaluate(precise, given);
+  EXPECT_EQ(several[0], one[0]);
+  EXPECT_EQ(several[1], one[1]);
+}
+
 TEST(Precision, BodiesOfLoopsFollow) {
   Graph graph("loop");
   const Value x = graph.input("x", {5, 4, 32}, f32), w = graph.param("w", {32, 32}, f32);
