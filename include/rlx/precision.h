@@ -17,7 +17,8 @@ namespace rlx {
 ///   int8   products with a weight, which is computed from parameters alone: 8-bit integers with one scale for each column of the weight
 ///          and, found at run time, a scale and an offset for each row of the other operand, or image of a convolution, after factors from
 ///          the weight's rows have brought both operands' elements nearer to each other (products that read the same operand share them);
-///          sums in i32. Other products stay f32. A Calibration (rlx/calibrator.h) replaces what is found at run time
+///          sums in i32. An attention is computed as under bf16; other products stay f32. A Calibration (rlx/calibrator.h) replaces what is
+///          found at run time
 enum class Precision : std::uint8_t { f32, bf16, f16, int8 };
 constexpr auto enum_words(Precision) { return std::array<std::string_view, 4>{"f32", "bf16", "f16", "int8"}; }
 

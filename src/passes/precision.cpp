@@ -138,7 +138,7 @@ class PrecisionPass {
     static constexpr Way narrow{&P::not_worth_it, &P::product_in_bf16, Precision::bf16};
     static constexpr Way half{&P::not_a_weighted_product, &P::product_in_f16, Precision::f16};
     static constexpr Way integer{&P::not_worth_int8, &P::product_in_int8, Precision::int8};
-    static constexpr std::array<Row, 5> table{{{"attention", attention, none, none},
+    static constexpr std::array<Row, 5> table{{{"attention", attention, none, attention},
                                                {"block_dot", blocks, blocks, blocks},
                                                {"grouped_block_dot", blocks, blocks, blocks},
                                                {"dot", narrow, half, integer},
@@ -172,7 +172,19 @@ class PrecisionPass {
     const auto in_region = [this](const Graph& region) { return PrecisionPass(region, precision_, Part::region, nullptr, choices_).run(); };
     const Node& node = graph_.node(id);
     if (const Row* row = decided(node)) product(id, *row);
-    else out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, in_region), out_.operands(id)));
+    else if (!moves_attention(node)) out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, in_region), out_.operands(id)));
+    else out_.replace(id, {moved_attention(node, out_.value(node.operands[0]))});
+  }
+
+  bool moves_attention(const Node& node) const {
+    return node.op->sources && node.operands.size() == 1 && moved(graph_.data(), node).op->name == "attention";
+  }
+  /// Widened behind what moves its elements, if it was rounded: the claim stores it where they lead.
+  Value moved_attention(const Node& node, Value x) const {
+    const Node& cast_of = out_.data().node(x.id().node);
+    const bool widened = cast_of.op->scalar == static_cast<int>(ScalarOp::cast);
+    const Value from = widened ? Value(&out_.data(), cast_of.operands[0]) : x;
+    return cast(emit(out_.data(), *node.op, node.attrs, {&from, 1})[0], x.dtype());
   }
 
   void product(std::int32_t id, const Row& row) {
@@ -223,7 +235,7 @@ class PrecisionPass {
     return largest;
   }
 
-  /// Keys and values that are stored as other narrow numbers are widened where they are read; as bf16 all of them would be stored again.
+  /// Keys and values that are kept from run to run are read as they are, and widened there; as bf16 all of them would be stored again.
   std::string_view keys_kept_otherwise(const Node& attention) const {
     const auto widens = [&](const Node& node, DType type) {
       return node.op->scalar == static_cast<int>(ScalarOp::cast) && graph_.type(node.operands[0]).dtype == type;
@@ -232,8 +244,14 @@ class PrecisionPass {
       const Node& node = moved(graph_.data(), graph_.node(attention.operands[rows].node));
       if (widens(node, f16)) return "its keys are f16";
       if (node.op->scalar == static_cast<int>(ScalarOp::mul) && widens(graph_.node(node.operands[0].node), i8)) return "its keys are int8";
+      if (is_updated(node)) return "its keys are kept in f32";
     }
     return "";
+  }
+  /// Rows behind which new ones were put, or what a table of pages names of such.
+  bool is_updated(const Node& node) const {
+    if (node.op->name == "gather") return is_updated(moved(graph_.data(), graph_.node(node.operands[0].node)));
+    return node.op->name == "dynamic_update" || node.op->name == "scatter";
   }
   std::string_view no_weight(const Node&) const { return "no operand is a weight"; }
   std::string_view in_blocks(const Node&) const { return "its weights are blocks"; }

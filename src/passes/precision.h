@@ -24,8 +24,8 @@ struct PreciseGraph {
 /// before claims. With a calibration int8 products have the scales and offsets that follow from it, but for those of regions.
 /// Guarantees: the same inputs and outputs; of composites only those that the policy decides over are left; only values of f32 change, and
 /// only by rounding: in bf16 the operands of a product, so that it is exact but for sums in f32, and the result of an attention; in f16 the
-/// weights; in int8 weights and what they are multiplied with by half a step of their scale, and with a calibration
-/// elements far beyond its ranges to the end of 8 bits.
+/// weights; in int8 weights and what they are multiplied with by half a step of their scale, an attention as in bf16, and with a
+/// calibration elements far beyond its ranges to the end of 8 bits.
 /// Throws Error for a calibration that was made for other products.
 PreciseGraph with_precision(const Graph& graph, Precision precision, const Calibration* calibration = nullptr);
 

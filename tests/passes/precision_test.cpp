@@ -288,7 +288,7 @@ TEST(Precision, Int8KeepsColumnsApart) {
   EXPECT_EQ(in_precision(none, Precision::int8).choices.at(0).reason, "its weight has no elements");
 }
 
-/// Whether attention is claimed or computed from its body, the policy says the same about it, and the results agree.
+/// Whether attention is claimed or computed from its body, the policies say the same about it, and the results agree.
 TEST(Precision, AttentionIsDecidedBeforeClaims) {
   Graph graph("scores");
   const Value x = graph.input("x", {2, 3, 20, 32}, f32);
@@ -297,22 +297,54 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
   Array rounded(f32, {2, 3, 20, 32});
   for (std::int64_t i = 0; i < rounded.size(); ++i) rounded.set_double(i, rounded_to(bf16, given.at("x").get_double(i)));
   const Array exact = evaluate(graph, {{"x", rounded}})[0];
-  for (const bool claims : {true, false}) {
-    SessionOptions options = without_disk();
-    options.precision = Precision::bf16;
-    options.claims = claims;
-    const Executable program = Session(Device::cpu(), options).compile(graph);
-    // The result is below 1 and rounded to 8 bits; a sum of f32 that lies between two of their numbers may go to either.
-    expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
-    EXPECT_EQ(count_of(program, "precision"), 1u);
-    const Array seen = program.run({{"x", given.at("x")}}).at("y");
-    for (double y : values(seen)) EXPECT_EQ(y, rounded_to(bf16, y));
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    for (const bool claims : {true, false}) {
+      SessionOptions options = without_disk();
+      options.precision = precision;
+      options.claims = claims;
+      const Executable program = Session(Device::cpu(), options).compile(graph);
+      // The result is below 1 and rounded to 8 bits; a sum of f32 that lies between two of their numbers may go to either.
+      expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
+      EXPECT_EQ(count_of(program, "precision"), 1u);
+      const Array seen = program.run({{"x", given.at("x")}}).at("y");
+      for (double y : values(seen)) EXPECT_EQ(y, rounded_to(bf16, y));
+    }
+    const PreciseGraph precise = with_precision(graph, precision);
+    ASSERT_EQ(precise.choices.size(), 1u);
+    EXPECT_EQ(precise.choices[0].product, "attention: f32[2,3,20,32] x f32[2,3,20,32]");
+    EXPECT_EQ(precise.choices[0].precision, Precision::bf16);
   }
-  EXPECT_EQ(with_precision(graph, Precision::bf16).choices.at(0).precision, Precision::bf16);
-  const PreciseGraph in_int8 = with_precision(graph, Precision::int8);
-  ASSERT_EQ(in_int8.choices.size(), 1u);
-  EXPECT_EQ(in_int8.choices[0].product, "attention: f32[2,3,20,32] x f32[2,3,20,32]");
-  EXPECT_EQ(in_int8.choices[0].reason, "no operand is a weight");
+}
+
+/// So that the claim stores each element where it is read.
+TEST(Precision, AttentionIsWidenedBehindWhatMovesIt) {
+  Graph graph("moved");
+  const Value x = graph.input("x", {1, 4, 8, 32}, f32);
+  graph.output("y", reshape(transpose(attention(x, x, x), {0, 2, 1, 3}), {8, 128}) * 2);
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    const Graph precise = with_precision(graph, precision).graph;
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(precise.size()); ++id) {
+      const Node& node = precise.node(id);
+      if (node.op->name == "transpose" || node.op->name == "reshape") {
+        EXPECT_EQ(node.results[0].dtype, bf16) << node.op->name;
+      }
+    }
+  }
+}
+
+/// As bf16 all that is kept would be rounded in every run.
+TEST(Precision, KeysThatAreKeptInF32StayF32) {
+  Graph graph("token");
+  const Value x = graph.input("x", {1, 2, 1, 32}, f32), at = graph.input("at", {}, i32), zero = scalar(x, 0, i32);
+  const Value all = dynamic_update(graph.state("keys", {1, 2, 40, 32}, f32), x, {zero, zero, at, zero});
+  graph.output("keys", all);
+  graph.output("y", attention(x, all, all));
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    const PreciseGraph precise = with_precision(graph, precision);
+    ASSERT_EQ(precise.choices.size(), 1u);
+    EXPECT_EQ(precise.choices[0].precision, Precision::f32);
+    EXPECT_EQ(precise.choices[0].reason, "its keys are kept in f32");
+  }
 }
 
 int casts_to_i8(const Graph& graph, const Dim& rows) {
