@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/cpu_count.h"
-#include "base/topology.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -59,13 +58,12 @@ void pause_cpu() {
 RecordLoops::RecordLoops(LoopRecord& record) { loop_record = &record; }
 RecordLoops::~RecordLoops() { loop_record = nullptr; }
 
-ThreadPool::ThreadPool(int threads, void (*at_start)())
+ThreadPool::ThreadPool(int threads, void (*at_start)(), const std::vector<std::vector<int>>& nodes)
     : size_(threads), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
   // Memory belongs to the node of the thread that first touches it, so a worker stays on one: what it packs or zeroes it later reads. The
   // caller goes where it likes.
-  const std::vector<std::vector<int>> nodes = memory_nodes();
   const std::vector<std::size_t> node_of = nodes.size() > 1 ? nodes_of_workers(nodes, threads) : std::vector<std::size_t>();
   try {
     for (int worker = 1; worker < threads; ++worker) {

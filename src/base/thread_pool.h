@@ -13,6 +13,7 @@
 
 #include "base/function_ref.h"
 #include "base/loop_record.h"
+#include "base/topology.h"
 
 namespace rlx {
 
@@ -27,9 +28,10 @@ class ThreadPool {
  public:
   using Body = FunctionRef<void(std::int64_t begin, std::int64_t end, int worker)>;
 
-  /// Every thread that the pool starts calls `at_start` first, which must not throw. Throws Error when `threads` is outside 1..max_threads
-  /// or the system cannot start them.
-  explicit ThreadPool(int threads, void (*at_start)() = nullptr);
+  /// Every thread that the pool starts calls `at_start` first, which must not throw. Where there are several `nodes` of memory, worker i
+  /// stays on the CPUs of node nodes_of_workers(nodes, threads)[i]. Throws Error when `threads` is outside 1..max_threads or the system
+  /// cannot start them.
+  explicit ThreadPool(int threads, void (*at_start)() = nullptr, const std::vector<std::vector<int>>& nodes = memory_nodes());
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

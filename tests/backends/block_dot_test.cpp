@@ -3,11 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
 
 #include "backends/block_cases.h"
+#include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/cpu/quantised/block_dot.h"
 #include "backends/cpu/quantised/block_kernel.h"
 #include "base/file_writer.h"
 #include "base/mapped_file.h"
@@ -193,6 +200,71 @@ TEST(BlockDot, WeightsOfAFileAreInMemoryOnce) {
   const double scale = decode(f16_format, 0x0101);
   for (std::int64_t i = 0; i < rows; i += 1000) EXPECT_NEAR(y.get_double(i), scale * static_cast<double>(depth), 1e-6 * scale * depth);
   EXPECT_EQ(std::count(file->bytes().begin(), file->bytes().end(), std::byte{1}), size) << "the file is read again where it is wanted";
+}
+
+/// Which worker packs each panel, and which multiplies with it: a kernel that does nothing but note that.
+struct WorkersOfPanels {
+  using ByPanel = std::map<const std::byte*, int>;  // by its address
+  std::mutex mutex;
+  ByPanel packed, multiplied;
+  int threads = 0;
+  std::atomic<std::int64_t> tiles{0};
+
+  static inline WorkersOfPanels* current = nullptr;
+  WorkersOfPanels() { current = this; }
+  ~WorkersOfPanels() { current = nullptr; }
+
+  void note(ByPanel& workers, const std::byte* panel) {
+    const std::scoped_lock lock(mutex);
+    EXPECT_TRUE(workers.emplace(panel, ThreadPool::worker()).second) << "twice";
+  }
+  /// All threads begin their next tiles together, so that none is done first and takes over what another has left.
+  void keep_step() {
+    const std::int64_t all = tiles++ / threads * threads + threads;
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (tiles < all && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  }
+
+  static void pack(const std::byte* const*, std::int64_t, std::byte* scales, std::byte*) { current->note(current->packed, scales); }
+  static void pack_rows(const cpu::RowFormat&, const float*, std::int64_t, int, std::int64_t, std::byte*) {}
+  static void multiply(const std::byte* scales, const std::byte*, std::int64_t, const std::byte*, float*, std::int64_t) {
+    current->keep_step();
+    current->note(current->multiplied, scales);
+  }
+  static cpu::BlockKernel kernel() {
+    cpu::BlockKernel noting;
+    noting.type = "noting";
+    noting.block_values = 32, noting.scale_bytes = 32, noting.code_bytes = 512;
+    noting.pack_rows = pack_rows, noting.pack_panel = pack;
+    noting.tiles[1] = multiply;
+    return noting;
+  }
+};
+
+/// So the pages of panels belong to the memory node of the worker that reads them, of one matrix and of those of a mixture.
+TEST(BlockDot, PanelsArePackedByTheWorkerThatMultipliesThem) {
+  const cpu::BlockKernel kernel = WorkersOfPanels::kernel();
+  const std::int64_t depth = 1 << 14, row_bytes = depth / 32 * 34;  // a panel is worth a thread
+  const std::vector<float> x(static_cast<std::size_t>(3 * depth));
+  for (int threads : {1, 2, 3})
+    for (std::int64_t matrices : {1, 3}) {
+      WorkersOfPanels seen;
+      seen.threads = threads;
+      ThreadPool pool(threads);
+      const std::int64_t columns = threads * 2 * cpu::BlockKernel::columns;
+      const std::vector<std::byte> blocks(static_cast<std::size_t>(matrices * columns * row_bytes));
+      const cpu::BlockPanels panels(kernel, {blocks.data(), row_bytes, matrices, columns, depth}, pool);
+      cpu::BlockDotArgs args;
+      args.rows =
+          matrices == 1 ? cpu::RowGroups::one(1) : cpu::RowGroups::by_matrix(matrices, matrices, [](std::int64_t row) { return row; });
+      std::vector<float> c(static_cast<std::size_t>(matrices * columns));
+      args.x = x.data(), args.weights = &panels, args.c = c.data();
+      cpu::AlignedBuffer workspace(cpu::block_dot_workspace(args, threads));
+      args.workspace = workspace.data();
+      cpu::block_dot(args, pool);
+      EXPECT_EQ(seen.packed.size(), static_cast<std::size_t>(matrices * threads * 2));
+      EXPECT_EQ(seen.packed, seen.multiplied) << threads << " threads, " << matrices << " matrices";
+    }
 }
 
 TEST(BlockDot, RefusesWhatDoesNotFit) {

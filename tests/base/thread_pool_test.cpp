@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +84,32 @@ TEST(ThreadPool, UsesAllItsThreadsAtOnce) {
     while (arrived.load() < 3) std::this_thread::yield();  // ends only when three threads are here
   });
   EXPECT_EQ(arrived.load(), 3);
+}
+
+/// The CPUs that this thread may run on.
+std::vector<int> own_cpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+/// Nodes that the test makes up, of one CPU each: memory that a worker touches first is then on the node that it runs on.
+TEST(ThreadPool, WorkersStayOnTheCpusOfTheirNodes) {
+  using Cpus = std::vector<int>;
+  const Cpus all = own_cpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  ThreadPool pool(4, nullptr, {{all[0]}, {all[1]}});
+  std::vector<Cpus> cpus(4);
+  std::atomic<int> arrived{0};
+  pool.parallel_for(4, 1, [&](std::int64_t begin, std::int64_t, int) {
+    cpus[static_cast<std::size_t>(begin)] = own_cpus();
+    ++arrived;
+    while (arrived.load() < 4) std::this_thread::yield();  // so that none runs the part of another
+  });
+  EXPECT_EQ(cpus, (std::vector<Cpus>{all, {all[0]}, {all[1]}, {all[1]}})) << "the caller goes where it likes";
 }
 
 TEST(ThreadPool, RunsNestedLoopsInlineUnderTheSameWorker) {

@@ -1,4 +1,4 @@
-// The timeline of a run: what it says must fit together.
+// The timeline of a run: what it says must fit together. And which runs share loops among threads at all.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -61,6 +61,42 @@ TEST(Trace, NotesTheLoopsOfItsThreadWhileItLives) {
   }
   loop();
   for (const auto& intervals : record.of_worker) EXPECT_EQ(intervals.size(), 1u);
+}
+
+/// A layer with a norm and attention over `rows` tokens, 32 wide, on four threads; with the loops that its first run shares among them, in
+/// which weights are packed, and its second.
+std::pair<std::size_t, std::size_t> shared_loops(std::int64_t rows, Precision precision) {
+  Graph graph("layer");
+  const Value x = graph.input("x", {rows, 32}, f32);
+  const auto linear = [&](const char* name, const Value& v, std::int64_t in, std::int64_t out) {
+    return matmul(v, graph.param(name, {in, out}, f32));
+  };
+  const auto heads = [&](const Value& v) { return transpose(reshape(v, {1, rows, 4, 8}), {0, 2, 1, 3}); };
+  const Value q = heads(linear("q", x, 32, 32)), k = heads(linear("k", x, 32, 32)), v = heads(linear("v", x, 32, 32));
+  const Value seen = rms_norm(x + reshape(transpose(attention(q, k, v), {0, 2, 1, 3}), {rows, 32}), graph.param("scale", {32}, f32));
+  graph.output("y", softmax(linear("down", gelu(linear("up", seen, 32, 64)), 64, 32), 1));
+  Executable program = Session(Device::cpu(), {.threads = 4, .precision = precision, .cache_folder = ""}).compile(graph);
+  for (const char* name : {"q", "k", "v"}) program.set_param(name, uniform(f32, {32, 32}, -1, 1, 1));
+  program.set_param("up", uniform(f32, {32, 64}, -1, 1, 2));
+  program.set_param("down", uniform(f32, {64, 32}, -1, 1, 3));
+  program.set_param("scale", uniform(f32, {32}, 0, 1, 4));
+  const Array values = uniform(f32, {rows, 32}, -1, 1, 5);
+  const auto loops_of_a_run = [&] {
+    LoopRecord record(4);
+    const RecordLoops recording(record);
+    program.run({{"x", values}});
+    return record.of_worker[0].size();  // the caller has a part in each
+  };
+  const std::size_t first = loops_of_a_run();
+  return {first, loops_of_a_run()};
+}
+
+/// A loop that is not shared starts no thread's work and wakes none.
+TEST(SharedLoops, SmallGraphsRunOnTheCallingThread) {
+  for (Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    EXPECT_EQ(shared_loops(4, precision), (std::pair<std::size_t, std::size_t>{0, 0})) << "precision " << static_cast<int>(precision);
+    EXPECT_GT(shared_loops(1024, precision).second, 3U) << "precision " << static_cast<int>(precision);
+  }
 }
 
 TEST(Trace, NoRunsGiveNoEvents) { EXPECT_TRUE(program().trace({{"x", uniform(f32, {256, 128}, -1, 1, 2)}}, 0).empty()); }
