@@ -113,8 +113,6 @@ std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
 Cost cost(const Kernel& kernel, const Bindings& bindings) {
   const auto free = free_variables(kernel);
   Cost total;
-  double grid = 1;
-  for (int v : kernel.loops) grid *= static_cast<double>(kernel.extent(v).evaluate(bindings));
   std::map<int, double> touched, sizes;  // by buffer: elements that its loads read, and all of them
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
@@ -130,7 +128,13 @@ Cost cost(const Kernel& kernel, const Bindings& bindings) {
   }
   for (const auto& [buffer, elements] : touched)
     total.bytes += std::min(elements, sizes[buffer]) * info(kernel.buffers[static_cast<std::size_t>(buffer)].dtype).bits / 8;
-  for (const KernelStore& s : kernel.stores) total.bytes += grid * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
+  for (const KernelStore& s : kernel.stores) {
+    std::set<int> moving;
+    add_index_variables(s.index, free, moving);
+    double stores = 1;
+    for (int v : moving) stores *= static_cast<double>(kernel.extent(v).evaluate(bindings));
+    total.bytes += stores * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
+  }
   return total;
 }
 

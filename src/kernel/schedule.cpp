@@ -56,10 +56,12 @@ class Scheduler {
   void set_done(const Scope& scope, bool done) {
     for (ExprId id : scope.computed) done_[static_cast<std::size_t>(id)] = done;
   }
-  std::size_t home(ExprId id) const {
+  std::size_t home(ExprId id) const { return home(free_[static_cast<std::size_t>(id)]); }
+  /// The innermost open scope of one of these variables.
+  std::size_t home(const std::set<int>& variables) const {
     std::size_t depth = 0;
     for (std::size_t s = 1; s < scopes_.size(); ++s)
-      for (int v : free_[static_cast<std::size_t>(id)])
+      for (int v : variables)
         if (scopes_[s].variables.count(v)) depth = s;
     return depth;
   }
@@ -67,10 +69,14 @@ class Scheduler {
     done_[static_cast<std::size_t>(id)] = true;
     scope.computed.push_back(id);
   }
+  /// In the innermost loop that moves its place: a row's result is stored once.
   void need_store(std::size_t at) {
-    need(kernel_.stores[at].value);
-    for (ExprId id : loaded_exprs(kernel_.stores[at].index)) need(id);
-    scopes_.back().block.push_back({Statement::Kind::store, -1, -1, static_cast<int>(at), {}});
+    const KernelStore& store = kernel_.stores[at];
+    need(store.value);
+    for (ExprId id : loaded_exprs(store.index)) need(id);
+    std::set<int> moving = free_[static_cast<std::size_t>(store.value)];
+    add_index_variables(store.index, free_, moving);
+    scopes_[home(moving)].block.push_back({Statement::Kind::store, -1, -1, static_cast<int>(at), {}});
   }
   void need(ExprId id) {
     if (done_[static_cast<std::size_t>(id)]) return;

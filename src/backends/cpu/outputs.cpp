@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/lanes.h"
 #include "passes/cut.h"
 #include "passes/run_invariant.h"
 
@@ -9,12 +10,31 @@ namespace rlx::cpu {
 
 namespace {
 
+using At = std::vector<Index>;
+
+/// Whether `shape` has one element for each row of `whole`: its last axis is missing, or 1.
+bool is_of_rows(const Dims& shape, const Dims& whole) {
+  if (whole.empty()) return false;
+  Dims rows(whole.begin(), whole.end() - 1);
+  if (shape == rows) return true;
+  rows.emplace_back(1);
+  return shape == rows;
+}
+
+/// Where a value of this shape is computed by a kernel that is at these places of `whole`: there, or at that of the row.
+std::vector<At> places_in(const Dims& shape, const Dims& whole, const std::vector<At>& places) {
+  if (shape == whole) return places;
+  At row(places[0].begin(), places[0].end() - 1);
+  if (shape.size() == whole.size()) row.emplace_back(0);
+  return {row};
+}
+
 /// A kernel whose innermost loop takes `step` elements at a time. Nothing when the last axis is not a multiple of them for sure.
 std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step) {
   Outputs result{std::move(values), {}, {}};
   Kernel& kernel = result.kernel;
-  const Dims& shape = graph.type(result.values[0]).shape;
-  std::vector<std::vector<Index>> places(static_cast<std::size_t>(step));
+  const Dims shape = result.shape(graph);
+  std::vector<At> places(static_cast<std::size_t>(step));
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const bool last = axis + 1 == shape.size();
     const std::optional<Dim> extent = last ? Dim::exact_div(shape[axis], step) : shape[axis];
@@ -26,12 +46,12 @@ std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> v
   const auto own = [&](ValueId v) { return std::find(result.values.begin(), result.values.end(), v) != result.values.end(); };
   Puller puller(graph, kernel, [&](ValueId v) { return !own(v) && is_stored(v); });
   for (ValueId v : result.values)
-    for (const std::vector<Index>& at : places) {
+    for (const At& at : places_in(graph.type(v).shape, shape, places)) {
       const ExprId value = puller.pull(v, at, true);
-      kernel.stores.push_back({puller.buffer_of(v, true), flatten(at, shape), value});
+      kernel.stores.push_back({puller.buffer_of(v, true), flatten(at, graph.type(v).shape), value});
     }
   for (ValueId v : result.values)
-    if (puller.computed_elsewhere(v, places)) return std::nullopt;
+    if (puller.computed_elsewhere(v, places_in(graph.type(v).shape, shape, places))) return std::nullopt;
   result.computed = puller.computed();
   return result;
 }
@@ -56,6 +76,13 @@ bool alternates(const Kernel& kernel) {
 
 }  // namespace
 
+const Dims& Outputs::shape(const Graph& graph) const {
+  const Dims* whole = &graph.type(values[0]).shape;
+  for (ValueId v : values)
+    if (is_of_rows(*whole, graph.type(v).shape)) whole = &graph.type(v).shape;
+  return *whole;
+}
+
 std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
   auto result = build_in_steps(graph, values, is_stored, 1);
   if (!result || !alternates(result->kernel)) return result;
@@ -69,6 +96,8 @@ class Merger {
  public:
   Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root)
       : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root), invariant_(run_invariant_nodes(graph)) {
+    // What is the same in every run is there before anything else runs, and so need not keep a kernel that reads it from moving.
+    std::ranges::stable_partition(units_, [&](const Unit& unit) { return is_invariant(writes(unit)); });
     for (std::size_t k = 0; k < units_.size(); ++k)
       for (ValueId v : writes(units_[k])) written_by_[root_(v)] = k;
   }
@@ -108,21 +137,37 @@ class Merger {
   bool try_merge(std::size_t t, std::size_t k) {
     constexpr std::size_t most_outputs = 8;
     const Outputs &first = *units_[t].outputs, &second = *units_[k].outputs;
-    if (graph_.type(first.values[0]).shape != graph_.type(second.values[0]).shape) return false;
-    if (is_invariant(first) != is_invariant(second)) return false;  // one of them is computed once for all runs
+    const bool of_rows = first.shape(graph_) != second.shape(graph_);
+    if (of_rows && !fit_by_rows(first, second)) return false;
+    if (is_invariant(first.values) != is_invariant(second.values)) return false;  // one of them is computed once for all runs
     if (first.values.size() >= most_outputs || length(first.kernel) + length(second.kernel) > longest_kernel) return false;
     if (!share_memory(first, second)) return false;
     std::vector<ValueId> values = first.values;
     values.insert(values.end(), second.values.begin(), second.values.end());
     auto merged = build_outputs(graph_, std::move(values), is_stored_);
-    if (!merged || reads_its_results(*merged)) return false;
+    if (!merged || reads_its_results(*merged) || (of_rows && !reduces_rows(merged->kernel))) return false;
     for (const Recompute& r : recomputation(merged->kernel, graph_))
       if (r.factor > 1.5) return false;  // a value of the first that the second reads in a loop over its row
     for (ValueId v : second.values) written_by_[v] = t;
     units_[t].outputs = std::move(merged);
     return true;
   }
-  bool is_invariant(const Outputs& outputs) const { return invariant_[static_cast<std::size_t>(outputs.values[0].node)]; }
+  /// Whether one has an element for each row of the other, which a kernel keeps while it goes over the row twice.
+  bool fit_by_rows(const Outputs& first, const Outputs& second) const {
+    const auto fits = [&](const Outputs& rows, const Outputs& whole) {
+      const Dims& shape = whole.shape(graph_);
+      const auto of_row = [&](ValueId v) { return is_of_rows(graph_.type(v).shape, shape); };
+      if (!std::ranges::all_of(rows.values, of_row) || shape.back().upper() > on_chip_row) return false;
+      return !in_blocks(rows.kernel) && !in_blocks(whole.kernel);
+    };
+    return fits(first, second) || fits(second, first);
+  }
+  static bool in_blocks(const Kernel& kernel) { return worth_blocks(kernel, free_variables(kernel)); }
+  /// Whether the element of a row is found by a loop over that row, so that the grid is one of rows.
+  static bool reduces_rows(const Kernel& kernel) { return is_reduced(kernel, kernel.loops.back()) && !in_blocks(kernel); }
+  bool is_invariant(const std::vector<ValueId>& written) const {
+    return !written.empty() && invariant_[static_cast<std::size_t>(written[0].node)];
+  }
   /// True when a view of a result would be read from the memory that the kernel is filling.
   bool reads_its_results(const Outputs& outputs) const {
     std::set<ValueId> own;

@@ -5,11 +5,14 @@
 
 namespace rlx::cpu {
 
-/// A kernel that computes stored values of one shape.
+/// A kernel that computes stored values of one shape, and perhaps such as have one element for each row of it (all but the last axis).
 struct Outputs {
   std::vector<ValueId> values;
   Kernel kernel;
   std::set<ValueId> computed;  // every value of the graph that it computes
+
+  /// Over which the kernel loops.
+  const Dims& shape(const Graph& graph) const;
 };
 
 /// Nothing when one of the values would be needed at another index than its own, before it is complete. Where elements alternate (real and
@@ -22,8 +25,8 @@ struct Unit {
   Launch launch;
 };
 
-/// Merges kernels over one shape that read the same memory, so that it is read once: the later one moves to the place of the earlier. What
-/// is the same in every run stays apart from what is not.
+/// Merges kernels over one shape, or over a shape and its rows, that read the same memory, so that it is read once: the later one moves to
+/// the place of the earlier. What is the same in every run stays apart from what is not.
 /// `root` gives the stored value behind a view. A value that then nobody reads from memory is only stored if it is one of `outputs`, the
 /// roots of the graph's.
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
