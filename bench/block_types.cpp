@@ -33,7 +33,7 @@ Figures measure(const BlockFormat& format, double seconds) {
   const auto rate = [&](auto run) {
     bench::Case one;
     one.run = run;
-    return columns * sizeof(float) / bench::fastest(one, seconds) / 1e9;
+    return columns * sizeof(float) / bench::times_of(one, seconds).fastest / 1e9;
   };
   Figures figures;
   figures.encode_gb = rate([&] { format.encode(row.data(), nullptr, blocks.data(), columns); });

@@ -1,13 +1,13 @@
 // What the hand-written kernels are worth: products, attention and convolutions with claims and without, in turn, as sessions compile them.
 // A lone convolution keeps its channels outside; a block of them has them as the last axis, where Winograd's products compute 3 x 3.
-// A claim should be a tenth faster than the generated kernels that it replaces, or go.
+// A claim is a tenth faster than the generated kernels that it replaces, or goes: the command fails and names those that are not.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "backends/cpu/cpu_features.h"
@@ -18,10 +18,20 @@ namespace {
 
 using namespace rlx;
 
+constexpr double least_gain = 1.1;
+
 struct Comparison {
   std::string name;
   bench::Case claimed, generated;
   double claimed_s = std::numeric_limits<double>::infinity(), generated_s = claimed_s;
+
+  double times_faster() const { return generated_s / claimed_s; }
+  bool is_worth_it() const { return times_faster() >= least_gain; }
+
+  void time(double budget) {
+    claimed_s = std::min(claimed_s, bench::times_of(claimed, budget).fastest);
+    generated_s = std::min(generated_s, bench::times_of(generated, budget).fastest);
+  }
 };
 
 /// Of f32 sessions alone: products with blocks are the same in every precision, and narrow convolutions keep the order of their axes.
@@ -67,29 +77,36 @@ std::vector<Comparison> comparisons(int threads, const std::vector<std::string>&
   return all;
 }
 
+/// The fastest run of each side over all rounds. What falls short is timed for more of them before it is judged: whatever disturbs a run
+/// makes it slower, so that the fastest ones come nearer to what the code can do.
 void time_in_turn(std::vector<Comparison>& all, const bench::Options& options) {
-  const double budget = options.seconds / options.rounds;
-  for (int round = 0; round < options.rounds; ++round) {
-    for (Comparison& one : all) {
-      one.claimed_s = std::min(one.claimed_s, bench::fastest(one.claimed, budget));
-      one.generated_s = std::min(one.generated_s, bench::fastest(one.generated, budget));
-    }
-  }
+  constexpr int most_attempts = 4;
+  for (int attempt = 0; attempt < most_attempts; ++attempt)
+    for (int round = 0; round < options.rounds; ++round)
+      for (Comparison& one : all)
+        if (attempt == 0 || !one.is_worth_it()) one.time(options.seconds / options.rounds);
 }
 
 void report(const std::vector<Comparison>& all, const bench::Options& options) {
-  constexpr double least = 1.1;
   nlohmann::json json{{"command", options.command},
                       {"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())},
                       {"threads", options.threads},
                       {"cases", nlohmann::json::array()}};
   for (const Comparison& one : all) {
-    const double ratio = one.generated_s / one.claimed_s;
-    fmt::print("{:<52} claimed {:>10.1f} us  generated {:>10.1f} us  {:>6.2f}x{}\n", one.name, one.claimed_s * 1e6, one.generated_s * 1e6,
-               ratio, ratio < least ? "  less than a tenth faster" : "");
-    json["cases"].push_back({{"name", one.name}, {"claimed_s", one.claimed_s}, {"generated_s", one.generated_s}, {"times_faster", ratio}});
+    fmt::print("{:<52} claimed {:>10.1f} us  generated {:>10.1f} us  {:>6.2f}x\n", one.name, one.claimed_s * 1e6, one.generated_s * 1e6,
+               one.times_faster());
+    json["cases"].push_back(
+        {{"name", one.name}, {"claimed_s", one.claimed_s}, {"generated_s", one.generated_s}, {"times_faster", one.times_faster()}});
   }
   bench::write_json(options, json);
+}
+
+/// Throws Error that names the claims which are not worth their code.
+void check(const std::vector<Comparison>& all) {
+  std::vector<std::string> slow;
+  for (const Comparison& one : all)
+    if (!one.is_worth_it()) slow.push_back(fmt::format("'{}' ({:.2f} times)", one.name, one.times_faster()));
+  if (!slow.empty()) fail("claims: less than {} times as fast as the generated kernels: {}", least_gain, fmt::join(slow, ", "));
 }
 
 }  // namespace
@@ -105,5 +122,6 @@ int main(int argc, char** argv) {
     std::vector<Comparison> all = comparisons(options.threads, precisions);
     time_in_turn(all, options);
     report(all, options);
+    check(all);
   });
 }

@@ -2,6 +2,8 @@
 import json
 from dataclasses import dataclass, field
 
+import bars
+
 
 @dataclass
 class Bar:
@@ -27,6 +29,7 @@ class Section:
     note: str
     command: str
     charts: list = field(default_factory=list)
+    folds: bool = True  # in a document, where it is long
 
 
 class Fields(dict):
@@ -52,14 +55,18 @@ def peaks(data):
                    [Chart("", ["multiply-adds", "G operations/s"], rates), Chart("", ["memory", "GB/s"], moved), Chart("", ["parallel loop", "us"], loops)])
 
 
+def microseconds(seconds):
+    return "-" if seconds is None else f"{seconds * 1e6:.1f}"
+
+
 def shares(title):
     def section(data):
         bars = [Bar(case["name"], case["share"], f"{100 * case['share']:.0f}% of {case['bound']}, {case['seconds'] * 1e6:.1f} us",
-                    [f"{case['seconds'] * 1e6:.1f}", f"{100 * case['share']:.0f}% of {case['bound']}"]) for case in data["cases"]]
+                    [microseconds(case["seconds"]), microseconds(case.get("median_s")), f"{100 * case['share']:.0f}% of {case['bound']}"]) for case in data["cases"]]
         all_shares = [bar.value for bar in bars]
         note = (f"{100 * min(all_shares):.0f} to {100 * max(all_shares):.0f}% of the limit that binds, measured in the same run (the line is 100%), "
                 f"{data['threads']} threads.")
-        return Section(title, note, data["command"], [Chart("", ["case", "us", "share"], bars, 1)])
+        return Section(title, note, data["command"], [Chart("", ["case", "min, us", "median, us", "share"], bars, 1)])
     return section
 
 
@@ -93,15 +100,21 @@ def describe(case):
 
 def torch_bar(row):
     label = f"{row['case']['kind']}: {describe(row['case'])}"
-    ours = f"{row['rlx_s'] * 1e6:.1f}"
+    ours = both(row["rlx_s"], row.get("rlx_median_s"))
     if "peer" not in row:
-        return Bar(label, None, "torch computes none", [ours, "-", "-", "torch computes none", "-"])
-    subtracted = f"{row['torch_empty_s'][row['peer']] * 1e6:.1f}"
+        return Bar(label, None, "torch computes none", [ours, "-", "-", "torch computes none", "-", "-"])
+    subtracted = microseconds(row["torch_empty_s"][row["peer"]])
     wrong, difference = "".join(f"; its {way} is wrong" for way in row["wrong"]), f"{row['difference']:.1e}"
     if not row["measurable"]:
-        return Bar(label, None, "nothing is left beside torch's call", [ours, f"below {subtracted}", subtracted, "not measurable" + wrong, difference])
+        return Bar(label, None, "nothing is left beside torch's call", [ours, f"below {subtracted}", subtracted, "not measurable" + wrong, "-", difference])
+    median = row.get("median_ratio")
     return Bar(label, row["ratio"], f"{row['ratio']:.2f} of torch's time ({row['peer']})",
-               [ours, f"{row['peer_s'] * 1e6:.1f}", subtracted, f"{row['ratio']:.2f} ({row['peer']}{wrong})", difference], row["ratio"] <= 1)
+               [ours, both(row["peer_s"], row.get("peer_median_s")), subtracted, f"{row['ratio']:.2f} ({row['peer']}{wrong})",
+                "-" if median is None else f"{median:.2f}", difference], row["ratio"] <= 1)
+
+
+def both(seconds, median):
+    return f"{microseconds(seconds)} / {microseconds(median)}"
 
 
 def beside_torch(title):
@@ -110,9 +123,11 @@ def beside_torch(title):
         ratios = [bar.value for bar in bars if bar.value is not None]
         missing = "".join(f" {name}: {reason}." for name, reason in data.get("missing", {}).items())
         summary = f"{sum(ratio <= 1 for ratio in ratios)} of {len(ratios)} ahead of torch {data['torch']}" if ratios else "Nothing was compared"
-        note = (f"{summary}: our time over that of its fastest way, in turn in one run, {data['threads']} threads. From torch's time that of a call on operands "
-                f"without elements is subtracted. Results differ by parts of the largest element.{missing}")
-        return Section(title, note, data["command"], [Chart("", ["case", "rlx, us", "torch, us", "subtracted, us", "ratio", "difference"], bars, 1)])
+        medians = [row["median_ratio"] for row in data["rows"] if row.get("measurable") and row.get("median_ratio")]
+        by_median = f" ({sum(ratio <= 1 for ratio in medians)} of {len(medians)} by the medians)" if medians else ""
+        note = (f"{summary}{by_median}: our time over that of its fastest way, in turn in one run, {data['threads']} threads, minimum / median. From torch's time that of a "
+                f"call on operands without elements is subtracted. Results differ by parts of the largest element.{missing}")
+        return Section(title, note, data["command"], [Chart("", ["case", "rlx, us", "torch, us", "subtracted, us", "ratio", "median ratio", "difference"], bars, 1)])
     return section
 
 
@@ -257,10 +272,17 @@ def section_of(path):
         raise SystemExit(f"{path}: {error}: it is incomplete, or of another version; measure it again (make bench)")
 
 
+def bar_section(paths):
+    rows = [Bar(cells[0], None if met is None else float(met), cells[2], cells[1:], bool(met)) for cells, met in bars.lines({path.stem: json.loads(path.read_text()) for path in paths})]
+    met, measured = sum(row.ours for row in rows), sum(row.value is not None for row in rows)
+    return Section("What is aimed at, and what is reached", f"{met} of {measured} bars are met, by the fastest runs; medians are in brackets. What the last column names measures a line "
+                   "again; each has a table below. Ratios are of our time to the best peer's in the same run.", "python3 bench/report.py bench/results/MACHINE --markdown docs/performance.md",
+                   [Chart("", bars.COLUMNS, rows)], folds=False)
+
+
 def sections(folder):
     """Of all files that are there. Ends where there is none, or a file is not as this version writes it."""
-    paths = [folder / f"{name}.json" for name in SECTIONS]
-    found = [section_of(path) for path in paths if path.exists()]
-    if not found:
+    paths = [path for path in (folder / f"{name}.json" for name in SECTIONS) if path.exists()]
+    if not paths:
         raise SystemExit(f"{folder}: no results (make bench writes them)")
-    return found
+    return [bar_section(paths), *map(section_of, paths)]

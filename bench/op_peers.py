@@ -4,11 +4,13 @@ usage: op_peers.py [--threads 2] [--rounds 5] [--seconds 0.3] [--json FILE] -- b
 
 Where PyTorch has several ways to compute a case, the fastest of them counts. Its calls come from Python, ours from C++: so what a call on
 operands without elements takes, timed in the same manner, is subtracted from its time. Nothing is subtracted from ours. Where less than a
-tenth of the empty call is left, the difference of two timings says nothing: such cases are marked and not counted.
+tenth of the empty call is left, the difference of two timings says nothing: such cases are marked and not counted. Which side is ahead is
+judged by the fastest run of all rounds; the medians stand beside it, of each round's median run.
 """
 import argparse
 import json
 import pathlib
+import statistics
 import sys
 import tempfile
 
@@ -52,28 +54,42 @@ def check(ours, index, torch, ways, case):
     return agree, [way for way in ways if way not in agree]
 
 
+def time_in_turn(args, ours, torch, index, ways):
+    """By round the fastest and the median run of each, in seconds: (ours, {way: {"call": ..., "empty": ...}})."""
+    for _ in range(args.rounds):
+        seconds = [float(word) for word in ours.ask(f"time {index} {args.seconds / args.rounds}").split()]
+        yield seconds, json.loads(torch.ask(f"time {args.seconds / args.rounds}")) if ways else {}
+
+
+def figures(rounds, ways, kind, of_rounds):
+    """Our time, and of each way that of a call and of an empty one: `kind` 0 the fastest run of a round, 1 its median one, `of_rounds` of those."""
+    theirs = {part: {way: of_rounds([torch[way][part][kind] for _, torch in rounds]) for way in ways} for part in ("call", "empty")}
+    return of_rounds([ours[kind] for ours, _ in rounds]), theirs["call"], theirs["empty"]
+
+
 def compare(args, ours, torch, index, case):
     ways = json.loads(torch.ask("case " + json.dumps(case))) if torch else []
     differences, wrong = check(ours, index, torch, ways, case)
     ways, row = list(differences), {"case": case, "difference": max(differences.values(), default=0.0), "wrong": wrong}
-    infinity = float("inf")
-    seconds, calls, empty = infinity, dict.fromkeys(ways, infinity), dict.fromkeys(ways, infinity)
-    for _ in range(args.rounds):
-        seconds = min(seconds, float(ours.ask(f"time {index} {args.seconds / args.rounds}")))
-        if ways:
-            for name, now in json.loads(torch.ask(f"time {args.seconds / args.rounds}")).items():
-                if name in differences:
-                    calls[name], empty[name] = min(calls[name], now["call"]), min(empty[name], now["empty"])
-    row |= {"rlx_s": seconds, "torch_call_s": calls, "torch_empty_s": empty}
-    line = f"{describe(case):60} rlx {seconds * 1e6:10.1f} us"
+    rounds = list(time_in_turn(args, ours, torch, index, ways))
+    seconds, calls, empty = figures(rounds, ways, 0, min)
+    median, median_calls, median_empty = figures(rounds, ways, 1, statistics.median)
+    row |= {"rlx_s": seconds, "torch_call_s": calls, "torch_empty_s": empty, "rlx_median_s": median}
+    line = f"{describe(case):60} rlx {seconds * 1e6:10.1f} us ({median * 1e6:.1f})"
     if ways:
         fastest = min(ways, key=lambda name: calls[name] - empty[name])
-        work = calls[fastest] - empty[fastest]
-        row |= {"peer": fastest, "peer_s": work, "measurable": work >= 0.1 * empty[fastest], "ratio": seconds / work if work > 0 else None}
-        ratio = f"ratio {row['ratio']:.2f}" if row["measurable"] else "nothing is left beside the call"
-        line += f"   torch {work * 1e6:10.1f} us (less {empty[fastest] * 1e6:.1f} us of call, {fastest})   {ratio}   difference {row['difference']:.1e}"
+        work, median_work = calls[fastest] - empty[fastest], median_calls[fastest] - median_empty[fastest]
+        row |= {"peer": fastest, "peer_s": work, "measurable": work >= 0.1 * empty[fastest], "ratio": seconds / work if work > 0 else None,
+                "peer_median_s": median_work, "median_ratio": median / median_work if median_work > 0 else None}
+        ratio = f"ratio {row['ratio']:.2f} ({ratio_text(row['median_ratio'])})" if row["measurable"] else "nothing is left beside the call"
+        line += (f"   torch {work * 1e6:10.1f} us ({median_work * 1e6:.1f}; less {empty[fastest] * 1e6:.1f} us of call, {fastest})   {ratio}"
+                 f"   difference {row['difference']:.1e}")
     print(line + "".join(f"   WRONG: torch's {way}" for way in wrong), flush=True)
     return row
+
+
+def ratio_text(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
 
 
 def describe(case):

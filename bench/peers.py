@@ -27,7 +27,6 @@ from side import Side, Unavailable
 
 PEERS = ("onnxruntime", "openvino", "torch", "torch.compile", "jax")
 CASES = {"b1": ("batch 1, 128 tokens", [128]), "b8": ("batch 8, 128 tokens", [128] * 8), "mixed": ("batch 32, mixed lengths to 128", sentences.MIXED)}
-ARITHMETIC = {"f32": ["f32"], "bf16": ["bf16 tile", "bf16 dot"], "int8": ["int8 tile", "int8 dot"]}  # the first that the machine has
 # Of each embedding to the f32 reference. Below LEAST_OF_MODEL it is another model, or of other inputs, and that side is out. Ours must reach
 # LEAST_COSINE, the bounds of its own tests (1 - 5e-11: two embeddings 1e-5 apart); a peer that does not is timed, and its row says so.
 LEAST_OF_MODEL = {"f32": 0.99999, "bf16": 0.99, "int8": 0.9}
@@ -94,15 +93,6 @@ def flops(args, ids):
     return sum(2 * config["num_hidden_layers"] * len(row) * (4 * width**2 + 2 * width * wide + 2 * len(row) * width) for row in ids)
 
 
-def peak(args, precision):
-    """This machine's rate for the precision, with as many threads, from what bench/peaks wrote; nothing where it wrote none."""
-    if not args.peaks:
-        return None
-    rows = json.loads(pathlib.Path(args.peaks).read_text())["peaks"]
-    rates = next((row["operations_per_s"] for row in rows if row["threads"] == args.threads), {})
-    return next((rates[name] for name in ARITHMETIC[precision] if name in rates), None)
-
-
 def reference_of(args, files, folder):
     """Embeddings in f32 by the first peer that can compute them, in no case ours when there is another; and its name."""
     for name in (*PEERS, "rlx"):
@@ -165,7 +155,7 @@ def compare(args, key, precision, by_length, references):
                                       "sentences_per_s": len(ids) / statistics.median(seconds), **distances[name]}
         for side in sides.values():
             side.close()
-    add_ratios(row, peak(args, precision))
+    add_ratios(row, machine.peak(args.peaks, args.threads, precision))
     print_row(row)
     return row
 
@@ -218,7 +208,7 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=["b1", "mixed"])
-    parser.add_argument("--precision", nargs="+", choices=ARITHMETIC, default=["f32"])
+    parser.add_argument("--precision", nargs="+", choices=machine.ARITHMETIC, default=["f32"])
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
@@ -230,7 +220,7 @@ def main():
     report = {"machine": machine.describe(), "command": machine.command(), "model": pathlib.Path(args.model).name, "threads": args.threads, "compile": compile_times(args)}
     references = {}
     report["rows"] = [compare(args, key, precision, by_length, references) for key in args.cases
-                      for precision in sorted(args.precision, key=list(ARITHMETIC).index)
+                      for precision in sorted(args.precision, key=list(machine.ARITHMETIC).index)
                       for by_length in ([False, True] if key == "mixed" else [False])]
     if args.no_claims:
         report["no_claims_min_ms"] = without_claims(args)

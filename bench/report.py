@@ -1,4 +1,5 @@
-"""Makes one HTML page with charts of what `make bench` measured, which needs no network, and the tables of docs/performance.md.
+"""Makes one HTML page with charts of what `make bench` measured, which needs no network, and the tables of docs/performance.md, of which the
+first says for each bar of bars.py what was reached.
 
 usage: report.py bench/results/MACHINE [--out build/bench.html] [--markdown docs/performance.md]
 
@@ -61,7 +62,7 @@ def table(chart):
 def section_markdown(section):
     """A long table is folded away."""
     tables = "\n\n".join(map(table, section.charts))
-    if sum(len(chart.bars) for chart in section.charts) > FOLDED and len(section.charts) == 1:
+    if section.folds and sum(len(chart.bars) for chart in section.charts) > FOLDED and len(section.charts) == 1:
         tables = f"<details><summary>{len(section.charts[0].bars)} cases</summary>\n\n{tables}\n\n</details>"
     return f"### {section.title}\n\n`{section.command}`\n\n{section.note}\n\n{tables}"
 

@@ -9,6 +9,7 @@ import argparse
 import itertools
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -124,8 +125,8 @@ def rows(case):
     return {"eager": way(eager, operands, none), "eager, into": way(into, operands, none)}
 
 
-def fastest(run, budget):
-    """As the benchmarks do: short runs back to back, the fastest of those within the budget, at least three."""
+def times_of(run, budget):
+    """As the benchmarks do: short runs back to back; the fastest and the median of those within the budget, at least three."""
     def seconds_of(calls):
         begin = time.perf_counter()
         for _ in range(calls):
@@ -135,11 +136,10 @@ def fastest(run, budget):
     run()
     once = min(seconds_of(1) for _ in range(3))
     calls = int(min(max(1e-3 / once, 1), 1e5))
-    best, spent, count = once if calls == 1 else float("inf"), 0.0, 0
-    while count < 3 or spent < budget:
-        now = seconds_of(calls)
-        best, spent, count = min(best, now), spent + now * calls, count + 1
-    return best
+    all = []
+    while len(all) < 3 or sum(all) * calls < budget:
+        all.append(seconds_of(calls))
+    return min([*all, *([once] if calls == 1 else [])]), statistics.median(all)
 
 
 def save(run, path):
@@ -163,7 +163,7 @@ def main():
                 ways = {"product": product, "attention": attention, "conv": conv}.get(case["kind"], rows)(case)
                 answer = list(ways)
             elif command == "time":
-                answer = {name: {"call": fastest(run, float(rest)), "empty": fastest(empty, float(rest) / 10)} for name, (run, empty) in ways.items()}
+                answer = {name: {"call": times_of(run, float(rest)), "empty": times_of(empty, float(rest) / 10)} for name, (run, empty) in ways.items()}
             else:
                 for number, (run, _) in enumerate(ways.values()):
                     save(run, f"{rest.strip()}.{number}.npy")

@@ -1,12 +1,16 @@
-// ResNet-50 and ViT-B/16 with random parameters: time to the first result and per batch, and where it goes. bench/vision_peers.py runs them
-// beside others: --save writes parameters and images for it, and with --serve it answers as bench/serve.h says.
+// ResNet-50 and ViT-B/16 with random parameters: time to the first result and per batch, as a share of the multiply-add peak, and where it
+// goes. bench/vision_peers.py runs them beside others: --save writes parameters and images for it, and with --serve it answers as
+// bench/serve.h says.
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <random>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "backends/cpu/peaks/peaks.h"
+#include "base/fastest_seconds.h"
 #include "cases/cases.h"
 #include "models/flow.h"
 #include "rlx/ops.h"
@@ -149,6 +153,25 @@ Executable open_network(const Options& options, const NamedArrays& drawn) {
   return executable;
 }
 
+/// Of all products, convolutions and attention; a multiply-add counts as two. Convolutions of 3 x 3 count whole, though Winograd's products
+/// compute them with fewer: a share of the peak may so be above 1.
+double flops_of(const Executable& executable, const bench::Inputs& inputs) {
+  const std::vector<LaunchReport> launches = executable.profile(inputs, 0);
+  return std::accumulate(launches.begin(), launches.end(), 0.0,
+                         [](double total, const LaunchReport& launch) { return total + (launch.kind == "claim" ? launch.flops : 0); });
+}
+
+/// Minimum and median of the runs, and the share of the peak that was measured right behind them.
+void time_runs(const Options& options, const bench::Work& work, double flops, double first_result_seconds) {
+  std::vector<double> times = bench::measure(work, options.repeats);
+  const double least = *std::ranges::min_element(times);
+  ThreadPool pool(options.threads);
+  const double peak = cpu::compute_peak(pool, "f32", 0.5);
+  fmt::print("{}, batch {}: first result after {:.1f} ms; run: min {:.3f} ms, median {:.3f} ms; {:.1f} GFLOP/s, {:.0f}% of f32\n",
+             options.model, options.batch, first_result_seconds * 1e3, least * 1e3, median(times) * 1e3, flops / least / 1e9,
+             100 * flops / least / peak);
+}
+
 void run(const Options& options) {
   const Drawn drawn =
       options.parameters.empty() ? draw(options) : Drawn{{}, load_npy(std::filesystem::path(options.parameters) / "image.npy")};
@@ -159,15 +182,13 @@ void run(const Options& options) {
   work();
   const double first_result_seconds = bench::seconds_since(begin);
   bench::measure(work, 2);
+  const double flops = flops_of(executable, inputs);
   if (options.serve) {
-    fmt::print("{}\n", nlohmann::json{{"version", "this build"}, {"first_result_s", first_result_seconds}}.dump());
+    fmt::print("{}\n", nlohmann::json{{"version", "this build"}, {"first_result_s", first_result_seconds}, {"flops", flops}}.dump());
     std::fflush(stdout);
     return bench::serve(work);
   }
-  std::vector<double> times = bench::measure(work, options.repeats);
-  std::sort(times.begin(), times.end());
-  fmt::print("{}, batch {}: first result after {:.1f} ms; run: min {:.3f} ms, median {:.3f} ms\n", options.model, options.batch,
-             first_result_seconds * 1e3, times.front() * 1e3, times[times.size() / 2] * 1e3);
+  time_runs(options, work, flops, first_result_seconds);
   if (options.profile) bench::print_profile(executable, inputs);
 }
 

@@ -1,11 +1,12 @@
 """Runs an image model through vision beside ONNX Runtime and OpenVINO: same threads, parameters and images, logits checked against each other
-first, runs in turn. Prints minimum and median and the ratios to the best peer.
+first, runs in turn. Prints minimum and median, shares of the multiply-add peak and the ratios to the best peer.
 
-usage: vision_peers.py --bench build/release/bench/vision --folder FOLDER [--models resnet50 vit_b16] [--batches 1 8] [--json FILE]
+usage: vision_peers.py --bench build/release/bench/vision --folder FOLDER [--models resnet50 vit_b16] [--batches 1 8] [--peaks peaks.json] [--json FILE]
 
 FOLDER keeps the parameters and ONNX files, which are made when they are missing, or when the code that makes them has changed. "first result"
 is the time from a side's model file (parameters and, for the peers, ONNX) to its first logits, without the start of its process or the
-import of its library.
+import of its library. A share of the peak counts the multiply-adds of all products, convolutions and attention as the network defines them: who
+computes convolutions of 3 x 3 by Winograd's products needs fewer, and may be above 100%.
 """
 import argparse
 import json
@@ -74,6 +75,7 @@ def compare(args, model, batch):
             if name == "rlx":
                 raise
             row["missing"][name] = str(reason)
+    row["flops"], machine_peak = sides["rlx"].about.pop("flops"), machine.peak(args.peaks, args.threads, "f32")
     differences = check(sides, row["missing"])
     times = {name: [] for name in sides}
     for _ in range(args.rounds):
@@ -82,7 +84,8 @@ def compare(args, model, batch):
     for name, side in sides.items():
         side.close()
         row["sides"][name] = {**side.about, "min_ms": min(times[name]) * 1e3, "median_ms": statistics.median(times[name]) * 1e3,
-                              "runs": len(times[name]), "difference": differences[name]}
+                              "runs": len(times[name]), "difference": differences[name],
+                              "share_of_peak": row["flops"] / min(times[name]) / machine_peak if machine_peak else None}
     peers = [side for name, side in row["sides"].items() if name != "rlx"]
     if "rlx" in row["sides"] and peers:
         row["ratio_to_best"] = {kind: row["sides"]["rlx"][kind] / min(peer[kind] for peer in peers) for kind in ("min_ms", "median_ms")}
@@ -93,7 +96,8 @@ def compare(args, model, batch):
 def print_row(row):
     print(row["case"])
     for name, side in row["sides"].items():
-        print(f"  {name:12} {side['version']:12} min {side['min_ms']:8.2f} ms  median {side['median_ms']:8.2f} ms  first result {side['first_result_s'] * 1e3:7.0f} ms  logits differ by {side['difference']:.1e}")
+        share = f"{100 * side['share_of_peak']:5.1f}% of peak" if side["share_of_peak"] else ""
+        print(f"  {name:12} {side['version']:12} min {side['min_ms']:8.2f} ms  median {side['median_ms']:8.2f} ms {share}  first result {side['first_result_s'] * 1e3:7.0f} ms  logits differ by {side['difference']:.1e}")
     for name, reason in row["missing"].items():
         print(f"  {name:12} not available: {reason}")
     if "ratio_to_best" in row:
@@ -118,6 +122,7 @@ def main():
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peaks", help="what bench/peaks wrote: shares of the peak are printed")
     parser.add_argument("--serve", choices=PEERS, help="be this peer")
     parser.add_argument("--json")
     args = parser.parse_args()

@@ -71,7 +71,8 @@ void serve(const std::vector<Case>& cases) {
   while (std::cin >> command >> index >> argument) {
     const Case& one = cases.at(index);
     if (command == "time") {
-      fmt::print("{:.9e}\n", fastest(one, std::stod(argument)));
+      const Times times = times_of(one, std::stod(argument));
+      fmt::print("{:.9e} {:.9e}\n", times.fastest, times.median);
     } else {
       one.run();
       save_npy(argument, one.result());
@@ -81,16 +82,18 @@ void serve(const std::vector<Case>& cases) {
   }
 }
 
-/// The fastest run of a case, and the limit as it was just before.
+/// The fastest run of a case, the limit as it was just before, and the medians of all rounds.
 struct Timing {
   double seconds = std::numeric_limits<double>::infinity();
   Bound bound;
+  std::vector<double> medians;
 };
 
 void print_case(const Case& one, const Timing& timing) {
-  const auto& [seconds, bound] = timing;
-  fmt::print("{:<44} {:>11.1f} us {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}", one.name, seconds * 1e6, one.flops / seconds / 1e9,
-             (one.bytes_read + one.bytes_written) / seconds / 1e9, 100 * bound.seconds / seconds, bound.name);
+  const auto& [seconds, bound, medians] = timing;
+  fmt::print("{:<44} {:>11.1f} us ({:>11.1f}) {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}", one.name, seconds * 1e6,
+             median(medians) * 1e6, one.flops / seconds / 1e9, (one.bytes_read + one.bytes_written) / seconds / 1e9,
+             100 * bound.seconds / seconds, bound.name);
   if (bound.bytes_per_s > 0) fmt::print(", then {:.1f} GB/s", bound.bytes_per_s / 1e9);
   fmt::print("\n");
 }
@@ -123,16 +126,15 @@ std::vector<std::string> precision_words() {
   return {words.begin(), words.end()};
 }
 
-double fastest(const Case& one, double budget) {
+Times times_of(const Case& one, double budget) {
   constexpr double long_enough = 1e-3;
   const double once = fastest_seconds(0, one.run);
   const int calls = static_cast<int>(std::clamp(long_enough / once, 1.0, 1e5));
-  if (calls == 1) return std::min(once, fastest_seconds(budget, one.run));
-  return fastest_seconds(budget,
-                         [&] {
-                           for (int i = 0; i < calls; ++i) one.run();
-                         }) /
-         calls;
+  const std::vector<double> seconds = seconds_of_calls(budget, [&] {
+    for (int i = 0; i < calls; ++i) one.run();
+  });
+  const double least = *std::ranges::min_element(seconds) / calls;
+  return {calls == 1 ? std::min(once, least) : least, median(seconds) / calls};
 }
 
 void add_options(CLI::App& app, Options& options, int argc, const char* const* argv) {
@@ -154,8 +156,9 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
     limits.measure_arithmetic(cases, pool, budget);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       limits.measure_memory(cases[i], pool, budget);
-      if (const double seconds = fastest(cases[i], budget); seconds < timings[i].seconds)
-        timings[i] = {seconds, bound_of(cases[i], limits)};
+      const Times times = times_of(cases[i], budget);
+      timings[i].medians.push_back(times.median);
+      if (times.fastest < timings[i].seconds) timings[i].seconds = times.fastest, timings[i].bound = bound_of(cases[i], limits);
     }
   }
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
@@ -164,14 +167,15 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
                       {"threads", pool.size()},
                       {"operations_per_s", limits.operations},
                       {"cases", nullptr}};
-  fmt::print("{}, {} threads\n", description, pool.size());
+  fmt::print("{}, {} threads; the fastest run, and the median in brackets\n", description, pool.size());
   for (const auto& [name, rate] : limits.operations) fmt::print("limit {}: {:.1f} G operations/s\n", name, rate / 1e9);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     print_case(cases[i], timings[i]);
-    const auto& [seconds, bound] = timings[i];
+    const auto& [seconds, bound, medians] = timings[i];
     json["cases"].push_back({{"name", cases[i].name},
                              {"about", cases[i].about},
                              {"seconds", seconds},
+                             {"median_s", median(medians)},
                              {"flops", cases[i].flops},
                              {"bytes", cases[i].bytes_read + cases[i].bytes_written},
                              {"bound", bound.name},

@@ -51,12 +51,15 @@ void write_json(const Options& options, const nlohmann::json& json);
 /// The precisions of a session, as options name them.
 std::vector<std::string> precision_words();
 
-/// Seconds of the fastest run within the budget. Short ones run back to back, as in a model, so that the clock's own cost does not count.
-double fastest(const Case& one, double budget);
+/// Seconds of a run, of those within the budget. Short ones run back to back, as in a model, so that the clock's own cost does not count.
+struct Times {
+  double fastest, median;
+};
+Times times_of(const Case& one, double budget);
 
 /// Measures and prints all cases, or serves them: prints one line of JSON, the list of `about`s, and then answers each line "time INDEX
-/// SECONDS" with the seconds of the fastest run and "result INDEX FILE" by saving the result as an .npy file. `pool` is the one that the
-/// cases run on, or one of as many threads. Throws Error when a file cannot be written.
+/// SECONDS" with the seconds of the fastest and of the median run and "result INDEX FILE" by saving the result as an .npy file. `pool` is
+/// the one that the cases run on, or one of as many threads. Throws Error when a file cannot be written.
 void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPool& pool);
 
 /// Numbers in [-0.5, 0.5) that the other side of a comparison makes as well: element i is the upper 24 of the 32 bits of (i + 1) *

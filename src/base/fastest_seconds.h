@@ -1,23 +1,35 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 namespace rlx {
 
-/// Seconds of the fastest of the calls of `work` that fit into `budget` seconds (at least three): on a machine that others use too, the
-/// fastest is what the code can do.
+/// Seconds of each of the calls of `work` that fit into `budget` seconds, in order, at least three.
 template <class Work>
-double fastest_seconds(double budget, Work work) {
+std::vector<double> seconds_of_calls(double budget, Work work) {
   using Clock = std::chrono::steady_clock;
-  double best = 1e30, total = 0;
-  for (int calls = 0; calls < 3 || total < budget; ++calls) {
+  std::vector<double> all;
+  for (double total = 0; all.size() < 3 || total < budget; total += all.back()) {
     const auto begin = Clock::now();
     work();
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    best = std::min(best, seconds);
-    total += seconds;
+    all.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
-  return best;
+  return all;
+}
+
+/// The least of them: on a machine that others use too, the fastest is what the code can do.
+template <class Work>
+double fastest_seconds(double budget, Work work) {
+  const std::vector<double> all = seconds_of_calls(budget, work);
+  return *std::min_element(all.begin(), all.end());
+}
+
+/// The element that half of the others are not above. Expects one.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 }  // namespace rlx

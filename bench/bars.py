@@ -1,0 +1,156 @@
+"""The bars that this project sets itself on the CPU, and what a folder of results says of each: the first table of docs/performance.md.
+
+With AMX (tiles) and without the bars differ, as the machines do. A comparison is judged by the fastest runs; medians stand in brackets.
+"""
+import statistics
+
+NOT_MEASURED = ("not measured", "", "", None)
+
+
+def percent(share):
+    return f"{100 * share:.0f}%"
+
+
+def spread(shares):
+    return f"{percent(min(shares))} to {percent(max(shares))}, mean {percent(statistics.mean(shares))}"
+
+
+def ahead(rows):
+    """Of the cases of bench/op_peers.py: how many are ahead, the ratios to torch, and whether all are."""
+    ratios = [row["ratio"] for row in rows if row.get("measurable")]
+    count = sum(ratio <= 1 for ratio in ratios)
+    return f"{count} of {len(ratios)} ahead", f"torch: ratios {min(ratios):.2f} to {max(ratios):.2f}", count == len(ratios)
+
+
+def large_products(kind):
+    def reached(files, bar):
+        shares = [case["share"] for case in files[f"gemm_large_{kind}"]["cases"]]
+        good = sum(share >= bar for share in shares)
+        beside = ahead(files[f"gemm_large_{kind}_peers"]["rows"])
+        return f"{spread(shares)}; {good} of {len(shares)} reach it", f"{beside[0]} of torch", "as reached", good == len(shares)
+    return reached
+
+
+def small_products(kind):
+    def reached(files, _):
+        text, peer, all_ahead = ahead(files[f"gemm_small_{kind}_peers"]["rows"])
+        return text, peer, spread([case["share"] for case in files[f"gemm_small_{kind}"]["cases"]]), all_ahead
+    return reached
+
+
+def few_rows(kind):
+    def reached(files, bar):
+        cases = files[f"gemm_memory_{kind}"]["cases"]
+        good = sum(case["share"] >= bar for case in cases)
+        slow = [f"{case['name'].split(',')[0]}: {percent(case['share'])} of {case['bound']}" for case in cases if case["share"] < bar]
+        return f"{good} of {len(cases)} reach it" + (f"; {', '.join(slow)}" if slow else ""), ahead(files[f"gemm_memory_{kind}_peers"]["rows"])[1], \
+            spread([case["share"] for case in cases]), good == len(cases)
+    return reached
+
+
+def model(name, title):
+    """A row of a comparison of models; None where it was not measured."""
+    def row_of(files):
+        return next((row for row in files[name]["rows"] if row["case"] == title), None)
+    return row_of
+
+
+def beside_best(name, *titles):
+    def reached(files, bar):
+        rows = [model(name, title)(files) for title in titles]
+        ratios = [row["ratio_to_best"] for row in rows]
+        ours, best = [row["sides"]["rlx"] for row in rows], [min((side["min_ms"], peer) for peer, side in row["sides"].items() if peer != "rlx") for row in rows]
+        return (", ".join(f"{ratio['min_ms']:.2f} ({ratio['median_ms']:.2f})" for ratio in ratios),
+                ", ".join(f"{side['min_ms']:.1f} ms beside {peer} {ms:.1f}" for side, (ms, peer) in zip(ours, best)),
+                ", ".join(percent(side["share_of_peak"]) if side.get("share_of_peak") else "-" for side in ours),
+                all(round(ratio["min_ms"], 2) <= bar for ratio in ratios))
+    return reached
+
+
+def bert(precision):
+    return beside_best("bert_base", *(f"batch {batch}, 128 tokens, {precision}" for batch in (1, 8)))
+
+
+def minilm(precision):
+    """Sentences a second over those of ONNX Runtime in f32: judged where both have batches by length."""
+    def side(files, kind, way, name):
+        return model("minilm", f"batch 32, mixed lengths to 128, {kind}, {way}")(files)["sides"][name]
+
+    def reached(files, bar):
+        ours, padded = (side(files, precision, way, "rlx") for way in ("as batches by length", "one padded batch"))
+        theirs, their_padded = (side(files, "f32", way, "onnxruntime") for way in ("as batches by length", "one padded batch"))
+        ratio = theirs["min_ms"] / ours["min_ms"]
+        text = (f"{ratio:.2f} ({theirs['median_ms'] / ours['median_ms']:.2f}) times, both in batches by length; {their_padded['min_ms'] / padded['min_ms']:.2f} in one padded batch; "
+                f"{their_padded['min_ms'] / ours['min_ms']:.2f} ours by length beside theirs padded")
+        return text, f"{ours['min_ms']:.0f} ms beside onnxruntime {theirs['min_ms']:.0f}", percent(ours["share_of_peak"]), ratio >= bar
+    return reached
+
+
+def attention(kind):
+    def reached(files, bar):
+        cases = [case for case in files[f"attention_{kind}"]["cases"] if case["about"]["length"] == 2048]
+        text, peer, all_ahead = ahead(files[f"attention_{kind}_peers"]["rows"])
+        return f"{text}; {' and '.join(percent(case['share']) for case in cases)} at 2048 (all keys and causal)", peer, \
+            spread([case["share"] for case in files[f"attention_{kind}"]["cases"]]), all_ahead and all(case["share"] >= bar for case in cases)
+    return reached
+
+
+def rows(files, bar):
+    shares = {case["name"].split()[0]: case["share"] for case in files["rows"]["cases"]}
+    return ", ".join(f"{name} {percent(share)}" for name, share in shares.items()), ahead(files["rows_peers"]["rows"])[1], "as reached", min(shares.values()) >= bar
+
+
+def compiling(files, _):
+    data = files["compile"]
+    cold, disk, new = data["empty"]["seconds"], data["disk"]["seconds"], data["compiled_for_new_lengths"]
+    return f"{cold:.2f} s / {disk:.3f} s / {new} kernels", "", "", cold < 1 and disk < 0.1 and new == 0
+
+
+def busy(files, bar):
+    ratios = [case["ratio"] for case in files["busy"]["cases"]]
+    return " and ".join(map(percent, ratios)), "", "", min(ratios) >= bar
+
+
+def parallel_loop(files, bar):
+    seconds = files["peaks"]["peaks"][-1]["parallel_loop_s"]["at once"]
+    return f"{seconds * 1e6:.2f} us", "", "", seconds <= bar
+
+
+def claims(files, bar):
+    least = min(files["claims"]["cases"], key=lambda case: case["times_faster"])
+    return f"{least['times_faster']:.2f} times at least ({least['name']})", "", "", least["times_faster"] >= bar
+
+
+# Work; how a bar is written; bars with AMX and without; what the files say; what scripts/bench.sh calls them.
+BARS = [
+    *((f"products of 512 and more, {kind}", "at least {:.0%} of the peak", *bars, large_products(kind), f"gemm_large_{kind}")
+      for kind, *bars in (("f32", 0.9, 0.93), ("bf16", 0.75, 0.9), ("int8", 0.75, 0.85))),
+    *((f"products of 1 to 256, ragged, {kind}", "ahead of torch's oneDNN on every shape", 1, 1, small_products(kind), f"gemm_small_{kind}") for kind in ("f32", "bf16", "int8")),
+    *((f"1 to 8 rows, weights from memory, {kind}", "at least {:.0%} of reading memory", 0.9, 0.9, few_rows(kind), f"gemm_memory_{kind}") for kind in ("f32", "bf16", "int8")),
+    *((f"BERT-base, 128 tokens, batch 1 and 8, {kind}", "at most {} of the best peer's time", *bars, bert(kind), "bert_base")
+      for kind, *bars in (("f32", 0.75, 0.85), ("bf16", 0.35, 0.95), ("int8", 0.6, 0.8))),
+    *((f"MiniLM, 32 texts of mixed lengths, {kind}", "at least {} times ONNX Runtime's sentences", *bars, minilm(kind), "minilm") for kind, *bars in (("f32", 1.5, 1.4), ("bf16", 5, 2.2))),
+    *((f"attention, 12 heads x 64, 128 to 4096, {kind}", "ahead of torch on every line, at least {:.0%} of the peak at 2048", 0.6, 0.75, attention(kind), f"attention_{kind}")
+      for kind in ("f32", "bf16")),
+    ("ResNet-50, batch 1 and 8, f32", "ahead of ONNX Runtime and OpenVINO", 1, 1, beside_best("vision", "resnet50, batch 1, f32", "resnet50, batch 8, f32"), "vision"),
+    ("ViT-B/16, batch 1 and 8, f32", "ahead of ONNX Runtime and OpenVINO", 1, 1, beside_best("vision", "vit_b16, batch 1, f32", "vit_b16, batch 8, f32"), "vision"),
+    ("softmax, norm, GELU, residual + norm, 4096 x 4096", "at least {:.0%} of copying memory", 0.85, 0.85, rows, "rows"),
+    ("compiling a decoder of 24 layers", "below 1 s cold, 0.1 s from disk, nothing for a new length", None, None, compiling, "compile"),
+    ("a process that spins on one core", "at least {:.0%} of the quiet throughput", 0.45, 0.45, busy, "busy"),
+    ("the start of a parallel loop", "at most 2 us", 2e-6, 2e-6, parallel_loop, "peaks"),
+    ("every hand-written kernel", "at least {} times as fast as the generated one", 1.1, 1.1, claims, "claims"),
+]
+
+COLUMNS = ["work", "bar", "reached", "best peer in the same run", "share of the limit", "met", "scripts/bench.sh build/release"]
+
+
+def lines(files):
+    """For each bar its cells and whether it is met, None where its files are not there: files is a mapping from names to what is in them."""
+    tiles = any("tile" in name for name in files["peaks"]["peaks"][-1]["operations_per_s"]) if "peaks" in files else False
+    for work, text, with_amx, without, reached, name in BARS:
+        bar = with_amx if tiles else without
+        try:
+            figures, peer, share, met = reached(files, bar)
+        except (KeyError, TypeError, ValueError):  # a file, or a line of one, that this machine has no results of
+            figures, peer, share, met = NOT_MEASURED
+        yield [work, text.format(bar), figures, peer, share, "-" if met is None else "yes" if met else "**no**", f"`{name}`"], met
