@@ -15,7 +15,8 @@ struct KernelText {
 };
 
 KernelText emit_c(const Kernel& kernel);
-KernelText emit_llvm(const Kernel& kernel);
+/// `masks_vectors`: for a target whose vectors are masked at little cost.
+KernelText emit_llvm(const Kernel& kernel, bool masks_vectors = false);
 
 /// Replaces the marker @NAME@ by a name made of the text's hash.
 KernelText named_by_hash(std::string text, std::string_view prefix);

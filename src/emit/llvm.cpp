@@ -10,7 +10,7 @@ namespace {
 
 class LlvmPrinter : public KernelPrinter {
  public:
-  using KernelPrinter::KernelPrinter;
+  LlvmPrinter(const Kernel& kernel, bool masks_vectors) : KernelPrinter(kernel), masks_vectors_(masks_vectors) {}
 
   KernelText print() {
     print_body("%begin", "%end");
@@ -180,7 +180,7 @@ class LlvmPrinter : public KernelPrinter {
     label(name + ".latch");
     line(fmt::format("{0}.next = add nsw i64 {0}, {1}", i, step));
     const bool holds_loops = loops_ > mine;
-    line("br label %" + name + (holds_loops ? "" : parallel(mine)));
+    line("br label %" + name + (holds_loops ? "" : parallel(mine, masks_vectors_ && is_short_and_ragged(low, high))));
     label(name + ".exit");
   }
   void declare_variable(ExprId id, std::int64_t elements) override {
@@ -214,13 +214,23 @@ class LlvmPrinter : public KernelPrinter {
   /// No two iterations of a loop touch the same element of a buffer, one of them writing: that is what lets LLVM make vectors of them.
   /// Buffers themselves may be one, where a result takes the place of an operand, so they are not `noalias`.
   std::string access() const { return innermost_ > 0 ? fmt::format(", !llvm.access.group !{}", 3 * innermost_) : ""; }
-  std::string parallel(int loop) {
+  std::string parallel(int loop, bool masked) {
     const int group = 3 * loop, self = group + 1, property = group + 2;
-    metadata_ +=
-        fmt::format("!{0} = distinct !{{!{0}, !{1}}}\n!{1} = !{{!\"llvm.loop.parallel_accesses\", !{2}}}\n", self, property, group);
+    const char* const mask = masked ? ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}" : "";
+    metadata_ += fmt::format("!{0} = distinct !{{!{0}, !{1}{3}}}\n!{1} = !{{!\"llvm.loop.parallel_accesses\", !{2}}}\n", self, property,
+                             group, mask);
     return fmt::format(", !llvm.loop !{}", self);
   }
+  /// Whether the steps behind the last whole vector, one by one, would take longer than to mask all vectors, which costs about a fifth.
+  static bool is_short_and_ragged(const std::string& low, const std::string& high) {
+    constexpr int widest_vector = 16, most_digits = 3;
+    const bool is_number = std::ranges::all_of(high, [](char c) { return c >= '0' && c <= '9'; });
+    if (low != "0" || !is_number || high.empty() || high.size() > most_digits) return false;
+    const int steps = std::stoi(high);
+    return steps > widest_vector && 2 * (steps % widest_vector - 1) > steps / widest_vector;
+  }
 
+  bool masks_vectors_;
   std::vector<std::string> declarations_;
   std::string metadata_;
   int innermost_ = 0;  // the loop under way
@@ -230,6 +240,6 @@ class LlvmPrinter : public KernelPrinter {
 
 }  // namespace
 
-KernelText emit_llvm(const Kernel& kernel) { return LlvmPrinter(kernel).print(); }
+KernelText emit_llvm(const Kernel& kernel, bool masks_vectors) { return LlvmPrinter(kernel, masks_vectors).print(); }
 
 }  // namespace rlx

@@ -351,7 +351,7 @@ class Lowering {
     simplify(kernel);
     expand_math(kernel);
     mark_large_results(kernel, graph_);
-    generated.text = emit_llvm(kernel);
+    generated.text = emit_llvm(kernel, level_ >= CpuLevel::avx512);
   }
 
   const Graph& graph_;
