@@ -59,13 +59,13 @@ struct Product {
   Product(std::int64_t m, const Shape& shape, std::shared_ptr<Weights> w, ThreadPool& pool)
       : weights(std::move(w)), x(static_cast<std::size_t>(m * shape.k)), c(static_cast<std::size_t>(m * shape.n)) {
     bench::fill(x, 1);
-    args = {cpu::RowGroups::one(m), x.data(), &weights->turn(), c.data(), nullptr};
+    args = {cpu::RowGroups::one(m), x.data(), {{&weights->turn(), c.data()}}, nullptr};
     memory = cpu::AlignedBuffer(cpu::block_dot_workspace(args, pool.size()));
     args.workspace = memory.data();
   }
 
   void run(ThreadPool& pool) {
-    args.weights = &weights->turn();
+    args.products[0].weights = &weights->turn();
     cpu::block_dot(args, pool);
   }
 };

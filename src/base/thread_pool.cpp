@@ -41,9 +41,9 @@ thread_local LoopRecord* loop_record = nullptr;
 
 alignas(128) std::atomic<int> spinning_threads{0};
 
-// Of the bytes that come next, each worker fetches so many beforehand: half of a usual second-level cache, as the loop before may still
-// need the rest. A few lines at a time, so that the end of the wait is seen at once.
-constexpr std::size_t most_ahead = 512 << 10, ahead_at_a_time = 512, cache_line = 64;
+// Of the bytes that come next, each worker fetches so many beforehand: what memory gives in some tens of microseconds. What its
+// second-level cache does not hold goes to the next one. A few lines at a time, so that the end of the wait is seen at once.
+constexpr std::size_t most_ahead = 2 << 20, ahead_at_a_time = 512, cache_line = 64;
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -100,23 +100,47 @@ void ThreadPool::publish(const Job& job) {
   ticket_.notify_all();  // a system call only when someone sleeps
 }
 
-void ThreadPool::read_ahead(std::span<const std::byte> bytes) {
-  ahead_.store(bytes.data(), std::memory_order_relaxed);
-  ahead_bytes_.store(bytes.size(), std::memory_order_relaxed);
+void ThreadPool::read_ahead(std::span<const std::span<const std::byte>> pieces) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    bytes += pieces[i].size();
+    if (i >= most_pieces_ahead) continue;
+    ahead_[i].begin.store(pieces[i].data(), std::memory_order_relaxed);
+    ahead_[i].bytes.store(pieces[i].size(), std::memory_order_relaxed);
+  }
+  ahead_pieces_.store(std::min(pieces.size(), most_pieces_ahead), std::memory_order_relaxed);
+  ahead_bytes_.store(bytes, std::memory_order_relaxed);
+  ahead_number_.fetch_add(1, std::memory_order_release);
+}
+
+/// Finds where the worker's part of what comes next begins.
+void ThreadPool::find_ahead(int worker) {
+  const std::size_t share = ahead_bytes_.load(std::memory_order_relaxed) / static_cast<std::size_t>(size_);
+  const std::size_t pieces = ahead_pieces_.load(std::memory_order_relaxed);
+  std::size_t at = share * static_cast<std::size_t>(worker);
+  Worker& mine = workers_[worker];
+  mine.ahead_left = 0;
+  for (std::size_t i = 0; i < pieces && mine.ahead_left == 0; ++i) {
+    const std::size_t bytes = ahead_[i].bytes.load(std::memory_order_relaxed);
+    if (at >= bytes) at -= bytes;
+    else {
+      // As a number: it may have been read while it changed, so that this is no place in any memory.
+      mine.ahead = reinterpret_cast<std::uintptr_t>(ahead_[i].begin.load(std::memory_order_relaxed)) + at;
+      mine.ahead_left = std::min({share, most_ahead, bytes - at});
+    }
+  }
 }
 
 /// Fetches some of what comes next. False when there is nothing to fetch.
 bool ThreadPool::bring_nearer(int worker) {
-  const std::byte* const begin = ahead_.load(std::memory_order_relaxed);
+  const std::uint32_t number = ahead_number_.load(std::memory_order_acquire);
   Worker& mine = workers_[worker];
-  if (mine.ahead_of != begin) mine.ahead_of = begin, mine.ahead = 0;
-  const std::size_t share = ahead_bytes_.load(std::memory_order_relaxed) / static_cast<std::size_t>(size_);
-  if (mine.ahead >= std::min(share, most_ahead)) return false;
-  // As a number: both may have been read while they changed, so that this is no place in any memory.
-  const std::uintptr_t next = reinterpret_cast<std::uintptr_t>(begin) + share * static_cast<std::size_t>(worker) + mine.ahead;
+  if (mine.ahead_of != number) mine.ahead_of = number, find_ahead(worker);
+  if (mine.ahead_left == 0) return false;
   for (std::size_t line = 0; line < ahead_at_a_time; line += cache_line)
-    __builtin_prefetch(reinterpret_cast<const void*>(next + line), 0, 2);
+    __builtin_prefetch(reinterpret_cast<const void*>(mine.ahead + line), 0, 2);
   mine.ahead += ahead_at_a_time;
+  mine.ahead_left -= std::min(mine.ahead_left, ahead_at_a_time);
   return true;
 }
 

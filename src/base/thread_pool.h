@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -58,9 +59,11 @@ class ThreadPool {
   /// piece is open. Throws Error for a piece below 1 and a count of 2^32 and more, too.
   void parallel_pieces(std::int64_t count, std::int64_t grain, std::int64_t piece, Body body);
 
-  /// What the next loop that waits for memory reads, its workers one after the other an equal part each. Whoever waits meanwhile brings the
-  /// beginning of its part into its caches. Nothing reads the bytes, so that they may be gone by then.
-  void read_ahead(std::span<const std::byte> bytes);
+  /// What the next loop that waits for memory reads: pieces, one after the other, of which its workers read an equal part each. Whoever
+  /// waits meanwhile brings the beginning of its part into its caches, if that is in the first most_pieces_ahead. Nothing reads the bytes,
+  /// so that they may be gone by then.
+  void read_ahead(std::span<const std::span<const std::byte>> pieces);
+  static constexpr std::size_t most_pieces_ahead = 8;
 
  private:
   /// Indices that no thread has begun.
@@ -72,8 +75,9 @@ class ThreadPool {
     std::atomic<std::uint64_t> begun{0};  // the last loop of which some thread began this worker's part
     std::atomic<Left> left{};             // of its range, in a loop in pieces
     std::exception_ptr error;
-    const std::byte* ahead_of = nullptr;  // of what bytes `ahead` are asked for
-    std::size_t ahead = 0;
+    std::uint32_t ahead_of = 0;  // the number of what was announced, of which
+    std::uintptr_t ahead = 0;    // this comes next,
+    std::size_t ahead_left = 0;  // and so many bytes are to be asked for
     std::thread thread;
   };
   struct Job {
@@ -107,6 +111,7 @@ class ThreadPool {
   template <class Value>
   bool spin(const std::atomic<Value>& value, Value old, int worker);
   bool bring_nearer(int worker);
+  void find_ahead(int worker);
 
   const int size_;
   const int granted_;
@@ -116,8 +121,14 @@ class ThreadPool {
   std::atomic<Clock::rep> crowded_until_{0};      // till when other processes need the CPUs; 0: never yet
   alignas(128) std::atomic<std::uint64_t> loop_;  // its number, and how many workers take part in it
   std::atomic<std::uint32_t> ticket_;             // the low bits, on which workers wait
-  std::atomic<const std::byte*> ahead_{nullptr};  // what comes next; both may be read while they change: then other bytes are fetched
-  std::atomic<std::size_t> ahead_bytes_{0};
+  /// A piece of what comes next. All may be read while they change: then other bytes are fetched.
+  struct Ahead {
+    std::atomic<const std::byte*> begin{nullptr};
+    std::atomic<std::size_t> bytes{0};
+  };
+  std::array<Ahead, most_pieces_ahead> ahead_;
+  std::atomic<std::size_t> ahead_pieces_{0}, ahead_bytes_{0};  // how many of them, and of all that was announced
+  std::atomic<std::uint32_t> ahead_number_{0};
   alignas(128) std::atomic<std::int32_t> running_{0};  // workers of the current loop, other than the caller, that are not done
 };
 

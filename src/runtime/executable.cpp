@@ -35,6 +35,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   };
   steps = cpu::make_steps(program, sizes, slot, is_weight);
   find_prepared();
+  find_next_products();
   for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
 }
 
@@ -112,10 +113,22 @@ void Executable::State::find_prepared() {
   for (int slot : output_slots)
     if (const Slot& s = slots[static_cast<std::size_t>(slot)]; s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
   parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));
+}
+
+void Executable::State::find_next_products() {
   next_product.assign(steps.size(), prepared.products.empty() ? 0 : prepared.products.front().step);
-  for (std::size_t i = 1; i < prepared.products.size(); ++i)
-    for (std::size_t step = prepared.products[i - 1].step; step < prepared.products[i].step; ++step)
-      next_product[step] = prepared.products[i].step;
+  std::size_t loop = 0, end = 0;  // of the steps of the last loop
+  for (const PackedProduct& product : prepared.products) {
+    if (product.step < end) continue;
+    for (std::size_t step = loop; end > 0 && step < product.step; ++step) next_product[step] = product.step;
+    loop = product.step, end = loop + steps[loop].joined;
+  }
+  experts_known.assign(steps.size(), 0);
+  for (std::size_t step = 0; step < steps.size(); ++step)
+    if (const auto* dot = std::get_if<cpu::BlockDot>(&program.launches[step].what); dot && dot->experts)
+      for (std::size_t before = step; before-- > 0 && experts_known[step] == 0;)
+        for (ValueId written : program.launches[before].writes)
+          if (slot_of(written) == slot_of(*dot->experts)) experts_known[step] = before + 1;
 }
 
 /// The inputs that what is the same in every run is computed from.

@@ -39,8 +39,10 @@ struct Executable::State {
   std::vector<int> output_slots;  // of every output
   cpu::SizeTable sizes;           // of its steps
   std::vector<cpu::Step> steps;
-  std::vector<bool> is_prepared;          // by step
-  std::vector<std::size_t> next_product;  // by step: the next one of a run with weights, behind the last one the first
+  std::vector<bool> is_prepared;  // by step
+  // By step: the product with weights that begins the next loop of such, behind the last one the first.
+  std::vector<std::size_t> next_product;
+  std::vector<std::size_t> experts_known;  // by step: before which step it is known which matrices a product reads
   PreparedPart prepared;
   MemoryPlan plan;
   std::unique_ptr<ArenaPool> arenas;
@@ -67,8 +69,10 @@ struct Executable::State {
 
  private:
   void assign_slots();
-  /// Fills `prepared` and `next_product`.
+  /// Fills `prepared`.
   void find_prepared();
+  /// Fills `next_product` and `experts_known`.
+  void find_next_products();
   void add_prepared(const cpu::Launch& launch, const cpu::Step& step);
   void note_reads(std::size_t step);
   std::set<std::size_t> inputs_of(const Slot& slot) const;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/denormals.h"
+#include "backends/cpu/quantised/run.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
 #include "ir/sources.h"
@@ -143,19 +144,29 @@ void Run::place_prepared() {
 void Run::execute() {
   const cpu::FlushDenormals flush;
   prepare();
-  auto ahead = state_.steps.size();
-  for (std::size_t i = 0; i < state_.steps.size(); ++i) {
-    if (state_.is_prepared[i]) continue;
-    if (ahead != state_.next_product[i]) ahead = state_.next_product[i], run_.pool->read_ahead(weights_of(ahead));
-    cpu::execute(state_.steps[i], run_);
+  const std::span<const cpu::Step> steps(state_.steps);
+  auto ahead = steps.size();
+  for (std::size_t i = 0; i < steps.size();) {
+    if (state_.is_prepared[i]) {
+      ++i;
+      continue;
+    }
+    if (const std::size_t next = state_.next_product[i]; ahead != next || i == state_.experts_known[next]) {
+      ahead = next;
+      read_ahead(next, i >= state_.experts_known[next]);
+    }
+    i += cpu::execute_joined(steps.subspan(i), run_);
   }
   if (packs_) report_packing(state_.prepared.products.size());
 }
 
-/// The panels of a product; none where they are not known yet.
-std::span<const std::byte> Run::weights_of(std::size_t product) const {
-  if (!prepared_ || prepared_->panels.empty() || !prepared_->panels[product]) return {};
-  return prepared_->panels[product]->bytes;
+/// Tells the pool what the loop of products from this one on will read; nothing where that is not known yet.
+void Run::read_ahead(std::size_t product, bool knows_experts) {
+  ahead_.clear();
+  const std::size_t end = product + state_.steps[product].joined;
+  for (; knows_experts && prepared_ && product < std::min(end, prepared_->panels.size()); ++product)
+    if (const auto& panels = prepared_->panels[product]) cpu::add_weights_ahead(state_.steps[product], *panels, run_, ahead_);
+  run_.pool->read_ahead(ahead_);
 }
 
 void Run::report_packing(std::size_t done) {

@@ -38,7 +38,7 @@ class Run {
   std::shared_ptr<const cpu::Panels> packed(const cpu::Step& step, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> panels_of(const cpu::Step& step, const Origin& origin) const;
-  std::span<const std::byte> weights_of(std::size_t product) const;
+  void read_ahead(std::size_t product, bool knows_experts);
   std::string panel_key(const cpu::Step& step, const Origin& origin) const;
   std::shared_ptr<const cpu::Panels> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
                                                    const cpu::PackWeights& pack) const;
@@ -57,7 +57,8 @@ class Run {
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;
-  bool packs_ = false;  // it packed some weights
+  std::vector<std::span<const std::byte>> ahead_;  // of a read_ahead
+  bool packs_ = false;                             // it packed some weights
 };
 
 }  // namespace rlx

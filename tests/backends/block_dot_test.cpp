@@ -163,6 +163,42 @@ TEST(BlockDot, ProductsOfTheSameRowsAreThoseOfEachAlone) {
   }
 }
 
+/// Of mixtures, with few rows and with many, whoever computes them.
+TEST(BlockDot, GroupedProductsOfTheSameRowsAreThoseOfEachAlone) {
+  const std::vector<std::string> types{"Q4_0", "Q6_K", "Q4_0"};
+  const std::int64_t columns = 83, depth = 512, matrices = 5;
+  for (const std::int64_t rows : {2, 60}) {
+    const std::vector<float> x = random_values(rows * depth, 3);
+    std::vector<std::int32_t> expert;
+    for (std::int32_t row = 0; row < rows; ++row) expert.push_back((row * row + 3) % static_cast<std::int32_t>(matrices));
+    Graph graph("mixture");
+    const Value in = graph.input("x", {rows, depth}, f32), chosen = graph.input("expert", {rows}, i32);
+    std::vector<Array> weights;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const BlockFormat& format = *find_block_format(types[i]);
+      const Array all = random_weights(format, matrices * columns, depth);
+      weights.emplace_back(u8, std::vector{matrices, columns, all.shape()[1]}, all.bytes(), all.owner());
+      const Value parameter = graph.param(fmt::format("weights{}", i), {matrices, columns, all.shape()[1]}, u8);
+      graph.output(fmt::format("y{}", i), grouped_block_dot(in, parameter, chosen, types[i]));
+    }
+    for (const int threads : {1, 3}) {
+      SessionOptions options;
+      options.threads = threads;
+      Executable mixture = Session(Device::cpu(), options).compile(graph);
+      for (std::size_t i = 0; i < types.size(); ++i) mixture.set_param(fmt::format("weights{}", i), weights[i]);
+      for (int run = 0; run < 2; ++run) {
+        const auto together = mixture.run({{"x", x}, {"expert", expert}});
+        for (std::size_t i = 0; i < types.size(); ++i) {
+          Executable one = Session().compile(grouped_product({rows, columns, depth}, matrices, *find_block_format(types[i])));
+          one.set_param("weights", weights[i]);
+          const Array alone = one.run({{"x", x}, {"expert", expert}}).at("y"), among = together.at(fmt::format("y{}", i));
+          EXPECT_TRUE(std::ranges::equal(alone.bytes(), among.bytes())) << types[i] << ", " << rows << " rows, " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
 TEST(BlockDot, AValueThatIsNoNumberShows) {
   const BlockFormat& format = *find_block_format("Q8_0");
   std::vector<float> x = random_values(64, 1);

@@ -46,7 +46,7 @@ std::vector<float> product(const Operands& of, const BlockKernel& kernel) {
   ThreadPool pool(2, flush_denormals);
   const BlockPanels panels(kernel, of.weights(), pool);
   std::vector<float> c(static_cast<std::size_t>(of.rows.rows() * of.columns), -1);
-  BlockDotArgs args{of.rows, of.x.data(), &panels, c.data(), nullptr};
+  BlockDotArgs args{of.rows, of.x.data(), {{&panels, c.data()}}, nullptr};
   const AlignedBuffer workspace(block_dot_workspace(args, pool.size()));
   args.workspace = workspace.data();
   block_dot(args, pool);

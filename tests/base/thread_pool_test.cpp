@@ -210,8 +210,9 @@ TEST(ThreadPool, ReadsAheadWithoutReading) {
   ThreadPool pool(2);
   const std::span<const std::byte> nowhere(reinterpret_cast<const std::byte*>(std::uintptr_t{4096}), std::size_t{1} << 30);
   const std::vector<std::byte> somewhere(1 << 20);
-  for (const std::span<const std::byte> bytes : {nowhere, std::span<const std::byte>(somewhere), {}}) {
-    pool.read_ahead(bytes);
+  using Pieces = std::vector<std::span<const std::byte>>;
+  for (const Pieces& pieces : {Pieces{nowhere}, Pieces{somewhere}, Pieces{somewhere, nowhere, {}}, Pieces(100, somewhere), Pieces{}}) {
+    pool.read_ahead(pieces);
     for (int loop = 0; loop < 100; ++loop) EXPECT_EQ(visits(pool, 8, 1), std::vector<int>(8, 1));
   }
 }

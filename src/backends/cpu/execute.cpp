@@ -143,6 +143,7 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
     }
     steps.push_back(std::move(step));
   }
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].joined = products_in_one_loop(std::span(steps).subspan(i));
   return steps;
 }
 
@@ -262,13 +263,19 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
 }  // namespace
 
 void execute(const Step& step, const RunState& run) {
-  if (const auto* dot = std::get_if<BlockDot>(&step.launch->what)) return run_block_dot(step, *dot, run);
-  run.packed_rows = {};
+  if (std::holds_alternative<BlockDot>(step.launch->what)) return run_block_dots({&step, 1}, run);
   if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   if (step.attention) return run_attention(*step.attention, run);
   if (const auto* update = std::get_if<StateUpdate>(&step.launch->what)) return run_state_update(step, *update, run);
   run_product(step, std::get<Product>(step.launch->what), run);
+}
+
+std::size_t execute_joined(std::span<const Step> steps, const RunState& run) {
+  const std::size_t count = steps.front().joined;
+  if (count == 1) execute(steps.front(), run);
+  else run_block_dots(steps.first(count), run);
+  return count;
 }
 
 }  // namespace rlx::cpu

@@ -64,20 +64,13 @@ struct Step {
   bool winograd = false;                          // product: gemm/winograd.h computes it
   bool weights = false;                           // product, block_dot: b is a parameter or constant that every batch item shares
   const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
+  std::size_t joined = 1;                         // block_dot: how many steps from this one on run as one loop
   std::shared_ptr<const AttentionStep> attention;
 };
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.
 std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
                              const std::function<bool(ValueId)>& is_weight);
-
-/// Rows that a product has packed at the beginning of the workspace.
-struct PackedRows {
-  const float* x = nullptr;
-  std::int64_t rows = 0, k = 0;
-  RowFormat format;
-  bool operator==(const PackedRows&) const = default;
-};
 
 /// Everything that one run reads and writes.
 struct RunState {
@@ -93,7 +86,6 @@ struct RunState {
   TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
   std::function<std::shared_ptr<const Panels>(const Step&, const PackWeights& pack)> packed;
-  mutable PackedRows packed_rows;        // by the step before, if it was a product with blocks
   std::size_t* scratch_bytes = nullptr;  // where set: how much scratch memory the last step that takes some took
   std::string* blocks = nullptr;         // where set: what was chosen by time for the last step that is a product
 };
@@ -107,5 +99,7 @@ std::string panel_layout(const Step& step, CpuLevel level);
 
 /// Runs one step.
 void execute(const Step& step, const RunState& run);
+/// Runs the first of a program's steps from some place on, with those behind it that are joined to it. Returns how many those are.
+std::size_t execute_joined(std::span<const Step> steps, const RunState& run);
 
 }  // namespace rlx::cpu

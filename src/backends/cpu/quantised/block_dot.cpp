@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <vector>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/checked.h"
@@ -27,25 +28,33 @@ std::int64_t grain_of(std::int64_t operations) { return std::max<std::int64_t>(1
 
 std::int64_t packed_row_bytes(const BlockKernel& kernel, std::int64_t k) { return k / RowFormat::step * kernel.rows.row_bytes(); }
 
-/// The packed rows of x; then for each worker room for the rows of a tile, where those lie apart.
-struct BlockDotPlaces {
-  BlockDotPlaces(const BlockDotArgs& args, int threads) {
-    const std::int64_t m = args.rows.rows(), k = args.weights->k();
-    const auto packed = checked_mul(m, packed_row_bytes(args.weights->kernel(), k)), aligned = checked_add(packed.value_or(0), line - 1);
-    const std::int64_t sizes[] = {args.rows.order.empty() ? 0 : threads, most_rows, k, std::int64_t{sizeof(float)}};
-    const auto gathered = checked_product(sizes), all = aligned && gathered ? checked_add(*aligned, *gathered) : std::nullopt;
-    if (!packed || !all) fail("a product of {} rows of {} values: too large", m, k);
-    rows = *aligned / line * line;
-    bytes = *all;
-  }
-  static constexpr std::int64_t line = AlignedBuffer::cache_line;
-  std::int64_t rows = 0, bytes = 0;
-};
+constexpr std::int64_t line = AlignedBuffer::cache_line;
 
-void pack_left(const BlockDotArgs& args, ThreadPool& pool) {
-  const BlockKernel& kernel = args.weights->kernel();
-  const std::int64_t k = args.weights->k(), row_bytes = packed_row_bytes(kernel, k);
-  auto* const scratch = reinterpret_cast<float*>(args.workspace + BlockDotPlaces(args, pool.size()).rows);
+std::int64_t depth_of(const BlockDotArgs& args) { return args.products.front().weights->k(); }
+
+/// The first product with a kernel that packs rows as that of product i does: both read the same packed rows.
+std::size_t packed_like(const BlockDotArgs& args, std::size_t i) {
+  const auto format = [](const BlockProduct& product) { return product.weights->kernel().rows; };
+  std::size_t first = 0;
+  while (first < i && (i == args.products.size() || !(format(args.products[first]) == format(args.products[i])))) ++first;
+  return first;
+}
+
+/// Where the packed rows of product i begin in the workspace; behind those of the last one, for each worker, is room for the rows of a tile
+/// where those lie apart.
+std::int64_t packed_at(const BlockDotArgs& args, std::size_t i) {
+  std::int64_t at = 0;
+  for (std::size_t before = 0; before < packed_like(args, i); ++before)
+    if (packed_like(args, before) == before)
+      at += (args.rows.rows() * packed_row_bytes(args.products[before].weights->kernel(), depth_of(args)) + line - 1) / line * line;
+  return at;
+}
+
+void pack_left(const BlockDotArgs& args, std::size_t product, ThreadPool& pool) {
+  const BlockKernel& kernel = args.products[product].weights->kernel();
+  const std::int64_t k = depth_of(args), row_bytes = packed_row_bytes(kernel, k);
+  std::byte* const packed = args.workspace + packed_at(args, product);
+  auto* const scratch = reinterpret_cast<float*>(args.workspace + packed_at(args, args.products.size()));
   const std::vector<RowTile> tiles = tiles_of(args.rows, most_rows);
   constexpr std::int64_t operations_of_packing = 16;  // for one value, in multiply-adds of the kernels
   pool.parallel_for(std::ssize(tiles), grain_of(most_rows * k * operations_of_packing),
@@ -53,9 +62,30 @@ void pack_left(const BlockDotArgs& args, ThreadPool& pool) {
                       for (std::int64_t i = begin; i < end; ++i) {
                         const RowTile& tile = tiles[static_cast<std::size_t>(i)];
                         const float* const x = args.rows.gathered(args.x, k, tile.begin, tile.count, scratch + worker * most_rows * k);
-                        kernel.pack_rows(kernel.rows, x, k, static_cast<int>(tile.count), k, args.workspace + tile.begin * row_bytes);
+                        kernel.pack_rows(kernel.rows, x, k, static_cast<int>(tile.count), k, packed + tile.begin * row_bytes);
                       }
                     });
+}
+
+/// A group of rows with one matrix of a product, of whose panels the first is number `first` among those of the whole loop.
+struct Part {
+  BlockProduct product;
+  RowGroups::Group group;
+  const std::byte* x = nullptr;  // the packed rows of all groups
+  std::int64_t first = 0;
+};
+
+/// The matrices of all products, one after the other: a thread's part of them are few long streams.
+std::vector<Part> parts_of(const BlockDotArgs& args) {
+  std::vector<Part> parts;
+  parts.reserve(args.products.size() * args.rows.groups.size());
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < args.products.size(); ++i)
+    for (const RowGroups::Group& group : args.rows.groups) {
+      parts.push_back({args.products[i], group, args.workspace + packed_at(args, i), first});
+      first += args.products[i].weights->panels();
+    }
+  return parts;
 }
 
 /// Some panels of one matrix.
@@ -64,33 +94,34 @@ struct PanelRange {
 };
 
 /// A tile of rows of a group with one panel of their weights.
-void multiply_tile(const BlockDotArgs& args, const RowGroups::Group& group, const RowTile& of, std::int64_t panel) {
-  const BlockPanels& weights = *args.weights;
+void multiply_tile(const RowGroups& rows, const Part& part, const RowTile& of, std::int64_t panel) {
+  const BlockPanels& weights = *part.product.weights;
   const BlockKernel& kernel = weights.kernel();
   const std::int64_t n = weights.n(), blocks = weights.blocks();
   const std::int64_t width = std::min(columns, n - panel * columns);
-  const std::byte *scales = weights.panel(group.matrix, panel), *codes = scales + kernel.codes_at(blocks);
+  const std::byte *scales = weights.panel(part.group.matrix, panel), *codes = scales + kernel.codes_at(blocks);
   const auto tile = kernel.tiles[of.count];
-  const std::byte* const x = args.workspace + of.begin * packed_row_bytes(kernel, weights.k());
-  float* const c = args.c + panel * columns;
-  if (width == columns && args.rows.order.empty()) return tile(scales, codes, blocks, x, c + of.begin * n, n);
+  const std::byte* const x = part.x + of.begin * packed_row_bytes(kernel, weights.k());
+  float* const c = part.product.c + panel * columns;
+  if (width == columns && rows.order.empty()) return tile(scales, codes, blocks, x, c + of.begin * n, n);
   std::array<float, most_rows * columns> whole;
   tile(scales, codes, blocks, x, whole.data(), columns);
-  for (std::int64_t r = 0; r < of.count; ++r) std::copy_n(whole.data() + r * columns, width, c + args.rows.row(of.begin + r) * n);
+  for (std::int64_t r = 0; r < of.count; ++r) std::copy_n(whole.data() + r * columns, width, c + rows.row(of.begin + r) * n);
 }
 
 /// Those rows of a group that fill tiles with some panels of their weights, one panel after the other, where a kernel takes many at once.
 /// Returns how many rows that were.
-std::int64_t multiply_many(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
-  const BlockPanels& weights = *args.weights;
+std::int64_t multiply_many(const RowGroups& rows, const Part& part, PanelRange panels) {
+  const BlockPanels& weights = *part.product.weights;
+  const RowGroups::Group& group = part.group;
   const BlockKernel& kernel = weights.kernel();
   if (!kernel.many || group.count < BlockKernel::many_rows) return 0;
   const std::int64_t n = weights.n(), blocks = weights.blocks(), count = group.count / most_rows * most_rows;
-  const std::byte* const x = args.workspace + group.begin * packed_row_bytes(kernel, weights.k());
-  const std::int64_t* const order = args.rows.order.empty() ? nullptr : args.rows.order.data() + group.begin;
+  const std::byte* const x = part.x + group.begin * packed_row_bytes(kernel, weights.k());
+  const std::int64_t* const order = rows.order.empty() ? nullptr : rows.order.data() + group.begin;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const std::byte* const scales = weights.panel(group.matrix, panel);
-    float* const c = args.c + panel * columns + (order ? 0 : group.begin * n);
+    float* const c = part.product.c + panel * columns + (order ? 0 : group.begin * n);
     const auto width = static_cast<int>(std::min(columns, n - panel * columns));
     kernel.many(scales, scales + kernel.codes_at(blocks), blocks, {x, count, order, c, n}, width);
   }
@@ -102,19 +133,13 @@ std::int64_t panels_at_a_time(const BlockPanels& weights) { return std::max<std:
 
 /// The rows of a group with some panels of their weights: as many panels at a time as stay in the second-level cache, each tile of rows,
 /// which stays in the first, with all of them.
-void multiply_panels(const BlockDotArgs& args, const RowGroups::Group& group, PanelRange panels) {
-  const std::int64_t at_a_time = panels_at_a_time(*args.weights);
-  const std::int64_t begin = group.begin + multiply_many(args, group, panels), end = group.begin + group.count;
+void multiply_panels(const RowGroups& rows, const Part& part, PanelRange panels) {
+  const std::int64_t at_a_time = panels_at_a_time(*part.product.weights);
+  const std::int64_t begin = part.group.begin + multiply_many(rows, part, panels), end = part.group.begin + part.group.count;
   for (std::int64_t first = panels.begin; first < panels.end; first += at_a_time)
     for (std::int64_t row = begin; row < end; row += most_rows)
       for (std::int64_t panel = first; panel < std::min(first + at_a_time, panels.end); ++panel)
-        multiply_tile(args, group, {row, std::min(most_rows, end - row)}, panel);
-}
-
-/// Of all pairs of a panel and a group, numbered panel after panel, those from `begin` to `end`: the panels of one group.
-PanelRange panels_of_group(std::int64_t group, std::int64_t groups, std::int64_t begin, std::int64_t end) {
-  const auto first_from = [&](std::int64_t pair) { return (std::max<std::int64_t>(0, pair - group) + groups - 1) / groups; };
-  return {first_from(begin), first_from(end)};
+        multiply_tile(rows, part, {row, std::min(most_rows, end - row)}, panel);
 }
 
 }  // namespace
@@ -147,22 +172,34 @@ void BlockPanels::pack(const BlockWeights& weights, std::int64_t matrix, std::in
 }
 
 std::size_t block_dot_workspace(const BlockDotArgs& args, int threads) {
-  return static_cast<std::size_t>(BlockDotPlaces(args, threads).bytes);
+  const std::int64_t m = args.rows.rows(), k = depth_of(args);
+  const std::int64_t gathered[] = {args.rows.order.empty() ? 0 : threads, most_rows, k, std::int64_t{sizeof(float)}};
+  auto bytes = checked_product(gathered);
+  for (std::size_t i = 0; i < args.products.size() && bytes; ++i) {
+    if (packed_like(args, i) < i) continue;
+    const auto packed = checked_mul(m, packed_row_bytes(args.products[i].weights->kernel(), k));
+    const auto aligned = packed ? checked_add(*packed, line - 1) : std::nullopt;
+    bytes = aligned ? checked_add(*bytes, *aligned) : std::nullopt;
+  }
+  if (!bytes) fail("a product of {} rows of {} values: too large", m, k);
+  return static_cast<std::size_t>(*bytes);
 }
 
 void block_dot(const BlockDotArgs& args, ThreadPool& pool) {
-  const std::int64_t m = args.rows.rows(), groups = std::ssize(args.rows.groups);
-  if (m == 0 || args.weights->n() == 0) return;
-  if (!args.is_packed) pack_left(args, pool);
-  const std::int64_t operations = m / groups * columns * args.weights->k();
-  // The groups of one panel follow each other, so that each thread has its part of all of them. Memory is not as fast for all threads, and
-  // who waited for others has asked for the beginning of its part before: where memory binds, the last panels go to who is free.
-  // Groups are not cut: each thread reads its panels of one after the other.
-  const std::int64_t pairs = args.weights->panels() * groups;
-  const std::int64_t piece = groups > 1 ? pairs : m <= most_rows ? 1 : panels_at_a_time(*args.weights);
-  pool.parallel_pieces(pairs, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t group = 0; group < groups; ++group)
-      multiply_panels(args, args.rows.groups[static_cast<std::size_t>(group)], panels_of_group(group, groups, begin, end));
+  const std::int64_t m = args.rows.rows();
+  if (m == 0) return;
+  for (std::size_t i = 0; i < args.products.size(); ++i)
+    if (packed_like(args, i) == i) pack_left(args, i, pool);
+  const std::vector<Part> parts = parts_of(args);
+  const std::int64_t panels = parts.back().first + parts.back().product.weights->panels();
+  const std::int64_t operations = m / std::ssize(args.rows.groups) * columns * depth_of(args);
+  // Memory is not as fast for all threads, and who waited for others has asked for the beginning of its part before: the last panels go to
+  // who is free.
+  const std::int64_t piece = m <= most_rows ? 1 : panels_at_a_time(*args.products.front().weights);
+  pool.parallel_pieces(panels, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
+    for (auto part = std::prev(std::ranges::upper_bound(parts, begin, {}, &Part::first)); part != parts.end() && part->first < end; ++part)
+      multiply_panels(args.rows, *part,
+                      {std::max<std::int64_t>(begin - part->first, 0), std::min(end - part->first, part->product.weights->panels())});
   });
 }
 

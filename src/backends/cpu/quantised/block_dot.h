@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "backends/cpu/quantised/block_kernel.h"
 #include "backends/cpu/quantised/row_groups.h"
@@ -31,6 +32,7 @@ class BlockPanels {
   std::int64_t panels() const { return (n_ + BlockKernel::columns - 1) / BlockKernel::columns; }
   /// All of them, where every product reads all.
   std::span<const std::byte> bytes() const { return matrices_ == 1 ? bytes_of(buffer_) : std::span<const std::byte>(); }
+  std::span<const std::byte> matrix(std::int64_t i) const { return {panel(i, 0), static_cast<std::size_t>(panels() * panel_bytes())}; }
   std::int64_t panel_bytes() const { return kernel_->panel_bytes(blocks()); }
   const std::byte* panel(std::int64_t matrix, std::int64_t i) const { return buffer_.get() + (matrix * panels() + i) * panel_bytes(); }
 
@@ -43,13 +45,17 @@ class BlockPanels {
 };
 
 /// C (m, n) = x (m, k) * weights (n, k)^T with x rounded to 8 bits, both row after row; each row with the matrix of its group.
+struct BlockProduct {
+  const BlockPanels* weights = nullptr;
+  float* c = nullptr;
+};
+
+/// Products of the same rows, which run as one loop: k is that of all, and so is the number of matrices.
 struct BlockDotArgs {
   RowGroups rows;
   const float* x = nullptr;
-  const BlockPanels* weights = nullptr;
-  float* c = nullptr;
-  std::byte* workspace = nullptr;  // block_dot_workspace bytes
-  bool is_packed = false;          // the workspace holds x from a product before, with a kernel that packs rows alike
+  std::vector<BlockProduct> products;  // at least one
+  std::byte* workspace = nullptr;      // block_dot_workspace bytes
 };
 
 std::size_t block_dot_workspace(const BlockDotArgs& args, int threads);

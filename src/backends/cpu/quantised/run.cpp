@@ -1,6 +1,6 @@
 #include "backends/cpu/quantised/run.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "backends/cpu/quantised/block_dot.h"
 #include "backends/cpu/quantised/wide_dot.h"
@@ -59,19 +59,38 @@ void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
 
 }  // namespace
 
-void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run) {
-  const PackedRows before = std::exchange(run.packed_rows, {});
-  if (!step.block_kernel) return run_widened(step, dot, run);
-  const auto panels =
-      panels_for<BlockPanels>(step, dot, run, [&](const BlockWeights& w) { return BlockPanels(*step.block_kernel, w, *run.pool); });
-  const auto* const x = memory_at<const float>(run, step.a);
-  BlockDotArgs args{groups_of(step, dot, run), x, panels.get(), memory_at<float>(run, step.c), nullptr};
+std::size_t products_in_one_loop(std::span<const Step> steps) {
+  const Step& first = steps.front();
+  const auto* const dot = std::get_if<BlockDot>(&first.launch->what);
+  if (!dot || !first.block_kernel || !first.weights) return 1;
+  const auto joins = [&](const Step& step) {
+    const auto* const other = std::get_if<BlockDot>(&step.launch->what);
+    return other && step.block_kernel && step.weights && step.a == first.a && step.operands == first.operands &&
+           other->depth == dot->depth && other->matrices == dot->matrices;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if_not(steps, joins) - steps.begin());
+}
+
+void run_block_dots(std::span<const Step> steps, const RunState& run) {
+  const Step& first = steps.front();
+  const auto& rows = std::get<BlockDot>(first.launch->what);
+  if (!first.block_kernel) return run_widened(first, rows, run);
+  std::vector<std::shared_ptr<const BlockPanels>> panels;
+  BlockDotArgs args{groups_of(first, rows, run), memory_at<const float>(run, first.a), {}, nullptr};
+  for (const Step& step : steps) {
+    panels.push_back(panels_for<BlockPanels>(step, std::get<BlockDot>(step.launch->what), run,
+                                             [&](const BlockWeights& w) { return BlockPanels(*step.block_kernel, w, *run.pool); }));
+    args.products.push_back({panels.back().get(), memory_at<float>(run, step.c)});
+  }
   args.workspace = workspace(run, block_dot_workspace(args, run.pool->size()));
-  // Queries, keys and values are products of the same rows. As many bytes are as they were: the workspace is where it was.
-  const PackedRows rows{x, args.rows.rows(), panels->k(), step.block_kernel->rows};
-  args.is_packed = !dot.experts && before == rows;
-  if (!dot.experts) run.packed_rows = rows;
   block_dot(args, *run.pool);
+}
+
+void add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, std::vector<std::span<const std::byte>>& ahead) {
+  const auto* const dot = std::get_if<BlockDot>(&step.launch->what);
+  if (!dot || !dot->experts || !step.block_kernel) return ahead.push_back(panels.bytes);
+  for (const RowGroups::Group& group : groups_of(step, *dot, run).groups)
+    ahead.push_back(static_cast<const PanelsOf<BlockPanels>&>(panels).held.matrix(group.matrix));
 }
 
 }  // namespace rlx::cpu

@@ -3,7 +3,14 @@
 
 namespace rlx::cpu {
 
-/// Runs a product with weights in blocks.
-void run_block_dot(const Step& step, const BlockDot& dot, const RunState& run);
+/// How many steps from the first on are products with weights in blocks that run as one loop: of the same rows, by weights that stay. 1 for
+/// any other step.
+std::size_t products_in_one_loop(std::span<const Step> steps);
+
+/// Runs such steps.
+void run_block_dots(std::span<const Step> steps, const RunState& run);
+
+/// Adds which parts of a step's panels it is about to read; the experts that rows go to must be known.
+void add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, std::vector<std::span<const std::byte>>& ahead);
 
 }  // namespace rlx::cpu
