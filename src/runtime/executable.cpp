@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.h"
 #include "ir/graph_data.h"
@@ -16,10 +17,15 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
       sizes(program.symbols),
       states(graph.inputs().size()),
       owns_state(graph.inputs().size(), true),
+      states_before(graph.inputs().size()),
       updates_state(graph.inputs().size(), false) {
   for (const auto& [input, value] : source.inputs()) {
     is_param.push_back(input.kind == InputKind::param);
     has_states = has_states || input.kind == InputKind::state;
+  }
+  for (const auto& [name, value] : source.outputs()) {
+    const std::size_t i = input_index(name);
+    state_of_output.push_back(i < source.inputs().size() && source.inputs()[i].first.kind == InputKind::state ? i : source.inputs().size());
   }
   is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
   assign_slots();
@@ -68,6 +74,22 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
   forget_packed(owners);
   if (!changed.empty())
     parameters = std::make_shared<BoundParameters>(std::move(params), Prepared(prepared, *parameters->prepared(), changed));
+}
+
+/// Two memories take turns: that of the value before the one that this run reads is free, unless somebody has kept it.
+Array Executable::State::next_state(std::size_t input, DType dtype, std::vector<std::int64_t> shape) {
+  Array before;
+  {
+    const std::scoped_lock lock(mutex);
+    before = std::exchange(states_before[input], {});
+  }
+  return before.owner().use_count() == 1 && before.shape() == shape ? before : Array(dtype, std::move(shape));
+}
+
+void Executable::State::keep_state(std::size_t input, const Array& value) {
+  if (owns_state[input] && !updates_state[input]) states_before[input] = std::move(states[input]);
+  states[input] = value;
+  owns_state[input] = true;
 }
 
 int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }

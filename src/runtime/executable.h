@@ -36,8 +36,9 @@ struct Executable::State {
   cpu::Program program;
   std::vector<PrecisionChoice> precision;  // of its products
   std::vector<Slot> slots;
-  std::vector<int> output_slots;  // of every output
-  cpu::SizeTable sizes;           // of its steps
+  std::vector<int> output_slots;             // of every output
+  std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none
+  cpu::SizeTable sizes;                      // of its steps
   std::vector<cpu::Step> steps;
   std::vector<bool> is_prepared;  // by step
   // By step: the product with weights that begins the next loop of such, behind the last one the first.
@@ -51,9 +52,10 @@ struct Executable::State {
   bool has_states = false;
   std::mutex turn;  // of runs of a graph with states
   std::shared_ptr<BoundParameters> parameters;
-  std::vector<Array> states;        // by input
-  std::vector<bool> owns_state;     // by input: whether the state's memory was made by a run, and may be changed where nobody shares it
-  std::vector<bool> updates_state;  // by input: runs change it where it lies
+  std::vector<Array> states;         // by input
+  std::vector<bool> owns_state;      // by input: whether the state's memory was made by a run, and may be changed where nobody shares it
+  std::vector<Array> states_before;  // by input: those whose memory the next run may write, where nobody shares it; others have no size
+  std::vector<bool> updates_state;   // by input: runs change it where it lies
   struct Packed {
     Array weights;
     std::shared_ptr<const cpu::Panels> panels;
@@ -64,6 +66,10 @@ struct Executable::State {
   /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes, nor in
   /// regions of the same owner: their numbers may be others now.
   void rebind(std::vector<std::pair<std::size_t, Array>> arrays);
+  /// Memory for what a run makes of a state.
+  Array next_state(std::size_t input, DType dtype, std::vector<std::int64_t> shape);
+  /// Makes what a run made of a state its value.
+  void keep_state(std::size_t input, const Array& value);
   int slot_of(ValueId value) const;
   std::size_t input_index(std::string_view name) const;
 

@@ -44,7 +44,9 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
       continue;
     }
     if (!target) {
-      outputs_.emplace_back(value.dtype(), std::move(shape));
+      const std::size_t state = state_.state_of_output[outputs_.size()];
+      outputs_.push_back(state < inputs_.size() ? state_.next_state(state, value.dtype(), std::move(shape))
+                                                : Array(value.dtype(), std::move(shape)));
       output_bytes_.push_back(outputs_.back().mutable_bytes().data());
       continue;
     }

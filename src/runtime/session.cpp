@@ -330,14 +330,12 @@ std::vector<const Target*> targets(const Executable::State& state, const std::ma
 /// Gives the results their names; those that are named as a state become its value.
 Outputs named(Executable::State& state, std::vector<Array> arrays, const std::map<std::string, Target>& into) {
   std::vector<std::pair<std::string, Array>> items;
-  for (std::size_t i = 0; i < arrays.size(); ++i)
+  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
+  if (state.has_states) lock.lock();
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (const std::size_t input = state.state_of_output[i]; input < state.states.size()) state.keep_state(input, arrays[i]);
     if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
-  if (!state.has_states) return Outputs(std::move(items));
-  const auto& inputs = state.source.inputs();
-  const std::scoped_lock lock(state.mutex);
-  for (const auto& [name, array] : items)
-    if (const std::size_t i = state.input_index(name); i < inputs.size() && inputs[i].first.kind == InputKind::state)
-      state.states[i] = array, state.owns_state[i] = true;
+  }
   return Outputs(std::move(items));
 }
 
