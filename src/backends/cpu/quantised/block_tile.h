@@ -12,7 +12,8 @@
 namespace rlx::cpu {
 namespace {
 
-/// With few rows weights come from memory, and the computation between them keeps the processor from asking for the next ones in time.
+/// With few rows weights come from memory, and the computation between them keeps the processor from asking for the next ones in time. They
+/// are asked for into the second-level cache, which takes more requests at a time than the first.
 constexpr int few_rows = 8;
 constexpr std::int64_t prefetch_ahead = 8192;
 
@@ -30,7 +31,7 @@ void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::i
     for (std::int64_t s = 0; s < Scales::steps; ++s, codes += Codes::step_bytes, x += step_bytes) {
       if constexpr (rows <= few_rows) {
 #pragma GCC unroll 8
-        for (int line = 0; line < Codes::step_bytes; line += 64) __builtin_prefetch(codes + prefetch_ahead + line);
+        for (int line = 0; line < Codes::step_bytes; line += 64) __builtin_prefetch(codes + prefetch_ahead + line, 0, 2);
       }
       Avx512::Fours weights[8];
       Codes::unpack(codes, weights);
