@@ -27,6 +27,13 @@ void pack_any(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Pa
   }
 }
 
+/// An element at its place in a unit: in a register, as an integer read from where its bytes were just stored one by one waits for them.
+template <class T>
+std::uint32_t element_of_unit(T element, std::int64_t index) {
+  using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+  return std::uint32_t{std::bit_cast<Bits>(element)} << (8 * static_cast<std::int64_t>(sizeof(T)) * index);
+}
+
 /// Steps side by side in memory, unit by unit; the last unit is filled up with zeros.
 template <class T>
 void pack_units(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, Packed<T>* to, std::int64_t width) {
@@ -35,11 +42,13 @@ void pack_units(const Strided<T>& from, std::int64_t lanes, std::int64_t depth, 
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     const T* const source = from.data + lane * from.lane_stride;
     for (std::int64_t k = 0; k < whole; k += group) std::memcpy(to + k / group * width + lane, source + k, sizeof(Packed<T>));
-    if (rest == 0) continue;
-    T unit[group] = {};
-    for (std::int64_t g = 0; g < group - 1; ++g)
-      if (g < rest) unit[g] = source[whole + g];
-    std::memcpy(to + whole / group * width + lane, unit, sizeof(unit));
+    if constexpr (group > 1) {
+      if (rest == 0) continue;
+      Packed<T> unit = 0;
+      for (std::int64_t g = 0; g < group - 1; ++g)
+        if (g < rest) unit |= element_of_unit(source[whole + g], g);
+      to[whole / group * width + lane] = unit;
+    }
   }
 }
 
@@ -118,9 +127,8 @@ Packed<T> unit_at(const T* const* steps, std::int64_t offset) {
   if constexpr (Format<T>::group == 1) {
     return steps[0][offset];
   } else {
-    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
     std::uint32_t unit = 0;
-    for (std::size_t g = 0; g < Format<T>::group; ++g) unit |= std::uint32_t{std::bit_cast<Bits>(steps[g][offset])} << (8 * sizeof(T) * g);
+    for (std::int64_t g = 0; g < Format<T>::group; ++g) unit |= element_of_unit(steps[g][offset], g);
     return unit;
   }
 }
@@ -198,6 +206,10 @@ void pack_columns(const Strided<T>& from, std::int64_t lanes, std::int64_t depth
     const std::int64_t lane = std::min(next, lanes - 4);
     for (std::int64_t k = 0; k < square_depth; k += 4 * group) {
       const T* source = from.data + lane * lane_stride + k;
+      // A line of the next block of depth for each square: the processor does not follow lanes that end after a few lines each.
+      const std::int64_t square = k / (4 * group);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(from.data + (lane + square % 4) * lane_stride + depth_block * group) +
+                         square / 4 * 64);
       const Square a = *reinterpret_cast<const Unaligned*>(source), b = *reinterpret_cast<const Unaligned*>(source + lane_stride);
       const Square c = *reinterpret_cast<const Unaligned*>(source + 2 * lane_stride);
       const Square d = *reinterpret_cast<const Unaligned*>(source + 3 * lane_stride);
@@ -259,12 +271,22 @@ void raise(std::uint32_t* panel, std::int64_t units) {
 }
 
 void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t width, std::int32_t* starts) {
-  auto* const totals = reinterpret_cast<std::uint32_t*>(starts);  // sums modulo 2^32, as the kernel's
-  std::fill_n(totals, width, 0);
-  const auto* bytes = reinterpret_cast<const std::int8_t*>(panel);
-  for (std::int64_t unit = 0; unit < units; ++unit)
-    for (std::int64_t col = 0; col < width; ++col)
-      for (int g = 0; g < 4; ++g) totals[col] -= 128 * static_cast<std::uint32_t>(bytes[(unit * width + col) * 4 + g]);
+  typedef std::int16_t Pairs __attribute__((vector_size(16), aligned(4), may_alias));
+  typedef std::int32_t Ints __attribute__((vector_size(16)));
+  typedef std::uint32_t Sums __attribute__((vector_size(16)));  // modulo 2^32, as the kernel's
+  constexpr std::int64_t lanes = 4, vectors = 4;
+  for (std::int64_t col = 0; col < width; col += lanes * vectors) {
+    Sums sums[vectors] = {};
+    for (std::int64_t unit = 0; unit < units; ++unit)
+#pragma GCC unroll 4
+      for (std::int64_t v = 0; v < vectors; ++v) {
+        const Pairs bytes = *reinterpret_cast<const Pairs*>(panel + unit * width + col + v * lanes);
+        const Ints pairs = reinterpret_cast<Ints>((bytes << 8 >> 8) + (bytes >> 8));
+        sums[v] += reinterpret_cast<Sums>((pairs << 16 >> 16) + (pairs >> 16));
+      }
+    for (std::int64_t v = 0; v < vectors; ++v) sums[v] *= static_cast<std::uint32_t>(-128);
+    std::memcpy(starts + col, sums, sizeof(sums));
+  }
 }
 
 namespace {

@@ -38,7 +38,8 @@ void pack_blocks(const Strided<T>& from, std::int64_t lanes, std::int64_t depth,
 /// For a raised kernel (MicroKernel): adds 128 to every byte of a panel of A.
 void raise(std::uint32_t* panel, std::int64_t units);
 
-/// For a raised kernel: -128 times the sum of each column of a panel of B (units, width), modulo 2^32.
+/// For a raised kernel: -128 times the sum of each column of a panel of B (units, width), modulo 2^32. Expects whole cache lines of
+/// columns.
 void find_starts(const std::uint32_t* panel, std::int64_t units, std::int64_t width, std::int32_t* starts);
 
 }  // namespace rlx::cpu
