@@ -95,6 +95,57 @@ TYPED_TEST(GemmOf, GivesTheSameBitsAtAnyThreadCountAndBatchPosition) {
   }
 }
 
+/// One with few columns, and one whose last panel is not full, take kernels of their own.
+TYPED_TEST(GemmOf, AColumnHasTheSameBitsAmongFewAndAmongMany) {
+  ThreadPool pool(2);
+  const std::int64_t most = 70, sizes[][2] = {{1, 40}, {16, 1}, {17, 3}, {31, 5}, {130, 16}, {300, 63}, {33, 2077}};  // m, k
+  for (const auto& [name, kernel] : kernels_of<TypeParam>()) {
+    for (const auto& [m, k] : sizes) {
+      const Stored<TypeParam> a(1, m, k, Layout::row_major, 1), b(1, k, most, Layout::row_major, 2);
+      GemmArgs<TypeParam> all{.m = m, .n = most, .k = k, .a = a.matrix, .b = b.matrix, .kernel = kernel};
+      const std::vector<Sum<TypeParam>> wide = run(all, pool);
+      for (const std::int64_t n : {1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 47}) {
+        std::vector<Sum<TypeParam>> expected;
+        for (std::int64_t row = 0; row < m; ++row)
+          expected.insert(expected.end(), wide.begin() + row * most, wide.begin() + row * most + n);
+        const PackedB<TypeParam> packed = pack_b(b.matrix, 1, k, n, pool, *kernel);
+        GemmArgs<TypeParam> args = all;
+        args.n = n;
+        EXPECT_EQ(run(args, pool), expected) << name << " " << m << "x" << n << "x" << k;
+        args.packed_b = &packed;
+        EXPECT_EQ(run(args, pool), expected) << name << " " << m << "x" << n << "x" << k << ", packed";
+        for (bool by_columns : {false, true}) {
+          Sink<TypeParam> sink(args, by_columns);
+          args.epilogue = Sink<TypeParam>::store;
+          args.epilogue_context = &sink;
+          args.epilogue_by_columns = by_columns;
+          gemm(args, pool);
+          EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1)) << name;
+          EXPECT_EQ(sink.values, expected) << name;
+          args.epilogue = nullptr;
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, ThreePanelsForTwoThreadsAreCutByRows) {
+  const Blocking cut = choose_blocking({.batch = 1,
+                                        .m = 96,
+                                        .k = 96,
+                                        .panels = 3,
+                                        .panel_cols = 32,
+                                        .max_rows = 14,
+                                        .row_step = 1,
+                                        .depth_step = 1,
+                                        .longest_pass = 2048,
+                                        .element_bytes = 4},
+                                       1 << 20, 2);
+  EXPECT_EQ(cut.row_blocks, 2);
+  EXPECT_EQ(cut.col_blocks, 1);
+  EXPECT_EQ(cut.grain, 1);
+}
+
 TEST(Gemm, GivesTheSameBitsAtAllLevelsWithFusedMultiplyAdd) {
   if (best_level(cpu_features()) < CpuLevel::avx512) GTEST_SKIP() << "needs a CPU with AVX-512";
   ThreadPool pool(2);
@@ -276,29 +327,35 @@ TYPED_TEST(GemmOf, SumsADepthBeyondTheRangeOfStarts) {
   }
 }
 
-TYPED_TEST(GemmOf, LeavesWhatIsBesideCAloneAndWorksInsideALoop) {
+template <class T>
+void expect_what_is_beside_c_is_left_alone(std::int64_t n) {
   ThreadPool pool(2);
-  const std::int64_t m = 19, n = 45, k = 30, stride = 50;
-  const Stored<TypeParam> a(1, m, k, Layout::row_major, 14), b(1, k, n, Layout::row_major, 15);
-  for (const auto& [name, kernel] : kernels_of<TypeParam>()) {
-    GemmArgs<TypeParam> args{.m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .kernel = kernel};
-    const std::vector<Sum<TypeParam>> plain = run(args, pool);
-    std::vector<std::vector<Sum<TypeParam>>> results(6, std::vector<Sum<TypeParam>>(m * stride, -7));
+  const std::int64_t m = 19, k = 30, stride = 50;
+  const Stored<T> a(1, m, k, Layout::row_major, 14), b(1, k, n, Layout::row_major, 15);
+  for (const auto& [name, kernel] : kernels_of<T>()) {
+    const PackedB<T> packed = pack_b(b.matrix, 1, k, n, pool, *kernel);
+    GemmArgs<T> args{.m = m, .n = n, .k = k, .a = a.matrix, .packed_b = &packed};
+    const std::vector<Sum<T>> plain = run(args, pool);
+    std::vector<std::vector<Sum<T>>> results(6, std::vector<Sum<T>>(m * stride, -7));
     pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i) {
-        GemmArgs<TypeParam> own = args;
+        GemmArgs<T> own = args;
         own.c = results[static_cast<std::size_t>(i)].data();
         own.c_row_stride = stride;
         gemm(own, pool);
       }
     });
-    for (const std::vector<Sum<TypeParam>>& c : results) {
+    for (const std::vector<Sum<T>>& c : results) {
       for (std::int64_t at = 0; at < m * stride; ++at) {
         const std::int64_t row = at / stride, col = at % stride;
         ASSERT_EQ(c[static_cast<std::size_t>(at)], col < n ? plain[static_cast<std::size_t>(row * n + col)] : -7) << name;
       }
     }
   }
+}
+
+TYPED_TEST(GemmOf, LeavesWhatIsBesideCAloneAndWorksInsideALoop) {
+  for (const std::int64_t n : {3, 45}) expect_what_is_beside_c_is_left_alone<TypeParam>(n);
 }
 
 TYPED_TEST(GemmOf, StaysInsideTheWorkspaceItAsksFor) {

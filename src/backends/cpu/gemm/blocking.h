@@ -34,6 +34,9 @@ struct ProductSize {
 /// Expects all sizes but k to be 1 or more, and k to be whole steps of depth. `l2_bytes` is what one thread may fill.
 Blocking choose_blocking(const ProductSize& size, std::int64_t l2_bytes, int threads);
 
+/// Tasks of so many multiply-adds each that are worth a thread.
+std::int64_t grain_of(double multiply_adds);
+
 struct Range {
   std::int64_t begin, end;
   std::int64_t size() const { return end - begin; }

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/cpu/gemm/few_columns.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/gemm/plan.h"
 #include "backends/cpu/gemm/transposed.h"
@@ -163,17 +164,26 @@ class Worker {
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
     const std::int64_t width = kernel_.panel_cols, head = kernel_.raised ? width : 0;
-    // The last panel may be wider than C, the last tile taller; a scratch block has room for them.
-    const std::int64_t whole_end = args_.epilogue ? panels_.end : std::min(panels_.end, args_.n / width);
     for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
+      const std::int64_t cols = std::min(width, args_.n - p * width);
       for_each_row_panel([&](const RowPanel& rows) {
         Sum<T>* const to = c + rows.begin * c_stride_ + (p - panels_.begin) * width;
         const Tile tile{units, rows, unit0, panel + head + unit0 * width, reinterpret_cast<const Sum<T>*>(panel)};
-        if (p < whole_end && (args_.epilogue || rows.count == rows.whole)) multiply_tile(tile, to, c_stride_);
-        else multiply_edge(tile, to, std::min(width, args_.n - p * width));
+        if (plan_.fetches_c) fetch(to, rows.count, cols);
+        // The last panel may be wider than C, the last tile taller; a scratch block has room for them.
+        if (kernel_.stores_parts) multiply_tile(tile, to, c_stride_, cols);
+        else if (args_.epilogue || (cols == width && rows.count == rows.whole)) multiply_tile(tile, to, c_stride_, width);
+        else multiply_edge(tile, to, cols);
       });
     }
+  }
+
+  /// Stores that miss would wait for each other.
+  void fetch(const Sum<T>* c, std::int64_t rows, std::int64_t cols) const {
+    constexpr std::int64_t line = AlignedBuffer::cache_line / sizeof(Sum<T>);
+    for (std::int64_t row = 0; row < rows; ++row, c += c_stride_)
+      for (std::int64_t col = 0; col < cols; col += line) __builtin_prefetch(c + col, 1);
   }
 
   struct Tile {
@@ -184,23 +194,24 @@ class Worker {
     const Sum<T>* start;
   };
 
-  void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride) {
+  void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride, std::int64_t cols) {
     const bool accumulate = tile.unit0 > 0;
     if (const std::int64_t stride = plan_.in_place_stride; stride > 0) {
       const Matrix<Left<T>>& a = args_.a;
       const std::int64_t row = rows_.begin + tile.rows.begin;
       const std::int64_t start = a.row_offsets ? a.row_offsets[row] : row * stride + tile.unit0 * Format<T>::group;
-      return kernel_.rows_in_place[tile.rows.whole](tile.units, a.item(batch_) + start, stride,
+      const std::int64_t depth = std::min(tile.units * Format<T>::group, args_.k - tile.unit0 * Format<T>::group);
+      return kernel_.rows_in_place[tile.rows.whole](depth, a.item(batch_) + start, stride,
                                                     a.col_offsets ? a.col_offsets + tile.unit0 : nullptr, tile.b, tile.start, c, c_stride,
-                                                    accumulate);
+                                                    cols, accumulate);
     }
-    kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, accumulate);
+    kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, cols, accumulate);
   }
 
   void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
     const std::int64_t width = kernel_.panel_cols, rows = tile.rows.count;
     if (tile.unit0 > 0) copy_rows(c, c_stride_, edge_, width, rows, cols);
-    multiply_tile(tile, edge_, width);
+    multiply_tile(tile, edge_, width, width);
     copy_rows(edge_, width, c, c_stride_, rows, cols);
   }
 
@@ -273,6 +284,7 @@ void gemm(const GemmArgs<T>& args, ThreadPool& pool) {
   check_sizes(args);
   if (args.batch == 0 || args.m == 0 || args.n == 0) return;
   check_matrices(args);
+  if (has_few_columns(args)) return multiply_few_columns(args, pool);
   if constexpr (can_transpose<T>)
     if (is_transposed(args)) return multiply_as_written(Transposed<T>(args).args(), pool);
   multiply_as_written(args, pool);

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/gemm/tables.h"
 #include "backends/cpu/gemm/tile.h"
+#include "backends/cpu/gemm/turned_rows.h"
 
 namespace rlx::cpu {
 namespace {
@@ -14,6 +15,9 @@ struct Floats {
   static Vector zero() { return _mm512_setzero_ps(); }
   static Vector load(const float* from) { return _mm512_loadu_ps(from); }
   static void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
+  static __mmask16 mask(std::int64_t count) { return first_lanes<__mmask16>(count, lanes); }
+  static Vector load(const float* from, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, from); }
+  static void store(float* to, Vector value, __mmask16 mask) { _mm512_mask_storeu_ps(to, mask, value); }
   static Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
 };
@@ -43,13 +47,16 @@ struct Doubles {
   static Vector zero() { return _mm512_setzero_pd(); }
   static Vector load(const double* from) { return _mm512_loadu_pd(from); }
   static void store(double* to, Vector value) { _mm512_storeu_pd(to, value); }
+  static __mmask8 mask(std::int64_t count) { return first_lanes<__mmask8>(count, lanes); }
+  static Vector load(const double* from, __mmask8 mask) { return _mm512_maskz_loadu_pd(mask, from); }
+  static void store(double* to, Vector value, __mmask8 mask) { _mm512_mask_storeu_pd(to, mask, value); }
   static Vector broadcast(const double* from) { return _mm512_set1_pd(*from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_pd(a, b, sum); }
 };
 
 }  // namespace
 
-constexpr MicroKernel<float> avx512_f32 = make_micro_kernel<Floats>();
+constexpr MicroKernel<float> avx512_f32 = with_few_columns<Floats>(make_micro_kernel<Floats>());
 constexpr MicroKernel<F16> avx512_f16 = make_micro_kernel<Halves>();
 constexpr MicroKernel<Bf16Weight> avx512_bf16_weight = make_micro_kernel<UpperHalves>();
 constexpr MicroKernel<double> avx512_f64 = make_micro_kernel<Doubles>();

@@ -13,7 +13,7 @@ namespace rlx::cpu {
 /// As with tile.h, a `Tiles` for another instruction set must be in an unnamed namespace.
 template <class Tiles, class T, int row_tiles>
 void multiply_matrix_tiles(std::int64_t depth, const Packed<T>* a, const Packed<T>* b, const Sum<T>*, Sum<T>* c, std::int64_t c_stride,
-                           bool accumulate) {
+                           std::int64_t /*cols*/, bool accumulate) {
   constexpr int side = 16, panel_cols = 2 * side;
   constexpr std::int64_t row_bytes = side * sizeof(Packed<T>), b_row_bytes = panel_cols * sizeof(Packed<T>);
   constexpr int c00 = 0, c01 = 1, c10 = 2, c11 = 3, a0 = 4, a1 = 5, b0 = 6, b1 = 7;

@@ -20,15 +20,21 @@ namespace rlx::cpu {
 template <class T>
 struct MicroKernel {
   /// C (rows, panel_cols) = or += A (depth / depth_step, rows, depth_step) * B (depth, panel_cols), where depth counts units and, as rows
-  /// do, whole steps; `c_stride` elements from row to row of C. `start` (panel_cols): where the sums of a column begin, read when the
-  /// kernel is `raised`.
+  /// do, whole steps; `c_stride` elements from row to row of C, whose first `cols` columns are there: panel_cols, or fewer where the kernel
+  /// `stores_parts`. `start` (panel_cols): where the sums of a column begin, read when the kernel is `raised`.
   using Tile = void (*)(std::int64_t depth, const Packed<Left<T>>* a, const Packed<T>* b, const Sum<T>* start, Sum<T>* c,
-                        std::int64_t c_stride, bool accumulate);
+                        std::int64_t c_stride, std::int64_t cols, bool accumulate);
 
   /// The same for rows that are read where they lie: unit k of row r begins at a[r * stride + k * group], or a[r * stride + steps[k]] where
-  /// there is a table, of units that are elements.
+  /// there is a table, of units that are elements. `depth` counts elements; behind whole units it may end within one, if a row has as many
+  /// elements as a unit.
   using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b,
-                        const Sum<T>* start, Sum<T>* c, std::int64_t c_stride, bool accumulate);
+                        const Sum<T>* start, Sum<T>* c, std::int64_t c_stride, std::int64_t cols, bool accumulate);
+
+  /// C^T (cols, rows) = (A * B)^T for rows, few_columns_rows or more, of `depth` elements that are read where they lie, `stride` elements
+  /// apart, and for the first columns of a panel of B: `c_stride` elements from column to column of C, whose rows lie side by side.
+  using FewColumns = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, std::int64_t rows, const Packed<T>* b,
+                              const Sum<T>* start, Sum<T>* c, std::int64_t c_stride);
 
   /// The transforms of winograd_tile.h.
   using TransformWindow = void (*)(const T* x, const std::int64_t* lines, const std::int64_t* positions, std::int64_t channels, T* to,
@@ -36,15 +42,18 @@ struct MicroKernel {
   using TransformProducts = void (*)(const T* from, std::int64_t distance, T* to, std::int64_t line);
 
   static constexpr int rows_limit = 32;
+  static constexpr int most_few_columns = 8, few_columns_rows = 16;
 
   int max_rows = 0;
   int panel_cols = 0;
   int row_step = 1, depth_step = 1;  // panels are padded with zeros to whole steps: those of A both ways, those of B in depth
   std::int64_t longest_pass = 2048;  // units of depth, which the sums in registers take before the next tile
   bool raised = false;               // 8-bit integers: A is packed as unsigned a + 128, and `start` is -128 times the sum of B's column
+  bool stores_parts = false;         // of a panel's columns; else the last tiles of a row go through memory of whole ones
   Tile tiles[rows_limit + 1] = {};   // by rows
-  Rows rows_in_place[rows_limit + 1] = {};     // by rows; null where tiles take whole steps
-  TransformWindow transform_window = nullptr;  // of f32 and f64, as the next
+  Rows rows_in_place[rows_limit + 1] = {};            // by rows; null where tiles take whole steps
+  FewColumns few_columns[most_few_columns + 1] = {};  // by columns; null: they are computed as others
+  TransformWindow transform_window = nullptr;         // of f32 and f64, as the next
   TransformProducts transform_products = nullptr;
   void (*begin)() = nullptr;  // what a thread calls before it runs tiles, and after; null: nothing
   void (*end)() = nullptr;

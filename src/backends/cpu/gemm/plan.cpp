@@ -35,19 +35,6 @@ BSource choose_source(const GemmArgs<T>& args, std::int64_t b_items, std::size_t
   return threads == 1 || (b_items >= 2 * threads && fits) ? BSource::per_worker : BSource::shared;
 }
 
-/// Whether a tile of rows so far apart stays in the first-level cache while it is read: rows at the distance of a large power of two share
-/// its sets, of which there are 64 of 8 lines or more on the CPUs that have vectors.
-bool rows_fit_sets(std::int64_t stride_bytes, std::int64_t rows) {
-  constexpr std::int64_t line = AlignedBuffer::cache_line, sets = 64, ways = 8;
-  std::array<std::int64_t, sets> lines{};
-  for (std::int64_t row = 0, last = -1; row < rows; ++row) {
-    const std::int64_t at = row * stride_bytes / line;
-    if (at != last && ++lines[static_cast<std::size_t>(at % sets)] > ways) return false;
-    last = at;
-  }
-  return true;
-}
-
 /// The stride of windows, where tiles of rows at one stride are at least half of the kernel's. Packing windows that overlap would copy
 /// every element many times.
 template <class T>
@@ -63,7 +50,7 @@ std::int64_t window_stride(const GemmArgs<T>& args, std::int64_t max_rows) {
 /// See Plan::in_place_stride.
 template <class T>
 std::int64_t in_place_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
-  if (args.pack_a || !kernel.rows_in_place[1] || args.k < 1 || args.k % Format<T>::group != 0) return 0;
+  if (args.pack_a || !kernel.rows_in_place[1] || args.k < Format<T>::group) return 0;
   if (args.a.row_offsets) return Format<T>::group == 1 ? window_stride(args, kernel.max_rows) : 0;
   const std::int64_t stride = args.m > 1 ? args.a.row_stride : 1, rows = std::min<std::int64_t>(args.m, kernel.max_rows);
   const bool fits = args.a.col_stride == 1 && stride > 0 && rows_fit_sets(stride * static_cast<std::int64_t>(sizeof(Left<T>)), rows);
@@ -71,6 +58,17 @@ std::int64_t in_place_stride(const GemmArgs<T>& args, const MicroKernel<T>& kern
 }
 
 }  // namespace
+
+bool rows_fit_sets(std::int64_t stride_bytes, std::int64_t rows) {
+  constexpr std::int64_t line = AlignedBuffer::cache_line, sets = 64, ways = 8;
+  std::array<std::int64_t, sets> lines{};
+  for (std::int64_t row = 0, last = -1; row < rows; ++row) {
+    const std::int64_t at = row * stride_bytes / line;
+    if (at != last && ++lines[static_cast<std::size_t>(at % sets)] > ways) return false;
+    last = at;
+  }
+  return true;
+}
 
 std::int64_t next_tile(const std::int64_t* offsets, std::int64_t rows, std::int64_t stride, std::int64_t most) {
   std::int64_t run = 1;
@@ -101,7 +99,8 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
   const MicroKernel<T>& kernel = *plan.kernel;
   const std::int64_t panel_cols = kernel.panel_cols;
   plan.panels = divide_up(args.n, panel_cols);
-  line_bytes<Sum<T>>(args, {args.batch, args.m, plan.panels, panel_cols});  // C and the number of tasks fit
+  const std::size_t c_bytes = line_bytes<Sum<T>>(args, {args.batch, args.m, plan.panels, panel_cols});  // and so the number of tasks fits
+  plan.fetches_c = !args.epilogue && c_bytes / static_cast<std::size_t>(threads) > static_cast<std::size_t>(cpu_features().l2_bytes);
   plan.units = kernel.units(args.k);
   plan.cut = args.choice ? args.choice->cut : choose_blocking(product_size(args), cpu_features().l2_bytes, threads);
 

@@ -30,9 +30,14 @@ struct Plan {
   std::size_t b_bytes = 0, a_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
 
   std::int64_t panel_units = 0;  // of B
+  bool fetches_c = false;        // C is beyond the second-level caches: each tile's place is fetched while the tile is summed up
   std::int64_t in_place_stride =
       0;  // from row to row of A, within a run where there are tables, if A is read where it lies; 0: it is packed
 };
+
+/// Whether a tile of rows so far apart stays in the first-level cache while it is read: rows at the distance of a large power of two share
+/// its sets, of which there are 64 of 8 lines or more on the CPUs that have vectors.
+bool rows_fit_sets(std::int64_t stride_bytes, std::int64_t rows);
 
 /// The rows of the next tile of windows, of which there are `rows` in all: all at one stride, and as many as the next tiles of the same
 /// run.

@@ -14,8 +14,6 @@ namespace rlx::cpu {
 constexpr int few_rows = 4;
 constexpr std::int64_t prefetch_ahead = 8192;  // bytes
 
-constexpr std::int64_t long_depth = 64;  // steps of a tile that take longer than to fetch where it goes
-
 /// A step of depth whose rows lie side by side.
 template <class T>
 struct SideBySide {
@@ -33,52 +31,66 @@ struct Apart {
 
   [[gnu::always_inline]] Apart(const T* first, std::int64_t byte_stride) : stride(byte_stride) {
     const std::byte* base = reinterpret_cast<const std::byte*>(first);
-    for (const std::byte*& each : bases) {
+#pragma GCC unroll 3
+    for (int i = 0; i < groups; ++i) {
       asm("" : "+r"(base));
-      each = base;
+      bases[i] = base;
       base += group * stride;
     }
   }
   const T* row(int r) const { return reinterpret_cast<const T*>(bases[r / group] + r % group * stride); }
 };
 
-/// C (rows, panel_cols) = or += A * B, all sums in registers. `Simd` gives the element and vector types, the shape of the
+/// Whether vectors can be loaded and stored in part: by a `Simd::mask` of so many lanes.
+template <class Simd>
+constexpr bool has_masks = requires { Simd::mask(std::int64_t{}); };
+
+/// The mask of so many lanes, none and all included.
+template <class Mask>
+constexpr Mask first_lanes(std::int64_t count, int lanes) {
+  return static_cast<Mask>((std::uint32_t{1} << (count < 0 ? 0 : count < lanes ? count : lanes)) - 1);
+}
+
+/// A depth of whole units.
+struct NoRest {};
+
+/// C (rows, vectors) = or += A * B, all sums in registers. `Simd` gives the element and vector types, the shape of the
 /// register tile, and load, store, broadcast, zero and multiply_add. Where they differ from those of sums, it also has
-/// `load_units` of the operands; and `raised`, where the kernel is.
+/// `load_units` of the operands; and `raised`, where the kernel is. `rest`: NoRest, or how the unit behind
+/// `depth` whole ones is broadcast, where it says that there is one. `part`: with masks, of C's first `cols` columns.
 ///
 /// Each file that instantiates this is compiled for another instruction set, so its `Simd` must be in an unnamed namespace: the linker
 /// would otherwise be free to keep one instantiation for all levels.
-template <class Simd, int rows, class Step, class Broadcast>
+template <class Simd, int rows, int vectors, bool part, class Step, class Broadcast, class Rest>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t depth, const Step& step_of_a, const Broadcast& broadcast,
-                                                 const Packed<typename Simd::Element>* b,
+                                                 [[maybe_unused]] const Rest& rest, const Packed<typename Simd::Element>* b,
                                                  [[maybe_unused]] const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
-                                                 std::int64_t c_stride, bool accumulate) {
+                                                 std::int64_t c_stride, [[maybe_unused]] std::int64_t cols, bool accumulate) {
   using Vector = typename Simd::Vector;
-  constexpr int vectors = Simd::panel_vectors, panel_cols = vectors * Simd::lanes;
+  constexpr int panel_cols = Simd::panel_vectors * Simd::lanes;
   const auto load_right = [](const Packed<typename Simd::Element>* from) {
     if constexpr (requires { Simd::load_units(from); }) return Simd::load_units(from);
     else return Simd::load(from);
+  };
+  const auto load_sums = [&](const Sum<typename Simd::Element>* row, int v) __attribute__((always_inline)) {
+    if constexpr (part) return Simd::load(row + v * Simd::lanes, Simd::mask(cols - v * Simd::lanes));
+    else return Simd::load(row + v * Simd::lanes);
   };
   Vector sums[rows][vectors];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v) {
-      if (accumulate) sums[r][v] = Simd::load(c + r * c_stride + v * Simd::lanes);
+      if (accumulate) sums[r][v] = load_sums(c + r * c_stride, v);
       else if constexpr (requires { Simd::raised; }) sums[r][v] = Simd::load(start + v * Simd::lanes);
       else sums[r][v] = Simd::zero();
     }
   }
-  if (depth >= long_depth) {  // C is fetched meanwhile: stores that miss wait for each other
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r)
-      for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + r * c_stride + v * Simd::lanes, 1);
-  }
-  for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
+  const auto add_step = [&](std::int64_t k, const auto& broadcast_unit) __attribute__((always_inline)) {
     const auto a = step_of_a(k);
     if constexpr (rows <= few_rows && sizeof(Packed<typename Simd::Element>) < sizeof(Left<typename Simd::Element>)) {
 #pragma GCC unroll 4
-      for (std::size_t line = 0; line < panel_cols * sizeof(*b); line += 64)
+      for (std::size_t line = 0; line < vectors * Simd::lanes * sizeof(*b); line += 64)
         __builtin_prefetch(reinterpret_cast<const std::byte*>(b) + prefetch_ahead + line);
     }
     decltype(load_right(b)) right[vectors];
@@ -86,29 +98,57 @@ template <class Simd, int rows, class Step, class Broadcast>
     for (int v = 0; v < vectors; ++v) right[v] = load_right(b + v * Simd::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
-      const auto left = broadcast(a.row(r));
+      const auto left = broadcast_unit(a.row(r));
 #pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
     }
-  }
+  };
+  for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) add_step(k, broadcast);
+  if constexpr (!std::is_same_v<Rest, NoRest>)
+    if (rest.is_there()) add_step(depth, rest);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) Simd::store(c + r * c_stride + v * Simd::lanes, sums[r][v]);
+    for (int v = 0; v < vectors; ++v) {
+      Sum<typename Simd::Element>* const to = c + r * c_stride + v * Simd::lanes;
+      if constexpr (part) Simd::store(to, sums[r][v], Simd::mask(cols - v * Simd::lanes));
+      else Simd::store(to, sums[r][v]);
+    }
   }
 }
 
-template <class Simd, int rows>
-void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
-                   const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, bool accumulate) {
+/// The unit of narrow elements that a row ends in: read with the elements before it, as none need follow.
+template <class Simd>
+struct RestOfRow {
+  using Element = Left<typename Simd::Element>;
+  static constexpr int group = static_cast<int>(Format<typename Simd::Element>::group);
+  int elements;  // in 0..group
+
+  bool is_there() const { return elements > 0; }
+  [[gnu::always_inline]] auto operator()(const Element* from) const {
+    const int before = group - elements;
+    std::uint32_t unit;
+    std::memcpy(&unit, from - before, sizeof(unit));
+    unit >>= 8 * static_cast<int>(sizeof(Element)) * before;
+    if constexpr (requires { Simd::raised; }) return Simd::raise(Simd::broadcast(&unit));
+    else return Simd::broadcast(&unit);
+  }
+};
+
+/// Kernels of so many vectors: bodies of their own, as the compiler finds the addresses of all that a function may do before it does any.
+template <class Simd, int rows, int vectors, bool part>
+[[gnu::noinline]] void multiply_side_by_side(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a,
+                                             const Packed<typename Simd::Element>* b, const Sum<typename Simd::Element>* start,
+                                             Sum<typename Simd::Element>* c, std::int64_t c_stride, std::int64_t cols, bool accumulate) {
   const auto step_of_a = [a](std::int64_t k) { return SideBySide{a + k * rows}; };
-  multiply_rows<Simd, rows>(depth, step_of_a, Simd::broadcast, b, start, c, c_stride, accumulate);
+  multiply_rows<Simd, rows, vectors, part>(depth, step_of_a, Simd::broadcast, NoRest{}, b, start, c, c_stride, cols, accumulate);
 }
 
-template <class Simd, int rows>
-void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a, std::int64_t stride, const std::int64_t* steps,
-                       const Packed<typename Simd::Element>* b, const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
-                       std::int64_t c_stride, bool accumulate) {
+template <class Simd, int rows, int vectors, bool part>
+[[gnu::noinline]] void multiply_apart(std::int64_t depth, const Left<typename Simd::Element>* a, std::int64_t stride,
+                                      const std::int64_t* steps, const Packed<typename Simd::Element>* b,
+                                      const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride,
+                                      std::int64_t cols, bool accumulate) {
   using T = typename Simd::Element;
   const auto broadcast = [](const Left<T>* from) {
     Packed<Left<T>> unit;
@@ -120,14 +160,48 @@ void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a
   const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(Left<T>));
   const auto by_one = [a, bytes](std::int64_t k) { return Apart<Left<T>>(a + k * Format<T>::group, bytes); };
   const auto by_table = [a, bytes, steps](std::int64_t k) { return Apart<Left<T>>(a + steps[k], bytes); };
-  if (!steps) multiply_rows<Simd, rows>(depth, by_one, broadcast, b, start, c, c_stride, accumulate);
-  else if constexpr (Format<T>::group == 1) multiply_rows<Simd, rows>(depth, by_table, broadcast, b, start, c, c_stride, accumulate);
+  if constexpr (constexpr std::int64_t group = Format<T>::group; group > 1) {
+    const RestOfRow<Simd> rest{static_cast<int>(depth % group)};
+    multiply_rows<Simd, rows, vectors, part>(depth / group, by_one, broadcast, rest, b, start, c, c_stride, cols, accumulate);
+  } else if (steps) {
+    multiply_rows<Simd, rows, vectors, part>(depth, by_table, broadcast, NoRest{}, b, start, c, c_stride, cols, accumulate);
+  } else {
+    multiply_rows<Simd, rows, vectors, part>(depth, by_one, broadcast, NoRest{}, b, start, c, c_stride, cols, accumulate);
+  }
+}
+
+/// A tile by as few vectors as hold its columns.
+template <class Simd, int rows>
+void multiply_tile(std::int64_t depth, const Packed<Left<typename Simd::Element>>* a, const Packed<typename Simd::Element>* b,
+                   const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c, std::int64_t c_stride, std::int64_t cols,
+                   bool accumulate) {
+  constexpr int vectors = Simd::panel_vectors;
+  auto kernel = multiply_side_by_side<Simd, rows, vectors, false>;
+  if constexpr (has_masks<Simd>) {
+    if (cols <= Simd::lanes) kernel = multiply_side_by_side<Simd, rows, 1, true>;
+    else if (cols < vectors * Simd::lanes) kernel = multiply_side_by_side<Simd, rows, vectors, true>;
+  }
+  kernel(depth, a, b, start, c, c_stride, cols, accumulate);
+}
+
+template <class Simd, int rows>
+void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a, std::int64_t stride, const std::int64_t* steps,
+                       const Packed<typename Simd::Element>* b, const Sum<typename Simd::Element>* start, Sum<typename Simd::Element>* c,
+                       std::int64_t c_stride, std::int64_t cols, bool accumulate) {
+  constexpr int vectors = Simd::panel_vectors;
+  auto kernel = multiply_apart<Simd, rows, vectors, false>;
+  if constexpr (has_masks<Simd>) {
+    if (cols <= Simd::lanes) kernel = multiply_apart<Simd, rows, 1, true>;
+    else if (cols < vectors * Simd::lanes) kernel = multiply_apart<Simd, rows, vectors, true>;
+  }
+  kernel(depth, a, stride, steps, b, start, c, c_stride, cols, accumulate);
 }
 
 template <class Simd>
 consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   MicroKernel<typename Simd::Element> kernel;
   kernel.raised = requires { Simd::raised; };
+  kernel.stores_parts = has_masks<Simd>;
   kernel.max_rows = Simd::max_rows;
   kernel.panel_cols = Simd::panel_vectors * Simd::lanes;
   [&]<int... index>(std::integer_sequence<int, index...>) {

@@ -29,8 +29,9 @@ Matrix<T> transposed(const PackedB<T>& b) {
 template <class T>
 bool worth_transposing(const GemmArgs<T>& args) {
   if constexpr (!can_transpose<T>) return false;
-  const std::int64_t width = kernel_of(args).panel_cols;
-  return !args.pack_a && args.n <= width / 2 && args.m >= width;
+  const MicroKernel<T>& kernel = kernel_of(args);
+  const std::int64_t width = kernel.panel_cols, least = kernel.stores_parts ? width / 2 : width;  // columns that are computed
+  return !args.pack_a && args.n <= least / 2 && args.m >= width;
 }
 
 template <class T>

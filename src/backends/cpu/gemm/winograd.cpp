@@ -98,7 +98,7 @@ class WinogradWorker {
         const Range rows = even_part(count, parts, part);
         kernel_.rows_in_place[rows.size()](args_.channels, factors_ + (f * count + rows.begin) * plan_.row_stride, plan_.row_stride,
                                            nullptr, args_.weights->panel(f, panel), nullptr, products_ + (f * count + rows.begin) * width,
-                                           width, false);
+                                           width, width, false);
       }
   }
 

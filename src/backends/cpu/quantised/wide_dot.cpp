@@ -139,7 +139,7 @@ class WideProduct {
       const auto* const b = source_.panel(group.matrix, panel, k0, depth, room);
       for (std::int64_t row = 0; row < group.count; row += most) {
         const std::int64_t rows = std::min(most, group.count - row);
-        kernel.tiles[rows](depth, left_ + (group.begin + row) * k_ + k0 * rows, b, nullptr, sums + row * cols, cols, k0 > 0);
+        kernel.tiles[rows](depth, left_ + (group.begin + row) * k_ + k0 * rows, b, nullptr, sums + row * cols, cols, cols, k0 > 0);
       }
     }
     const std::int64_t width = std::min(cols, args_.weights.n - panel * cols);
