@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -108,7 +109,8 @@ std::optional<double> cgroup_cpu_quota(const fs::path& membership, const fs::pat
       result = smaller(result, tightest(mount, group, [](const fs::path& at) { return parse_cpu_max(read_text(at / "cpu.max")); }));
     } else if (has_item(controllers, "cpu")) {
       const fs::path joined = mount / controllers;  // "cpu,cpuacct" where they are mounted together
-      result = smaller(result, tightest(fs::exists(joined) ? joined : mount / "cpu", group, quota_v1));
+      std::error_code error;
+      result = smaller(result, tightest(fs::exists(joined, error) ? joined : mount / "cpu", group, quota_v1));
     }
   }
   return result;

@@ -24,14 +24,14 @@ int take_number(std::string_view& text) {
   return number;
 }
 
-/// "0-3,8,10-11" as numbers; empty for text that is no such list.
+/// "0-3,8,10-11" as numbers; empty for text that is no such list, whose numbers ascend.
 std::vector<int> parse_list(std::string_view text) {
   std::vector<int> numbers;
   for (bool more = !text.empty(); more;) {
     const int first = take_number(text);
     int last = first;
     if (text.starts_with('-')) text.remove_prefix(1), last = take_number(text);
-    if (first < 0 || last < first || last >= most_cpus) return {};
+    if (first < 0 || last < first || last >= most_cpus || (!numbers.empty() && first <= numbers.back())) return {};
     for (int number = first; number <= last; ++number) numbers.push_back(number);
     more = text.starts_with(',');
     if (more) text.remove_prefix(1);

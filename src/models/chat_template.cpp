@@ -32,6 +32,12 @@ std::string read_template_file(const fs::path& path) {
   return utf8_text(text_of_file(file), path.string());
 }
 
+/// False where it cannot be looked at, too.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
 /// A token as a string, or as an object that has it as `content`; nothing for null.
 std::optional<std::string> token_text(const JsonField& field) {
   if (field.value().is_null()) return std::nullopt;
@@ -42,14 +48,14 @@ std::optional<std::string> token_text(const JsonField& field) {
 json::Value read_special_tokens(const fs::path& folder) {
   json::Value tokens = json::Value::object();
   for (const char* name : {"special_tokens_map.json", "tokenizer_config.json"}) {
-    if (!fs::exists(folder / name)) continue;
+    if (!is_there(folder / name)) continue;
     const ConfigFile config = ConfigFile::open(folder / name);
     for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
       if (const auto field = config.root().find(key)) tokens[key] = *token_text(*field);
     const auto extra = config.root().find("extra_special_tokens");
     if (!extra || !extra->value().is_object()) continue;
-    for (const auto& [key, value] : extra->value().items())
-      if (const auto text = token_text(extra->at(key))) tokens[key] = *text;
+    for (const auto& [key, token] : extra->members())
+      if (const auto text = token_text(token)) tokens[key] = *text;
   }
   return tokens;
 }
@@ -80,7 +86,7 @@ void add_variants(const JsonField& field, Variants& variants) {
   if (field.value().is_string()) {
     variants["default"] = field.as_string();
   } else if (field.value().is_object()) {
-    for (const auto& [name, value] : field.value().items()) variants[name] = field.at(name).as_string();
+    for (const auto& [name, text] : field.members()) variants[name] = text.as_string();
   } else {
     for (const JsonField& item : field.items()) variants[item.at("name").as_string()] = item.at("template").as_string();
   }
@@ -90,11 +96,11 @@ void add_variants(const JsonField& field, Variants& variants) {
 Variants read_variants(const fs::path& folder) {
   Variants variants;
   for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!fs::exists(folder / name)) continue;
+    if (!is_there(folder / name)) continue;
     const ConfigFile config = ConfigFile::open(folder / name);
     if (const auto field = config.root().find("chat_template")) add_variants(*field, variants);
   }
-  if (fs::exists(folder / "chat_template.jinja")) variants["default"] = read_template_file(folder / "chat_template.jinja");
+  if (is_there(folder / "chat_template.jinja")) variants["default"] = read_template_file(folder / "chat_template.jinja");
   const fs::path more = folder / "additional_chat_templates";
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(more, error))

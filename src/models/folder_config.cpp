@@ -456,12 +456,15 @@ void write_token_ids(const GgufFile& file, json::Value& out) {
 }
 
 void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out) {
-  const GgufValue* names = file.find_value(fmt::format("{}.classifier.output_labels", file.value("general.architecture").string()));
+  const std::string key = fmt::format("{}.classifier.output_labels", file.value("general.architecture").string());
+  const GgufValue* names = file.find_value(key);
   const auto given = names ? names->strings() : std::vector<std::string_view>();
-  for (std::int64_t i = 0; i < c.text_head.labels; ++i) {
-    const bool named = std::cmp_less(i, given.size());
-    out["id2label"][std::to_string(i)] = named ? std::string(given[static_cast<std::size_t>(i)]) : fmt::format("LABEL_{}", i);
-  }
+  for (std::string_view label : given) json::quote(label, fmt::format("{}: {}", file.name(), key));  // finds what is not UTF-8
+  json::Value::object_t labels;  // whose own insertion would look for each name among all before
+  labels.reserve(static_cast<std::size_t>(c.text_head.labels));
+  for (std::size_t i = 0; std::cmp_less(i, c.text_head.labels); ++i)
+    labels.emplace_back(std::to_string(i), i < given.size() ? std::string(given[i]) : fmt::format("LABEL_{}", i));
+  out["id2label"] = std::move(labels);
 }
 
 }  // namespace

@@ -150,10 +150,10 @@ ModelSource decoder_source(const ModelFolder& folder, std::string_view architect
                   .falcon = architecture == "falcon"};
   describe_model(written, architecture, source.metadata);
   if (!c.causal) describe_encoder(folder, written, architecture, source.metadata);
-  describe_tokenizer(folder.path(), c.vocab_size, source.metadata);
   add_rope_factors(written, source);
   const std::size_t factors = source.tensors.size();
   add_tensors(converted_tensors(checkpoint, from.form, to, changes_between(c, written)), written, source);
+  describe_tokenizer(folder.path(), c.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   check_source(source, factors, written);
   return source;
 }
@@ -165,9 +165,9 @@ ModelSource t5_source(const ModelFolder& folder) {
   ModelSource source = named_source(folder, "t5");
   source.facts = {.layers = config.num_layers, .heads_per_kv_head = 1, .experts = 0};
   describe_t5(folder, config, source.metadata);
-  describe_tokenizer(folder.path(), config.vocab_size, source.metadata);
   const ModelForm from{graph, t5_weight_names()}, to{graph, t5_gguf_names(config)};
   add_tensors(converted_tensors(checkpoint, from, to, [](const std::string& param) { return ParamChange{.param = param}; }), {}, source);
+  describe_tokenizer(folder.path(), config.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   return source;
 }
 

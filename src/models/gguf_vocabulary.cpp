@@ -44,6 +44,7 @@ class VocabularyReader {
   VocabularyReader(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata)
       : folder_(folder), file_(ConfigFile::open(folder / "tokenizer.json")), metadata_(metadata) {
     resize(vocab_size);
+    most_ids_ = vocab_size + listed_tokens();
   }
 
   void describe() {
@@ -61,6 +62,12 @@ class VocabularyReader {
   }
 
  private:
+  /// Tokens that the file has, some perhaps twice.
+  std::int64_t listed_tokens() const {
+    const auto added = file_.root().find("added_tokens");
+    return static_cast<std::int64_t>(file_.root().at("model").at("vocab").value().size() + (added ? added->value().size() : 0));
+  }
+
   void resize(std::int64_t count) {
     if (count > most_tokens) fail("{}: {} tokens (allowed: up to {})", folder_.string(), count, most_tokens);
     if (std::cmp_less_equal(count, tokens_.size())) return;
@@ -69,7 +76,9 @@ class VocabularyReader {
     scores_.resize(tokens_.size(), 0);
   }
 
+  /// Ids may go beyond the model's own by as many as there are tokens: one number of a file does not ask for any amount of memory.
   void set(std::int64_t id, std::string text, VocabularyKind kind) {
+    if (id >= most_ids_) file_.root().refuse("token {} has the id {} (allowed: 0..{})", quote_name(text), id, most_ids_ - 1);
     resize(id + 1);
     tokens_[static_cast<std::size_t>(id)] = std::move(text);
     kinds_[static_cast<std::size_t>(id)] = kind;
@@ -180,13 +189,20 @@ class VocabularyReader {
     return ids[0].as_id();
   }
 
+  /// The id of a token that stands beside it: ["[CLS]", 101].
+  static std::int64_t paired_id(const JsonField& token) {
+    const auto pair = token.items();
+    if (pair.size() != 2) token.refuse("{} parts (allowed: 2, a token and its id)", pair.size());
+    return pair[1].as_id();
+  }
+
   /// Nothing where the post-processor puts nothing around texts, or is not the one that says so.
   void read_frame(const JsonField& root) {
     const auto processor = root.find("post_processor");
     if (!processor) return;
     const std::string kind = processor->kind();
     if (kind == "BertProcessing" || kind == "RobertaProcessing") {
-      frame_.begin = processor->at("cls").items().at(1).as_id(), frame_.end = processor->at("sep").items().at(1).as_id();
+      frame_.begin = paired_id(processor->at("cls")), frame_.end = paired_id(processor->at("sep"));
       if (kind == "RobertaProcessing") frame_.between = frame_.end;
     } else if (kind == "TemplateProcessing") {
       const auto single = processor->at("single").items(), pair = processor->at("pair").items();
@@ -338,6 +354,7 @@ class VocabularyReader {
   std::vector<VocabularyKind> kinds_;
   std::vector<float> scores_;
   bool has_scores_ = false;
+  std::int64_t most_ids_ = 0;
   Frame frame_;
 };
 

@@ -107,7 +107,7 @@ std::span<const float> ImportanceMatrix::columns(std::string_view tensor, std::i
   const auto found = entries_.find(tensor);
   if (found == entries_.end()) return {};
   const auto size = static_cast<std::int64_t>(found->second.size());
-  if (size / row != matrices || size % row != 0)
+  if (row < 1 || size / row != matrices || size % row != 0)
     fail("{}: tensor {}: {} values, {} columns of {} matrices are needed", name_, quote_name(tensor), size, row, matrices);
   return found->second;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "base/names.h"
@@ -13,8 +15,9 @@ namespace {
 std::int64_t first_integer(const GgufFile& file, std::string_view key, std::int64_t otherwise) {
   const GgufValue* value = file.find_value(key);
   if (!value) return otherwise;
-  if (!value->is_array()) return value->integer();
-  const auto all = value->integers(0);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (!value->is_array()) return value->integer(0, most);
+  const auto all = value->integers(0, most);
   return all.empty() ? otherwise : all.front();
 }
 

@@ -53,10 +53,8 @@ PeftConfig PeftConfig::open(const std::filesystem::path& path) {
     Patterns result;
     const auto field = config.find(name);
     if (!field) return result;
-    if (!field->value().is_object()) field->refuse("expected an object, found a value of type {}", field->value().type_name());
-    for (const auto& [pattern, value] : field->value().items())
-      result.emplace_back(Regex(fmt::format("^(?:.*\\.)?(?:{})$", pattern), field->place()),
-                          as_number(field->at(pattern), least, largest_number));
+    for (const auto& [pattern, number] : field->members())
+      result.emplace_back(Regex(fmt::format("^(?:.*\\.)?(?:{})$", pattern), field->place()), as_number(number, least, largest_number));
     return result;
   };
   PeftConfig result;

@@ -91,12 +91,14 @@ Value t5_logits(Flow flow, const T5Config& c, const StoredMatrix& table, Value x
 }  // namespace
 
 T5Config T5Config::read(const JsonField& config) {
+  constexpr std::uint64_t most_layers = 1024;
   T5Config c;
   c.vocab_size = as_size(config.at("vocab_size"));
   c.d_model = as_size(config.at("d_model")), c.d_kv = as_size(config.at("d_kv")), c.d_ff = as_size(config.at("d_ff"));
   c.num_heads = as_size(config.at("num_heads"));
-  c.num_layers = static_cast<std::int64_t>(config.at("num_layers").as_integer(1, 1024));
-  c.num_decoder_layers = std::min<std::int64_t>(size_or(config, "num_decoder_layers", c.num_layers), 1024);
+  c.num_layers = static_cast<std::int64_t>(config.at("num_layers").as_integer(1, most_layers));
+  const auto decoder_layers = config.find("num_decoder_layers");
+  c.num_decoder_layers = decoder_layers ? static_cast<std::int64_t>(decoder_layers->as_integer(1, most_layers)) : c.num_layers;
   c.buckets = static_cast<std::int64_t>(config.at("relative_attention_num_buckets").as_integer(4, 1 << 16));
   const auto distance = config.find("relative_attention_max_distance");
   if (distance) c.max_distance = static_cast<std::int64_t>(distance->as_integer(static_cast<std::uint64_t>(c.buckets / 2 + 1), 1 << 20));

@@ -1,9 +1,11 @@
 #include "models/t5_files.h"
 
+#include <cmath>
 #include <limits>
 
 #include "base/names.h"
 #include "models/config_field.h"
+#include "models/families/gguf.h"
 #include "models/model_folder.h"
 
 namespace rlx {
@@ -59,9 +61,7 @@ T5Config read_gguf_t5(const GgufFile& file) {
     return file.find_value(fmt::format("t5.{}", key)) ? size(key, 1, most) : otherwise;
   };
   T5Config c;
-  const TensorView& embeddings = file.at("token_embd.weight");
-  if (embeddings.shape.size() != 2) fail("{}: tensor 'token_embd.weight' is no matrix", file.name());
-  c.vocab_size = embeddings.shape[0];
+  c.vocab_size = matrix_rows(file, file.at("token_embd.weight"));
   c.d_model = size("embedding_length"), c.d_kv = size("attention.key_length"), c.d_ff = size("feed_forward_length");
   c.num_heads = size("attention.head_count");
   c.num_layers = size("block_count", 1, 1024);
@@ -71,6 +71,8 @@ T5Config read_gguf_t5(const GgufFile& file) {
   if (c.max_distance <= c.buckets / 2)
     fail("{}: key 't5.attention.relative_max_distance' is {} (allowed: above {})", file.name(), c.max_distance, c.buckets / 2);
   c.layer_norm_epsilon = file.value("t5.attention.layer_norm_rms_epsilon").number();
+  if (!std::isfinite(c.layer_norm_epsilon))
+    fail("{}: key 't5.attention.layer_norm_rms_epsilon' is {} (allowed: finite numbers)", file.name(), c.layer_norm_epsilon);
   c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr;
   c.activation = c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu;
   c.tied_output = file.find("output.weight") == nullptr;

@@ -315,6 +315,8 @@ TEST(CpuCount, ReadsTheFirstCgroupVersionAlsoWhereTheGroupIsTheRoot) {
   write(folder.path / "cpu/cpu.cfs_quota_us", "300000\n");
   write(folder.path / "cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 3.0);
+  write(folder.path / "membership", "4:cpu," + std::string(300, 'x') + ":/\n");  // longer than names may be
+  EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), 3.0);
   write(folder.path / "cpu/cpu.cfs_quota_us", "-1\n");
   EXPECT_EQ(rlx::cgroup_cpu_quota(folder.path / "membership", folder.path), std::nullopt);
 }

@@ -33,7 +33,7 @@ TEST(Topology, ReadsTheCpusOfEachNode) {
 
 TEST(Topology, WhatIsNoListIsNoNode) {
   EXPECT_EQ(FakeSystem({}).nodes(), Nodes());
-  for (const char* text : {"x", "0-", "3-1", "-1", "0,,1", "0 1", "0-99999", "99999999999", "0,"})
+  for (const char* text : {"x", "0-", "3-1", "-1", "0,,1", "0 1", "0-99999", "99999999999", "0,", "0-9,9", "3,1"})
     EXPECT_EQ(FakeSystem({{"online", "0"}, {"node0/cpulist", text}}).nodes(), Nodes()) << text;
 }
 

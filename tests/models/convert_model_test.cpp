@@ -166,6 +166,20 @@ TEST(GgufFiles, ThatSayWhatCannotBeAreRefused) {
   EXPECT_NE(error_of_key("t5", "t5.attention.head_count", 3).find("but the model's config asks for"), std::string::npos);
 }
 
+TEST(GgufFiles, WithNumbersOfLayersOrLabelsThatCannotBeAreNoSource) {
+  const TemporaryFolder folder;
+  ModelSource source = source_of(GgufFile::open(fixture("gguf_models/llama.gguf")));
+  source.metadata.set("llama.block_count", std::uint32_t{3'000'000'000});
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  EXPECT_NE(error_of([&] { source_of(GgufFile::open(folder / "m.gguf")); }).find("3000000000 (allowed: 0..2147483647)"), std::string::npos);
+  convert_folder(fixture("hf_more/bert-scores"), folder / "scores.gguf");
+  source = source_of(GgufFile::open(folder / "scores.gguf"));
+  source.metadata.set_strings("bert.classifier.output_labels", std::vector<std::string>{"\xFF"});
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  EXPECT_NE(error_of([&] { write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32); }).find("is not UTF-8"),
+            std::string::npos);
+}
+
 class TextsThroughGguf : public testing::TestWithParam<std::string> {};
 
 /// Ids, and embeddings or scores, as recorded in f64.
@@ -315,6 +329,8 @@ TEST(FolderSource, WhatMetadataCannotSayIsRefused) {
   EXPECT_NE(error_of_changed("smollm3", "no_rope_layers", {1, 0, 1, 1}).find("says of the model what metadata of GGUF files cannot say"),
             std::string::npos);
   EXPECT_NE(error_of_changed("llama", "hidden_act", "relu").find("says of the model what metadata of GGUF files cannot say"),
+            std::string::npos);
+  EXPECT_NE(error_of_changed("t5", "num_decoder_layers", 1025).find("num_decoder_layers: expected an integer in 1..1024, found 1025"),
             std::string::npos);
   EXPECT_NE(error_of_changed("t5", "feed_forward_proj", "silu").find("feed_forward_proj: has no form in GGUF files"), std::string::npos);
   EXPECT_NE(error_of_changed("deepseek_v3", "rope_interleave", false).find("cannot be converted"), std::string::npos);

@@ -113,6 +113,19 @@ TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
   EXPECT_NE(message.find("no name in GGUF files"), std::string::npos) << message;
 }
 
+TEST(GgufVocabulary, NamesTheFieldThatIsNotAsItMustBe) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  const std::string file = (folder / "tokenizer.json").string();
+  const auto error = [&](std::string_view tokenizer) { return error_of([&] { described(folder, tokenizer, 2); }); };
+  EXPECT_EQ(error(R"({"pre_tokenizer": {"type": "ByteLevel"}, "post_processor": {"type": "BertProcessing", "cls": [], "sep": ["a", 0]},
+                      "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
+            file + ": post_processor.cls: 0 parts (allowed: 2, a token and its id)");
+  EXPECT_EQ(error(R"({"added_tokens": [{"id": 4, "content": "<s>"}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
+            file + ": token '<s>' has the id 4 (allowed: 0..3)")
+      << "two of the model's, one of the vocabulary, one added";
+}
+
 TEST(GgufVocabulary, AFolderWithoutTokenizerHasNoKeys) {
   const TemporaryFolder folder;
   GgufMetadata metadata;

@@ -181,9 +181,7 @@ RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, Rop
 }
 
 void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
-  const TensorView& embeddings = config.file().at("token_embd.weight");
-  if (embeddings.shape.size() != 2) fail("{}: tensor 'token_embd.weight' is no matrix", config.file().name());
-  c.vocab_size = embeddings.shape[0];
+  c.vocab_size = matrix_rows(config.file(), config.file().at("token_embd.weight"));
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
   c.ffn_size = config.size_or("feed_forward_length", 0);
@@ -329,7 +327,7 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
   c.experts.normalize = config.flag_or("expert_weights_norm", architecture.normalize_experts);
   if (const double scale = config.number_or("expert_weights_scale", 0); scale != 0) c.experts.scale = scale;
   if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight"); shared != nullptr && shared->shape.size() == 2)
-    c.experts.shared_width = shared->shape[0], c.experts.shared_gate = config.any_layer_has("ffn_gate_inp_shexp.weight");
+    c.experts.shared_width = matrix_rows(config.file(), *shared), c.experts.shared_gate = config.any_layer_has("ffn_gate_inp_shexp.weight");
   read_gguf_router(config, c.experts);
 }
 
@@ -378,6 +376,14 @@ DecoderConfig gguf_form(DecoderConfig c, std::string_view architecture) {
   c.latent.keys_by_feature = c.latent.rank > 0;
   for (RopeOptions& rope : c.ropes) rope.style = find_architecture(architecture, "GGUF").rope;
   return c;
+}
+
+std::int64_t matrix_rows(const GgufFile& file, const TensorView& tensor) {
+  const auto& shape = tensor.shape;
+  if (shape.size() != 2 || shape[0] < 1 || shape[0] > GgufConfig::largest_size || shape[1] < 1)
+    fail("{}: tensor {} is {} (allowed: matrices with 1..{} rows)", file.name(), quote_name(tensor.name), type_text(tensor.dtype, shape),
+         GgufConfig::largest_size);
+  return shape[0];
 }
 
 DecoderConfig read_gguf_decoder(const GgufFile& file) {

@@ -10,6 +10,9 @@ namespace rlx {
 /// Throws Error naming the file and the key for an architecture that is not supported, and for what is missing or not allowed.
 DecoderConfig read_gguf_decoder(const GgufFile& file);
 
+/// The rows of a matrix in the file, 1 to 2^31 - 1, whose bytes are there. Throws Error for another tensor.
+std::int64_t matrix_rows(const GgufFile& file, const TensorView& tensor);
+
 /// How a folder's model is described once it lies in a GGUF file of that architecture: the same model, whose parameters have other forms.
 DecoderConfig gguf_form(DecoderConfig config, std::string_view architecture);
 

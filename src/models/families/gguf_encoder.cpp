@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/names.h"
+#include "models/families/gguf.h"
 
 namespace rlx {
 namespace {
@@ -33,7 +34,7 @@ void read_symmetric_windows(const GgufFile& file, DecoderConfig& c) {
 void read_gguf_classifier(const GgufFile& file, bool modern, DecoderConfig& c) {
   TextHead& head = c.text_head;
   if (const TensorView* output = file.find("cls.output.weight"); output != nullptr && output->shape.size() == 2)
-    head.labels = output->shape[0];
+    head.labels = matrix_rows(file, *output);
   head.dense = file.find("cls.weight") != nullptr, head.dense_bias = file.find("cls.bias") != nullptr;
   head.norm = file.find("cls.norm.weight") != nullptr;
   head.activation = modern ? HiddenActivation::gelu : HiddenActivation::tanh;
@@ -60,7 +61,7 @@ void read_gguf_encoder(const GgufFile& file, DecoderConfig& c) {
   c.norm_before = modern, c.norm_after = false, c.norm_sum = !modern;
   c.embedding_norm = true, c.output_norm = modern;
   if (const TensorView* types = file.find("token_types.weight"); types != nullptr && types->shape.size() == 2)
-    c.token_types = types->shape[0];
+    c.token_types = matrix_rows(file, *types);
   c.gated = modern || file.find("blk.0.ffn_gate.weight") != nullptr;
   if (const GgufValue* act = find_key(file, "hidden_activation")) {
     if (act->string() == "silu") c.activation = HiddenActivation::silu;

@@ -44,6 +44,13 @@ std::vector<JsonField> JsonField::items() const {
   return result;
 }
 
+std::vector<std::pair<std::string, JsonField>> JsonField::members() const {
+  if (!value_->is_object()) refuse_type("an object");
+  std::vector<std::pair<std::string, JsonField>> result;
+  for (const auto& [name, value] : value_->items()) result.emplace_back(name, member(value, name));
+  return result;
+}
+
 std::string JsonField::as_string() const {
   if (!value_->is_string()) refuse_type("a string");
   return value_->get<std::string>();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/json.h"
@@ -27,6 +28,8 @@ class JsonField {
   std::optional<JsonField> find(std::string_view name) const;
   /// The elements of an array.
   std::vector<JsonField> items() const;
+  /// The members of an object, with their names: looking up each would take a time that grows with the square of their number.
+  std::vector<std::pair<std::string, JsonField>> members() const;
 
   std::string as_string() const;
   bool as_bool() const;

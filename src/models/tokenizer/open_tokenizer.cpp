@@ -25,9 +25,9 @@ std::filesystem::path find_file(const std::filesystem::path& folder) {
     if (std::filesystem::exists(folder / name, error)) return folder / name;
   }
   std::filesystem::path found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".gguf" && (found.empty() || entry.path() < found)) found = entry.path();
-  }
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".gguf" && (found.empty() || entry->path() < found)) found = entry->path();
+  if (error) fail("{}: cannot list the folder: {}", folder.string(), error.message());
   if (found.empty())
     fail("{}: the folder has no tokenizer (looked for tokenizer.json, tokenizer.model, tekken.json and *.gguf)", folder.string());
   return found;
