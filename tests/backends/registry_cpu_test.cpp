@@ -2,33 +2,13 @@
 // lower_levels_long_test runs this at the others.
 #include <gtest/gtest.h>
 
+#include "ops/registry_cases.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
 namespace rlx::test {
 namespace {
-
-struct Case {
-  const OpDef* op;
-  Sample sample;
-  std::size_t number;
-  std::string name() const {
-    std::string text = std::string(op->name) + " sample " + std::to_string(number) + ":";
-    for (const auto& operand : sample.operands) text += " " + operand.type.to_string();
-    for (const Attr& attr : sample.attrs) text += " " + to_string(attr);
-    return text;
-  }
-};
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const auto& [name, op] : op_registry()) {
-    std::size_t number = 0;
-    for (const Sample& sample : op->samples()) cases.push_back({op, sample, number++});
-  }
-  return cases;
-}
 
 /// Which operands are parameters: in the first sample those that are weights of many ops, in the next the others.
 bool is_param(const Case& c, std::size_t operand) { return (c.number + operand) % 2 == 1; }

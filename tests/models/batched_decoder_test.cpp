@@ -4,13 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "fixture.h"
 #include "formats/safetensors.h"
 #include "models/cached_decoder.h"
+#include "models/logits.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -18,7 +17,8 @@ namespace {
 
 using test::error_of;
 using test::fixture;
-using Ids = std::vector<std::int32_t>;
+using test::Ids;
+using test::largest_difference;
 
 const Session& session() {
   static const Session one;
@@ -30,12 +30,6 @@ Ids some_ids(std::size_t length, std::int32_t seed) {
   for (std::size_t i = 0; i < length; ++i)
     ids.push_back(static_cast<std::int32_t>((i * 37 + i * i * 11 + static_cast<std::size_t>(seed) * 13 + 5) % 120));
   return ids;
-}
-
-double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double largest = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
-  return largest;
 }
 
 /// Mostly the bits are the same. Where a prompt is cut at other places, or one query runs without others, sums run in another order: the

@@ -1,36 +1,24 @@
 // Layers that see a window of the tokens before them keep no more: against caches of many sequences, which keep all.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "fixture.h"
 #include "models/batched_decoder.h"
 #include "models/cached_decoder.h"
 #include "models/decoder_cache.h"
+#include "models/logits.h"
 #include "rlx/session.h"
 
 namespace rlx {
 namespace {
 
 using test::fixture;
-using Ids = std::vector<std::int32_t>;
+using test::Ids;
+using test::largest_difference;
+using test::some_ids;
 
 const Session& session() {
   static const Session one;
   return one;
-}
-
-Ids some_ids(std::size_t length, std::size_t seed = 0) {
-  Ids ids;
-  for (std::size_t i = seed; i < seed + length; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + i * i * 11 + 5) % 120));
-  return ids;
-}
-
-double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double most = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
-  return most;
 }
 
 /// A token of a sequence that runs among others is computed with products of other sizes: the fixtures' own f32-to-f64 distance is allowed.

@@ -9,13 +9,16 @@
 #include "formats/safetensors.h"
 #include "models/batched_decoder.h"
 #include "models/cached_decoder.h"
+#include "models/logits.h"
 #include "rlx/session.h"
 
 namespace rlx {
 namespace {
 
 using test::fixture;
-using Ids = std::vector<std::int32_t>;
+using test::Ids;
+using test::largest_difference;
+using test::some_ids;
 
 constexpr CacheType narrow_types[] = {CacheType::f16, CacheType::bf16, CacheType::q8};
 
@@ -24,21 +27,9 @@ const Session& session() {
   return one;
 }
 
-Ids some_ids(std::size_t length) {
-  Ids ids;
-  for (std::size_t i = 0; i < length; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + i * i * 11 + 5) % 120));
-  return ids;
-}
-
 double largest(std::span<const float> numbers) {
   double most = 0;
   for (float x : numbers) most = std::max(most, std::abs(static_cast<double>(x)));
-  return most;
-}
-
-double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double most = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
   return most;
 }
 

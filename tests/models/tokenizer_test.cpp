@@ -130,20 +130,17 @@ TEST(WordPieceTokenizer, TextThatIsNotUtf8CountsAsReplacementCharacters) {
                 .ids);  // the same as U+FFFD itself
 }
 
-TEST(WordPieceTokenizer, ABatchIsPaddedToItsLongestText) {
+TEST(WordPieceTokenizer, TextsAreCutAndPaddedToALength) {
   Tokenizer tokenizer = small();
-  tokenizer.set_padding(Padding{.pad_type_id = 7});
+  tokenizer.set_padding(Padding{.fixed_length = 5, .multiple_of = 3, .pad_type_id = 7});
   tokenizer.set_truncation(Truncation{.max_length = 6});
-  const std::vector<std::string> texts = {"hello, hello, hello", "a"};
-  const std::vector<Encoding> batch = tokenizer.encode_batch(texts);
-  ASSERT_EQ(batch.size(), 2u);
-  EXPECT_EQ(batch[0].ids, (std::vector<std::int32_t>{2, 636, 398, 178, 13, 3}));
-  EXPECT_EQ(batch[1].ids, (std::vector<std::int32_t>{2, 36, 3, 0, 0, 0}));
-  EXPECT_EQ(batch[1].attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 0, 0, 0}));
-  EXPECT_EQ(batch[1].special_mask, (std::vector<std::uint8_t>{1, 0, 1, 1, 1, 1}));
-  EXPECT_EQ(batch[1].type_ids, (std::vector<std::int32_t>{0, 0, 0, 7, 7, 7}));
-  EXPECT_EQ(batch[1].tokens.back(), "[PAD]");
-  EXPECT_TRUE(tokenizer.encode_batch({}).empty());
+  EXPECT_EQ(tokenizer.encode("hello, hello, hello").ids, (std::vector<std::int32_t>{2, 636, 398, 178, 13, 3}));
+  const Encoding padded = tokenizer.encode("a");
+  EXPECT_EQ(padded.ids, (std::vector<std::int32_t>{2, 36, 3, 0, 0, 0}));
+  EXPECT_EQ(padded.attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(padded.special_mask, (std::vector<std::uint8_t>{1, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(padded.type_ids, (std::vector<std::int32_t>{0, 0, 0, 7, 7, 7}));
+  EXPECT_EQ(padded.tokens.back(), "[PAD]");
 }
 
 TEST(WordPieceTokenizer, TruncationThatCannotHoldIsRefused) {

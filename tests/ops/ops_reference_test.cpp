@@ -1,32 +1,12 @@
 // Every registered op on every one of its samples: types, the rule of kernels against the host's, derivatives and batching.
 #include <gtest/gtest.h>
 
+#include "ops/registry_cases.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
 
 namespace rlx::test {
 namespace {
-
-struct Case {
-  const OpDef* op;
-  Sample sample;
-  std::size_t number;
-  std::string name() const {
-    std::string text = std::string(op->name) + " sample " + std::to_string(number) + ":";
-    for (const auto& operand : sample.operands) text += " " + operand.type.to_string();
-    for (const Attr& attr : sample.attrs) text += " " + to_string(attr);
-    return text;
-  }
-};
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const auto& [name, op] : op_registry()) {
-    std::size_t number = 0;
-    for (const Sample& sample : op->samples()) cases.push_back({op, sample, number++});
-  }
-  return cases;
-}
 
 TEST(EveryOp, ResultsHaveTheInferredTypes) {
   for (const Case& c : all_cases()) {

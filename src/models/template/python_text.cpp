@@ -43,28 +43,47 @@ std::string quoted(std::string_view text) {
   return out + quote;
 }
 
-/// Writes values as Python's repr. What it makes counts as memory while it grows: few values may be met many times.
-class ReprWriter {
+/// Text of values. It counts as memory while it grows: few values may be met many times.
+class ValueWriter {
  public:
-  explicit ReprWriter(Renderer& run) : run_(run) {}
+  explicit ValueWriter(Renderer& run) : run_(run) {}
+  virtual ~ValueWriter() = default;
+  ValueWriter(const ValueWriter&) = delete;
+  ValueWriter& operator=(const ValueWriter&) = delete;
 
   std::string text(const Value& value) {
     write(value);
     return std::move(out_);
   }
 
- private:
+ protected:
   void add(std::string_view text) {
     run_.memory().charge(text.size());
     out_ += text;
   }
-
   void write(const Value& value) {
     const Renderer::Level level(run_);
     run_.count_steps(1);
+    write_one(value);
+  }
+  virtual void write_one(const Value& value) = 0;
+
+  Renderer& run_;
+
+ private:
+  std::string out_;
+};
+
+/// Python's repr.
+class ReprWriter : public ValueWriter {
+ public:
+  using ValueWriter::ValueWriter;
+
+ private:
+  void write_one(const Value& value) override {
     if (value.is<std::string_view>()) add(quoted(value.as<std::string_view>()));
-    else if (value.is<Sequence*>()) write(*value.as<Sequence*>());
-    else if (value.is<Dict*>()) write(*value.as<Dict*>());
+    else if (value.is<Sequence*>()) write_sequence(*value.as<Sequence*>());
+    else if (value.is<Dict*>()) write_dict(*value.as<Dict*>());
     else if (value.is<Undefined>()) add("Undefined");
     else if (value.is<Object*>()) run_.refuse("a {} has no text", type_name(value));
     else add(text_of(run_, value));
@@ -79,7 +98,7 @@ class ReprWriter {
     add(end);
   }
 
-  void write(const Sequence& sequence) {
+  void write_sequence(const Sequence& sequence) {
     switch (sequence.kind) {
       case Sequence::Kind::list: return write_items("[", sequence.items, "]");
       case Sequence::Kind::tuple: return write_items("(", sequence.items, sequence.items.size() == 1 ? ",)" : ")");
@@ -89,7 +108,7 @@ class ReprWriter {
     }
   }
 
-  void write(const Dict& dict) {
+  void write_dict(const Dict& dict) {
     add("{");
     bool first = true;
     for (const auto& [key, value] : dict.entries) {
@@ -100,9 +119,6 @@ class ReprWriter {
     }
     add("}");
   }
-
-  Renderer& run_;
-  std::string out_;
 };
 
 std::string json_float(double value) {
@@ -128,31 +144,19 @@ std::string json_string(std::string_view text, bool ascii) {
   return out + '"';
 }
 
-class JsonWriter {
+class JsonWriter : public ValueWriter {
  public:
-  JsonWriter(Renderer& run, const JsonStyle& style) : run_(run), style_(style) {}
-
-  std::string text(const Value& value) {
-    write(value);
-    return std::move(out_);
-  }
+  JsonWriter(Renderer& run, const JsonStyle& style) : ValueWriter(run), style_(style) {}
 
  private:
-  void add(std::string_view text) {
-    run_.memory().charge(text.size());
-    out_ += text;
-  }
-
-  void write(const Value& value) {
-    const Renderer::Level level(run_);
-    run_.count_steps(1);
+  void write_one(const Value& value) override {
     if (value.is<None>()) add("null");
     else if (value.is<bool>()) add(value.as<bool>() ? "true" : "false");
     else if (value.is<Integer>()) add(fmt::format("{}", value.as<Integer>()));
     else if (value.is<double>()) add(json_float(value.as<double>()));
     else if (value.is<std::string_view>()) add(json_string(value.as<std::string_view>(), style_.ascii));
-    else if (value.is<Dict*>()) write(*value.as<Dict*>());
-    else if (value.is<Sequence*>() && value.as<Sequence*>()->kind <= Sequence::Kind::tuple) write(value.as<Sequence*>()->items);
+    else if (value.is<Dict*>()) write_dict(*value.as<Dict*>());
+    else if (value.is<Sequence*>() && value.as<Sequence*>()->kind <= Sequence::Kind::tuple) write_list(value.as<Sequence*>()->items);
     else run_.refuse("'tojson': a value of type {} has no JSON", type_name(value));
   }
 
@@ -167,7 +171,7 @@ class JsonWriter {
     for (int i = 0; i < level_; ++i) add(style_.indent);
   }
 
-  void write(const std::vector<Value>& items) {
+  void write_list(const std::vector<Value>& items) {
     if (items.empty()) return add("[]");
     add("[");
     ++level_;
@@ -188,7 +192,7 @@ class JsonWriter {
     return '"' + inner.text(key) + '"';
   }
 
-  void write(const Dict& dict) {
+  void write_dict(const Dict& dict) {
     if (dict.entries.empty()) return add("{}");
     std::vector<std::pair<Value, Value>> entries = dict.entries;
     run_.memory().charge(entries.size() * sizeof(entries[0]));
@@ -207,9 +211,7 @@ class JsonWriter {
     add("}");
   }
 
-  Renderer& run_;
   const JsonStyle& style_;
-  std::string out_;
   int level_ = 0;
 };
 

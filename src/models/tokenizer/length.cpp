@@ -96,12 +96,10 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
   cut(target, target.size() - surplus, truncation.direction);
 }
 
-void pad(std::span<Encoding> batch, const Padding& padding) {
-  std::size_t length = 0;
-  for (const Encoding& encoding : batch) length = std::max(length, encoding.size());
-  length = padding.fixed_length.value_or(length);
+void pad(Encoding& encoding, const Padding& padding) {
+  std::size_t length = padding.fixed_length.value_or(encoding.size());
   if (padding.multiple_of > 0) length = (length + padding.multiple_of - 1) / padding.multiple_of * padding.multiple_of;
-  for (Encoding& encoding : batch) pad_to(encoding, length, padding);
+  pad_to(encoding, length, padding);
 }
 
 }  // namespace rlx

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "models/tokenizer/encoding.h"
@@ -22,9 +21,9 @@ struct Truncation {
   TokenSide direction = TokenSide::right;       // where tokens are taken away
 };
 
-/// Fills encodings up to the same length.
+/// Fills encodings up to a length.
 struct Padding {
-  std::optional<std::size_t> fixed_length = std::nullopt;  // else the longest of the batch; longer encodings stay as they are
+  std::optional<std::size_t> fixed_length = std::nullopt;  // else the encoding's own; longer encodings stay as they are
   std::size_t multiple_of = 0;                             // the length is rounded up to a multiple of it; 0: it is not
   TokenSide direction = TokenSide::right;                  // where tokens are added
   std::int32_t pad_id = 0;
@@ -47,6 +46,6 @@ void check(const Padding& padding);
 /// would have to lose all of its tokens.
 void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation& truncation, std::size_t max_length);
 
-void pad(std::span<Encoding> batch, const Padding& padding);
+void pad(Encoding& encoding, const Padding& padding);
 
 }  // namespace rlx

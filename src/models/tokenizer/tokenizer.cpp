@@ -95,7 +95,7 @@ std::vector<std::int32_t> Tokenizer::encode_ids(std::string_view text, bool add_
   return ids;
 }
 
-Encoding Tokenizer::encode_unpadded(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const {
+Encoding Tokenizer::encode_texts(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const {
   Encoding first = encode_words(a);
   std::optional<Encoding> second;
   if (b) second = encode_words(*b);
@@ -108,27 +108,17 @@ Encoding Tokenizer::encode_unpadded(std::string_view a, std::optional<std::strin
   }
   post_processor_->trim_offsets(first, a);
   if (second) post_processor_->trim_offsets(*second, *b);
-  return post_processor_->process(std::move(first), std::move(second), add_special_tokens);
+  Encoding result = post_processor_->process(std::move(first), std::move(second), add_special_tokens);
+  if (padding_) pad(result, *padding_);
+  return result;
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
-  Encoding result = encode_unpadded(text, std::nullopt, add_special_tokens);
-  if (padding_) pad({&result, 1}, *padding_);
-  return result;
+  return encode_texts(text, std::nullopt, add_special_tokens);
 }
 
 Encoding Tokenizer::encode_pair(std::string_view a, std::string_view b, bool add_special_tokens) const {
-  Encoding result = encode_unpadded(a, b, add_special_tokens);
-  if (padding_) pad({&result, 1}, *padding_);
-  return result;
-}
-
-std::vector<Encoding> Tokenizer::encode_batch(std::span<const std::string> texts) const {
-  std::vector<Encoding> batch;
-  batch.reserve(texts.size());
-  for (const std::string& text : texts) batch.push_back(encode_unpadded(text, std::nullopt, true));
-  if (padding_) pad(batch, *padding_);
-  return batch;
+  return encode_texts(a, b, add_special_tokens);
 }
 
 void Tokenizer::set_truncation(std::optional<Truncation> truncation) {

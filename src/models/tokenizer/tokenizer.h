@@ -49,8 +49,6 @@ class Tokenizer {
   Encoding encode_pair(std::string_view a, std::string_view b, bool add_special_tokens = true) const;
   /// The ids of one text, neither truncated nor padded: encode without what only embeddings need, for texts of any length.
   std::vector<std::int32_t> encode_ids(std::string_view text, bool add_special_tokens = true) const;
-  /// One encoding per text, with special tokens, padded to a common length if padding is set.
-  std::vector<Encoding> encode_batch(std::span<const std::string> texts) const;
 
   /// Replace what the file says; nothing turns truncation or padding off.
   /// Throws Error if max_length leaves no room for the special tokens, or a padded length is over max_padded_length.
@@ -74,7 +72,7 @@ class Tokenizer {
 
  private:
   Encoding encode_words(std::string_view text) const;
-  Encoding encode_unpadded(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const;
+  Encoding encode_texts(std::string_view a, std::optional<std::string_view> b, bool add_special_tokens) const;
 
   std::unique_ptr<Normalizer> normalizer_;       // may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer_;  // may be null
