@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/names.h"
@@ -71,6 +73,19 @@ json::Value added_tokens(const GgufTokens& tokens) {
   return out;
 }
 
+/// The ids by the texts that `text_of` gives them; of several ids with one text the first.
+template <class TextOf>
+json::Value vocabulary_json(const GgufTokens& tokens, TextOf text_of) {
+  json::Value::object_t vocabulary;  // whose own insertion would look for each text among all before
+  vocabulary.reserve(tokens.size());
+  std::unordered_set<std::string> texts;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    std::string text = text_of(id);
+    if (texts.insert(text).second) vocabulary.emplace_back(std::move(text), id);
+  }
+  return vocabulary;
+}
+
 /// Special tokens around a text, and between two.
 struct Specials {
   std::optional<std::size_t> before = {}, after = {}, between = {};
@@ -97,8 +112,7 @@ json::Value bpe_json(const GgufTokens& tokens) {
   const GgufValue* pre = file.find_value("tokenizer.ggml.pre");
   const GgufPattern& pattern = find_gguf_pattern(pre ? pre->string() : "default", file.name());
   if (!pattern.of_bytes) fail("{}: tokenizer.ggml.pre: {} has no form in tokenizer.json here", file.name(), quote_name(pre->string()));
-  json::Value vocabulary = json::Value::object(), merges = json::Value::array(), parts = json::Value::array();
-  for (std::size_t id = 0; id < tokens.size(); ++id) vocabulary.push_back({std::string(tokens.token(id)), id});
+  json::Value merges = json::Value::array(), parts = json::Value::array();
   for (std::string_view merge : file.value("tokenizer.ggml.merges").strings()) merges.push_back(merge);
   for (std::string_view each : pattern.patterns)
     parts.push_back({{"type", "Split"}, {"pattern", {{"Regex", each}}}, {"behavior", "Isolated"}, {"invert", false}});
@@ -113,17 +127,21 @@ json::Value bpe_json(const GgufTokens& tokens) {
           {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", parts}}},
           {"post_processor", template_of(tokens, specials)},
           {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}}},
-          {"model", {{"type", "BPE"}, {"ignore_merges", pattern.whole_words_first}, {"vocab", vocabulary}, {"merges", merges}}}};
+          {"model",
+           {{"type", "BPE"},
+            {"ignore_merges", pattern.whole_words_first},
+            {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return std::string(tokens.token(id)); })},
+            {"merges", merges}}}};
+}
+
+/// As tokenizer.json has it: pieces that do not begin a word are marked, not those that do.
+std::string word_piece(const GgufTokens& tokens, std::size_t id) {
+  const std::string token(tokens.token(id));
+  if (tokens.is_added(id)) return token;
+  return token.starts_with(word_start) ? token.substr(word_start.size()) : "##" + token;
 }
 
 json::Value word_piece_json(const GgufTokens& tokens) {
-  json::Value vocabulary = json::Value::object();
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    const std::string_view token = tokens.token(id);
-    const bool starts = token.starts_with(word_start);
-    const std::string word(starts ? token.substr(word_start.size()) : token);
-    vocabulary.push_back({tokens.is_added(id) ? std::string(token) : starts ? word : "##" + word, id});
-  }
   const auto unknown = tokens.id("unknown");
   if (!unknown) fail("{}: the key tokenizer.ggml.unknown_token_id is missing", tokens.file().name());
   const auto first = tokens.id("cls");
@@ -144,7 +162,7 @@ json::Value word_piece_json(const GgufTokens& tokens) {
             {"unk_token", tokens.token(*unknown)},
             {"continuing_subword_prefix", "##"},
             {"max_input_chars_per_word", 100},
-            {"vocab", vocabulary}}}};
+            {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return word_piece(tokens, id); })}}}};
 }
 
 json::Value unigram_normalizer(const GgufTokens& tokens) {
