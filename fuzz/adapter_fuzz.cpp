@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -6,20 +5,20 @@
 #include "formats/gguf.h"
 #include "fuzz_folder.h"
 #include "models/adapter_file.h"
+#include "parts.h"
 #include "rlx/error.h"
 
-/// The input is an adapter: a GGUF file, or adapter_config.json and, after a zero byte, adapter_model.safetensors. What is accepted has
-/// factors that agree.
+/// The input is an adapter: a GGUF file, or adapter_config.json, a zero byte and adapter_model.safetensors, see safetensors_of. What is
+/// accepted has factors that agree.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const rlx::fuzz::FuzzFolder folder;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::string_view text(reinterpret_cast<const char*>(data), size);
   const bool gguf = rlx::looks_like_gguf(std::as_bytes(std::span(data, size)));
-  const std::size_t end = std::min(text.find('\0'), size);
   if (gguf) {
     folder.write("adapter.gguf", text);
   } else {
-    folder.write("adapter_config.json", text.substr(0, end));
-    folder.write("adapter_model.safetensors", text.substr(std::min(end + 1, size)));
+    folder.write("adapter_config.json", rlx::fuzz::take_part(text));
+    folder.write("adapter_model.safetensors", rlx::fuzz::safetensors_of(text));
   }
   try {
     const auto file = rlx::AdapterFile::open(gguf ? folder.path() / "adapter.gguf" : folder.path());

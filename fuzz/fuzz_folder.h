@@ -22,8 +22,10 @@ class FuzzFolder {
   FuzzFolder& operator=(const FuzzFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// A new file: what was read of one before may still be mapped.
   void write(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
+    std::filesystem::remove(path_ / name);
     std::ofstream(path_ / name, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
   }
 

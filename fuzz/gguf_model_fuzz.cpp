@@ -10,7 +10,12 @@
 #include "formats/json.h"
 #include "ir/verify.h"
 #include "models/families/gguf.h"
+#include "models/folder_model.h"
+#include "models/model_source.h"
+#include "models/model_summary.h"
+#include "models/t5_files.h"
 #include "models/tokenizer/gguf_tokenizer.h"
+#include "models/tokenizer/tokenizer_files.h"
 #include "quant/format.h"
 #include "rlx/error.h"
 
@@ -63,11 +68,25 @@ std::string gguf_of(const Value& document) {
 }
 
 void use_tokenizer(const rlx::GgufFile& file) {
-  try {
-    const rlx::Tokenizer tokenizer = rlx::read_gguf_tokenizer(file);
-    tokenizer.decode(tokenizer.encode_ids("  He\xCC\x81llo, <s> world 12\xF0\x9F"), false);
-  } catch (const rlx::Error&) {  // the model is another matter
-  }
+  const rlx::Tokenizer tokenizer = rlx::read_gguf_tokenizer(file);
+  tokenizer.decode(tokenizer.encode_ids("  He\xCC\x81llo, <s> world 12\xF0\x9F"), false);
+}
+
+void use_decoder(const rlx::GgufFile& file) {
+  const rlx::DecoderConfig config = rlx::read_gguf_decoder(file);
+  rlx::gguf_names(config, rlx::GgufLayout::of(file, config));
+  if (config.causal && config.layers.size() <= 4) rlx::verify(rlx::decoder_graph(config, {.capacity = 16, .chunk = 4}), "decoder_graph");
+}
+
+void use_t5(const rlx::GgufFile& file) {
+  const rlx::T5Config config = rlx::read_gguf_t5(file);
+  if (config.num_layers + config.num_decoder_layers <= 4)
+    rlx::verify(rlx::t5_graph(config, {.batch = 2, .length = 8, .decoder_length = 8}), "t5_graph");
+}
+
+void choose_types(const rlx::GgufFile& file) {
+  const rlx::ModelSource source = rlx::source_of(file);
+  rlx::choose_types(rlx::find_type_mix("Q3_K_M"), source.views(), source.facts, {}, false);
 }
 
 }  // namespace
@@ -80,10 +99,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return 0;
     const std::string bytes = gguf_of(document);
     const auto file = rlx::GgufFile::parse(std::as_bytes(std::span(bytes)), "fuzz.gguf");
-    use_tokenizer(file);
-    const rlx::DecoderConfig config = rlx::read_gguf_decoder(file);
-    rlx::gguf_names(config, rlx::GgufLayout::of(file, config));
-    if (config.causal && config.layers.size() <= 4) rlx::verify(rlx::decoder_graph(config, {.capacity = 16, .chunk = 4}), "decoder_graph");
+    constexpr void (*uses[])(const rlx::GgufFile&) = {use_tokenizer,
+                                                      use_decoder,
+                                                      use_t5,
+                                                      choose_types,
+                                                      [](const rlx::GgufFile& f) { rlx::tokenizer_files(f); },
+                                                      [](const rlx::GgufFile& f) { rlx::FolderModel::of(f); },
+                                                      [](const rlx::GgufFile& f) { rlx::summarize(f); }};
+    for (const auto use : uses) try {
+        use(file);
+      } catch (const rlx::Error&) {  // each says so of what it needs
+      }
   } catch (const rlx::Error&) {
     // A refusal is the right answer to most inputs.
   }

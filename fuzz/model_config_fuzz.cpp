@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 
 #include "fuzz_folder.h"
@@ -7,17 +6,15 @@
 #include "models/decoder_files.h"
 #include "models/model_folder.h"
 #include "models/sentence_model.h"
+#include "parts.h"
 
-/// The input is the files of a model's folder, with zero bytes between. What is accepted, and is small, must give a sound graph.
+/// The input is the files of an encoder's folder, with zero bytes between. What is accepted, and is small, must give a sound graph.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const rlx::fuzz::FuzzFolder folder;
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"config.json", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "tokenizer_config.json",
-                           "config_sentence_transformers.json"}) {
-    const std::size_t end = std::min(rest.find('\0'), rest.size());
-    folder.write(name, rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+                           "config_sentence_transformers.json"})
+    folder.write(name, rlx::fuzz::take_part(rest));
   try {
     const auto model = rlx::ModelFolder::open(folder.path());
     const auto encoder = rlx::family_of(model).read(model.config());

@@ -1,18 +1,18 @@
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "fuzz_folder.h"
 #include "models/quantised/folder_weights.h"
+#include "parts.h"
 #include "rlx/error.h"
 
-/// The input is a config.json, a zero byte and a safetensors file. Of what is accepted, and is small, every row can be made.
+/// The input is a config.json, a zero byte and a safetensors file, see safetensors_of. Of what is accepted, and is small, every row can be
+/// made.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const rlx::fuzz::FuzzFolder folder;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::size_t end = std::min(text.find('\0'), size);
-  folder.write("config.json", text.substr(0, end));
-  folder.write("model.safetensors", text.substr(std::min(end + 1, size)));
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  folder.write("config.json", rlx::fuzz::take_part(text));
+  folder.write("model.safetensors", rlx::fuzz::safetensors_of(text));
   try {
     const rlx::Checkpoint checkpoint = rlx::open_weights(folder.path());
     std::vector<std::byte> rows;

@@ -7,16 +7,16 @@
 
 #include "base/names.h"
 #include "models/tokenizer/regex.h"
+#include "parts.h"
 #include "rlx/error.h"
 
 /// The input up to the first zero as a pattern, the rest as a text: matches are in order and lie in the text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view input(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 256));
-  const std::size_t zero = std::min(input.find('\0'), input.size());
-  const std::string_view text = input.substr(std::min(zero + 1, input.size()));
+  std::string_view text(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 256));
+  const std::string_view pattern = rlx::fuzz::take_part(text);
   if (!rlx::is_utf8(text)) return 0;
   try {
-    const rlx::Regex regex(input.substr(0, zero), "fuzz");
+    const rlx::Regex regex(pattern, "fuzz");
     rlx::RegexSearch search(regex, text);
     std::size_t done = 0;
     while (const auto match = search.next()) {

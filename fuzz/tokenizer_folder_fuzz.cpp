@@ -1,0 +1,28 @@
+// The files of a tokenizer's folder: what they say of the chat template and its tokens, and how they are written to a GGUF file.
+#include <cstdint>
+
+#include "formats/gguf_metadata.h"
+#include "fuzz_folder.h"
+#include "models/chat_template.h"
+#include "models/gguf_vocabulary.h"
+#include "parts.h"
+#include "rlx/error.h"
+
+/// The input is the files, with zero bytes between.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const rlx::fuzz::FuzzFolder folder;
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "config.json", "special_tokens_map.json", "chat_template.jinja"})
+    folder.write(name, rlx::fuzz::take_part(rest));
+  try {
+    rlx::GgufMetadata metadata;
+    rlx::describe_tokenizer(folder.path(), 300, metadata);
+  } catch (const rlx::Error&) {
+    // A refusal is the right answer to most inputs.
+  }
+  try {
+    rlx::ChatTemplate::open(folder.path());
+  } catch (const rlx::Error&) {  // as well
+  }
+  return 0;
+}
