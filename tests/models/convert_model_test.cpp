@@ -5,6 +5,7 @@
 
 #include "fixture.h"
 #include "formats/gguf_json.h"
+#include "formats/gguf_writer.h"
 #include "formats/temporary_folder.h"
 #include "models/dense_model.h"
 #include "models/folder_source.h"
@@ -13,6 +14,7 @@
 #include "models/tiny_sentence_model.h"
 #include "models/tokenizer/open_tokenizer.h"
 #include "models/verify.h"
+#include "quant/format.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
@@ -178,6 +180,18 @@ TEST(GgufFiles, WithNumbersOfLayersOrLabelsThatCannotBeAreNoSource) {
   quantize_model(source, folder / "m.gguf", nullptr, {});
   EXPECT_NE(error_of([&] { write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32); }).find("is not UTF-8"),
             std::string::npos);
+}
+
+/// Such a table takes no bytes, whatever its size.
+TEST(GgufFiles, WithTablesOfNoColumnsAreRefused) {
+  const TemporaryFolder folder;
+  GgufMetadata metadata;
+  metadata.set("general.architecture", std::string_view("t5"));
+  const std::vector<TensorView> tensors{{"token_embd.weight", f32, {std::int64_t{1} << 40, 0}, {}, find_block_format("F32")}};
+  const std::string bytes = gguf_header(metadata, tensors, "m.gguf");
+  const auto file = GgufFile::parse(std::as_bytes(std::span(bytes)), "m.gguf");
+  EXPECT_EQ(error_of([&] { write_model_folder(file, folder / "back", f32); }),
+            "m.gguf: tensor 'token_embd.weight' is f32[1099511627776,0] (allowed: matrices with 1..2147483647 rows)");
 }
 
 class TextsThroughGguf : public testing::TestWithParam<std::string> {};

@@ -136,7 +136,7 @@ json::Value bpe_json(const GgufTokens& tokens) {
 
 /// As tokenizer.json has it: pieces that do not begin a word are marked, not those that do.
 std::string word_piece(const GgufTokens& tokens, std::size_t id) {
-  const std::string token(tokens.token(id));
+  std::string token(tokens.token(id));
   if (tokens.is_added(id)) return token;
   return token.starts_with(word_start) ? token.substr(word_start.size()) : "##" + token;
 }
