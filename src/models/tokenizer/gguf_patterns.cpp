@@ -118,7 +118,8 @@ const std::vector<GgufPattern>& pattern_table() {
       {.names = {"exaone-moe"},
        .patterns = {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N})"
                     R"(| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)"}},
-      {.names = {"gemma4", "granite-embed-multi-311m", "sarvam-moe"}, .patterns = {lines}, .of_bytes = false},
+      {.names = {"gemma4", "granite-embed-multi-311m", "sarvam-moe"}, .patterns = {lines}, .alphabet = GgufAlphabet::text},
+      {.names = {"whitespace"}, .patterns = {}, .alphabet = GgufAlphabet::words},
   };
   return table;
 }

@@ -1,10 +1,18 @@
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rlx {
+
+/// What the tokens of a byte-pair tokenizer are made of.
+enum class GgufAlphabet : std::uint8_t {
+  bytes,
+  text,   // code points, with U+2581 for spaces and byte tokens for what is unknown
+  words,  // code points of words; the spaces between are lost
+};
 
 /// How a byte-pair tokenizer of a GGUF file cuts texts, by the name in `tokenizer.ggml.pre`.
 struct GgufPattern {
@@ -13,7 +21,7 @@ struct GgufPattern {
   bool whole_words_first = false;          // as Bpe::Options has it
   bool add_begin = false;                  // unless the file says otherwise, a text starts with the begin token
   bool add_separator = false;              // and ends with the separator
-  bool of_bytes = true;                    // else code points, with U+2581 for spaces and byte tokens for what is unknown
+  GgufAlphabet alphabet = GgufAlphabet::bytes;
 };
 
 /// All that are known. Files without a name mean "default".

@@ -110,11 +110,26 @@ void add_merges(const GgufFile& file, Bpe& model) {
   }
 }
 
+/// What comes before the tokens of a text, and after.
+void add_text_parts(const GgufPattern& pattern, const GgufVocabulary& vocabulary, Tokenizer::Parts& parts) {
+  if (pattern.alphabet == GgufAlphabet::words) {
+    if (vocabulary.flag("normalizer.lowercase", false)) parts.normalizer = lowercase_normalizer();
+    parts.pre_tokenizer = space_pre_tokenizer();
+    parts.decoder = spaced_decoder();
+    return;
+  }
+  const bool of_bytes = pattern.alphabet == GgufAlphabet::bytes;
+  if (!of_bytes) parts.normalizer = replace_normalizer(" ", space_marker);
+  const std::vector<std::string> patterns(pattern.patterns.begin(), pattern.patterns.end());
+  parts.pre_tokenizer = pattern_pre_tokenizer(patterns, vocabulary.name());
+  parts.decoder = of_bytes ? byte_level_decoder() : sentencepiece_decoder(false);
+}
+
 Tokenizer read_bpe(const GgufFile& file, const GgufVocabulary& vocabulary, std::string_view pre) {
   const GgufPattern& pattern = find_gguf_pattern(pre, file.name());
   Bpe::Options options;
-  options.of_bytes = pattern.of_bytes;
-  options.byte_fallback = !pattern.of_bytes;
+  options.of_bytes = pattern.alphabet == GgufAlphabet::bytes;
+  options.byte_fallback = pattern.alphabet == GgufAlphabet::text;
   options.whole_words_first = pattern.whole_words_first;
   auto model = std::make_unique<Bpe>(vocabulary.all(), std::move(options));
   if (pre == "kimi-k2" && !file.find_value("tokenizer.ggml.merges")) {
@@ -127,9 +142,7 @@ Tokenizer read_bpe(const GgufFile& file, const GgufVocabulary& vocabulary, std::
   model->finish();
 
   Tokenizer::Parts parts;
-  if (!pattern.of_bytes) parts.normalizer = replace_normalizer(" ", space_marker);
-  std::vector<std::string> patterns(pattern.patterns.begin(), pattern.patterns.end());
-  parts.pre_tokenizer = pattern_pre_tokenizer(patterns, file.name());
+  add_text_parts(pattern, vocabulary, parts);
   parts.model = std::move(model);
   parts.added_tokens = vocabulary.added_tokens();
   const Tokens begin = vocabulary.special(vocabulary.flag("add_bos_token", pattern.add_begin), vocabulary.id("bos", 11), "bos");
@@ -141,7 +154,6 @@ Tokenizer read_bpe(const GgufFile& file, const GgufVocabulary& vocabulary, std::
   } else {  // of an encoder, whose separator stands between two texts
     parts.post_processor = PostProcessor::of_encoder(begin, end, separator, 0);
   }
-  parts.decoder = pattern.of_bytes ? byte_level_decoder() : sentencepiece_decoder(false);
   return Tokenizer(std::move(parts));
 }
 
@@ -189,11 +201,12 @@ Tokenizer read_gguf_tokenizer(const GgufFile& file) {
   const GgufVocabulary vocabulary(file);
   const GgufValue* pre = file.find_value("tokenizer.ggml.pre");
   if (model == "gpt2") return read_bpe(file, vocabulary, pre ? pre->string() : "default");
-  if (model == "gemma4") return read_bpe(file, vocabulary, "gemma4");
+  if (model == "gemma4" || model == "whitespace") return read_bpe(file, vocabulary, model);
   if (model == "llama") return read_pieces(file, vocabulary, false);
   if (model == "t5") return read_pieces(file, vocabulary, true);
   if (model == "bert") return read_word_pieces(vocabulary);
-  fail("{}: tokenizer.ggml.model: {} is not supported (supported: gpt2, gemma4, llama, t5, bert)", file.name(), quote_name(model));
+  fail("{}: tokenizer.ggml.model: {} is not supported (supported: gpt2, gemma4, whitespace, llama, t5, bert)", file.name(),
+       quote_name(model));
 }
 
 }  // namespace rlx

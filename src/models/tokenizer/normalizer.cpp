@@ -270,6 +270,8 @@ std::unique_ptr<Normalizer> read_precompiled(const JsonField& field) {
 
 std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by) { return std::make_unique<Replace>(text, by); }
 
+std::unique_ptr<Normalizer> lowercase_normalizer() { return std::make_unique<Lowercase>(); }
+
 std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents) {
   return std::make_unique<BertNormalizer>(lowercase, strip_accents);
 }
@@ -277,7 +279,7 @@ std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents) 
 std::unique_ptr<Normalizer> read_normalizer(const JsonField& field) {
   const std::string kind = field.kind();
   if (kind == "BertNormalizer") return std::make_unique<BertNormalizer>(field);
-  if (kind == "Lowercase") return std::make_unique<Lowercase>();
+  if (kind == "Lowercase") return lowercase_normalizer();
   if (kind == "NFC") return std::make_unique<FormNormalizer>(UnicodeForm::nfc);
   if (kind == "NFD") return std::make_unique<FormNormalizer>(UnicodeForm::nfd);
   if (kind == "NFKC") return std::make_unique<FormNormalizer>(UnicodeForm::nfkc);

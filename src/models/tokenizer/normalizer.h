@@ -20,6 +20,7 @@ std::unique_ptr<Normalizer> read_normalizer(const JsonField& field);
 
 /// Those that tokenizers need which are not written as JSON.
 std::unique_ptr<Normalizer> replace_normalizer(std::string_view text, std::string_view by);
+std::unique_ptr<Normalizer> lowercase_normalizer();
 std::unique_ptr<Normalizer> bert_normalizer(bool lowercase, bool strip_accents);
 
 }  // namespace rlx

@@ -305,6 +305,8 @@ std::unique_ptr<PreTokenizer> pattern_pre_tokenizer(const std::vector<std::strin
   return result;
 }
 
+std::unique_ptr<PreTokenizer> space_pre_tokenizer() { return split_at(unicode::is_whitespace, Delimiter::removed); }
+
 std::unique_ptr<PreTokenizer> bert_pre_tokenizer() { return std::make_unique<BertPreTokenizer>(); }
 
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const JsonField& field) {
@@ -314,7 +316,7 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const JsonField& field) {
   if (kind == "Metaspace") return Metaspace::read(field);
   if (kind == "BertPreTokenizer") return std::make_unique<BertPreTokenizer>();
   if (kind == "Whitespace") return std::make_unique<Whitespace>();
-  if (kind == "WhitespaceSplit") return split_at(unicode::is_whitespace, Delimiter::removed);
+  if (kind == "WhitespaceSplit") return space_pre_tokenizer();
   if (kind == "Punctuation") return split_at(unicode::is_punctuation, read_behavior(field));
   if (kind == "Digits") {
     const bool single = field.at("individual_digits").as_bool();

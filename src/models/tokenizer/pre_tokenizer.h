@@ -27,6 +27,9 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const JsonField& field);
 /// `what` for a pattern that cannot be read.
 std::unique_ptr<PreTokenizer> pattern_pre_tokenizer(const std::vector<std::string>& patterns, std::string_view what);
 
+/// White space separates words.
+std::unique_ptr<PreTokenizer> space_pre_tokenizer();
+
 /// BERT's: white space separates words, and each punctuation mark is one.
 std::unique_ptr<PreTokenizer> bert_pre_tokenizer();
 

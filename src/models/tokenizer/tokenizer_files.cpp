@@ -111,7 +111,8 @@ json::Value bpe_json(const GgufTokens& tokens) {
   const GgufFile& file = tokens.file();
   const GgufValue* pre = file.find_value("tokenizer.ggml.pre");
   const GgufPattern& pattern = find_gguf_pattern(pre ? pre->string() : "default", file.name());
-  if (!pattern.of_bytes) fail("{}: tokenizer.ggml.pre: {} has no form in tokenizer.json here", file.name(), quote_name(pre->string()));
+  if (pattern.alphabet != GgufAlphabet::bytes)
+    fail("{}: tokenizer.ggml.pre: {} has no form in tokenizer.json here", file.name(), quote_name(pre->string()));
   json::Value merges = json::Value::array(), parts = json::Value::array();
   for (std::string_view merge : file.value("tokenizer.ggml.merges").strings()) merges.push_back(merge);
   for (std::string_view each : pattern.patterns)
