@@ -38,12 +38,15 @@ constexpr const char* chat_help =
     "  /reset          forget the conversation\n"
     "  /retry          answer the last message again\n"
     "  /system TEXT    what the model is told before the conversation; forgets it\n"
-    "  /save FILE      write the conversation as text\n"
+    "  /save FILE      write the conversation as text; as JSON if the name ends with .json\n"
+    "  /load FILE      go on with a conversation that is in a .json file\n"
     "  /exit           leave; Ctrl-D does, too\n"
     "A line that ends with \\ goes on in the next one; so does all between two \"\"\". Ctrl-C stops an answer.\n";
 
 /// Of the messages in a file that keeps a conversation.
 constexpr const char* messages_note = "messages";
+
+constexpr std::string_view json_ending = ".json";
 
 std::string written(std::span<const ChatMessage> messages) {
   json::Value list = json::Value::array();
@@ -51,8 +54,7 @@ std::string written(std::span<const ChatMessage> messages) {
   return list.dump();
 }
 
-std::vector<ChatMessage> read_messages(const std::string& text, const std::string& file) {
-  const json::Value list = json::parse(text, file);
+std::vector<ChatMessage> read_messages(const json::Value& list, const std::string& file) {
   std::vector<ChatMessage> messages;
   for (const JsonField& message : JsonField(list, file, messages_note).items())
     messages.push_back({message.at("role").as_string(), message.at("content").as_string()});
@@ -86,13 +88,18 @@ class Conversation {
         messages_.push_back({"user", *text});
         answer();
       }
+      try_to([this] { keep(); });
     }
     fmt::print("\n");
   }
 
-  /// Writes the conversation where it is to be kept.
-  void keep() const {
-    if (!cache_.empty() && !model_.ids().empty()) model_.save_cache(cache_, {{messages_note, written(messages_)}});
+  /// Writes the conversation where it is to be kept, if it is another one than there.
+  void keep() {
+    if (cache_.empty() || model_.ids().empty()) return;
+    std::string now = written(messages_);
+    if (now == kept_) return;
+    model_.save_cache(cache_, {{messages_note, now}});
+    kept_ = std::move(now);
   }
 
  private:
@@ -113,7 +120,8 @@ class Conversation {
     const auto notes = model_.load_cache(cache_);
     const auto messages = notes.find(messages_note);
     if (messages == notes.end()) fail("{}: holds no conversation", cache_);
-    messages_ = read_messages(messages->second, cache_);
+    messages_ = read_messages(json::parse(messages->second, cache_), cache_);
+    kept_ = written(messages_);
     fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages, {} of {} in the context]", cache_, messages_.size(),
                                                  model_.ids().size(), model_.context())));
   }
@@ -146,6 +154,7 @@ class Conversation {
     else if (command == "/system") begin(rest);
     else if (command == "/retry") retry();
     else if (command == "/save") save(rest);
+    else if (command == "/load") load(rest);
     else fmt::print("{} is no command; /help lists them\n", command);
     return true;
   }
@@ -162,22 +171,33 @@ class Conversation {
     if (file.empty()) return fmt::print("/save needs the name of a file\n");
     std::string text;
     for (const ChatMessage& message : messages_) text += fmt::format("{}: {}\n\n", message.role, message.content);
-    try {
-      write_file(file, text);
-    } catch (const Error& error) {
-      fmt::print("{}\n", error.what());
-    }
+    try_to([&] { write_file(file, file.ends_with(json_ending) ? written(messages_) + "\n" : text); });
+  }
+
+  void load(const std::string& file) {
+    if (!file.ends_with(json_ending)) return fmt::print("/load needs the name of a .json file, as /save writes it\n");
+    const auto read = [&] {
+      const json::Value list = json::read_file(file);
+      messages_ = read_messages(list, file);
+      fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages]", file, messages_.size())));
+    };
+    try_to(read);
   }
 
   /// The conversation goes on after an error: the message that caused it is taken back.
   void answer() {
+    if (!try_to([this] { speak(); })) messages_.pop_back();
+  }
+
+  /// False after an Error of the user's, which is printed.
+  template <class Action>
+  bool try_to(Action action) const {
     try {
-      speak();
-    } catch (const InternalError&) {
-      throw;
+      action();
+      return true;
     } catch (const Error& error) {
       fmt::print("{}\n", coloured("31", error.what()));
-      messages_.pop_back();
+      return false;
     }
   }
 
@@ -215,10 +235,11 @@ class Conversation {
   }
 
   Model model_;
-  LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/exit"}};
+  LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/load ", "/exit"}};
   GenerateOptions options_;
   bool colours_;
   std::string cache_;  // the file that keeps the conversation; empty: none
+  std::string kept_;   // the messages that are there
   std::vector<ChatMessage> messages_;
 };
 
@@ -237,7 +258,8 @@ void add_chat(CLI::App& app) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* command = app.add_subcommand("chat", "Talk with a language model that has a chat template");
   command->add_option("--system", options->system, "What the model is told before the conversation")->type_name("TEXT");
-  command->add_option("--cache", options->cache, "Go on with the conversation in this file, if it exists, and keep it there when leaving")
+  command
+      ->add_option("--cache", options->cache, "Go on with the conversation in this file, if it exists, and keep it there after each answer")
       ->type_name("FILE");
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);

@@ -24,14 +24,15 @@ class ChatCommand : public testing::Test {
     if (terminal_ >= 0) close(terminal_);
   }
 
-  void start(const char* tokens) {
+  void start(const char* tokens, const std::string& cache = "") {
     const std::string command = RLX_COMMAND, model = model_.path().string();
     setenv("TERM", "xterm", 1);
     winsize size{};
     size.ws_row = 24, size.ws_col = 200;
     child_ = forkpty(&terminal_, nullptr, nullptr, &size);
     if (child_ == 0) {
-      execl(command.c_str(), "rlx", "chat", model.c_str(), "-n", tokens, "--context", "100000", nullptr);
+      execl(command.c_str(), "rlx", "chat", model.c_str(), "-n", tokens, "--context", "100000", cache.empty() ? nullptr : "--cache",
+            cache.c_str(), nullptr);
       _exit(127);
     }
     read_until(prompt);
@@ -140,6 +141,38 @@ TEST_F(ChatCommand, AConversationIsKeptInAFile) {
   chat("whole", "w5 w6\nw7");
   EXPECT_EQ(read_text(folder_ / "second"), read_text(folder_ / "whole"));
   EXPECT_EQ(read_text(folder_ / "second").find(read_text(folder_ / "first")), 0U);
+}
+
+TEST_F(ChatCommand, AConversationIsKeptThoughItEndsWithoutLeave) {
+  const std::string cache = (folder_ / "kept").string();
+  start("3", cache);
+  type("w5 w6\n");
+  read_until("tok/s");
+  read_until(prompt);
+  kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+  child_ = 0;
+  const CommandResult next = run_rlx(fmt::format("chat {} --context 100000 --cache {} < /dev/null", model_.path().string(), cache));
+  EXPECT_NE(next.out.find("kept: 2 messages, "), std::string::npos) << next.out << next.err;
+}
+
+TEST_F(ChatCommand, AConversationIsLoadedFromAFile) {
+  const auto name = [&](const char* file) { return (folder_ / file).string(); };
+  const auto chat = [&](const std::string& lines) {
+    write_text(folder_ / "lines", lines);
+    return run_rlx(fmt::format("chat {} -n 3 --temperature 0 < {}", model_.path().string(), name("lines")));
+  };
+  chat(fmt::format("w5 w6\n/save {}\nw7\n/save {}\n", name("talk.json"), name("whole")));
+  const CommandResult loaded = chat(fmt::format("w9\n/load {}\nw7\n/save {}\n", name("talk.json"), name("again")));
+  EXPECT_EQ(loaded.status, 0) << loaded.err;
+  EXPECT_NE(loaded.out.find("talk.json: 2 messages]"), std::string::npos) << loaded.out;
+  EXPECT_EQ(read_text(folder_ / "again"), read_text(folder_ / "whole"));
+  write_text(folder_ / "bad.json", R"([{"role": "user"}])");
+  const std::string bad =
+      chat(fmt::format("w5\n/load {}\n/load {}\n/load x\n/load\n/save {}\n", name("bad.json"), name("no.json"), name("kept"))).out;
+  EXPECT_NE(bad.find("bad.json: messages[0]: the field 'content' is missing"), std::string::npos) << bad;
+  EXPECT_NE(bad.find("no.json: "), std::string::npos) << bad;
+  EXPECT_NE(bad.find("/load needs the name of a .json file"), std::string::npos) << bad;
+  EXPECT_EQ(read_text(folder_ / "kept").find("user: w5\n\nassistant: "), 0U);
 }
 
 TEST_F(ChatCommand, AFileThatKeepsNoConversationIsRefused) {
