@@ -114,7 +114,8 @@ struct WeightNames {
   std::size_t used_layers = 0;                // a file's layers behind so many are of no use; 0: all are of use
 };
 
-/// How a checkpoint stores the matrices of a model, and the stacked ones of its experts: blocks, bf16, f16 or f32.
+/// How a checkpoint stores the matrices of a model, and the stacked ones of its experts: blocks, bf16, f16 or f32. Experts of several types
+/// become elements of the model.
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names);
 
 /// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).

@@ -111,12 +111,12 @@ T5Config T5Config::read(const JsonField& config) {
   return c;
 }
 
-Graph t5_graph(const T5Config& c, const T5GraphSizes& sizes) {
+Graph t5_graph(const T5Config& c, const T5GraphSizes& sizes, WeightStorage storage) {
   Graph graph("t5");
   const Dim batch = Dim::symbol("B", sizes.batch), length = Dim::symbol("S", sizes.length), target = Dim::symbol("T", sizes.decoder_length);
   Value ids = graph.input("input_ids", {batch, length}, i32), mask = graph.input("attention_mask", {batch, length}, i32);
   Value target_ids = graph.input("decoder_input_ids", {batch, target}, i32);
-  Flow flow(graph), encoder = flow.scope("encoder"), decoder = flow.scope("decoder");
+  Flow flow(graph, f32, std::move(storage)), encoder = flow.scope("encoder"), decoder = flow.scope("decoder");
   const StoredMatrix table = flow.scope("shared").matrix("weight", c.vocab_size, c.d_model);
   Value attended = reshape(ne(mask, scalar(mask, 0, i32)), {batch, 1, 1, length});
   T5Stack reading, writing;

@@ -26,8 +26,9 @@ struct T5GraphSizes {
 
 /// Encoder and decoder as one graph; no length compiles anew. Inputs, i32: input_ids and attention_mask (B, S), 0 for padding, and
 /// decoder_input_ids (B, T). Outputs: logits (B, T, vocab_size), encoder_last_hidden_state (B, S, d_model), and hidden_states_row0
-/// (num_decoder_layers + 1, T, d_model), the decoder's states of the first text, the last normalised.
-Graph t5_graph(const T5Config& config, const T5GraphSizes& sizes);
+/// (num_decoder_layers + 1, T, d_model), the decoder's states of the first text, the last normalised. Matrices are parameters as `storage`
+/// has them.
+Graph t5_graph(const T5Config& config, const T5GraphSizes& sizes, WeightStorage storage = {});
 
 /// Names in T5 checkpoints: those of the parameters, and copies of the embeddings.
 WeightNames t5_weight_names();

@@ -132,7 +132,8 @@ RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::fil
   if (target.shape.size() != 2 || target.shape[0] != batch || target.shape[1] < 1)
     fail("{}: tensor 'decoder_input_ids' is {} (allowed: {} rows)", recorded.name(), type_text(target.dtype, target.shape), batch);
   const std::int64_t longest = std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
-  Graph graph = t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest});
+  Graph graph =
+      t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest}, stored_types(model.checkpoint, model.names));
   RecordedRun run(graph, load_weights(graph, model.checkpoint, model.names), std::move(recorded));
   const std::map<std::string, std::int64_t> ids{
       {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}};

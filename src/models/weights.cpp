@@ -158,18 +158,10 @@ class WeightLoader {
     const std::size_t bytes = result.bytes().size() / place.tensors.size();
     for (std::size_t i = 0; i < place.tensors.size(); ++i) {
       const Array stored = tensor(place.tensors[i], input, each, place.transposed), part = converted(stored, input.type.dtype);
-      if (input.type.dtype == u8) refuse_unlike(place.tensors[0], place.tensors[i]);
       std::memcpy(result.mutable_bytes().data() + i * bytes, part.bytes().data(), bytes);
       release_mapped_pages(stored.bytes());
     }
     return result;
-  }
-
-  /// Experts share one parameter, so they are of one type.
-  void refuse_unlike(const std::string& first, const std::string& other) const {
-    const TensorView &a = checkpoint_.at(spelled_.at(first)), &b = checkpoint_.at(spelled_.at(other));
-    if (a.dtype != b.dtype || a.format != b.format)
-      fail("tensor {} is stored otherwise than {} (allowed: experts of one type)", quote_name(b.name), quote_name(a.name));
   }
 
   const Graph& graph_;
@@ -186,14 +178,31 @@ std::string_view stored_type(const TensorView& tensor) {
   return tensor.dtype == f32 ? "F32" : tensor.dtype == f16 ? "F16" : tensor.dtype == bf16 ? "BF16" : "";
 }
 
+/// A matrix as its file has it.
+struct Stored {
+  std::string type;
+  bool made;
+
+  bool operator==(const Stored&) const = default;
+};
+using StoredTypes = std::map<std::string, Stored>;  // by the names of the tables
+
+/// Whether all experts of a parameter are stored as the first is.
+bool are_alike(std::string_view param, const StoredTypes& types, const WeightNames& names) {
+  std::int64_t most = 1;
+  while (types.contains(place_of(param, most, names).tensors.back())) most *= 2;
+  const TensorPlace place = place_of(param, most, names);
+  const Stored& first = types.at(place.tensors[0]);
+  return std::ranges::all_of(place.tensors, [&](const std::string& tensor) {
+    const auto found = types.find(tensor);
+    return found == types.end() || found->second == first;
+  });
+}
+
 }  // namespace
 
 WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names) {
-  struct Stored {
-    std::string type;
-    bool made;
-  };
-  auto types = std::make_shared<std::map<std::string, Stored>>();  // by the names of the tables
+  auto types = std::make_shared<StoredTypes>();
   for (const auto& [spelled, name] : spelled_names(checkpoint.names(), names)) {
     if (const TensorView& view = checkpoint.at(name); view.shape.size() == 2 || view.shape.size() == 3)
       if (std::string_view type = stored_type(view); !type.empty())
@@ -203,6 +212,7 @@ WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& name
     const TensorPlace place = place_of(param, 1, names);
     const auto found = types->find(place.tensors[0]);
     if (found == types->end()) return std::string();
+    if (place.stacked && !are_alike(param, *types, names)) return std::string();
     const auto& [type, made] = found->second;
     const bool is_turned = place.transposed && !made && (place.stacked || find_block_format(type)->values > 1);
     return is_turned ? std::string() : type;

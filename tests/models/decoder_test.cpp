@@ -12,8 +12,12 @@
 #include "models/cached_decoder.h"
 #include "models/decoder_family.h"
 #include "models/decoder_files.h"
+#include "models/folder_source.h"
 #include "models/model_folder.h"
+#include "models/quantize_model.h"
+#include "models/t5_files.h"
 #include "models/verify.h"
+#include "rlx/io.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -122,6 +126,50 @@ TEST(T5, OutputsAndGreedyTokensAreTheRecordedOnes) {
     for (const VerifiedTensor& t : verified)
       EXPECT_TRUE(t.passed()) << name << ": " << t.name << ": " << t.difference << " > " << t.allowed;
   }
+}
+
+TEST(T5, RunsOnTheBlocksOfItsFile) {
+  const test::TemporaryFolder folder;
+  quantize_model(source_of_folder(fixture("hf/t5")), folder / "q.gguf", &find_type_mix("Q8_0"), {});
+  const T5Files files = T5Files::open(folder / "q.gguf");
+  const Graph graph = t5_graph(files.config, {.batch = 1, .length = 1, .decoder_length = 1}, stored_types(files.checkpoint, files.names));
+  std::size_t packed = 0;
+  for (const auto& [input, value] : graph.inputs()) packed += input.kind == InputKind::param && input.type.dtype == u8;
+  EXPECT_EQ(packed, 23u);  // the rows of ten others are no whole blocks
+  // Weights and activations are rounded to 8 bits, 2^-8 of a block's largest, in each of four layers.
+  const NamedArrays recorded = load_safetensors(fixture("hf/t5/expected.safetensors")).arrays;
+  for (const VerifiedTensor& t : verify_model(folder / "q.gguf", fixture("hf/t5"), session())) {
+    if (t.name == "greedy_ids") continue;
+    const Array& values = recorded.at(t.name);
+    double largest = 0;
+    for (std::int64_t i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(values.get_double(i)));
+    EXPECT_LE(t.difference, largest / 16) << t.name;
+  }
+}
+
+std::vector<float> logits_of(const std::filesystem::path& model, std::span<const std::int32_t> prompt) {
+  const DecoderFiles files = DecoderFiles::open(model);
+  return CachedDecoder(session(), files, {.context = 40}).append(prompt, static_cast<std::int64_t>(prompt.size()));
+}
+
+TEST(Experts, MayBeStoredInSeveralTypes) {
+  NamedArrays weights = load_safetensors(fixture("hf/mixtral/model.safetensors")).arrays;
+  const auto logits_with = [&](DType dtype) {
+    const test::TemporaryFolder folder;
+    std::filesystem::copy(fixture("hf/mixtral/config.json"), folder / "config.json");
+    NamedArrays changed = weights;
+    for (const char* matrix : {"w1", "w2"}) {
+      Array& expert = changed.at(fmt::format("model.layers.0.block_sparse_moe.experts.1.{}.weight", matrix));
+      Array rounded(f16, expert.shape()), stored(dtype, expert.shape());
+      for (std::int64_t i = 0; i < expert.size(); ++i) rounded.set_double(i, expert.get_double(i));
+      for (std::int64_t i = 0; i < expert.size(); ++i) stored.set_double(i, rounded.get_double(i));
+      expert = stored;
+    }
+    save_safetensors(folder / "model.safetensors", changed);
+    return logits_of(folder.path(), prompt_of(256, 14));
+  };
+  // The same numbers, summed in another order: see expect_same_logits_in_chunks.
+  EXPECT_LE(largest_difference(logits_with(f16), logits_with(f32)), 1e-4);
 }
 
 class EncoderFixture : public testing::TestWithParam<std::string> {};
