@@ -167,9 +167,10 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
   command
-      ->add_option("file", options->file,
-                   "A GGUF file (any part of a split one), a folder with config.json and safetensors files, a safetensors file, an npy "
-                   "array, a graph in text form, or a graph file; - reads standard input")
+      ->add_option(
+          "file", options->file,
+          "A GGUF file (any part of a split one), a folder with config.json and safetensors files, an adapter (a folder of "
+          "PEFT's or a GGUF file), a safetensors file, an npy array, a graph in text form, or a graph file; - reads standard input")
       ->required()
       ->type_name("FILE");
   command->add_flag("--json", options->view.json, "One JSON object: format, tensors (name, type, shape, bytes), metadata");

@@ -10,7 +10,6 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf_json.h"
 #include "models/model_summary.h"
-#include "models/quantised/folder_weights.h"
 
 namespace rlx::command {
 namespace {
@@ -71,9 +70,15 @@ void print_summary(const ModelSummary& summary, bool all) {
   print_line("format", summary.format);
   if (!summary.architecture.empty()) print_line("architecture", printable(summary.architecture));
   if (!summary.name.empty()) print_line("name", printable(summary.name));
+  if (const auto& a = summary.adapter) {
+    const std::string ranks = a->least_rank == a->largest_rank ? fmt::format("rank {}", a->least_rank)
+                                                               : fmt::format("ranks {} to {}", a->least_rank, a->largest_rank);
+    print_line("adapter", fmt::format("low-rank changes of {} matrices, {}", a->matrices, ranks));
+  }
   print_line("parameters", count_text(summary.values));
   print_line("size", fmt::format("{}, {:.2f} bits a weight", size_text(summary.bytes), summary.bits_per_weight()));
-  print_line("chat template", summary.chat_template_bytes == 0 ? "none" : fmt::format("{} bytes", summary.chat_template_bytes));
+  if (!summary.adapter)
+    print_line("chat template", summary.chat_template_bytes == 0 ? "none" : fmt::format("{} bytes", summary.chat_template_bytes));
   print_types(summary);
   print_object("hyper-parameters", summary.hyper_parameters, all);
   print_object("tokenizer", summary.tokenizer, all);
@@ -92,11 +97,14 @@ json::Value summary_json(const ModelSummary& summary) {
   json::Value types = json::Value::array();
   for (const TypeShare& share : summary.types)
     types.push_back({{"type", share.type}, {"tensors", share.tensors}, {"values", share.values}, {"bytes", share.bytes}});
-  return {{"format", summary.format},       {"architecture", summary.architecture},
-          {"name", summary.name},           {"parameters", summary.values},
-          {"bytes", summary.bytes},         {"bits_per_weight", summary.bits_per_weight()},
-          {"types", std::move(types)},      {"hyper_parameters", summary.hyper_parameters},
-          {"tokenizer", summary.tokenizer}, {"chat_template_bytes", summary.chat_template_bytes}};
+  json::Value out{{"format", summary.format},       {"architecture", summary.architecture},
+                  {"name", summary.name},           {"parameters", summary.values},
+                  {"bytes", summary.bytes},         {"bits_per_weight", summary.bits_per_weight()},
+                  {"types", std::move(types)},      {"hyper_parameters", summary.hyper_parameters},
+                  {"tokenizer", summary.tokenizer}, {"chat_template_bytes", summary.chat_template_bytes}};
+  if (const auto& a = summary.adapter)
+    out["adapter"] = {{"matrices", a->matrices}, {"least_rank", a->least_rank}, {"largest_rank", a->largest_rank}};
+  return out;
 }
 
 json::Value tensors_json(std::span<const TensorView> tensors) {
@@ -155,7 +163,7 @@ void inspect_gguf(const GgufFile& file, const ModelView& view) {
 
 void inspect_folder(const std::filesystem::path& folder, const ModelView& view) {
   const ModelSummary summary = summarize_folder(folder);
-  const Checkpoint checkpoint = open_weights(folder);
+  const Checkpoint checkpoint = folder_tensors(folder);
   std::vector<TensorView> tensors;
   for (const Checkpoint::File& file : checkpoint.files()) tensors.insert(tensors.end(), file.tensors.begin(), file.tensors.end());
   if (view.json) {

@@ -24,18 +24,6 @@ struct Halves {
   std::map<std::string, Array>& of(bool second) { return second ? b : a; }
 };
 
-/// (rank, rows) as (rows, rank).
-Array turned(const Array& from) {
-  const std::int64_t rank = from.shape()[0], rows = from.shape()[1];
-  Array result(from.dtype(), {rows, rank});
-  const std::size_t size = from.size() > 0 ? from.bytes().size() / static_cast<std::size_t>(from.size()) : 0;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t r = 0; r < rank; ++r)
-      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(row * rank + r) * size,
-                  from.bytes().data() + static_cast<std::size_t>(r * rows + row) * size, size);
-  return result;
-}
-
 /// Whether a and b are matrices, or stacks of as many, that agree on the rank.
 bool fits(const LowRankChange& change) {
   const auto &a = change.a.shape(), &b = change.b.shape();
@@ -132,8 +120,9 @@ void check_gguf_kind(const GgufFile& gguf) {
     fail("{}: the adapter begins where certain tokens stand (aLoRA), which is not supported", gguf.name());
 }
 
-AdapterFile open_gguf_adapter(const std::filesystem::path& path) {
-  const GgufFile gguf = GgufFile::open(path);
+}  // namespace
+
+AdapterFile AdapterFile::of(const GgufFile& gguf) {
   check_gguf_kind(gguf);
   AdapterFile file{gguf.name(), std::string(gguf.value("general.architecture").string())};
   const double alpha = gguf.value("adapter.lora.alpha").number();
@@ -151,7 +140,21 @@ AdapterFile open_gguf_adapter(const std::filesystem::path& path) {
   return file;
 }
 
-}  // namespace
+bool is_adapter(const GgufFile& file) {
+  const GgufValue* type = file.find_value("general.type");
+  return type != nullptr && type->type() == GgufType::string && type->string() == "adapter";
+}
+
+Array turned(const Array& from) {
+  const std::int64_t rows = from.shape()[0], columns = from.shape()[1];
+  Array result(from.dtype(), {columns, rows});
+  const std::size_t size = from.size() > 0 ? from.bytes().size() / static_cast<std::size_t>(from.size()) : 0;
+  for (std::int64_t column = 0; column < columns; ++column)
+    for (std::int64_t row = 0; row < rows; ++row)
+      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(column * rows + row) * size,
+                  from.bytes().data() + static_cast<std::size_t>(row * columns + column) * size, size);
+  return result;
+}
 
 bool is_adapter_folder(const std::filesystem::path& path) {
   std::error_code error;
@@ -160,7 +163,7 @@ bool is_adapter_folder(const std::filesystem::path& path) {
 
 AdapterFile AdapterFile::open(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return open_gguf_adapter(path);
+  if (std::filesystem::is_regular_file(path, error)) return of(GgufFile::open(path));
   if (!std::filesystem::is_directory(path, error)) fail("{}: no adapter (a folder of PEFT's or a GGUF file is needed)", path.string());
   if (!std::filesystem::exists(path / "adapter_config.json", error))
     fail("{}: no adapter_config.json in this folder (expected an adapter as PEFT writes it)", path.string());

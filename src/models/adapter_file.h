@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "formats/gguf.h"
 #include "rlx/array.h"
 
 namespace rlx {
@@ -29,9 +30,15 @@ struct AdapterFile {
   /// A folder as PEFT writes it (adapter_config.json, adapter_model.safetensors), or a GGUF file of type adapter. Arrays keep it mapped.
   /// Throws Error naming the file and the field or tensors for what is missing, malformed, or changes a model otherwise than so.
   static AdapterFile open(const std::filesystem::path& path);
+  static AdapterFile of(const GgufFile& file);
 };
+
+/// A matrix (rows, columns) as (columns, rows).
+Array turned(const Array& matrix);
 
 /// True for a folder that holds an adapter and no model.
 bool is_adapter_folder(const std::filesystem::path& path);
+/// True for a GGUF file that says that it holds an adapter.
+bool is_adapter(const GgufFile& file);
 
 }  // namespace rlx

@@ -231,8 +231,10 @@ class Adapters::Loader {
 
   /// True where a part of what the adapter has as one matrix is other than by rows and columns: the keys of latent attention by feature.
   static bool is_torn(const Source& source, const Found& found) {
-    return source.names.changes && std::any_of(found.place.siblings.begin(), found.place.siblings.end(),
-                                               [&](const std::string& sibling) { return source.names.changes(sibling).turned_rows != 0; });
+    return found.form.turned_rows != 0 ||
+           (source.names.changes && std::any_of(found.place.siblings.begin(), found.place.siblings.end(), [&](const std::string& sibling) {
+              return source.names.changes(sibling).turned_rows != 0;
+            }));
   }
 
   static bool has_shape(const LowRankChange& change, std::int64_t stacked, std::int64_t inputs, std::int64_t outputs) {

@@ -8,8 +8,8 @@
 #include "base/names.h"
 #include "models/decoder_family.h"
 #include "models/families/gguf.h"
-#include "models/folder_config.h"
 #include "models/model_folder.h"
+#include "models/model_forms.h"
 #include "models/param_changes.h"
 #include "models/quantised/folder_weights.h"
 
@@ -54,12 +54,18 @@ std::vector<std::int32_t> gguf_end_tokens(const GgufFile& file) {
 DecoderFiles open_gguf(const std::filesystem::path& path) {
   Checkpoint checkpoint = Checkpoint::open(path);
   if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
-  const GgufValue* type = checkpoint.gguf()->find_value("general.type");
-  if (type != nullptr && type->string() == "adapter") refuse_adapter(path);
+  if (is_adapter(*checkpoint.gguf())) refuse_adapter(path);
   DecoderConfig config = read_gguf_decoder(*checkpoint.gguf());
   WeightNames names = gguf_names(config, GgufLayout::of(*checkpoint.gguf(), config));
   auto end_tokens = gguf_end_tokens(*checkpoint.gguf());
   return {std::move(config), std::move(names), std::move(checkpoint), std::move(end_tokens)};
+}
+
+void check_architecture(const AdapterFile& adapter, const std::filesystem::path& path, const DecoderFiles& model) {
+  if (adapter.architecture.empty()) return;
+  const std::string architecture = architecture_of(path, model);
+  if (adapter.architecture != architecture)
+    fail("{}: general.architecture is {}, the model's is {}", adapter.name, quote_name(adapter.architecture), quote_name(architecture));
 }
 
 DecoderFiles open_folder(const std::filesystem::path& path) {
@@ -71,22 +77,14 @@ DecoderFiles open_folder(const std::filesystem::path& path) {
   return {std::move(config), std::move(names), open_weights(path), folder_end_tokens(folder)};
 }
 
-/// An adapter in a folder whose model is a GGUF file changes the folder that such a file is made of.
-AdapterNames folder_names(const GgufFile& file, const DecoderConfig& model) {
-  const FolderConfig folder = FolderConfig::of(file, model);
-  return {folder.names, changes_between(folder.model, model)};
-}
-
-AdapterNames names_for(const AdapterFile& adapter, const DecoderFiles& model) {
-  const GgufFile* gguf = model.checkpoint.gguf();
-  if (gguf == nullptr && !adapter.architecture.empty())
-    fail("{}: adapters in GGUF files change models in GGUF files (the model is the folder {})", adapter.name, model.checkpoint.name());
-  if (gguf == nullptr) return {model.names};
-  const std::string_view architecture = gguf->value("general.architecture").string();
-  if (adapter.architecture.empty()) return folder_names(*gguf, model.config);
-  if (adapter.architecture != architecture)
-    fail("{}: general.architecture is {}, the model's is {}", adapter.name, quote_name(adapter.architecture), quote_name(architecture));
-  return {model.names};
+/// An adapter in a folder changes the folder that a model in a GGUF file is made of, and one in a GGUF file such a file of the folder.
+AdapterNames names_for(const AdapterFile& adapter, const std::filesystem::path& path, const DecoderFiles& model) {
+  check_architecture(adapter, path, model);
+  const bool in_file = model.checkpoint.gguf() != nullptr, for_file = !adapter.architecture.empty();
+  if (in_file == for_file) return {model.names};
+  const ModelForms forms = ModelForms::of(path, model);
+  return for_file ? AdapterNames{forms.names_in_gguf, changes_between(forms.gguf, forms.folder)}
+                  : AdapterNames{forms.names_in_folder, changes_between(forms.folder, forms.gguf)};
 }
 
 }  // namespace
@@ -112,7 +110,7 @@ DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<con
   for (const Adapter& adapter : adapters) {
     if (!std::isfinite(adapter.scale)) fail("{}: scale {} (allowed: finite numbers)", adapter.path.string(), adapter.scale);
     AdapterFile file = AdapterFile::open(adapter.path);
-    AdapterNames names = names_for(file, files);
+    AdapterNames names = names_for(file, path, files);
     files.adapters.add(std::move(file), adapter.scale, std::move(names));
   }
   return files;

@@ -18,14 +18,6 @@ namespace {
 
 constexpr std::string_view heads[] = {"lm_head", "embed_out", "classifier", "pre_classifier", "head.", "decoder."};
 
-/// Every family puts a prefix before what a model without a head has, too.
-void add_prefix(std::string_view prefix, std::vector<SourceTensor>& tensors) {
-  for (SourceTensor& tensor : tensors) {
-    std::string& name = tensor.view.name;
-    if (std::ranges::none_of(heads, [&](std::string_view part) { return name.starts_with(part); })) name.insert(0, prefix);
-  }
-}
-
 FolderModel t5_folder(const GgufFile& file) {
   const T5Config config = read_gguf_t5(file);
   const Graph graph = t5_graph(config, {.batch = 1, .length = 1, .decoder_length = 1});
@@ -35,6 +27,11 @@ FolderModel t5_folder(const GgufFile& file) {
 }
 
 }  // namespace
+
+std::string prefixed(std::string_view prefix, std::string_view name) {
+  const bool is_head = std::ranges::any_of(heads, [&](std::string_view part) { return name.starts_with(part); });
+  return fmt::format("{}{}", is_head ? std::string_view() : prefix, name);
+}
 
 FolderModel FolderModel::of(const GgufFile& file) {
   if (file.value("general.architecture").string() == "t5") return t5_folder(file);
@@ -47,7 +44,7 @@ FolderModel FolderModel::of(const GgufFile& file) {
   const ModelForm to{param_graph(there, dense), config.names};
   FolderModel out{std::move(config.json),
                   converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to, changes_between(model, there))};
-  add_prefix(config.prefix, out.tensors);
+  for (SourceTensor& tensor : out.tensors) tensor.view.name = prefixed(config.prefix, tensor.view.name);
   return out;
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/gguf.h"
@@ -6,6 +8,9 @@
 #include "models/model_source.h"
 
 namespace rlx {
+
+/// The name of a folder's tensor with the prefix of its family, which stands before all but those of heads.
+std::string prefixed(std::string_view prefix, std::string_view name);
 
 /// The model of a GGUF file as a folder in Hugging Face's layout holds it: config.json, and tensors with the family's names and order of
 /// rows, which are read from the file when they are needed.

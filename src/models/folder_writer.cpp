@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "formats/safetensors.h"
 #include "models/folder_model.h"
+#include "models/made_folder.h"
 #include "models/tokenizer/tokenizer_files.h"
 #include "quant/format.h"
 
@@ -35,26 +36,6 @@ std::vector<std::byte> encoded(const SourceTensor& tensor, const BlockFormat& to
       fail("{}: tensor {}: value {} is {}, which {} cannot hold", file, quote_name(tensor.view.name), i, values[i], to.name);
   return bytes;
 }
-
-/// Removes a folder that it made itself, unless something is in it.
-class MadeFolder {
- public:
-  explicit MadeFolder(const std::filesystem::path& path) : path_(path) {
-    std::error_code error;
-    made_ = std::filesystem::create_directory(path, error);
-    if (error || !std::filesystem::is_directory(path)) fail("{}: the folder cannot be made: {}", path.string(), error.message());
-  }
-  ~MadeFolder() {
-    std::error_code error;
-    if (made_) std::filesystem::remove(path_, error);
-  }
-  MadeFolder(const MadeFolder&) = delete;
-  MadeFolder& operator=(const MadeFolder&) = delete;
-
- private:
-  std::filesystem::path path_;
-  bool made_ = false;
-};
 
 }  // namespace
 

@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "formats/checkpoint.h"
 #include "formats/gguf_json.h"
+#include "models/adapter_file.h"
 #include "models/model_folder.h"
 #include "models/quantised/folder_weights.h"
 #include "quant/format.h"
@@ -79,6 +79,16 @@ std::int64_t chat_template_bytes_in(const std::filesystem::path& folder) {
   return found != config.end() && found->is_string() ? static_cast<std::int64_t>(found->get_ref<const std::string&>().size()) : 0;
 }
 
+AdapterShape shape_of(const AdapterFile& file) {
+  AdapterShape shape{.matrices = 0, .least_rank = file.changes.begin()->second.rank()};
+  for (const auto& [tensor, change] : file.changes) {
+    shape.matrices += change.stacked() ? change.b.shape()[0] : 1;
+    shape.least_rank = std::min(shape.least_rank, change.rank());
+    shape.largest_rank = std::max(shape.largest_rank, change.rank());
+  }
+  return shape;
+}
+
 }  // namespace
 
 std::string type_name(const TensorView& tensor) {
@@ -112,16 +122,23 @@ ModelSummary summarize(const GgufFile& file) {
   summary.hyper_parameters = architecture_values(file, summary.architecture);
   summary.tokenizer = tokenizer_of(file);
   summary.chat_template_bytes = static_cast<std::int64_t>(text_or_empty(file, "tokenizer.chat_template").size());
+  if (is_adapter(file)) summary.adapter = shape_of(AdapterFile::of(file));
   add_tensors(summary, file.tensors());
   return summary;
 }
 
+Checkpoint folder_tensors(const std::filesystem::path& folder) {
+  return is_adapter_folder(folder) ? Checkpoint::open(folder / "adapter_model.safetensors") : open_weights(folder);
+}
+
 ModelSummary summarize_folder(const std::filesystem::path& folder) {
-  const json::Value config = json::read_file(folder / "config.json", {.allow_non_finite = true});
-  const Checkpoint checkpoint = open_weights(folder);
   ModelSummary summary;
+  const bool adapter = is_adapter_folder(folder);
+  if (adapter) summary.adapter = shape_of(AdapterFile::open(folder));
+  else summary.architecture = ModelFolder::open(folder).model_type();
+  const json::Value config = json::read_file(folder / (adapter ? "adapter_config.json" : "config.json"), {.allow_non_finite = true});
+  const Checkpoint checkpoint = folder_tensors(folder);
   summary.format = fmt::format("folder of {} safetensors file{}", checkpoint.files().size(), checkpoint.files().size() == 1 ? "" : "s");
-  summary.architecture = ModelFolder::open(folder).model_type();
   summary.name = std::filesystem::weakly_canonical(folder).filename().string();
   summary.hyper_parameters = config;
   summary.tokenizer = tokenizer_in(folder);

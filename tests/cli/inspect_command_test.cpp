@@ -50,6 +50,17 @@ TEST(InspectModel, OddTextsCannotMoveTheCursor) {
   EXPECT_NE(ended.out.find("a\\x00b"), std::string::npos);
 }
 
+TEST(InspectModel, AnAdapterIsSummarised) {
+  for (const char* adapter : {"lora/llama", "lora/llama.gguf"}) {
+    const json::Value seen = report(path_of(adapter));
+    EXPECT_EQ(seen["adapter"], (json::Value{{"matrices", 14}, {"least_rank", 2}, {"largest_rank", 4}})) << adapter;
+    EXPECT_EQ(seen["tensors"].size(), 28u) << adapter;
+    EXPECT_NE(run_rlx("inspect " + path_of(adapter)).out.find("low-rank changes of 14 matrices, ranks 2 to 4"), std::string::npos);
+  }
+  EXPECT_EQ(report(path_of("lora/llama"))["hyper_parameters"]["lora_alpha"], 6);
+  EXPECT_FALSE(report(path_of("hf/llama")).contains("adapter"));
+}
+
 TEST(InspectModel, AFolderIsSummarised) {
   const json::Value seen = report(path_of("hf/bert"));
   EXPECT_EQ(seen["format"], "folder of 1 safetensors file");

@@ -11,6 +11,7 @@
 #include "models/decoder_files.h"
 #include "models/model_source.h"
 #include "models/quantize_model.h"
+#include "models/recorded_adapter.h"
 #include "rlx/batch.h"
 #include "rlx/io.h"
 #include "rlx/model.h"
@@ -23,52 +24,14 @@ using test::fixture;
 using test::TemporaryFolder;
 using test::write_text;
 
-using Ids = std::vector<std::int32_t>;
+using test::expect_recorded;
+using test::Ids;
+using test::ids_of;
+using test::largest_difference;
+using test::logits_of;
 
 Model open(const std::filesystem::path& model, std::vector<Adapter> adapters = {}, bool claims = true) {
-  SessionOptions options;
-  options.threads = 1;  // the models are too small for two
-  options.claims = claims;
-  // What was recorded was computed from keys and values in f32.
-  return Model::open(model, Session(Device::cpu(), options), {.context = 40, .adapters = std::move(adapters), .cache = CacheType::f32});
-}
-
-Ids ids_of(const Array& array, std::int64_t row = 0) {
-  const std::int64_t length = array.shape().back();
-  Ids ids;
-  for (std::int64_t i = 0; i < length; ++i) ids.push_back(static_cast<std::int32_t>(array.get_int(row * length + i)));
-  return ids;
-}
-
-std::vector<float> logits_of(Model model, const Ids& ids) {
-  model.rewind(0);
-  return model.append(ids, static_cast<std::int64_t>(ids.size()));
-}
-
-double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double largest = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
-  return largest;
-}
-
-/// Compares a model with the recording in a folder below lora: logits may differ by ten times the recording's own distance between f32 and
-/// f64, greedy tokens not at all.
-void expect_recorded(Model model, const std::string& name) {
-  const NamedArrays recorded = load_safetensors(fixture("lora/" + name) / "expected.safetensors").arrays;
-  const Array &logits = recorded.at("logits"), &wide = recorded.at("logits_f64"), &ids = recorded.at("input_ids");
-  double allowed = 0;
-  for (std::int64_t i = 0; i < logits.size(); ++i) allowed = std::max(allowed, 10 * std::abs(logits.get_double(i) - wide.get_double(i)));
-  std::vector<float> all;
-  for (std::int64_t row = 0; row < ids.shape()[0]; ++row) {
-    const std::vector<float> one = logits_of(model, ids_of(ids, row));
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  EXPECT_LE(largest_difference(all, logits.values<float>()), allowed) << name;
-  const Ids prompt = ids_of(recorded.at("prompt_ids")), greedy = ids_of(recorded.at("greedy_ids"));
-  Generation answer = model.generate(prompt, {.max_tokens = static_cast<std::int64_t>(greedy.size() - prompt.size())});
-  while (answer.next_token()) {
-  }
-  EXPECT_TRUE(std::ranges::equal(answer.ids(), std::span(greedy).subspan(prompt.size()))) << name;
+  return test::open_adapted(model, std::move(adapters), claims);
 }
 
 struct Recorded {
@@ -102,6 +65,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Recorded{"mixtral", "mixtral", "gguf_models/mixtral.gguf"},
                     Recorded{"falcon-new", "falcon-new", "gguf_models/falcon-new.gguf"},
                     Recorded{"qwen3_next", "qwen3_next", "gguf_models/qwen3_next.gguf"}));
+INSTANTIATE_TEST_SUITE_P(GgufFilesOnFolders, RecordedAdapter,
+                         testing::Values(Recorded{"llama", "llama.gguf", "hf/llama"}, Recorded{"llama-head", "llama-head.gguf", "hf/llama"},
+                                         Recorded{"mixtral", "mixtral.gguf", "hf/mixtral"}));
 INSTANTIATE_TEST_SUITE_P(GgufFiles, RecordedAdapter,
                          testing::Values(Recorded{"llama", "llama.gguf", "gguf_models/llama.gguf"},
                                          Recorded{"llama-head", "llama-head.gguf", "gguf_models/llama.gguf"},
@@ -298,9 +264,9 @@ TEST(WrongAdapters, AreRefusedAsFilesOfAnotherKind) {
   EXPECT_NE(error_with(empty.path()).find("no adapter_config.json in this folder"), std::string::npos);
   EXPECT_NE(error_with(fixture("gguf_models/llama.gguf"), "gguf_models/llama.gguf").find("(needed for an adapter: 'adapter')"),
             std::string::npos);
-  EXPECT_NE(error_with(fixture("lora/llama.gguf")).find("adapters in GGUF files change models in GGUF files"), std::string::npos);
-  EXPECT_NE(error_with(fixture("lora/llama.gguf"), "gguf_models/gpt2.gguf").find("general.architecture is 'llama', the model's is 'gpt2'"),
-            std::string::npos);
+  for (const char* model : {"gguf_models/gpt2.gguf", "hf/gpt2"})
+    EXPECT_NE(error_with(fixture("lora/llama.gguf"), model).find("general.architecture is 'llama', the model's is 'gpt2'"),
+              std::string::npos);
   EXPECT_NE(error_with(fixture("lora/gpt2"), "hf/llama").find("the adapter is of another model"), std::string::npos);
   EXPECT_NE(error_with(fixture("lora/deepseek_v3"), "gguf_models/deepseek_v3.gguf").find("kv_b_proj.weight' transposed, head by head"),
             std::string::npos);
