@@ -1,15 +1,14 @@
 #include <memory>
-#include <regex>
 
 #include <fmt/ranges.h>
 
-#include "base/cpu_count.h"
 #include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
-#include "models/quantize_model.h"
+#include "models/type_mix.h"
 #include "progress_bar.h"
+#include "rlx/convert.h"
 #include "rlx/error.h"
 
 namespace rlx::command {
@@ -22,19 +21,11 @@ struct QuantizeCommand {
   CompileChoices threads;
 };
 
-TypeOverride parse_override(const std::string& text) {
+/// REGEX=TYPE.
+std::pair<std::string, std::string> parse_override(const std::string& text) {
   const auto sign = text.rfind('=');
   if (sign == std::string::npos || sign == 0) fail("--tensor-type {}: REGEX=TYPE is needed", quote_name(text));
-  const std::string type = text.substr(sign + 1);
-  const BlockFormat* format = find_block_format(type);
-  std::vector<std::string_view> known;
-  for (const BlockFormat& each : block_formats()) known.push_back(each.name);
-  if (!format) fail("--tensor-type {}: unknown type {} (allowed: {})", quote_name(text), quote_name(type), fmt::join(known, ", "));
-  try {
-    return {std::regex(text.substr(0, sign)), format};
-  } catch (const std::regex_error& error) {
-    fail("--tensor-type {}: {}", quote_name(text), error.what());
-  }
+  return {text.substr(0, sign), text.substr(sign + 1)};
 }
 
 void print_error_table(const QuantizeReport& report) {
@@ -67,18 +58,12 @@ void print_error_json(const QuantizeReport& report) {
   fmt::print("{}\n", out.dump(2, ' ', false, json::Value::error_handler_t::replace));
 }
 
-void quantize(const QuantizeCommand& command) {
-  const TypeMix& mix = find_type_mix(command.type);
-  QuantizeOptions options;
-  options.pure = command.pure;
-  options.threads = command.threads.threads > 0 ? command.threads.threads : granted_cpus();
-  for (const std::string& text : command.overrides) options.overrides.push_back(parse_override(text));
-  std::optional<ImportanceMatrix> importance;
-  if (!command.importance.empty()) options.importance = &importance.emplace(ImportanceMatrix::open(command.importance));
-  const ModelSource source = source_of(GgufFile::open(command.in));
+void run_quantize(const QuantizeCommand& command) {
   ProgressBar bar("quantizing");
+  ConvertOptions options{.type = command.type, .importance = command.importance, .pure = command.pure, .threads = command.threads.threads};
+  for (const std::string& text : command.overrides) options.tensor_types.push_back(parse_override(text));
   options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
-  const QuantizeReport report = quantize_model(source, command.out, &mix, options);
+  const QuantizeReport report = quantize(command.in, command.out, options);
   (command.json ? print_error_json : print_error_table)(report);
 }
 
@@ -108,7 +93,7 @@ void add_quantize(CLI::App& app) {
       "Vectors, norms and routers keep their type. The file appears under its name when it is complete.\n\n"
       "Examples:\n  rlx quantize model-f16.gguf model-q4.gguf\n  rlx quantize in.gguf out.gguf --type IQ4_XS --imatrix imatrix.gguf "
       "--tensor-type 'ffn_down=Q5_K'");
-  command->callback([options] { quantize(*options); });
+  command->callback([options] { run_quantize(*options); });
 }
 
 }  // namespace rlx::command

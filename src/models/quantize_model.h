@@ -9,6 +9,7 @@
 #include "models/importance_matrix.h"
 #include "models/model_source.h"
 #include "models/type_mix.h"
+#include "rlx/convert.h"
 
 namespace rlx {
 
@@ -18,23 +19,6 @@ struct QuantizeOptions {
   const ImportanceMatrix* importance = nullptr;
   int threads = 1;
   std::function<void(std::size_t done, std::size_t total)> progress;  ///< in values
-};
-
-/// What writing the tensors of one type has cost.
-struct QuantizedType {
-  std::string type;
-  std::int64_t tensors = 0, values = 0, bytes = 0;
-  double error_squares = 0, squares = 0;  ///< sums over all values: (written - source)², source²
-
-  /// Root of the mean square of the error, relative to that of the source; 0 where the source is 0.
-  double relative_error() const;
-};
-
-struct QuantizeReport {
-  std::vector<QuantizedType> types;     ///< the largest first
-  std::vector<std::string> fallbacks;   ///< tensors whose rows are no whole blocks of the type that the mix gives them
-  std::vector<std::string> unweighted;  ///< quantised tensors that an importance matrix, where given, does not know
-  std::int64_t source_bytes = 0, bytes = 0, values = 0;
 };
 
 /// Writes `source` as a GGUF file with the types of `mix`, or with the types that its tensors have where there is none. Rows are encoded by

@@ -1,0 +1,90 @@
+#include "rlx/convert.h"
+
+#include <optional>
+#include <regex>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/ranges.h>
+
+#include "base/cpu_count.h"
+#include "base/mapped_file.h"
+#include "base/names.h"
+#include "formats/checkpoint.h"
+#include "models/adapter_file.h"
+#include "models/adapter_writer.h"
+#include "models/dense_model.h"
+#include "models/folder_source.h"
+#include "models/folder_writer.h"
+#include "models/quantised/folder_weights.h"
+#include "models/quantize_model.h"
+
+namespace rlx {
+namespace {
+
+using Path = std::filesystem::path;
+
+bool is_folder(const Path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+/// A folder, or a GGUF file that says so.
+bool is_adapter_path(const Path& path) {
+  if (is_folder(path)) return is_adapter_folder(path);
+  return looks_like_gguf(MappedFile::open(path).bytes()) && is_adapter(GgufFile::open(path));
+}
+
+/// Whether what is written under that name is a folder.
+bool names_folder(const Path& path) { return path.extension().empty() || is_folder(path); }
+
+TypeOverride type_override(const std::string& pattern, const std::string& type) {
+  const BlockFormat* format = find_block_format(type);
+  std::vector<std::string_view> known;
+  for (const BlockFormat& each : block_formats()) known.push_back(each.name);
+  if (!format) fail("tensor type {}: unknown type {} (allowed: {})", quote_name(pattern), quote_name(type), fmt::join(known, ", "));
+  try {
+    return {std::regex(pattern), format};
+  } catch (const std::regex_error& error) {
+    fail("tensor type {}: {}", quote_name(pattern), error.what());
+  }
+}
+
+QuantizeReport write_gguf(const ModelSource& source, const Path& out, const ConvertOptions& options) {
+  QuantizeOptions quantize{.pure = options.pure, .overrides = {}, .progress = options.progress};
+  quantize.threads = options.threads > 0 ? options.threads : granted_cpus();
+  for (const auto& [pattern, type] : options.tensor_types) quantize.overrides.push_back(type_override(pattern, type));
+  std::optional<ImportanceMatrix> importance;
+  if (!options.importance.empty()) quantize.importance = &importance.emplace(ImportanceMatrix::open(options.importance));
+  return quantize_model(source, out, options.type.empty() ? nullptr : &find_type_mix(options.type), quantize);
+}
+
+void convert_adapter(const Path& in, const Path& out, const ConvertOptions& options) {
+  if (options.base.empty()) fail("{}: is an adapter; --base names the model that it changes, a folder or a GGUF file", in.string());
+  if (out.extension() == ".gguf") return write_gguf_adapter(in, options.base, out);
+  if (names_folder(out)) return write_adapter_folder(in, options.base, out);
+  fail("{}: the name of an adapter that is written must end with .gguf, or be that of a folder", quote_name(out.string()));
+}
+
+void convert_to_folder(const Path& in, const Path& out, const ConvertOptions& options) {
+  const Checkpoint checkpoint = Checkpoint::open(in);
+  if (checkpoint.gguf() == nullptr) fail("{}: a folder is made of a GGUF file", quote_name(in.string()));
+  write_model_folder(*checkpoint.gguf(), out, options.dtype, options.progress);
+}
+
+}  // namespace
+
+QuantizeReport quantize(const Path& in, const Path& out, const ConvertOptions& options) {
+  return write_gguf(source_of(GgufFile::open(in)), out, options);
+}
+
+QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& options) {
+  if (is_adapter_path(in)) return convert_adapter(in, out, options), QuantizeReport{};
+  if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
+  if (out.extension() == ".gguf") return write_gguf(is_folder(in) ? source_of_folder(in) : source_of(GgufFile::open(in)), out, options);
+  if (out.extension() == ".safetensors") return write_dense(open_weights(in), out, options.dtype, options.progress), QuantizeReport{};
+  if (names_folder(out)) return convert_to_folder(in, out, options), QuantizeReport{};
+  fail("{}: the name of what is written must end with .gguf or .safetensors, or be that of a folder", quote_name(out.string()));
+}
+
+}  // namespace rlx
