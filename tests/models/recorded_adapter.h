@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "fixture.h"
+#include "models/logits.h"
 #include "rlx/io.h"
 #include "rlx/model.h"
 
 namespace rlx::test {
-
-using Ids = std::vector<std::int32_t>;
 
 inline Model open_adapted(const std::filesystem::path& model, std::vector<Adapter> adapters = {}, bool claims = true) {
   SessionOptions options;
@@ -37,12 +36,6 @@ inline Ids ids_of(const Array& array, std::int64_t row = 0) {
 inline std::vector<float> logits_of(Model model, const Ids& ids) {
   model.rewind(0);
   return model.append(ids, static_cast<std::int64_t>(ids.size()));
-}
-
-inline double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double largest = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
-  return largest;
 }
 
 /// Compares a model with the recording in a folder below lora: logits may differ by ten times the recording's own distance between f32 and
