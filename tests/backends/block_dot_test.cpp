@@ -294,7 +294,7 @@ TEST(BlockDot, PanelsArePackedByTheWorkerThatMultipliesThem) {
       args.rows =
           matrices == 1 ? cpu::RowGroups::one(1) : cpu::RowGroups::by_matrix(matrices, matrices, [](std::int64_t row) { return row; });
       std::vector<float> c(static_cast<std::size_t>(matrices * columns));
-      args.x = x.data(), args.weights = &panels, args.c = c.data();
+      args.x = x.data(), args.products = {{&panels, c.data()}};
       cpu::AlignedBuffer workspace(cpu::block_dot_workspace(args, threads));
       args.workspace = workspace.data();
       cpu::block_dot(args, pool);
