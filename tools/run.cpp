@@ -96,7 +96,7 @@ void print_log_probabilities(const Model& model, Generation& answer) {
 /// What an earlier run left in the file of --cache.
 void load_cache(Model& model, const std::string& file) {
   std::error_code error;
-  if (!file.empty() && std::filesystem::exists(file, error)) model.load_cache(file);
+  if (!file.empty() && (!model.continues_texts() || std::filesystem::exists(file, error))) model.load_cache(file);
 }
 
 void run(const RunOptions& options) {

@@ -47,7 +47,8 @@ struct GenerateOptions {
   /// the same tokens before. Right ones cost less than others; guesses do not change which tokens are chosen.
   std::int64_t guesses = 0;
   std::shared_ptr<Model> draft = {};
-  /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, the prompt included. None: sampling.
+  /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, with those of the prompt where it is
+  /// continued. None: sampling.
   std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
 };
 
@@ -109,7 +110,8 @@ class Generation {
 };
 
 /// A language model: a GGUF file, or a folder in Hugging Face's layout. It has one cache of tokens, the conversation so far. Copies share
-/// everything, the cache too; not for several threads at a time.
+/// everything, the cache too; not for several threads at a time. An encoder with a decoder (T5) reads a prompt as a whole and answers it
+/// with a text of its own: `generate` is all that it does, and what needs a text to continue is an Error.
 ///
 ///     Model model = load("model.gguf");
 ///     for (const std::string& piece : model.generate("Once upon a time", {.max_tokens = 64})) std::cout << piece << std::flush;
@@ -119,8 +121,10 @@ class Model {
   static Model open(const std::filesystem::path& path, const Session& session, ModelOptions options = {});
 
   std::int64_t vocab_size() const;
-  /// Tokens that fit into the cache.
+  /// Tokens that fit into the cache; of an encoder with a decoder as many of a prompt as of its answer.
   std::int64_t context() const;
+  /// False for an encoder with a decoder.
+  bool continues_texts() const;
 
   /// The ids of a text, with the special tokens that the model's tokenizer puts around it. Throws Error for a model without a tokenizer.
   std::vector<std::int32_t> tokenize(std::string_view text, bool add_special_tokens = true) const;

@@ -147,7 +147,7 @@ void check_answers(std::span<const Prompt> prompts, const GenerateOptions& optio
 Batch Batch::open(const std::filesystem::path& path, const Session& session, BatchOptions options) {
   const DecoderFiles files = DecoderFiles::open(path, options.adapters);
   const BatchedDecoder::Options its = batch_decoder_options(files, options, session.precision());
-  std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
+  std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
   return Batch(std::make_shared<State>(
       State{BatchedDecoder(session, files, its), std::move(tokenizer), files.end_tokens, static_cast<std::size_t>(options.sequences)}));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/decoder_files.h"
+#include "models/token_predictor.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
 
@@ -20,7 +21,7 @@ struct DecoderCache {
 };
 
 /// A compiled decoder with the cache of one sequence of tokens. Not for several threads at a time.
-class CachedDecoder {
+class CachedDecoder : public TokenPredictor {
  public:
   struct Options {
     std::int64_t context = 0;  // tokens that the cache holds; 0: as many as the model was made for
@@ -32,24 +33,27 @@ class CachedDecoder {
   CachedDecoder(const Session& session, const DecoderFiles& model, Options options);
 
   /// The tokens that the cache holds.
-  std::span<const std::int32_t> ids() const { return ids_; }
-  std::int64_t context() const { return options_.context; }
+  std::span<const std::int32_t> ids() const override { return ids_; }
+  std::int64_t context() const override { return options_.context; }
+  std::int64_t vocab_size() const override { return config_.vocab_size; }
   CacheType cache_type() const { return options_.cache; }
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no tokens,
   /// an id outside the vocabulary, and for more tokens than the context holds; then nothing is appended.
-  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1);
+  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1) override;
   /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
   std::vector<float> continue_from(std::span<const std::int32_t> ids);
+  std::vector<std::int32_t> start_of(std::span<const std::int32_t> prompt) const override { return {prompt.begin(), prompt.end()}; }
+  std::vector<float> begin(std::span<const std::int32_t> prompt) override { return continue_from(prompt); }
   /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again, but for the ones that
   /// `mark` stands behind, and so does one whose layers keep windows only, where more are forgotten than Options::chunk.
-  void rewind(std::int64_t length);
+  void rewind(std::int64_t length) override;
   /// Remembers the states of a recurrent model, in place of those of the last mark: `rewind` to these tokens and any more goes back to
   /// them.
-  void mark();
+  void mark() override;
   /// Tokens that are read again with the next ones.
-  std::int64_t unread() const { return static_cast<std::int64_t>(ids_.size()) - held_; }
+  std::int64_t unread() const override { return static_cast<std::int64_t>(ids_.size()) - held_; }
 
   /// Of as many tokens as the caches stand for.
   DecoderCache cache() const;

@@ -2,11 +2,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "formats/checkpoint.h"
 #include "models/adapters.h"
 #include "models/decoder.h"
+#include "models/t5_files.h"
 #include "rlx/model.h"
 
 namespace rlx {
@@ -34,5 +37,13 @@ struct DecoderFiles {
   /// The values of the parameters of a graph of this config.
   NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names, adapters.load(graph)); }
 };
+
+/// A model that makes text of text: one that continues it, or an encoder with a decoder that answers it.
+using LanguageModelFiles = std::variant<DecoderFiles, T5Files>;
+
+/// Throws Error as DecoderFiles::open.
+LanguageModelFiles open_language_model(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
+/// Throws the Error of what such a model cannot do.
+[[noreturn]] void refuse_encoder_decoder(const std::filesystem::path& path, std::string_view what);
 
 }  // namespace rlx

@@ -446,15 +446,6 @@ std::string class_name(const FileFamily& family, const DecoderConfig& c) {
   return fmt::format("{}{}", family.classes, what);
 }
 
-void write_token_ids(const GgufFile& file, json::Value& out) {
-  constexpr std::pair<std::string_view, const char*> roles[] = {
-      {"bos", "bos_token_id"}, {"eos", "eos_token_id"}, {"padding", "pad_token_id"}};
-  for (const auto& [role, field] : roles) {
-    const GgufValue* id = file.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
-    out[field] = id ? json::Value(id->integer(0, INT32_MAX)) : json::Value();  // what is left out would be the family's usual one
-  }
-}
-
 void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out) {
   const std::string key = fmt::format("{}.classifier.output_labels", file.value("general.architecture").string());
   const GgufValue* names = file.find_value(key);
@@ -476,6 +467,15 @@ std::string_view gguf_architecture(std::string_view model_type) {
     known.push_back(family.model_type);
   }
   fail("model type {} has no form in GGUF files here (supported: {})", quote_name(model_type), fmt::join(known, ", "));
+}
+
+void write_token_ids(const GgufFile& file, json::Value& out) {
+  constexpr std::pair<std::string_view, const char*> roles[] = {
+      {"bos", "bos_token_id"}, {"eos", "eos_token_id"}, {"padding", "pad_token_id"}};
+  for (const auto& [role, field] : roles) {
+    const GgufValue* id = file.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
+    out[field] = id ? json::Value(id->integer(0, INT32_MAX)) : json::Value();  // what is left out would be the family's usual one
+  }
 }
 
 FolderConfig FolderConfig::of(const GgufFile& file, const DecoderConfig& model) {

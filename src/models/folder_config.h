@@ -11,6 +11,9 @@ namespace rlx {
 /// The architecture of GGUF files that holds models of that type of Hugging Face's configs. Throws Error that lists those that are known.
 std::string_view gguf_architecture(std::string_view model_type);
 
+/// The ids of the special tokens that config.json names; null for those that the file does not.
+void write_token_ids(const GgufFile& file, json::Value& out);
+
 /// The model of a GGUF file as config.json of a folder in Hugging Face's layout says it.
 struct FolderConfig {
   json::Value json;

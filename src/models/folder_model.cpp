@@ -22,8 +22,10 @@ FolderModel t5_folder(const GgufFile& file) {
   const T5Config config = read_gguf_t5(file);
   const Graph graph = t5_graph(config, {.batch = 1, .length = 1, .decoder_length = 1});
   const ModelForm from{graph, t5_gguf_names(config)}, to{graph, t5_weight_names()};
-  return {t5_folder_config(config), converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to,
-                                                      [](const std::string& param) { return ParamChange{.param = param}; })};
+  json::Value json = t5_folder_config(config);
+  write_token_ids(file, json);
+  return {std::move(json), converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to,
+                                             [](const std::string& param) { return ParamChange{.param = param}; })};
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ std::string_view name_of(FinishReason reason) {
 
 namespace {
 
-void check_generation(const GenerateOptions& options, const CachedDecoder& decoder) {
+void check_generation(const GenerateOptions& options, const TokenPredictor& predictor) {
   if (options.max_tokens < 0) fail("generate: max_tokens {} (allowed: 0 and more)", options.max_tokens);
   if (options.guesses < 0) fail("generate: {} guesses (allowed: 0 and more)", options.guesses);
-  const std::int64_t most = decoder.context() - 2;  // one to forget, and one to go on with
+  const std::int64_t most = predictor.context() - 2;  // one to forget, and one to go on with
   if (options.context_shift && (options.keep < 0 || options.keep > most))
-    fail("generate: {} tokens are to be kept in a context of {} (allowed: 0..{})", options.keep, decoder.context(), most);
+    fail("generate: {} tokens are to be kept in a context of {} (allowed: 0..{})", options.keep, predictor.context(), most);
 }
 
 }  // namespace
@@ -29,8 +29,8 @@ struct Generation::State {
   std::shared_ptr<Model::State> model;
   GenerateOptions options;
   TokenChooser chooser;
-  std::vector<std::int32_t> tokens;  // the prompt, then the answer
-  std::size_t prompt_length;
+  std::vector<std::int32_t> tokens;  // what the answer goes on from, then the answer
+  std::size_t start_length;
   std::unique_ptr<Drafter> drafter;  // may be null
 
   std::vector<float> logits;                // behind the last token that ran and behind each guess, (rows, vocabulary)
@@ -50,10 +50,11 @@ struct Generation::State {
     if (&model == &draft) fail("generate: a model cannot guess for itself (open it a second time)");
     if (model.tokenizer && draft.tokenizer && model.tokenizer->encode_ids(sample) != draft.tokenizer->encode_ids(sample))
       fail("generate: {}: this draft model has other tokens than {}", draft.path.string(), model.path.string());
-    return std::make_unique<DraftModel>(draft.decoder, model.decoder.config().vocab_size);
+    model.decoder_for("a draft model");
+    return std::make_unique<DraftModel>(draft.decoder_for("guessing"), model.predictor->vocab_size());
   }
 
-  std::span<const std::int32_t> answer() const { return std::span(tokens).subspan(prompt_length); }
+  std::span<const std::int32_t> answer() const { return std::span(tokens).subspan(start_length); }
 
   /// Tokens that the answer may still have.
   std::int64_t left() const {
@@ -63,8 +64,8 @@ struct Generation::State {
 
   /// Takes wrong guesses out of the cache.
   void drop_guesses() {
-    CachedDecoder& decoder = model->decoder;
-    decoder.rewind(static_cast<std::int64_t>(decoder.ids().size() - guesses.size()));
+    TokenPredictor& predictor = *model->predictor;
+    predictor.rewind(static_cast<std::int64_t>(predictor.ids().size() - guesses.size()));
     guesses.clear();
   }
 
@@ -76,31 +77,31 @@ struct Generation::State {
 
   /// Forgets the oldest half behind the kept tokens and reads the others again, with the last token behind them.
   void shift_context() {
-    CachedDecoder& decoder = model->decoder;
+    TokenPredictor& predictor = *model->predictor;
     const auto keep = static_cast<std::size_t>(options.keep);
-    const auto others = decoder.ids().subspan(keep + (decoder.ids().size() - keep + 1) / 2);
+    const auto others = predictor.ids().subspan(keep + (predictor.ids().size() - keep + 1) / 2);
     std::vector<std::int32_t> again(others.begin(), others.end());
     again.push_back(tokens.back());
-    decoder.rewind(options.keep);
-    logits = decoder.append(again);
+    predictor.rewind(options.keep);
+    logits = predictor.append(again, 1);
   }
 
   /// Runs the last token, with guesses behind it. False where it does not fit.
   bool run_last() {
-    CachedDecoder& decoder = model->decoder;
+    TokenPredictor& predictor = *model->predictor;
     row = 0;
-    const auto room = decoder.context() - static_cast<std::int64_t>(decoder.ids().size());
+    const auto room = predictor.context() - static_cast<std::int64_t>(predictor.ids().size());
     if (room == 0 && !options.context_shift) return false;
     if (room == 0) return shift_context(), true;
-    std::vector<std::int32_t> run(decoder.ids().begin(), decoder.ids().end());
+    std::vector<std::int32_t> run(predictor.ids().begin(), predictor.ids().end());
     const std::size_t held = run.size();
     run.push_back(tokens.back());
-    if (drafter && decoder.unread() <= options.guesses)  // else a run without guesses brings a recurrent model's states up to date
+    if (drafter && predictor.unread() <= options.guesses)  // else a run without guesses brings a recurrent model's states up to date
       guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
-    if (!guesses.empty()) decoder.mark();
+    if (!guesses.empty()) predictor.mark();
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());
-    logits = decoder.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held));
+    logits = predictor.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held));
     return true;
   }
 
@@ -116,7 +117,7 @@ struct Generation::State {
   }
 
   std::span<const float> last_logits() const {
-    const auto vocabulary = static_cast<std::size_t>(model->decoder.config().vocab_size);
+    const auto vocabulary = static_cast<std::size_t>(model->predictor->vocab_size());
     return std::span(logits).subspan(row * vocabulary, vocabulary);
   }
 
@@ -139,7 +140,10 @@ std::optional<std::int32_t> Generation::next_token() { return state_->step(); }
 
 std::optional<std::string> Generation::next() {
   State& s = *state_;
-  if (!s.text) s.text.emplace(s.model->text(), s.options.stop, std::span(s.tokens).first(s.prompt_length));
+  if (!s.text) {
+    const std::size_t before = s.model->decoder() ? s.start_length : 0;  // else the answer is a text of its own
+    s.text.emplace(s.model->text(), s.options.stop, std::span(s.tokens).first(before));
+  }
   while (s.reason == FinishReason::unfinished) {
     const auto id = s.step();
     std::string piece = id ? s.text->push(*id) : s.text->finish();
@@ -157,20 +161,18 @@ Guesses Generation::guesses() const { return {state_->guessed, state_->confirmed
 Generation Model::generate(std::string_view prompt, GenerateOptions options) { return generate(tokenize(prompt), std::move(options)); }
 
 Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions options) {
-  CachedDecoder& decoder = state_->decoder;
-  check_generation(options, decoder);
+  TokenPredictor& predictor = *state_->predictor;
+  check_generation(options, predictor);
+  if (options.context_shift) state_->decoder_for("context shift");
   std::unique_ptr<Drafter> drafter = Generation::State::drafter_for(*state_, options);
   std::optional<grammar::Matcher> matcher;
   if (options.grammar) matcher.emplace(options.grammar, state_->bytes_of_tokens());
-  TokenChooser chooser(options, vocab_size(), prompt, std::move(matcher));
-  std::vector<float> logits = decoder.continue_from(prompt);
-  return Generation(std::make_shared<Generation::State>(Generation::State{state_,
-                                                                          std::move(options),
-                                                                          std::move(chooser),
-                                                                          {prompt.begin(), prompt.end()},
-                                                                          prompt.size(),
-                                                                          std::move(drafter),
-                                                                          std::move(logits)}));
+  std::vector<std::int32_t> start = predictor.start_of(prompt);
+  const std::size_t start_length = start.size();
+  TokenChooser chooser(options, vocab_size(), start, std::move(matcher));
+  std::vector<float> logits = predictor.begin(prompt);
+  return Generation(std::make_shared<Generation::State>(Generation::State{state_, std::move(options), std::move(chooser), std::move(start),
+                                                                          start_length, std::move(drafter), std::move(logits)}));
 }
 
 }  // namespace rlx

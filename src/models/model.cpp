@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "models/cache_file.h"
+#include "models/cached_t5.h"
 #include "models/decoder_files.h"
 #include "models/model_state.h"
 #include "models/tokenizer/gguf_tokenizer.h"
@@ -14,10 +15,15 @@ const Tokenizer& Model::State::text() const {
   return *tokenizer;
 }
 
+CachedDecoder& Model::State::decoder_for(std::string_view what) const {
+  if (!decoder()) refuse_encoder_decoder(path, what);
+  return *decoder();
+}
+
 const std::shared_ptr<const grammar::TokenBytes>& Model::State::bytes_of_tokens() {
   if (token_bytes) return token_bytes;
   std::vector<std::string> bytes;
-  for (std::int32_t id = 0; id < decoder.config().vocab_size; ++id) bytes.push_back(text().bytes_of(id));
+  for (std::int32_t id = 0; id < predictor->vocab_size(); ++id) bytes.push_back(text().bytes_of(id));
   token_bytes = std::make_shared<const grammar::TokenBytes>(bytes, end_tokens);
   return token_bytes;
 }
@@ -26,15 +32,27 @@ bool Model::State::ends_answer(std::int32_t id) const { return std::find(end_tok
 
 namespace {
 
-CachedDecoder::Options decoder_options(const DecoderFiles& files, const ModelOptions& options, Precision precision) {
+std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Session& session, const ModelOptions& options) {
   if (options.chunk < 1) fail("model: chunks of {} tokens (allowed: at least 1)", options.chunk);
   const std::int64_t most = files.config.max_positions;
   if (options.context < 0 || (files.config.position_embedding && options.context > most))
     fail("model: a context of {} tokens (allowed: 1..{}; 0: the model's own)", options.context, most);
-  return {.context = options.context > 0 ? options.context : std::min(most, usual_context),
-          .chunk = options.chunk,
-          .cache = resolved(options.cache, precision)};
+  const CachedDecoder::Options its{.context = options.context > 0 ? options.context : std::min(most, usual_context),
+                                   .chunk = options.chunk,
+                                   .cache = resolved(options.cache, session.precision())};
+  return std::make_unique<CachedDecoder>(session, files, its);
 }
+
+std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session& session, const ModelOptions& options) {
+  if (options.context < 0) fail("model: a context of {} tokens (allowed: 0 and more; 0: the model's own)", options.context);
+  if (options.cache != CacheType::usual && options.cache != CacheType::f32)
+    fail("model: a cache of {} (allowed for an encoder with a decoder: {})", name_of(options.cache), name_of(CacheType::f32));
+  return std::make_unique<CachedT5>(session, files,
+                                    options.context > 0 ? options.context : std::min(files.config.n_positions, usual_context));
+}
+
+std::string fingerprint_of(const DecoderFiles& files, Precision precision) { return cache_fingerprint(files, precision); }
+std::string fingerprint_of(const T5Files&, Precision) { return {}; }  // its caches are not kept
 
 /// bos_token and eos_token of a GGUF file, as templates ask for them.
 json::Value gguf_special_tokens(const GgufFile& file, const Tokenizer& tokenizer) {
@@ -46,8 +64,8 @@ json::Value gguf_special_tokens(const GgufFile& file, const Tokenizer& tokenizer
 }
 
 /// Of a GGUF file the template in its metadata; folders are asked when a chat begins.
-std::optional<ChatTemplate> chat_template_of(const DecoderFiles& files, const std::optional<Tokenizer>& tokenizer) {
-  const GgufFile* file = files.checkpoint.gguf();
+std::optional<ChatTemplate> chat_template_of(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
+  const GgufFile* file = checkpoint.gguf();
   const GgufValue* source = file != nullptr ? file->find_value("tokenizer.chat_template") : nullptr;
   if (source == nullptr || !tokenizer) return std::nullopt;
   const std::string name = fmt::format("{}: tokenizer.chat_template", file->name());
@@ -56,8 +74,8 @@ std::optional<ChatTemplate> chat_template_of(const DecoderFiles& files, const st
 
 }  // namespace
 
-std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const DecoderFiles& files) {
-  if (const GgufFile* file = files.checkpoint.gguf()) {
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  if (const GgufFile* file = checkpoint.gguf()) {
     if (file->find_value("tokenizer.ggml.model") == nullptr) return std::nullopt;
     return read_gguf_tokenizer(*file);
   }
@@ -68,12 +86,14 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const D
 }
 
 Model Model::open(const std::filesystem::path& path, const Session& session, ModelOptions options) {
-  const DecoderFiles files = DecoderFiles::open(path, options.adapters);
-  std::optional<Tokenizer> tokenizer = tokenizer_of(path, files);
-  std::optional<ChatTemplate> chat = chat_template_of(files, tokenizer);
-  return Model(std::make_shared<State>(State{CachedDecoder(session, files, decoder_options(files, options, session.precision())),
-                                             std::move(tokenizer), files.end_tokens, path, cache_fingerprint(files, session.precision()),
-                                             rlx::recommended_sampling(path, files), std::move(chat)}));
+  const auto opened = [&](const auto& files) {
+    std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
+    std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint, tokenizer);
+    return std::make_shared<State>(State{predictor_of(files, session, options), std::move(tokenizer), files.end_tokens, path,
+                                         fingerprint_of(files, session.precision()), rlx::recommended_sampling(path, files.checkpoint),
+                                         std::move(chat)});
+  };
+  return Model(std::visit(opened, open_language_model(path, options.adapters)));
 }
 
 Precision usual_precision(const std::filesystem::path& model) {
@@ -91,8 +111,9 @@ Model load(const std::filesystem::path& path, ModelOptions options) {
   return Model::open(path, Session(Device::cpu(), {.precision = usual_precision(path)}), options);
 }
 
-std::int64_t Model::vocab_size() const { return state_->decoder.config().vocab_size; }
-std::int64_t Model::context() const { return state_->decoder.context(); }
+std::int64_t Model::vocab_size() const { return state_->predictor->vocab_size(); }
+std::int64_t Model::context() const { return state_->predictor->context(); }
+bool Model::continues_texts() const { return state_->decoder() != nullptr; }
 std::span<const std::int32_t> Model::end_tokens() const { return state_->end_tokens; }
 
 SamplingOptions Model::recommended_sampling(SamplingOptions otherwise) const {
@@ -100,21 +121,25 @@ SamplingOptions Model::recommended_sampling(SamplingOptions otherwise) const {
   return otherwise;
 }
 
-std::span<const std::int32_t> Model::ids() const { return state_->decoder.ids(); }
-std::vector<float> Model::append(std::span<const std::int32_t> ids, std::int64_t wanted) { return state_->decoder.append(ids, wanted); }
+std::span<const std::int32_t> Model::ids() const { return state_->predictor->ids(); }
+
+std::vector<float> Model::append(std::span<const std::int32_t> ids, std::int64_t wanted) {
+  return state_->decoder_for("append").append(ids, wanted);
+}
 
 void Model::rewind(std::int64_t length) {
+  CachedDecoder& decoder = state_->decoder_for("rewind");
   const auto held = static_cast<std::int64_t>(ids().size());
   if (length < 0 || length > held) fail("model: rewound to {} tokens (allowed: 0..{})", length, held);
-  state_->decoder.rewind(length);
+  decoder.rewind(length);
 }
 
 void Model::save_cache(const std::filesystem::path& file, const std::map<std::string, std::string>& notes) const {
-  write_cache(file, state_->decoder, state_->fingerprint, notes);
+  write_cache(file, state_->decoder_for("a file of the cache"), state_->fingerprint, notes);
 }
 
 std::map<std::string, std::string> Model::load_cache(const std::filesystem::path& file) {
-  return read_cache(file, state_->decoder, state_->fingerprint);
+  return read_cache(file, state_->decoder_for("a file of the cache"), state_->fingerprint);
 }
 
 std::vector<std::int32_t> Model::tokenize(std::string_view text, bool add_special_tokens) const {

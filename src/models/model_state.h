@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/cached_decoder.h"
@@ -18,11 +19,11 @@ namespace rlx {
 inline constexpr std::int64_t usual_context = 8192;
 
 /// The tokenizer of a GGUF file or a folder, where there is one.
-std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const DecoderFiles& files);
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 /// What copies of a model share.
 struct Model::State {
-  CachedDecoder decoder;
+  std::unique_ptr<TokenPredictor> predictor;
   std::optional<Tokenizer> tokenizer;
   std::vector<std::int32_t> end_tokens;
   std::filesystem::path path;
@@ -31,6 +32,10 @@ struct Model::State {
   std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
 
+  /// The predictor where it continues texts, else null.
+  CachedDecoder* decoder() const { return dynamic_cast<CachedDecoder*>(predictor.get()); }
+  /// The same for `what`, which needs one: throws Error where there is none.
+  CachedDecoder& decoder_for(std::string_view what) const;
   /// Throws Error where there is none.
   const Tokenizer& text() const;
   /// For grammars.

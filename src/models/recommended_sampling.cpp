@@ -64,8 +64,8 @@ std::vector<RecommendedNumber> recommended_by(const JsonField& config) {
 
 }  // namespace
 
-std::vector<RecommendedNumber> recommended_sampling(const std::filesystem::path& path, const DecoderFiles& files) {
-  if (const GgufFile* file = files.checkpoint.gguf()) return recommended_by(*file);
+std::vector<RecommendedNumber> recommended_sampling(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  if (const GgufFile* file = checkpoint.gguf()) return recommended_by(*file);
   std::error_code error;
   const std::filesystem::path config = path / "generation_config.json";
   return std::filesystem::exists(config, error) ? recommended_by(ConfigFile::open(config).root()) : std::vector<RecommendedNumber>();

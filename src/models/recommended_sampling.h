@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "models/decoder_files.h"
+#include "formats/checkpoint.h"
 #include "rlx/sampling.h"
 
 namespace rlx {
@@ -15,6 +15,6 @@ struct RecommendedNumber {
 
 /// What general.sampling.* of a GGUF file, or generation_config.json of the folder `path`, say; perhaps nothing. Throws Error naming the
 /// field for a value that is not allowed.
-std::vector<RecommendedNumber> recommended_sampling(const std::filesystem::path& path, const DecoderFiles& files);
+std::vector<RecommendedNumber> recommended_sampling(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 }  // namespace rlx

@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "models/config_field.h"
+#include "models/end_tokens.h"
 #include "models/families/gguf.h"
 #include "models/model_folder.h"
 
@@ -34,14 +35,6 @@ void add_stack(std::string_view stack, std::string_view short_name, std::int64_t
     add(dense + "wo", to + "ffn_down");
   }
   add(fmt::format("{}.final_layer_norm", stack), fmt::format("{}.output_norm", short_name));
-}
-
-T5Files open_gguf_t5(const std::filesystem::path& path) {
-  Checkpoint checkpoint = Checkpoint::open(path);
-  if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
-  T5Config config = read_gguf_t5(*checkpoint.gguf());
-  WeightNames names = t5_gguf_names(config);
-  return {config, std::move(names), std::move(checkpoint)};
 }
 
 }  // namespace
@@ -76,6 +69,10 @@ T5Config read_gguf_t5(const GgufFile& file) {
   c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr;
   c.activation = c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu;
   c.tied_output = file.find("output.weight") == nullptr;
+  c.n_positions = size_or("context_length", c.n_positions, largest_size);
+  const GgufValue* start = file.find_value("t5.decoder_start_token_id");
+  if (start == nullptr) start = file.find_value("tokenizer.ggml.padding_token_id");
+  if (start != nullptr) c.decoder_start_token_id = static_cast<std::int32_t>(start->integer(0, c.vocab_size - 1));
   return c;
 }
 
@@ -85,7 +82,7 @@ void describe_t5(const ModelFolder& folder, const T5Config& c, GgufMetadata& met
   const auto size = [&](const char* key, std::int64_t value) {
     metadata.set(fmt::format("t5.{}", key), static_cast<std::uint32_t>(value));
   };
-  size("context_length", size_or(folder.config(), "n_positions", 512));
+  size("context_length", c.n_positions);
   size("embedding_length", c.d_model);
   size("feed_forward_length", c.d_ff);
   size("block_count", c.num_layers);
@@ -97,7 +94,7 @@ void describe_t5(const ModelFolder& folder, const T5Config& c, GgufMetadata& met
   if (c.max_distance != usual_distance) size("attention.relative_max_distance", c.max_distance);  // ours
   metadata.set("t5.attention.layer_norm_epsilon", static_cast<float>(c.layer_norm_epsilon));
   metadata.set("t5.attention.layer_norm_rms_epsilon", static_cast<float>(c.layer_norm_epsilon));
-  size("decoder_start_token_id", count_or(folder.config(), "decoder_start_token_id", 0));
+  size("decoder_start_token_id", c.decoder_start_token_id);
 }
 
 json::Value t5_folder_config(const T5Config& c) {
@@ -115,14 +112,36 @@ json::Value t5_folder_config(const T5Config& c) {
           {"relative_attention_max_distance", c.max_distance},
           {"layer_norm_epsilon", c.layer_norm_epsilon},
           {"feed_forward_proj", c.gated ? "gated-gelu" : "relu"},
-          {"tie_word_embeddings", c.tied_output}};
+          {"tie_word_embeddings", c.tied_output},
+          {"n_positions", c.n_positions},
+          {"decoder_start_token_id", c.decoder_start_token_id}};
+}
+
+bool T5Files::is_in(const GgufFile& file) {
+  const GgufValue* architecture = file.find_value("general.architecture");
+  return architecture != nullptr && architecture->string() == "t5";
+}
+
+bool T5Files::is_in(const ModelFolder& folder) { return folder.model_type() == "t5"; }
+
+T5Files T5Files::of_gguf(Checkpoint checkpoint) {
+  const GgufFile& file = *checkpoint.gguf();
+  T5Config config = read_gguf_t5(file);
+  WeightNames names = t5_gguf_names(config);
+  auto end_tokens = end_tokens_of(file);
+  return {config, std::move(names), std::move(checkpoint), std::move(end_tokens)};
+}
+
+T5Files T5Files::of_folder(const ModelFolder& folder) {
+  return {T5Config::read(folder.config()), t5_weight_names(), Checkpoint::open(folder.path()), end_tokens_of(folder)};
 }
 
 T5Files T5Files::open(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(path, error)) return open_gguf_t5(path);
-  const ModelFolder folder = ModelFolder::open(path);
-  return {T5Config::read(folder.config()), t5_weight_names(), Checkpoint::open(path)};
+  if (!std::filesystem::is_regular_file(path, error)) return of_folder(ModelFolder::open(path));
+  Checkpoint checkpoint = Checkpoint::open(path);
+  if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
+  return of_gguf(std::move(checkpoint));
 }
 
 }  // namespace rlx

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rlx {
+
+/// Says how likely each token comes next, and keeps what it computed of those before. Not for several threads at a time.
+class TokenPredictor {
+ public:
+  virtual ~TokenPredictor() = default;
+
+  virtual std::int64_t vocab_size() const = 0;
+  /// Tokens that fit.
+  virtual std::int64_t context() const = 0;
+  /// The tokens that it holds.
+  virtual std::span<const std::int32_t> ids() const = 0;
+  /// What an answer to a prompt goes on from: the prompt itself, or what stands before answers where these are texts of their own.
+  virtual std::vector<std::int32_t> start_of(std::span<const std::int32_t> prompt) const = 0;
+  /// Makes it hold what an answer to the prompt goes on from; the logits behind that. Throws Error for no tokens, for an id outside the
+  /// vocabulary, and for more tokens than fit.
+  virtual std::vector<float> begin(std::span<const std::int32_t> prompt) = 0;
+  /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error as `begin`;
+  /// then nothing is appended.
+  virtual std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted) = 0;
+  /// Forgets all but the first `length` tokens; length <= ids().size().
+  virtual void rewind(std::int64_t length) = 0;
+  /// Says that the tokens behind those held now may be forgotten again.
+  virtual void mark() {}
+  /// Tokens that are computed again with the next ones.
+  virtual std::int64_t unread() const { return 0; }
+};
+
+}  // namespace rlx

@@ -1,0 +1,237 @@
+// T5: an encoder reads a prompt, a decoder answers it token by token; against what another implementation answered.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/json.h"
+#include "message.h"
+#include "models/folder_source.h"
+#include "models/folder_writer.h"
+#include "models/quantize_model.h"
+#include "models/tiny_language_model.h"
+#include "rlx/batch.h"
+#include "rlx/model.h"
+
+namespace rlx {
+namespace {
+
+using test::error_of, test::fixture, test::TemporaryFolder;
+using Ids = std::vector<std::int32_t>;
+
+/// With one thread: these models are too small for two.
+const Session& session() {
+  static const Session one = [] {
+    SessionOptions options;
+    options.threads = 1;
+    return Session(Device::cpu(), options);
+  }();
+  return one;
+}
+
+Model open(const std::filesystem::path& path, ModelOptions options = {}) { return Model::open(path, session(), std::move(options)); }
+
+Ids ids_of(Generation generation) {
+  while (generation.next_token()) {
+  }
+  return {generation.ids().begin(), generation.ids().end()};
+}
+
+std::string text_of(Generation& generation) {
+  std::string text;
+  for (const std::string& piece : generation) text += piece;
+  return text;
+}
+
+struct Recorded {
+  Ids prompt, answer;
+};
+
+/// Prompts of unlike lengths.
+std::vector<Recorded> recorded(const std::string& name) {
+  const json::Value file = json::read_file(fixture("t5/answers.json"));
+  std::vector<Recorded> all;
+  for (const json::Value& each : file.at(name)) all.push_back({each.at("prompt").get<Ids>(), each.at("answer").get<Ids>()});
+  return all;
+}
+
+void convert(const std::filesystem::path& folder, const std::filesystem::path& target, std::string_view type) {
+  quantize_model(source_of_folder(folder), target, &find_type_mix(type), {});
+}
+
+/// A copy of the first model with a token for each word, and with changes of its config.
+class T5OfWords {
+ public:
+  explicit T5OfWords(const json::Value& changes = json::Value::object()) {
+    json::Value config = json::read_file(fixture("hf/t5/config.json"));
+    config.update(changes);
+    write_file(folder_ / "config.json", config.dump());
+    write_file(folder_ / "tokenizer.json", test::tokenizer_of_words());
+    std::filesystem::copy(fixture("hf/t5/model.safetensors"), folder_ / "model.safetensors");
+  }
+  std::filesystem::path path() const { return folder_ / ""; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+class T5Answers : public testing::TestWithParam<std::string> {};
+
+TEST_P(T5Answers, AreTheRecordedOnes) {
+  const TemporaryFolder folder;
+  convert(fixture("hf/" + GetParam()), folder / "f32.gguf", "F32");
+  for (const auto& path : {fixture("hf/" + GetParam()), fixture("gguf_models/" + GetParam() + ".gguf"), folder / "f32.gguf"}) {
+    Model model = open(path);
+    for (const Recorded& each : recorded(GetParam()))
+      EXPECT_EQ(ids_of(model.generate(each.prompt, {.max_tokens = 24})), each.answer) << path << ", " << each.prompt.size() << " tokens";
+  }
+}
+
+TEST_P(T5Answers, OfOtherLengthsCompileNothing) {
+  const std::vector<Recorded> all = recorded(GetParam());
+  Model model = open(fixture("hf/" + GetParam()));
+  ids_of(model.generate(all.front().prompt, {.max_tokens = 3}));
+  const CompileCounters before = session().counters();
+  for (const Recorded& each : all) ids_of(model.generate(each.prompt, {.max_tokens = 3}));
+  const CompileCounters after = session().counters();
+  EXPECT_EQ(after.kernels_compiled, before.kernels_compiled);
+  EXPECT_EQ(after.kernels_from_disk, before.kernels_from_disk);
+  EXPECT_EQ(after.kernels_shared, before.kernels_shared);
+}
+
+TEST_P(T5Answers, AreTheSameWithGuesses) {
+  Model model = open(fixture("hf/" + GetParam()));
+  for (const Recorded& each : recorded(GetParam())) {
+    Generation answer = model.generate(each.prompt, {.max_tokens = 24, .guesses = 4});
+    EXPECT_EQ(ids_of(answer), each.answer);
+    EXPECT_LE(answer.guesses().right, answer.guesses().tried);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, T5Answers, testing::Values("t5", "t5-gated"), [](const auto& each) {
+  std::string name = each.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+/// The logits of the first token of an answer.
+std::vector<float> first_logits(const std::filesystem::path& path, const Ids& prompt) {
+  std::vector<float> seen;
+  ids_of(open(path).generate(prompt, {.max_tokens = 1, .choose = [&](std::span<const float> logits, std::span<const std::int32_t>) {
+                                        seen.assign(logits.begin(), logits.end());
+                                        return 1;
+                                      }}));
+  return seen;
+}
+
+double length_of(std::span<const float> numbers) {
+  double squares = 0;
+  for (const float x : numbers) squares += static_cast<double>(x) * x;
+  return std::sqrt(squares);
+}
+
+TEST(QuantisedT5, LogitsMoveByTheRoundingOfWeightsAndInputs) {
+  const Recorded each = recorded("t5").back();
+  const TemporaryFolder folder;
+  convert(fixture("hf/t5"), folder / "q8.gguf", "Q8_0");
+  convert(fixture("hf/t5"), folder / "q4.gguf", "Q4_0");
+  const std::vector<float> exact = first_logits(fixture("hf/t5"), each.prompt);
+  const auto error_with = [&](const char* file) {
+    std::vector<float> difference = first_logits(folder / file, each.prompt);
+    for (std::size_t i = 0; i < exact.size(); ++i) difference[i] -= exact[i];
+    return length_of(difference) / length_of(exact);
+  };
+  // A rounded number is off by some 1/127 / sqrt(12), or 1/8 / sqrt(12), of the largest of its 32, which is about twice the usual one;
+  // errors of the four layers, of weights and inputs in six products each, add up as squares: sqrt(4 * 6 * 2) = 7.
+  const double q8 = error_with("q8.gguf"), q4 = error_with("q4.gguf");
+  EXPECT_GT(q8, 0);
+  EXPECT_LE(q8, 7 * 2 / 127.0 / std::sqrt(12));
+  EXPECT_GT(q4, q8);
+  EXPECT_LE(q4, 7 * 2 / 8.0 / std::sqrt(12));
+  EXPECT_EQ(ids_of(open(folder / "q4.gguf").generate(each.prompt, {.max_tokens = 24})).size(), 24u);
+}
+
+TEST(T5Text, IsATextOfItsOwn) {
+  const T5OfWords words;
+  const Recorded each = recorded("t5")[2];
+  Generation answer = load(words.path()).generate(test::words_of(each.prompt), {.max_tokens = 24});
+  EXPECT_EQ(text_of(answer), test::words_of(each.answer));
+  EXPECT_EQ(answer.finish_reason(), FinishReason::max_tokens);
+}
+
+TEST(T5Text, EndsWhereItsTokensStopTextsAndGrammarsSaySo) {
+  const Recorded each = recorded("t5").front();  // whose first tokens are 201 201 189 161
+  const T5OfWords words(json::Value{{"eos_token_id", 189}});
+  Model model = open(words.path());
+  Generation ended = model.generate(each.prompt);
+  EXPECT_EQ(text_of(ended), "w201 w201");
+  EXPECT_EQ(ended.finish_reason(), FinishReason::end_of_text);
+  Generation stopped = model.generate(each.prompt, {.stop = {"1 w2"}});
+  EXPECT_EQ(text_of(stopped), "w20");
+  EXPECT_EQ(stopped.finish_reason(), FinishReason::stop);
+  Generation limited = model.generate(each.prompt, {.grammar = parse_grammar(R"(root ::= " w7" " w8")")});
+  EXPECT_EQ(ids_of(limited), (Ids{7, 8}));
+  EXPECT_EQ(limited.finish_reason(), FinishReason::end_of_text);
+}
+
+TEST(T5Text, BeginsBehindTheTokenThatTheConfigNames) {
+  const Ids prompt{3, 4};
+  const auto start_in = [&](const std::filesystem::path& path) {
+    Ids seen;
+    ids_of(open(path).generate(prompt, {.max_tokens = 1, .choose = [&](auto, std::span<const std::int32_t> ids) {
+                                          seen.assign(ids.begin(), ids.end());
+                                          return 1;
+                                        }}));
+    return seen;
+  };
+  const T5OfWords named(json::Value{{"decoder_start_token_id", 5}}),
+      padded(json::Value{{"decoder_start_token_id", nullptr}, {"pad_token_id", 6}});
+  const TemporaryFolder folder;
+  std::filesystem::remove(named.path() / "tokenizer.json");  // such words have no form in GGUF files
+  convert(named.path(), folder / "named.gguf", "F32");
+  write_model_folder(GgufFile::open(folder / "named.gguf"), folder / "back", f32, {});
+  EXPECT_EQ(start_in(named.path()), Ids{5});
+  EXPECT_EQ(start_in(folder / "named.gguf"), Ids{5});
+  EXPECT_EQ(start_in(folder / "back"), Ids{5});
+  EXPECT_EQ(start_in(padded.path()), Ids{6});
+  const T5OfWords wrong(json::Value{{"decoder_start_token_id", 256}});
+  EXPECT_NE(error_of([&] { open(wrong.path()); }).find("config.json: decoder_start_token_id: "), std::string::npos);
+}
+
+TEST(T5Text, TheContextHoldsAsMuchOfThePromptAsOfTheAnswer) {
+  Model model = open(fixture("hf/t5"), {.context = 8});
+  EXPECT_EQ(model.context(), 8);
+  Generation answer = model.generate(Ids(8, 3));
+  EXPECT_EQ(ids_of(answer).size(), 8u);  // the token that begins it and seven of them are in the cache; the eighth is the answer to those
+  EXPECT_EQ(answer.finish_reason(), FinishReason::context_full);
+  EXPECT_EQ(error_of([&] { model.generate(Ids(9, 3)); }), "9 tokens are more than the context holds (allowed: up to 8)");
+  EXPECT_EQ(error_of([&] { model.generate(Ids()); }), "there are no tokens to answer");
+  EXPECT_EQ(error_of([&] { model.generate(Ids{256}); }), "token 256 is not in the vocabulary (allowed: 0..255)");
+  EXPECT_EQ(open(fixture("hf/t5")).context(), 512);
+}
+
+TEST(T5, WhatNeedsATextToContinueIsRefused) {
+  const auto path = fixture("hf/t5");
+  Model model = open(path);
+  EXPECT_FALSE(model.continues_texts());
+  const Ids ids{1};
+  const auto refused = [&](const char* what, auto call) {
+    EXPECT_EQ(error_of(call),
+              fmt::format("{}: a model with an encoder and a decoder reads a prompt and answers it (rlx run): {} is not for it",
+                          path.string(), what));
+  };
+  refused("append", [&] { model.append(ids); });
+  refused("rewind", [&] { model.rewind(0); });
+  refused("a file of the cache", [&] { model.save_cache("cache"); });
+  refused("a file of the cache", [&] { model.load_cache("cache"); });
+  refused("context shift", [&] { model.generate(ids, {.context_shift = true}); });
+  const auto llama = std::make_shared<Model>(open(fixture("hf/llama"), {.context = 16})), other = std::make_shared<Model>(open(path));
+  refused("a draft model", [&] { model.generate(ids, {.guesses = 2, .draft = llama}); });
+  refused("guessing", [&] { llama->generate(ids, {.guesses = 2, .draft = other}); });
+  refused("an adapter", [&] { open(path, {.adapters = {{"adapter", 1}}}); });
+  refused("this", [&] { Batch::open(path, session()); });
+  EXPECT_EQ(error_of([&] { open(path, {.cache = CacheType::q8}); }), "model: a cache of q8 (allowed for an encoder with a decoder: f32)");
+}
+
+}  // namespace
+}  // namespace rlx
