@@ -277,30 +277,28 @@ struct WorkersOfPanels {
   }
 };
 
-/// So the pages of panels belong to the memory node of the worker that reads them, of one matrix and of those of a mixture.
+/// So the pages of panels belong to the memory node of the worker that reads them.
 TEST(BlockDot, PanelsArePackedByTheWorkerThatMultipliesThem) {
   const cpu::BlockKernel kernel = WorkersOfPanels::kernel();
   const std::int64_t depth = 1 << 14, row_bytes = depth / 32 * 34;  // a panel is worth a thread
-  const std::vector<float> x(static_cast<std::size_t>(3 * depth));
-  for (int threads : {1, 2, 3})
-    for (std::int64_t matrices : {1, 3}) {
-      WorkersOfPanels seen;
-      seen.threads = threads;
-      ThreadPool pool(threads);
-      const std::int64_t columns = threads * 2 * cpu::BlockKernel::columns;
-      const std::vector<std::byte> blocks(static_cast<std::size_t>(matrices * columns * row_bytes));
-      const cpu::BlockPanels panels(kernel, {blocks.data(), row_bytes, matrices, columns, depth}, pool);
-      cpu::BlockDotArgs args;
-      args.rows =
-          matrices == 1 ? cpu::RowGroups::one(1) : cpu::RowGroups::by_matrix(matrices, matrices, [](std::int64_t row) { return row; });
-      std::vector<float> c(static_cast<std::size_t>(matrices * columns));
-      args.x = x.data(), args.products = {{&panels, c.data()}};
-      cpu::AlignedBuffer workspace(cpu::block_dot_workspace(args, threads));
-      args.workspace = workspace.data();
-      cpu::block_dot(args, pool);
-      EXPECT_EQ(seen.packed.size(), static_cast<std::size_t>(matrices * threads * 2));
-      EXPECT_EQ(seen.packed, seen.multiplied) << threads << " threads, " << matrices << " matrices";
-    }
+  const std::vector<float> x(static_cast<std::size_t>(depth));
+  for (int threads : {1, 2, 3}) {
+    WorkersOfPanels seen;
+    seen.threads = threads;
+    ThreadPool pool(threads);
+    const std::int64_t columns = threads * 2 * cpu::BlockKernel::columns;
+    const std::vector<std::byte> blocks(static_cast<std::size_t>(columns * row_bytes));
+    const cpu::BlockPanels panels(kernel, {blocks.data(), row_bytes, 1, columns, depth}, pool);
+    std::vector<float> c(static_cast<std::size_t>(columns));
+    cpu::BlockDotArgs args;
+    args.rows = cpu::RowGroups::one(1);
+    args.x = x.data(), args.products = {{&panels, c.data()}};
+    cpu::AlignedBuffer workspace(cpu::block_dot_workspace(args, threads));
+    args.workspace = workspace.data();
+    cpu::block_dot(args, pool);
+    EXPECT_EQ(seen.packed.size(), static_cast<std::size_t>(threads * 2));
+    EXPECT_EQ(seen.packed, seen.multiplied) << threads << " threads";
+  }
 }
 
 TEST(BlockDot, RefusesWhatDoesNotFit) {

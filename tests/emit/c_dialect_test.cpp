@@ -82,6 +82,13 @@ Array every_kind_of(DType t, std::mt19937_64& random) {
   return array;
 }
 
+/// LLVM's code may round to bf16 by an instruction to which denormal numbers are zeros. Only kernels' threads make other code do so, too.
+bool same_in_both(const Array& by_c, const Array& by_llvm, std::int64_t i) {
+  if (same_element(by_c, by_llvm, i)) return true;
+  const double value = by_c.get_double(i), flushed = by_llvm.get_double(i);
+  return by_c.dtype() == bf16 && flushed == 0 && std::fabs(value) <= smallest_normal(bf16) && std::signbit(value) == std::signbit(flushed);
+}
+
 class ScalarOps : public testing::TestWithParam<DType> {};
 
 TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
@@ -101,7 +108,7 @@ TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
     const std::string& name = graph.outputs()[o].first;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto operands = [&] { return fmt::format("{} of {} and {}", name, inputs["x"].get_double(i), inputs["z"].get_double(i)); };
-      if (!same_element(by_c[o], by_llvm[o], i)) {
+      if (!same_in_both(by_c[o], by_llvm[o], i)) {
         ADD_FAILURE() << operands() << ": C " << by_c[o].get_double(i) << ", LLVM " << by_llvm[o].get_double(i);
         break;
       }

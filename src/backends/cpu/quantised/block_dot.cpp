@@ -150,25 +150,25 @@ BlockPanels::BlockPanels(const BlockKernel& kernel, const BlockWeights& weights,
   const auto bytes = checked_product(sizes);
   if (!bytes) fail("weights of {} matrices of {} rows of {} values: too large", weights.matrices, n_, k_);
   buffer_ = take_piece(static_cast<std::size_t>(*bytes));
-  // Each worker has the same part of every matrix, as in products: memory belongs to the node whose thread touches it first.
-  pool.parallel_for(panels(), grain_of(weights.matrices * columns * k_), [&](std::int64_t begin, std::int64_t end, int) {
+  pool.parallel_for(weights.matrices * panels(), grain_of(columns * k_), [&](std::int64_t begin, std::int64_t end, int) {
     const std::int64_t at_a_time = std::max<std::int64_t>(1, read_at_a_time / (columns * weights.row_bytes));
-    for (std::int64_t matrix = 0; matrix < weights.matrices; ++matrix)
-      for (std::int64_t first = begin; first < end; first += at_a_time) pack(weights, matrix, first, std::min(end, first + at_a_time));
+    for (std::int64_t first = begin; first < end; first += at_a_time) pack(weights, first, std::min(end, first + at_a_time));
   });
 }
 
-/// The panels of a matrix from `begin` to `end`. The pages of a file that they come from are given back, or a large matrix would be in
+/// The panels from `begin` to `end` of all matrices. The pages of a file that they come from are given back, or a large matrix would be in
 /// memory twice.
-void BlockPanels::pack(const BlockWeights& weights, std::int64_t matrix, std::int64_t begin, std::int64_t end) {
+void BlockPanels::pack(const BlockWeights& weights, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t column = i * columns;
+    const std::int64_t matrix = i / panels(), column = i % panels() * columns;
     std::array<const std::byte*, columns> rows{};
     for (std::int64_t r = 0; r < std::min(columns, n_ - column); ++r) rows[static_cast<std::size_t>(r)] = weights.row(matrix, column + r);
-    std::byte* const to = buffer_.get() + (matrix * panels() + i) * panel_bytes();
+    std::byte* const to = buffer_.get() + i * panel_bytes();
     kernel_->pack_panel(rows.data(), blocks(), to, to + kernel_->codes_at(blocks()));
   }
-  release_mapped_pages({weights.row(matrix, begin * columns), weights.row(matrix, std::min(n_, end * columns))});
+  const std::byte *first = weights.row(begin / panels(), begin % panels() * columns),
+                  *last = weights.row(end / panels(), end % panels() * columns);
+  release_mapped_pages({first, last});
 }
 
 std::size_t block_dot_workspace(const BlockDotArgs& args, int threads) {

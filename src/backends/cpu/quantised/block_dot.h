@@ -37,7 +37,7 @@ class BlockPanels {
   const std::byte* panel(std::int64_t matrix, std::int64_t i) const { return buffer_.get() + (matrix * panels() + i) * panel_bytes(); }
 
  private:
-  void pack(const BlockWeights& weights, std::int64_t matrix, std::int64_t begin, std::int64_t end);
+  void pack(const BlockWeights& weights, std::int64_t begin, std::int64_t end);
 
   const BlockKernel* kernel_;
   std::int64_t matrices_, n_, k_;
