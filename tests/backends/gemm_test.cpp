@@ -334,7 +334,7 @@ void expect_what_is_beside_c_is_left_alone(std::int64_t n) {
   const Stored<T> a(1, m, k, Layout::row_major, 14), b(1, k, n, Layout::row_major, 15);
   for (const auto& [name, kernel] : kernels_of<T>()) {
     const PackedB<T> packed = pack_b(b.matrix, 1, k, n, pool, *kernel);
-    GemmArgs<T> args{.m = m, .n = n, .k = k, .a = a.matrix, .packed_b = &packed};
+    GemmArgs<T> args{.m = m, .n = n, .k = k, .a = a.matrix, .packed_b = &packed, .kernel = kernel};
     const std::vector<Sum<T>> plain = run(args, pool);
     std::vector<std::vector<Sum<T>>> results(6, std::vector<Sum<T>>(m * stride, -7));
     pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t end, int) {
