@@ -4,6 +4,7 @@
 
 #include "fuzz_folder.h"
 #include "ir/verify.h"
+#include "models/decoder_files.h"
 #include "models/families/gguf.h"
 #include "models/folder_config.h"
 #include "models/gguf_config.h"
@@ -41,7 +42,7 @@ void read_decoder(const rlx::ModelFolder& folder) {
   const auto files = rlx::DecoderFiles::open(folder.path());
   if (files.config.layers.size() > most_layers) return;
   if (files.config.causal) rlx::verify(rlx::decoder_graph(files.config, {.capacity = 16, .chunk = 4}), "decoder_graph");
-  rlx::recommended_sampling(folder.path(), files);
+  rlx::recommended_sampling(folder.path(), files.checkpoint);
   const std::string_view architecture = rlx::gguf_architecture(folder.model_type());
   rlx::GgufMetadata metadata;
   rlx::describe_model(rlx::gguf_form(files.config, architecture), architecture, metadata);
