@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test deep lint asan tsan arm fuzz bench format clean
+.PHONY: help setup build demo test deep levels lint asan tsan arm fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -27,7 +27,10 @@ test: build ## run all tests
 	scripts/fetch_minilm.sh build/minilm
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 
-deep: setup lint arm asan tsan fuzz ## lint, ARM, sanitizers and fuzzers: what CI runs after the tests
+deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: what CI runs after the tests
+
+levels: build ## run the tests at the lower levels of this machine's CPU
+	RLX_MINILM=$(CURDIR)/build/minilm scripts/levels.sh build/release $(JOBS)
 
 lint: setup ## check the format (clang-format) and the code (clang-tidy)
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror

@@ -1,5 +1,4 @@
-// Every registered op on every one of its samples: the compiled program against the reference, at the level of this process;
-// lower_levels_long_test runs this at the others.
+// Every registered op on every one of its samples: the compiled program against the reference, at the level of this process.
 #include <gtest/gtest.h>
 
 #include "ops/registry_cases.h"
