@@ -253,12 +253,13 @@ void ThreadPool::run_body(const Job& job, int worker) {
   while (take_over(job, worker));
 }
 
-/// The next of the indices that the worker has left. Nobody waits for what is in `left`, and no range comes there twice: no order matters.
+/// The next of the indices that the worker has left, towards the end fewer and fewer. Nobody waits for what is in `left`, and no range
+/// comes there twice: no order matters.
 std::optional<ThreadPool::Range> ThreadPool::next_piece(const Job& job, int worker) {
   std::atomic<Left>& mine = workers_[worker].left;
   Left left = mine.load(std::memory_order_relaxed);
   while (left.begin < left.end) {
-    const std::int64_t begin = left.begin, end = std::min<std::int64_t>(begin + job.piece, left.end);
+    const std::int64_t begin = left.begin, half = (std::int64_t{left.end} - begin + 1) / 2, end = begin + std::min(job.piece, half);
     if (mine.compare_exchange_weak(left, {static_cast<std::uint32_t>(end), left.end}, std::memory_order_relaxed)) return Range{begin, end};
   }
   return std::nullopt;

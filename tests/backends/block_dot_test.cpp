@@ -84,7 +84,7 @@ TEST_P(BlockTypes, KernelsAgreeWithTheBody) {
 
 TEST_P(BlockTypes, ARowHasTheSameBitsAloneAndAmongOthers) {
   const BlockFormat& format = *find_block_format(GetParam());
-  const std::int64_t rows = 21, columns = 35, depth = 512;
+  const std::int64_t rows = 21, columns = 150, depth = 512;
   const std::vector<float> x = random_values(rows * depth, 5);
   const Array weights = random_weights(format, columns, depth);
   const auto run = [&](std::int64_t first, std::int64_t count) {
@@ -103,7 +103,7 @@ TEST_P(BlockTypes, ARowHasTheSameBitsAloneAndAmongOthers) {
 
 TEST_P(BlockTypes, GroupedProductsAgreeWithTheBody) {
   const BlockFormat& format = *find_block_format(GetParam());
-  for (const auto& [size, matrices] : {std::pair{Case{1, 37, 256}, 3}, {Case{2, 16, 512}, 8}, {Case{70, 50, 2304}, 4}}) {
+  for (const auto& [size, matrices] : {std::pair{Case{1, 37, 256}, 3}, {Case{2, 150, 512}, 8}, {Case{70, 50, 2304}, 4}}) {
     const Graph graph = grouped_product(size, matrices, format);
     const std::vector<float> x = random_values(size.rows * size.depth, 3);
     std::vector<std::int32_t> expert;  // -1 and one too many are clamped

@@ -109,6 +109,22 @@ void multiply_tile(const RowGroups& rows, const Part& part, const RowTile& of, s
   for (std::int64_t r = 0; r < of.count; ++r) std::copy_n(whole.data() + r * columns, width, c + rows.row(of.begin + r) * n);
 }
 
+/// A tile of rows of a group with panels of their weights one after the other, or some at a time where the kernel takes them so.
+void multiply_tiles(const RowGroups& rows, const Part& part, const RowTile& of, PanelRange panels) {
+  constexpr std::int64_t beside = BlockKernel::panels_beside;
+  const BlockPanels& weights = *part.product.weights;
+  const BlockKernel& kernel = weights.kernel();
+  std::int64_t panel = panels.begin;
+  const std::byte* const x = part.x + of.begin * packed_row_bytes(kernel, weights.k());
+  const std::int64_t whole = std::min(panels.end, weights.n() / columns);
+  for (; kernel.beside && of.count == 1 && panel + beside <= whole; panel += beside) {
+    const std::byte* const scales = weights.panel(part.group.matrix, panel);
+    float* const c = part.product.c + rows.row(of.begin) * weights.n() + panel * columns;
+    kernel.beside(scales, scales + kernel.codes_at(weights.blocks()), weights.blocks(), x, c, weights.n());
+  }
+  for (; panel < panels.end; ++panel) multiply_tile(rows, part, of, panel);
+}
+
 /// Those rows of a group that fill tiles with some panels of their weights, one panel after the other, where a kernel takes many at once.
 /// Returns how many rows that were.
 std::int64_t multiply_many(const RowGroups& rows, const Part& part, PanelRange panels) {
@@ -132,14 +148,13 @@ std::int64_t multiply_many(const RowGroups& rows, const Part& part, PanelRange p
 std::int64_t panels_at_a_time(const BlockPanels& weights) { return std::max<std::int64_t>(1, cached_panels / weights.panel_bytes()); }
 
 /// The rows of a group with some panels of their weights: as many panels at a time as stay in the second-level cache, each tile of rows,
-/// which stays in the first, with all of them.
+/// which stays in the first, with all of them; a single tile with all panels.
 void multiply_panels(const RowGroups& rows, const Part& part, PanelRange panels) {
-  const std::int64_t at_a_time = panels_at_a_time(*part.product.weights);
   const std::int64_t begin = part.group.begin + multiply_many(rows, part, panels), end = part.group.begin + part.group.count;
+  const std::int64_t at_a_time = end - begin <= most_rows ? panels.end - panels.begin : panels_at_a_time(*part.product.weights);
   for (std::int64_t first = panels.begin; first < panels.end; first += at_a_time)
     for (std::int64_t row = begin; row < end; row += most_rows)
-      for (std::int64_t panel = first; panel < std::min(first + at_a_time, panels.end); ++panel)
-        multiply_tile(rows, part, {row, std::min(most_rows, end - row)}, panel);
+      multiply_tiles(rows, part, {row, std::min(most_rows, end - row)}, {first, std::min(first + at_a_time, panels.end)});
 }
 
 }  // namespace
@@ -195,7 +210,7 @@ void block_dot(const BlockDotArgs& args, ThreadPool& pool) {
   const std::int64_t operations = m / std::ssize(args.rows.groups) * columns * depth_of(args);
   // Memory is not as fast for all threads, and who waited for others has asked for the beginning of its part before: the last panels go to
   // who is free.
-  const std::int64_t piece = m <= most_rows ? 1 : panels_at_a_time(*args.products.front().weights);
+  const std::int64_t piece = m <= most_rows ? BlockKernel::panels_beside : panels_at_a_time(*args.products.front().weights);
   pool.parallel_pieces(panels, grain_of(operations), piece, [&](std::int64_t begin, std::int64_t end, int) {
     for (auto part = std::prev(std::ranges::upper_bound(parts, begin, {}, &Part::first)); part != parts.end() && part->first < end; ++part)
       multiply_panels(args.rows, *part,

@@ -13,56 +13,66 @@ namespace rlx::cpu {
 namespace {
 
 /// With few rows weights come from memory, and the computation between them keeps the processor from asking for the next ones in time. They
-/// are asked for into the second-level cache, which takes more requests at a time than the first.
+/// are asked for into the second-level cache, which takes more requests at a time than the first. Requests are dropped where too many are
+/// under way; the processor's own, which are not, follow several panels at a time further than one.
 constexpr int few_rows = 8;
 constexpr std::int64_t prefetch_ahead = 8192;
 
-/// `Codes` and `Scales` as in block_codes.h.
-template <class Codes, class Scales, RowFormat format, int rows>
+/// `Codes` and `Scales` as in block_codes.h; `panels` that follow each other, C (rows, panels * columns).
+template <class Codes, class Scales, RowFormat format, int rows, int panels>
 void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::int64_t blocks, const std::byte* x, float* c,
                          std::int64_t c_stride) {
-  constexpr std::int64_t step = RowFormat::step, step_bytes = rows * format.row_bytes();
+  constexpr std::int64_t step = RowFormat::step, step_bytes = rows * format.row_bytes(), block_bytes = Scales::steps * Codes::step_bytes;
   constexpr int offset = format.offset, halves = format.halves;
-  __m512 sums[rows];
+  const std::int64_t panel_bytes = codes - scales + blocks * block_bytes;
+  __m512 sums[panels][rows];
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) sums[r] = _mm512_setzero_ps();
-  for (std::int64_t block = 0; block < blocks; ++block, scales += Scales::bytes) {
-    const Scales of_block(scales);
-    for (std::int64_t s = 0; s < Scales::steps; ++s, codes += Codes::step_bytes, x += step_bytes) {
-      if constexpr (rows <= few_rows) {
+  for (int r = 0; r < panels * rows; ++r) sums[r / rows][r % rows] = _mm512_setzero_ps();
+  for (std::int64_t block = 0; block < blocks; ++block, x += Scales::steps * step_bytes) {
+    // Behind a panel come those beside it, which are read meanwhile.
+    const std::int64_t ahead = prefetch_ahead + ((blocks - block) * block_bytes > prefetch_ahead ? 0 : (panels - 1) * panel_bytes);
 #pragma GCC unroll 8
-        for (int line = 0; line < Codes::step_bytes; line += 64) __builtin_prefetch(codes + prefetch_ahead + line, 0, 2);
-      }
-      Avx512::Fours weights[8];
-      Codes::unpack(codes, weights);
-      const StepOfRows of_rows(format, x, rows);
-      __m512 of_half[halves];
-#pragma GCC unroll 2
-      for (int half = 0; half < halves; ++half) of_half[half] = of_block.scale(s, half);
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        __m512 scaled = _mm512_setzero_ps();
-#pragma GCC unroll 2
-        for (int half = 0; half < halves; ++half) {
-          constexpr int vectors = 8 / halves;
-          __m512i sum =
-              offset != 0 ? _mm512_set1_epi32(read_as<std::int32_t>(of_rows.starts + 4 * (half * rows + r))) : _mm512_setzero_si512();
+    for (int p = 0; p < panels; ++p) {
+      const Scales of_block(scales + p * panel_bytes + block * Scales::bytes);
+      const std::byte* of_step = codes + p * panel_bytes + block * block_bytes;
+      for (std::int64_t s = 0; s < Scales::steps; ++s, of_step += Codes::step_bytes) {
+        if constexpr (rows <= few_rows) {
 #pragma GCC unroll 8
-          for (int j = half * vectors; j < (half + 1) * vectors; ++j)
-            sum = _mm512_dpbusd_epi32(sum, reinterpret_cast<__m512i>(weights[j]),
-                                      _mm512_set1_epi32(read_as<std::int32_t>(x + r * step + 4 * j)));
-          const __m512 counted = _mm512_cvtepi32_ps(sum);
-          scaled = half == 0 ? _mm512_mul_ps(counted, of_half[0]) : _mm512_fmadd_ps(counted, of_half[half], scaled);
-          if constexpr (format.minima)
-            sums[r] =
-                _mm512_fmadd_ps(of_block.minimum(s, half), _mm512_set1_ps(read_as<float>(of_rows.sums + 4 * (half * rows + r))), sums[r]);
+          for (int line = 0; line < Codes::step_bytes; line += 64) __builtin_prefetch(of_step + ahead + line, 0, 2);
         }
-        sums[r] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(read_as<float>(of_rows.scales + 4 * r)), sums[r]);
+        Avx512::Fours weights[8];
+        Codes::unpack(of_step, weights);
+        const std::byte* const x_of_step = x + s * step_bytes;
+        const StepOfRows of_rows(format, x_of_step, rows);
+        __m512 of_half[halves];
+#pragma GCC unroll 2
+        for (int half = 0; half < halves; ++half) of_half[half] = of_block.scale(s, half);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) {
+          __m512 scaled = _mm512_setzero_ps(), &total = sums[p][r];
+#pragma GCC unroll 2
+          for (int half = 0; half < halves; ++half) {
+            constexpr int vectors = 8 / halves;
+            __m512i sum =
+                offset != 0 ? _mm512_set1_epi32(read_as<std::int32_t>(of_rows.starts + 4 * (half * rows + r))) : _mm512_setzero_si512();
+#pragma GCC unroll 8
+            for (int j = half * vectors; j < (half + 1) * vectors; ++j)
+              sum = _mm512_dpbusd_epi32(sum, reinterpret_cast<__m512i>(weights[j]),
+                                        _mm512_set1_epi32(read_as<std::int32_t>(x_of_step + r * step + 4 * j)));
+            const __m512 counted = _mm512_cvtepi32_ps(sum);
+            scaled = half == 0 ? _mm512_mul_ps(counted, of_half[0]) : _mm512_fmadd_ps(counted, of_half[half], scaled);
+            if constexpr (format.minima)
+              total =
+                  _mm512_fmadd_ps(of_block.minimum(s, half), _mm512_set1_ps(read_as<float>(of_rows.sums + 4 * (half * rows + r))), total);
+          }
+          total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(read_as<float>(of_rows.scales + 4 * r)), total);
+        }
       }
     }
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) _mm512_storeu_ps(c + r * c_stride, sums[r]);
+  for (int r = 0; r < panels * rows; ++r)
+    _mm512_storeu_ps(c + r % rows * c_stride + r / rows * BlockKernel::columns, sums[r / rows][r % rows]);
 }
 
 /// For each of four vectors of four, what `join` makes of its elements.
@@ -127,8 +137,10 @@ struct TileKernels {
     BlockKernel kernel = empty_block_kernel<Codes, Scales>(name, format, pack_panel);
     kernel.pack_rows = pack_rows<PackedSteps>;
     [&]<int... index>(std::integer_sequence<int, index...>) {
-      ((kernel.tiles[index + 1] = multiply_block_tile<Codes, Scales, format, index + 1>), ...);
+      ((kernel.tiles[index + 1] = multiply_block_tile<Codes, Scales, format, index + 1, 1>), ...);
     }(std::make_integer_sequence<int, BlockKernel::most_rows>());
+    // Of longer blocks a panel's part is 2 KB, as long as what the processor reads ahead: no faster than one panel at a time.
+    if constexpr (Scales::steps == 1) kernel.beside = multiply_block_tile<Codes, Scales, format, 1, BlockKernel::panels_beside>;
     return kernel;
   }
 };
