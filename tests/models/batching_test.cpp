@@ -12,10 +12,10 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-/// Tokens that run, padding included, and 16 for each run.
+/// Of all runs.
 std::size_t cost(const Sizes& lengths, const Sizes& sizes) {
   std::size_t total = 0, begin = 0;
-  for (std::size_t size : sizes) total += 16 + size * lengths[begin], begin += size;
+  for (std::size_t size : sizes) total += cost_of_run(size * lengths[begin]), begin += size;
   return total;
 }
 
@@ -24,7 +24,7 @@ std::size_t least(const Sizes& lengths, std::size_t begin, std::size_t most) {
   if (begin == lengths.size()) return 0;
   std::size_t best = SIZE_MAX;
   for (std::size_t size = 1; size <= std::min(most, lengths.size() - begin); ++size)
-    best = std::min(best, 16 + size * lengths[begin] + least(lengths, begin + size, most));
+    best = std::min(best, cost_of_run(size * lengths[begin]) + least(lengths, begin + size, most));
   return best;
 }
 
@@ -45,6 +45,10 @@ TEST(Batching, NothingCostsLess) {
 TEST(Batching, EqualLengthsFillBatches) { EXPECT_EQ(batch_sizes(Sizes(10, 20), 4).size(), 3u); }
 
 TEST(Batching, OneLongTextRunsAlone) { EXPECT_EQ(batch_sizes(Sizes{500, 8, 8, 8}, 32), (Sizes{1, 3})); }
+
+TEST(Batching, UnlikeLengthsRunApart) { EXPECT_EQ(batch_sizes(Sizes{128, 111}, 32), (Sizes{1, 1})); }
+
+TEST(Batching, ShortTextsReadTheWeightsOnce) { EXPECT_EQ(batch_sizes(Sizes{12, 5, 2}, 32), (Sizes{3})); }
 
 TEST(Batching, NoTexts) { EXPECT_TRUE(batch_sizes(Sizes{}, 4).empty()); }
 
