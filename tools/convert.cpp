@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 
 #include <fmt/core.h>
@@ -7,16 +9,37 @@
 #include "compile_choices.h"
 #include "progress_bar.h"
 #include "rlx/convert.h"
+#include "rlx/error.h"
 
 namespace rlx::command {
 namespace {
 
 struct ConvertCommand {
-  std::string in, out, base, type = "auto", dtype = "f32";
+  std::string in, out, base, type, dtype;
   CompileChoices threads;
 };
 
+/// An option that says nothing of what is written was meant for something else.
+void check_choices(const ConvertCommand& command) {
+  const bool is_gguf = std::filesystem::path(command.out).extension() == ".gguf";
+  if (!is_gguf && !command.type.empty() && command.type != "auto")
+    fail("--type {}: only a .gguf has such types, and {} is none (--dtype is for it)", command.type, command.out);
+  if (is_gguf && !command.dtype.empty()) fail("--dtype {}: {} is a GGUF file (--type is for it)", command.dtype, command.out);
+}
+
+void print_size(const std::filesystem::path& file) { fmt::print("{}: {} bytes\n", file.string(), std::filesystem::file_size(file)); }
+
+/// The file that was written, or those in the folder.
+void print_written(const std::filesystem::path& out) {
+  if (!std::filesystem::is_directory(out)) return print_size(out);
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(out))
+    if (entry.is_regular_file()) files.insert(entry.path());
+  for (const std::filesystem::path& file : files) print_size(file);
+}
+
 void run_convert(const ConvertCommand& command) {
+  check_choices(command);
   ProgressBar bar("converting");
   ConvertOptions options{.type = command.type == "auto" ? "" : command.type,
                          .dtype = parse_dtype(command.dtype).value_or(f32),
@@ -25,6 +48,7 @@ void run_convert(const ConvertCommand& command) {
   options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   const QuantizeReport report = convert(command.in, command.out, options);
   for (const QuantizedType& type : report.types) fmt::print("{:<10} {:>8} tensors {:>16} bytes\n", type.type, type.tensors, type.bytes);
+  print_written(command.out);
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ bool is_adapter_path(const Path& path) {
   return looks_like_gguf(MappedFile::open(path).bytes()) && is_adapter(GgufFile::open(path));
 }
 
+/// What is written may be coarser, and the source would be gone.
+void check_not_the_source(const Path& in, const Path& out) {
+  std::error_code error;
+  if (std::filesystem::equivalent(in, out, error)) fail("{}: is what is read; give what is written another name", out.string());
+}
+
 /// Whether what is written under that name is a folder.
 bool names_folder(const Path& path) { return path.extension().empty() || is_folder(path); }
 
@@ -75,10 +81,12 @@ void convert_to_folder(const Path& in, const Path& out, const ConvertOptions& op
 }  // namespace
 
 QuantizeReport quantize(const Path& in, const Path& out, const ConvertOptions& options) {
+  check_not_the_source(in, out);
   return write_gguf(source_of(GgufFile::open(in)), out, options);
 }
 
 QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& options) {
+  check_not_the_source(in, out);
   if (is_adapter_path(in)) return convert_adapter(in, out, options), QuantizeReport{};
   if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
   if (out.extension() == ".gguf") return write_gguf(is_folder(in) ? source_of_folder(in) : source_of(GgufFile::open(in)), out, options);

@@ -21,6 +21,50 @@ TEST(ConvertCommand, WritesAdaptersInBothForms) {
   }
 }
 
+TEST(ConvertCommand, SaysWhatWasWritten) {
+  const TemporaryFolder folder;
+  const auto written = [](const std::filesystem::path& file) {
+    return fmt::format("{}: {} bytes\n", file.string(), std::filesystem::file_size(file));
+  };
+  const std::filesystem::path file = folder / "m.safetensors", gguf = folder / "m.gguf", made = folder / "made";
+  const auto convert = [](const std::string& in, const std::filesystem::path& out) {
+    return run_rlx(fmt::format("convert {} {}", in, out.string())).out;
+  };
+  const std::string of_tensors = convert(path_of("hf/llama"), file), of_gguf = convert(path_of("hf/llama"), gguf);
+  const std::string of_folder = convert(gguf.string(), made);
+  EXPECT_EQ(of_tensors, written(file));
+  EXPECT_TRUE(of_gguf.ends_with("\n" + written(gguf))) << of_gguf;
+  EXPECT_EQ(of_folder, written(made / "config.json") + written(made / "model.safetensors"));
+}
+
+TEST(ConvertCommand, RefusesWhatWouldSayNothingOfTheResult) {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::string& arguments) {
+    const CommandResult result = run_rlx(arguments);
+    EXPECT_EQ(result.status, 1) << arguments;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+    return result.err;
+  };
+  const std::string model = path_of("hf/llama"), gguf = (folder / "m.gguf").string();
+  EXPECT_NE(error(fmt::format("convert {} {}/m.safetensors --type Q4_0", model, folder.path().string())).find("--dtype is for it"),
+            std::string::npos);
+  EXPECT_NE(error(fmt::format("convert {} {} --dtype f16", model, gguf)).find("--type is for it"), std::string::npos);
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+TEST(ConvertCommand, LeavesTheSourceAlone) {
+  const TemporaryFolder folder;
+  const std::string file = (folder / "m.gguf").string();
+  std::filesystem::copy(fixture("gguf_models/llama.gguf"), file);
+  const std::string before = read_text(file);
+  for (const char* command : {"quantize {0} {0}", "convert {0} {0} --type Q4_0"}) {
+    const CommandResult result = run_rlx(fmt::format(fmt::runtime(command), file));
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.err, fmt::format("rlx: {}: is what is read; give what is written another name\n", file));
+  }
+  EXPECT_EQ(read_text(file), before);
+}
+
 TEST(ConvertCommand, SaysWhatAnAdapterNeeds) {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& arguments) {
