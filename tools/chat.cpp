@@ -1,10 +1,9 @@
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "base/file_writer.h"
 #include "command.h"
@@ -13,10 +12,12 @@
 #include "generation_choices.h"
 #include "interrupt.h"
 #include "line_editor.h"
+#include "line_history.h"
 #include "models/tokenizer/decoder.h"
 #include "models/tokenizer/json_field.h"
 #include "rlx/model.h"
 #include "stopwatch.h"
+#include "writable.h"
 
 namespace rlx::command {
 namespace {
@@ -30,6 +31,7 @@ struct ChatOptions {
 
   GenerationChoices generation;
   std::string system, cache;
+  bool no_history = false;
   CompileChoices compile;
 };
 
@@ -61,19 +63,25 @@ std::vector<ChatMessage> read_messages(const json::Value& list, const std::strin
   return messages;
 }
 
-/// Throws Error for a file that could not be written when the conversation ends.
-void check_writable(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (access(folder.c_str(), W_OK) != 0)
-    fail("{}: nothing can be written there: {}", file.string(), std::generic_category().message(errno));
+/// Whether the terminal, and who sits there, want colours (https://no-color.org).
+bool wants_colours() {
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
 }
 
 /// A conversation on a terminal.
 class Conversation {
  public:
   Conversation(Model model, GenerateOptions options, const ChatOptions& choices)
-      : model_(std::move(model)), options_(std::move(options)), colours_(isatty(STDOUT_FILENO) != 0), cache_(choices.cache) {
+      : model_(std::move(model)),
+        editor_({"/help", "/reset", "/retry", "/system ", "/save ", "/load ", "/exit"}, choices.no_history ? "" : history_file()),
+        options_(std::move(options)),
+        colours_(wants_colours()),
+        cache_(choices.cache) {
     begin(choices.system);
+    check_model(choices.generation.model);
     if (!cache_.empty()) restore();
   }
 
@@ -81,7 +89,7 @@ class Conversation {
   void hold() {
     if (editor_.is_terminal()) fmt::print("{}", coloured("2", "/help lists what can be done here.\n"));
     while (const auto text = read_message()) {
-      if (text->empty()) continue;
+      if (text->find_first_not_of(" \t\n") == std::string::npos) continue;
       if (text->front() == '/') {
         if (!obey(*text)) return;
       } else {
@@ -110,6 +118,15 @@ class Conversation {
   void begin(const std::string& system) {
     messages_.clear();
     if (!system.empty()) messages_.push_back({"system", system});
+  }
+
+  /// Throws Error for a model that could answer no message.
+  void check_model(const std::string& file) const {
+    if (!model_.continues_texts()) fail("{}: holds no conversation, as it answers single prompts (rlx run)", file);
+    std::vector<ChatMessage> messages = messages_;
+    messages.push_back({"user", "?"});
+    model_.chat_prompt(messages);
+    model_.tokenize("", false);
   }
 
   /// Goes on with what the file keeps, where there is one.
@@ -171,7 +188,14 @@ class Conversation {
     if (file.empty()) return fmt::print("/save needs the name of a file\n");
     std::string text;
     for (const ChatMessage& message : messages_) text += fmt::format("{}: {}\n\n", message.role, message.content);
-    try_to([&] { write_file(file, file.ends_with(json_ending) ? written(messages_) + "\n" : text); });
+    try_to([&] {
+      write_file(file, file.ends_with(json_ending) ? written(messages_) + "\n" : text);
+      print_count(file);
+    });
+  }
+
+  void print_count(const std::string& file) const {
+    fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages]", file, messages_.size())));
   }
 
   void load(const std::string& file) {
@@ -179,7 +203,7 @@ class Conversation {
     const auto read = [&] {
       const json::Value list = json::read_file(file);
       messages_ = read_messages(list, file);
-      fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages]", file, messages_.size())));
+      print_count(file);
     };
     try_to(read);
   }
@@ -235,7 +259,7 @@ class Conversation {
   }
 
   Model model_;
-  LineEditor editor_{{"/help", "/reset", "/retry", "/system ", "/save ", "/load ", "/exit"}};
+  LineEditor editor_;
   GenerateOptions options_;
   bool colours_;
   std::string cache_;  // the file that keeps the conversation; empty: none
@@ -261,6 +285,9 @@ void add_chat(CLI::App& app) {
   command
       ->add_option("--cache", options->cache, "Go on with the conversation in this file, if it exists, and keep it there after each answer")
       ->type_name("FILE");
+  command->add_flag(
+      "--no-history", options->no_history,
+      "Keep no line that is typed; else arrow up finds them another day, in rlx/history in $XDG_STATE_HOME or ~/.local/state");
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);

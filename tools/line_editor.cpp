@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "line_history.h"
+
 namespace rlx::command {
 namespace {
 
@@ -27,12 +29,13 @@ void choose_encoding() {
 }  // namespace
 
 struct LineEditor::State {
-  explicit State(std::vector<std::string> completions)
-      : words(std::move(completions)), history(history_init()), editor(el_init("rlx", stdin, stdout, stderr)) {
+  State(std::vector<std::string> completions, std::filesystem::path kept)
+      : words(std::move(completions)), file(std::move(kept)), history(history_init()), editor(el_init("rlx", stdin, stdout, stderr)) {
     if (editor == nullptr || history == nullptr) return;
     HistEvent event;
     ::history(history, &event, H_SETSIZE, most_remembered);
     ::history(history, &event, H_SETUNIQUE, 1);
+    for (const std::string& line : read_history(file, most_remembered)) ::history(history, &event, H_ENTER, line.c_str());
     el_set(editor, EL_CLIENTDATA, this);
     el_set(editor, EL_PROMPT_ESC, prompt_of, escape_mark);
     el_set(editor, EL_HIST, ::history, history);
@@ -89,16 +92,26 @@ struct LineEditor::State {
     return CC_REDISPLAY;
   }
 
+  void remember(const std::string& line) {
+    HistEvent event;
+    if (line.empty() || ::history(history, &event, H_ENTER, line.c_str()) < 0 || file.empty()) return;
+    std::string lines;
+    for (int found = ::history(history, &event, H_LAST); found == 0; found = ::history(history, &event, H_PREV))
+      lines += fmt::format("{}\n", event.str);
+    if (!write_history(file, lines)) file.clear();
+  }
+
   std::vector<std::string> words;
+  std::filesystem::path file;
   std::string prompt;
   History* history;
   EditLine* editor;
 };
 
-LineEditor::LineEditor(std::vector<std::string> words) {
+LineEditor::LineEditor(std::vector<std::string> words, std::filesystem::path history) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
   choose_encoding();
-  state_ = std::make_unique<State>(std::move(words));
+  state_ = std::make_unique<State>(std::move(words), std::move(history));
   if (state_->editor == nullptr || state_->history == nullptr) state_.reset();
 }
 
@@ -117,8 +130,7 @@ std::optional<std::string> LineEditor::read(const std::string& prompt, const std
   if (typed == nullptr || length <= 0) return std::nullopt;
   line = typed;
   if (line.ends_with('\n')) line.pop_back();
-  HistEvent event;
-  if (!line.empty()) history(state_->history, &event, H_ENTER, line.c_str());
+  state_->remember(line);
   return line;
 }
 

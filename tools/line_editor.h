@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,9 @@ namespace rlx::command {
 /// terminal; else plain lines without prompts. Ctrl-C empties the line.
 class LineEditor {
  public:
-  /// Tab completes a line to one of `words`, where that is the only one.
-  explicit LineEditor(std::vector<std::string> words);
+  /// Tab completes a line to one of `words`, where that is the only one. The history goes on from the file `history` and is kept there
+  /// after each line; empty: nowhere.
+  LineEditor(std::vector<std::string> words, std::filesystem::path history);
   ~LineEditor();
 
   /// Whether somebody types: prompts and hints are of use.

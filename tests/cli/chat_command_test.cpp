@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
+#include "fixture.h"
 #include "models/tiny_language_model.h"
 
 namespace rlx::test {
@@ -18,13 +19,16 @@ constexpr std::string_view prompt = ">\x1b[0m ";
 /// A conversation on a terminal of its own.
 class ChatCommand : public testing::Test {
  protected:
-  ChatCommand() { write_text(model_.path() / "chat_template.jinja", "{% for m in messages %}w2 {{ m.content }} {% endfor %}"); }
+  ChatCommand() {
+    write_text(model_.path() / "chat_template.jinja", "{% for m in messages %}w2 {{ m.content }} {% endfor %}");
+    setenv("XDG_STATE_HOME", folder_.path().c_str(), 1);
+  }
   ~ChatCommand() override {
     if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
     if (terminal_ >= 0) close(terminal_);
   }
 
-  void start(const char* tokens, const std::string& cache = "") {
+  void start(const char* tokens, const std::string& cache = "", std::string_view end = prompt) {
     const std::string command = RLX_COMMAND, model = model_.path().string();
     setenv("TERM", "xterm", 1);
     winsize size{};
@@ -35,7 +39,7 @@ class ChatCommand : public testing::Test {
             cache.c_str(), nullptr);
       _exit(127);
     }
-    read_until(prompt);
+    read_until(end);
   }
 
   void type(std::string_view keys) const { ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
@@ -123,6 +127,54 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   EXPECT_EQ(text.find("user: w4\nw5\n\nassistant: "), 0u) << text;
   EXPECT_NE(text.find("user: w6\nw7\n\nassistant: "), std::string::npos) << text;
   EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, LinesAreFoundAgainAnotherDay) {
+  start("3");
+  type("w5 w6\n");
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(leave(), 0);
+  const std::filesystem::path file = folder_ / "rlx/history";
+  EXPECT_EQ(read_text(file), "w5 w6\n/exit\n");
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  start("3");
+  type("\x1b[A\x1b[A\n");  // the line before /exit
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(saved().find("user: w5 w6\n\nassistant: "), 0U);
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, AHistoryThatCannotBeKeptDisturbsNothing) {
+  write_text(folder_ / "rlx", "where its folder should be");
+  start("3");
+  type("w5 w6\n");
+  EXPECT_EQ(read_until(prompt).find("rlx/history"), std::string::npos);
+  EXPECT_EQ(leave(), 0);
+  EXPECT_EQ(read_text(folder_ / "rlx"), "where its folder should be");
+}
+
+TEST_F(ChatCommand, WithoutColoursNothingIsColoured) {
+  setenv("NO_COLOR", "1", 1);
+  start("3", "", "\n> ");
+  unsetenv("NO_COLOR");
+  type("   \n");  // no message
+  EXPECT_EQ(read_until("\n> ").find("tok/s"), std::string::npos);
+  type("w5 w6\n");
+  EXPECT_EQ(read_until("tok/s").find('\x1b'), std::string::npos);
+  read_until("\n> ");
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, AModelThatHoldsNoConversationIsRefusedAtOnce) {
+  for (const auto& [model, part] : {std::pair("hf/t5", "holds no conversation"), std::pair("gguf_models/t5.gguf", "holds no conversation"),
+                                    std::pair("hf/llama", "no chat template"), std::pair("gguf_models/llama.gguf", "no chat template")}) {
+    const CommandResult result = run_rlx(fmt::format("chat {} < /dev/null", fixture(model).string()));
+    EXPECT_EQ(result.status, 1) << model;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+  }
 }
 
 TEST_F(ChatCommand, AConversationIsKeptInAFile) {

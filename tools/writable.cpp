@@ -1,0 +1,20 @@
+#include "writable.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "rlx/error.h"
+
+namespace rlx::command {
+
+void check_writable(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) fail("{}: is a directory, a file is needed", file.string());
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (access(folder.c_str(), W_OK) != 0)
+    fail("{}: nothing can be written there: {}", file.string(), std::generic_category().message(errno));
+}
+
+}  // namespace rlx::command
