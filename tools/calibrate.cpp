@@ -7,6 +7,7 @@
 #include "progress_bar.h"
 #include "rlx/sentence_encoder.h"
 #include "text_lines.h"
+#include "writable.h"
 
 namespace rlx::command {
 namespace {
@@ -17,6 +18,7 @@ struct CalibrateOptions {
 };
 
 void calibrate(const CalibrateOptions& options) {
+  check_writable(options.out);
   const std::vector<std::string> texts = read_text_lines(options.file);
   const Session session = open_session(options.compile);
   Calibration calibration;

@@ -9,6 +9,7 @@
 #include "rlx/session.h"
 #include "stopwatch.h"
 #include "text_lines.h"
+#include "writable.h"
 
 namespace rlx::command {
 namespace {
@@ -53,6 +54,7 @@ void print_timing(const Session& session, const Timing& timing, std::span<const 
 }
 
 void embed(const EmbedOptions& options) {
+  if (!options.npy.empty()) check_writable(options.npy);
   const std::vector<std::string> texts = read_text_lines(options.file);
   const Session session = open_session(options.compile);
   Timing timing;

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "launch_report.h"
 #include "work.h"
+#include "writable.h"
 
 namespace rlx::command {
 
@@ -108,6 +109,8 @@ void add_profile(CLI::App& app) {
       "`reached` is the least time that the machine's arithmetic and memory allow, as a share of the time taken; what stays in caches can\n"
       "go beyond 100%.\n\nExample:\n  rlx profile --model all-MiniLM-L6-v2 --size S=128 --html profile.html --trace profile.json");
   command->callback([options] {
+    for (const std::string& file : {options->trace, options->page})
+      if (!file.empty()) check_writable(file);
     const Profile profile = make_profile(*options);
     print(profile);
     write(options->trace, trace_json(profile), "the timeline; open it in https://ui.perfetto.dev");

@@ -1,5 +1,6 @@
 #include "progress_bar.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +12,15 @@
 #include "base/progress.h"
 
 namespace rlx::command {
+namespace {
+
+/// Of the terminal; none where it does not say.
+std::size_t columns_of_terminal() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : std::string::npos;
+}
+
+}  // namespace
 
 ProgressBar::ProgressBar(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) == 1) {}
 
@@ -24,7 +34,9 @@ void ProgressBar::update(std::size_t done, std::size_t total) {
   if (!terminal_ || total == 0 || now - start_ < 1s || (shown_ && now - drawn_ < 100ms)) return;
   constexpr std::size_t width = 30;
   const std::size_t filled = width * done / total;
-  fmt::print(stderr, "\r{} [{}{}] {}/{}\x1b[K", what_, std::string(filled, '#'), std::string(width - filled, '.'), done, total);
+  const std::string bar = fmt::format("{} [{}{}] {}/{}", what_, std::string(filled, '#'), std::string(width - filled, '.'), done, total);
+  if (bar.size() >= columns_of_terminal()) return;  // a line that is broken in two could not be drawn over
+  fmt::print(stderr, "\r{}\x1b[K", bar);
   std::fflush(stderr);
   shown_ = true;
   drawn_ = now;

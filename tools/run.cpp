@@ -10,6 +10,8 @@
 #include "models/tokenizer/decoder.h"
 #include "rlx/model.h"
 #include "stopwatch.h"
+#include "text_lines.h"
+#include "writable.h"
 
 namespace rlx::command {
 namespace {
@@ -18,7 +20,7 @@ struct RunOptions {
   RunOptions() { generation.tokens = 256, generation.sampling.options.temperature = 0; }
 
   GenerationChoices generation;
-  std::string prompt, cache;
+  std::string prompt, file, cache;
   std::vector<std::string> stop;
   bool no_stats = false, json = false;
   CompileChoices compile;
@@ -44,6 +46,7 @@ void print_text(Generation& answer) {
     std::fflush(stdout);
   }
   fmt::print("\n");
+  std::fflush(stdout);  // before what may follow on stderr
 }
 
 std::string text_of(const Model& model, std::int32_t id) { return replace_invalid_utf8(model.bytes_of(id)); }
@@ -100,6 +103,9 @@ void load_cache(Model& model, const std::string& file) {
 }
 
 void run(const RunOptions& options) {
+  if (options.prompt.empty() && options.file.empty()) throw CLI::RequiredError("--prompt or --file");
+  const std::string text = options.file.empty() ? options.prompt : read_whole_text(options.file);
+  if (!options.cache.empty()) check_writable(options.cache);
   const Session session = open_session(options.compile, usual_precision(options.generation.model));
   RunTimes times;
   const Stopwatch open;
@@ -107,7 +113,7 @@ void run(const RunOptions& options) {
   generate.stop = options.stop;
   load_cache(model, options.cache);
   times.open = open.seconds();
-  const std::vector<std::int32_t> prompt = model.tokenize(options.prompt);
+  const std::vector<std::int32_t> prompt = model.tokenize(text);
   times.prompt_tokens = prompt.size();
   const Stopwatch prompt_time;
   Generation answer = model.generate(prompt, generate);
@@ -129,7 +135,11 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Continue a prompt with a language model; the text appears as it is made");
-  command->add_option("-p,--prompt", options->prompt, "The text to continue")->required()->type_name("TEXT");
+  CLI::Option* prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
+  prompt->type_name("TEXT");
+  command->add_option("-f,--file", options->file, "A file with the text to continue, UTF-8; -: standard input")
+      ->type_name("FILE")
+      ->excludes(prompt);
   add_generation(*command, options->generation);
   CLI::Option* stop = command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times");
   stop->type_name("TEXT");

@@ -26,7 +26,7 @@ bool is_plain_file_name(std::string_view name) {
 WeightMap read_weight_map(const fs::path& index) {
   const json::Value value = json::read_file(index);
   if (!value.is_object() || !value.contains("weight_map") || !value["weight_map"].is_object())
-    fail("{}: an object 'weight_map' from tensor names to files is needed", index.string());
+    fail("{}: an object 'weight_map' from tensor names to files is needed (a model's folder is named without a file)", index.string());
   WeightMap out;
   for (const auto& [tensor, file] : value["weight_map"].get_ref<const json::Value::object_t&>()) {
     const std::string what = fmt::format("{}: weight_map: tensor {}", index.string(), quote_name(tensor));
@@ -63,6 +63,8 @@ fs::path index_of(const fs::path& path, bool is_folder) {
 }
 
 std::vector<fs::path> files_of(const fs::path& path, bool is_folder) {
+  if (!is_folder && path.extension() != ".safetensors" && file_exists(path))
+    fail("{}: neither a GGUF file, a .safetensors file nor a folder with such files", path.string());
   if (!is_folder) return {path};
   if (file_exists(path / "model.safetensors")) return {path / "model.safetensors"};
   return safetensors_in(path);

@@ -12,7 +12,7 @@ namespace rlx {
 namespace {
 
 CachedDecoder::Options resolved(const DecoderConfig& config, CachedDecoder::Options options) {
-  if (!config.causal) fail("this model is an encoder: it makes no text (rlx verify runs it)");
+  if (!config.causal) fail("this model is an encoder: it makes no text (rlx embed turns texts into vectors)");
   if (options.context == 0) options.context = config.max_positions;
   options.chunk = std::min(options.chunk, options.context);
   return options;

@@ -22,7 +22,7 @@ namespace {
 
 LanguageModelFiles open_gguf(const std::filesystem::path& path) {
   Checkpoint checkpoint = Checkpoint::open(path);
-  if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
+  if (checkpoint.gguf() == nullptr) fail("{}: neither a GGUF file nor a folder with a model's config.json", path.string());
   if (is_adapter(*checkpoint.gguf())) refuse_adapter(path);
   if (T5Files::is_in(*checkpoint.gguf())) return T5Files::of_gguf(std::move(checkpoint));
   DecoderConfig config = read_gguf_decoder(*checkpoint.gguf());

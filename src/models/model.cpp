@@ -11,7 +11,7 @@
 namespace rlx {
 
 const Tokenizer& Model::State::text() const {
-  if (!tokenizer) fail("the model has no tokenizer: it takes and gives tokens only");
+  if (!tokenizer) fail("{}: the model has no tokenizer: it takes and gives tokens only", path.string());
   return *tokenizer;
 }
 

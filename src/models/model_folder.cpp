@@ -27,7 +27,8 @@ ModelFolder::ModelFolder(std::filesystem::path path, ConfigFile config)
 
 ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) fail("{}: not a folder (expected one with a model's config.json)", path.string());
+  if (!std::filesystem::is_directory(path, error))
+    fail("{}: {}", path.string(), error ? error.message() : "not a folder (expected one with a model's config.json)");
   const std::filesystem::path config = path / "config.json";
   if (!std::filesystem::exists(config, error))
     fail("{}: no config.json in this folder (expected a model in Hugging Face's layout)", path.string());

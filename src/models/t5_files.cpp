@@ -140,7 +140,7 @@ T5Files T5Files::open(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return of_folder(ModelFolder::open(path));
   Checkpoint checkpoint = Checkpoint::open(path);
-  if (checkpoint.gguf() == nullptr) fail("{}: no GGUF file and no folder with a model's config.json", path.string());
+  if (checkpoint.gguf() == nullptr) fail("{}: neither a GGUF file nor a folder with a model's config.json", path.string());
   return of_gguf(std::move(checkpoint));
 }
 

@@ -90,6 +90,41 @@ TEST_F(RunCommand, KeepsItsCacheInAFile) {
   EXPECT_EQ(read_text(file), "no cache");
 }
 
+TEST_F(RunCommand, TakesPromptsFromFilesAndPipes) {
+  const TemporaryFolder files;
+  const std::string text = words_of(recorded_ids("prompt_ids")), file = (files / "prompt").string();
+  write_file(file, text);
+  const std::string model = folder().string();
+  EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 -f {}", model, file)).out, recorded_answer(9) + "\n");
+  EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 --file - < {}", model, file)).out, recorded_answer(9) + "\n");
+  EXPECT_EQ(run_rlx(fmt::format("run {} -p x -f {}", model, file)).status, 2);
+  EXPECT_EQ(run_rlx(fmt::format("run {}", model)).status, 2);
+  EXPECT_NE(run_rlx(fmt::format("run {} -f {}", model, (folder() / "model.safetensors").string())).err.find("is not UTF-8"),
+            std::string::npos);
+}
+
+TEST_F(RunCommand, SaysBeforeItsWorkThatItCannotBeKept) {
+  const TemporaryFolder files;
+  const std::string missing = (files / "no/cache").string();
+  const CommandResult result = run("-n 5 --cache " + missing);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, fmt::format("rlx: {}: nothing can be written there: No such file or directory\n", missing));
+}
+
+TEST_F(RunCommand, SaysWhichKindOfFileIsNeeded) {
+  const TemporaryFolder files;
+  write_file(files / "picture.png", "\x89PNG\r\n\x1a\n and so on");
+  const std::string picture = (files / "picture.png").string(), missing = (files / "missing").string();
+  EXPECT_EQ(run_rlx(fmt::format("run {} -p x", picture)).err,
+            fmt::format("rlx: {}: neither a GGUF file, a .safetensors file nor a folder with such files\n", picture));
+  EXPECT_EQ(run_rlx(fmt::format("tokenize --model {} x", picture)).err,
+            fmt::format("rlx: {}: neither a GGUF file, tokenizer.json, tokenizer.model nor tekken.json\n", picture));
+  EXPECT_EQ(run_rlx(fmt::format("verify {}", missing)).err, fmt::format("rlx: {}: No such file or directory\n", missing));
+  EXPECT_NE(run_rlx(fmt::format("run {}/config.json -p x", folder().string())).err.find("folder is named without a file"),
+            std::string::npos);
+}
+
 TEST_F(RunCommand, GuessesAndSaysHowManyWereRight) {
   const CommandResult result = run(fmt::format("-n 9 --guesses 4 --draft {}", folder().string()));
   EXPECT_EQ(result.out, recorded_answer(9) + "\n");

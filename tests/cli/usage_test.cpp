@@ -48,6 +48,8 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"dump g.rlx --stage hir --no-fusion", "--stage hir excludes --no-claims, --no-fusion and --precision"},
       {"dump g.rlx --stage hir --precision bf16", "--stage hir excludes --no-claims, --no-fusion and --precision"},
       {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,f16,int8}"},
+      {"bench m.gguf -p 0 -n 0", "--prompt and --tokens: one of them must be above 0"},
+      {"run m.gguf", "--prompt or --file is required"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

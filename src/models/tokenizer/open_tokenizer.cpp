@@ -44,6 +44,8 @@ Tokenizer open_tokenizer(const std::filesystem::path& path) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') {
     // No model starts like a JSON document: the first byte of sentencepiece's is that of a piece.
+    if (file.extension() != ".model" && !text.starts_with('\n'))
+      fail("{}: neither a GGUF file, tokenizer.json, tokenizer.model nor tekken.json", file.string());
     return sentencepiece_tokenizer(read_sentencepiece(mapped.bytes(), file.string()), file.string());
   }
   const json::Value document = json::parse(text, file.string());
