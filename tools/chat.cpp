@@ -101,6 +101,9 @@ class Conversation {
     fmt::print("\n");
   }
 
+  /// Whether something failed that nobody saw on a terminal.
+  bool failed_unseen() const { return failed_ && !editor_.is_terminal(); }
+
   /// Writes the conversation where it is to be kept, if it is another one than there.
   void keep() {
     if (cache_.empty() || model_.ids().empty()) return;
@@ -184,7 +187,7 @@ class Conversation {
     else answer();
   }
 
-  void save(const std::string& file) const {
+  void save(const std::string& file) {
     if (file.empty()) return fmt::print("/save needs the name of a file\n");
     std::string text;
     for (const ChatMessage& message : messages_) text += fmt::format("{}: {}\n\n", message.role, message.content);
@@ -213,14 +216,16 @@ class Conversation {
     if (!try_to([this] { speak(); })) messages_.pop_back();
   }
 
-  /// False after an Error of the user's, which is printed.
+  /// False after an Error of the user's, which is printed: into the conversation, or where a program that is no terminal looks for it.
   template <class Action>
-  bool try_to(Action action) const {
+  bool try_to(Action action) {
     try {
       action();
       return true;
     } catch (const Error& error) {
-      fmt::print("{}\n", coloured("31", error.what()));
+      failed_ = true;
+      if (editor_.is_terminal()) fmt::print("{}\n", coloured("31", error.what()));
+      else std::fflush(stdout), fmt::print(stderr, "rlx: {}\n", error.what());
       return false;
     }
   }
@@ -261,7 +266,7 @@ class Conversation {
   Model model_;
   LineEditor editor_;
   GenerateOptions options_;
-  bool colours_;
+  bool colours_, failed_ = false;
   std::string cache_;  // the file that keeps the conversation; empty: none
   std::string kept_;   // the messages that are there
   std::vector<ChatMessage> messages_;
@@ -274,6 +279,7 @@ void chat(const ChatOptions& options) {
   conversation.hold();
   conversation.keep();
   warn_about_cache(session);
+  if (conversation.failed_unseen()) throw CLI::RuntimeError(1);
 }
 
 }  // namespace

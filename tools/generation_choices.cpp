@@ -1,6 +1,10 @@
 #include "generation_choices.h"
 
+#include <algorithm>
+
+#include "base/names.h"
 #include "cache_choice.h"
+#include "rlx/error.h"
 
 namespace rlx::command {
 
@@ -28,6 +32,20 @@ void add_generation(CLI::App& command, GenerationChoices& choices) {
   add_sampling(command, choices.sampling);
 }
 
+namespace {
+
+/// Guesses of a model with other tokens would all be wrong, and nobody would see why the answer is slow.
+void check_same_tokens(const Model& model, const Model& draft, const std::string& name) {
+  constexpr std::int64_t enough = 4096;  // to tell vocabularies apart; the last ones of a family's models may differ
+  const std::int64_t shared = std::min({enough, model.vocab_size(), draft.vocab_size()});
+  for (std::int32_t id = 0; id < shared; ++id)
+    if (model.bytes_of(id) != draft.bytes_of(id))
+      fail("--draft {}: its token {} is {}, the model's is {} (needed: the same tokens)", name, id, quote_name(draft.bytes_of(id)),
+           quote_name(model.bytes_of(id)));
+}
+
+}  // namespace
+
 AnsweringModel open_model(const GenerationChoices& choices, const Session& session) {
   GenerateOptions options = read_sampling(choices.sampling);
   options.max_tokens = choices.tokens;
@@ -36,8 +54,10 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   if (choices.recommended) recommend(choices.sampling, model, options.sampling);
   name_tokens(choices.sampling, model, options.sampling);
   if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;
-  if (!choices.draft.empty())
+  if (!choices.draft.empty()) {
     options.draft = std::make_shared<Model>(Model::open(choices.draft, session, {.context = model.context(), .cache = choices.cache}));
+    check_same_tokens(model, *options.draft, choices.draft);
+  }
   return {std::move(model), std::move(options)};
 }
 

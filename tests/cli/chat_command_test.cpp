@@ -219,8 +219,10 @@ TEST_F(ChatCommand, AConversationIsLoadedFromAFile) {
   EXPECT_NE(loaded.out.find("talk.json: 2 messages]"), std::string::npos) << loaded.out;
   EXPECT_EQ(read_text(folder_ / "again"), read_text(folder_ / "whole"));
   write_text(folder_ / "bad.json", R"([{"role": "user"}])");
-  const std::string bad =
-      chat(fmt::format("w5\n/load {}\n/load {}\n/load x\n/load\n/save {}\n", name("bad.json"), name("no.json"), name("kept"))).out;
+  const CommandResult failed =
+      chat(fmt::format("w5\n/load {}\n/load {}\n/load x\n/load\n/save {}\n", name("bad.json"), name("no.json"), name("kept")));
+  EXPECT_EQ(failed.status, 1);
+  const std::string bad = failed.out + failed.err;
   EXPECT_NE(bad.find("bad.json: messages[0]: the field 'content' is missing"), std::string::npos) << bad;
   EXPECT_NE(bad.find("no.json: "), std::string::npos) << bad;
   EXPECT_NE(bad.find("/load needs the name of a .json file"), std::string::npos) << bad;

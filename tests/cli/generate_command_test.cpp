@@ -130,6 +130,10 @@ TEST_F(RunCommand, GuessesAndSaysHowManyWereRight) {
   EXPECT_EQ(result.out, recorded_answer(9) + "\n");
   EXPECT_NE(result.err.find("6 of 6 guesses were right"), std::string::npos) << result.err;
   EXPECT_EQ(run("--lookup --draft x").status, 2);
+  const TinyLanguageModel bytes(tokenizer_of_bytes());
+  const CommandResult other = run(fmt::format("-n 9 --draft {}", bytes.path().string()));
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("the model's is ' w0' (needed: the same tokens)"), std::string::npos) << other.err;
 }
 
 TEST_F(RunCommand, GoesOnWhereTheContextIsFull) {
