@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/pages.h"
+#include "base/progress.h"
 #include "formats/tensor_view.h"
 #include "models/decoder_cache.h"
 #include "models/decoder_step.h"
@@ -179,11 +180,16 @@ void CachedDecoder::back(std::int64_t tokens) {
 }
 
 std::vector<float> CachedDecoder::run(std::int64_t wanted) {
-  const auto end = static_cast<std::int64_t>(ids_.size());
+  const auto end = static_cast<std::int64_t>(ids_.size()), begin = held_;
+  const auto tell = [&](std::int64_t at) {
+    if (end - begin > options_.chunk)
+      report_progress("reading", static_cast<std::size_t>(at - begin), static_cast<std::size_t>(end - begin));
+  };
   back(end);
   std::vector<float> logits;
   for (std::int64_t at = held_, count = 0; at < end; at += count) {
     count = std::min(options_.chunk, end - at);
+    tell(at);
     const std::span<const std::int32_t> ids = std::span(ids_).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
     std::vector<std::int32_t> rows;  // never none
     for (std::int64_t row = std::min(count - 1, std::max<std::int64_t>(end - wanted - at, 0)); row < count; ++row)
@@ -202,6 +208,7 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
     const auto values = result.values<float>();
     logits.insert(logits.end(), values.begin(), values.end());
   }
+  tell(end);
   return logits;
 }
 

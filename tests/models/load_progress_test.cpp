@@ -45,5 +45,13 @@ TEST(LoadProgress, CountsWeightsThatAreLoadedAndPacked) {
   EXPECT_TRUE(reports_of([&] { model->append(ids); }).empty());
 }
 
+TEST(LoadProgress, CountsTokensOfPromptsThatTakeSeveralRuns) {
+  Model model = Model::open(test::fixture("hf/llama"), Session(), {.chunk = 4});
+  const std::vector<std::int32_t> chunk{1, 2, 3, 4}, prompt{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  model.append(chunk);
+  expect_whole(reports_of([&] { model.append(prompt); }), "reading");
+  EXPECT_TRUE(reports_of([&] { model.append(chunk); }).empty());
+}
+
 }  // namespace
 }  // namespace rlx
