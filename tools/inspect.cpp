@@ -153,10 +153,10 @@ bool is_folder(const std::string& file) {
 }
 
 void inspect(const InspectOptions& options) {
-  if (is_folder(options.file)) return inspect_folder(options.file, options.view);
+  if (is_folder(options.file)) return inspect_model(ModelFile::open(options.file), options.view);
   const Source source = open_source(options.file);
   if (looks_like_gguf(source.bytes) || options.file.ends_with(".gguf"))
-    return inspect_gguf(options.file == "-" ? GgufFile::parse(source.bytes, source.name) : GgufFile::open(options.file), options.view);
+    return inspect_model(options.file == "-" ? ModelFile::parse(source.bytes, source.name) : ModelFile::open(options.file), options.view);
   const Contents contents = read_contents(source);
   (options.view.json ? print_contents_json : print_contents_table)(source.name, contents);
 }

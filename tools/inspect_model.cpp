@@ -7,15 +7,14 @@
 
 #include <fmt/ranges.h>
 
-#include "formats/checkpoint.h"
-#include "formats/gguf_json.h"
-#include "models/model_summary.h"
+#include "formats/json.h"
 
 namespace rlx::command {
 namespace {
 
-constexpr std::size_t longest_text = 60;  // bytes of a text that a line shows
-constexpr std::size_t most_elements = 4;  // of an array
+constexpr std::size_t longest_text = 60;    // bytes of a text that a line shows
+constexpr std::int64_t longest_array = 60;  // elements that are JSON as a whole
+constexpr std::size_t most_elements = 4;    // of an array
 
 std::string size_text(std::int64_t bytes) {
   constexpr double mebi = 1 << 20;
@@ -48,7 +47,9 @@ std::string value_text(const json::Value& value, bool all) {
 
 void print_line(std::string_view label, const std::string& text) { fmt::print("  {:<24} {}\n", label, text); }
 
-void print_object(std::string_view title, const json::Value& object, bool all) {
+/// `text`: of the library, which wrote it as JSON.
+void print_object(std::string_view title, const std::string& text, bool all) {
+  const json::Value object = json::parse(text, title);
   if (object.empty()) return;
   fmt::print("\n{}\n", title);
   for (const auto& [key, value] : object.items()) {
@@ -84,48 +85,53 @@ void print_summary(const ModelSummary& summary, bool all) {
   print_object("tokenizer", summary.tokenizer, all);
 }
 
-void print_tensors(std::span<const TensorView> tensors) {
+void print_tensors(std::span<const TensorEntry> tensors) {
   std::size_t width = 4;
-  for (const TensorView& tensor : tensors) width = std::max(width, printable(tensor.name).size());
+  for (const TensorEntry& tensor : tensors) width = std::max(width, printable(tensor.name).size());
   fmt::print("\ntensors\n");
-  for (const TensorView& tensor : tensors)
+  for (const TensorEntry& tensor : tensors)
     fmt::print("  {:<{}}  {:<24} {:>14} bytes\n", printable(tensor.name), width,
-               fmt::format("{}[{}]", type_name(tensor), fmt::join(tensor.shape, ",")), byte_count(tensor));
+               fmt::format("{}[{}]", tensor.type, fmt::join(tensor.shape, ",")), tensor.bytes);
 }
 
 json::Value summary_json(const ModelSummary& summary) {
   json::Value types = json::Value::array();
   for (const TypeShare& share : summary.types)
     types.push_back({{"type", share.type}, {"tensors", share.tensors}, {"values", share.values}, {"bytes", share.bytes}});
-  json::Value out{{"format", summary.format},       {"architecture", summary.architecture},
-                  {"name", summary.name},           {"parameters", summary.values},
-                  {"bytes", summary.bytes},         {"bits_per_weight", summary.bits_per_weight()},
-                  {"types", std::move(types)},      {"hyper_parameters", summary.hyper_parameters},
-                  {"tokenizer", summary.tokenizer}, {"chat_template_bytes", summary.chat_template_bytes}};
+  json::Value out{{"format", summary.format},
+                  {"architecture", summary.architecture},
+                  {"name", summary.name},
+                  {"parameters", summary.values},
+                  {"bytes", summary.bytes},
+                  {"bits_per_weight", summary.bits_per_weight()},
+                  {"types", std::move(types)},
+                  {"hyper_parameters", json::parse(summary.hyper_parameters, "hyper_parameters")},
+                  {"tokenizer", json::parse(summary.tokenizer, "tokenizer")},
+                  {"chat_template_bytes", summary.chat_template_bytes}};
   if (const auto& a = summary.adapter)
     out["adapter"] = {{"matrices", a->matrices}, {"least_rank", a->least_rank}, {"largest_rank", a->largest_rank}};
   return out;
 }
 
-json::Value tensors_json(std::span<const TensorView> tensors) {
+json::Value tensors_json(std::span<const TensorEntry> tensors) {
   json::Value out = json::Value::array();
-  for (const TensorView& tensor : tensors)
-    out.push_back({{"name", tensor.name}, {"type", type_name(tensor)}, {"shape", tensor.shape}, {"bytes", byte_count(tensor)}});
+  for (const TensorEntry& tensor : tensors)
+    out.push_back({{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape}, {"bytes", tensor.bytes}});
   return out;
 }
 
 /// Long arrays by their length and first elements.
-json::Value metadata_json(const GgufFile& file, bool all) {
+json::Value metadata_json(std::span<const MetadataEntry> metadata, bool all) {
   json::Value out = json::Value::object();
-  for (const GgufValue& value : file.metadata()) {
-    json::Value whole = to_json(value);
-    if (all || value.size() <= longest_text) {
-      out[std::string(value.key())] = std::move(whole);
+  for (const MetadataEntry& entry : metadata) {
+    json::Value whole = json::parse(entry.value, entry.key);
+    if (all || entry.size <= longest_array) {
+      out[entry.key] = std::move(whole);
       continue;
     }
     json::Value first = json::Value::array();
     for (std::size_t i = 0; i < most_elements; ++i) first.push_back(whole[i]);
-    out[std::string(value.key())] = {{"elements", value.size()}, {"first", std::move(first)}};
+    out[entry.key] = {{"elements", entry.size}, {"first", std::move(first)}};
   }
   return out;
 }
@@ -144,37 +150,21 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-void inspect_gguf(const GgufFile& file, const ModelView& view) {
-  const ModelSummary summary = summarize(file);
+void inspect_model(const ModelFile& file, const ModelView& view) {
+  const std::vector<MetadataEntry> metadata = file.metadata();
   if (view.json) {
-    json::Value out = summary_json(summary);
+    json::Value out = summary_json(file.summary());
     out["file"] = file.name();
-    out["metadata"] = metadata_json(file, view.all);
+    if (!metadata.empty()) out["metadata"] = metadata_json(metadata, view.all);
     out["tensors"] = tensors_json(file.tensors());
     return print_json(out);
   }
-  print_summary(summary, view.all);
-  fmt::print("\nmetadata\n");
-  for (const GgufValue& value : file.metadata())
-    fmt::print("  {:<40} {:<8} {}\n", printable(value.key()), name(value.type()), value_text(to_json(value), view.all));
+  print_summary(file.summary(), view.all);
+  if (!metadata.empty()) fmt::print("\nmetadata\n");
+  for (const MetadataEntry& entry : metadata)
+    fmt::print("  {:<40} {:<8} {}\n", printable(entry.key), entry.type, value_text(json::parse(entry.value, entry.key), view.all));
   if (view.tensors) print_tensors(file.tensors());
-  fmt::print("\n{}: valid, {} tensors, {} bytes\n", file.name(), file.tensors().size(), file.file_bytes());
-}
-
-void inspect_folder(const std::filesystem::path& folder, const ModelView& view) {
-  const ModelSummary summary = summarize_folder(folder);
-  const Checkpoint checkpoint = folder_tensors(folder);
-  std::vector<TensorView> tensors;
-  for (const Checkpoint::File& file : checkpoint.files()) tensors.insert(tensors.end(), file.tensors.begin(), file.tensors.end());
-  if (view.json) {
-    json::Value out = summary_json(summary);
-    out["file"] = folder.string();
-    out["tensors"] = tensors_json(tensors);
-    return print_json(out);
-  }
-  print_summary(summary, view.all);
-  if (view.tensors) print_tensors(tensors);
-  fmt::print("\n{}: valid, {} tensors, {} bytes\n", folder.string(), tensors.size(), summary.bytes);
+  fmt::print("\n{}: valid, {} tensors, {} bytes\n", file.name(), file.tensors().size(), file.summary().bytes);
 }
 
 }  // namespace rlx::command

@@ -1,9 +1,8 @@
 #pragma once
-#include <filesystem>
 #include <string>
 #include <string_view>
 
-#include "formats/gguf.h"
+#include "rlx/model_file.h"
 
 namespace rlx::command {
 
@@ -13,9 +12,7 @@ struct ModelView {
   bool tensors = false;  ///< one line a tensor
 };
 
-void inspect_gguf(const GgufFile& file, const ModelView& view);
-/// A folder with config.json and safetensors files.
-void inspect_folder(const std::filesystem::path& folder, const ModelView& view);
+void inspect_model(const ModelFile& file, const ModelView& view);
 
 /// Text from outside: what would move the cursor is escaped.
 std::string printable(std::string_view text);

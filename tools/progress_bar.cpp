@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "base/progress.h"
+#include "rlx/progress.h"
 
 namespace rlx::command {
 namespace {

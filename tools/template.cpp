@@ -1,21 +1,18 @@
 #include <cstdio>
 #include <ctime>
 #include <iomanip>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <sstream>
 
 #include "base/names.h"
-#include "bounded_input.h"
 #include "command.h"
-#include "models/chat_template.h"
+#include "rlx/chat_template.h"
 #include "rlx/error.h"
+#include "text_lines.h"
 
 namespace rlx::command {
 namespace {
-
-constexpr json::Options exact_numbers = {.wide_integers = false, .allow_non_finite = true};
 
 struct TemplateOptions {
   std::string model, messages, tools, variant, now;
@@ -23,29 +20,19 @@ struct TemplateOptions {
   std::optional<bool> add_generation_prompt;
 };
 
-json::Value read_json(const std::string& file) {
-  if (file != "-") return json::read_file(file, exact_numbers);
-  return json::parse(read_bounded(std::cin, "standard input"), "standard input", exact_numbers);
-}
-
 /// NAME=JSON.
-void set_variable(const std::string& argument, Chat& chat) {
+void set_variable(const std::string& argument, ChatOptions& chat) {
   const std::size_t equals = argument.find('=');
   if (equals == 0 || equals == std::string::npos)
     throw CLI::ValidationError("--set", fmt::format("{} is not NAME=JSON", quote_name(argument)));
   const std::string name = argument.substr(0, equals);
   if (name == "messages" || name == "tools" || name == "add_generation_prompt")
     throw CLI::ValidationError("--set", fmt::format("{} has an option of its own", quote_name(name)));
-  chat.variables[name] = json::parse(argument.substr(equals + 1), fmt::format("--set {}", quote_name(name)), exact_numbers);
+  chat.variables[name] = argument.substr(equals + 1);
 }
 
 std::tm time_of(const std::string& text) {
   std::tm time{};
-  if (text.empty()) {
-    const std::time_t now = std::time(nullptr);
-    ::localtime_r(&now, &time);
-    return time;
-  }
   std::istringstream in(text);
   in >> std::get_time(&time, "%Y-%m-%dT%H:%M:%S");
   if (in.fail() || in.peek() != std::char_traits<char>::eof())
@@ -58,13 +45,11 @@ std::tm time_of(const std::string& text) {
 }
 
 void print_prompt(const TemplateOptions& options) {
-  jinja::RenderOptions render;
-  render.now = time_of(options.now);
-  Chat chat = Chat::from_json(read_json(options.messages), options.messages);
-  if (!options.tools.empty()) chat.tools = read_json(options.tools);
-  if (options.add_generation_prompt) chat.add_generation_prompt = *options.add_generation_prompt;
+  ChatOptions chat{.add_generation_prompt = options.add_generation_prompt};
+  if (!options.now.empty()) chat.now = time_of(options.now);
+  if (!options.tools.empty()) chat.tools = read_whole_text(options.tools);
   for (const std::string& variable : options.variables) set_variable(variable, chat);
-  const std::string prompt = ChatTemplate::open(options.model, options.variant, !chat.tools.is_null()).render(chat, render);
+  const std::string prompt = PromptTemplate::open(options.model, options.variant).prompt(read_whole_text(options.messages), chat);
   std::fwrite(prompt.data(), 1, prompt.size(), stdout);
 }
 

@@ -13,9 +13,8 @@
 #include "bounded_input.h"
 #include "command.h"
 #include "formats/json.h"
-#include "models/tokenizer/open_tokenizer.h"
-#include "models/tokenizer/text_stream.h"
 #include "rlx/error.h"
+#include "rlx/text_tokenizer.h"
 #include "text_lines.h"
 
 namespace rlx::command {
@@ -30,15 +29,15 @@ struct TokenizeOptions {
 std::string json_text(std::string_view text) { return json::quote(text, "standard input"); }
 
 /// One line of --jsonl: the text with and without special tokens, and back.
-std::string json_line(const Tokenizer& tokenizer, const std::string& text) {
-  const std::vector<std::int32_t> ids = tokenizer.encode_ids(text, false);
-  const std::vector<std::int32_t> special = tokenizer.encode_ids(text, true);
+std::string json_line(const TextTokenizer& tokenizer, const std::string& text) {
+  const std::vector<std::int32_t> ids = tokenizer.encode(text, false);
+  const std::vector<std::int32_t> special = tokenizer.encode(text, true);
   return fmt::format(R"({{"ids":[{}],"ids_special":[{}],"decoded":{},"decoded_skip":{}}})", fmt::join(ids, ","), fmt::join(special, ","),
                      json_text(tokenizer.decode(ids, false)), json_text(tokenizer.decode(ids, true)));
 }
 
 /// Answers each line as it comes, so that another program can talk to the command.
-void answer_json_lines(const Tokenizer& tokenizer) {
+void answer_json_lines(const TextTokenizer& tokenizer) {
   std::size_t number = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++number;
@@ -66,21 +65,20 @@ std::vector<std::int32_t> read_ids(const std::string& text) {
   return ids;
 }
 
-void print_text(const TokenizeOptions& options, const Tokenizer& tokenizer, const std::string& text) {
+void print_text(const TokenizeOptions& options, const TextTokenizer& tokenizer, const std::string& text) {
   if (options.decode) {
     const std::string decoded = tokenizer.decode(read_ids(text), options.no_special);
     fmt::print("{}\n", options.json ? json_text(decoded) : decoded);
     return;
   }
-  if (options.count || options.json) {
-    const std::vector<std::int32_t> ids = tokenizer.encode_ids(text, !options.no_special);
-    if (options.count) fmt::print("{}\n", ids.size());
-    else fmt::print("{}\n", json_line(tokenizer, text));
+  if (options.json) {
+    fmt::print("{}\n", json_line(tokenizer, text));
     return;
   }
-  const Encoding encoding = tokenizer.encode(text, !options.no_special);
-  for (std::size_t i = 0; i < encoding.size(); ++i) fmt::print("{:>8}  {}\n", encoding.ids[i], json_text(encoding.tokens[i]));
-  fmt::print("{} tokens\n", encoding.size());
+  const std::vector<std::int32_t> ids = tokenizer.encode(text, !options.no_special);
+  if (!options.count)
+    for (std::int32_t id : ids) fmt::print("{:>8}  {}\n", id, json_text(tokenizer.token_of(id)));
+  fmt::print("{}{}\n", ids.size(), options.count ? "" : " tokens");
 }
 
 std::vector<std::string> texts_of(const TokenizeOptions& options) {
@@ -89,9 +87,7 @@ std::vector<std::string> texts_of(const TokenizeOptions& options) {
 }
 
 void tokenize(const TokenizeOptions& options) {
-  Tokenizer tokenizer = open_tokenizer(options.model);
-  tokenizer.set_truncation(std::nullopt);
-  tokenizer.set_padding(std::nullopt);
+  const TextTokenizer tokenizer = TextTokenizer::open(options.model);
   if (options.jsonl) return answer_json_lines(tokenizer);
   for (const std::string& text : texts_of(options)) print_text(options, tokenizer, text);
 }

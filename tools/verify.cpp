@@ -6,8 +6,7 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
-#include "models/verify.h"
-#include "rlx/session.h"
+#include "rlx/verify.h"
 
 namespace rlx::command {
 namespace {

@@ -25,6 +25,8 @@ class TextTokenizer {
   std::string decode(std::span<const std::int32_t> ids, bool skip_special_tokens = true) const;
   /// A token's id by its name, as the vocabulary spells it.
   std::optional<std::int32_t> id_of(std::string_view token) const;
+  /// A token as the vocabulary spells it. Throws Error if no token has this id.
+  std::string_view token_of(std::int32_t id) const;
   std::int64_t vocab_size() const;
 
  private:

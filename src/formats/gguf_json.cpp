@@ -62,4 +62,6 @@ json::Value to_json(const GgufValue& value) {
   }
 }
 
+std::string json_text(const json::Value& value) { return value.dump(-1, ' ', false, json::Value::error_handler_t::replace); }
+
 }  // namespace rlx

@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <ctime>
+#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,7 +63,7 @@ json::Value read_special_tokens(const fs::path& folder) {
   return tokens;
 }
 
-/// The tokens that the metadata names by their ids. Ids are sizes of the vocabulary, which is checked before it is read.
+/// The tokens that the metadata names by their ids. An id of no token names none: some writers give such to tokens that a model lacks.
 json::Value read_special_tokens(const GgufFile& file) {
   constexpr std::array<std::pair<const char*, const char*>, 7> keys = {{{"bos_token", "tokenizer.ggml.bos_token_id"},
                                                                         {"eos_token", "tokenizer.ggml.eos_token_id"},
@@ -74,8 +77,10 @@ json::Value read_special_tokens(const GgufFile& file) {
   if (!vocabulary) return tokens;
   const std::vector<std::string_view> texts = vocabulary->strings();
   for (const auto& [name, key] : keys) {
-    const GgufValue* id = texts.empty() ? nullptr : file.find_value(key);
-    if (id) tokens[name] = utf8_text(texts[static_cast<std::size_t>(id->integer(0, static_cast<std::int64_t>(texts.size()) - 1))], key);
+    const GgufValue* value = file.find_value(key);
+    if (value == nullptr) continue;
+    const std::int64_t id = value->integer(std::numeric_limits<std::int64_t>::min());
+    if (id >= 0 && id < static_cast<std::int64_t>(texts.size())) tokens[name] = utf8_text(texts[static_cast<std::size_t>(id)], key);
   }
   return tokens;
 }
@@ -152,6 +157,17 @@ json::Value prepared(const json::Value& message, std::size_t index) {
   return kept;
 }
 
+ChatTemplate template_of(const Variants& variants, std::string_view variant, const std::string& where, json::Value special_tokens) {
+  const auto parsed = [&](bool with_tools) {
+    const std::string chosen = chosen_variant(variants, variant, with_tools, where);
+    return jinja::Template::parse(variants.at(chosen), fmt::format("{}: chat template {}", where, quote_name(chosen)));
+  };
+  return {parsed(false), parsed(true), std::move(special_tokens)};
+}
+
+/// Numbers as they are written, and those that Python writes.
+constexpr json::Options exact_numbers = {.wide_integers = false, .allow_non_finite = true};
+
 void set_all(const json::Value& from, std::string_view what, json::Value& into) {
   if (!from.is_object()) fail("{}: a value of type {} (allowed: an object)", what, from.type_name());
   for (const auto& [key, value] : from.items()) into[key] = value;
@@ -182,18 +198,30 @@ Chat Chat::from_json(const json::Value& value, std::string_view what) {
   return chat;
 }
 
-ChatTemplate ChatTemplate::open(const fs::path& path, std::string_view variant, bool with_tools) {
+Chat Chat::from_text(std::string_view text) { return from_json(json::parse(text, "messages", exact_numbers), "messages"); }
+
+ChatTemplate ChatTemplate::of(const GgufFile& file, std::string_view variant) {
+  return template_of(read_variants(file), variant, file.name(), read_special_tokens(file));
+}
+
+ChatTemplate ChatTemplate::open(const fs::path& path, std::string_view variant) {
   std::error_code error;
-  const bool folder = fs::is_directory(path, error);
-  if (!folder && !looks_like_gguf(MappedFile::open(path).bytes())) {
-    if (!variant.empty()) fail("{}: a file with one template has no variant {}", path.string(), quote_name(variant));
-    return {jinja::Template::parse(read_template_file(path), path.string()), json::Value::object()};
-  }
-  const std::optional<GgufFile> file = folder ? std::nullopt : std::optional(GgufFile::open(path));
-  const Variants variants = file ? read_variants(*file) : read_variants(path);
-  const std::string chosen = chosen_variant(variants, variant, with_tools, path.string());
-  return {jinja::Template::parse(variants.at(chosen), fmt::format("{}: chat template {}", path.string(), quote_name(chosen))),
-          file ? read_special_tokens(*file) : read_special_tokens(path)};
+  if (fs::is_directory(path, error)) return template_of(read_variants(path), variant, path.string(), read_special_tokens(path));
+  if (looks_like_gguf(MappedFile::open(path).bytes())) return of(GgufFile::open(path), variant);
+  if (!variant.empty()) fail("{}: a file with one template has no variant {}", path.string(), quote_name(variant));
+  return {jinja::Template::parse(read_template_file(path), path.string()), json::Value::object()};
+}
+
+std::string ChatTemplate::prompt(Chat chat, const ChatOptions& options) const {
+  if (options.tools) chat.tools = json::parse(*options.tools, "tools", exact_numbers);
+  for (const auto& [name, value] : options.variables)
+    chat.variables[name] = json::parse(value, fmt::format("variable {}", quote_name(name)), exact_numbers);
+  if (options.add_generation_prompt) chat.add_generation_prompt = *options.add_generation_prompt;
+  jinja::RenderOptions render_options;
+  const std::time_t now = std::time(nullptr);
+  if (options.now) render_options.now = *options.now;
+  else localtime_r(&now, &render_options.now);
+  return render(chat, render_options);
 }
 
 std::string ChatTemplate::render(const Chat& chat, const jinja::RenderOptions& options) const {
@@ -208,7 +236,7 @@ std::string ChatTemplate::render(const Chat& chat, const jinja::RenderOptions& o
   for (std::size_t i = 0; i < chat.messages.size(); ++i) variables["messages"].push_back(prepared(chat.messages[i], i));
   variables["tools"] = chat.tools;
   variables["add_generation_prompt"] = chat.add_generation_prompt;
-  return template_.render(variables, options);
+  return (chat.tools.is_null() ? template_ : with_tools_).render(variables, options);
 }
 
 }  // namespace rlx

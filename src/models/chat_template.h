@@ -1,15 +1,16 @@
 #pragma once
-#include <ctime>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "formats/json.h"
 #include "models/template/template.h"
+#include "rlx/chat_template.h"
 
 namespace rlx {
+
+class GgufFile;
 
 /// What a chat template is given, as the arguments of transformers' apply_chat_template.
 struct Chat {
@@ -21,19 +22,25 @@ struct Chat {
   /// From an array of messages, or an object with `messages` and perhaps `tools`, `add_generation_prompt`, `special_tokens` and `kwargs`
   /// (objects whose members are variables) and other variables. Throws Error naming `what` and the field.
   static Chat from_json(const json::Value& value, std::string_view what);
+  /// The same of JSON, whose numbers must be exact; called "messages".
+  static Chat from_text(std::string_view text);
 };
 
 /// A model's chat template and its special tokens.
 class ChatTemplate {
  public:
-  /// From a folder in the layout of Hugging Face (chat_template.jinja, chat_template.json, or `chat_template` of tokenizer_config.json), or
-  /// a file with the template alone. Of several templates `variant` names one; by default it is `tool_use` for a chat with tools where
-  /// there is one, else `default`. Throws Error naming the file for what is missing or no template.
-  static ChatTemplate open(const std::filesystem::path& path, std::string_view variant = {}, bool with_tools = false);
+  /// As PromptTemplate::open: chat_template.jinja, chat_template.json, or `chat_template` of tokenizer_config.json in a folder.
+  static ChatTemplate open(const std::filesystem::path& path, std::string_view variant = {});
+  /// Of the metadata of a GGUF file.
+  static ChatTemplate of(const GgufFile& file, std::string_view variant = {});
 
-  ChatTemplate(jinja::Template source, json::Value special_tokens)
-      : template_(std::move(source)), special_tokens_(std::move(special_tokens)) {}
+  /// `with_tools`: for chats with tools.
+  ChatTemplate(jinja::Template source, jinja::Template with_tools, json::Value special_tokens)
+      : template_(std::move(source)), with_tools_(std::move(with_tools)), special_tokens_(std::move(special_tokens)) {}
+  ChatTemplate(const jinja::Template& source, json::Value special_tokens) : ChatTemplate(source, source, std::move(special_tokens)) {}
 
+  /// As PromptTemplate::prompt.
+  std::string prompt(Chat chat, const ChatOptions& options) const;
   /// The prompt. Before the template runs, members of messages that are null are dropped, and `reasoning_content`, `thinking` and
   /// `reasoning` stand for one another. Throws Error for a chat without messages, and for what the template refuses.
   std::string render(const Chat& chat, const jinja::RenderOptions& options) const;
@@ -42,7 +49,7 @@ class ChatTemplate {
   const json::Value& special_tokens() const { return special_tokens_; }
 
  private:
-  jinja::Template template_;
+  jinja::Template template_, with_tools_;
   json::Value special_tokens_;
 };
 

@@ -119,8 +119,8 @@ ModelSummary summarize(const GgufFile& file) {
                                file.parts() > 1 ? fmt::format(", {} parts", file.parts()) : "");
   summary.architecture = text_or_empty(file, "general.architecture");
   summary.name = text_or_empty(file, "general.name");
-  summary.hyper_parameters = architecture_values(file, summary.architecture);
-  summary.tokenizer = tokenizer_of(file);
+  summary.hyper_parameters = json_text(architecture_values(file, summary.architecture));
+  summary.tokenizer = json_text(tokenizer_of(file));
   summary.chat_template_bytes = static_cast<std::int64_t>(text_or_empty(file, "tokenizer.chat_template").size());
   if (is_adapter(file)) summary.adapter = shape_of(AdapterFile::of(file));
   add_tensors(summary, file.tensors());
@@ -128,20 +128,20 @@ ModelSummary summarize(const GgufFile& file) {
 }
 
 Checkpoint folder_tensors(const std::filesystem::path& folder) {
-  return is_adapter_folder(folder) ? Checkpoint::open(folder / "adapter_model.safetensors") : open_weights(folder);
+  if (is_adapter_folder(folder)) return Checkpoint::open(folder / "adapter_model.safetensors");
+  return open_weights(ModelFolder::open(folder).path());  // which misses config.json first
 }
 
-ModelSummary summarize_folder(const std::filesystem::path& folder) {
+ModelSummary summarize(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
   ModelSummary summary;
   const bool adapter = is_adapter_folder(folder);
   if (adapter) summary.adapter = shape_of(AdapterFile::open(folder));
   else summary.architecture = ModelFolder::open(folder).model_type();
   const json::Value config = json::read_file(folder / (adapter ? "adapter_config.json" : "config.json"), {.allow_non_finite = true});
-  const Checkpoint checkpoint = folder_tensors(folder);
   summary.format = fmt::format("folder of {} safetensors file{}", checkpoint.files().size(), checkpoint.files().size() == 1 ? "" : "s");
   summary.name = std::filesystem::weakly_canonical(folder).filename().string();
-  summary.hyper_parameters = config;
-  summary.tokenizer = tokenizer_in(folder);
+  summary.hyper_parameters = json_text(config);
+  summary.tokenizer = json_text(tokenizer_in(folder));
   summary.chat_template_bytes = chat_template_bytes_in(folder);
   std::vector<TensorView> tensors;
   for (const Checkpoint::File& file : checkpoint.files()) tensors.insert(tensors.end(), file.tensors.begin(), file.tensors.end());

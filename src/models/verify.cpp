@@ -16,7 +16,6 @@
 #include "models/model_folder.h"
 #include "models/t5_files.h"
 #include "rlx/ops.h"
-#include "rlx/session.h"
 
 namespace rlx {
 namespace {

@@ -10,27 +10,13 @@
 #include "formats/safetensors.h"
 #include "models/flow.h"
 #include "rlx/graph.h"
+#include "rlx/verify.h"
 
 namespace rlx {
 
-class Session;
 struct DecoderFiles;
 
-/// How far one output of a model is from its recording.
-struct VerifiedTensor {
-  std::string name;
-  std::vector<std::int64_t> shape;
-  std::int64_t compared = 0;  // elements; those of padding do not count
-  double difference = 0;      // the largest; NaN when any difference is
-  double allowed = 0;
-
-  bool passed() const { return difference <= allowed; }
-};
-
-/// A model's folder with the inputs and outputs that another implementation recorded in expected.safetensors: `X` in f32 and, for some
-/// outputs, `X_f64`. What f32 may differ by is told by the recording itself: ten times its own distance between f32 and f64
-/// (the largest of the file, for outputs without an f64 recording). Language models may also have `prompt_ids` and `greedy_ids`, the prompt
-/// and how the most likely tokens continue it.
+/// A model with the inputs and outputs that another implementation recorded, as `verify_folder` reads them.
 class RecordedRun {
  public:
   /// Throws Error when the model's type is not supported, or a recorded tensor is no input or output of it or does not fit.
@@ -63,10 +49,5 @@ class RecordedRun {
   SafetensorsFile recorded_;
   NamedArrays inputs_;
 };
-
-/// Runs the model of `folder` on its recorded inputs. Of greedy_ids, generated token by token, none may differ.
-std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, const Session& session);
-/// The same for the model `model`, a GGUF file or another folder, with the recording of `folder`.
-std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session);
 
 }  // namespace rlx

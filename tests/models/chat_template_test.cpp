@@ -67,7 +67,7 @@ std::string prompt(const ChatTemplate& chat_template, const std::string& chat) {
 class ModelFolderWithTemplate : public testing::Test {
  protected:
   void write_config(const json::Value& config) { write_text(folder_ / "tokenizer_config.json", config.dump()); }
-  ChatTemplate open(std::string_view variant = {}, bool tools = false) { return ChatTemplate::open(folder_.path(), variant, tools); }
+  ChatTemplate open(std::string_view variant = {}) { return ChatTemplate::open(folder_.path(), variant); }
 
   TemporaryFolder folder_;
 };
@@ -84,7 +84,7 @@ TEST_F(ModelFolderWithTemplate, AFileOfItsOwnWinsAndOneOfSeveralIsChosen) {
   write_config({{"chat_template", {{{"name", "default"}, {"template", "D"}}, {{"name", "tool_use"}, {"template", "T"}}}}});
   const std::string chat = R"([{"role": "user", "content": "Hi"}])";
   EXPECT_EQ(prompt(open(), chat), "D");
-  EXPECT_EQ(prompt(open({}, true), chat), "T");
+  EXPECT_EQ(prompt(open(), R"({"messages": [{"role": "user", "content": "Hi"}], "tools": [{}]})"), "T");
   EXPECT_EQ(prompt(open("tool_use"), chat), "T");
   EXPECT_EQ(whole_error_of([&] { open("rag"); }),
             folder_.path().string() + ": there is no chat template 'rag' (allowed: 'default', 'tool_use')");

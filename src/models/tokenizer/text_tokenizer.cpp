@@ -18,6 +18,8 @@ std::string TextTokenizer::decode(std::span<const std::int32_t> ids, bool skip_s
 
 std::optional<std::int32_t> TextTokenizer::id_of(std::string_view token) const { return tokenizer_->token_to_id(token); }
 
+std::string_view TextTokenizer::token_of(std::int32_t id) const { return tokenizer_->id_to_token(id); }
+
 std::int64_t TextTokenizer::vocab_size() const { return static_cast<std::int64_t>(tokenizer_->vocab_size()); }
 
 }  // namespace rlx
