@@ -17,6 +17,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import peft
+import tokenizers
 import torch
 import transformers as tf
 from hf_models import without_f32
@@ -50,6 +51,14 @@ ADAPTERS = {
     "deepseek_v3": (
         "hf_more/deepseek_v3",
         dict(r=2, lora_alpha=4, target_modules=["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"])
+    ),
+}
+# Encoders, whose folders have input_ids, attention_mask and last_hidden_state, or the scores of these texts for the query "dog".
+TEXTS = ["A small dog", "Prices rose", "The beach"]
+ENCODERS = {
+    "bert": ("hf/bert", tf.AutoModel, dict(r=3, lora_alpha=6, target_modules=["query", "value", "intermediate.dense", "output.dense"])),
+    "bert-scores": (
+        "hf_more/bert-scores", tf.AutoModelForSequenceClassification, dict(r=2, lora_alpha=2, target_modules=["key", "value", "classifier"])
     ),
 }
 EXPERTS = {"mixtral": ("hf/mixtral", dict(r=3, lora_alpha=6, target_modules=["q_proj", "w1", "w2", "w3"]))}
@@ -97,6 +106,35 @@ def write_peft(fixtures, name, base, options):
     model.save_pretrained(folder)
     finish(folder, base)
     record(model, folder)
+
+
+def encoded(pair):
+    return {"input_ids": torch.tensor([pair.ids]), "token_type_ids": torch.tensor([pair.type_ids])}
+
+
+def write_encoder(fixtures, name, base, kind, options):
+    torch.manual_seed(4)
+    folder = fixtures / "lora" / name
+    model = kind.from_pretrained(fixtures / base, dtype=torch.float32, attn_implementation="eager")
+    model = peft.get_peft_model(model, peft.LoraConfig(**options)).eval()
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            if "lora_" in key:
+                parameter.normal_(0, 0.2)
+    model.save_pretrained(folder)
+    finish(folder, base)
+    if "Classification" in kind.__name__:
+        tokenizer = tokenizers.Tokenizer.from_file(str(fixtures / base / "tokenizer.json"))
+        output, inputs = "logits", [encoded(tokenizer.encode("dog", text)) for text in TEXTS]
+    else:
+        recorded = load_file(fixtures / base / "expected.safetensors")
+        output, inputs = "last_hidden_state", [{key: recorded[key] for key in ("input_ids", "attention_mask", "token_type_ids")}]
+    with torch.no_grad():
+        narrow = torch.cat([model(**each)[output] for each in inputs])
+        wide = torch.cat([model.double()(**each)[output] for each in inputs])
+    expected = {output: narrow, output + "_f64": wide} | (inputs[0] if len(inputs) == 1 else {})
+    save_file({key: value.clone().contiguous() for key, value in expected.items()}, folder / "expected.safetensors")
+    print(folder, float((narrow - wide).abs().max()), float(narrow.abs().max()))
 
 
 def write_merged(fixtures, name, base, options):
@@ -178,6 +216,9 @@ def main():
         for name, (base, options) in table.items():
             if not wanted or name in wanted:
                 writes(fixtures, name, base, options)
+    for name, arguments in ENCODERS.items():
+        if not wanted or name in wanted:
+            write_encoder(fixtures, name, *arguments)
     for name, architecture in GGUF.items():
         if not wanted or name in wanted:
             write_gguf(fixtures, name, architecture)

@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 
+#include "adapter_choices.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "embed_output.h"
@@ -19,6 +20,7 @@ struct EmbedOptions {
   std::optional<bool> normalize;
   bool json = false, similarity = false, timing = false;
   std::int64_t batch_size = 32;
+  std::vector<Adapter> adapters;
   CompileChoices compile;
 };
 
@@ -60,7 +62,8 @@ void embed(const EmbedOptions& options) {
   Timing timing;
   const Stopwatch open_time;
   const auto encoder = SentenceEncoder::open(
-      options.model, session, {.batch_size = options.batch_size, .pooling = options.pooling, .normalize = options.normalize});
+      options.model, session,
+      {.batch_size = options.batch_size, .pooling = options.pooling, .normalize = options.normalize, .adapters = options.adapters});
   timing.open = open_time.milliseconds();
   const Stopwatch encode_time;
   std::vector<Embedding> embeddings;
@@ -105,6 +108,7 @@ void add_embed(CLI::App& app) {
       "--normalize", [options] { options->normalize = true; },
       "Vectors of length 1, whatever modules.json says (the default where there is none)");
   command->add_flag_callback("--raw", [options] { options->normalize = false; }, "Vectors as the pooling gives them")->excludes(normalize);
+  add_adapters(*command, options->adapters);
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_precision(*command, options->compile);

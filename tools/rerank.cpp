@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 
+#include "adapter_choices.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -16,6 +17,7 @@ struct RerankOptions {
   bool json = false;
   std::optional<bool> sigmoid;
   std::int64_t batch_size = 32;
+  std::vector<Adapter> adapters;
   CompileChoices compile;
 };
 
@@ -27,7 +29,8 @@ void print_ranked_json(const RankedText& ranked, const std::string& text) {
 void rerank(const RerankOptions& options) {
   const std::vector<std::string> texts = read_text_lines(options.file);
   const Session session = open_session(options.compile);
-  const auto reranker = Reranker::open(options.model, session, {.batch_size = options.batch_size, .sigmoid = options.sigmoid});
+  const auto reranker =
+      Reranker::open(options.model, session, {.batch_size = options.batch_size, .sigmoid = options.sigmoid, .adapters = options.adapters});
   std::vector<RankedText> ranked;
   {
     ProgressBar bar("scoring");
@@ -59,6 +62,7 @@ void add_rerank(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
+  add_adapters(*command, options->adapters);
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_precision(*command, options->compile);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rlx/model.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -17,6 +18,7 @@ struct RerankerOptions {
   std::int64_t batch_size = 32;  // most texts that run together, 1..4096; memory grows with it
   // Whether scores go through a sigmoid, so that they lie in 0..1. Nothing: as the model's config says, and yes where it says nothing.
   std::optional<bool> sigmoid = std::nullopt;
+  std::vector<Adapter> adapters = {};  // several add up
 };
 
 /// A text's place among those that were given, and how well it answers the query.

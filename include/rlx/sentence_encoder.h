@@ -11,6 +11,7 @@
 
 #include "rlx/array.h"
 #include "rlx/calibrator.h"
+#include "rlx/model.h"
 
 namespace rlx {
 
@@ -26,10 +27,11 @@ struct SentenceEncoderOptions {
   std::string pooling = {};  // empty: as the model says
   // Whether vectors get the length 1. Nothing: as the model's modules.json says, and yes where there is none.
   std::optional<bool> normalize = std::nullopt;
+  std::vector<Adapter> adapters = {};  // several add up
 };
 
-/// Embeds texts with an encoder: BERT, RoBERTa, XLM-RoBERTa, DistilBERT, nomic-bert or ModernBERT. Copies share everything; `encode` may be
-/// called from many threads at a time.
+/// Embeds texts with an encoder: BERT, RoBERTa, XLM-RoBERTa, DistilBERT, nomic-bert, ModernBERT or the encoder of a T5. Copies share
+/// everything; `encode` may be called from many threads at a time.
 class SentenceEncoder {
  public:
   /// Reads a folder with config.json, a tokenizer and safetensors files, as sentence-transformers saves it (with modules.json) or plain, or

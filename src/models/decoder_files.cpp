@@ -12,6 +12,7 @@
 #include "models/model_forms.h"
 #include "models/param_changes.h"
 #include "models/quantised/folder_weights.h"
+#include "models/text_encoder.h"
 
 namespace rlx {
 namespace {
@@ -69,12 +70,6 @@ const DecoderFamily& family_of(const ModelFolder& folder) {
   return *family;
 }
 
-DecoderFiles DecoderFiles::open_encoder(const std::filesystem::path& path) {
-  DecoderFiles files = open(path);
-  if (files.config.causal) fail("{}: the model continues texts; one that encodes them is needed, such as BERT", path.string());
-  return files;
-}
-
 LanguageModelFiles open_language_model(const std::filesystem::path& path, std::span<const Adapter> adapters) {
   std::error_code error;
   LanguageModelFiles files = std::filesystem::is_regular_file(path, error) ? open_gguf(path) : open_folder(path);
@@ -93,11 +88,28 @@ void refuse_encoder_decoder(const std::filesystem::path& path, std::string_view 
   fail("{}: a model with an encoder and a decoder reads a prompt and answers it (rlx run): {} is not for it", path.string(), what);
 }
 
-DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
+LanguageModelFiles open_text_encoder(const std::filesystem::path& path, std::span<const Adapter> adapters) {
   LanguageModelFiles files = open_language_model(path, adapters);
+  const auto* decoder = std::get_if<DecoderFiles>(&files);
+  if (decoder != nullptr && decoder->config.causal)
+    fail("{}: the model continues texts; one that encodes them is needed, such as BERT", path.string());
+  return files;
+}
+
+namespace {
+
+DecoderFiles by_itself(LanguageModelFiles files, const std::filesystem::path& path) {
   auto* decoder = std::get_if<DecoderFiles>(&files);
   if (decoder == nullptr) refuse_encoder_decoder(path, "this");
   return std::move(*decoder);
 }
+
+}  // namespace
+
+DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
+  return by_itself(open_language_model(path, adapters), path);
+}
+
+DecoderFiles DecoderFiles::open_encoder(const std::filesystem::path& path) { return by_itself(open_text_encoder(path), path); }
 
 }  // namespace rlx

@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "base/names.h"
-#include "models/decoder_files.h"
-#include "models/encoder.h"
 #include "models/model_folder.h"
 #include "models/sentence_model.h"
 #include "models/text_batches.h"
+#include "models/text_encoder.h"
 #include "models/tokenizer/open_tokenizer.h"
 
 namespace rlx {
@@ -47,7 +46,7 @@ void check_scores(const DecoderConfig& encoder, const std::filesystem::path& pat
 
 Graph reranker_graph(const DecoderFiles& files, std::int64_t batch_size, std::int64_t length) {
   Graph graph("reranker");
-  Flow flow(graph, f32, stored_types(files.checkpoint, files.names));
+  Flow flow(graph, f32, stored_types(files.checkpoint, files.names), files.adapters.forms());
   graph.output("scores", text_scores(flow, files.config, encode_text(flow, files.config, batch_size, length)));
   return graph;
 }
@@ -68,7 +67,10 @@ Encoding Reranker::State::tokens(const std::string& query, const std::string& te
 
 Reranker Reranker::open(const std::filesystem::path& path, const Session& session, RerankerOptions options) {
   check_batch_size(options.batch_size);
-  const DecoderFiles files = DecoderFiles::open_encoder(path);
+  const LanguageModelFiles opened = open_text_encoder(path, options.adapters);
+  const auto* encoder = std::get_if<DecoderFiles>(&opened);
+  if (encoder == nullptr) refuse_encoder_decoder(path, "scoring texts");
+  const DecoderFiles& files = *encoder;
   check_scores(files.config, path);
   const bool folder = files.checkpoint.gguf() == nullptr;
   const std::int64_t length = folder ? longest_text(path, files.config) : files.config.max_positions;

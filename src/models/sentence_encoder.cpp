@@ -1,8 +1,8 @@
 #include "rlx/sentence_encoder.h"
 
-#include "models/decoder_files.h"
 #include "models/sentence_model.h"
 #include "models/text_batches.h"
+#include "models/text_encoder.h"
 #include "models/tokenizer/open_tokenizer.h"
 
 namespace rlx {
@@ -15,6 +15,22 @@ struct SentenceEncoder::State {
 
 namespace {
 
+/// An encoder's files.
+struct EncoderFiles {
+  DecoderFiles files;  // of a T5 those of its encoder, with its sizes
+  std::optional<T5Config> t5;
+
+  static EncoderFiles open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
+    LanguageModelFiles opened = open_text_encoder(path, adapters);
+    if (auto* decoder = std::get_if<DecoderFiles>(&opened)) return {std::move(*decoder), std::nullopt};
+    auto& [config, names, checkpoint, end_tokens] = std::get<T5Files>(opened);
+    for (const char* part : {"decoder", "dec", "lm_head", "output"}) names.unused.emplace_back(part);
+    DecoderConfig sizes;
+    sizes.vocab_size = config.vocab_size, sizes.hidden_size = config.d_model, sizes.max_positions = config.n_positions;
+    return {DecoderFiles{std::move(sizes), std::move(names), std::move(checkpoint)}, config};
+  }
+};
+
 /// What a model's files hold, and its graph for batches of that size.
 struct OpenedModel {
   SentenceModelConfig config;
@@ -23,17 +39,20 @@ struct OpenedModel {
   NamedArrays weights;
 
   static OpenedModel open(const std::filesystem::path& path, const SentenceEncoderOptions& options) {
-    const DecoderFiles files = DecoderFiles::open_encoder(path);
+    const auto [files, t5] = EncoderFiles::open(path, options.adapters);
     SentenceChoices choices{.pooling = {}, .normalize = options.normalize};
     if (!options.pooling.empty()) choices.pooling = {parse_pooling(options.pooling)};
     const GgufFile* file = files.checkpoint.gguf();
     SentenceModelConfig config =
         file ? SentenceModelConfig::read(*file, files.config, choices) : SentenceModelConfig::read(path, files.config, choices);
+    config.t5 = t5;
     Tokenizer tokenizer = open_tokenizer(path);
     tokenizer.set_padding(std::nullopt);
     tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
-    const Graph graph = sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names));
-    NamedArrays weights = files.weights(graph);
+    const Graph graph = sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms());
+    NamedArrays known = files.adapters.load(graph);
+    if (config.dense) known.merge(config.dense->load());
+    NamedArrays weights = load_weights(graph, files.checkpoint, files.names, std::move(known));
     return {std::move(config), std::move(tokenizer), graph, std::move(weights)};
   }
 };

@@ -5,7 +5,10 @@
 #include <limits>
 
 #include "base/names.h"
+#include "formats/checkpoint.h"
+#include "models/config_field.h"
 #include "models/model_folder.h"
+#include "models/text_encoder.h"
 
 namespace rlx {
 namespace {
@@ -28,7 +31,29 @@ void refuse_hidden_prompt(const JsonField& pooling, const std::string& prompt) {
   if (included && !included->as_bool() && !prompt.empty()) included->refuse("false is not supported with a default prompt (allowed: true)");
 }
 
-/// What follows the encoder, in the order of modules.json: pooling, and at most a normalisation.
+/// Nothing for the identity.
+std::optional<HiddenActivation> dense_activation(const JsonField& config) {
+  const auto field = config.find("activation_function");
+  if (!field) return HiddenActivation::tanh;  // the module's own default
+  const std::string name = last_part(field->as_string());
+  if (name == "Identity") return std::nullopt;
+  if (name == "Tanh") return HiddenActivation::tanh;
+  if (name == "GELU") return HiddenActivation::gelu;
+  if (name == "ReLU") return HiddenActivation::relu;
+  field->refuse("{} is not supported (allowed: Identity, Tanh, GELU, ReLU)", quote_name(name));
+}
+
+SentenceDense read_dense(const std::filesystem::path& folder, const JsonField& module, std::int64_t width) {
+  const ConfigFile file = module_config(folder, module);
+  const JsonField config = file.root();
+  if (const auto in = config.at("in_features"); as_size(in) != width) in.refuse("the pooling gives vectors of {} values", width);
+  return {.weights = folder / module.at("path").as_string() / "model.safetensors",
+          .out = as_size(config.at("out_features")),
+          .bias = flag_or(config, "bias", true),
+          .activation = dense_activation(config)};
+}
+
+/// What follows the encoder, in the order of modules.json: pooling, and at most a dense layer and a normalisation.
 void read_modules(const std::filesystem::path& folder, SentenceModelConfig& result) {
   const ConfigFile file = ConfigFile::open(folder / "modules.json");
   result.normalize = false;
@@ -41,10 +66,13 @@ void read_modules(const std::filesystem::path& folder, SentenceModelConfig& resu
       const ConfigFile config = module_config(folder, modules[i]);
       result.pooling = read_pooling(config.root(), result.encoder.hidden_size);
       refuse_hidden_prompt(config.root(), result.prompt);
-    } else if (i == 2 && kind == "Normalize") {
+    } else if (i == 2 && kind == "Dense") {
+      result.dense = read_dense(folder, modules[i], result.pooled_width());
+    } else if (i == (result.dense ? 3 : 2) && kind == "Normalize") {
       result.normalize = true;
     } else {
-      type.refuse("{} is not supported as module {} (supported: Transformer, Pooling, Normalize, in this order)", quote_name(kind), i);
+      type.refuse("{} is not supported as module {} (supported: Transformer, Pooling, perhaps Dense and Normalize, in this order)",
+                  quote_name(kind), i);
     }
   }
   if (result.pooling.empty()) file.root().refuse("no module pools the tokens (allowed: Transformer, Pooling, Normalize, in this order)");
@@ -122,11 +150,29 @@ SentenceModelConfig SentenceModelConfig::read(const GgufFile& file, const Decode
   return result;
 }
 
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage) {
+NamedArrays SentenceDense::load() const {
+  const Checkpoint file = Checkpoint::open(weights);
+  NamedArrays arrays;
+  for (std::string_view name : file.names()) {
+    const Array stored = file.array(name);
+    Array wide(f32, stored.shape());
+    for (std::int64_t i = 0; i < stored.size(); ++i) wide.set_double(i, stored.get_double(i));
+    arrays.emplace(fmt::format("dense.{}", name), std::move(wide));
+  }
+  return arrays;
+}
+
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage, LowRankForms adapters) {
   Graph graph("sentence_encoder");
-  const EncodedText text = encode_text(Flow(graph, f32, std::move(storage)), config.encoder, max_batch, config.max_length);
-  Value pooled = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
-  graph.output("embedding", config.normalize ? normalize_rows(pooled) : pooled);
+  const Flow flow(graph, f32, std::move(storage), std::move(adapters));
+  const EncodedText text = config.t5 ? encode_text(flow, *config.t5, max_batch, config.max_length)
+                                     : encode_text(flow, config.encoder, max_batch, config.max_length);
+  Value vector = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
+  if (const auto& dense = config.dense) {
+    vector = flow.scope("dense").linear("linear", vector, dense->out, dense->bias);
+    if (dense->activation) vector = activate(*dense->activation, vector);
+  }
+  graph.output("embedding", config.normalize ? normalize_rows(vector) : vector);
   return graph;
 }
 

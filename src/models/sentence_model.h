@@ -8,6 +8,7 @@
 #include "formats/gguf.h"
 #include "models/encoder.h"
 #include "models/pooling.h"
+#include "models/t5.h"
 
 namespace rlx {
 
@@ -17,10 +18,23 @@ struct SentenceChoices {
   std::optional<bool> normalize;  // nothing: as the model says, and yes where it says nothing
 };
 
+/// A layer behind the pooling (the module Dense): x (B, in) -> activation(weight x + bias), (B, out).
+struct SentenceDense {
+  std::filesystem::path weights;  // a safetensors file with linear.weight (out, in) and, perhaps, linear.bias (out)
+  std::int64_t out = 0;
+  bool bias = true;
+  std::optional<HiddenActivation> activation;
+
+  /// The values of the parameters that `sentence_graph` has for it.
+  NamedArrays load() const;
+};
+
 /// An encoder with what makes vectors of its states, and how long a text may be.
 struct SentenceModelConfig {
   DecoderConfig encoder;
+  std::optional<T5Config> t5;  // encodes in place of `encoder`, which has its sizes
   std::vector<Pooling> pooling;
+  std::optional<SentenceDense> dense;
   bool normalize = true;
   std::int64_t max_length = 0;  // tokens, special ones included; longer texts are cut
   std::string prompt;           // put before every text
@@ -32,7 +46,8 @@ struct SentenceModelConfig {
   /// The same from the metadata of a GGUF file.
   static SentenceModelConfig read(const GgufFile& file, const DecoderConfig& encoder, const SentenceChoices& choices = {});
   /// The size of an embedding.
-  std::int64_t width() const { return encoder.hidden_size * static_cast<std::int64_t>(pooling.size()); }
+  std::int64_t width() const { return dense ? dense->out : pooled_width(); }
+  std::int64_t pooled_width() const { return encoder.hidden_size * static_cast<std::int64_t>(pooling.size()); }
 
  private:
   void choose(const std::string& name, const SentenceChoices& choices);
@@ -41,7 +56,8 @@ struct SentenceModelConfig {
 /// Most tokens of a text by the configs of a folder: those of the positions, and what the configs of its tokenizer say.
 std::int64_t longest_text(const std::filesystem::path& folder, const DecoderConfig& encoder);
 
-/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights.
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {});
+/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights;
+/// `adapters`: what changes them.
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {});
 
 }  // namespace rlx

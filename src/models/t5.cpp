@@ -6,6 +6,7 @@
 
 #include "models/config_field.h"
 #include "models/model_folder.h"
+#include "models/text_encoder.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -114,6 +115,9 @@ T5Stack whole_stack(Flow flow, const T5Config& c, Value ids, bool both_sides) {
   return stack;
 }
 
+/// What of keys counts, by a mask (B, S) with 0 for padding.
+Value attended(Value mask) { return reshape(ne(mask, scalar(mask, 0, i32)), {mask.dim(0), 1, 1, mask.dim(1)}); }
+
 /// The state `name` (1, num_heads, capacity, d_kv) with `fresh` (1, num_heads, T, d_kv) behind `past` tokens.
 Value appended(Flow flow, std::string_view name, Value fresh, Value past, std::int64_t capacity) {
   Value zero = scalar(past, 0, i32);
@@ -153,20 +157,27 @@ T5Config T5Config::read(const JsonField& config) {
   return c;
 }
 
+EncodedText encode_text(Flow flow, const T5Config& c, std::int64_t max_batch, std::int64_t max_length) {
+  EncodedText text{.inputs = TextInputs::declare(flow.graph(), {}, max_batch, max_length), .table = embeddings(flow, c), .states = {}};
+  Flow encoder = flow.scope("encoder");
+  T5Stack stack = whole_stack(encoder, c, text.inputs.input_ids, true);
+  stack.self.mask = attended(text.inputs.attention_mask);
+  text.states = t5_states(encoder, c, stack, c.num_layers, rows_of(text.table, text.inputs.input_ids));
+  return text;
+}
+
 Graph t5_graph(const T5Config& c, const T5GraphSizes& sizes, const WeightStorage& storage) {
   Graph graph("t5");
-  const Dim batch = Dim::symbol("B", sizes.batch), length = Dim::symbol("S", sizes.length), target = Dim::symbol("T", sizes.decoder_length);
-  Value ids = graph.input("input_ids", {batch, length}, i32), mask = graph.input("attention_mask", {batch, length}, i32);
-  Value target_ids = graph.input("decoder_input_ids", {batch, target}, i32);
-  Flow flow(graph, f32, storage), encoder = flow.scope("encoder"), decoder = flow.scope("decoder");
-  const StoredMatrix table = embeddings(flow, c);
-  T5Stack reading = whole_stack(encoder, c, ids, true), writing = whole_stack(decoder, c, target_ids, false);
-  reading.self.mask = writing.cross.mask = reshape(ne(mask, scalar(mask, 0, i32)), {batch, 1, 1, length});
+  Flow flow(graph, f32, storage), decoder = flow.scope("decoder");
+  const EncodedText text = encode_text(flow, c, sizes.batch, sizes.length);
+  Value encoded = text.states.back();
+  Value target_ids = graph.input("decoder_input_ids", {Dim::symbol("B", sizes.batch), Dim::symbol("T", sizes.decoder_length)}, i32);
+  T5Stack writing = whole_stack(decoder, c, target_ids, false);
+  writing.cross.mask = attended(text.inputs.attention_mask);
   writing.self.causal = true;
-  Value encoded = t5_states(encoder, c, reading, c.num_layers, rows_of(table, ids)).back();
   writing.encoded = [&](Flow attention, std::int64_t) { return seen_in(attention, c, encoded); };
-  const Values states = t5_states(decoder, c, writing, c.num_decoder_layers, rows_of(table, target_ids));
-  graph.output("logits", t5_logits(flow, c, table, states.back()));
+  const Values states = t5_states(decoder, c, writing, c.num_decoder_layers, rows_of(text.table, target_ids));
+  graph.output("logits", t5_logits(flow, c, text.table, states.back()));
   graph.output("encoder_last_hidden_state", encoded);
   Values first;
   for (Value state : states) first.push_back(slice_axis(state, 0, 0, 1));

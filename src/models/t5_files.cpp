@@ -47,11 +47,14 @@ WeightNames t5_gguf_names(const T5Config& c) {
 }
 
 T5Config read_gguf_t5(const GgufFile& file) {
+  const auto key_of = [architecture = file.value("general.architecture").string()](const char* key) {
+    return fmt::format("{}.{}", architecture, key);
+  };
   const auto size = [&](const char* key, std::int64_t least = 1, std::int64_t most = largest_size) {
-    return file.value(fmt::format("t5.{}", key)).integer(least, most);
+    return file.value(key_of(key)).integer(least, most);
   };
   const auto size_or = [&](const char* key, std::int64_t otherwise, std::int64_t most) {
-    return file.find_value(fmt::format("t5.{}", key)) ? size(key, 1, most) : otherwise;
+    return file.find_value(key_of(key)) ? size(key, 1, most) : otherwise;
   };
   T5Config c;
   c.vocab_size = matrix_rows(file, file.at("token_embd.weight"));
@@ -62,15 +65,16 @@ T5Config read_gguf_t5(const GgufFile& file) {
   c.buckets = size("attention.relative_buckets_count", 4, 1 << 16);
   c.max_distance = size_or("attention.relative_max_distance", usual_distance, 1 << 20);
   if (c.max_distance <= c.buckets / 2)
-    fail("{}: key 't5.attention.relative_max_distance' is {} (allowed: above {})", file.name(), c.max_distance, c.buckets / 2);
-  c.layer_norm_epsilon = file.value("t5.attention.layer_norm_rms_epsilon").number();
+    fail("{}: key '{}' is {} (allowed: above {})", file.name(), key_of("attention.relative_max_distance"), c.max_distance, c.buckets / 2);
+  const std::string epsilon = key_of("attention.layer_norm_rms_epsilon");
+  c.layer_norm_epsilon = file.value(epsilon).number();
   if (!std::isfinite(c.layer_norm_epsilon))
-    fail("{}: key 't5.attention.layer_norm_rms_epsilon' is {} (allowed: finite numbers)", file.name(), c.layer_norm_epsilon);
+    fail("{}: key '{}' is {} (allowed: finite numbers)", file.name(), epsilon, c.layer_norm_epsilon);
   c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr;
   c.activation = c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu;
   c.tied_output = file.find("output.weight") == nullptr;
   c.n_positions = size_or("context_length", c.n_positions, largest_size);
-  const GgufValue* start = file.find_value("t5.decoder_start_token_id");
+  const GgufValue* start = file.find_value(key_of("decoder_start_token_id"));
   if (start == nullptr) start = file.find_value("tokenizer.ggml.padding_token_id");
   if (start != nullptr) c.decoder_start_token_id = static_cast<std::int32_t>(start->integer(0, c.vocab_size - 1));
   return c;
@@ -119,7 +123,7 @@ json::Value t5_folder_config(const T5Config& c) {
 
 bool T5Files::is_in(const GgufFile& file) {
   const GgufValue* architecture = file.find_value("general.architecture");
-  return architecture != nullptr && architecture->string() == "t5";
+  return architecture != nullptr && (architecture->string() == "t5" || architecture->string() == "t5encoder");
 }
 
 bool T5Files::is_in(const ModelFolder& folder) { return folder.model_type() == "t5"; }
