@@ -7,7 +7,6 @@
 
 #include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/strided_view.h"
-#include "ops/scalar.h"
 
 namespace rlx::cpu {
 namespace {
@@ -52,20 +51,13 @@ void merge_axes(std::vector<ProductAxis> axes, ProductAxis& single, std::vector<
   rest.insert(rest.end(), axes.begin(), axes.end());
 }
 
-Dim stride_along(const Index& index, int variable) {
-  for (const Index::Term& term : index.terms())
-    if (term.atom->kind == Atom::Kind::variable && term.atom->id == variable) return term.coefficient;
-  return 0;
-}
-
 int variable_of(const Index& index) { return index.terms().empty() ? -1 : index.terms()[0].atom->id; }
 
 /// True for a structure op that reads each element from one place, whatever its value.
 bool moves_elements(const Graph& graph, const Node& node) {
   if (!node.op->sources || node.operands.size() != 1) return false;
   Kernel scratch;
-  At at;
-  for (const Dim& extent : node.results[0].shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  const At at = element_variables(scratch, node.results[0].shape);
   const auto sources = node.op->sources(node.attrs, operand_types(graph, node), node.results[0], at);
   return sources.size() == 1 && sources[0].guards.empty() && sources[0].operand == 0;
 }
@@ -88,9 +80,8 @@ struct Reading {
 Reading read_dot(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored) {
   const Node& node = graph.node(dot.node);
   Reading r;
-  At at;
   const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(r.kernel.add_variable(extent), extent); };
-  for (const Dim& extent : graph.type(dot).shape) at.push_back(fresh(extent));
+  const At at = element_variables(r.kernel, graph.type(dot).shape);
   for (const Index& i : at) r.axis_variables.push_back(variable_of(i));
   const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), graph.type(dot), at, fresh);
   for (const Index& i : loop.variables)
@@ -231,157 +222,6 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   return std::nullopt;
 }
 
-namespace {
-
-bool same_at(const At& a, const At& b) { return a == b; }
-
-}  // namespace
-
-std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                     const std::function<bool(ValueId)>& must_store, const std::function<bool(ValueId)>& is_taken) {
-  constexpr std::size_t longest = 64;
-  Kernel scratch;
-  std::map<ValueId, At> at_of;
-  At at;
-  for (const Dim& extent : graph.type(dot).shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
-  at_of[dot] = at;
-  std::vector<ValueId> region{dot}, best;
-  while (region.size() < longest) {
-    // The earliest node that reads the region and is not part of it.
-    std::int32_t next = -1;
-    for (ValueId v : region)
-      if (auto it = users.find(v); it != users.end())
-        for (std::int32_t user : it->second)
-          if (!at_of.count({user, 0}) && (next < 0 || user < next)) next = user;
-    if (next < 0 || is_taken({next, 0})) break;
-    const Node& node = graph.node(next);
-    if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) break;
-    std::optional<At> where;
-    for (ValueId operand : node.operands) {
-      auto it = at_of.find(operand);
-      if (it == at_of.end()) continue;
-      std::optional<At> mine = node.op->kind == OpKind::scalar ? std::optional(it->second) : follow(graph, node, it->second);
-      if (!mine || (where && !same_at(*where, *mine))) return best;
-      where = std::move(mine);
-    }
-    const ValueId value{next, 0};
-    at_of[value] = *where;
-    region.push_back(value);
-    // Whole when every other value of the region is read inside only.
-    bool closed = true;
-    for (ValueId v : region) {
-      if (v == value) continue;
-      if (must_store(v)) closed = false;
-      if (auto it = users.find(v); it != users.end())
-        for (std::int32_t user : it->second) closed = closed && at_of.count({user, 0});
-    }
-    if (closed) best = region;
-    if (must_store(value)) break;
-  }
-  return best;
-}
-
-namespace {
-
-struct TileLoops {
-  At batch;  // by axis of product.batch
-  Index row, inner;
-};
-
-TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner, std::vector<std::string> symbols) {
-  kernel.tile = true;
-  std::string tile_stride = "tile_stride";
-  while (std::find(symbols.begin(), symbols.end(), tile_stride) != symbols.end()) tile_stride += '_';
-  symbols.push_back(std::move(tile_stride));
-  kernel.symbols = std::move(symbols);
-  Dims batch_shape;
-  for (const ProductAxis& axis : product.batch) batch_shape.push_back(axis.extent);
-  const auto loop = [&](const Dim& extent) {
-    kernel.loops.push_back(kernel.add_variable(extent));
-    return Index::variable(kernel.loops.back(), extent);
-  };
-  const Index batch = loop(rlx::product(batch_shape)), row = loop(product.rows.extent);
-  return {unflatten(batch, batch_shape), row, loop(inner)};
-}
-
-bool arguments_fit(const Kernel& kernel) { return kernel.buffers.size() <= most_epilogue_arguments; }
-
-/// Rounds what a kernel loads of `sums`, wider numbers that stand for those of the value.
-void round_sums(Kernel& kernel, ValueId sums, DType dtype) {
-  rewrite(kernel, [&](Expr e) {
-    const bool is_sum = e.kind == Expr::Kind::load && kernel.buffers[static_cast<std::size_t>(e.buffer)].value == sums;
-    const ExprId id = kernel.add(std::move(e));
-    return is_sum ? kernel.scalar(ScalarOp::cast, {id}, dtype) : id;
-  });
-}
-
-/// The index times the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a panel.
-Index times_tile_stride(const Kernel& kernel, const Index& index) {
-  return index * Dim::symbol(kernel.symbols.back(), std::int64_t{1} << 40);
-}
-
-/// The element of each value of the region that the element `at` of the dot becomes; nothing where one is no such move.
-std::optional<std::map<ValueId, At>> places_of(const Graph& graph, ValueId dot, At at, const std::vector<ValueId>& region) {
-  std::map<ValueId, At> at_of{{dot, std::move(at)}};
-  for (ValueId value : region) {
-    if (value == dot) continue;
-    const Node& node = graph.node(value.node);
-    for (ValueId operand : node.operands)
-      if (auto it = at_of.find(operand); it != at_of.end()) {
-        if (node.op->kind == OpKind::scalar) at_of[value] = it->second;
-        else if (auto where = follow(graph, node, it->second)) at_of[value] = *where;
-        else return std::nullopt;
-        break;
-      }
-  }
-  return at_of;
-}
-
-/// Makes the loads of the dot's element loads of the tile. False where another element is read, or something is summed.
-bool read_tile(Kernel& kernel, const Product& product, const Index& dot_index, const Index& tile_index) {
-  for (Expr& e : kernel.exprs) {
-    if (e.kind == Expr::Kind::reduce) return false;
-    if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
-    if (!(e.index == dot_index)) return false;
-    e.index = tile_index;
-    e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
-  }
-  return true;
-}
-
-}  // namespace
-
-bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
-                  const Puller::IsStored& is_stored) {
-  Kernel kernel;
-  const TileLoops loops = tile_loops(kernel, product, product.columns.extent, symbols);
-  const auto& [batch_at, row, column] = loops;
-  Index flat = row * product.rows.c_stride + column * product.columns.c_stride;
-  for (std::size_t i = 0; i < batch_at.size(); ++i) flat = flat + batch_at[i] * product.batch[i].c_stride;
-
-  const Type& type = graph.type(product.dot);
-  const auto at_of = places_of(graph, product.dot, unflatten(flat, type.shape), region);
-  if (!at_of) return false;
-  const ValueId last = region.back();
-  const Index store = flatten(at_of->at(last), graph.type(last).shape);
-  const bool by_columns = stride_along(store, kernel.loops[1]) == Dim(1);
-  const Index tile_index = by_columns ? times_tile_stride(kernel, column) + row : times_tile_stride(kernel, row) + column;
-  Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
-  const ExprId value = puller.pull(last, at_of->at(last), last != product.dot);
-  if (!read_tile(kernel, product, flatten(at_of->at(product.dot), type.shape), tile_index)) return false;
-  if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
-  for (const Index::Term& term : store.terms())
-    if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)
-      return false;
-  kernel.stores.push_back({puller.buffer_of(last, true), store, value});
-  if (!arguments_fit(kernel)) return false;
-  if (type.dtype != product.sum()) round_sums(kernel, product.dot, type.dtype);
-  product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
-  product.epilogue_by_columns = by_columns;
-  product.result = last;
-  return true;
-}
-
 bool suits_winograd(const Product& p) {
   const auto& [rows, depth] = std::tie(p.row_axes, p.depth_axes);
   const bool in_order = p.epilogue && !p.epilogue_by_columns && !p.prologue;
@@ -393,34 +233,6 @@ bool suits_winograd(const Product& p) {
   const bool is_static =
       line.extent.is_static() && position.extent.is_static() && channel.extent.is_static() && p.columns.extent.is_static();
   return is_static && worth_winograd(line.extent.value(), position.extent.value(), channel.extent.value(), p.columns.extent.value());
-}
-
-bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
-  constexpr int most_work = 8;  // an element is computed once for each block of columns
-  Kernel scratch;
-  At at;
-  for (const Dim& extent : graph.type(operand).shape) at.push_back(Index::variable(scratch.add_variable(extent), extent));
-  Puller(graph, scratch, is_stored).pull(operand, at, true);
-  int total = 0;
-  for (const Expr& e : scratch.exprs) {
-    if (e.kind == Expr::Kind::reduce) return false;
-    if (e.kind == Expr::Kind::scalar) total += work(e.op);
-  }
-  return total <= most_work;
-}
-
-bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored) {
-  if (!product.depth_axes.empty()) return false;  // each index would be divided, which takes longer than to store the operand
-  Kernel kernel;
-  const TileLoops loops = tile_loops(kernel, product, product.depth.extent, symbols);
-  Index flat = Index(product.a_offset) + loops.row * product.rows.a_stride + loops.inner * product.depth.a_stride;
-  for (std::size_t i = 0; i < loops.batch.size(); ++i) flat = flat + loops.batch[i] * product.batch[i].a_stride;
-  Puller puller(graph, kernel, [&](ValueId v) { return !(v == product.a) && is_stored(v); });
-  const ExprId value = puller.pull(product.a, unflatten(flat, graph.type(product.a).shape), true);
-  kernel.stores.push_back({puller.buffer_of(product.a, true), times_tile_stride(kernel, loops.inner) + loops.row, value});
-  if (!arguments_fit(kernel)) return false;
-  product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
-  return true;
 }
 
 }  // namespace rlx::cpu

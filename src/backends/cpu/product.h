@@ -58,32 +58,8 @@ std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, C
 /// is computed or its index is not linear: that operand must be stored first (`blocker` says which).
 std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker);
 
-/// The values computed from a dot element by element that can be computed on its tiles, in order: scalar ops, reshapes and
-/// permutations whose results are used by nobody outside the region but through its last value.
-/// `users` lists the nodes that read each value; `must_store` marks values that are stored in any case, `is_taken` those that others
-/// compute.
-std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                     const std::function<bool(ValueId)>& must_store, const std::function<bool(ValueId)>& is_taken);
-
-/// An epilogue is called for every tile with arrays on the stack: at most this many buffers, and as many sizes (the graph's symbols, then
-/// those of the tile: its row stride, the ranges of batch, rows and columns).
-inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes = 7;
-
-/// Completes `product` with an epilogue over `region`, at least its dot: the region's last value becomes the result. The kernel takes
-/// `symbols`, and one more for the distance of the tile's rows, or of its columns where it is transposed. False when the tile cannot be
-/// addressed, or the kernel would take more buffers or sizes than `most_epilogue_arguments`.
-bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
-                  const Puller::IsStored& is_stored);
-
 /// Whether a whole product is a convolution that gemm/winograd.h computes, and faster: with kernels of 3 x 3 and stride 1, channels side by
 /// side.
 bool suits_winograd(const Product& product);
-
-/// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.
-bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
-
-/// Completes `product`, whose left operand is not stored, with the kernel that computes it. It takes `symbols`, and one more for the
-/// distance of a panel's steps. False when it would take more arguments than `most_epilogue_arguments`, or read A through tables.
-bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored);
 
 }  // namespace rlx::cpu

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
+#include "backends/cpu/product_kernels.h"
 
 namespace rlx::cpu {
 namespace {

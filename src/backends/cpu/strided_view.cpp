@@ -20,6 +20,12 @@ std::optional<View> as_view(const Kernel& kernel, ExprId id) {
   return view;
 }
 
+std::vector<Index> element_variables(Kernel& kernel, const Dims& shape) {
+  std::vector<Index> at;
+  for (const Dim& extent : shape) at.push_back(Index::variable(kernel.add_variable(extent), extent));
+  return at;
+}
+
 std::optional<std::vector<Index>> follow(const Graph& graph, const Node& node, const std::vector<Index>& at) {
   if (!node.op->sources || node.operands.size() != 1) return std::nullopt;
   const Type &from = graph.type(node.operands[0]), &to = node.results[0];
@@ -27,8 +33,7 @@ std::optional<std::vector<Index>> follow(const Graph& graph, const Node& node, c
   std::vector<Type> types;
   for (ValueId id : node.operands) types.push_back(graph.type(id));
   Kernel scratch;
-  std::vector<Index> to_at;
-  for (const Dim& extent : to.shape) to_at.push_back(Index::variable(scratch.add_variable(extent), extent));
+  const std::vector<Index> to_at = element_variables(scratch, to.shape);
   const auto sources = node.op->sources(node.attrs, types, to, to_at);
   if (sources.size() != 1 || !sources[0].guards.empty()) return std::nullopt;
   if (flatten(sources[0].index, from.shape) == flatten(to_at, to.shape)) return unflatten(flatten(at, from.shape), to.shape);

@@ -17,6 +17,9 @@ struct View {
   Dim stride(int variable) const;  // 0 where it does not move
 };
 
+/// One element of a shape: an index for each axis, by a new variable of the kernel.
+std::vector<Index> element_variables(Kernel& kernel, const Dims& shape);
+
 /// The expression as a strided read of a stored value; nothing for what is computed, or read at places that are not linear.
 std::optional<View> as_view(const Kernel& kernel, ExprId id);
 
