@@ -123,13 +123,17 @@ TEST(NarrowProducts, OfNarrowWeightsAreComputedFromTheirPanels) {
     }
 }
 
+/// What a session and the reference make of one input and the parameter w.
+std::pair<Outputs, std::vector<Array>> both(const Graph& graph, const Array& xs, const Array& ws) {
+  Executable program = Session().compile(graph);
+  program.set_param("w", ws);
+  return {program.run({{"x", xs}}), evaluate(graph, {{"x", xs}, {"w", ws}})};
+}
+
 void expect_sums_in_f32(const Case& c, DType narrow) {
   const Graph graph = of_narrow_weights(c, narrow);
   const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
-  Executable program = Session().compile(graph);
-  program.set_param("w", ws);
-  const Outputs seen = program.run({{"x", xs}});
-  const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+  const auto [seen, wanted] = both(graph, xs, ws);
   const auto depth = static_cast<double>(c.x.back());
   for (std::size_t out = 0; out < 2; ++out)
     for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 4
@@ -153,10 +157,7 @@ TEST(NarrowProducts, OfRoundedFloatsAreSummedInF32) {
   for (const Case& c : cases()) {
     const Graph graph = of_rounded_floats(c);
     const Array xs = random_array(f32, c.x, 1), ws = random_array(f32, c.w, 2);
-    Executable program = Session().compile(graph);
-    program.set_param("w", ws);
-    const Outputs seen = program.run({{"x", xs}});
-    const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+    const auto [seen, wanted] = both(graph, xs, ws);
     const auto depth = static_cast<double>(c.x.back());
     for (std::size_t out = 0; out < 2; ++out)
       for (std::int64_t i = 0; i < wanted[out].size(); ++i)  // roundings of f32 by terms of at most 2; tanh within 2 ulp may round x up
@@ -169,10 +170,7 @@ TEST(NarrowProducts, OfNativeBf16RoundOnce) {
   for (const Case& c : cases()) {
     const Graph graph = of_native_bf16(c);
     const Array xs = random_array(bf16, c.x, 3), ws = random_array(bf16, c.w, 4);
-    Executable program = Session().compile(graph);
-    program.set_param("w", ws);
-    const Outputs seen = program.run({{"x", xs}});
-    const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+    const auto [seen, wanted] = both(graph, xs, ws);
     for (std::size_t out = 0; out < 2; ++out)
       for (std::int64_t i = 0; i < wanted[out].size(); ++i) {
         const double number = wanted[out].get_double(i);  // one unit in the last place of bf16, where sums lie beside a boundary
@@ -186,10 +184,7 @@ TEST(NarrowProducts, OfBytesAreExact) {
   for (const Case& c : cases()) {
     const Graph graph = of_bytes(c);
     const Array xs = random_array(i8, c.x, 5), ws = random_array(i8, c.w, 6);
-    Executable program = Session().compile(graph);
-    program.set_param("w", ws);
-    const Outputs seen = program.run({{"x", xs}});
-    const std::vector<Array> wanted = evaluate(graph, {{"x", xs}, {"w", ws}});
+    const auto [seen, wanted] = both(graph, xs, ws);
     for (std::size_t out = 0; out < 2; ++out) EXPECT_EQ(seen[out], wanted[out]) << c.name;
   }
 }

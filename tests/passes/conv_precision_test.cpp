@@ -101,15 +101,17 @@ Array rounded(const Array& wide) {
   return back;
 }
 
+void expect_rounded_operands(const ConvCase& c) {
+  const Graph graph = graph_of(c);
+  const auto given = values_of(c);
+  const PreciseGraph precise = conv_in(graph, Precision::bf16);
+  ASSERT_EQ(precise.choices.at(0).precision, Precision::bf16) << c.name;
+  const Array wanted = evaluate(graph, {{"x", rounded(given.at("x"))}, {"w", rounded(given.at("w"))}})[0];
+  EXPECT_EQ(evaluate(precise.graph, given)[0], wanted) << c.name;
+}
+
 TEST(ConvPrecision, Bf16RoundsTheOperands) {
-  for (const ConvCase& c : conv_cases()) {
-    const Graph graph = graph_of(c);
-    const auto given = values_of(c);
-    const PreciseGraph precise = conv_in(graph, Precision::bf16);
-    ASSERT_EQ(precise.choices.at(0).precision, Precision::bf16) << c.name;
-    const Array wanted = evaluate(graph, {{"x", rounded(given.at("x"))}, {"w", rounded(given.at("w"))}})[0];
-    EXPECT_EQ(evaluate(precise.graph, given)[0], wanted) << c.name;
-  }
+  for (const ConvCase& c : conv_cases()) expect_rounded_operands(c);
 }
 
 /// bf16 keeps 8 bits: each operand is off by 2^-9 / sqrt(3) of itself on average, so the cosine by half the sum of the two squares, 2.5e-6.
@@ -192,14 +194,7 @@ TEST(ConvPrecision, AnImageGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) 
 }
 
 TEST(ConvPrecision, GroupsAreRoundedInBf16) {
-  for (const ConvCase& c : grouped_cases()) {
-    const Graph graph = graph_of(c);
-    const auto given = values_of(c);
-    const PreciseGraph precise = conv_in(graph, Precision::bf16);
-    ASSERT_EQ(precise.choices.at(0).precision, Precision::bf16) << c.name;
-    const Array wanted = evaluate(graph, {{"x", rounded(given.at("x"))}, {"w", rounded(given.at("w"))}})[0];
-    EXPECT_EQ(evaluate(precise.graph, given)[0], wanted) << c.name;
-  }
+  for (const ConvCase& c : grouped_cases()) expect_rounded_operands(c);
 }
 
 /// What each channel of x shows, as a calibration notes it.
