@@ -8,6 +8,8 @@
 
 #include "base/names.h"
 #include "models/families/gguf_encoder.h"
+#include "models/families/gguf_keys.h"
+#include "models/families/gguf_rope.h"
 #include "models/families/mixture.h"
 
 namespace rlx {
@@ -69,115 +71,6 @@ const GgufArchitecture& find_architecture(std::string_view name, std::string_vie
     names.push_back(each.name);
   }
   fail("{}: general.architecture: {} is not supported (supported: {})", file, quote_name(name), fmt::join(names, ", "));
-}
-
-/// Metadata below the architecture's name.
-class GgufConfig {
- public:
-  static constexpr std::int64_t largest_size = std::numeric_limits<std::int32_t>::max();
-
-  GgufConfig(const GgufFile& file, std::string_view architecture) : file_(file), architecture_(architecture) {}
-
-  const GgufValue* find(std::string_view key) const { return file_.find_value(path(key)); }
-  std::int64_t size(std::string_view key, std::int64_t least = 1, std::int64_t most = largest_size) const {
-    return file_.value(path(key)).integer(least, most);
-  }
-  std::int64_t size_or(std::string_view key, std::int64_t otherwise) const {
-    const GgufValue* value = find(key);
-    return value != nullptr ? value->integer(0, largest_size) : otherwise;
-  }
-  double number_or(std::string_view key, double otherwise) const {
-    const GgufValue* value = find(key);
-    if (value == nullptr) return otherwise;
-    const double number = value->number();
-    if (!std::isfinite(number)) refuse(key, "is {} (allowed: finite numbers)", number);
-    return number;
-  }
-  bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
-  bool flag_or(std::string_view key, bool otherwise) const {
-    const GgufValue* value = find(key);
-    return value != nullptr ? value->boolean() : otherwise;
-  }
-  std::int64_t blocks() const { return size("block_count", 1, 1024); }
-  bool layer_has(std::size_t layer, std::string_view tensor) const { return has(fmt::format("blk.{}.{}", layer, tensor)); }
-  /// The tensor of the first layer that has it, or null.
-  const TensorView* find_in_layers(std::string_view tensor) const {
-    const std::int64_t layers = blocks();
-    for (std::int64_t i = 0; i < layers; ++i)
-      if (const TensorView* found = file_.find(fmt::format("blk.{}.{}", i, tensor))) return found;
-    return nullptr;
-  }
-  bool any_layer_has(std::string_view tensor) const { return find_in_layers(tensor) != nullptr; }
-  const GgufFile& file() const { return file_; }
-
-  template <class... Args>
-  [[noreturn]] void refuse(std::string_view key, fmt::format_string<Args...> text, Args&&... args) const {
-    fail("{}: key '{}' {}", file_.name(), path(key), fmt::format(text, std::forward<Args>(args)...));
-  }
-
- private:
-  std::string path(std::string_view key) const { return fmt::format("{}.{}", architecture_, key); }
-
-  const GgufFile& file_;
-  std::string_view architecture_;
-};
-
-std::vector<double> factors_of(const GgufConfig& config, std::string_view tensor, std::int64_t pairs) {
-  const Array values = config.file().array(tensor);
-  if (values.size() != pairs || !is_float(values.dtype()))
-    fail("{}: tensor '{}' is {} (allowed: {} numbers, one for each pair that turns)", config.file().name(), tensor,
-         type_text(values.dtype(), values.shape()), pairs);
-  std::vector<double> factors;
-  for (std::int64_t i = 0; i < pairs; ++i) factors.push_back(values.get_double(i));
-  if (std::any_of(factors.begin(), factors.end(), [](double f) { return !(f > 0) || std::isinf(f); }))
-    fail("{}: tensor '{}' has a factor that is not above 0", config.file().name(), tensor);
-  return factors;
-}
-
-/// Factors for each pair: one set (Llama 3), or two for short and long sequences (Phi 3).
-void read_gguf_factors(const GgufConfig& config, RopeOptions& rope) {
-  const std::int64_t pairs = rope.dims / 2;
-  if (config.has("rope_freqs.weight")) {
-    rope.short_factors = rope.long_factors = factors_of(config, "rope_freqs.weight", pairs);
-    rope.attention_factor = 1;
-  } else if (config.has("rope_factors_short.weight") && config.has("rope_factors_long.weight")) {
-    rope.short_factors = factors_of(config, "rope_factors_short.weight", pairs);
-    rope.long_factors = factors_of(config, "rope_factors_long.weight", pairs);
-    rope.attention_factor = config.number_or("rope.scaling.attn_factor", 1);
-    if (!(rope.attention_factor > 0)) config.refuse("rope.scaling.attn_factor", "is {} (allowed: above 0)", rope.attention_factor);
-  } else {
-    return;
-  }
-  rope.scaling = RopeScaling::longrope;
-}
-
-void read_gguf_yarn(const GgufConfig& config, RopeOptions& rope) {
-  rope.scaling = RopeScaling::yarn;
-  rope.beta_fast = config.number_or("rope.scaling.yarn_beta_fast", rope.beta_fast);
-  rope.beta_slow = config.number_or("rope.scaling.yarn_beta_slow", rope.beta_slow);
-  rope.attention_factor = config.number_or("rope.scaling.yarn_attn_factor", 0);
-  if (rope.attention_factor < 0) config.refuse("rope.scaling.yarn_attn_factor", "is {} (allowed: from 0)", rope.attention_factor);
-}
-
-RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, RopeStyle style) {
-  RopeOptions rope{
-      .theta = config.number_or("rope.freq_base", 10000), .dims = config.size_or("rope.dimension_count", c.head_size), .style = style};
-  if (!(rope.theta > 0)) config.refuse("rope.freq_base", "is {} (allowed: above 0)", rope.theta);
-  if (rope.dims < 2 || rope.dims > c.head_size || rope.dims % 2 != 0)
-    config.refuse("rope.dimension_count", "is {} (allowed: even, 2..{})", rope.dims, c.head_size);
-  rope.original_length = static_cast<double>(config.size_or("rope.scaling.original_context_length", c.max_positions));
-  const GgufValue* kind = config.find("rope.scaling.type");
-  const std::string_view scaling = kind != nullptr ? kind->string() : "none";
-  if (scaling != "none") {
-    rope.factor = config.number_or("rope.scaling.factor", 1);
-    if (!(rope.factor > 0)) config.refuse("rope.scaling.factor", "is {} (allowed: above 0)", rope.factor);
-    if (scaling == "linear") rope.scaling = RopeScaling::linear;
-    else if (scaling == "yarn") read_gguf_yarn(config, rope);
-    else if (scaling != "longrope")
-      config.refuse("rope.scaling.type", "is {} (allowed: none, linear, yarn, longrope)", quote_name(scaling));
-  }
-  read_gguf_factors(config, rope);
-  return rope;
 }
 
 void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
@@ -355,15 +248,6 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   if (!std::isfinite(c.logits_scale)) config.refuse("logit_scale", "is 0 (allowed: other numbers)");
   c.attention_softcap = config.number_or("attn_logit_softcapping", 0);
   c.logits_softcap = config.number_or("final_logit_softcapping", 0);
-}
-
-/// Scores take the factor that sines and cosines otherwise have, squared.
-void read_gguf_yarn_scale(const GgufConfig& config, DecoderConfig& c) {
-  RopeOptions& rope = c.ropes[0];
-  if (rope.scaling != RopeScaling::yarn) return;
-  if (rope.attention_factor == 0) rope.attention_factor = 1;
-  const double scale = 1 + config.number_or("rope.scaling.yarn_log_multiplier", 0) * std::log(std::max(rope.factor, 1.0));
-  c.attention_scale = scale * scale / std::sqrt(static_cast<double>(c.head_size));
 }
 
 }  // namespace

@@ -12,6 +12,9 @@ namespace rlx::jinja {
 /// Arguments in the order of a function's parameters; nothing for those that the call left out.
 using Bound = std::vector<std::optional<Value>>;
 
+/// Whether the call has the argument, and not None in its place.
+inline bool is_given(const std::optional<Value>& argument) { return argument && !argument->is<None>(); }
+
 /// A function with the names of its parameters, of which the first `required` must be given. `*` stands for what is left over: a tuple and
 /// a dict.
 struct Function {

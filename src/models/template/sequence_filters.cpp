@@ -20,8 +20,6 @@ namespace {
 
 using Key = std::function<Value(const Value&)>;
 
-bool is_set(const std::optional<Value>& argument) { return argument && !argument->is<None>(); }
-
 std::vector<std::string_view> split_at(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t at; (at = text.find(separator)) != std::string_view::npos; text.remove_prefix(at + 1))
@@ -35,19 +33,19 @@ Value value_at(Renderer& run, Value value, std::string_view path, const std::opt
   for (std::string_view part : split_at(path, '.')) {
     const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
     value = item_of(run, value, number ? Value(*parse_integer(run, part, 10)) : Value(part));
-    if (value.is<Undefined>() && is_set(initial)) value = *initial;
+    if (value.is<Undefined>() && is_given(initial)) value = *initial;
   }
   return value;
 }
 
 /// What `attribute` of an item is, or the item itself without one.
 Key attribute_key(Renderer& run, const std::optional<Value>& attribute, std::optional<Value> initial = std::nullopt) {
-  if (!is_set(attribute)) return [](const Value& item) { return item; };
+  if (!is_given(attribute)) return [](const Value& item) { return item; };
   if (attribute->is<std::string_view>())
     return [&run, path = attribute->as<std::string_view>(), initial](const Value& item) { return value_at(run, item, path, initial); };
   return [&run, key = *attribute, initial](const Value& item) {
     const Value found = item_of(run, item, key);
-    return found.is<Undefined>() && is_set(initial) ? *initial : found;
+    return found.is<Undefined>() && is_given(initial) ? *initial : found;
   };
 }
 
@@ -220,7 +218,7 @@ Value batch_filter(Renderer& run, const Bound& arguments) {
   for (std::size_t begin = 0; begin < items.size(); begin += size) {
     const std::size_t end = std::min(begin + size, items.size());
     std::vector<Value> batch(items.begin() + static_cast<std::ptrdiff_t>(begin), items.begin() + static_cast<std::ptrdiff_t>(end));
-    if (is_set(arguments[2])) batch.resize(size, *arguments[2]);
+    if (is_given(arguments[2])) batch.resize(size, *arguments[2]);
     batches.push_back(run.list(std::move(batch)));
   }
   return run.iterator(std::move(batches));
@@ -235,7 +233,7 @@ Value slice_filter(Renderer& run, const Bound& arguments) {
     const bool longer = i < items.size() % slices;
     const std::size_t end = begin + items.size() / slices + (longer ? 1 : 0);
     std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(begin), items.begin() + static_cast<std::ptrdiff_t>(end));
-    if (is_set(arguments[2]) && !longer) part.push_back(*arguments[2]);
+    if (is_given(arguments[2]) && !longer) part.push_back(*arguments[2]);
     out.push_back(run.list(std::move(part)));
     begin = end;
   }

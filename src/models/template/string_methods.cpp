@@ -35,8 +35,6 @@ std::string_view text_argument(Renderer& run, const Value& value, std::string_vi
   return value.as<std::string_view>();
 }
 
-bool is_given(const std::optional<Value>& argument) { return argument && !argument->is<None>(); }
-
 template <bool left, bool right>
 Value strip_method(Renderer& run, const Bound& arguments) {
   const std::string_view text = self_of(run, arguments);

@@ -22,6 +22,14 @@ Delimiter read_behavior(const JsonField& field) {
   return static_cast<Delimiter>(given->as_one_of({"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}));
 }
 
+/// Replaces each piece by what `cut` appends for it.
+template <class Cut>
+void replace_each(Pieces& pieces, Cut cut) {
+  std::vector<Piece> words;
+  for (const Piece& piece : pieces.pieces) cut(piece, words);
+  pieces.pieces = std::move(words);
+}
+
 /// Cuts before and after each match, except where `behavior` says that it stays with its neighbour. `inverted`: matches are what
 /// lies between the matches.
 class PatternSplit : public PreTokenizer {
@@ -79,11 +87,7 @@ std::unique_ptr<PreTokenizer> split_at(std::function<bool(char32_t)> is_delimite
 
 class BertPreTokenizer : public PreTokenizer {
  public:
-  void split(Pieces& pieces) const override {
-    std::vector<Piece> words;
-    for (const Piece& piece : pieces.pieces) cut(piece, words);
-    pieces.pieces = std::move(words);
-  }
+  void split(Pieces& pieces) const override { replace_each(pieces, cut); }
 
  private:
   static void cut(const Piece& piece, std::vector<Piece>& words) {
@@ -111,11 +115,7 @@ class BertPreTokenizer : public PreTokenizer {
 /// The matches of \w+|[^\w\s]+, where \w is that of Unicode TR18.
 class Whitespace : public PreTokenizer {
  public:
-  void split(Pieces& pieces) const override {
-    std::vector<Piece> words;
-    for (const Piece& piece : pieces.pieces) cut(piece, words);
-    pieces.pieces = std::move(words);
-  }
+  void split(Pieces& pieces) const override { replace_each(pieces, cut); }
 
  private:
   enum class Class : std::uint8_t { space, word, other };
@@ -144,8 +144,7 @@ class FixedLength : public PreTokenizer {
   explicit FixedLength(std::size_t length) : length_(length) {}
 
   void split(Pieces& pieces) const override {
-    std::vector<Piece> words;
-    for (const Piece& piece : pieces.pieces) {
+    replace_each(pieces, [&](const Piece& piece, std::vector<Piece>& words) {
       std::size_t count = 0;
       const std::string_view all = piece.text->bytes();
       for (std::size_t at = piece.range.begin; at < piece.range.end;) {
@@ -154,8 +153,7 @@ class FixedLength : public PreTokenizer {
         else words.back().range.end = end;
         at = end;
       }
-    }
-    pieces.pieces = std::move(words);
+    });
   }
 
  private:
