@@ -11,19 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "rlx/adapter.h"
 #include "rlx/cache_type.h"
+#include "rlx/chat_template.h"
 #include "rlx/grammar.h"
 #include "rlx/sampling.h"
 #include "rlx/session.h"
 
 namespace rlx {
-
-/// Low-rank changes of a model's matrices that were trained apart from it (LoRA, Hu et al. 2021): a folder as PEFT writes it
-/// (adapter_config.json, adapter_model.safetensors) or a GGUF file. The matrices stay as they are stored.
-struct Adapter {
-  std::filesystem::path path;
-  double scale = 1;  // of all that it adds; negative: what it learned is taken away
-};
 
 struct ModelOptions {
   std::int64_t context = 0;            // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
@@ -133,7 +128,9 @@ class Model {
   std::string bytes_of(std::int32_t id) const;
   /// A conversation as the model was taught to read it, up to where its answer begins. It brings its own special tokens: tokenize it
   /// without more. Throws Error for a model without a chat template, and for what the template refuses.
-  std::string chat_prompt(std::span<const ChatMessage> messages) const;
+  std::string chat_prompt(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
+  /// The same of messages that have more than a role and content: JSON, as PromptTemplate::prompt takes it.
+  std::string chat_prompt(std::string_view messages, const ChatOptions& options = {}) const;
   /// `otherwise` with the numbers in place that the model's files recommend: general.sampling.* of a GGUF file, or temperature, top_k,
   /// typical_p, top_p, min_p, repetition_penalty and do_sample of a folder's generation_config.json.
   SamplingOptions recommended_sampling(SamplingOptions otherwise = {}) const;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ctime>
 
 #include "models/cache_file.h"
 #include "models/cached_t5.h"
@@ -54,22 +53,11 @@ std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session
 std::string fingerprint_of(const DecoderFiles& files, Precision precision) { return cache_fingerprint(files, precision); }
 std::string fingerprint_of(const T5Files&, Precision) { return {}; }  // its caches are not kept
 
-/// bos_token and eos_token of a GGUF file, as templates ask for them.
-json::Value gguf_special_tokens(const GgufFile& file, const Tokenizer& tokenizer) {
-  json::Value tokens = json::Value::object();
-  for (const char* name : {"bos", "eos"})
-    if (const GgufValue* id = file.find_value(fmt::format("tokenizer.ggml.{}_token_id", name)))
-      tokens[fmt::format("{}_token", name)] = std::string(tokenizer.id_to_token(static_cast<std::int32_t>(id->integer(0, 1 << 30))));
-  return tokens;
-}
-
 /// Of a GGUF file the template in its metadata; folders are asked when a chat begins.
-std::optional<ChatTemplate> chat_template_of(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
+std::optional<ChatTemplate> chat_template_of(const Checkpoint& checkpoint) {
   const GgufFile* file = checkpoint.gguf();
-  const GgufValue* source = file != nullptr ? file->find_value("tokenizer.chat_template") : nullptr;
-  if (source == nullptr || !tokenizer) return std::nullopt;
-  const std::string name = fmt::format("{}: tokenizer.chat_template", file->name());
-  return ChatTemplate(jinja::Template::parse(source->string(), name), gguf_special_tokens(*file, *tokenizer));
+  if (file == nullptr || file->find_value("tokenizer.chat_template") == nullptr) return std::nullopt;
+  return ChatTemplate::of(*file);
 }
 
 }  // namespace
@@ -88,7 +76,7 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const C
 Model Model::open(const std::filesystem::path& path, const Session& session, ModelOptions options) {
   const auto opened = [&](const auto& files) {
     std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
-    std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint, tokenizer);
+    std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint);
     return std::make_shared<State>(State{predictor_of(files, session, options), std::move(tokenizer), files.end_tokens, path,
                                          fingerprint_of(files, session.precision()), rlx::recommended_sampling(path, files.checkpoint),
                                          std::move(chat)});
@@ -150,19 +138,30 @@ std::string Model::text_of(std::span<const std::int32_t> ids) const { return sta
 
 std::string Model::bytes_of(std::int32_t id) const { return state_->text().bytes_of(id); }
 
-std::string Model::chat_prompt(std::span<const ChatMessage> messages) const {
+const ChatTemplate& Model::State::chat_template() {
+  if (chat) return *chat;
   std::error_code error;
-  if (!state_->chat) {
-    if (!std::filesystem::is_directory(state_->path, error))
-      fail("{}: it has no chat template; continue texts instead", state_->path.string());
-    state_->chat = ChatTemplate::open(state_->path);
-  }
-  Chat chat{.messages = json::Value::array(), .tools = nullptr, .add_generation_prompt = true};
+  if (!std::filesystem::is_directory(path, error)) fail("{}: it has no chat template; continue texts instead", path.string());
+  return chat.emplace(ChatTemplate::open(path));
+}
+
+namespace {
+
+std::string answered(const ChatTemplate& chat_template, Chat chat, ChatOptions options) {
+  options.add_generation_prompt = options.add_generation_prompt.value_or(true);
+  return chat_template.prompt(std::move(chat), options);
+}
+
+}  // namespace
+
+std::string Model::chat_prompt(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+  Chat chat{.messages = json::Value::array(), .tools = nullptr};
   for (const ChatMessage& message : messages) chat.messages.push_back({{"role", message.role}, {"content", message.content}});
-  const std::time_t now = std::time(nullptr);
-  jinja::RenderOptions options;
-  localtime_r(&now, &options.now);
-  return state_->chat->render(chat, options);
+  return answered(state_->chat_template(), std::move(chat), options);
+}
+
+std::string Model::chat_prompt(std::string_view messages, const ChatOptions& options) const {
+  return answered(state_->chat_template(), Chat::from_text(messages), options);
 }
 
 }  // namespace rlx

@@ -40,6 +40,8 @@ struct Model::State {
   const Tokenizer& text() const;
   /// For grammars.
   const std::shared_ptr<const grammar::TokenBytes>& bytes_of_tokens();
+  /// Throws Error where there is none.
+  const ChatTemplate& chat_template();
   bool ends_answer(std::int32_t id) const;
 };
 

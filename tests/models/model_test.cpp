@@ -64,6 +64,7 @@ TEST_F(ModelWithWords, AConversationIsWrittenAsItsTemplateSays) {
              "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}{% if add_generation_prompt %}w1{% endif %}");
   const ChatMessage messages[] = {{"user", "w2"}, {"assistant", "w3"}};
   const std::string prompt = load(folder()).chat_prompt(messages);
+  EXPECT_EQ(load(folder()).chat_prompt(R"([{"role": "tool", "content": 7}])", {.add_generation_prompt = false}), "tool=7;");
   std::filesystem::remove(folder() / "chat_template.jinja");
   EXPECT_EQ(prompt, "user=w2;assistant=w3;w1");
   EXPECT_THROW(load(folder()).chat_prompt(messages), Error);
