@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "fixture.h"
+#include "formats/json.h"
 #include "formats/temporary_folder.h"
 #include "models/dense_model.h"
 #include "models/folder_source.h"
