@@ -22,28 +22,28 @@ constexpr std::int64_t prefetch_ahead = 8192;
 template <class Codes, class Scales, RowFormat format, int rows, int panels>
 void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::int64_t blocks, const std::byte* x, float* c,
                          std::int64_t c_stride) {
-  constexpr std::int64_t step = RowFormat::step, step_bytes = rows * format.row_bytes(), block_bytes = Scales::steps * Codes::step_bytes;
+  constexpr std::int64_t step = RowFormat::step, step_bytes = rows * format.row_bytes();
   constexpr int offset = format.offset, halves = format.halves;
-  const std::int64_t panel_bytes = codes - scales + blocks * block_bytes;
+  const std::byte* const end = codes + blocks * Scales::steps * Codes::step_bytes;
+  const std::int64_t panel_bytes = end - scales;
   __m512 sums[panels][rows];
 #pragma GCC unroll 16
   for (int r = 0; r < panels * rows; ++r) sums[r / rows][r % rows] = _mm512_setzero_ps();
-  for (std::int64_t block = 0; block < blocks; ++block, x += Scales::steps * step_bytes) {
-    // Behind a panel come those beside it, which are read meanwhile.
-    const std::int64_t ahead = prefetch_ahead + ((blocks - block) * block_bytes > prefetch_ahead ? 0 : (panels - 1) * panel_bytes);
+  for (; codes < end; scales += Scales::bytes)
+    for (std::int64_t s = 0; s < Scales::steps; ++s, codes += Codes::step_bytes, x += step_bytes) {
+      // Behind a panel come those beside it, which are read meanwhile.
+      const std::int64_t ahead = prefetch_ahead + (end - codes > prefetch_ahead ? 0 : (panels - 1) * panel_bytes);
 #pragma GCC unroll 8
-    for (int p = 0; p < panels; ++p) {
-      const Scales of_block(scales + p * panel_bytes + block * Scales::bytes);
-      const std::byte* of_step = codes + p * panel_bytes + block * block_bytes;
-      for (std::int64_t s = 0; s < Scales::steps; ++s, of_step += Codes::step_bytes) {
+      for (int p = 0; p < panels; ++p) {
+        const Scales of_block(scales + p * panel_bytes);
+        const std::byte* const of_step = codes + p * panel_bytes;
         if constexpr (rows <= few_rows) {
 #pragma GCC unroll 8
           for (int line = 0; line < Codes::step_bytes; line += 64) __builtin_prefetch(of_step + ahead + line, 0, 2);
         }
         Avx512::Fours weights[8];
         Codes::unpack(of_step, weights);
-        const std::byte* const x_of_step = x + s * step_bytes;
-        const StepOfRows of_rows(format, x_of_step, rows);
+        const StepOfRows of_rows(format, x, rows);
         __m512 of_half[halves];
 #pragma GCC unroll 2
         for (int half = 0; half < halves; ++half) of_half[half] = of_block.scale(s, half);
@@ -58,7 +58,7 @@ void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::i
 #pragma GCC unroll 8
             for (int j = half * vectors; j < (half + 1) * vectors; ++j)
               sum = _mm512_dpbusd_epi32(sum, reinterpret_cast<__m512i>(weights[j]),
-                                        _mm512_set1_epi32(read_as<std::int32_t>(x_of_step + r * step + 4 * j)));
+                                        _mm512_set1_epi32(read_as<std::int32_t>(x + r * step + 4 * j)));
             const __m512 counted = _mm512_cvtepi32_ps(sum);
             scaled = half == 0 ? _mm512_mul_ps(counted, of_half[0]) : _mm512_fmadd_ps(counted, of_half[half], scaled);
             if constexpr (format.minima)
@@ -69,7 +69,6 @@ void multiply_block_tile(const std::byte* scales, const std::byte* codes, std::i
         }
       }
     }
-  }
 #pragma GCC unroll 16
   for (int r = 0; r < panels * rows; ++r)
     _mm512_storeu_ps(c + r % rows * c_stride + r / rows * BlockKernel::columns, sums[r / rows][r % rows]);
@@ -139,8 +138,7 @@ struct TileKernels {
     [&]<int... index>(std::integer_sequence<int, index...>) {
       ((kernel.tiles[index + 1] = multiply_block_tile<Codes, Scales, format, index + 1, 1>), ...);
     }(std::make_integer_sequence<int, BlockKernel::most_rows>());
-    // Of longer blocks a panel's part is 2 KB, as long as what the processor reads ahead: no faster than one panel at a time.
-    if constexpr (Scales::steps == 1) kernel.beside = multiply_block_tile<Codes, Scales, format, 1, BlockKernel::panels_beside>;
+    kernel.beside = multiply_block_tile<Codes, Scales, format, 1, BlockKernel::panels_beside>;
     return kernel;
   }
 };
