@@ -107,7 +107,7 @@ class BlockLevels : public testing::TestWithParam<std::string_view> {
   }
   const BlockFormat& format() const { return *find_block_format(GetParam()); }
 
-  /// Whole and odd tiles, panels and passes of the depth; a row with more panels than a kernel takes at a time.
+  /// Whole and odd tiles, panels and passes of the depth; one and two rows with more panels than a kernel takes at a time.
   std::vector<Operands> cases() const {
     const std::int64_t block = format().values;
     return {{format(), 1, 16, block},
@@ -117,7 +117,8 @@ class BlockLevels : public testing::TestWithParam<std::string_view> {
             {format(), 47, 16, 256},
             {format(), 70, 33, 1024 + block},
             {format(), 32, 5, 2048 + 3 * block},
-            {format(), 1, 277, 512 + block}};
+            {format(), 1, 277, 512 + block},
+            {format(), 2, 277, 512 + block}};
   }
 };
 

@@ -117,10 +117,12 @@ void multiply_tiles(const RowGroups& rows, const Part& part, const RowTile& of, 
   std::int64_t panel = panels.begin;
   const std::byte* const x = part.x + of.begin * packed_row_bytes(kernel, weights.k());
   const std::int64_t whole = std::min(panels.end, weights.n() / columns);
-  for (; kernel.beside && of.count == 1 && panel + beside <= whole; panel += beside) {
+  const bool adjacent = of.count == 1 || rows.order.empty();
+  const auto tile = of.count <= BlockKernel::rows_beside && adjacent ? kernel.beside[of.count] : nullptr;
+  for (; tile && panel + beside <= whole; panel += beside) {
     const std::byte* const scales = weights.panel(part.group.matrix, panel);
     float* const c = part.product.c + rows.row(of.begin) * weights.n() + panel * columns;
-    kernel.beside(scales, scales + kernel.codes_at(weights.blocks()), weights.blocks(), x, c, weights.n());
+    tile(scales, scales + kernel.codes_at(weights.blocks()), weights.blocks(), x, c, weights.n());
   }
   for (; panel < panels.end; ++panel) multiply_tile(rows, part, of, panel);
 }

@@ -59,11 +59,12 @@ struct BlockKernel {
   PackRows pack_rows = nullptr;
   PackPanel pack_panel = nullptr;
   Tile tiles[most_rows + 1] = {};  // by rows
-  /// One row with `panels_beside` panels that follow each other: scales and codes are those of the first, and C (1, panels_beside *
+  /// Few rows with `panels_beside` panels that follow each other: scales and codes are those of the first, and C (rows, panels_beside *
   /// columns). Null: one at a time.
-  Tile beside = nullptr;
+  static constexpr int rows_beside = 2;
   static constexpr std::int64_t panels_beside = 8;
-  Many many = nullptr;  // null: as tiles
+  Tile beside[rows_beside + 1] = {};  // by rows
+  Many many = nullptr;                // null: as tiles
 
   constexpr std::int64_t codes_at(std::int64_t blocks) const { return (blocks * scale_bytes + 63) / 64 * 64; }
   constexpr std::int64_t panel_bytes(std::int64_t blocks) const { return codes_at(blocks) + blocks * code_bytes; }

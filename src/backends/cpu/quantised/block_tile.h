@@ -138,7 +138,9 @@ struct TileKernels {
     [&]<int... index>(std::integer_sequence<int, index...>) {
       ((kernel.tiles[index + 1] = multiply_block_tile<Codes, Scales, format, index + 1, 1>), ...);
     }(std::make_integer_sequence<int, BlockKernel::most_rows>());
-    kernel.beside = multiply_block_tile<Codes, Scales, format, 1, BlockKernel::panels_beside>;
+    [&]<int... index>(std::integer_sequence<int, index...>) {
+      ((kernel.beside[index + 1] = multiply_block_tile<Codes, Scales, format, index + 1, BlockKernel::panels_beside>), ...);
+    }(std::make_integer_sequence<int, BlockKernel::rows_beside>());
     return kernel;
   }
 };
