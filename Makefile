@@ -30,7 +30,7 @@ test: build ## run all tests
 deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: what CI runs after the tests
 
 levels: build ## run the tests at the lower levels of this machine's CPU
-	RLX_MINILM=$(CURDIR)/build/minilm scripts/levels.sh build/release $(JOBS)
+	scripts/levels.sh build/release $(JOBS)
 
 lint: setup ## check the format (clang-format) and the code (clang-tidy)
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror

@@ -1,6 +1,7 @@
 // What is computed from parameters alone is computed once, for all runs, until they change.
 #include <gtest/gtest.h>
 
+#include "backends/cpu/cpu_features.h"
 #include "ops/evaluated.h"
 #include "ops/sample_operands.h"
 #include "rlx/session.h"
@@ -46,11 +47,13 @@ TEST(Prepared, LaunchesOfParametersAloneAreNoneOfARun) {
   const Case given;
   Executable program = quiet_session().compile(scaled_product());
   program.set_params({{"w", given.w}, {"v", given.v}});
-  EXPECT_EQ(count_prepared(program, given.x), 1u);  // exp(w); v is read as it is
-  EXPECT_EQ(program.profile({{"x", given.x}}, 0).size(), 3u);
+  // exp(w); v is read as it is, but for the portable level, which has no panels that widen it.
+  const std::size_t once = cpu::cpu_level() == cpu::CpuLevel::portable ? 2 : 1;
+  EXPECT_EQ(count_prepared(program, given.x), once);
+  EXPECT_EQ(program.profile({{"x", given.x}}, 0).size(), once + 2);
   std::size_t prepared = 0;
   for (const NodeReport& node : program.explain()) prepared += node.how == "prepared" ? 1 : 0;
-  EXPECT_EQ(prepared, 1u);
+  EXPECT_EQ(prepared, once);
 }
 
 TEST(Prepared, TheScaleOfABatchNormIs) {
