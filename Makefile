@@ -36,7 +36,7 @@ lint: setup ## check the format (clang-format) and the code (clang-tidy)
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror
 	cmake --preset lint --log-level=WARNING
 	cmake --build --preset lint
-	run-clang-tidy-19 -quiet -j $(JOBS) -p build/lint '/(src|tools)/.*\.cpp$$'
+	run-clang-tidy-19 -quiet -j $(JOBS) -p build/lint '/(src|tools)/.*\.cpp$$|/Unity/.*\.cxx$$'
 
 asan: setup ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan-ubsan
