@@ -182,9 +182,10 @@ class Conversation {
   std::string system_text() const { return !messages_.empty() && messages_[0].role == "system" ? messages_[0].content : ""; }
 
   void retry() {
+    const std::vector<ChatMessage> before = messages_;
     if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
     if (messages_.empty() || messages_.back().role != "user") fmt::print("there is nothing to answer yet\n");
-    else answer();
+    else if (!try_to([this] { speak(); })) messages_ = before;
   }
 
   void save(const std::string& file) {
@@ -245,21 +246,24 @@ class Conversation {
     const AnswerInterrupt interrupt;
     const std::vector<std::int32_t> prompt = fitting_prompt();
     const Stopwatch time;
-    Generation generation = model_.generate(prompt, options_);
+    GenerateOptions options = options_;
+    options.cancelled = [&] { return interrupt.pressed(); };
+    Generation generation = model_.generate(prompt, options);
     std::string text;
     for (auto piece = generation.next(); piece; piece = generation.next()) {
       text += *piece;
       fmt::print("{}", *piece);
       std::fflush(stdout);
-      if (interrupt.pressed()) break;
     }
+    const bool stopped = generation.finish_reason() == FinishReason::cancelled;
+    if (stopped && generation.ids().empty()) fail("stopped before the answer began");
     const std::size_t tokens = generation.ids().size();
     const Guesses guesses = generation.guesses();
     fmt::print("\n{}\n",
                coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}{}]", tokens,
                                          static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
                                          guesses.tried > 0 ? fmt::format(", {} of {} guesses right", guesses.right, guesses.tried) : "",
-                                         interrupt.pressed() ? ", stopped" : "")));
+                                         stopped ? ", stopped" : "")));
     messages_.push_back({"assistant", text});
   }
 

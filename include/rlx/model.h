@@ -45,6 +45,9 @@ struct GenerateOptions {
   /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, with those of the prompt where it is
   /// continued. None: sampling.
   std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
+  /// Asked between the runs of a long prompt and before each token, by the thread that generates: true ends the answer. What was read of
+  /// the prompt stays in the cache.
+  std::function<bool()> cancelled = {};
 };
 
 /// A turn of a conversation: role is "system", "user" or "assistant".
@@ -52,7 +55,7 @@ struct ChatMessage {
   std::string role, content;
 };
 
-enum class FinishReason : std::uint8_t { unfinished, end_of_text, stop, max_tokens, context_full };
+enum class FinishReason : std::uint8_t { unfinished, end_of_text, stop, max_tokens, context_full, cancelled };
 std::string_view name_of(FinishReason reason);
 
 /// Tokens of an answer that were guessed, and those of them that were right.

@@ -1,6 +1,7 @@
 #include "rlx/batch.h"
 
 #include <algorithm>
+#include <limits>
 #include <list>
 #include <optional>
 
@@ -23,9 +24,10 @@ namespace {
 using Prompt = std::vector<std::int32_t>;
 
 BatchedDecoder::Options batch_decoder_options(const DecoderFiles& files, const BatchOptions& options, Precision precision) {
-  if (options.chunk < 1 || options.context < 0 || options.sequences < 1 || options.sequences > 4096)
-    fail("batch: {} sequences with a context of {} in chunks of {} (allowed: 1..4096, 0 and more, 1 and more)", options.sequences,
-         options.context, options.chunk);
+  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
+  if (options.chunk < 1 || options.context < 0 || options.context > longest || options.sequences < 1 || options.sequences > 4096)
+    fail("batch: {} sequences with a context of {} in chunks of {} (allowed: 1..4096, 0..{}, 1 and more)", options.sequences,
+         options.context, options.chunk, longest);
   const std::int64_t context = options.context > 0 ? options.context : std::min(files.config.max_positions, usual_context);
   // The pages that all begin with are one sequence more.
   return {.context = context,
@@ -70,6 +72,7 @@ class Turns {
 
   std::vector<Answer> run() {
     for (std::size_t next = 0; next < prompts_.size() || !running_.empty();) {
+      if (options_.cancelled && options_.cancelled()) return cancelled();
       while (next < prompts_.size() && running_.size() < batch_.sequences) begin(next++);
       std::vector<BatchedDecoder::Tokens> tokens;
       for (const Turn& turn : running_) tokens.push_back({turn.sequence, std::span(turn.tokens).subspan(turn.next)});
@@ -86,6 +89,14 @@ class Turns {
   }
 
  private:
+  /// The answers as far as they are.
+  std::vector<Answer> cancelled() {
+    for (Turn& turn : running_) end(turn, FinishReason::cancelled);
+    for (Answer& answer : answers_)
+      if (answer.finish_reason == FinishReason::unfinished) answer.finish_reason = FinishReason::cancelled;
+    return std::move(answers_);
+  }
+
   BatchedDecoder::Sequence new_sequence() {
     if (common_ == 0) return batch_.decoder.add();
     if (!root_) {

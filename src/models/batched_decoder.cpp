@@ -48,13 +48,6 @@ std::vector<std::vector<std::string>> states_in_pages(const Graph& graph, const 
   return names;
 }
 
-Executable compiled(const Session& session, const DecoderFiles& model, const Graph& graph) {
-  const NamedArrays weights = model.weights(graph);  // before compiling, which takes longer: they may not fit
-  Executable executable = session.compile(graph);
-  executable.set_params(weights);
-  return executable;
-}
-
 }  // namespace
 
 BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model, Options options)
@@ -66,7 +59,7 @@ BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model
       recurrent_(graph),
       pools_(pools_of(config_, graph_options(options_))),
       in_pages_(states_in_pages(graph, config_, pools_)),
-      executable_(compiled(session, model, graph)) {}
+      executable_(model.compile(session, graph)) {}
 
 const BatchedDecoder::State& BatchedDecoder::at(Sequence sequence) const {
   const auto found = sequences_.find(sequence);

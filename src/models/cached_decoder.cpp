@@ -34,13 +34,6 @@ std::vector<Input> states_of(const Graph& graph) {
   return states;
 }
 
-Executable compiled(const Session& session, const DecoderFiles& model, const Graph& graph) {
-  const NamedArrays weights = model.weights(graph);  // before compiling, which takes longer: they may not fit
-  Executable executable = session.compile(graph);
-  executable.set_params(weights);
-  return executable;
-}
-
 /// Tokens between two looks at which pages the caches have filled.
 constexpr std::int64_t backed_ahead = 256;
 
@@ -108,42 +101,48 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
     : CachedDecoder(session, model, resolved(model.config, options), graph_of(model, resolved(model.config, options))) {}
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
-    : config_(model.config), options_(options), states_(states_of(graph)), executable_(compiled(session, model, graph)) {
+    : config_(model.config), options_(options), states_(states_of(graph)), executable_(model.compile(session, graph)) {
   const DecoderGraphOptions its{.capacity = options.context, .chunk = options.chunk};
   for (const std::int64_t window : windows_in_pages(config_, its)) rings_[window] = window_pages(its, window);
-  for (const Input& state : states_)
-    if (grows(state)) use_small_pages(executable_.state(state.name).bytes());
+  try {
+    for (const Input& state : states_)
+      if (grows(state)) use_small_pages(executable_.state(state.name).bytes());
+  } catch (const Error& error) {
+    fail("a context of {} tokens: {}", options_.context, error.what());
+  }
 }
 
-void CachedDecoder::check(std::span<const std::int32_t> ids) const {
+void CachedDecoder::check(std::span<const std::int32_t> ids, std::int64_t wanted) const {
   if (ids.empty()) fail("there are no tokens to continue");
   for (std::int32_t id : ids)
     if (id < 0 || id >= config_.vocab_size) fail("token {} is not in the vocabulary (allowed: 0..{})", id, config_.vocab_size - 1);
   const std::size_t length = ids_.size() + ids.size();
   if (static_cast<std::int64_t>(length) > options_.context)
     fail("{} tokens are more than the context holds (allowed: up to {})", length, options_.context);
+  if (wanted < 1 || wanted > static_cast<std::int64_t>(ids.size()))
+    fail("logits of the last {} of {} tokens are wanted (allowed: 1..{})", wanted, ids.size(), ids.size());
 }
 
 bool CachedDecoder::cache_has_short_factors(std::int64_t length) const {
   return config_.length_of_short_factors() == 0 || length <= config_.length_of_short_factors();
 }
 
-std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted) {
-  check(ids);
-  if (wanted < 1 || wanted > static_cast<std::int64_t>(ids.size()))
-    fail("logits of the last {} of {} tokens are wanted (allowed: 1..{})", wanted, ids.size(), ids.size());
+std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted) { return append(ids, wanted, {}); }
+
+std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) {
+  check(ids, wanted);
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const bool short_factors = cache_has_short_factors(static_cast<std::int64_t>(ids_.size()));
   if (short_factors != short_factors_) held_ = marked_ = 0;  // keys turned by other factors are of no use
   short_factors_ = short_factors;
-  return run(wanted);
+  return run(wanted, cancelled);
 }
 
-std::vector<float> CachedDecoder::continue_from(std::span<const std::int32_t> ids) {
+std::vector<float> CachedDecoder::begin(std::span<const std::int32_t> ids, const std::function<bool()>& cancelled) {
   const auto common = static_cast<std::size_t>(std::mismatch(ids_.begin(), ids_.end(), ids.begin(), ids.end()).first - ids_.begin());
   const std::size_t kept = std::min(common, ids.size() - std::min<std::size_t>(ids.size(), 1));  // the last token's logits are wanted
   rewind(static_cast<std::int64_t>(kept));
-  return append(ids.subspan(kept));
+  return append(ids.subspan(kept), 1, cancelled);
 }
 
 void CachedDecoder::rewind(std::int64_t length) {
@@ -179,7 +178,7 @@ void CachedDecoder::back(std::int64_t tokens) {
     if (grows(state)) use_huge_pages_of(state, executable_.state(state.name).bytes(), backed_);
 }
 
-std::vector<float> CachedDecoder::run(std::int64_t wanted) {
+std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<bool()>& cancelled) {
   const auto end = static_cast<std::int64_t>(ids_.size()), begin = held_;
   const auto tell = [&](std::int64_t at) {
     if (end - begin > options_.chunk)
@@ -189,6 +188,11 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted) {
   std::vector<float> logits;
   for (std::int64_t at = held_, count = 0; at < end; at += count) {
     count = std::min(options_.chunk, end - at);
+    if (cancelled && cancelled()) {
+      ids_.resize(static_cast<std::size_t>(at));
+      tell(end);
+      return {};
+    }
     tell(at);
     const std::span<const std::int32_t> ids = std::span(ids_).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
     std::vector<std::int32_t> rows;  // never none

@@ -37,9 +37,10 @@ void CachedT5::check(std::span<const std::int32_t> ids, std::size_t held) const 
     fail("{} tokens are more than the context holds (allowed: up to {})", held + ids.size(), context_);
 }
 
-std::vector<float> CachedT5::begin(std::span<const std::int32_t> prompt) {
+std::vector<float> CachedT5::begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) {
   check(prompt, 0);
   ids_.clear();
+  if (cancelled && cancelled()) return {};
   const Outputs encoded = encoder_.run({{"input_ids", Feed(prompt)}});
   for (const auto& [name, array] : encoded) encoded_.insert_or_assign(name, Feed(array));
   return append(start_of(prompt), 1);

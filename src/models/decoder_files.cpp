@@ -88,6 +88,13 @@ void refuse_encoder_decoder(const std::filesystem::path& path, std::string_view 
   fail("{}: a model with an encoder and a decoder reads a prompt and answers it (rlx run): {} is not for it", path.string(), what);
 }
 
+Executable DecoderFiles::compile(const Session& session, const Graph& graph) const {
+  const NamedArrays values = weights(graph);  // before compiling, which takes longer: they may not fit
+  Executable executable = session.compile(graph);
+  executable.set_params(values);
+  return executable;
+}
+
 LanguageModelFiles open_text_encoder(const std::filesystem::path& path, std::span<const Adapter> adapters) {
   LanguageModelFiles files = open_language_model(path, adapters);
   const auto* decoder = std::get_if<DecoderFiles>(&files);
@@ -96,20 +103,11 @@ LanguageModelFiles open_text_encoder(const std::filesystem::path& path, std::spa
   return files;
 }
 
-namespace {
-
-DecoderFiles by_itself(LanguageModelFiles files, const std::filesystem::path& path) {
+DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
+  LanguageModelFiles files = open_language_model(path, adapters);
   auto* decoder = std::get_if<DecoderFiles>(&files);
   if (decoder == nullptr) refuse_encoder_decoder(path, "this");
   return std::move(*decoder);
 }
-
-}  // namespace
-
-DecoderFiles DecoderFiles::open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
-  return by_itself(open_language_model(path, adapters), path);
-}
-
-DecoderFiles DecoderFiles::open_encoder(const std::filesystem::path& path) { return by_itself(open_text_encoder(path), path); }
 
 }  // namespace rlx

@@ -31,11 +31,10 @@ struct DecoderFiles {
   /// Throws Error naming the file and the field for what is missing, malformed or not supported.
   static DecoderFiles open(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
 
-  /// The same for a model that encodes texts; an Error for one that continues them.
-  static DecoderFiles open_encoder(const std::filesystem::path& path);
-
   /// The values of the parameters of a graph of this config.
   NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names, adapters.load(graph)); }
+  /// A graph of this config with those values.
+  Executable compile(const Session& session, const Graph& graph) const;
 };
 
 /// A model that makes text of text: one that continues it, or an encoder with a decoder that answers it.

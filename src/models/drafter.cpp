@@ -17,15 +17,17 @@ std::vector<std::int32_t> PromptLookup::guess(std::span<const std::int32_t> ids,
   return {};
 }
 
-DraftModel::DraftModel(CachedDecoder& decoder, std::int64_t vocabulary)
-    : decoder_(decoder), vocabulary_(std::min(vocabulary, decoder.config().vocab_size)) {}
+DraftModel::DraftModel(CachedDecoder& decoder, std::int64_t vocabulary, std::function<bool()> cancelled)
+    : decoder_(decoder), vocabulary_(std::min(vocabulary, decoder.config().vocab_size)), cancelled_(std::move(cancelled)) {}
 
 std::vector<std::int32_t> DraftModel::guess(std::span<const std::int32_t> ids, std::size_t most) {
   const auto is_known = [&](std::int32_t id) { return id < vocabulary_; };
   if (most == 0 || static_cast<std::int64_t>(ids.size() + most) > decoder_.context() || !std::all_of(ids.begin(), ids.end(), is_known))
     return {};
+  const std::vector<float> logits = decoder_.begin(ids, cancelled_);
+  if (logits.empty()) return {};
   std::vector<std::int32_t> guessed;
-  std::int32_t next = greedy_choice(decoder_.continue_from(ids));
+  std::int32_t next = greedy_choice(logits);
   decoder_.mark();
   while (is_known(next)) {
     guessed.push_back(next);

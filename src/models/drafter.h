@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,13 +27,15 @@ class PromptLookup : public Drafter {
 /// What a smaller model finds likeliest.
 class DraftModel : public Drafter {
  public:
-  /// For a model of `vocabulary` tokens, which may be padded to another number. The decoder must outlive it.
-  DraftModel(CachedDecoder& decoder, std::int64_t vocabulary);
+  /// For a model of `vocabulary` tokens, which may be padded to another number. The decoder must outlive it. No guesses where `cancelled`,
+  /// which may be empty, ends the reading of a long prompt.
+  DraftModel(CachedDecoder& decoder, std::int64_t vocabulary, std::function<bool()> cancelled);
   std::vector<std::int32_t> guess(std::span<const std::int32_t> ids, std::size_t most) override;
 
  private:
   CachedDecoder& decoder_;
   std::int64_t vocabulary_;  // that both have
+  std::function<bool()> cancelled_;
 };
 
 }  // namespace rlx

@@ -9,7 +9,7 @@
 namespace rlx {
 
 std::string_view name_of(FinishReason reason) {
-  constexpr std::string_view names[] = {"unfinished", "end_of_text", "stop", "max_tokens", "context_full"};
+  constexpr std::string_view names[] = {"unfinished", "end_of_text", "stop", "max_tokens", "context_full", "cancelled"};
   return names[static_cast<std::size_t>(reason)];
 }
 
@@ -51,7 +51,7 @@ struct Generation::State {
     if (model.tokenizer && draft.tokenizer && model.tokenizer->encode_ids(sample) != draft.tokenizer->encode_ids(sample))
       fail("generate: {}: this draft model has other tokens than {}", draft.path.string(), model.path.string());
     model.decoder_for("a draft model");
-    return std::make_unique<DraftModel>(draft.decoder_for("guessing"), model.predictor->vocab_size());
+    return std::make_unique<DraftModel>(draft.decoder_for("guessing"), model.predictor->vocab_size(), options.cancelled);
   }
 
   std::span<const std::int32_t> answer() const { return std::span(tokens).subspan(start_length); }
@@ -123,6 +123,7 @@ struct Generation::State {
 
   std::optional<std::int32_t> step() {
     if (reason != FinishReason::unfinished) return std::nullopt;
+    if (options.cancelled && options.cancelled()) return end(FinishReason::cancelled);
     if (left() <= 0) return end(FinishReason::max_tokens);
     if (chooser.is_complete()) return end(FinishReason::end_of_text);
     // The last token runs only when another is wanted.
@@ -170,9 +171,12 @@ Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions
   std::vector<std::int32_t> start = predictor.start_of(prompt);
   const std::size_t start_length = start.size();
   TokenChooser chooser(options, vocab_size(), start, std::move(matcher));
-  std::vector<float> logits = predictor.begin(prompt);
-  return Generation(std::make_shared<Generation::State>(Generation::State{state_, std::move(options), std::move(chooser), std::move(start),
-                                                                          start_length, std::move(drafter), std::move(logits)}));
+  std::vector<float> logits = predictor.begin(prompt, options.cancelled);
+  const FinishReason reason = logits.empty() ? FinishReason::cancelled : FinishReason::unfinished;
+  Generation::State state{state_,       std::move(options), std::move(chooser), std::move(start),
+                          start_length, std::move(drafter), std::move(logits)};
+  state.reason = reason;
+  return Generation(std::make_shared<Generation::State>(std::move(state)));
 }
 
 }  // namespace rlx

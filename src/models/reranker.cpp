@@ -79,8 +79,7 @@ Reranker Reranker::open(const std::filesystem::path& path, const Session& sessio
   tokenizer.set_padding(std::nullopt);
   tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(length)});
   const Graph graph = reranker_graph(files, options.batch_size, length);
-  Executable executable = session.compile(graph);
-  executable.set_params(files.weights(graph));
+  Executable executable = files.compile(session, graph);
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   return Reranker(std::make_shared<State>(State{files.config, std::move(tokenizer), std::move(executable), batch_size, sigmoid}));
 }

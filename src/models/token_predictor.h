@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,8 +19,9 @@ class TokenPredictor {
   /// What an answer to a prompt goes on from: the prompt itself, or what stands before answers where these are texts of their own.
   virtual std::vector<std::int32_t> start_of(std::span<const std::int32_t> prompt) const = 0;
   /// Makes it hold what an answer to the prompt goes on from; the logits behind that. Throws Error for no tokens, for an id outside the
-  /// vocabulary, and for more tokens than fit.
-  virtual std::vector<float> begin(std::span<const std::int32_t> prompt) = 0;
+  /// vocabulary, and for more tokens than fit. Where `cancelled`, which may be empty, says so between two runs, it holds what was read so
+  /// far, and there are no logits.
+  virtual std::vector<float> begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) = 0;
   /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error as `begin`;
   /// then nothing is appended.
   virtual std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted) = 0;

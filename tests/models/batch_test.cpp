@@ -105,6 +105,21 @@ TEST(Batch, TextsStopWhereTheyAreToldTo) {
   }
 }
 
+TEST(Batch, IsCancelledBetweenRuns) {
+  Batch batch = Batch::open(folder(), Session(), {.context = 64, .sequences = 2});
+  const auto prompts = some_prompts(3, 0);
+  const auto whole = batch.generate(prompts, {.max_tokens = 12});
+  int questions = 4;
+  const auto answers = batch.generate(prompts, {.max_tokens = 12, .cancelled = [&] { return --questions < 0; }});
+  for (const Answer& answer : answers) EXPECT_EQ(name_of(answer.finish_reason), "cancelled");
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(answers[i].ids, Ids(whole[i].ids.begin(), whole[i].ids.begin() + 4));
+    EXPECT_EQ(answers[i].text, whole[i].text.substr(0, answers[i].text.size()));
+  }
+  EXPECT_TRUE(answers[2].ids.empty());
+  expect_as_alone(batch, prompts, {.max_tokens = 12}, 64);
+}
+
 TEST(Batch, WhatItCannotDoIsRefusedAndItGoesOn) {
   Batch batch = Batch::open(folder(), Session(), {.context = 16, .sequences = 2});
   const auto generate = [&](std::vector<Ids> prompts, const GenerateOptions& options) {

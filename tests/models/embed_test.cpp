@@ -10,6 +10,7 @@
 #include "models/decoder_files.h"
 #include "models/minilm.h"
 #include "models/sentence_model.h"
+#include "models/text_encoder.h"
 #include "models/tiny_sentence_model.h"
 #include "rlx/ops.h"
 #include "rlx/similarity.h"
@@ -92,7 +93,7 @@ TEST(SentenceEncoder, ABatchGivesWhatEachTextGivesAlone) {
 
 TEST(SentenceEncoder, CompiledEmbeddingsMatchTheReference) {
   const TinySentenceModel model;
-  const DecoderFiles files = DecoderFiles::open_encoder(model.path());
+  const DecoderFiles files = std::get<DecoderFiles>(open_text_encoder(model.path()));
   const auto config = SentenceModelConfig::read(model.path(), files.config);
   const Graph graph = sentence_graph(config, 1);
   const std::vector<std::int32_t> ids{2, 4, 5, 3}, ones{1, 1, 1, 1}, zeros{0, 0, 0, 0};

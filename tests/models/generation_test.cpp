@@ -110,6 +110,27 @@ TEST_F(GenerationOfWords, SamplingOptionsAreUsedAndChecked) {
             "sampling: top_p is 1.5 (allowed: above 0, at most 1)");
 }
 
+TEST_F(GenerationOfWords, IsCancelledBetweenRunsAndTokens) {
+  constexpr std::int64_t chunk = 3;
+  Model chunks = open(folder(), {.chunk = chunk});
+  const auto runs = (static_cast<int>(prompt_.size()) + chunk - 1) / chunk;
+  const auto generate = [&](std::int64_t questions) {
+    return chunks.generate(prompt_, {.max_tokens = 8, .cancelled = [questions]() mutable { return --questions < 0; }});
+  };
+  for (const std::int64_t run : {1, 0}) {  // the second reads what the first has not, and has nothing to read again
+    Generation none = generate(run);
+    EXPECT_EQ(none.next_token(), std::nullopt);
+    EXPECT_EQ(none.finish_reason(), FinishReason::cancelled);
+    EXPECT_EQ(chunks.ids().size(), static_cast<std::size_t>(chunk));
+  }
+  const Ids whole = ids_of(chunks.generate(prompt_, {.max_tokens = 8}));
+  EXPECT_EQ(whole, ids_of(model_.generate(prompt_, {.max_tokens = 8})));
+  chunks.rewind(0);
+  Generation some = generate(runs + 3);
+  EXPECT_EQ(ids_of(some), Ids(whole.begin(), whole.begin() + 3));
+  EXPECT_EQ(some.finish_reason(), FinishReason::cancelled);
+}
+
 TEST_F(GenerationOfWords, AFullContextIsShiftedWhereAskedFor) {
   constexpr std::int64_t context = 16, keep = 3;
   Model small = open(folder(), {.context = context});
