@@ -24,6 +24,8 @@ void check_choices(const ConvertCommand& command) {
   const bool is_gguf = std::filesystem::path(command.out).extension() == ".gguf";
   if (!is_gguf && !command.type.empty() && command.type != "auto")
     fail("--type {}: only a .gguf has such types, and {} is none (--dtype is for it)", command.type, command.out);
+  if (!command.base.empty() && !(command.type.empty() && command.dtype.empty()))
+    fail("--base: an adapter keeps its types (without --type and --dtype)");
   if (is_gguf && !command.dtype.empty()) fail("--dtype {}: {} is a GGUF file (--type is for it)", command.dtype, command.out);
 }
 

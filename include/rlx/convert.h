@@ -42,10 +42,10 @@ struct ConvertOptions {
 };
 
 /// Writes a model in the form that the name of `out` says. `in` is a folder in Hugging Face's layout or a GGUF file. A name that ends with
-/// .gguf is a GGUF file, .safetensors all tensors as floats under the names of the source; any other, without such an ending, is a folder,
-/// made of a GGUF file. Adapters (PEFT's folders and GGUF files) become one another. Files appear when they are complete; what was there
-/// before stays until then. The report is of GGUF files; else it is empty. Throws Error naming file, tensor or option for what is
-/// malformed, unknown or has no such form.
+/// .gguf is a GGUF file, .safetensors all tensors as floats under the names of the source; any other is a folder, made of
+/// a GGUF file, and needs a / behind it where it has a dot and is not there yet. Adapters (PEFT's folders and GGUF files) become one
+/// another. Files appear when they are complete; what was there before stays until then. The report is of GGUF files; else it is empty.
+/// Throws Error naming file, tensor or option for what is malformed, unknown or has no such form.
 QuantizeReport convert(const std::filesystem::path& in, const std::filesystem::path& out, const ConvertOptions& options = {});
 
 /// Writes the GGUF file `in` as another one, whatever its name, with weights of `options.type`.

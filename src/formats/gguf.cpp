@@ -152,7 +152,11 @@ const std::string& GgufFile::name() const { return contents_->name; }
 std::uint32_t GgufFile::version() const { return contents_->parts.front()->version; }
 bool GgufFile::is_big_endian() const { return contents_->parts.front()->big_endian; }
 std::size_t GgufFile::alignment() const { return contents_->parts.front()->alignment; }
-std::size_t GgufFile::parts() const { return contents_->parts.size(); }
+std::vector<std::string> GgufFile::part_names() const {
+  std::vector<std::string> names;
+  for (const auto& part : contents_->parts) names.push_back(part->name);
+  return names;
+}
 
 std::size_t GgufFile::file_bytes() const {
   std::size_t sum = 0;

@@ -35,7 +35,8 @@ class GgufFile {
   std::size_t alignment() const;
   /// Bytes of all parts.
   std::size_t file_bytes() const;
-  std::size_t parts() const;
+  /// The path of each part; one where the file is not split.
+  std::vector<std::string> part_names() const;
 
   /// Of a split file that of its first part.
   std::span<const GgufValue> metadata() const;

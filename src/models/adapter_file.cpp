@@ -12,6 +12,7 @@
 #include "models/config_field.h"
 #include "models/model_folder.h"
 #include "models/peft_config.h"
+#include "models/tensor_names.h"
 
 namespace rlx {
 namespace {
@@ -81,7 +82,7 @@ void sort_peft_tensor(const Checkpoint& checkpoint, std::string_view name, Halve
     if (const auto module = without(rest, second ? ".lora_embedding_B" : ".lora_embedding_A")) {
       const Array array = checkpoint.array(name);
       embeddings.push_back(fmt::format("{}.weight", *module));
-      halves.of(second).emplace(embeddings.back(), second || array.rank() != 2 ? array : turned(array));
+      halves.of(second).emplace(embeddings.back(), second || array.rank() != 2 ? array : transposed_matrix(array));
       return;
     }
   }
@@ -143,17 +144,6 @@ AdapterFile AdapterFile::of(const GgufFile& gguf) {
 bool is_adapter(const GgufFile& file) {
   const GgufValue* type = file.find_value("general.type");
   return type != nullptr && type->type() == GgufType::string && type->string() == "adapter";
-}
-
-Array turned(const Array& from) {
-  const std::int64_t rows = from.shape()[0], columns = from.shape()[1];
-  Array result(from.dtype(), {columns, rows});
-  const std::size_t size = from.size() > 0 ? from.bytes().size() / static_cast<std::size_t>(from.size()) : 0;
-  for (std::int64_t column = 0; column < columns; ++column)
-    for (std::int64_t row = 0; row < rows; ++row)
-      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(column * rows + row) * size,
-                  from.bytes().data() + static_cast<std::size_t>(row * columns + column) * size, size);
-  return result;
 }
 
 bool is_adapter_folder(const std::filesystem::path& path) {

@@ -33,9 +33,6 @@ struct AdapterFile {
   static AdapterFile of(const GgufFile& file);
 };
 
-/// A matrix (rows, columns) as (columns, rows).
-Array turned(const Array& matrix);
-
 /// True for a folder that holds an adapter and no model.
 bool is_adapter_folder(const std::filesystem::path& path);
 /// True for a GGUF file that says that it holds an adapter.

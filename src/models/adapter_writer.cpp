@@ -154,6 +154,7 @@ Converted converted(const std::filesystem::path& adapter, const std::filesystem:
   const Graph graph = decoder_graph(*to, {.capacity = 1, .chunk = 1, .adapters = adapters.forms()});
   Converted result{architecture_of(base, model), std::string(forms.names_in_folder.prefix), 1,
                    TensorChanges(graph, adapters.load(graph), *to_names).collect()};
+  if (result.changes.empty()) fail("{}: the adapter changes nothing: its scale is 0", adapter.string());
   say_by_alpha(result);
   return result;
 }
@@ -194,7 +195,8 @@ void write_adapter_folder(const std::filesystem::path& adapter, const std::files
     const std::string module = prefixed(from.prefix, tensor.substr(0, tensor.rfind(".weight"))), name = "base_model.model." + module;
     modules.push_back(module);
     if (change.rank() != rank) ranks[module] = change.rank();
-    arrays.emplace(name + (change.embedding ? ".lora_embedding_A" : ".lora_A.weight"), change.embedding ? turned(change.a) : change.a);
+    arrays.emplace(name + (change.embedding ? ".lora_embedding_A" : ".lora_A.weight"),
+                   change.embedding ? transposed_matrix(change.a) : change.a);
     arrays.emplace(name + (change.embedding ? ".lora_embedding_B" : ".lora_B.weight"), change.b);
   }
   const json::Value config{{"peft_type", "LORA"},

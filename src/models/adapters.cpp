@@ -248,7 +248,7 @@ class Adapters::Loader {
       if (!used_[&source].contains(tensor)) unknown.push_back(tensor);
     std::string text = unknown.empty() ? "" : fmt::format("; the model has no product with {}", some_names(unknown));
     for (const std::string& each : unlike_[&source]) text += fmt::format("; {}", each);
-    if (!text.empty()) fail("{}: the adapter is of another model: {}", source.file.name, text.substr(2));
+    if (!text.empty()) fail("{}: the adapter does not fit: {}", source.file.name, text.substr(2));
   }
 
   const Adapters& adapters_;

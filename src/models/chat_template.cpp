@@ -97,22 +97,6 @@ void add_variants(const JsonField& field, Variants& variants) {
   }
 }
 
-/// The templates of a folder. Files of their own win over the field of tokenizer_config.json, as in transformers.
-Variants read_variants(const fs::path& folder) {
-  Variants variants;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
-    if (!is_there(folder / name)) continue;
-    const ConfigFile config = ConfigFile::open(folder / name);
-    if (const auto field = config.root().find("chat_template")) add_variants(*field, variants);
-  }
-  if (is_there(folder / "chat_template.jinja")) variants["default"] = read_template_file(folder / "chat_template.jinja");
-  const fs::path more = folder / "additional_chat_templates";
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(more, error))
-    if (entry.path().extension() == ".jinja") variants[entry.path().stem().string()] = read_template_file(entry.path());
-  return variants;
-}
-
 /// tokenizer.chat_template, and tokenizer.chat_template.NAME for further ones.
 Variants read_variants(const GgufFile& file) {
   constexpr std::string_view key = "tokenizer.chat_template";
@@ -175,6 +159,21 @@ void set_all(const json::Value& from, std::string_view what, json::Value& into) 
 
 }  // namespace
 
+std::map<std::string, std::string> chat_templates_in(const fs::path& folder) {
+  Variants variants;
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    if (!is_there(folder / name)) continue;
+    const ConfigFile config = ConfigFile::open(folder / name);
+    if (const auto field = config.root().find("chat_template")) add_variants(*field, variants);
+  }
+  if (is_there(folder / "chat_template.jinja")) variants["default"] = read_template_file(folder / "chat_template.jinja");
+  const fs::path more = folder / "additional_chat_templates";
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(more, error))
+    if (entry.path().extension() == ".jinja") variants[entry.path().stem().string()] = read_template_file(entry.path());
+  return variants;
+}
+
 Chat Chat::from_json(const json::Value& value, std::string_view what) {
   Chat chat;
   if (value.is_array()) {
@@ -206,7 +205,7 @@ ChatTemplate ChatTemplate::of(const GgufFile& file, std::string_view variant) {
 
 ChatTemplate ChatTemplate::open(const fs::path& path, std::string_view variant) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return template_of(read_variants(path), variant, path.string(), read_special_tokens(path));
+  if (fs::is_directory(path, error)) return template_of(chat_templates_in(path), variant, path.string(), read_special_tokens(path));
   if (looks_like_gguf(MappedFile::open(path).bytes())) return of(GgufFile::open(path), variant);
   if (!variant.empty()) fail("{}: a file with one template has no variant {}", path.string(), quote_name(variant));
   return {jinja::Template::parse(read_template_file(path), path.string()), json::Value::object()};

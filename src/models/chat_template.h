@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,10 @@ struct Chat {
   /// The same of JSON, whose numbers must be exact; called "messages".
   static Chat from_text(std::string_view text);
 };
+
+/// The chat templates of a folder by name, "default" for the only one: of chat_template.jinja and additional_chat_templates/*.jinja, else
+/// of chat_template.json and the field of tokenizer_config.json, as in transformers. None where there is none.
+std::map<std::string, std::string> chat_templates_in(const std::filesystem::path& folder);
 
 /// A model's chat template and its special tokens.
 class ChatTemplate {

@@ -35,10 +35,24 @@ bool is_adapter_path(const Path& path) {
   return looks_like_gguf(MappedFile::open(path).bytes()) && is_adapter(GgufFile::open(path));
 }
 
-/// What is written may be coarser, and the source would be gone.
-void check_not_the_source(const Path& in, const Path& out) {
+/// What is read where `path` names a model or an adapter: a folder and its weights, or a file with all its parts.
+std::vector<Path> sources_of(const Path& path) {
+  std::vector<Path> sources{path};
   std::error_code error;
-  if (std::filesystem::equivalent(in, out, error)) fail("{}: is what is read; give what is written another name", out.string());
+  if (is_folder(path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error))
+      if (entry.path().extension() == ".safetensors") sources.push_back(entry.path());
+  } else if (looks_like_gguf(MappedFile::open(path).bytes())) {
+    for (const std::string& part : GgufFile::open(path).part_names()) sources.emplace_back(part);
+  }
+  return sources;
+}
+
+/// What is written may be coarser, and the source would be gone.
+void check_not_read(const Path& source, const Path& out) {
+  std::error_code error;
+  for (const Path& each : sources_of(source))
+    if (std::filesystem::equivalent(each, out, error)) fail("{}: is what is read; give what is written another name", out.string());
 }
 
 /// Whether what is written under that name is a folder.
@@ -69,7 +83,8 @@ void convert_adapter(const Path& in, const Path& out, const ConvertOptions& opti
   if (options.base.empty()) fail("{}: is an adapter; --base names the model that it changes, a folder or a GGUF file", in.string());
   if (out.extension() == ".gguf") return write_gguf_adapter(in, options.base, out);
   if (names_folder(out)) return write_adapter_folder(in, options.base, out);
-  fail("{}: the name of an adapter that is written must end with .gguf, or be that of a folder", quote_name(out.string()));
+  fail("{}: the name of an adapter that is written must end with .gguf, or be that of a folder (a / behind it where it has a dot)",
+       quote_name(out.string()));
 }
 
 void convert_to_folder(const Path& in, const Path& out, const ConvertOptions& options) {
@@ -81,18 +96,20 @@ void convert_to_folder(const Path& in, const Path& out, const ConvertOptions& op
 }  // namespace
 
 QuantizeReport quantize(const Path& in, const Path& out, const ConvertOptions& options) {
-  check_not_the_source(in, out);
+  check_not_read(in, out);
   return write_gguf(source_of(GgufFile::open(in)), out, options);
 }
 
 QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& options) {
-  check_not_the_source(in, out);
+  check_not_read(in, out);
+  if (!options.base.empty()) check_not_read(options.base, out);
   if (is_adapter_path(in)) return convert_adapter(in, out, options), QuantizeReport{};
   if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
   if (out.extension() == ".gguf") return write_gguf(is_folder(in) ? source_of_folder(in) : source_of(GgufFile::open(in)), out, options);
   if (out.extension() == ".safetensors") return write_dense(open_weights(in), out, options.dtype, options.progress), QuantizeReport{};
   if (names_folder(out)) return convert_to_folder(in, out, options), QuantizeReport{};
-  fail("{}: the name of what is written must end with .gguf or .safetensors, or be that of a folder", quote_name(out.string()));
+  fail("{}: the name of what is written must end with .gguf or .safetensors, or be that of a folder (a / behind it where it has a dot)",
+       quote_name(out.string()));
 }
 
 }  // namespace rlx

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "models/chat_template.h"
 #include "models/model_folder.h"
 #include "models/tokenizer/base64.h"
 
@@ -301,7 +300,7 @@ class VocabularyReader {
     metadata_.set(fmt::format("tokenizer.ggml.{}_token_id", role), static_cast<std::uint32_t>(id));
   }
 
-  /// Tokens that tokenizer_config.json names by their text, else those that config.json names by their ids; and the chat template.
+  /// Tokens that tokenizer_config.json names by their text, else those that config.json names by their ids; and the chat templates.
   void describe_specials() {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 7> roles{{{"bos", "bos_token"},
                                                                                   {"eos", "eos_token"},
@@ -319,10 +318,20 @@ class VocabularyReader {
       if (named) set_named(role, named->value().is_object() ? named->at("content") : *named);
       else if (number) set_first_id(role, *number);
     }
+    describe_templates();
     if (!own) return;
     for (const char* flag : {"add_bos_token", "add_eos_token"})
       if (const auto value = own->root().find(flag)) metadata_.set(fmt::format("tokenizer.ggml.{}", flag), value->as_bool());
-    describe_template(own->root());
+  }
+
+  /// Other readers look for the names of the templates beside the default one.
+  void describe_templates() {
+    std::vector<std::string> names;
+    for (const auto& [name, text] : chat_templates_in(folder_)) {
+      metadata_.set(name == "default" ? "tokenizer.chat_template" : "tokenizer.chat_template." + name, text);
+      if (name != "default") names.push_back(name);
+    }
+    if (!names.empty()) metadata_.set_strings("tokenizer.chat_templates", names);
   }
 
   /// Some configs list several that end a text.
@@ -336,15 +345,6 @@ class VocabularyReader {
     const auto at = std::find(tokens_.begin(), tokens_.end(), text.as_string());
     if (at == tokens_.end()) text.refuse("{} is no token", quote_name(text.as_string()));
     set_id(role, at - tokens_.begin());
-  }
-
-  void describe_template(const JsonField& config) {
-    if (is_regular(folder_ / "chat_template.jinja")) {
-      std::ifstream in(folder_ / "chat_template.jinja", std::ios::binary);
-      metadata_.set("tokenizer.chat_template", std::string(std::istreambuf_iterator<char>(in), {}));
-    } else if (const auto text = config.find("chat_template"); text && text->value().is_string()) {
-      metadata_.set("tokenizer.chat_template", text->as_string());
-    }
   }
 
   std::filesystem::path folder_;

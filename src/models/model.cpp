@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "models/cache_file.h"
 #include "models/cached_t5.h"
@@ -31,11 +32,17 @@ bool Model::State::ends_answer(std::int32_t id) const { return std::find(end_tok
 
 namespace {
 
+constexpr std::int64_t longest_context = std::numeric_limits<std::int32_t>::max();  // positions are numbers of i32
+
+void check_context(const ModelOptions& options, std::int64_t most) {
+  if (options.context < 0 || options.context > most)
+    fail("model: a context of {} tokens (allowed: 1..{}; 0: the model's own)", options.context, most);
+}
+
 std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Session& session, const ModelOptions& options) {
   if (options.chunk < 1) fail("model: chunks of {} tokens (allowed: at least 1)", options.chunk);
   const std::int64_t most = files.config.max_positions;
-  if (options.context < 0 || (files.config.position_embedding && options.context > most))
-    fail("model: a context of {} tokens (allowed: 1..{}; 0: the model's own)", options.context, most);
+  check_context(options, files.config.position_embedding ? most : longest_context);
   const CachedDecoder::Options its{.context = options.context > 0 ? options.context : std::min(most, usual_context),
                                    .chunk = options.chunk,
                                    .cache = resolved(options.cache, session.precision())};
@@ -43,7 +50,7 @@ std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Se
 }
 
 std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session& session, const ModelOptions& options) {
-  if (options.context < 0) fail("model: a context of {} tokens (allowed: 0 and more; 0: the model's own)", options.context);
+  check_context(options, longest_context);
   if (options.cache != CacheType::usual && options.cache != CacheType::f32)
     fail("model: a cache of {} (allowed for an encoder with a decoder: {})", name_of(options.cache), name_of(CacheType::f32));
   return std::make_unique<CachedT5>(session, files,
@@ -68,7 +75,7 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const C
     return read_gguf_tokenizer(*file);
   }
   std::error_code error;
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json"})
+  for (const char* name : tokenizer_file_names)
     if (std::filesystem::exists(path / name, error)) return open_tokenizer(path / name);
   return std::nullopt;
 }

@@ -6,8 +6,10 @@
 
 #include "formats/gguf_json.h"
 #include "models/adapter_file.h"
+#include "models/chat_template.h"
 #include "models/model_folder.h"
 #include "models/quantised/folder_weights.h"
+#include "models/tokenizer/open_tokenizer.h"
 #include "quant/format.h"
 
 namespace rlx {
@@ -65,18 +67,9 @@ bool is_file(const std::filesystem::path& path) {
 
 json::Value tokenizer_in(const std::filesystem::path& folder) {
   json::Value out = json::Value::object();
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.txt"})
+  for (const char* name : tokenizer_file_names)
     if (out.empty() && is_file(folder / name)) out["model"] = name;
   return out;
-}
-
-/// In a file of its own, or in tokenizer_config.json.
-std::int64_t chat_template_bytes_in(const std::filesystem::path& folder) {
-  if (is_file(folder / "chat_template.jinja")) return static_cast<std::int64_t>(std::filesystem::file_size(folder / "chat_template.jinja"));
-  if (!is_file(folder / "tokenizer_config.json")) return 0;
-  const json::Value config = json::read_file(folder / "tokenizer_config.json", {.allow_non_finite = true});
-  const auto found = config.find("chat_template");
-  return found != config.end() && found->is_string() ? static_cast<std::int64_t>(found->get_ref<const std::string&>().size()) : 0;
 }
 
 AdapterShape shape_of(const AdapterFile& file) {
@@ -115,8 +108,9 @@ std::vector<TypeShare> type_shares(std::span<const TensorView> tensors) {
 
 ModelSummary summarize(const GgufFile& file) {
   ModelSummary summary;
+  const std::size_t parts = file.part_names().size();
   summary.format = fmt::format("GGUF version {}{}{}", file.version(), file.is_big_endian() ? ", big-endian" : "",
-                               file.parts() > 1 ? fmt::format(", {} parts", file.parts()) : "");
+                               parts > 1 ? fmt::format(", {} parts", parts) : "");
   summary.architecture = text_or_empty(file, "general.architecture");
   summary.name = text_or_empty(file, "general.name");
   summary.hyper_parameters = json_text(architecture_values(file, summary.architecture));
@@ -142,7 +136,9 @@ ModelSummary summarize(const std::filesystem::path& folder, const Checkpoint& ch
   summary.name = std::filesystem::weakly_canonical(folder).filename().string();
   summary.hyper_parameters = json_text(config);
   summary.tokenizer = json_text(tokenizer_in(folder));
-  summary.chat_template_bytes = chat_template_bytes_in(folder);
+  const auto templates = chat_templates_in(folder);
+  if (const auto chosen = templates.find("default"); chosen != templates.end())
+    summary.chat_template_bytes = static_cast<std::int64_t>(chosen->second.size());
   std::vector<TensorView> tensors;
   for (const Checkpoint::File& file : checkpoint.files()) tensors.insert(tensors.end(), file.tensors.begin(), file.tensors.end());
   add_tensors(summary, tensors);

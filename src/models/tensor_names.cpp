@@ -106,6 +106,17 @@ Array rows_of(const Array& tensor, const RowRange& range) {
   return result;
 }
 
+Array transposed_matrix(const Array& from) {
+  const std::int64_t rows = from.shape()[0], columns = from.shape()[1];
+  Array result(from.dtype(), {columns, rows});
+  const std::size_t size = from.size() > 0 ? from.bytes().size() / static_cast<std::size_t>(from.size()) : 0;
+  for (std::int64_t column = 0; column < columns; ++column)
+    for (std::int64_t row = 0; row < rows; ++row)
+      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(column * rows + row) * size,
+                  from.bytes().data() + static_cast<std::size_t>(row * columns + column) * size, size);
+  return result;
+}
+
 std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names) {
   const bool prefixed =
       !names.prefix.empty() && std::any_of(in_file.begin(), in_file.end(), [&](std::string_view n) { return n.starts_with(names.prefix); });

@@ -43,6 +43,8 @@ struct RowRange {
 RowRange range_of(const Graph& graph, std::string_view param, std::int64_t rows, const TensorPlace& place);
 /// The range's rows of a tensor; without a copy where they lie together.
 Array rows_of(const Array& tensor, const RowRange& range);
+/// A matrix (rows, columns) as (columns, rows).
+Array transposed_matrix(const Array& matrix);
 
 /// The names of a file's tensors as the tables spell them, each with the one that it has there. Throws Error for two of one spelling.
 std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "base/checked.h"
@@ -18,18 +19,6 @@
 
 namespace rlx {
 namespace {
-
-/// A tensor's elements in groups of `inner` bytes, (rows, columns) as (columns, rows).
-Array transposed_matrix(const Array& from) {
-  const std::int64_t rows = from.shape()[0], columns = from.shape()[1];
-  Array result(from.dtype(), {columns, rows});
-  const std::size_t size = from.bytes().size() / static_cast<std::size_t>(std::max<std::int64_t>(from.size(), 1));
-  for (std::int64_t c = 0; c < columns; ++c)
-    for (std::int64_t r = 0; r < rows; ++r)
-      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(c * rows + r) * size,
-                  from.bytes().data() + static_cast<std::size_t>(r * columns + c) * size, size);
-  return result;
-}
 
 Array converted(const Array& from, DType dtype) {
   if (from.dtype() == dtype) return from;
@@ -50,11 +39,10 @@ Array converted(const Array& from, DType dtype) {
 }
 
 /// Makes the rows of a tensor that has no data. `bytes` hold all of them.
-void make_rows(const TensorView& tensor, std::span<std::byte> bytes) {
+void make_rows(const TensorView& tensor, std::span<std::byte> bytes, ThreadPool& pool) {
   constexpr std::int64_t rows_at_once = 64;  // of the layouts, so that what lies in one cache line is read at one time
   const std::int64_t rows = row_count(tensor);
   const std::size_t row = bytes.size() / static_cast<std::size_t>(std::max<std::int64_t>(rows, 1));
-  ThreadPool pool(granted_cpus());
   pool.parallel_for(rows, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t first = begin; first < end; first += rows_at_once)
       tensor.make_rows(first, std::min(rows_at_once, end - first), bytes.data() + static_cast<std::size_t>(first) * row);
@@ -121,7 +109,8 @@ class WeightLoader {
   Array made(const TensorView& view, DType dtype, const std::vector<std::int64_t>& shape) {
     if (last_made_.first == view.name && last_made_.second.dtype() == dtype) return last_made_.second;
     Array rows(dtype, shape);
-    make_rows(view, rows.mutable_bytes());
+    if (!pool_) pool_.emplace(granted_cpus());
+    make_rows(view, rows.mutable_bytes(), *pool_);
     last_made_ = {view.name, rows};
     return rows;
   }
@@ -170,6 +159,7 @@ class WeightLoader {
   std::map<std::string, std::string> spelled_;  // as the tables spell them -> in the file
   std::set<std::string> wanted_;
   std::pair<std::string, Array> last_made_;  // by the tensor's name
+  std::optional<ThreadPool> pool_;           // that makes them; none until one is made
 };
 
 /// Empty: of another type than products take.

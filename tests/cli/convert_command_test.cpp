@@ -65,6 +65,32 @@ TEST(ConvertCommand, LeavesTheSourceAlone) {
   EXPECT_EQ(read_text(file), before);
 }
 
+/// A part of the model, its weights in the folder, and the model that an adapter changes.
+TEST(ConvertCommand, LeavesAllThatItReadsAlone) {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder / name).string(); };
+  std::filesystem::copy(fixture("hf/llama"), folder / "model");
+  std::filesystem::copy(fixture("gguf_models/llama.gguf"), folder / "base.gguf");
+  for (const char* name : {"split-00001-of-00002.gguf", "split-00002-of-00002.gguf"})
+    std::filesystem::copy(fixture("gguf") / name, folder / name);
+  const std::string adapter = path_of("lora/llama"), model = path("model");
+  const std::pair<std::string, std::string> cases[] = {
+      {fmt::format("convert {} {}/model.safetensors --dtype bf16", model, model), model + "/model.safetensors"},
+      {fmt::format("quantize {} {}", path("split-00001-of-00002.gguf"), path("split-00002-of-00002.gguf")),
+       path("split-00002-of-00002.gguf")},
+      {fmt::format("convert {} {} --base {}", adapter, path("base.gguf"), path("base.gguf")), path("base.gguf")},
+      {fmt::format("convert {} {} --base {}", path_of("lora/llama.gguf"), model, model), model},
+  };
+  for (const auto& [command, refused] : cases) {
+    const auto before = std::filesystem::is_directory(refused) ? "" : read_text(refused);
+    const CommandResult result = run_rlx(command);
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_EQ(result.err, fmt::format("rlx: {}: is what is read; give what is written another name\n", refused));
+    EXPECT_TRUE(std::filesystem::is_directory(refused) || read_text(refused) == before) << command;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "model/adapter_config.json"));
+}
+
 TEST(ConvertCommand, SaysWhatAnAdapterNeeds) {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& arguments) {
@@ -75,12 +101,13 @@ TEST(ConvertCommand, SaysWhatAnAdapterNeeds) {
   };
   const std::string adapter = path_of("lora/llama"), model = path_of("hf/llama"), file = (folder / "a.gguf").string();
   EXPECT_NE(error(adapter + " " + file).find("is an adapter; --base names the model that it changes"), std::string::npos);
+  EXPECT_NE(error(fmt::format("{} {} --base {} --type Q4_0", adapter, file, model)).find("--base: an adapter keeps its types"),
+            std::string::npos);
   EXPECT_NE(error(path_of("lora/llama.gguf") + " " + (folder / "x").string()).find("is an adapter; --base names"), std::string::npos);
   EXPECT_NE(error(fmt::format("{} {}/a.safetensors --base {}", adapter, folder.path().string(), model)).find("must end with .gguf"),
             std::string::npos);
   EXPECT_NE(error(fmt::format("{} {} --base {}", model, file, model)).find("is no adapter, which alone has a --base"), std::string::npos);
-  EXPECT_NE(error(fmt::format("{} {} --base {}", adapter, file, path_of("hf/gpt2"))).find("the adapter is of another model"),
-            std::string::npos);
+  EXPECT_NE(error(fmt::format("{} {} --base {}", adapter, file, path_of("hf/gpt2"))).find("the adapter does not fit"), std::string::npos);
   EXPECT_EQ(folder.entries(), 0);
 }
 

@@ -70,7 +70,7 @@ TEST(Gguf, ContainersSayWhatTheyAre) {
   EXPECT_EQ(open_fixture("alignment8.gguf").alignment(), 8u);
   EXPECT_EQ(open_fixture("version2.gguf").version(), 2u);
   EXPECT_EQ(open_fixture("all_types.gguf").version(), 3u);
-  EXPECT_EQ(open_fixture("split-00001-of-00002.gguf").parts(), 2u);
+  EXPECT_EQ(open_fixture("split-00001-of-00002.gguf").part_names().size(), 2u);
 }
 
 TEST(Gguf, EmptyAndOddValuesAreRead) {

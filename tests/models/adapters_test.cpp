@@ -234,7 +234,7 @@ TEST(WrongAdapters, AreRefusedByAllTensorsThatFitNothing) {
   adapter.factors().at(factor_name('A')) = some_numbers({2, 48}, f32, 0);
   const auto folder = adapter.written();
   EXPECT_EQ(error_with(folder),
-            fmt::format("{}: the adapter is of another model: the model has no product with 'model.layers.0.self_attn.z_proj.weight', "
+            fmt::format("{}: the adapter does not fit: the model has no product with 'model.layers.0.self_attn.z_proj.weight', "
                         "'model.layers.9.self_attn.q_proj.weight'; 'model.layers.0.self_attn.q_proj.weight' changes a matrix (64, 48), the "
                         "model's is (64, 64)",
                         (folder / "adapter_model.safetensors").string()));
@@ -267,7 +267,7 @@ TEST(WrongAdapters, AreRefusedAsFilesOfAnotherKind) {
   for (const char* model : {"gguf_models/gpt2.gguf", "hf/gpt2"})
     EXPECT_NE(error_with(fixture("lora/llama.gguf"), model).find("general.architecture is 'llama', the model's is 'gpt2'"),
               std::string::npos);
-  EXPECT_NE(error_with(fixture("lora/gpt2"), "hf/llama").find("the adapter is of another model"), std::string::npos);
+  EXPECT_NE(error_with(fixture("lora/gpt2"), "hf/llama").find("the adapter does not fit"), std::string::npos);
   EXPECT_NE(error_with(fixture("lora/deepseek_v3"), "gguf_models/deepseek_v3.gguf").find("kv_b_proj.weight' transposed, head by head"),
             std::string::npos);
   for (const char* adapter : {"lora/llama", "lora/llama.gguf"})

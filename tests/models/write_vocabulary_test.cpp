@@ -47,6 +47,27 @@ TEST(GgufVocabulary, ByteLevelBpe) {
   EXPECT_EQ(file.value("tokenizer.chat_template").string(), "{{ x }}");
 }
 
+TEST(GgufVocabulary, AllChatTemplatesGoThereAndBack) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  test::write_text(folder / "chat_template.jinja", "J");  // without a tokenizer_config.json
+  constexpr std::string_view tokenizer = R"({"pre_tokenizer": {"type": "ByteLevel"},
+      "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})";
+  const auto config_of = [](const GgufFile& file) { return json::parse(tokenizer_files(file).at("tokenizer_config.json"), "config"); };
+  const GgufFile one = described(folder, tokenizer, 3);
+  EXPECT_EQ(one.value("tokenizer.chat_template").string(), "J");
+  EXPECT_EQ(one.find_value("tokenizer.chat_templates"), nullptr);
+  EXPECT_EQ(config_of(one).at("chat_template"), "J");
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  test::write_text(folder / "additional_chat_templates/tool_use.jinja", "T");
+  const GgufFile two = described(folder, tokenizer, 3);
+  EXPECT_EQ(two.value("tokenizer.chat_template.tool_use").string(), "T");
+  EXPECT_EQ(two.value("tokenizer.chat_templates").strings(), Texts{"tool_use"});
+  EXPECT_EQ(config_of(two).at("chat_template"), json::parse(R"([{"name": "default", "template": "J"},
+      {"name": "tool_use", "template": "T"}])",
+                                                            "expected"));
+}
+
 TEST(GgufVocabulary, BpeWithBytesHasScoresByTheRankOfMerges) {
   const TemporaryFolder folder;
   test::write_text(folder / "config.json", "{}");

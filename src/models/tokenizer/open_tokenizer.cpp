@@ -1,8 +1,9 @@
 #include "models/tokenizer/open_tokenizer.h"
 
-#include <array>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/ranges.h>
 
 #include "base/mapped_file.h"
 #include "formats/gguf.h"
@@ -16,20 +17,17 @@
 namespace rlx {
 namespace {
 
-constexpr std::array<std::string_view, 3> file_names = {"tokenizer.json", "tokenizer.model", "tekken.json"};
-
 /// The tokenizer's file in a folder. Of GGUF files there must be one, or the parts of one.
 std::filesystem::path find_file(const std::filesystem::path& folder) {
   std::error_code error;
-  for (const std::string_view name : file_names) {
+  for (const char* name : tokenizer_file_names)
     if (std::filesystem::exists(folder / name, error)) return folder / name;
-  }
   std::filesystem::path found;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (entry->path().extension() == ".gguf" && (found.empty() || entry->path() < found)) found = entry->path();
   if (error) fail("{}: cannot list the folder: {}", folder.string(), error.message());
   if (found.empty())
-    fail("{}: the folder has no tokenizer (looked for tokenizer.json, tokenizer.model, tekken.json and *.gguf)", folder.string());
+    fail("{}: the folder has no tokenizer (looked for {} and *.gguf)", folder.string(), fmt::join(tokenizer_file_names, ", "));
   return found;
 }
 

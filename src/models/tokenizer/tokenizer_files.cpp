@@ -265,6 +265,19 @@ bool is_framed(const GgufTokens& tokens) {
   return tokens.flag("add_bos_token", false) && tokens.flag("add_eos_token", false) && tokens.id("bos") && tokens.id("eos");
 }
 
+/// The text of the only chat template, or all of them by name; null for none.
+json::Value chat_templates(const GgufFile& file) {
+  constexpr std::string_view key = "tokenizer.chat_template";
+  json::Value all = json::Value::array();
+  const auto add = [&](std::string_view name, const GgufValue& text) { all.push_back({{"name", name}, {"template", text.string()}}); };
+  for (const GgufValue& value : file.metadata()) {
+    if (value.key() == key) add("default", value);
+    else if (value.key().starts_with(key) && value.key()[key.size()] == '.') add(value.key().substr(key.size() + 1), value);
+  }
+  if (all.empty()) return nullptr;
+  return all.size() == 1 && all[0]["name"] == "default" ? all[0]["template"] : all;
+}
+
 std::string config_json(const GgufTokens& tokens, std::string_view kind) {
   json::Value out = json::Value::object();
   constexpr std::pair<std::string_view, const char*> roles[] = {{"bos", "bos_token"},     {"eos", "eos_token"}, {"unknown", "unk_token"},
@@ -274,7 +287,7 @@ std::string config_json(const GgufTokens& tokens, std::string_view kind) {
     if (const auto id = tokens.id(role)) out[field] = tokens.token(*id);
   for (const char* flag : {"add_bos_token", "add_eos_token"})
     if (const GgufValue* value = tokens.file().find_value(fmt::format("tokenizer.ggml.{}", flag))) out[flag] = value->boolean();
-  if (const GgufValue* text = tokens.file().find_value("tokenizer.chat_template")) out["chat_template"] = text->string();
+  if (json::Value templates = chat_templates(tokens.file()); !templates.is_null()) out["chat_template"] = std::move(templates);
   const bool pieces = kind == "t5" && !is_framed(tokens);
   out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : pieces ? "T5Tokenizer" : "PreTrainedTokenizerFast";
   return out.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
