@@ -87,10 +87,13 @@ Rate measured(const BenchOptions& options, const Sequences& sequences, std::stri
   Rate rate{.name = fmt::format("{}{}", kind, tokens), .tokens = tokens * options.sequences};
   if (options.sequences > 1) rate.name += fmt::format(" x {}", options.sequences);
   if (options.depth > 0) rate.name += fmt::format(" @ {}", options.depth);
+  const auto before = some_tokens(options.depth, sequences.vocab_size);
   sequences.rewind(0);
-  if (options.depth > 0) sequences.append(some_tokens(options.depth, sequences.vocab_size));
+  if (options.depth > 0) sequences.append(before);
   for (int i = 0; i <= options.repeats; ++i) {
-    sequences.rewind(options.depth);
+    // Recurrent models and those with windows forget more than what is taken back; what they then read again is not measured.
+    sequences.rewind(std::max<std::int64_t>(options.depth - 1, 0));
+    if (options.depth > 0) sequences.append(std::span(before).last(1));
     const Stopwatch time;
     work();
     if (i > 0) rate.samples.push_back(static_cast<double>(rate.tokens) / time.seconds());

@@ -13,7 +13,7 @@ namespace rlx::command {
 namespace {
 
 struct CalibrateOptions {
-  std::string model, file = "-", out;
+  std::string model, file = "-", out, pooling;
   CompileChoices compile;
 };
 
@@ -24,8 +24,8 @@ void calibrate(const CalibrateOptions& options) {
   Calibration calibration;
   {
     ProgressBar bar("calibrating");
-    calibration =
-        SentenceEncoder::calibrate(options.model, session, texts, [&](std::size_t done, std::size_t total) { bar.update(done, total); });
+    calibration = SentenceEncoder::calibrate(options.model, session, texts, {.pooling = options.pooling},
+                                             [&](std::size_t done, std::size_t total) { bar.update(done, total); });
   }
   save_calibration(options.out, calibration);
   warn_about_cache(session);
@@ -37,12 +37,13 @@ void calibrate(const CalibrateOptions& options) {
 void add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = app.add_subcommand("calibrate", "Find the ranges with which int8 needs no scales at run time");
-  command->add_option("--model", options->model, "Folder with config.json, model.safetensors, tokenizer.json and modules.json")
+  command->add_option("--model", options->model, "Model of `rlx embed`: a folder with config.json, tokenizer.json and safetensors files")
       ->required()
       ->type_name("DIR");
   command->add_option("file", options->file, "File of text lines like those to come, a few hundred; - reads standard input (the default)")
       ->type_name("FILE");
   command->add_option("--out", options->out, "Write the ranges to this file")->required()->type_name("OUT");
+  add_pooling(*command, options->pooling);
   add_threads(*command, options->compile);
   command->footer(
       "Example:\n  rlx calibrate --model all-MiniLM-L6-v2 texts.txt --out minilm.calibration\n"

@@ -24,21 +24,32 @@ CLI::Option* add_tune(CLI::App& command, CompileChoices& choices) {
                           "Time ways to cut matrix products into blocks, once for each size; what is chosen is kept on disk");
 }
 
-std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual) {
+CLI::Option* add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual) {
   const auto words = enum_words(Precision{});
   const auto choose = [&choices](const std::string& word) { choices.precision = precision_named(word); };
-  CLI::Option* precision = command
-                               .add_option_function<std::string>(
-                                   "--precision", choose,
-                                   fmt::format("What matrix products of f32 compute with: {} (default: {})", fmt::join(words, ", "), usual))
-                               ->type_name("PRECISION")
-                               ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+  return command
+      .add_option_function<std::string>(
+          "--precision", choose, fmt::format("What matrix products of f32 compute with: {} (default: {})", fmt::join(words, ", "), usual))
+      ->type_name("PRECISION")
+      ->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())).description(""));
+}
+
+std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileChoices& choices) {
+  CLI::Option* precision = add_precision(command, choices);
   CLI::Option* calibration = command
                                  .add_option("--calibration", choices.calibration,
                                              "With int8: constant scales, from a file that 'rlx calibrate' wrote for this graph")
                                  ->type_name("FILE")
                                  ->needs(precision);
   return {precision, calibration};
+}
+
+CLI::Option* add_pooling(CLI::App& command, std::string& pooling) {
+  return command
+      .add_option("--pooling", pooling,
+                  "How the states of a text's tokens become one vector: cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken; "
+                  "needed where the model does not say it")
+      ->type_name("MODE");
 }
 
 Session open_session(const CompileChoices& choices, Precision usual) {

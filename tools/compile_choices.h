@@ -25,10 +25,15 @@ std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& 
 /// --tune, of commands that run what they compile
 CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);
 
-/// --precision f32|bf16|f16|int8 and --calibration FILE; `usual` is the help's word for what it is otherwise.
-std::vector<CLI::Option*> add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual = "f32");
+/// --precision f32|bf16|f16|int8; `usual` is the help's word for what it is otherwise.
+CLI::Option* add_precision(CLI::App& command, CompileChoices& choices, std::string_view usual = "f32");
+/// The same and --calibration FILE, of commands for graphs and for models that `rlx calibrate` is for.
+std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileChoices& choices);
 /// The word where it is usual_precision of the model.
 inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the CPU multiplies it, else f32";
+
+/// --pooling MODE, of commands for sentence encoders
+CLI::Option* add_pooling(CLI::App& command, std::string& pooling);
 
 /// Loading and packing of weights show a bar from then on. Throws Error for a calibration that cannot be read, or without int8.
 Session open_session(const CompileChoices& choices, Precision usual = Precision::f32);

@@ -43,7 +43,7 @@ void add_dump(CLI::App& app) {
       ->type_name("STAGE")
       ->check(CLI::IsMember(std::vector<std::string>{"hir", "mir", "lir", "kernels"}));
   add_kernel_choices(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_calibrated_precision(*command, options->compile);
   command->footer("Example:\n  rlx dump softmax.rlx --stage kernels");
   command->callback([options] { dump(*options); });
 }

@@ -99,11 +99,7 @@ void add_embed(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
-  command
-      ->add_option("--pooling", options->pooling,
-                   "How the states of a text's tokens become one vector: cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken; "
-                   "needed where the model does not say it")
-      ->type_name("MODE");
+  add_pooling(*command, options->pooling);
   CLI::Option* normalize = command->add_flag_callback(
       "--normalize", [options] { options->normalize = true; },
       "Vectors of length 1, whatever modules.json says (the default where there is none)");
@@ -111,7 +107,7 @@ void add_embed(CLI::App& app) {
   add_adapters(*command, options->adapters);
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_calibrated_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");
   command->callback([options] { embed(*options); });

@@ -130,7 +130,7 @@ void add_eval(CLI::App& app) {
   CLI::Option* reference =
       command->add_flag("--reference", options->reference, "Use the plain loops that kernels are tested against, instead of compiling");
   for (CLI::Option* choice : add_kernel_choices(*command, options->compile)) reference->excludes(choice);
-  for (CLI::Option* choice : add_precision(*command, options->compile)) reference->excludes(choice);
+  for (CLI::Option* choice : add_calibrated_precision(*command, options->compile)) reference->excludes(choice);
   reference->excludes(add_tune(*command, options->compile));
   reference->excludes(add_threads(*command, options->compile));
   command->footer("Example:\n  rlx eval mlp.rlx --in x=x.npy --param w=w.npy --out results");

@@ -154,7 +154,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_calibrated_precision(*command, options->compile);
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine");
   add_threads(*command, options->compile);
   command->footer(

@@ -103,7 +103,7 @@ void add_profile(CLI::App& app) {
       ->check(CLI::Range(1, 1000).description(""));
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_calibrated_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       "`reached` is the least time that the machine's arithmetic and memory allow, as a share of the time taken; what stays in caches can\n"

@@ -29,6 +29,12 @@ bool is_json_object(const std::string& text) {
   return first != std::string::npos && text[first] == '{';
 }
 
+/// CLI11 takes -1 for the largest unsigned number.
+CLI::Validator not_negative() {
+  return {[](const std::string& text) { return text.starts_with('-') ? fmt::format("{} (allowed: 0 and more)", text) : std::string(); },
+          ""};
+}
+
 }  // namespace
 
 void add_sampling(CLI::App& command, SamplingChoices& choices) {
@@ -68,6 +74,7 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
       ->type_name("ID:N")
       ->group("Sampling");
   number("--seed", &O::seed, "The same seed and options draw the same tokens");
+  choices.numbers.back().option->check(not_negative());
   CLI::Option* grammar = command.add_option("--grammar", choices.grammar, "The answer is a text of this grammar, a file in GBNF");
   CLI::Option* schema =
       command.add_option("--json-schema", choices.json_schema, "The answer is JSON of this schema: a file, or the schema itself");

@@ -49,8 +49,8 @@ void answer_json_lines(const TextTokenizer& tokenizer) {
   }
 }
 
-/// The ids in a text of numbers between spaces or commas, with or without brackets.
-std::vector<std::int32_t> read_ids(const std::string& text) {
+/// The ids in a text of numbers between spaces or commas, with or without brackets. Throws Error for those that no token has.
+std::vector<std::int32_t> read_ids(const TextTokenizer& tokenizer, const std::string& text) {
   std::vector<std::int32_t> ids;
   constexpr std::string_view separators = " ,\t\r\n[]";
   for (std::size_t at = text.find_first_not_of(separators); at != std::string::npos; at = text.find_first_not_of(separators, at)) {
@@ -59,6 +59,7 @@ std::vector<std::int32_t> read_ids(const std::string& text) {
     const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
     if (error != std::errc() || rest != text.data() + end || id < 0)
       fail("'{}' is no token id (allowed: 0..{})", text.substr(at, end - at), INT32_MAX);
+    tokenizer.token_of(id);
     ids.push_back(id);
     at = end;
   }
@@ -67,7 +68,7 @@ std::vector<std::int32_t> read_ids(const std::string& text) {
 
 void print_text(const TokenizeOptions& options, const TextTokenizer& tokenizer, const std::string& text) {
   if (options.decode) {
-    const std::string decoded = tokenizer.decode(read_ids(text), options.no_special);
+    const std::string decoded = tokenizer.decode(read_ids(tokenizer, text), options.no_special);
     fmt::print("{}\n", options.json ? json_text(decoded) : decoded);
     return;
   }

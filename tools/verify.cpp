@@ -65,7 +65,7 @@ void add_verify(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object a line for each recorded tensor");
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
-  add_precision(*command, options->compile);
+  add_calibrated_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       "A tensor may differ by ten times the recording's own distance between f32 and f64, whatever the precision. Exit status 1 when one "

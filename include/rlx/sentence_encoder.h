@@ -43,9 +43,9 @@ class SentenceEncoder {
   using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
   /// What a session of int8 needs to know of the model to compute with constant scales, from texts like those to come: a few hundred.
-  /// `session` is one of f32. Throws Error as `open` and `encode`, and where there are no texts.
+  /// `session` is one of f32; the texts run one by one. Throws Error as `open` and `encode`, and where there are no texts.
   static Calibration calibrate(const std::filesystem::path& path, const Session& session, std::span<const std::string> texts,
-                               const Progress& progress = {});
+                               SentenceEncoderOptions options = {}, const Progress& progress = {});
 
   /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest; a text longer than the model allows
   /// is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.

@@ -30,8 +30,10 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path, error))
     fail("{}: {}", path.string(), error ? error.message() : "not a folder (expected one with a model's config.json)");
   const std::filesystem::path config = path / "config.json";
-  if (!std::filesystem::exists(config, error))
+  if (!std::filesystem::exists(config, error)) {
+    if (error) fail("{}: {}", config.string(), error.message());
     fail("{}: no config.json in this folder (expected a model in Hugging Face's layout)", path.string());
+  }
   return {path, ConfigFile::open(config)};
 }
 

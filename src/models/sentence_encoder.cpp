@@ -70,13 +70,14 @@ SentenceEncoder SentenceEncoder::open(const std::filesystem::path& path, const S
 }
 
 Calibration SentenceEncoder::calibrate(const std::filesystem::path& path, const Session& session, std::span<const std::string> texts,
-                                       const Progress& progress) {
-  OpenedModel model = OpenedModel::open(path, {.batch_size = 1});
+                                       SentenceEncoderOptions options, const Progress& progress) {
+  options.batch_size = 1;  // as padding would be noted, too
+  OpenedModel model = OpenedModel::open(path, options);
   Calibrator calibrator(session, model.graph);
   calibrator.executable().set_params(model.weights);
   const SentenceEncoder encoder(
       std::make_shared<State>(State{std::move(model.config), std::move(model.tokenizer), calibrator.executable(), 1}));
-  for (std::size_t i = 0; i < texts.size(); ++i) {  // one by one, as padding would be noted, too
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::vector<std::int32_t> ids = encoder.token_ids(texts[i]);
     const TokenRow alone{.ids = ids};
     calibrator.note(run_rows(calibrator.executable(), encoder.state_->config.encoder, {&alone, 1}));

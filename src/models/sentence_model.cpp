@@ -75,7 +75,8 @@ void read_modules(const std::filesystem::path& folder, SentenceModelConfig& resu
                   quote_name(kind), i);
     }
   }
-  if (result.pooling.empty()) file.root().refuse("no module pools the tokens (allowed: Transformer, Pooling, Normalize, in this order)");
+  if (result.pooling.empty())
+    file.root().refuse("no module pools the tokens (allowed: Transformer, Pooling, perhaps Dense and Normalize, in this order)");
 }
 
 /// The field of a config that may be missing altogether.

@@ -17,6 +17,7 @@ std::size_t begun(std::string_view text, std::string_view stop) {
 
 StoppableText::StoppableText(const Tokenizer& tokenizer, std::vector<std::string> stop, std::span<const std::int32_t> before)
     : stream_(tokenizer), stop_(std::move(stop)) {
+  std::erase(stop_, "");
   constexpr std::size_t enough = 16;  // tokens: some stand for no text, some for a part of a code point
   for (std::int32_t id : before.last(std::min(before.size(), enough))) stream_.push(id);
 }
@@ -24,11 +25,10 @@ StoppableText::StoppableText(const Tokenizer& tokenizer, std::vector<std::string
 std::string StoppableText::take(const std::string& more, bool more_may_come) {
   held_ += more;
   std::size_t end = held_.size();
-  for (const std::string& stop : stop_) {
-    if (stop.empty()) continue;
+  for (const std::string& stop : stop_)
     if (const std::size_t at = held_.find(stop); at != std::string::npos) stopped_ = true, end = std::min(end, at);
-    else if (more_may_come) end = std::min(end, held_.size() - begun(held_, stop));
-  }
+  if (!stopped_ && more_may_come)
+    for (const std::string& stop : stop_) end = std::min(end, held_.size() - begun(held_, stop));
   std::string piece = held_.substr(0, end);
   held_.erase(0, end);
   return piece;

@@ -218,8 +218,9 @@ bool RecordedRun::counts(std::string_view name, const std::vector<std::int64_t>&
   const auto found = inputs_.find("attention_mask");
   if (shape.size() < 3 || found == inputs_.end()) return true;
   const Array& mask = found->second;
+  if (inputs_.contains("decoder_input_ids") && name != "encoder_last_hidden_state")
+    return true;  // tokens of a decoder, which has no padding
   const std::int64_t length = mask.shape()[1];
-  if (shape[1] != length) return true;  // tokens of a decoder, which has no padding
   std::int64_t inner = 1;
   for (std::size_t axis = 2; axis < shape.size(); ++axis) inner *= shape[axis];
   const std::int64_t token = element / inner % length;

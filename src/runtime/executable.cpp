@@ -83,7 +83,7 @@ Array Executable::State::next_state(std::size_t input, DType dtype, std::vector<
     const std::scoped_lock lock(mutex);
     before = std::exchange(states_before[input], {});
   }
-  return before.owner().use_count() == 1 && before.shape() == shape ? before : Array(dtype, std::move(shape));
+  return has_owners(before, 1) && before.shape() == shape ? before : Array(dtype, std::move(shape));
 }
 
 void Executable::State::keep_state(std::size_t input, const Array& value) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "backends/cpu/execute.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
@@ -26,6 +28,13 @@ struct Slot {
   std::size_t index =
       0;  // input: of the graph's inputs; output: of its outputs; arena: of the memory plan; prepared: of the prepared values
 };
+
+/// Whether an array has just so many owners, and what others did with it before they let it go has happened.
+inline bool has_owners(const Array& array, long count) {
+  if (array.owner().use_count() != count) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);  // the count alone orders nothing
+  return true;
+}
 
 struct Executable::State {
   /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.

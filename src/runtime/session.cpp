@@ -164,7 +164,7 @@ Array state_value(Executable::State& state, std::size_t i) {
 Array changing_state(Executable::State& state, std::size_t i, bool keeps) {
   Array value = state_value(state, i);
   const std::scoped_lock lock(state.mutex);
-  if (keeps && state.owns_state[i] && value.owner().use_count() == 2) return value;  // the state's and this one
+  if (keeps && state.owns_state[i] && has_owners(value, 2)) return value;  // the state's and this one
   Array own(value.dtype(), value.shape());
   std::ranges::copy(value.bytes(), own.mutable_bytes().begin());
   if (keeps) state.states[i] = own, state.owns_state[i] = true;

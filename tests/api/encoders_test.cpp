@@ -113,6 +113,10 @@ TEST(SentenceEncoder, OfAT5IsTheMeanOfItsEncodersStates) {
   EXPECT_EQ(encoder.width(), 64);
   expect_near(embedded(encoder, recorded), expected, allowed(recorded, "encoder_last_hidden_state"));
   EXPECT_EQ(encoder.encode(std::vector<std::string>{"a cat"})[0].values.size(), 64u);
+  const fs::path gguf = folder.path() / "t5.gguf";
+  convert(folder.path(), gguf, {.type = "F32"});
+  const SentenceEncoder same = SentenceEncoder::open(gguf, Session(), {.pooling = "mean"});
+  expect_near(embedded(same, recorded), expected, allowed(recorded, "encoder_last_hidden_state"));
   EXPECT_THROW(SentenceEncoder::open(folder.path(), Session(), {.adapters = {{fixture("lora/bert")}}}), Error);
 }
 

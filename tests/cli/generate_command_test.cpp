@@ -120,6 +120,8 @@ TEST_F(RunCommand, SaysWhichKindOfFileIsNeeded) {
             fmt::format("rlx: {}: neither a GGUF file, a .safetensors file nor a folder with such files\n", picture));
   EXPECT_EQ(run_rlx(fmt::format("tokenize --model {} x", picture)).err,
             fmt::format("rlx: {}: neither a GGUF file, tokenizer.json, tokenizer.model nor tekken.json\n", picture));
+  EXPECT_NE(run_rlx(fmt::format("tokenize --model {} --ids 3,999999", folder().string())).err.find("no token has the id 999999"),
+            std::string::npos);
   EXPECT_EQ(run_rlx(fmt::format("verify {}", missing)).err, fmt::format("rlx: {}: No such file or directory\n", missing));
   EXPECT_NE(run_rlx(fmt::format("run {}/config.json -p x", folder().string())).err.find("folder is named without a file"),
             std::string::npos);
@@ -142,6 +144,12 @@ TEST_F(RunCommand, GoesOnWhereTheContextIsFull) {
   EXPECT_EQ(std::count(shifted.out.begin(), shifted.out.end(), 'w'), 30) << shifted.out;
   EXPECT_EQ(shifted.out.substr(0, full.out.size() - 1), full.out.substr(0, full.out.size() - 1));
   EXPECT_EQ(run("--keep 2").status, 2);
+}
+
+TEST_F(RunCommand, NamesAContextThatNoMemoryHolds) {
+  const CommandResult result = run("--context 1000000000");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("a context of 1000000000 tokens: array: no memory"), std::string::npos) << result.err;
 }
 
 TEST_F(RunCommand, RefusesAbsurdSampling) {

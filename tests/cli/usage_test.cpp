@@ -50,6 +50,7 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,f16,int8}"},
       {"bench m.gguf -p 0 -n 0", "--prompt and --tokens: one of them must be above 0"},
       {"run m.gguf", "--prompt or --file is required"},
+      {"run m.gguf -p x --seed -1", "--seed: -1 (allowed: 0 and more)"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

@@ -47,7 +47,8 @@ TEST_F(ModelWithWords, AStopTextEndsTheAnswerAndIsNoPartOfIt) {
   const auto prompt = recorded("prompt_ids"), all = recorded("greedy_ids");
   const std::string whole = " " + words_of(std::span(all).subspan(prompt.size()));
   const std::string stop = " " + words_of(std::span(all).subspan(prompt.size() + 3, 2));
-  Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {"never", stop}});
+  const std::string begun = words_of(std::span(all).subspan(prompt.size() + 2, 3)) + " never";  // before it, and given away all the same
+  Generation generation = model_.generate(words_of(prompt), {.max_tokens = 24, .stop = {"never", stop, begun, ""}});
   EXPECT_EQ(text_of(generation), whole.substr(0, whole.find(stop)));
   EXPECT_EQ(generation.finish_reason(), FinishReason::stop);
 }

@@ -11,9 +11,7 @@ namespace {
 
 /// The code point that ends at `end`, which is not 0.
 unicode::Decoded char_before(std::string_view text, std::size_t end) {
-  std::size_t at = end - 1;
-  while (!unicode::starts_code_point(text[at])) --at;
-  return unicode::decode_valid(text.data() + at);
+  return unicode::decode_valid(text.data() + unicode::code_point_before(text, end));
 }
 
 bool stands_alone(std::string_view text, TextRange match) {

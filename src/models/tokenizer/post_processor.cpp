@@ -35,13 +35,6 @@ Encoding read_special(const JsonField& special_tokens, const JsonField& id, std:
 /// A space, or the code point by which byte-level vocabularies write one.
 bool is_space_in_token(char32_t c) { return c == 0x120 || unicode::is_whitespace(c); }
 
-/// The start of the code point that ends at `end`.
-std::size_t char_before(std::string_view text, std::size_t end) {
-  do --end;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
-  return end;
-}
-
 }  // namespace
 
 PostProcessor::PostProcessor() : single_{{Piece::Kind::first, 0, {}}}, pair_{{Piece::Kind::first, 0, {}}, {Piece::Kind::second, 1, {}}} {}
@@ -130,7 +123,7 @@ void PostProcessor::trim_offsets(Encoding& encoding, std::string_view text) cons
     auto& [begin, end] = encoding.offsets[i];
     if ((i == 0 || begin == 0) && prefix_space_ && leading == 1) leading = 0;
     for (; leading > 0 && begin < end; --leading) begin += unicode::decode(text.substr(begin)).bytes;
-    for (; trailing > 0 && begin < end; --trailing) end = std::max(begin, char_before(text, end));
+    for (; trailing > 0 && begin < end; --trailing) end = std::max(begin, unicode::code_point_before(text, end));
   }
 }
 

@@ -37,6 +37,13 @@ inline Decoded decode_valid(const char* text) {
 /// Whether a byte is the first of a code point.
 inline bool starts_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
+/// Where the code point begins that ends at `end`, which is not 0.
+inline std::size_t code_point_before(std::string_view text, std::size_t end) {
+  do --end;
+  while (end > 0 && !starts_code_point(text[end]));
+  return end;
+}
+
 /// The code points of `text`, with U+FFFD for what is not UTF-8.
 std::u32string to_utf32(std::string_view text);
 
