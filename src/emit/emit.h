@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "kernel/schedule.h"
@@ -15,8 +16,9 @@ struct KernelText {
 };
 
 KernelText emit_c(const Kernel& kernel);
-/// `masks_vectors`: for a target whose vectors are masked at little cost.
-KernelText emit_llvm(const Kernel& kernel, bool masks_vectors = false);
+/// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
+enum class VectorMasks : std::uint8_t { none, last, all };
+KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);
 
 /// Replaces the marker @NAME@ by a name made of the text's hash.
 KernelText named_by_hash(std::string text, std::string_view prefix);

@@ -1,6 +1,7 @@
 // Prints a scheduled kernel as LLVM IR text. The text is the cache key, and tests read it without LLVM.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "emit/llvm_scalar.h"
 #include "emit/printer.h"
@@ -10,7 +11,7 @@ namespace {
 
 class LlvmPrinter : public KernelPrinter {
  public:
-  LlvmPrinter(const Kernel& kernel, bool masks_vectors) : KernelPrinter(kernel), masks_vectors_(masks_vectors) {}
+  LlvmPrinter(const Kernel& kernel, VectorMasks masks) : KernelPrinter(kernel), masks_(masks) {}
 
   KernelText print() {
     print_body("%begin", "%end");
@@ -180,7 +181,7 @@ class LlvmPrinter : public KernelPrinter {
     label(name + ".latch");
     line(fmt::format("{0}.next = add nsw i64 {0}, {1}", i, step));
     const bool holds_loops = loops_ > mine;
-    line("br label %" + name + (holds_loops ? "" : parallel(mine, masks_vectors_ && is_short_and_ragged(low, high))));
+    line("br label %" + name + (holds_loops ? "" : parallel(mine, hints(low, high))));
     label(name + ".exit");
   }
   void declare_variable(ExprId id, std::int64_t elements) override {
@@ -214,23 +215,42 @@ class LlvmPrinter : public KernelPrinter {
   /// No two iterations of a loop touch the same element of a buffer, one of them writing: that is what lets LLVM make vectors of them.
   /// Buffers themselves may be one, where a result takes the place of an operand, so they are not `noalias`.
   std::string access() const { return innermost_ > 0 ? fmt::format(", !llvm.access.group !{}", 3 * innermost_) : ""; }
-  std::string parallel(int loop, bool masked) {
+  std::string parallel(int loop, const std::string& hints) {
     const int group = 3 * loop, self = group + 1, property = group + 2;
-    const char* const mask = masked ? ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}" : "";
     metadata_ += fmt::format("!{0} = distinct !{{!{0}, !{1}{3}}}\n!{1} = !{{!\"llvm.loop.parallel_accesses\", !{2}}}\n", self, property,
-                             group, mask);
+                             group, hints);
     return fmt::format(", !llvm.loop !{}", self);
   }
-  /// Whether the steps behind the last whole vector, one by one, would take longer than to mask all vectors, which costs about a fifth.
-  static bool is_short_and_ragged(const std::string& low, const std::string& high) {
-    constexpr int widest_vector = 16, most_digits = 3;
+  /// The steps of a loop from 0, if they are few; else 0.
+  static int few_steps(const std::string& low, const std::string& high) {
+    constexpr int most_digits = 3;
     const bool is_number = std::ranges::all_of(high, [](char c) { return c >= '0' && c <= '9'; });
-    if (low != "0" || !is_number || high.empty() || high.size() > most_digits) return false;
-    const int steps = std::stoi(high);
-    return steps > widest_vector && 2 * (steps % widest_vector - 1) > steps / widest_vector;
+    return low == "0" && is_number && !high.empty() && high.size() <= most_digits ? std::stoi(high) : 0;
+  }
+  /// Whether the steps behind the last whole vector, one by one, would take longer than to mask all vectors, which costs about a fifth.
+  static bool is_ragged(int steps) {
+    constexpr int lanes = 16;
+    return steps > lanes && 2 * (steps % lanes - 1) > steps / lanes;
   }
 
-  bool masks_vectors_;
+  std::string cut_of_loop(const std::string& low, const std::string& high) const override {
+    constexpr int lanes = 8;
+    const int steps = few_steps(low, high);
+    return masks_ == VectorMasks::last && steps > lanes && steps % lanes > 1 ? std::to_string(steps / lanes * lanes) : std::string();
+  }
+  /// Metadata that has LLVM mask a loop's vectors, or take as many of them at a time as leave none behind.
+  std::string hints(const std::string& low, const std::string& high) const {
+    constexpr const char* mask = ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}";
+    constexpr int lanes = 8, most_vectors = 4;
+    const int steps = few_steps(low, high);
+    if (masks_ == VectorMasks::all) return is_ragged(steps) ? mask : "";
+    if (masks_ == VectorMasks::none) return "";
+    if (few_steps("0", low) > 0) return mask;  // what was cut off
+    if (steps < lanes) return "";
+    return fmt::format(", !{{!\"llvm.loop.interleave.count\", i32 {}}}", std::gcd(steps / lanes, most_vectors));
+  }
+
+  VectorMasks masks_;
   std::vector<std::string> declarations_;
   std::string metadata_;
   int innermost_ = 0;  // the loop under way
@@ -240,6 +260,6 @@ class LlvmPrinter : public KernelPrinter {
 
 }  // namespace
 
-KernelText emit_llvm(const Kernel& kernel, bool masks_vectors) { return LlvmPrinter(kernel, masks_vectors).print(); }
+KernelText emit_llvm(const Kernel& kernel, VectorMasks masks) { return LlvmPrinter(kernel, masks).print(); }
 
 }  // namespace rlx

@@ -111,10 +111,14 @@ void KernelPrinter::print_compute(const Statement& s) {
 
 void KernelPrinter::print_loop(const Statement& s) {
   const auto [low, high] = range(s.variable);
-  loop(low, high, 1, [&](const std::string& i) {
+  const LoopBody body = [&](const std::string& i) {
     variables_[static_cast<std::size_t>(s.variable)] = i;
     print_block(s.body);
-  });
+  };
+  const bool innermost = std::ranges::all_of(s.body, [](const Statement& inner) { return inner.body.empty(); });
+  const std::string cut = innermost ? cut_of_loop(low, high) : std::string();
+  if (!cut.empty()) loop(low, cut, 1, body);
+  loop(cut.empty() ? low : cut, high, 1, body);
   finish_reductions(s.variable);
 }
 

@@ -33,6 +33,8 @@ class KernelPrinter {
   virtual std::string both(const std::string& a, const std::string& b) = 0;
   /// A loop over low, low + step, ... below high.
   virtual void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) = 0;
+  /// Where a loop that holds none is cut in two, so that whole vectors and what is behind them are loops of their own; empty: nowhere.
+  virtual std::string cut_of_loop(const std::string& /*low*/, const std::string& /*high*/) const { return {}; }
   virtual std::string compute(ExprId id) = 0;
   virtual void store(const KernelStore& store) = 0;
   /// A variable that lives across loops: a reduction's accumulator, or a value kept for each lane of a block or each place of a row,

@@ -65,10 +65,10 @@ Executable softmax_of_rows(std::int64_t length) {
 }
 
 /// What is left of a row behind its whole vectors takes no more than as much again: rows are no slower than twice those that vectors fill.
-/// Measured: 0.9 to 1.3 times, where elements one by one took 2.7.
+/// Measured: 0.8 to 1.5 times (255 elements with AVX-512: 1.8), where elements one by one took 2.7.
 TEST(RowTiming, RaggedRowsTakeAtMostTwiceTheTimeOfWholeOnes) {
-  if (cpu::cpu_level() < cpu::CpuLevel::avx512) GTEST_SKIP() << "needs vectors that can be masked, as those of AVX-512";
-  for (std::int64_t length : {17, 24, 31, 47, 95, 127, 200}) {
+  if (cpu::cpu_level() == cpu::CpuLevel::portable) GTEST_SKIP() << "the portable level has no vectors that can be masked";
+  for (std::int64_t length : {17, 24, 31, 47, 95, 127, 200, 759}) {
     const std::int64_t whole = (length + 15) / 16 * 16;
     const Executable ragged = softmax_of_rows(length), filled = softmax_of_rows(whole);
     const Array x = test::uniform(f32, {512, length}, -1, 1, 1), y = test::uniform(f32, {512, whole}, -1, 1, 1);

@@ -340,6 +340,11 @@ class Lowering {
     return launch;
   }
 
+  static VectorMasks masks_of(CpuLevel level) {
+    if (level >= CpuLevel::avx512) return VectorMasks::all;
+    return level == CpuLevel::avx2 ? VectorMasks::last : VectorMasks::none;
+  }
+
   void finish(GeneratedKernel& generated) const {
     Kernel& kernel = generated.kernel;
     if (!kernel.tile) kernel.symbols = symbols_;
@@ -347,7 +352,7 @@ class Lowering {
     simplify(kernel);
     expand_math(kernel);
     mark_large_results(kernel, graph_);
-    generated.text = emit_llvm(kernel, level_ >= CpuLevel::avx512);
+    generated.text = emit_llvm(kernel, masks_of(level_));
   }
 
   const Graph& graph_;
