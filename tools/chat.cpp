@@ -93,8 +93,9 @@ class Conversation {
       if (text->front() == '/') {
         if (!obey(*text)) return;
       } else {
+        const std::vector<ChatMessage> before = messages_;
         messages_.push_back({"user", *text});
-        answer();
+        answer(before);
       }
       try_to([this] { keep(); });
     }
@@ -185,7 +186,7 @@ class Conversation {
     const std::vector<ChatMessage> before = messages_;
     if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
     if (messages_.empty() || messages_.back().role != "user") fmt::print("there is nothing to answer yet\n");
-    else if (!try_to([this] { speak(); })) messages_ = before;
+    else answer(before);
   }
 
   void save(const std::string& file) {
@@ -212,9 +213,9 @@ class Conversation {
     try_to(read);
   }
 
-  /// The conversation goes on after an error: the message that caused it is taken back.
-  void answer() {
-    if (!try_to([this] { speak(); })) messages_.pop_back();
+  /// The conversation goes on after an error, as it was before the message that caused it.
+  void answer(const std::vector<ChatMessage>& before) {
+    if (!try_to([this] { speak(); })) messages_ = before;
   }
 
   /// False after an Error of the user's, which is printed: into the conversation, or where a program that is no terminal looks for it.

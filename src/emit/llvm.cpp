@@ -234,22 +234,22 @@ class LlvmPrinter : public KernelPrinter {
   }
 
   std::string cut_of_loop(const std::string& low, const std::string& high) const override {
-    constexpr int lanes = 8;
-    const int steps = few_steps(low, high);
-    return masks_ == VectorMasks::last && steps > lanes && steps % lanes > 1 ? std::to_string(steps / lanes * lanes) : std::string();
+    const int steps = few_steps(low, high), behind = steps % cut_lanes;
+    return masks_ == VectorMasks::last && steps > cut_lanes && behind > 1 ? std::to_string(steps - behind) : std::string();
   }
   /// Metadata that has LLVM mask a loop's vectors, or take as many of them at a time as leave none behind.
   std::string hints(const std::string& low, const std::string& high) const {
     constexpr const char* mask = ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}";
-    constexpr int lanes = 8, most_vectors = 4;
+    constexpr int most_vectors = 4;
     const int steps = few_steps(low, high);
     if (masks_ == VectorMasks::all) return is_ragged(steps) ? mask : "";
     if (masks_ == VectorMasks::none) return "";
     if (few_steps("0", low) > 0) return mask;  // what was cut off
-    if (steps < lanes) return "";
-    return fmt::format(", !{{!\"llvm.loop.interleave.count\", i32 {}}}", std::gcd(steps / lanes, most_vectors));
+    if (steps < cut_lanes) return "";
+    return fmt::format(", !{{!\"llvm.loop.interleave.count\", i32 {}}}", std::gcd(steps / cut_lanes, most_vectors));
   }
 
+  static constexpr int cut_lanes = 8;  // of f32 in the vectors of AVX2, where the last alone is masked
   VectorMasks masks_;
   std::vector<std::string> declarations_;
   std::string metadata_;

@@ -16,6 +16,7 @@
 #include "formats/gguf.h"
 #include "models/model_folder.h"
 #include "models/tokenizer/json_field.h"
+#include "models/tokenizer/tokenizer_files.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -97,15 +98,9 @@ void add_variants(const JsonField& field, Variants& variants) {
   }
 }
 
-/// tokenizer.chat_template, and tokenizer.chat_template.NAME for further ones.
 Variants read_variants(const GgufFile& file) {
-  constexpr std::string_view key = "tokenizer.chat_template";
-  Variants variants;
-  for (const GgufValue& value : file.metadata()) {
-    if (value.key() == key) variants["default"] = utf8_text(value.string(), key);
-    else if (value.key().starts_with(key) && value.key()[key.size()] == '.')
-      variants[std::string(value.key().substr(key.size() + 1))] = utf8_text(value.string(), value.key());
-  }
+  Variants variants = chat_templates_in(file);
+  for (const auto& [name, text] : variants) utf8_text(text, fmt::format("{}: chat template {}", file.name(), quote_name(name)));
   return variants;
 }
 

@@ -51,6 +51,7 @@ std::vector<Path> sources_of(const Path& path) {
 /// What is written may be coarser, and the source would be gone.
 void check_not_read(const Path& source, const Path& out) {
   std::error_code error;
+  if (!std::filesystem::exists(out, error)) return;
   for (const Path& each : sources_of(source))
     if (std::filesystem::equivalent(each, out, error)) fail("{}: is what is read; give what is written another name", out.string());
 }

@@ -172,10 +172,9 @@ Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions
   const std::size_t start_length = start.size();
   TokenChooser chooser(options, vocab_size(), start, std::move(matcher));
   std::vector<float> logits = predictor.begin(prompt, options.cancelled);
-  const FinishReason reason = logits.empty() ? FinishReason::cancelled : FinishReason::unfinished;
   Generation::State state{state_,       std::move(options), std::move(chooser), std::move(start),
                           start_length, std::move(drafter), std::move(logits)};
-  state.reason = reason;
+  if (state.logits.empty()) state.reason = FinishReason::cancelled;
   return Generation(std::make_shared<Generation::State>(std::move(state)));
 }
 

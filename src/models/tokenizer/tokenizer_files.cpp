@@ -266,16 +266,13 @@ bool is_framed(const GgufTokens& tokens) {
 }
 
 /// The text of the only chat template, or all of them by name; null for none.
-json::Value chat_templates(const GgufFile& file) {
-  constexpr std::string_view key = "tokenizer.chat_template";
+json::Value chat_template_field(const GgufFile& file) {
+  const std::map<std::string, std::string> templates = chat_templates_in(file);
+  if (templates.empty()) return nullptr;
+  if (templates.size() == 1 && templates.contains("default")) return templates.at("default");
   json::Value all = json::Value::array();
-  const auto add = [&](std::string_view name, const GgufValue& text) { all.push_back({{"name", name}, {"template", text.string()}}); };
-  for (const GgufValue& value : file.metadata()) {
-    if (value.key() == key) add("default", value);
-    else if (value.key().starts_with(key) && value.key()[key.size()] == '.') add(value.key().substr(key.size() + 1), value);
-  }
-  if (all.empty()) return nullptr;
-  return all.size() == 1 && all[0]["name"] == "default" ? all[0]["template"] : all;
+  for (const auto& [name, text] : templates) all.push_back({{"name", name}, {"template", text}});
+  return all;
 }
 
 std::string config_json(const GgufTokens& tokens, std::string_view kind) {
@@ -287,7 +284,7 @@ std::string config_json(const GgufTokens& tokens, std::string_view kind) {
     if (const auto id = tokens.id(role)) out[field] = tokens.token(*id);
   for (const char* flag : {"add_bos_token", "add_eos_token"})
     if (const GgufValue* value = tokens.file().find_value(fmt::format("tokenizer.ggml.{}", flag))) out[flag] = value->boolean();
-  if (json::Value templates = chat_templates(tokens.file()); !templates.is_null()) out["chat_template"] = std::move(templates);
+  if (json::Value templates = chat_template_field(tokens.file()); !templates.is_null()) out["chat_template"] = std::move(templates);
   const bool pieces = kind == "t5" && !is_framed(tokens);
   out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : pieces ? "T5Tokenizer" : "PreTrainedTokenizerFast";
   return out.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
@@ -309,6 +306,17 @@ void check_same(const Tokenizer& wanted, const Tokenizer& written, const GgufFil
 }
 
 }  // namespace
+
+std::map<std::string, std::string> chat_templates_in(const GgufFile& file) {
+  constexpr std::string_view key = "tokenizer.chat_template";
+  std::map<std::string, std::string> templates;
+  for (const GgufValue& value : file.metadata()) {
+    if (value.key() == key) templates["default"] = value.string();
+    else if (value.key().starts_with(key) && value.key()[key.size()] == '.')
+      templates[std::string(value.key().substr(key.size() + 1))] = value.string();
+  }
+  return templates;
+}
 
 std::map<std::string, std::string> tokenizer_files(const GgufFile& file) {
   if (!file.find_value("tokenizer.ggml.model") || !file.find_value("tokenizer.ggml.tokens")) return {};

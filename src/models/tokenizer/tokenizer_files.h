@@ -12,4 +12,7 @@ namespace rlx {
 /// kind that has no such form.
 std::map<std::string, std::string> tokenizer_files(const GgufFile& file);
 
+/// The chat templates in the metadata of a GGUF file, by name: "default" of tokenizer.chat_template, NAME of tokenizer.chat_template.NAME.
+std::map<std::string, std::string> chat_templates_in(const GgufFile& file);
+
 }  // namespace rlx
