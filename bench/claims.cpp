@@ -45,7 +45,7 @@ void add_those_of_f32(std::vector<bench::Program>& all) {
 
 std::vector<bench::Program> programs(Precision precision) {
   std::vector<bench::Program> all{bench::product_program(1, 768, 3072), bench::product_program(128, 384, 384),
-                                  bench::product_program(512, 768, 768)};
+                                  bench::product_program(512, 768, 768), bench::product_program(256, 4, 4096)};
   for (const bench::ConvLayer& layer : std::vector<bench::ConvLayer>{{64, 64, 56, 3, 1}, {128, 512, 28, 1, 1}, {256, 256, 14, 3, 1}}) {
     all.push_back(bench::conv_program(layer, 1));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/small_float.h"
@@ -116,6 +117,7 @@ struct Product {
   cpu::AlignedBuffer memory;
   cpu::GemmArgs<T> args;
   cpu::ProductChoice choice;
+  std::optional<cpu::Columns<cpu::Left<T>>> columns;
 
   Product(const Shape& s, std::shared_ptr<Right<T>> b, bool tuned, ThreadPool& pool)
       : shape(s), right(std::move(b)), a(filled<cpu::Left<T>>(s.batch * s.m * s.k, 1)), c(static_cast<std::size_t>(s.batch * s.m * s.n)) {
@@ -130,8 +132,23 @@ struct Product {
     args.workspace = memory.data();
   }
 
+  /// As sessions have them: few columns, whose weights lie in columns already.
+  bool has_dots() const {
+    if constexpr (std::is_same_v<T, cpu::Left<T>>)
+      return shape.n <= cpu::most_dot_columns && shape.k >= cpu::least_dot_depth && args.kernel->dots[shape.n];
+    return false;
+  }
+  void dots(ThreadPool& pool) {
+    if constexpr (std::is_same_v<T, cpu::Left<T>>) {
+      if (!columns) columns.emplace(args.b, shape.k, shape.n);
+      args.b = columns->matrix();
+      cpu::dot_products(args, pool);
+    }
+  }
+
   void run(ThreadPool& pool) {
     args.packed_b = right->turn();
+    if (has_dots()) return dots(pool);
     cpu::gemm(args, pool);
   }
 };

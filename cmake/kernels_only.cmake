@@ -9,7 +9,7 @@ foreach(source ir/operand backends/cpu/cpu_features backends/cpu/denormals)
   list(APPEND library_sources ${PROJECT_SOURCE_DIR}/src/${source}.cpp)
 endforeach()
 file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/quantised/*.cpp)
-list(FILTER claim_sources EXCLUDE REGEX "/(claim|run)\\.cpp$")  # of graphs
+list(FILTER claim_sources EXCLUDE REGEX "/(claim|operand_views|run)\\.cpp$")  # of graphs
 list(APPEND library_sources ${claim_sources})
 include(cmake/cpu_variants.cmake)
 
@@ -22,7 +22,7 @@ target_include_directories(kernels PUBLIC include src)
 target_compile_definitions(kernels PUBLIC FMT_HEADER_ONLY)
 
 enable_testing()
-foreach(test base/thread_pool backends/amx backends/attention_levels backends/block_levels backends/cpu_features backends/denormals backends/gemm backends/peaks
+foreach(test base/thread_pool backends/amx backends/attention_levels backends/block_levels backends/cpu_features backends/denormals backends/dot_products backends/gemm backends/peaks
         backends/tune)
   string(MAKE_C_IDENTIFIER ${test} target)
   add_executable(${target} tests/${test}_test.cpp)

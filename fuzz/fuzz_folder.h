@@ -25,9 +25,10 @@ class FuzzFolder {
   /// A new file: what was read of one before may still be mapped.
   void write(const std::filesystem::path& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
-    std::filesystem::remove(path_ / name);
+    remove(name);
     std::ofstream(path_ / name, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
   }
+  void remove(const std::filesystem::path& name) const { std::filesystem::remove(path_ / name); }
 
  private:
   std::filesystem::path path_;

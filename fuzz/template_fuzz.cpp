@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!rest.empty()) variables = rlx::json::parse(rest, "variables");
     const auto parsed = rlx::jinja::Template::parse(source, "fuzz");
     if (variables.is_array() || variables.contains("messages"))
-      rlx::ChatTemplate(parsed, rlx::json::Value::object()).render(rlx::Chat::from_json(variables, "chat"), options);
+      rlx::ChatTemplate(parsed, rlx::json::Value::object()).render(rlx::Chat::from_json(variables, "chat.json"), options);
     else parsed.render(variables, options);
   } catch (const rlx::Error&) {
     // A refusal is the right answer to most inputs.

@@ -14,6 +14,7 @@ from pathlib import Path
 import tokenizers as tk
 import torch
 import transformers as tf
+from hf_models import randomised
 from safetensors.torch import save_file
 
 SIZES = dict(vocab_size=320, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=40)
@@ -76,19 +77,6 @@ def tokenizer_of(kind, vocab_size):
     tokenizer.train_from_iterator(CORPUS, trainer)
     tokenizer.post_processor = processor
     return tokenizer
-
-
-def randomised(model):
-    """Weights with enough spread that every part of the model shows in the result."""
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(0, 1.2 / parameter.shape[-1] ** 0.5)
-            elif name.endswith("bias"):
-                parameter.normal_(0, 0.1)
-            else:
-                parameter.normal_(1, 0.1)
-    return model
 
 
 def answer(model, encoding):

@@ -122,7 +122,7 @@ void print_rates(const BenchOptions& options, const Session& session, std::span<
       const json::Value line{{"model", options.model},        {"test", rate.name},
                              {"threads", session.threads()},  {"tokens_per_second", rate.mean()},
                              {"deviation", rate.deviation()}, {"samples", rate.samples}};
-      fmt::print("{}\n", line.dump());
+      fmt::print("{}\n", json::line(line));
     } else {
       fmt::print("{:<16} {:>10.2f} ± {:.2f} tok/s\n", rate.name, rate.mean(), rate.deviation());
     }

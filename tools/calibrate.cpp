@@ -5,6 +5,7 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "progress_bar.h"
+#include "rlx/error.h"
 #include "rlx/sentence_encoder.h"
 #include "text_lines.h"
 #include "writable.h"
@@ -20,6 +21,7 @@ struct CalibrateOptions {
 void calibrate(const CalibrateOptions& options) {
   check_writable(options.out);
   const std::vector<std::string> texts = read_text_lines(options.file);
+  if (texts.empty()) fail("{}: has no line of text (needed: a few hundred)", input_name(options.file));
   const Session session = open_session(options.compile);
   Calibration calibration;
   {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +15,7 @@
 #include "models/tokenizer/json_field.h"
 #include "rlx/model.h"
 #include "stopwatch.h"
+#include "terminal.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -43,7 +42,8 @@ constexpr const char* chat_help =
     "  /save FILE      write the conversation as text; as JSON if the name ends with .json\n"
     "  /load FILE      go on with a conversation that is in a .json file\n"
     "  /exit           leave; Ctrl-D does, too\n"
-    "A line that ends with \\ goes on in the next one; so does all between two \"\"\". Ctrl-C stops an answer.\n";
+    "A line that ends with \\ goes on in the next one; so does all between two \"\"\". What is pasted is one\n"
+    "message with all its lines, which Enter sends. Ctrl-C stops an answer.\n";
 
 /// Of the messages in a file that keeps a conversation.
 constexpr const char* messages_note = "messages";
@@ -66,9 +66,7 @@ std::vector<ChatMessage> read_messages(const json::Value& list, const std::strin
 /// Whether the terminal, and who sits there, want colours (https://no-color.org).
 bool wants_colours() {
   const char* refused = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && terminal != nullptr &&
-         std::string_view(terminal) != "dumb";
+  return understands_escapes() && (refused == nullptr || *refused == '\0');
 }
 
 /// A conversation on a terminal.
@@ -91,7 +89,7 @@ class Conversation {
     while (const auto text = read_message()) {
       if (text->find_first_not_of(" \t\n") == std::string::npos) continue;
       if (text->front() == '/') {
-        if (!obey(*text)) return;
+        if (!obey(text->substr(0, text->find_last_not_of('\n') + 1))) return;  // what is pasted may end a line
       } else {
         const std::vector<ChatMessage> before = messages_;
         messages_.push_back({"user", *text});
@@ -158,10 +156,11 @@ class Conversation {
     if (line->starts_with(quotes)) {
       for (line->erase(0, quotes.size()); line && !line->ends_with(quotes); line = read_line(".")) text += *line + "\n";
       if (line) line->resize(line->size() - quotes.size());
+      text += line.value_or("");
       if (text.starts_with('\n')) text.erase(0, 1);  // of the line with the first quotes
-    } else {
-      for (; line && line->ends_with('\\'); line = read_line(".")) text += line->substr(0, line->size() - 1) + "\n";
+      return text;
     }
+    for (; line && line->ends_with('\\'); line = read_line(".")) text += line->substr(0, line->size() - 1) + "\n";
     return text + line.value_or("");
   }
 

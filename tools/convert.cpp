@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 
 #include <fmt/core.h>
@@ -29,17 +28,6 @@ void check_choices(const ConvertCommand& command) {
   if (is_gguf && !command.dtype.empty()) fail("--dtype {}: {} is a GGUF file (--type is for it)", command.dtype, command.out);
 }
 
-void print_size(const std::filesystem::path& file) { fmt::print("{}: {} bytes\n", file.string(), std::filesystem::file_size(file)); }
-
-/// The file that was written, or those in the folder.
-void print_written(const std::filesystem::path& out) {
-  if (!std::filesystem::is_directory(out)) return print_size(out);
-  std::set<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(out))
-    if (entry.is_regular_file()) files.insert(entry.path());
-  for (const std::filesystem::path& file : files) print_size(file);
-}
-
 void run_convert(const ConvertCommand& command) {
   check_choices(command);
   ProgressBar bar("converting");
@@ -50,7 +38,7 @@ void run_convert(const ConvertCommand& command) {
   options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   const QuantizeReport report = convert(command.in, command.out, options);
   for (const QuantizedType& type : report.types) fmt::print("{:<10} {:>8} tensors {:>16} bytes\n", type.type, type.tensors, type.bytes);
-  print_written(command.out);
+  for (const std::filesystem::path& file : report.files) fmt::print("{}: {} bytes\n", file.string(), std::filesystem::file_size(file));
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ void print_json(std::span<const std::string> texts, std::span<const Embedding> e
 }
 
 void print_similarity(std::span<const std::string> texts, std::span<const Embedding> embeddings) {
+  if (texts.empty()) return;
   const Array matrix = similarity_matrix(embeddings);
   print_matrix(texts, matrix);
   const auto pairs = nearest_pairs(matrix);

@@ -28,7 +28,11 @@ void add_generation(CLI::App& command, GenerationChoices& choices) {
   CLI::Option* draft = command.add_option("--draft", choices.draft,
                                           "Guess tokens with this smaller model, which has the same tokens: the same answer, sooner");
   draft->type_name("PATH")->excludes(lookup);
-  number("--guesses", choices.guesses, "Tokens that are guessed at a time", 1)->capture_default_str();
+  CLI::Option* guesses = number("--guesses", choices.guesses, "Tokens that --lookup or --draft guesses at a time", 1);
+  guesses->capture_default_str();
+  command.parse_complete_callback([=] {
+    if (guesses->count() > 0 && lookup->count() + draft->count() == 0) throw CLI::RequiresError("--guesses", "--lookup or --draft");
+  });
   add_sampling(command, choices.sampling);
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/file_writer.h"
+#include "terminal.h"
 
 namespace rlx::command {
 namespace {
@@ -57,6 +58,7 @@ void end_by_signal(sigset_t watched) {
     if (sigwait(&watched, &number) != 0) return;
     running = Answer::running;
   } while (number == SIGINT && answer.compare_exchange_strong(running, Answer::stopped));
+  end_editing();
   const auto no_writer_goes_on = remove_temporary_files();
   if (file_was_cut) end_by_fault();
   pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);

@@ -7,12 +7,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cwctype>
 #include <iostream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "line_history.h"
+#include "terminal.h"
 
 namespace rlx::command {
 namespace {
@@ -24,6 +26,20 @@ constexpr char escape_mark = '\1';  // around what moves no cursor
 void choose_encoding() {
   std::setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/// Of what a terminal sends for a text: lines end as in files (terminals send CR), and no other control character but a tab is left, so
+/// that nothing pasted is a key.
+std::wstring pasted_text(std::wstring_view sent) {
+  std::wstring text;
+  wchar_t last = 0;
+  for (const wchar_t key : sent) {
+    const bool second_half = key == L'\n' && last == L'\r';
+    if (key == L'\r' || (key == L'\n' && !second_half)) text += L'\n';
+    else if (key == L'\t' || std::iswcntrl(static_cast<std::wint_t>(key)) == 0) text += key;
+    last = key;
+  }
+  return text;
 }
 
 }  // namespace
@@ -40,16 +56,20 @@ struct LineEditor::State {
     el_set(editor, EL_PROMPT_ESC, prompt_of, escape_mark);
     el_set(editor, EL_HIST, ::history, history);
     el_set(editor, EL_EDITOR, "emacs");
+    el_source(editor, nullptr);  // first: a change to vi forgets all keys
     // The narrow form of this call copies the names and never frees them.
     el_wset(editor, EL_ADDFN, L"rlx-complete", L"complete a command", complete);
     el_wset(editor, EL_ADDFN, L"rlx-empty-line", L"begin the line anew", begin_anew);
     el_wset(editor, EL_ADDFN, L"rlx-suspend", L"leave for the shell", suspend);
+    el_wset(editor, EL_ADDFN, L"rlx-paste", L"insert what is pasted", paste);
     el_set(editor, EL_BIND, "^I", "rlx-complete", nullptr);
     el_set(editor, EL_BIND, "^C", "rlx-empty-line", nullptr);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
-    el_set(editor, EL_SETTY, "-d", "-isig", nullptr);  // while a line is typed Ctrl-C is a key, and Ctrl-Z, too
+    // While a line is typed Ctrl-C is a key, and Ctrl-Z, too; and the ends of pasted lines come as they are.
+    el_set(editor, EL_SETTY, "-d", "-isig", "-icrnl", "-inlcr", nullptr);
     el_set(editor, EL_BIND, "^Z", "rlx-suspend", nullptr);
-    el_source(editor, nullptr);
+    if (is_vi()) el_set(editor, EL_BIND, "-a", "[200~", "rlx-paste", nullptr);  // behind Escape, which leaves the insertion
+    else el_set(editor, EL_BIND, "\\e[200~", "rlx-paste", nullptr);
   }
   ~State() {
     if (editor != nullptr) el_end(editor);
@@ -87,18 +107,39 @@ struct LineEditor::State {
 
   static unsigned char suspend(EditLine* editor, int /*key*/) {
     el_set(editor, EL_PREP_TERM, 0);
+    end_editing();
     kill(0, SIGTSTP);
+    begin_editing();
     el_set(editor, EL_PREP_TERM, 1);
     return CC_REDISPLAY;
+  }
+
+  bool is_vi() const {
+    const char* name = nullptr;
+    return el_get(editor, EL_EDITOR, &name) == 0 && name == std::string_view("vi");
+  }
+
+  /// What the terminal sends up to its mark of the end.
+  static unsigned char paste(EditLine* editor, int /*key*/) {
+    constexpr std::wstring_view end = L"\x1b[201~";
+    std::wstring text;
+    for (wchar_t key = 0; !text.ends_with(end) && el_wgetc(editor, &key) == 1;) text += key;
+    text = pasted_text(text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text);
+    const bool vi = of(editor).is_vi();
+    if (vi) el_cursor(editor, 1);  // Escape went one back
+    if (!text.empty() && el_winsertstr(editor, text.c_str()) != 0) return CC_REFRESH_BEEP;
+    const LineInfoW* line = el_wline(editor);
+    if (vi) el_push(editor, line->cursor == line->lastchar ? "a" : "i");  // the insertion goes on
+    return CC_REFRESH;
   }
 
   void remember(const std::string& line) {
     HistEvent event;
     if (line.empty() || ::history(history, &event, H_ENTER, line.c_str()) < 0 || file.empty()) return;
-    std::string lines;
+    std::vector<std::string> entries;
     for (int found = ::history(history, &event, H_LAST); found == 0; found = ::history(history, &event, H_PREV))
-      lines += fmt::format("{}\n", event.str);
-    if (!write_history(file, lines)) file.clear();
+      entries.emplace_back(event.str);
+    if (!write_history(file, entries)) file.clear();
   }
 
   std::vector<std::string> words;
@@ -125,8 +166,10 @@ std::optional<std::string> LineEditor::read(const std::string& prompt, const std
   }
   state_->prompt = colour.empty() ? prompt + " " : fmt::format("\1\x1b[{}m\1{}\1\x1b[0m\1 ", colour, prompt);
   int length = 0;
+  begin_editing();
   el_set(state_->editor, EL_PREP_TERM, 1);  // before the prompt is seen: from then on Ctrl-C is a key
   const char* typed = el_gets(state_->editor, &length);
+  end_editing();
   if (typed == nullptr || length <= 0) return std::nullopt;
   line = typed;
   if (line.ends_with('\n')) line.pop_back();

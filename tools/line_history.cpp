@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "base/file_writer.h"
@@ -24,6 +25,13 @@ std::optional<std::filesystem::path> folder_of(const char* variable) {
   return value;
 }
 
+/// The lines of an entry, each but the last with a \ at its end.
+std::string joined_lines(std::string_view entry) {
+  std::string lines;
+  for (const char c : entry) lines += c == '\n' ? "\\\n" : std::string(1, c);
+  return lines;
+}
+
 }  // namespace
 
 std::filesystem::path history_file() {
@@ -34,16 +42,20 @@ std::filesystem::path history_file() {
 
 std::vector<std::string> read_history(const std::filesystem::path& file, std::size_t most) {
   std::error_code error;
-  std::vector<std::string> lines;
-  if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes) return lines;
+  std::vector<std::string> entries;
+  if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes) return entries;
   std::ifstream in(file);
-  for (std::string line; std::getline(in, line);)
-    if (!line.empty()) lines.push_back(replace_invalid_utf8(line));
-  if (lines.size() > most) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(most));
-  return lines;
+  for (std::string line; std::getline(in, line);) {
+    for (std::string next; line.ends_with('\\') && std::getline(in, next);) line.back() = '\n', line += next;
+    if (!line.empty()) entries.push_back(replace_invalid_utf8(line));
+  }
+  if (entries.size() > most) entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(most));
+  return entries;
 }
 
-bool write_history(const std::filesystem::path& file, std::string_view lines) {
+bool write_history(const std::filesystem::path& file, std::span<const std::string> entries) {
+  std::string lines;
+  for (const std::string& entry : entries) lines += joined_lines(entry) + "\n";
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);  // a file that exists keeps its permissions

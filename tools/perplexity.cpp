@@ -40,7 +40,7 @@ void print_result(const PerplexityCommand& command, const Session& session, cons
                            {"threads", session.threads()},
                            {"seconds", seconds},
                            {"tokens_per_second", rate}};
-    fmt::print("{}\n", line.dump(-1, ' ', false, json::Value::error_handler_t::replace));
+    fmt::print("{}\n", json::line(line));
     return;
   }
   fmt::print("perplexity {:.5f} ± {:.5f} (mean NLL {:.6f} ± {:.6f} of {} tokens)\n", p.value(), p.error(), p.nll, p.nll_error, p.tokens);
@@ -55,11 +55,13 @@ Perplexity with_progress(Model& model, const std::string& text, PerplexityOption
 
 void measure_perplexity(const PerplexityCommand& command) {
   const std::string text = read_whole_text(command.file);
+  PerplexityOptions options = command.options;
+  options.file = input_name(command.file);
   const Session session = open_session(command.compile, usual_precision(command.model));
   Model model =
       Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
   const Stopwatch time;
-  const Perplexity result = with_progress(model, text, command.options);
+  const Perplexity result = with_progress(model, text, std::move(options));
   print_result(command, session, result, time.seconds());
   warn_about_cache(session);
 }

@@ -72,7 +72,11 @@ void run_quantize(const QuantizeCommand& command) {
 void add_quantize(CLI::App& app) {
   auto options = std::make_shared<QuantizeCommand>();
   CLI::App* command = app.add_subcommand("quantize", "Write a model file with other types of weights");
-  command->add_option("in", options->in, "The model: a GGUF file of any types (any part of a split one)")->required()->type_name("IN");
+  command
+      ->add_option("in", options->in,
+                   "The model: a GGUF file of any types (any part of a split one), or a folder (config.json, safetensors files)")
+      ->required()
+      ->type_name("IN");
   command->add_option("out", options->out, "The GGUF file to write")->required()->type_name("OUT");
   std::vector<std::string_view> mixes;
   for (const TypeMix& mix : type_mixes()) mixes.push_back(mix.name);

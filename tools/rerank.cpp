@@ -23,7 +23,7 @@ struct RerankOptions {
 
 void print_ranked_json(const RankedText& ranked, const std::string& text) {
   const json::Value line{{"line", ranked.index + 1}, {"score", ranked.score}, {"text", text}};
-  fmt::print("{}\n", line.dump(-1, ' ', false, json::Value::error_handler_t::replace));
+  fmt::print("{}\n", json::line(line));
 }
 
 void rerank(const RerankOptions& options) {

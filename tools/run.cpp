@@ -20,7 +20,7 @@ struct RunOptions {
   RunOptions() { generation.tokens = 256, generation.sampling.options.temperature = 0; }
 
   GenerationChoices generation;
-  std::string prompt, file, cache;
+  std::string prompt, file = "-", cache;
   std::vector<std::string> stop;
   bool no_stats = false, json = false;
   CompileChoices compile;
@@ -78,10 +78,9 @@ void print_json(const Model& model, Generation& answer) {
       line["likeliest"] = json::Value::array();
       for (const LogProbability& token : tokens.subspan(1)) line["likeliest"].push_back(described(model, token));
     }
-    fmt::print("{}\n", line.dump());
+    fmt::print("{}\n", json::line(line));
   });
-  fmt::print("{}\n",
-             json::Value{{"text", text}, {"tokens", answer.ids().size()}, {"finish_reason", name_of(answer.finish_reason())}}.dump());
+  fmt::print("{}\n", json::line({{"text", text}, {"tokens", answer.ids().size()}, {"finish_reason", name_of(answer.finish_reason())}}));
 }
 
 /// One line a token: its log-probability and text, then those of the likeliest.
@@ -103,8 +102,7 @@ void load_cache(Model& model, const std::string& file) {
 }
 
 void run(const RunOptions& options) {
-  if (options.prompt.empty() && options.file.empty()) throw CLI::RequiredError("--prompt or --file");
-  const std::string text = options.file.empty() ? options.prompt : read_whole_text(options.file);
+  const std::string text = options.prompt.empty() ? read_whole_text(options.file) : options.prompt;
   if (!options.cache.empty()) check_writable(options.cache);
   const Session session = open_session(options.compile, usual_precision(options.generation.model));
   RunTimes times;
@@ -137,10 +135,11 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt with a language model; the text appears as it is made");
   CLI::Option* prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
   prompt->type_name("TEXT");
-  command->add_option("-f,--file", options->file, "A file with the text to continue, UTF-8; -: standard input")
-      ->type_name("FILE")
-      ->excludes(prompt);
+  CLI::Option* file =
+      command->add_option("-f,--file", options->file, "A file with the text to continue, UTF-8; -: standard input (the default)");
+  file->type_name("FILE")->excludes(prompt);
   add_generation(*command, options->generation);
+  command->add_option("text", options->prompt, "The text to continue, as --prompt")->type_name("TEXT")->excludes(prompt, file);
   CLI::Option* stop = command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times");
   stop->type_name("TEXT");
   command
@@ -159,7 +158,7 @@ void add_run(CLI::App& app) {
   add_precision(*command, options->compile, that_of_model);
   add_threads(*command, options->compile);
   command->footer(
-      "Examples:\n  rlx run model.gguf -p 'Once upon a time' -n 64\n"
+      "Examples:\n  rlx run model.gguf 'Once upon a time' -n 64\n"
       "  rlx run model.gguf -p 'Ada, as JSON: ' --json-schema "
       "'{\"type\": \"object\", \"properties\": {\"born\": {\"type\": \"integer\"}}, \"required\": [\"born\"]}'");
   command->callback([options] { run(*options); });

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <type_traits>
 
 #include "models/sampling/sampler.h"
 #include "text_lines.h"
@@ -29,10 +30,12 @@ bool is_json_object(const std::string& text) {
   return first != std::string::npos && text[first] == '{';
 }
 
-/// CLI11 takes -1 for the largest unsigned number.
-CLI::Validator not_negative() {
-  return {[](const std::string& text) { return text.starts_with('-') ? fmt::format("{} (allowed: 0 and more)", text) : std::string(); },
-          ""};
+/// CLI11 takes an integer that does not fit for the nearest one that does, and -1 for the largest unsigned number.
+template <class Number>
+std::string check_whole(const std::string& text) {
+  using Limits = std::numeric_limits<Number>;
+  Number value{};
+  return parse_number(text, value) ? "" : fmt::format("{} (allowed: whole numbers, {}..{})", text, Limits::min(), Limits::max());
 }
 
 }  // namespace
@@ -42,6 +45,8 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
   const auto number = [&](const char* name, auto member, const char* text) {
     CLI::Option* option = command.add_option(name, choices.options.*member, text);
     option->capture_default_str()->type_name("N")->group("Sampling");
+    using Number = std::remove_reference_t<decltype(choices.options.*member)>;
+    if constexpr (std::is_integral_v<Number>) option->check(CLI::Validator(check_whole<Number>, ""));
     choices.numbers.push_back({option, [member](const SamplingOptions& from, SamplingOptions& to) { to.*member = from.*member; }});
   };
   using O = SamplingOptions;
@@ -74,7 +79,6 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
       ->type_name("ID:N")
       ->group("Sampling");
   number("--seed", &O::seed, "The same seed and options draw the same tokens");
-  choices.numbers.back().option->check(not_negative());
   CLI::Option* grammar = command.add_option("--grammar", choices.grammar, "The answer is a text of this grammar, a file in GBNF");
   CLI::Option* schema =
       command.add_option("--json-schema", choices.json_schema, "The answer is JSON of this schema: a file, or the schema itself");

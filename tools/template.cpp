@@ -35,11 +35,10 @@ std::tm time_of(const std::string& text) {
   std::tm time{};
   std::istringstream in(text);
   in >> std::get_time(&time, "%Y-%m-%dT%H:%M:%S");
-  if (in.fail() || in.peek() != std::char_traits<char>::eof())
-    throw CLI::ValidationError("--now", fmt::format("{} is not a time (allowed: YYYY-MM-DDTHH:MM:SS)", quote_name(text)));
   std::tm whole = time;
-  whole.tm_isdst = -1;
-  std::mktime(&whole);
+  timegm(&whole);  // makes a day of March of the 30th of February
+  if (in.fail() || in.peek() != std::char_traits<char>::eof() || whole.tm_mday != time.tm_mday)
+    throw CLI::ValidationError("--now", fmt::format("{} is not a time (allowed: YYYY-MM-DDTHH:MM:SS)", quote_name(text)));
   time.tm_wday = whole.tm_wday, time.tm_yday = whole.tm_yday;
   return time;
 }
@@ -47,7 +46,8 @@ std::tm time_of(const std::string& text) {
 void print_prompt(const TemplateOptions& options) {
   ChatOptions chat{.add_generation_prompt = options.add_generation_prompt};
   if (!options.now.empty()) chat.now = time_of(options.now);
-  if (!options.tools.empty()) chat.tools = read_whole_text(options.tools);
+  chat.messages_file = input_name(options.messages);
+  if (!options.tools.empty()) chat.tools = read_whole_text(options.tools), chat.tools_file = input_name(options.tools);
   for (const std::string& variable : options.variables) set_variable(variable, chat);
   const std::string prompt = PromptTemplate::open(options.model, options.variant).prompt(read_whole_text(options.messages), chat);
   std::fwrite(prompt.data(), 1, prompt.size(), stdout);
@@ -68,8 +68,14 @@ void add_template(CLI::App& app) {
       ->required()
       ->type_name("FILE");
   command->add_option("--tools", options->tools, "JSON: an array of the tools that the model may call")->type_name("FILE");
-  command->add_flag("--add-generation-prompt,!--no-add-generation-prompt", options->add_generation_prompt,
-                    "End with the header of the assistant's next message (by default as the messages' file says, else not)");
+  // Not a flag of the optional itself, which CLI11 would begin with `false`.
+  CLI::Option* with_header = command->add_flag_callback(
+      "--add-generation-prompt", [options] { options->add_generation_prompt = true; },
+      "End with the header of the assistant's next message (by default as the messages' file says, else not)");
+  command
+      ->add_flag_callback(
+          "--no-add-generation-prompt", [options] { options->add_generation_prompt = false; }, "End behind the last message")
+      ->excludes(with_header);
   command->add_option("--set", options->variables, "Give the template a variable, such as enable_thinking=false")->type_name("NAME=JSON");
   command->add_option("--variant", options->variant, "Which of several templates of the model")->type_name("NAME");
   command->add_option("--now", options->now, "What the template takes for the time, such as 2026-01-02T03:04:05")->type_name("TIME");

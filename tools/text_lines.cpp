@@ -22,7 +22,7 @@ namespace {
 std::string read_text(const std::string& file) {
   if (file == "-") {
     if (isatty(STDIN_FILENO) == 1) std::cerr << "Type text; end with Ctrl-D.\n";
-    return read_bounded(std::cin, "standard input");
+    return read_bounded(std::cin, input_name(file));
   }
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
@@ -48,15 +48,17 @@ void check_utf8(const std::vector<std::string>& texts, const std::string& file) 
 
 }  // namespace
 
+std::string input_name(const std::string& file) { return file == "-" ? "standard input" : file; }
+
 std::vector<std::string> read_text_lines(const std::string& file) {
   std::vector<std::string> texts = raw_lines(file);
-  check_utf8(texts, file == "-" ? "standard input" : file);
+  check_utf8(texts, input_name(file));
   return texts;
 }
 
 std::string read_whole_text(const std::string& file) {
   std::string text = read_text(file);
-  json::quote(text, file == "-" ? "standard input" : file);  // finds what is not UTF-8
+  json::quote(text, input_name(file));  // finds what is not UTF-8
   return text;
 }
 

@@ -104,7 +104,8 @@ void add_tokenize(CLI::App& app) {
   CLI::Option* texts = command->add_option("text", options->texts, "Texts; without any, standard input is one text")->type_name("TEXT");
   CLI::Option* file = command->add_option("--file", options->file, "Read one text from this file")->type_name("FILE")->excludes(texts);
   CLI::Option* decode = command->add_flag("--ids", options->decode, "The texts are ids, and their text is printed");
-  command->add_flag("--no-special", options->no_special, "Leave the special tokens out that the model puts around a text");
+  CLI::Option* no_special = command->add_flag("--no-special", options->no_special,
+                                              "Leave the special tokens out that the model puts around a text; with --ids all of them");
   CLI::Option* count = command->add_flag("--count", options->count, "Print only how many tokens there are")->excludes(decode);
   command
       ->add_flag("--json", options->json,
@@ -114,7 +115,7 @@ void add_tokenize(CLI::App& app) {
       ->add_flag("--jsonl", options->jsonl,
                  R"(One JSON string a line in, one object a line out: "ids" without and "ids_special" with special tokens, "decoded" and )"
                  R"("decoded_skip" the text of "ids" with and without special tokens)")
-      ->excludes(texts, file, decode, count);
+      ->excludes(texts, file, decode, no_special, count);
   command->footer("Example:\n  rlx tokenize --model model.gguf 'Hello, world'");
   command->callback([options] { tokenize(*options); });
 }

@@ -52,6 +52,7 @@ class Array {
   /// A view of bytes that `owner` keeps alive; `bytes` must hold exactly the elements.
   Array(DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
+  /// A copy of the values, row-major. Throws Error unless they are as many as the shape has elements.
   template <class T>
   static Array of(std::vector<std::int64_t> shape, std::span<const T> values);
 
@@ -70,6 +71,7 @@ class Array {
   /// Of an array that ends with the expression they would be left dangling: give the array a name first.
   template <class T>
   std::span<const T> values() const&& = delete;
+  /// The same to write to; throws InternalError for a view of foreign bytes, too.
   template <class T>
   std::span<T> mutable_values();
 

@@ -35,9 +35,9 @@ class Batch {
   static Batch open(const std::filesystem::path& path, const Session& session, BatchOptions options = {});
 
   /// An answer to each prompt, in order, as Model::generate gives it but for what sums in another order round. As one ends, the next prompt
-  /// takes its place; pages of 128 tokens that all prompts begin with run once. `cancelled` is asked before each token: prompts that begin
-  /// are read whole. Throws Error for a prompt without tokens or longer than the context, and for options that a batch does not have:
-  /// guesses, context_shift, grammar.
+  /// takes its place; pages of 128 tokens that all prompts begin with run once. `cancelled` is asked before each run of up to `chunk`
+  /// tokens. Throws Error for a prompt without tokens or longer than the context, and for options that a batch does not have: guesses,
+  /// context_shift, grammar.
   std::vector<Answer> generate(std::span<const std::string> prompts, const GenerateOptions& options = {});
   std::vector<Answer> generate(std::span<const std::vector<std::int32_t>> prompts, const GenerateOptions& options = {});
 

@@ -16,7 +16,8 @@ struct ChatOptions {
   /// Whether the prompt ends with the header of the model's answer. Nothing: with a Model it does; else as the messages say, and not where
   /// they do not.
   std::optional<bool> add_generation_prompt = std::nullopt;
-  std::optional<std::tm> now = std::nullopt;  // what the template takes for the time; nothing: the local time
+  std::optional<std::tm> now = std::nullopt;        // what the template takes for the time; nothing: the local time
+  std::string messages_file = {}, tools_file = {};  // where their JSON is from, for errors; empty: from no file
 };
 
 class ChatTemplate;
@@ -31,7 +32,7 @@ class PromptTemplate {
 
   /// The prompt for messages: JSON, an array of objects with `role` and, as a rule, `content` (tool_calls, reasoning_content or whatever
   /// the template knows), or an object that has them as `messages` and perhaps `tools`, `add_generation_prompt` and variables; options win.
-  /// Throws Error naming the argument that is not such JSON, and the template's line for what it refuses.
+  /// Throws Error naming the file or argument that is not such JSON, and the field, and the template's line for what it refuses.
   std::string prompt(std::string_view messages, const ChatOptions& options = {}) const;
 
  private:

@@ -26,6 +26,7 @@ struct QuantizeReport {
   std::vector<std::string> fallbacks;   ///< tensors whose rows are no whole blocks of the type that they were to get
   std::vector<std::string> unweighted;  ///< quantised tensors that an importance matrix, where given, does not know
   std::int64_t source_bytes = 0, bytes = 0, values = 0;
+  std::vector<std::filesystem::path> files = {};  ///< that were written, in the order of their names
 };
 
 struct ConvertOptions {
@@ -44,11 +45,12 @@ struct ConvertOptions {
 /// Writes a model in the form that the name of `out` says. `in` is a folder in Hugging Face's layout or a GGUF file. A name that ends with
 /// .gguf is a GGUF file, .safetensors all tensors as floats under the names of the source; any other is a folder, made of
 /// a GGUF file, and needs a / behind it where it has a dot and is not there yet. Adapters (PEFT's folders and GGUF files) become one
-/// another. Files appear when they are complete; what was there before stays until then. The report is of GGUF files; else it is empty.
-/// Throws Error naming file, tensor or option for what is malformed, unknown or has no such form.
+/// another. Files appear when they are complete; what was there before stays until then. Of what is no GGUF file the report has the files
+/// alone. Throws Error naming file, tensor or option for what is malformed, unknown or has no such form.
 QuantizeReport convert(const std::filesystem::path& in, const std::filesystem::path& out, const ConvertOptions& options = {});
 
-/// Writes the GGUF file `in` as another one, whatever its name, with weights of `options.type`.
+/// Writes the model `in`, a folder in Hugging Face's layout or a GGUF file, as a GGUF file, whatever its name, with weights of
+/// `options.type`.
 QuantizeReport quantize(const std::filesystem::path& in, const std::filesystem::path& out, const ConvertOptions& options);
 
 }  // namespace rlx

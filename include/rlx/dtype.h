@@ -65,6 +65,7 @@ constexpr bool is_packed(DType t) { return info(t).bits < 8; }
 /// Bytes that `count` elements occupy in memory; packed 4-bit rows are rounded up to whole bytes.
 constexpr std::int64_t bytes_for(DType t, std::int64_t count) { return is_packed(t) ? (count + 1) / 2 : count * (info(t).bits / 8); }
 
+/// The type of that name, such as "bf16"; nothing for any other name.
 std::optional<DType> parse_dtype(std::string_view name);
 
 /// The type that both operands are converted to before an arithmetic op; one commutative table. Floats win over integers,

@@ -45,8 +45,8 @@ struct GenerateOptions {
   /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, with those of the prompt where it is
   /// continued. None: sampling.
   std::function<std::int32_t(std::span<const float> logits, std::span<const std::int32_t> ids)> choose = {};
-  /// Asked between the runs of a long prompt and before each token, by the thread that generates: true ends the answer. What was read of
-  /// the prompt stays in the cache.
+  /// Asked between the runs of a long prompt, or of what a context shift reads again, and before each token, by the thread that generates:
+  /// true ends the answer. What was read stays in the cache.
   std::function<bool()> cancelled = {};
 };
 

@@ -212,6 +212,7 @@ struct Field {
   std::vector<std::string_view> words;  // for an enumeration: the allowed values, in order
 };
 
+/// As the text form of graphs has it.
 std::string to_string(const Attr& attr);
 std::size_t hash(const Attr& attr);
 bool equal(const Attr& a, const Attr& b);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "rlx/model.h"
@@ -18,6 +19,7 @@ struct PerplexityOptions {
   std::int64_t stride = 0;                                 // from the beginning of a window to that of the next, below context; 0: context
   std::optional<std::int32_t> first_token = std::nullopt;  // what texts begin with, if anything
   std::function<void(std::size_t done, std::size_t windows)> progress = {};
+  std::string file = {};  // where the text is from, for errors; empty: from no file
 };
 
 /// How well a model predicts a text.

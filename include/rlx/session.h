@@ -194,6 +194,8 @@ class Executable {
 class Session {
  public:
   struct State;
+  /// Throws Error for a number of threads outside 0..4095 (0: as many CPUs as the process may use), and for a calibration beside a
+  /// precision other than int8.
   explicit Session(Device device = Device::cpu(), SessionOptions options = {});
   /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, when a node cannot run on
   /// the device, and where the session's calibration is of other products than the graph's.

@@ -17,7 +17,7 @@ namespace rlx {
 /// A part of a program as a C++ function: called with values, it adds nodes and gives the results.
 using Function = std::function<Values(const Values&)>;
 
-// ---- derivatives between values of one graph -----------------------------------------------------------------------------------
+// Derivatives between values of one graph.
 
 /// Forward mode: the change of each output when the inputs change in the directions `tangents` (null: not at all; else of the input's
 /// type). Inputs may be any values that the outputs are computed from, not only graph inputs; each is taken as independent.
@@ -43,14 +43,14 @@ enum class JacobianMode : std::uint8_t { forward, reverse };
 /// Reverse mode runs one backward pass for each element of the result, forward mode one pass for each element of x, all as a batch.
 Values jacobian(const Function& function, Operand x, JacobianMode mode = JacobianMode::reverse);
 
-// ---- batching ------------------------------------------------------------------------------------------------------------------
+// Batching.
 
 /// Runs `function`, written for single examples, on a whole batch. Operand i carries the batch on axis in_axes[i], or has none
 /// (nullopt); result i gets it on out_axes[i] (empty: axis 0 everywhere). Negative axes count from the end.
 Values vmap(const Function& function, const Operands& operands, std::vector<std::optional<std::int64_t>> in_axes,
             std::vector<std::int64_t> out_axes = {});
 
-// ---- rules of one's own --------------------------------------------------------------------------------------------------------
+// Rules of one's own.
 
 /// What the backward pass may keep from the forward pass; the rest is computed again.
 enum class Save : std::uint8_t { everything, dots, nothing };
@@ -79,7 +79,7 @@ using VmapRule = std::function<Values(const Values& x)>;
 /// `function` with a batching of one's own. The rule is called once, with a symbolic batch size.
 Function custom_vmap(Function function, VmapRule rule);
 
-// ---- whole graphs --------------------------------------------------------------------------------------------------------------
+// Whole graphs.
 
 /// A graph with the inputs of `graph` and one output `grad_<input>` for each name in `wrt`: the gradient of its only output, a float
 /// scalar; that output stays, in front, when `with_value` is set. Throws Error for a name that is no input.

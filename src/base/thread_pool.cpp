@@ -59,7 +59,7 @@ RecordLoops::RecordLoops(LoopRecord& record) { loop_record = &record; }
 RecordLoops::~RecordLoops() { loop_record = nullptr; }
 
 ThreadPool::ThreadPool(int threads, void (*at_start)(), const std::vector<std::vector<int>>& nodes)
-    : size_(threads), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
+    : size_(threads), nodes_(std::max<std::size_t>(nodes.size(), 1)), granted_(granted_cpus()), loop_(no_loop_yet), ticket_(no_loop_yet) {
   if (threads < 1 || threads > max_threads) fail("thread pool: {} threads (allowed: 1..{})", threads, max_threads);
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads));
   // Memory belongs to the node of the thread that first touches it, so a worker stays on one: what it packs or zeroes it later reads. The

@@ -40,6 +40,8 @@ class ThreadPool {
   static constexpr int max_threads = 4095;
 
   int size() const { return size_; }
+  /// Memory nodes that its workers stay on; 1 where they go where they like.
+  std::size_t nodes() const { return nodes_; }
 
   /// The number under which the current thread runs its part of a loop; 0 outside of loops.
   static int worker();
@@ -114,6 +116,7 @@ class ThreadPool {
   void find_ahead(int worker);
 
   const int size_;
+  const std::size_t nodes_;
   const int granted_;
   std::unique_ptr<Worker[]> workers_;
   std::mutex callers_;

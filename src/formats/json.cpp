@@ -1,11 +1,13 @@
 #include "formats/json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/mapped_file.h"
@@ -198,6 +200,16 @@ class Builder {
   std::size_t numbers_ = 0, next_non_finite_ = 0;
 };
 
+/// JSON leaves them as they are, and Python's splitlines, JavaScript of old and some editors end lines at them.
+std::string with_line_ends_escaped(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> ends{
+      {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}}};
+  for (const auto& [end, escape] : ends)
+    for (std::size_t at = text.find(end); at != std::string::npos; at = text.find(end, at + escape.size()))
+      text.replace(at, end.size(), escape);
+  return text;
+}
+
 }  // namespace
 
 Value parse(std::string_view text, std::string_view what, Options options) {
@@ -218,10 +230,12 @@ Value read_file(const std::filesystem::path& path, Options options) {
 
 std::string quote(std::string_view text, std::string_view what) {
   try {
-    return Value(text).dump();
+    return with_line_ends_escaped(Value(text).dump());
   } catch (const nlohmann::json::type_error&) {
     fail("{}: {} is not UTF-8", what, quote_name(text));
   }
 }
+
+std::string line(const Value& value) { return with_line_ends_escaped(value.dump(-1, ' ', false, Value::error_handler_t::replace)); }
 
 }  // namespace rlx::json

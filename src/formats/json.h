@@ -27,7 +27,11 @@ Value parse(std::string_view text, std::string_view what, Options options = {});
 /// The whole file, which messages name by its path.
 Value read_file(const std::filesystem::path& path, Options options = {});
 
-/// `text` as a JSON string with its quotes. Throws Error naming `what` when it is not UTF-8.
+/// `text` as a JSON string with its quotes, on one line as `line` has it. Throws Error naming `what` when it is not UTF-8.
 std::string quote(std::string_view text, std::string_view what);
+
+/// `value` on one line, whatever a reader takes for the end of one: U+0085, U+2028 and U+2029 are escaped, too. Bytes of texts that are not
+/// UTF-8 become U+FFFD.
+std::string line(const Value& value);
 
 }  // namespace rlx::json

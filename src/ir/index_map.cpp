@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/array_type.h"
 #include "ir/extremum.h"
 #include "ir/reference.h"
 
@@ -143,7 +144,7 @@ std::complex<double> reduce(const Loop& loop, const Numbers& extents, Numbers& v
 
 Array evaluate_index_map(const OpDef& op, const Attrs& attrs, std::span<const Array> operands) {
   std::vector<Type> types;
-  for (const Array& x : operands) types.push_back({x.dtype(), Dims(x.shape().begin(), x.shape().end())});
+  for (const Array& x : operands) types.push_back(type_of(x));
   const Type type = op.infer(attrs, types)[0];
   Numbers shape, extents;
   std::vector<Index> at;

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/names.h"
+#include "ir/array_type.h"
 #include "ir/graph_data.h"
 
 namespace rlx {
@@ -58,7 +59,7 @@ std::string to_string(const Attr& attr) {
     std::string operator()(DType v) const { return std::string(name(v)); }
     std::string operator()(const std::vector<std::int64_t>& v) const { return rlx::to_string(Dims(v.begin(), v.end())); }
     std::string operator()(const Dims& v) const { return rlx::to_string(v); }
-    std::string operator()(const Array& v) const { return Type{v.dtype(), Dims(v.shape().begin(), v.shape().end())}.to_string(); }
+    std::string operator()(const Array& v) const { return type_of(v).to_string(); }
     std::string operator()(const Region& v) const { return v ? v->name() : "none"; }
   } print;
   return std::visit(print, attr);

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "ir/array_type.h"
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
@@ -12,15 +13,7 @@
 namespace rlx {
 namespace {
 
-Type type_of(const Array& array) { return {array.dtype(), Dims(array.shape().begin(), array.shape().end())}; }
-
-std::vector<std::int64_t> static_shape(const Type& type) {
-  std::vector<std::int64_t> shape;
-  for (const Dim& dim : type.shape) shape.push_back(dim.value());
-  return shape;
-}
-
-// ---- the loop over nodes -------------------------------------------------------------------------------------------------------
+// The loop over nodes.
 
 /// For each node the last node that reads it; the size of the graph for outputs and -1 for nodes that nothing needs.
 std::vector<std::int64_t> last_uses(const Graph& graph) {

@@ -26,7 +26,7 @@ Array evaluate_index_map(const OpDef& op, const Attrs& attrs, std::span<const Ar
 /// Values of the symbols of a graph's inputs, found from the shapes that are bound to them, in the order of the inputs.
 Bindings bind_symbols(const Graph& graph, std::span<const Array> inputs);
 
-/// The same with every size a number.
+/// The type with a number for every size.
 Type bind_sizes(const Type& type, const Bindings& bindings);
 
 }  // namespace rlx

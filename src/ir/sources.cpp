@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/array_type.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
 
@@ -36,7 +37,7 @@ struct Constant {
   static auto fields() { return Fields<&Constant::value>{}; }
   static Type infer(const Constant& op, std::span<const Type>) {
     if (op.value.rank() == 0 && op.value.size() == 0) fail("rlx.constant: has no value");
-    return {op.value.dtype(), Dims(op.value.shape().begin(), op.value.shape().end())};
+    return type_of(op.value);
   }
   static std::vector<Sample> samples() { return {}; }
 };

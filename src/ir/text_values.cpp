@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/names.h"
+#include "ir/array_type.h"
 
 namespace rlx {
 namespace {
@@ -265,7 +266,7 @@ Array ValueReader::named_array(const Type& type) {
   const Token token = lexer_.expect(Token::Kind::string, "the name of an array");
   if (!find_) lexer_.fail_at(token.at, "an array is kept outside of this text, in a graph file");
   const Array found = lexer_.placed(token.at, [&] { return find_(lexer_.unescape(token)); });
-  const Type seen{found.dtype(), Dims(found.shape().begin(), found.shape().end())};
+  const Type seen = type_of(found);
   if (!(seen == type))
     lexer_.fail_at(token.at, fmt::format("array {} is {}, stated {}", quote_name(token.text), seen.to_string(), type.to_string()));
   return found;

@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <limits>
 
 #include "kernel/term.h"
@@ -78,6 +79,15 @@ std::optional<Term> simple_power(const Term& x, const Term& y);
 /// sin r for |r| <= pi/2, as r (27/32 + p), where p is a polynomial in r^2 - 1. sin r / r is 27/32 in the middle, so that p, which is
 /// rounded, stays below 1/4 of it: one polynomial does for a half turn.
 inline Term sine_of_half_turn(const Term& r, const Term& p) { return fma(r, 0.84375, r * p); }
+
+/// atan x as u + u^3 p(u^2) for u = |x| up to 1, and behind it as pi/2 - atan(1/|x|): u = -1/|x| and pi/2, in two parts, on top.
+inline Term arctangent(const Term& x, double half_pi_high, double half_pi_low, std::initializer_list<double> p) {
+  const Term a = abs(x), beyond_one = a > 1;
+  const Term u = select(beyond_one, -1 / a, a), z = u * u;
+  const Term high = select(beyond_one, u.constant(half_pi_high), 0), low = select(beyond_one, u.constant(half_pi_low), 0);
+  const Term curved = polynomial(z, p);
+  return with_sign_of((high + u) + fma(u * z, curved, low), x);
+}
 
 /// `x`, but at most `limit`; NaN stays.
 inline Term at_most(const Term& x, double limit) { return select(x > limit, limit, x); }

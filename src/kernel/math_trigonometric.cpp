@@ -43,14 +43,9 @@ Term sin(const Term& x) { return select(abs(x) < 0x1p-12, x, sine(x, 0)); }
 Term cos(const Term& x) { return sine(x, 0.5); }
 
 Term atan(const Term& x) {
-  const Term a = abs(x), beyond_one = a > 1;
-  // atan a = pi/2 - atan(1/a)
-  const Term u = select(beyond_one, -1 / a, a), z = u * u;
-  const Term high = select(beyond_one, u.constant(1.57079637050628662109), 0),
-             low = select(beyond_one, u.constant(-4.37113900018624283e-8), 0);
-  const Term curved = polynomial(
-      z, {-0.333332986, 0.199985296, -0.142640173, 0.109508991, -0.0839938223, 0.0578827821, -0.0310981851, 0.0108690932, -0.00178283337});
-  return with_sign_of((high + u) + fma(u * z, curved, low), x);
+  return arctangent(
+      x, 1.57079637050628662109, -4.37113900018624283e-8,
+      {-0.333332986, 0.199985296, -0.142640173, 0.109508991, -0.0839938223, 0.0578827821, -0.0310981851, 0.0108690932, -0.00178283337});
 }
 
 }  // namespace rlx::math

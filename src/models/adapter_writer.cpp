@@ -185,7 +185,8 @@ void write_gguf_adapter(const std::filesystem::path& adapter, const std::filesys
   writer.commit();
 }
 
-void write_adapter_folder(const std::filesystem::path& adapter, const std::filesystem::path& base, const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> write_adapter_folder(const std::filesystem::path& adapter, const std::filesystem::path& base,
+                                                        const std::filesystem::path& folder) {
   const Converted from = converted(adapter, base, false);
   const std::int64_t rank = from.changes.begin()->second.rank();
   json::Value ranks = json::Value::object(), modules = json::Value::array();
@@ -211,11 +212,13 @@ void write_adapter_folder(const std::filesystem::path& adapter, const std::files
                            {"alpha_pattern", json::Value::object()},
                            {"target_modules", modules}};
   const MadeFolder made(folder);
-  FileWriter text(folder / "adapter_config.json");
+  std::vector<std::filesystem::path> written{folder / "adapter_config.json", folder / "adapter_model.safetensors"};
+  FileWriter text(written[0]);
   text.write(config.dump(2) + "\n");
   text.finish();
-  save_safetensors(folder / "adapter_model.safetensors", arrays, {{"format", "pt"}});
+  save_safetensors(written[1], arrays, {{"format", "pt"}});
   text.commit();
+  return written;
 }
 
 }  // namespace rlx

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <vector>
 
 namespace rlx {
 
@@ -9,6 +10,8 @@ namespace rlx {
 /// say is in the second factor. Throws Error naming the file for an adapter of another model or of tensors that the form has not; then
 /// nothing is written.
 void write_gguf_adapter(const std::filesystem::path& adapter, const std::filesystem::path& base, const std::filesystem::path& target);
-void write_adapter_folder(const std::filesystem::path& adapter, const std::filesystem::path& base, const std::filesystem::path& folder);
+/// Gives the names of its files.
+std::vector<std::filesystem::path> write_adapter_folder(const std::filesystem::path& adapter, const std::filesystem::path& base,
+                                                        const std::filesystem::path& folder);
 
 }  // namespace rlx

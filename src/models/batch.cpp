@@ -71,12 +71,13 @@ class Turns {
   }
 
   std::vector<Answer> run() {
+    if (common_ > 0 && !read_common()) return cancelled();
     for (std::size_t next = 0; next < prompts_.size() || !running_.empty();) {
-      if (options_.cancelled && options_.cancelled()) return cancelled();
       while (next < prompts_.size() && running_.size() < batch_.sequences) begin(next++);
       std::vector<BatchedDecoder::Tokens> tokens;
       for (const Turn& turn : running_) tokens.push_back({turn.sequence, std::span(turn.tokens).subspan(turn.next)});
-      const auto logits = batch_.decoder.append(tokens);
+      const auto logits = batch_.decoder.append(tokens, options_.cancelled);
+      if (logits.empty()) return cancelled();
       auto next_logits = logits.begin();
       for (Turn& turn : running_) step(turn, *next_logits++);
       std::erase_if(running_, [&](const Turn& turn) {
@@ -97,19 +98,18 @@ class Turns {
     return std::move(answers_);
   }
 
-  BatchedDecoder::Sequence new_sequence() {
-    if (common_ == 0) return batch_.decoder.add();
-    if (!root_) {
-      root_ = batch_.decoder.add();
-      batch_.decoder.append(std::vector<BatchedDecoder::Tokens>{{*root_, std::span(prompts_[0]).first(common_)}});
-    }
-    return batch_.decoder.copy(*root_);
+  /// False where it is cancelled.
+  bool read_common() {
+    root_ = batch_.decoder.add();
+    const std::vector<BatchedDecoder::Tokens> tokens{{*root_, std::span(prompts_[0]).first(common_)}};
+    return !batch_.decoder.append(tokens, options_.cancelled).empty();
   }
 
   void begin(std::size_t number) {
     const Prompt& prompt = prompts_[number];
     TokenChooser chooser(options_, batch_.decoder.config().vocab_size, prompt, std::nullopt);
-    Turn turn{number, new_sequence(), std::move(chooser), prompt, common_, std::nullopt};
+    const BatchedDecoder::Sequence sequence = root_ ? batch_.decoder.copy(*root_) : batch_.decoder.add();
+    Turn turn{number, sequence, std::move(chooser), prompt, common_, std::nullopt};
     if (batch_.tokenizer) turn.text.emplace(*batch_.tokenizer, options_.stop, prompt);
     running_.push_back(std::move(turn));
   }

@@ -9,9 +9,9 @@
 namespace rlx {
 namespace {
 
-BatchedDecoder::Options with_defaults(const DecoderConfig& config, BatchedDecoder::Options options) {
-  if (!config.causal) fail("this model is an encoder (allowed in a batch: decoders)");
-  if (options.context == 0) options.context = config.max_positions;
+BatchedDecoder::Options with_defaults(const DecoderFiles& model, BatchedDecoder::Options options) {
+  model.check_makes_text();
+  if (options.context == 0) options.context = model.config.max_positions;
   if (options.tokens == 0) options.tokens = options.context;
   if (options.context < 1 || options.chunk < 1 || options.tokens < 1)
     fail("a batch with a context of {} tokens, runs of {}, caches of {} (allowed: at least 1)", options.context, options.chunk,
@@ -51,7 +51,7 @@ std::vector<std::vector<std::string>> states_in_pages(const Graph& graph, const 
 }  // namespace
 
 BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model, Options options)
-    : BatchedDecoder(session, model, with_defaults(model.config, options), graph_with_pages(model, with_defaults(model.config, options))) {}
+    : BatchedDecoder(session, model, with_defaults(model, options), graph_with_pages(model, with_defaults(model, options))) {}
 
 BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
     : config_(model.config),
@@ -95,12 +95,6 @@ void BatchedDecoder::remove(Sequence sequence) {
   forget(at(sequence), 0);
   recurrent_.remove(sequence);
   sequences_.erase(sequence);
-}
-
-std::int64_t BatchedDecoder::free_tokens() const {
-  std::int64_t tokens = options_.tokens;
-  for (const PagePool& pool : pools_) tokens = std::min(tokens, pool.free_pages() * page_tokens);
-  return tokens;
 }
 
 void BatchedDecoder::rewind(Sequence sequence, std::int64_t length) {
@@ -162,7 +156,7 @@ BatchedDecoder::State& BatchedDecoder::extended(const Tokens& tokens) {
   return state;
 }
 
-std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> tokens) {
+std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled) {
   check(tokens);
   std::vector<BatchPiece> waiting;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -170,8 +164,13 @@ std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> t
     waiting.push_back({tokens[i].sequence, state.held, static_cast<std::int64_t>(state.ids.size()), i});
   }
   std::vector<std::vector<float>> logits(tokens.size());
-  while (!waiting.empty())
+  while (!waiting.empty()) {
+    if (cancelled && cancelled()) {
+      for (const BatchPiece& piece : waiting) at(piece.sequence).ids.resize(static_cast<std::size_t>(piece.begin));
+      return {};
+    }
     run(config_.is_recurrent() ? next_even_run(waiting, options_.chunk, most_even_sequences) : next_run(waiting, options_.chunk), logits);
+  }
   return logits;
 }
 

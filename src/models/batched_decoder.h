@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -44,15 +45,14 @@ class BatchedDecoder {
   /// tokens.
   void rewind(Sequence sequence, std::int64_t length);
   std::span<const std::int32_t> ids(Sequence sequence) const { return at(sequence).ids; }
-  /// Tokens for which there are pages left.
-  std::int64_t free_tokens() const;
   std::int64_t context() const { return options_.context; }
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens to sequences, each of which is named once, in as few runs as there can be, and gives the logits behind the last token
   /// of each: (vocab_size), in the order of `tokens`. A run of a recurrent model has as many tokens of each sequence that takes part.
   /// Throws Error for no tokens, an id outside the vocabulary, more tokens than the context or the pages hold; then nothing is appended.
-  std::vector<std::vector<float>> append(std::span<const Tokens> tokens);
+  /// Where `cancelled` says so before a run, the sequences hold what was read so far, and there are no logits.
+  std::vector<std::vector<float>> append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled = {});
 
  private:
   struct State {

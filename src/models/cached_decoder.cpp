@@ -12,9 +12,9 @@
 namespace rlx {
 namespace {
 
-CachedDecoder::Options resolved(const DecoderConfig& config, CachedDecoder::Options options) {
-  if (!config.causal) fail("this model is an encoder: it makes no text (rlx embed turns texts into vectors)");
-  if (options.context == 0) options.context = config.max_positions;
+CachedDecoder::Options resolved(const DecoderFiles& model, CachedDecoder::Options options) {
+  model.check_makes_text();
+  if (options.context == 0) options.context = model.config.max_positions;
   options.chunk = std::min(options.chunk, options.context);
   return options;
 }
@@ -98,7 +98,7 @@ void use_huge_pages_of(const Input& state, std::span<const std::byte> bytes, std
 }  // namespace
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options)
-    : CachedDecoder(session, model, resolved(model.config, options), graph_of(model, resolved(model.config, options))) {}
+    : CachedDecoder(session, model, resolved(model, options), graph_of(model, resolved(model, options))) {}
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
     : config_(model.config), options_(options), states_(states_of(graph)), executable_(model.compile(session, graph)) {
@@ -126,8 +126,6 @@ void CachedDecoder::check(std::span<const std::int32_t> ids, std::int64_t wanted
 bool CachedDecoder::cache_has_short_factors(std::int64_t length) const {
   return config_.length_of_short_factors() == 0 || length <= config_.length_of_short_factors();
 }
-
-std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted) { return append(ids, wanted, {}); }
 
 std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) {
   check(ids, wanted);

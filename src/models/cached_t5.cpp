@@ -11,16 +11,16 @@ Executable compiled(const Session& session, const Graph& graph, const NamedArray
   return executable;
 }
 
-NamedArrays weights_of(const T5Files& model, const WeightStorage& storage) {
+NamedArrays weights_of(const T5Files& model, const WeightStorage& storage, int threads) {
   const Graph both = t5_graph(model.config, {.batch = 1, .length = 1, .decoder_length = 1}, storage);
-  return load_weights(both, model.checkpoint, model.names);
+  return load_weights(both, model.checkpoint, model.names, threads);
 }
 
 }  // namespace
 
 CachedT5::CachedT5(const Session& session, const T5Files& model, std::int64_t context)
     : CachedT5(session, model, context, stored_types(model.checkpoint, model.names),
-               weights_of(model, stored_types(model.checkpoint, model.names))) {}
+               weights_of(model, stored_types(model.checkpoint, model.names), session.threads())) {}
 
 CachedT5::CachedT5(const Session& session, const T5Files& model, std::int64_t context, const WeightStorage& storage,
                    const NamedArrays& weights)
@@ -43,10 +43,10 @@ std::vector<float> CachedT5::begin(std::span<const std::int32_t> prompt, const s
   if (cancelled && cancelled()) return {};
   const Outputs encoded = encoder_.run({{"input_ids", Feed(prompt)}});
   for (const auto& [name, array] : encoded) encoded_.insert_or_assign(name, Feed(array));
-  return append(start_of(prompt), 1);
+  return append(start_of(prompt), 1, {});
 }
 
-std::vector<float> CachedT5::append(std::span<const std::int32_t> ids, std::int64_t wanted) {
+std::vector<float> CachedT5::append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& /*cancelled*/) {
   check(ids, ids_.size());
   const auto past = static_cast<std::int32_t>(ids_.size());
   std::map<std::string, Feed> feeds = encoded_;

@@ -24,7 +24,7 @@ class CachedT5 : public TokenPredictor {
   std::span<const std::int32_t> ids() const override { return ids_; }
   std::vector<std::int32_t> start_of(std::span<const std::int32_t>) const override { return {config_.decoder_start_token_id}; }
   std::vector<float> begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) override;
-  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted) override;
+  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) override;
   void rewind(std::int64_t length) override { ids_.resize(static_cast<std::size_t>(length)); }
 
  private:

@@ -119,8 +119,8 @@ std::string chosen_variant(const Variants& variants, std::string_view variant, b
 }
 
 /// One message without its null members, with its reasoning under the names that templates ask for.
-json::Value prepared(const json::Value& message, std::size_t index) {
-  if (!message.is_object()) fail("messages[{}]: a value of type {} (allowed: an object)", index, message.type_name());
+json::Value prepared(const json::Value& message, const std::string& place) {
+  if (!message.is_object()) fail("{}: a value of type {} (allowed: an object)", place, message.type_name());
   json::Value kept = json::Value::object();
   for (const auto& [key, value] : message.items())
     if (!value.is_null()) kept[key] = value;
@@ -147,6 +147,11 @@ ChatTemplate template_of(const Variants& variants, std::string_view variant, con
 /// Numbers as they are written, and those that Python writes.
 constexpr json::Options exact_numbers = {.wide_integers = false, .allow_non_finite = true};
 
+/// A field, with the file that it is in.
+std::string place_in(const std::string& file, std::string_view field) {
+  return file.empty() ? std::string(field) : fmt::format("{}: {}", file, field);
+}
+
 void set_all(const json::Value& from, std::string_view what, json::Value& into) {
   if (!from.is_object()) fail("{}: a value of type {} (allowed: an object)", what, from.type_name());
   for (const auto& [key, value] : from.items()) into[key] = value;
@@ -169,30 +174,35 @@ std::map<std::string, std::string> chat_templates_in(const fs::path& folder) {
   return variants;
 }
 
-Chat Chat::from_json(const json::Value& value, std::string_view what) {
+Chat Chat::from_json(const json::Value& value, const std::string& file) {
   Chat chat;
+  chat.file = chat.tools_file = file;
   if (value.is_array()) {
     chat.messages = value;
     return chat;
   }
   if (!value.is_object() || !value.contains("messages"))
-    fail("{}: expected an array of messages, or an object that has them as 'messages'", what);
+    fail("{} (allowed: an array of messages, or an object that has them as 'messages')",
+         place_in(file, value.is_object() ? "an object without 'messages'" : fmt::format("a value of type {}", value.type_name())));
   for (const char* group : {"special_tokens", "kwargs"})
-    if (value.contains(group)) set_all(value[group], fmt::format("{}: {}", what, group), chat.variables);
+    if (value.contains(group)) set_all(value[group], place_in(file, group), chat.variables);
   for (const auto& [key, member] : value.items()) {
     if (key == "messages") chat.messages = member;
     else if (key == "tools") chat.tools = member;
     else if (key != "special_tokens" && key != "kwargs") chat.variables[key] = member;
   }
   if (const auto prompt = chat.variables.find("add_generation_prompt"); prompt != chat.variables.end()) {
-    if (!prompt->is_boolean()) fail("{}: add_generation_prompt: a value of type {} (allowed: true, false)", what, prompt->type_name());
+    if (!prompt->is_boolean())
+      fail("{}: a value of type {} (allowed: true, false)", place_in(file, "add_generation_prompt"), prompt->type_name());
     chat.add_generation_prompt = prompt->get<bool>();
     chat.variables.erase(prompt);
   }
   return chat;
 }
 
-Chat Chat::from_text(std::string_view text) { return from_json(json::parse(text, "messages", exact_numbers), "messages"); }
+Chat Chat::from_text(std::string_view text, const std::string& file) {
+  return from_json(json::parse(text, file.empty() ? "messages" : file, exact_numbers), file);
+}
 
 ChatTemplate ChatTemplate::of(const GgufFile& file, std::string_view variant) {
   return template_of(read_variants(file), variant, file.name(), read_special_tokens(file));
@@ -207,7 +217,10 @@ ChatTemplate ChatTemplate::open(const fs::path& path, std::string_view variant) 
 }
 
 std::string ChatTemplate::prompt(Chat chat, const ChatOptions& options) const {
-  if (options.tools) chat.tools = json::parse(*options.tools, "tools", exact_numbers);
+  if (options.tools) {
+    chat.tools_file = options.tools_file;
+    chat.tools = json::parse(*options.tools, chat.tools_file.empty() ? "tools" : chat.tools_file, exact_numbers);
+  }
   for (const auto& [name, value] : options.variables)
     chat.variables[name] = json::parse(value, fmt::format("variable {}", quote_name(name)), exact_numbers);
   if (options.add_generation_prompt) chat.add_generation_prompt = *options.add_generation_prompt;
@@ -219,15 +232,17 @@ std::string ChatTemplate::prompt(Chat chat, const ChatOptions& options) const {
 }
 
 std::string ChatTemplate::render(const Chat& chat, const jinja::RenderOptions& options) const {
-  if (!chat.messages.is_array()) fail("messages: a value of type {} (allowed: an array of objects)", chat.messages.type_name());
-  if (chat.messages.empty()) fail("messages: the conversation is empty (at least one message is needed)");
+  const std::string messages = place_in(chat.file, "messages");
+  if (!chat.messages.is_array()) fail("{}: a value of type {} (allowed: an array of objects)", messages, chat.messages.type_name());
+  if (chat.messages.empty()) fail("{}: the conversation is empty (at least one message is needed)", messages);
   if (!chat.tools.is_null() && !chat.tools.is_array())
-    fail("tools: a value of type {} (allowed: an array of JSON schemas)", chat.tools.type_name());
+    fail("{}: a value of type {} (allowed: an array of JSON schemas)", place_in(chat.tools_file, "tools"), chat.tools.type_name());
   json::Value variables = special_tokens_;
   variables["documents"] = nullptr;
   set_all(chat.variables, "variables", variables);
   variables["messages"] = json::Value::array();
-  for (std::size_t i = 0; i < chat.messages.size(); ++i) variables["messages"].push_back(prepared(chat.messages[i], i));
+  for (std::size_t i = 0; i < chat.messages.size(); ++i)
+    variables["messages"].push_back(prepared(chat.messages[i], fmt::format("{}[{}]", messages, i)));
   variables["tools"] = chat.tools;
   variables["add_generation_prompt"] = chat.add_generation_prompt;
   return (chat.tools.is_null() ? template_ : with_tools_).render(variables, options);

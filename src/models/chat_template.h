@@ -20,11 +20,13 @@ struct Chat {
   json::Value variables = json::Value::object();  ///< what else the template may ask for; wins over special tokens
   bool add_generation_prompt = false;
 
+  std::string file = {}, tools_file = {};  ///< that messages and tools are from, for errors; empty: from none
+
   /// From an array of messages, or an object with `messages` and perhaps `tools`, `add_generation_prompt`, `special_tokens` and `kwargs`
-  /// (objects whose members are variables) and other variables. Throws Error naming `what` and the field.
-  static Chat from_json(const json::Value& value, std::string_view what);
-  /// The same of JSON, whose numbers must be exact; called "messages".
-  static Chat from_text(std::string_view text);
+  /// (objects whose members are variables) and other variables. Throws Error naming the file and the field.
+  static Chat from_json(const json::Value& value, const std::string& file = {});
+  /// The same of JSON, whose numbers must be exact.
+  static Chat from_text(std::string_view text, const std::string& file = {});
 };
 
 /// The chat templates of a folder by name, "default" for the only one: of chat_template.jinja and additional_chat_templates/*.jinja, else

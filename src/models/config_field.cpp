@@ -21,6 +21,11 @@ double number_or(const JsonField& config, std::string_view name, double otherwis
   return field ? as_number(*field, -1e30, 1e30) : otherwise;
 }
 
+double non_negative_or(const JsonField& config, std::string_view name, double otherwise) {
+  const auto field = config.find(name);
+  return field ? as_number(*field, 0, 1e30) : otherwise;
+}
+
 bool flag_or(const JsonField& config, std::string_view name, bool otherwise) {
   const auto field = config.find(name);
   return field ? field->as_bool() : otherwise;

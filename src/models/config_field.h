@@ -13,6 +13,8 @@ std::int64_t size_or(const JsonField& config, std::string_view name, std::int64_
 /// A size, where 0 stands for "none".
 std::int64_t count_or(const JsonField& config, std::string_view name, std::int64_t otherwise);
 double number_or(const JsonField& config, std::string_view name, double otherwise);
+/// A number that is not below 0, as the epsilon of a norm, of which a root is taken.
+double non_negative_or(const JsonField& config, std::string_view name, double otherwise);
 bool flag_or(const JsonField& config, std::string_view name, bool otherwise);
 
 }  // namespace rlx

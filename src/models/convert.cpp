@@ -1,9 +1,11 @@
 #include "rlx/convert.h"
 
+#include <algorithm>
 #include <optional>
 #include <regex>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -77,38 +79,54 @@ QuantizeReport write_gguf(const ModelSource& source, const Path& out, const Conv
   for (const auto& [pattern, type] : options.tensor_types) quantize.overrides.push_back(type_override(pattern, type));
   std::optional<ImportanceMatrix> importance;
   if (!options.importance.empty()) quantize.importance = &importance.emplace(ImportanceMatrix::open(options.importance));
-  return quantize_model(source, out, options.type.empty() ? nullptr : &find_type_mix(options.type), quantize);
+  QuantizeReport report = quantize_model(source, out, options.type.empty() ? nullptr : &find_type_mix(options.type), quantize);
+  report.files = {out};
+  return report;
 }
 
-void convert_adapter(const Path& in, const Path& out, const ConvertOptions& options) {
+std::vector<Path> convert_adapter(const Path& in, const Path& out, const ConvertOptions& options) {
   if (options.base.empty()) fail("{}: is an adapter; --base names the model that it changes, a folder or a GGUF file", in.string());
-  if (out.extension() == ".gguf") return write_gguf_adapter(in, options.base, out);
+  if (out.extension() == ".gguf") return write_gguf_adapter(in, options.base, out), std::vector{out};
   if (names_folder(out)) return write_adapter_folder(in, options.base, out);
   fail("{}: the name of an adapter that is written must end with .gguf, or be that of a folder (a / behind it where it has a dot)",
        quote_name(out.string()));
 }
 
-void convert_to_folder(const Path& in, const Path& out, const ConvertOptions& options) {
+std::vector<Path> convert_to_folder(const Path& in, const Path& out, const ConvertOptions& options) {
   const Checkpoint checkpoint = Checkpoint::open(in);
   if (checkpoint.gguf() == nullptr) fail("{}: a folder is made of a GGUF file", quote_name(in.string()));
-  write_model_folder(*checkpoint.gguf(), out, options.dtype, options.progress);
+  return write_model_folder(*checkpoint.gguf(), out, options.dtype, options.progress);
+}
+
+QuantizeReport report_of(std::vector<Path> files) {
+  std::ranges::sort(files);
+  QuantizeReport report;
+  report.files = std::move(files);
+  return report;
+}
+
+/// A folder's model, or that of a GGUF file.
+ModelSource model_source(const Path& in) {
+  if (is_folder(in)) return source_of_folder(in);
+  if (in.extension() == ".safetensors") fail("{}: does not say which model it is; its folder, with config.json, does", in.string());
+  return source_of(GgufFile::open(in));
 }
 
 }  // namespace
 
 QuantizeReport quantize(const Path& in, const Path& out, const ConvertOptions& options) {
   check_not_read(in, out);
-  return write_gguf(source_of(GgufFile::open(in)), out, options);
+  return write_gguf(model_source(in), out, options);
 }
 
 QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& options) {
   check_not_read(in, out);
   if (!options.base.empty()) check_not_read(options.base, out);
-  if (is_adapter_path(in)) return convert_adapter(in, out, options), QuantizeReport{};
+  if (is_adapter_path(in)) return report_of(convert_adapter(in, out, options));
   if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
-  if (out.extension() == ".gguf") return write_gguf(is_folder(in) ? source_of_folder(in) : source_of(GgufFile::open(in)), out, options);
-  if (out.extension() == ".safetensors") return write_dense(open_weights(in), out, options.dtype, options.progress), QuantizeReport{};
-  if (names_folder(out)) return convert_to_folder(in, out, options), QuantizeReport{};
+  if (out.extension() == ".gguf") return write_gguf(model_source(in), out, options);
+  if (out.extension() == ".safetensors") return write_dense(open_weights(in), out, options.dtype, options.progress), report_of({out});
+  if (names_folder(out)) return report_of(convert_to_folder(in, out, options));
   fail("{}: the name of what is written must end with .gguf or .safetensors, or be that of a folder (a / behind it where it has a dot)",
        quote_name(out.string()));
 }

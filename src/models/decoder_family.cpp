@@ -12,7 +12,8 @@ std::map<std::string_view, const DecoderFamily*>& families() {
 
 }  // namespace
 
-DecoderFamily::DecoderFamily(std::initializer_list<std::string_view> model_types, Read read, Names names) : read_(read), names_(names) {
+DecoderFamily::DecoderFamily(std::initializer_list<std::string_view> model_types, Read read, Names names, Write write)
+    : read_(read), names_(names), write_(write) {
   for (std::string_view type : model_types)
     if (!families().emplace(type, this).second) fail_internal("two families have the model type {}", type);
 }
@@ -20,6 +21,11 @@ DecoderFamily::DecoderFamily(std::initializer_list<std::string_view> model_types
 const DecoderFamily* DecoderFamily::find(std::string_view model_type) {
   const auto at = families().find(model_type);
   return at == families().end() ? nullptr : at->second;
+}
+
+json::Value DecoderFamily::write(const DecoderConfig& config) const {
+  if (!write_) fail_internal("a family that is only read has classes in the table of folders");
+  return write_(config);
 }
 
 std::vector<std::string_view> DecoderFamily::model_types() {

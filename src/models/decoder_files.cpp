@@ -88,8 +88,12 @@ void refuse_encoder_decoder(const std::filesystem::path& path, std::string_view 
   fail("{}: a model with an encoder and a decoder reads a prompt and answers it (rlx run): {} is not for it", path.string(), what);
 }
 
+void DecoderFiles::check_makes_text() const {
+  if (!config.causal) fail("{}: this model is an encoder: it makes no text (rlx embed turns texts into vectors)", checkpoint.name());
+}
+
 Executable DecoderFiles::compile(const Session& session, const Graph& graph) const {
-  const NamedArrays values = weights(graph);  // before compiling, which takes longer: they may not fit
+  const NamedArrays values = weights(graph, session.threads());  // before compiling, which takes longer: they may not fit
   Executable executable = session.compile(graph);
   executable.set_params(values);
   return executable;

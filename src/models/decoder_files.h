@@ -31,8 +31,12 @@ struct DecoderFiles {
   /// Throws Error naming the file and the field for what is missing, malformed or not supported.
   static DecoderFiles open(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
 
-  /// The values of the parameters of a graph of this config.
-  NamedArrays weights(const Graph& graph) const { return load_weights(graph, checkpoint, names, adapters.load(graph)); }
+  /// Throws Error naming the file for an encoder.
+  void check_makes_text() const;
+  /// The values of the parameters of a graph of this config; `threads` as for load_weights.
+  NamedArrays weights(const Graph& graph, int threads) const {
+    return load_weights(graph, checkpoint, names, threads, adapters.load(graph));
+  }
   /// A graph of this config with those values.
   Executable compile(const Session& session, const Graph& graph) const;
 };

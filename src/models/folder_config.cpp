@@ -18,8 +18,8 @@ const FolderFamily& folder_family(const GgufFile& file, const DecoderConfig& c) 
   const std::string_view architecture = file.value("general.architecture").string();
   std::vector<std::string_view> known;
   for (const FolderFamily& each : folder_families()) {
-    if (each.write && each.architecture == architecture && each.fits(file, c)) return each;
-    if (each.write && std::ranges::find(known, each.architecture) == known.end()) known.push_back(each.architecture);
+    if (!each.classes.empty() && each.architecture == architecture && each.fits(file, c)) return each;
+    if (!each.classes.empty() && std::ranges::find(known, each.architecture) == known.end()) known.push_back(each.architecture);
   }
   fail("{}: the architecture {} has no folder in Hugging Face's layout here (supported: {})", file.name(), quote_name(architecture),
        fmt::join(known, ", "));
@@ -68,14 +68,14 @@ void write_token_ids(const GgufFile& file, json::Value& out) {
 
 FolderConfig FolderConfig::of(const GgufFile& file, const DecoderConfig& model) {
   const FolderFamily& family = folder_family(file, model);
+  const DecoderFamily* reader = DecoderFamily::find(family.model_type);
+  if (reader == nullptr) fail_internal("the family {} is listed and not found", family.model_type);
   FolderConfig out;
-  out.json = family.fields(model);
+  out.json = reader->write(model);
   out.json["architectures"] = {class_name(family, model)};
   out.json["model_type"] = family.model_type;
   write_token_ids(file, out.json);
   if (model.text_head.labels > 0) write_labels(file, model, out.json);
-  const DecoderFamily* reader = DecoderFamily::find(family.model_type);
-  if (reader == nullptr) fail_internal("the family {} is listed and not found", family.model_type);
   const json::Value written = json::parse(out.json.dump(), "config.json");  // as others will read it
   out.model = reader->read(JsonField(written, "config.json"));
   if (!same_model(model, out.model))

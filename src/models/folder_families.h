@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "formats/gguf.h"
-#include "formats/json.h"
 #include "models/decoder.h"
 
 namespace rlx {
@@ -13,12 +12,8 @@ struct FolderFamily {
   using Fits = bool (*)(const GgufFile& file, const DecoderConfig& c);
 
   std::string_view model_type, architecture;
-  std::string_view classes = "";                                           // what the names of its classes begin with
-  void (*write)(const DecoderConfig& c, json::Value& out) = nullptr;       // none: files become folders of another type
+  std::string_view classes = "";  // what the names of its classes begin with; empty: files become folders of another type
   Fits fits = [](const GgufFile&, const DecoderConfig&) { return true; };  // of several types for an architecture the first that fits
-
-  /// config.json's description of a model, where `write` is given.
-  json::Value fields(const DecoderConfig& c) const;
 };
 
 /// The table of all; of several model types for an architecture, those come first that fit fewer files.

@@ -39,8 +39,8 @@ std::vector<std::byte> encoded(const SourceTensor& tensor, const BlockFormat& to
 
 }  // namespace
 
-void write_model_folder(const GgufFile& file, const std::filesystem::path& folder, DType dtype,
-                        const std::function<void(std::size_t done, std::size_t total)>& progress) {
+std::vector<std::filesystem::path> write_model_folder(const GgufFile& file, const std::filesystem::path& folder, DType dtype,
+                                                      const std::function<void(std::size_t done, std::size_t total)>& progress) {
   FolderModel model = FolderModel::of(file);
   model.config["torch_dtype"] = dtype == f16 ? "float16" : dtype == bf16 ? "bfloat16" : "float32";
   std::map<std::string, std::string> texts = tokenizer_files(file);
@@ -48,8 +48,9 @@ void write_model_folder(const GgufFile& file, const std::filesystem::path& folde
 
   const MadeFolder made(folder);  // before the writers, so that it goes after their temporary files
   std::vector<FileWriter> writers;
+  std::vector<std::filesystem::path> written{folder / "model.safetensors"};
   for (const auto& [name, text] : texts) {
-    writers.emplace_back(folder / name);
+    writers.emplace_back(written.emplace_back(folder / name));
     writers.back().write(text);
     writers.back().finish();
   }
@@ -60,7 +61,7 @@ void write_model_folder(const GgufFile& file, const std::filesystem::path& folde
     total += static_cast<std::size_t>(value_count(tensor.view));
   }
   const BlockFormat& to = *find_block_format(safetensors_dtype_name(dtype));
-  SafetensorsWriter weights(folder / "model.safetensors", views, {{"format", "pt"}});
+  SafetensorsWriter weights(written.front(), views, {{"format", "pt"}});
   for (std::size_t i : weights.order()) {
     weights.write(encoded(model.tensors[i], to, file.name()));
     done += static_cast<std::size_t>(value_count(views[i]));
@@ -68,6 +69,7 @@ void write_model_folder(const GgufFile& file, const std::filesystem::path& folde
   }
   weights.commit();
   FileWriter::commit_all(writers);
+  return written;
 }
 
 }  // namespace rlx

@@ -75,24 +75,26 @@ struct Generation::State {
     return std::nullopt;
   }
 
-  /// Forgets the oldest half behind the kept tokens and reads the others again, with the last token behind them.
-  void shift_context() {
+  /// Forgets the oldest half behind the kept tokens and reads the others again, with the last token behind them. False where that is
+  /// cancelled.
+  bool shift_context() {
     TokenPredictor& predictor = *model->predictor;
     const auto keep = static_cast<std::size_t>(options.keep);
     const auto others = predictor.ids().subspan(keep + (predictor.ids().size() - keep + 1) / 2);
     std::vector<std::int32_t> again(others.begin(), others.end());
     again.push_back(tokens.back());
     predictor.rewind(options.keep);
-    logits = predictor.append(again, 1);
+    logits = predictor.append(again, 1, options.cancelled);
+    return !logits.empty();
   }
 
-  /// Runs the last token, with guesses behind it. False where it does not fit.
-  bool run_last() {
+  /// Runs the last token, with guesses behind it. Why the answer ends, where that cannot be done.
+  std::optional<FinishReason> run_last() {
     TokenPredictor& predictor = *model->predictor;
     row = 0;
     const auto room = predictor.context() - static_cast<std::int64_t>(predictor.ids().size());
-    if (room == 0 && !options.context_shift) return false;
-    if (room == 0) return shift_context(), true;
+    if (room == 0 && !options.context_shift) return FinishReason::context_full;
+    if (room == 0) return shift_context() ? std::nullopt : std::optional(FinishReason::cancelled);
     std::vector<std::int32_t> run(predictor.ids().begin(), predictor.ids().end());
     const std::size_t held = run.size();
     run.push_back(tokens.back());
@@ -101,8 +103,8 @@ struct Generation::State {
     if (!guesses.empty()) predictor.mark();
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());
-    logits = predictor.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held));
-    return true;
+    logits = predictor.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held), {});
+    return std::nullopt;
   }
 
   /// Whether `id` was guessed: then the logits behind it are known.
@@ -127,7 +129,7 @@ struct Generation::State {
     if (left() <= 0) return end(FinishReason::max_tokens);
     if (chooser.is_complete()) return end(FinishReason::end_of_text);
     // The last token runs only when another is wanted.
-    if (!known && !run_last()) return end(FinishReason::context_full);
+    if (const auto why = known ? std::nullopt : run_last()) return end(*why);
     sampling::Sample sample = chooser.choose(last_logits(), tokens);
     if (model->ends_answer(sample.id)) return end(FinishReason::end_of_text);
     tokens.push_back(sample.id);

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "models/chat_template.h"
 #include "models/model_folder.h"
+#include "models/splitting_name.h"
 #include "models/tokenizer/base64.h"
 
 namespace rlx {
@@ -22,16 +23,6 @@ namespace {
 enum class VocabularyKind : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 constexpr std::int64_t most_tokens = 1 << 24;
-
-/// How GGUF files call the ways of splitting text before byte-level BPE; by the pattern of the first Split.
-struct Splitting {
-  std::string_view pattern, name;
-};
-constexpr std::array<Splitting, 3> splittings{
-    {{R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-      "llama-bpe"},
-     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", "qwen2"},
-     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", "gpt-2"}}};
 
 bool is_regular(const std::filesystem::path& path) {
   std::error_code error;
@@ -56,8 +47,11 @@ class VocabularyReader {
     else model.refuse("type {} has no form in GGUF files here (supported: BPE, Unigram, WordPiece)", quote_name(kind));
     read_added(root);
     write_tokens();
+    if (kind == "BPE") describe_ends();
     describe_specials();
     if (kind != "BPE" || (frame_.begin && frame_.end)) describe_frame();
+    else if (frame_.begin) set_id("bos", *frame_.begin);
+    else if (frame_.end) set_id("eos", *frame_.end);
   }
 
  private:
@@ -93,19 +87,6 @@ class VocabularyReader {
     return std::nullopt;
   }
 
-  static std::string splitting_of(const JsonField& root) {
-    const auto split = part_of(root, "Split");
-    if (!split) {
-      if (const auto digits = part_of(root, "Digits")) return "starcoder";
-      return "gpt-2";
-    }
-    const JsonField pattern = split->at("pattern").at("Regex");
-    const std::string text = pattern.as_string();
-    for (const Splitting& each : splittings)
-      if (each.pattern == text) return std::string(each.name);
-    pattern.refuse("is a way to split text that has no name in GGUF files here");
-  }
-
   /// The tokens of an object with their ids.
   static std::map<std::string, std::int64_t> read_ids(const JsonField& model) {
     std::map<std::string, std::int64_t> ids;
@@ -121,10 +102,10 @@ class VocabularyReader {
     for (const auto& [text, number] : ids)
       set(number, text, text.size() == 6 && text.starts_with("<0x") ? VocabularyKind::byte : VocabularyKind::normal);
     const std::vector<std::string> merges = read_merges(model);
+    read_frame(root);
     if (part_of(root, "ByteLevel")) {
       metadata_.set("tokenizer.ggml.model", "gpt2");
-      read_frame(root);
-      metadata_.set("tokenizer.ggml.pre", frame_.between ? "roberta-bpe" : splitting_of(root));
+      metadata_.set("tokenizer.ggml.pre", frame_.between ? "roberta-bpe" : splitting_name(root));
       merges_ = merges;
       return;
     }
@@ -195,18 +176,22 @@ class VocabularyReader {
     return pair[1].as_id();
   }
 
-  /// Nothing where the post-processor puts nothing around texts, or is not the one that says so.
+  /// Nothing where the post-processor puts nothing around texts.
   void read_frame(const JsonField& root) {
-    const auto processor = root.find("post_processor");
-    if (!processor) return;
-    const std::string kind = processor->kind();
+    if (const auto processor = root.find("post_processor")) read_processor(*processor);
+  }
+
+  void read_processor(const JsonField& processor) {
+    const std::string kind = processor.kind();
+    if (kind == "Sequence")
+      for (const JsonField& part : processor.at("processors").items()) read_processor(part);
     if (kind == "BertProcessing" || kind == "RobertaProcessing") {
-      frame_.begin = paired_id(processor->at("cls")), frame_.end = paired_id(processor->at("sep"));
+      frame_.begin = paired_id(processor.at("cls")), frame_.end = paired_id(processor.at("sep"));
       if (kind == "RobertaProcessing") frame_.between = frame_.end;
     } else if (kind == "TemplateProcessing") {
-      const auto single = processor->at("single").items(), pair = processor->at("pair").items();
-      if (!single.empty()) frame_.begin = special_id(single.front(), *processor), frame_.end = special_id(single.back(), *processor);
-      if (frame_.begin && frame_.end && pair.size() == 6) frame_.between = special_id(pair[3], *processor);
+      const auto single = processor.at("single").items(), pair = processor.at("pair").items();
+      if (!single.empty()) frame_.begin = special_id(single.front(), processor), frame_.end = special_id(single.back(), processor);
+      if (frame_.begin && frame_.end && pair.size() == 6) frame_.between = special_id(pair[3], processor);
     }
   }
 
@@ -216,6 +201,12 @@ class VocabularyReader {
     metadata_.set("tokenizer.ggml.add_sep_token", frame_.between.has_value());
     if (frame_.begin) set_id("bos", *frame_.begin), set_id("cls", *frame_.begin);
     if (frame_.end) set_id("eos", *frame_.end), set_id("seperator", *frame_.end);
+  }
+
+  /// Of BPE, whose files mean by a missing flag what the name of their pattern says. What tokenizer_config.json says counts more.
+  void describe_ends() {
+    metadata_.set("tokenizer.ggml.add_bos_token", frame_.begin.has_value());
+    metadata_.set("tokenizer.ggml.add_eos_token", frame_.end.has_value());
   }
 
   /// The rules by which text is rewritten, and whether runs of spaces become one.

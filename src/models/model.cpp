@@ -40,6 +40,7 @@ void check_context(const ModelOptions& options, std::int64_t most) {
 }
 
 std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Session& session, const ModelOptions& options) {
+  files.check_makes_text();
   if (options.chunk < 1) fail("model: chunks of {} tokens (allowed: at least 1)", options.chunk);
   const std::int64_t most = files.config.max_positions;
   check_context(options, files.config.position_embedding ? most : longest_context);
@@ -168,7 +169,7 @@ std::string Model::chat_prompt(std::span<const ChatMessage> messages, const Chat
 }
 
 std::string Model::chat_prompt(std::string_view messages, const ChatOptions& options) const {
-  return answered(state_->chat_template(), Chat::from_text(messages), options);
+  return answered(state_->chat_template(), Chat::from_text(messages, options.messages_file), options);
 }
 
 }  // namespace rlx

@@ -41,13 +41,17 @@ void judge(Model& model, std::span<const std::int32_t> window, std::int64_t judg
   for (std::size_t i = 0; i < rows; ++i) out.add(surprise(std::span(logits).subspan(i * vocab, vocab), window[window.size() - rows + i]));
 }
 
+std::string_view source_of(const PerplexityOptions& options) {
+  return options.file.empty() ? "perplexity" : std::string_view(options.file);
+}
+
 void check_windows(const Model& model, std::span<const std::int32_t> ids, const PerplexityOptions& options) {
   if (options.context < 3 || options.context > model.context())
     fail("perplexity: windows of {} tokens (allowed: 3..{}, the model's context)", options.context, model.context());
   if (options.stride < 0 || options.stride >= options.context)
     fail("perplexity: windows of {} tokens every {} tokens (allowed: below the length of a window)", options.context, options.stride);
   if (static_cast<std::int64_t>(ids.size()) < options.context)
-    fail("perplexity: the text has {} tokens (needed: a window of {} at least)", ids.size(), options.context);
+    fail("{}: the text has {} tokens (needed: a window of {} at least)", source_of(options), ids.size(), options.context);
 }
 
 /// The token that the model's tokenizer puts before a text.
@@ -81,7 +85,7 @@ Perplexity perplexity(Model& model, std::span<const std::int32_t> ids, const Per
 Perplexity perplexity(Model& model, std::string_view text, PerplexityOptions options) {
   options.first_token = token_before_texts(model);
   std::vector<std::int32_t> ids = model.tokenize(text, false);
-  if (ids.empty()) fail("perplexity: the text has no tokens");
+  if (ids.empty()) fail("{}: the text has no tokens", source_of(options));
   if (options.first_token) ids.insert(ids.begin(), *options.first_token);
   return perplexity(model, ids, options);
 }

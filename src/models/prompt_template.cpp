@@ -7,7 +7,7 @@ PromptTemplate PromptTemplate::open(const std::filesystem::path& path, std::stri
 }
 
 std::string PromptTemplate::prompt(std::string_view messages, const ChatOptions& options) const {
-  return template_->prompt(Chat::from_text(messages), options);
+  return template_->prompt(Chat::from_text(messages, options.messages_file), options);
 }
 
 }  // namespace rlx

@@ -206,7 +206,8 @@ QuantizeReport quantize_model(const ModelSource& source, const std::filesystem::
   const std::vector<TypeChoice> choices = choices_for(source, views, mix, options);
   for (std::size_t i = 0; i < views.size(); ++i) views[i].format = choices[i].format;
   GgufMetadata metadata = source.metadata;
-  if (mix) metadata.set("general.file_type", mix->file_type);
+  if (mix && mix->file_type == no_file_type) metadata.erase("general.file_type");
+  else if (mix) metadata.set("general.file_type", mix->file_type);
   metadata.set("general.quantization_version", quantization_version);
 
   QuantizeReport report;

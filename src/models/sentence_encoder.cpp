@@ -38,7 +38,7 @@ struct OpenedModel {
   Graph graph;
   NamedArrays weights;
 
-  static OpenedModel open(const std::filesystem::path& path, const SentenceEncoderOptions& options) {
+  static OpenedModel open(const std::filesystem::path& path, const SentenceEncoderOptions& options, int threads) {
     const auto [files, t5] = EncoderFiles::open(path, options.adapters);
     SentenceChoices choices{.pooling = {}, .normalize = options.normalize};
     if (!options.pooling.empty()) choices.pooling = {parse_pooling(options.pooling)};
@@ -52,7 +52,7 @@ struct OpenedModel {
     const Graph graph = sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms());
     NamedArrays known = files.adapters.load(graph);
     if (config.dense) known.merge(config.dense->load());
-    NamedArrays weights = load_weights(graph, files.checkpoint, files.names, std::move(known));
+    NamedArrays weights = load_weights(graph, files.checkpoint, files.names, threads, std::move(known));
     return {std::move(config), std::move(tokenizer), graph, std::move(weights)};
   }
 };
@@ -61,7 +61,7 @@ struct OpenedModel {
 
 SentenceEncoder SentenceEncoder::open(const std::filesystem::path& path, const Session& session, SentenceEncoderOptions options) {
   check_batch_size(options.batch_size);
-  OpenedModel model = OpenedModel::open(path, options);
+  OpenedModel model = OpenedModel::open(path, options, session.threads());
   Executable executable = session.compile(model.graph);
   executable.set_params(model.weights);
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
@@ -72,7 +72,7 @@ SentenceEncoder SentenceEncoder::open(const std::filesystem::path& path, const S
 Calibration SentenceEncoder::calibrate(const std::filesystem::path& path, const Session& session, std::span<const std::string> texts,
                                        SentenceEncoderOptions options, const Progress& progress) {
   options.batch_size = 1;  // as padding would be noted, too
-  OpenedModel model = OpenedModel::open(path, options);
+  OpenedModel model = OpenedModel::open(path, options, session.threads());
   Calibrator calibrator(session, model.graph);
   calibrator.executable().set_params(model.weights);
   const SentenceEncoder encoder(

@@ -144,7 +144,7 @@ T5Config T5Config::read(const JsonField& config) {
   c.buckets = static_cast<std::int64_t>(config.at("relative_attention_num_buckets").as_integer(4, 1 << 16));
   const auto distance = config.find("relative_attention_max_distance");
   if (distance) c.max_distance = static_cast<std::int64_t>(distance->as_integer(static_cast<std::uint64_t>(c.buckets / 2 + 1), 1 << 20));
-  c.layer_norm_epsilon = number_or(config, "layer_norm_epsilon", 1e-6);
+  c.layer_norm_epsilon = non_negative_or(config, "layer_norm_epsilon", 1e-6);
   const std::size_t kind = config.at("feed_forward_proj").as_one_of({"relu", "gated-gelu", "gelu", "gated-silu", "silu"});
   c.gated = kind == 1 || kind == 3;
   c.activation = kind == 0 ? HiddenActivation::relu : kind <= 2 ? HiddenActivation::gelu_tanh : HiddenActivation::silu;

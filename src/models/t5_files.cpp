@@ -68,8 +68,8 @@ T5Config read_gguf_t5(const GgufFile& file) {
     fail("{}: key '{}' is {} (allowed: above {})", file.name(), key_of("attention.relative_max_distance"), c.max_distance, c.buckets / 2);
   const std::string epsilon = key_of("attention.layer_norm_rms_epsilon");
   c.layer_norm_epsilon = file.value(epsilon).number();
-  if (!std::isfinite(c.layer_norm_epsilon))
-    fail("{}: key '{}' is {} (allowed: finite numbers)", file.name(), epsilon, c.layer_norm_epsilon);
+  if (!std::isfinite(c.layer_norm_epsilon) || c.layer_norm_epsilon < 0)
+    fail("{}: key '{}' is {} (allowed: finite numbers, not below 0)", file.name(), epsilon, c.layer_norm_epsilon);
   c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr;
   c.activation = c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu;
   c.tied_output = file.find("output.weight") == nullptr;

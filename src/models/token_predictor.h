@@ -23,8 +23,8 @@ class TokenPredictor {
   /// far, and there are no logits.
   virtual std::vector<float> begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) = 0;
   /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error as `begin`;
-  /// then nothing is appended.
-  virtual std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted) = 0;
+  /// then nothing is appended. `cancelled` as there.
+  virtual std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) = 0;
   /// Forgets all but the first `length` tokens; length <= ids().size().
   virtual void rewind(std::int64_t length) = 0;
   /// Says that the tokens behind those held now may be forgotten again.

@@ -15,7 +15,8 @@
 namespace rlx {
 namespace {
 
-constexpr std::array<TypeMix, 38> mixes{
+constexpr std::uint32_t none = no_file_type;
+constexpr std::array<TypeMix, 41> mixes{
     {{"F32", 0, "F32"},          {"F16", 1, "F16"},        {"BF16", 32, "BF16"},    {"Q4_0", 2, "Q4_0"},        {"Q4_1", 3, "Q4_1"},
      {"Q5_0", 8, "Q5_0"},        {"Q5_1", 9, "Q5_1"},      {"Q8_0", 7, "Q8_0"},     {"Q2_K", 10, "Q2_K"},       {"Q2_K_S", 21, "Q2_K"},
      {"Q3_K_S", 11, "Q3_K"},     {"Q3_K_M", 12, "Q3_K"},   {"Q3_K_L", 13, "Q3_K"},  {"Q4_K_S", 14, "Q4_K"},     {"Q4_K_M", 15, "Q4_K"},
@@ -23,7 +24,8 @@ constexpr std::array<TypeMix, 38> mixes{
      {"IQ2_XXS", 19, "IQ2_XXS"}, {"IQ2_XS", 20, "IQ2_XS"}, {"IQ2_S", 28, "IQ2_XS"}, {"IQ2_M", 29, "IQ2_S"},     {"IQ3_XXS", 23, "IQ3_XXS"},
      {"IQ3_XS", 22, "IQ3_S"},    {"IQ3_S", 26, "IQ3_S"},   {"IQ3_M", 27, "IQ3_S"},  {"IQ4_NL", 25, "IQ4_NL"},   {"IQ4_XS", 30, "IQ4_XS"},
      {"TQ1_0", 36, "TQ1_0"},     {"TQ2_0", 37, "TQ2_0"},   {"MXFP4", 38, "MXFP4"},  {"MXFP4_MOE", 38, "MXFP4"}, {"NVFP4", 39, "NVFP4"},
-     {"Q3_K", 12, "Q3_K"},       {"Q4_K", 15, "Q4_K"},     {"Q5_K", 17, "Q5_K"}}};
+     {"Q8_1", none, "Q8_1"},     {"Q8_K", none, "Q8_K"},   {"F64", none, "F64"},    {"Q3_K", 12, "Q3_K"},       {"Q4_K", 15, "Q4_K"},
+     {"Q5_K", 17, "Q5_K"}}};
 constexpr std::size_t aliases = 3;  // the last ones
 
 /// What a tensor does in a layer.
@@ -127,7 +129,7 @@ constexpr MixRule mix_rules[] = {
 };
 
 /// Where rows are no multiple of a block: a type of shorter blocks that is at least as good.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> fallbacks{{{"IQ1_S", "IQ4_NL"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> fallbacks{{{"IQ1_S", "IQ4_NL"},
                                                                                    {"IQ1_M", "IQ4_NL"},
                                                                                    {"IQ2_XXS", "IQ4_NL"},
                                                                                    {"IQ2_XS", "IQ4_NL"},
@@ -141,7 +143,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> fallback
                                                                                    {"TQ2_0", "Q4_0"},
                                                                                    {"Q4_K", "Q5_0"},
                                                                                    {"Q5_K", "Q5_1"},
-                                                                                   {"Q6_K", "Q8_0"}}};
+                                                                                   {"Q6_K", "Q8_0"},
+                                                                                   {"Q8_K", "Q8_0"}}};
 
 /// Parts of the names of matrices that keep their type: they are small, or decide much.
 constexpr std::array<std::string_view, 19> kept_parts{

@@ -12,11 +12,14 @@
 
 namespace rlx {
 
+/// Of types that llama.cpp writes no file of, so that they have no number.
+inline constexpr std::uint32_t no_file_type = UINT32_MAX;
+
 /// What `rlx quantize --type` may name: one block format for most tensors, better ones for those that matter most. The mixes are those that
 /// llama.cpp writes under the same names.
 struct TypeMix {
   std::string_view name;    ///< "Q4_K_M"
-  std::uint32_t file_type;  ///< general.file_type
+  std::uint32_t file_type;  ///< general.file_type, or no_file_type
   std::string_view format;  ///< of most tensors
 };
 

@@ -110,18 +110,16 @@ std::optional<VerifiedTensor> verify_greedy(const std::filesystem::path& folder,
 
 }  // namespace
 
-RecordedRun RecordedRun::open(const std::filesystem::path& folder) { return of_model(folder, folder); }
-
-RecordedRun RecordedRun::of_model(const std::filesystem::path& path, const std::filesystem::path& folder) {
+RecordedRun RecordedRun::of_model(const std::filesystem::path& path, const std::filesystem::path& folder, int threads) {
   const ModelFolder recorded = ModelFolder::open(folder);
-  if (recorded.model_type() == "t5") return of_t5(path, folder);
+  if (recorded.model_type() == "t5") return of_t5(path, folder, threads);
   if (!DecoderFamily::find(recorded.model_type()))
     recorded.check_model_type(fmt::format("t5, {}", fmt::join(DecoderFamily::model_types(), ", ")));
   const DecoderFiles model = DecoderFiles::open(path);
-  return model.config.causal ? of_decoder(model, folder) : of_encoder(model, folder);
+  return model.config.causal ? of_decoder(model, folder, threads) : of_encoder(model, folder, threads);
 }
 
-RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::filesystem::path& folder) {
+RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::filesystem::path& folder, int threads) {
   const T5Files model = T5Files::open(path);
   const T5Config& config = model.config;
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
@@ -133,29 +131,23 @@ RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::fil
   const std::int64_t longest = std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
   Graph graph =
       t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest}, stored_types(model.checkpoint, model.names));
-  RecordedRun run(graph, load_weights(graph, model.checkpoint, model.names), std::move(recorded));
-  const std::map<std::string, std::int64_t> ids{
-      {"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}};
-  for (const auto& [input, value] : graph.inputs())
-    if (input.kind == InputKind::input) run.read_input(input, ids.at(input.name));
+  RecordedRun run(graph, load_weights(graph, model.checkpoint, model.names, threads), std::move(recorded));
+  run.read_inputs({{"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}});
   run.recorded_outputs();
   return run;
 }
 
-RecordedRun RecordedRun::of_encoder(const DecoderFiles& model, const std::filesystem::path& folder) {
+RecordedRun RecordedRun::of_encoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads) {
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
   const Graph graph = encoder_graph(model, recorded, batch, length);
-  RecordedRun run(graph, model.weights(graph), std::move(recorded));
-  const std::map<std::string, std::int64_t> ids{
-      {"input_ids", model.config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", model.config.token_types}};
-  for (const auto& [input, value] : graph.inputs())
-    if (input.kind == InputKind::input) run.read_input(input, ids.at(input.name));
+  RecordedRun run(graph, model.weights(graph, threads), std::move(recorded));
+  run.read_inputs({{"input_ids", model.config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", model.config.token_types}});
   run.recorded_outputs();
   return run;
 }
 
-RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesystem::path& folder) {
+RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads) {
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
   // Of models without attention, the recorded states begin behind the first layer.
@@ -163,7 +155,7 @@ RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesy
                                      [](const DecoderLayer& layer) { return is_attention(layer.mixer); });
   const HiddenStates states = attention ? HiddenStates::with_embeddings : HiddenStates::without_embeddings;
   Graph graph = decoder_graph(model.config, {.sequences = batch, .capacity = length, .chunk = length, .hidden_states = states});
-  RecordedRun run(graph, model.weights(graph), std::move(recorded));
+  RecordedRun run(graph, model.weights(graph, threads), std::move(recorded));
   Array rows(i32, {batch, length}), context(i32, {});
   for (std::int64_t i = 0; i < rows.size(); ++i) rows.set_int(i, i % length);
   context.set_int(0, length);
@@ -176,6 +168,11 @@ RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesy
   }
   run.recorded_outputs();
   return run;
+}
+
+void RecordedRun::read_inputs(const std::map<std::string, std::int64_t>& ids) {
+  for (const auto& [input, value] : graph_.inputs())
+    if (input.kind == InputKind::input) read_input(input, ids.at(input.name));
 }
 
 void RecordedRun::read_input(const Input& input, std::int64_t ids) {
@@ -285,7 +282,7 @@ std::vector<VerifiedTensor> verify_folder(const std::filesystem::path& folder, c
 }
 
 std::vector<VerifiedTensor> verify_model(const std::filesystem::path& model, const std::filesystem::path& folder, const Session& session) {
-  const RecordedRun run = RecordedRun::of_model(model, folder);
+  const RecordedRun run = RecordedRun::of_model(model, folder, session.threads());
   const bool encodes_first = run.inputs().contains("decoder_input_ids");
   auto results = verify_run(run, session);
   const auto greedy = verify_greedy(folder, [&](const auto& prompt, std::size_t count) {

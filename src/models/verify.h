@@ -20,9 +20,9 @@ struct DecoderFiles;
 class RecordedRun {
  public:
   /// Throws Error when the model's type is not supported, or a recorded tensor is no input or output of it or does not fit.
-  static RecordedRun open(const std::filesystem::path& folder);
-  /// The same for a model of another place, such as a GGUF file made from the folder's.
-  static RecordedRun of_model(const std::filesystem::path& model, const std::filesystem::path& folder);
+  static RecordedRun open(const std::filesystem::path& folder) { return of_model(folder, folder, 0); }
+  /// The same for a model of another place, such as a GGUF file made from the folder's; `threads` as for load_weights.
+  static RecordedRun of_model(const std::filesystem::path& model, const std::filesystem::path& folder, int threads);
 
   const Graph& graph() const { return graph_; }
   const NamedArrays& weights() const { return weights_; }
@@ -35,9 +35,11 @@ class RecordedRun {
   RecordedRun(Graph graph, NamedArrays weights, SafetensorsFile recorded)
       : graph_(std::move(graph)), weights_(std::move(weights)), recorded_(std::move(recorded)) {}
 
-  static RecordedRun of_encoder(const DecoderFiles& model, const std::filesystem::path& folder);
-  static RecordedRun of_decoder(const DecoderFiles& model, const std::filesystem::path& folder);
-  static RecordedRun of_t5(const std::filesystem::path& model, const std::filesystem::path& folder);
+  static RecordedRun of_encoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads);
+  static RecordedRun of_decoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads);
+  static RecordedRun of_t5(const std::filesystem::path& model, const std::filesystem::path& folder, int threads);
+  /// `ids`: for each input, how many numbers its elements may be, from 0 on.
+  void read_inputs(const std::map<std::string, std::int64_t>& ids);
   void read_input(const Input& input, std::int64_t ids);
   std::vector<std::string> recorded_outputs() const;
   bool counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const;

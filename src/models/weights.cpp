@@ -61,8 +61,8 @@ struct LoadingReport {
 
 class WeightLoader {
  public:
-  WeightLoader(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names)
-      : graph_(graph), checkpoint_(checkpoint), names_(names), spelled_(spelled_names(checkpoint.names(), names)) {}
+  WeightLoader(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names, int threads)
+      : graph_(graph), checkpoint_(checkpoint), names_(names), threads_(threads), spelled_(spelled_names(checkpoint.names(), names)) {}
 
   NamedArrays load(NamedArrays weights) {
     LoadingReport report{graph_.inputs().size()};
@@ -109,7 +109,7 @@ class WeightLoader {
   Array made(const TensorView& view, DType dtype, const std::vector<std::int64_t>& shape) {
     if (last_made_.first == view.name && last_made_.second.dtype() == dtype) return last_made_.second;
     Array rows(dtype, shape);
-    if (!pool_) pool_.emplace(granted_cpus());
+    if (!pool_) pool_.emplace(threads_ > 0 ? threads_ : granted_cpus());
     make_rows(view, rows.mutable_bytes(), *pool_);
     last_made_ = {view.name, rows};
     return rows;
@@ -156,6 +156,7 @@ class WeightLoader {
   const Graph& graph_;
   const Checkpoint& checkpoint_;
   const WeightNames& names_;
+  int threads_;
   std::map<std::string, std::string> spelled_;  // as the tables spell them -> in the file
   std::set<std::string> wanted_;
   std::pair<std::string, Array> last_made_;  // by the tensor's name
@@ -209,8 +210,8 @@ WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& name
   };
 }
 
-NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names, NamedArrays known) {
-  return WeightLoader(graph, checkpoint, names).load(std::move(known));
+NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names, int threads, NamedArrays known) {
+  return WeightLoader(graph, checkpoint, names, threads).load(std::move(known));
 }
 
 }  // namespace rlx

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/array_type.h"
 #include "ir/op.h"
 #include "ops/broadcasting.h"
 #include "rlx/ops.h"
@@ -93,9 +94,7 @@ struct Dot {
   }
   template <class T, class Get, class Set>
   static void contract(const Dot& op, const Array& x, const Array& z, Get get, Set set) {
-    auto rest = [](const Array& a, const Ints& c, const Ints& b) {
-      return free_axes({a.dtype(), Dims(a.shape().begin(), a.shape().end())}, c, b);
-    };
+    auto rest = [](const Array& a, const Ints& c, const Ints& b) { return free_axes(type_of(a), c, b); };
     const Ints xb = offsets(x, op.lhs_batch), zb = offsets(z, op.rhs_batch), xk = offsets(x, op.lhs_contract),
                zk = offsets(z, op.rhs_contract);
     const Ints xm = offsets(x, rest(x, op.lhs_contract, op.lhs_batch)), zn = offsets(z, rest(z, op.rhs_contract, op.rhs_batch));

@@ -52,7 +52,7 @@ void append(Values& to, const Values& more) { to.insert(to.end(), more.begin(), 
 
 }  // namespace
 
-// ---- call ----------------------------------------------------------------------------------------------------------------------
+// `call`
 
 namespace {
 const Op<Call> call_op;
@@ -78,7 +78,7 @@ std::vector<Sample> Call::samples() {
 
 Values make_call(const Call& op, In x) { return call_op.all(op, x); }
 
-// ---- cond ----------------------------------------------------------------------------------------------------------------------
+// `cond`
 
 namespace {
 const Op<Cond> cond_op;
@@ -111,7 +111,7 @@ std::vector<Sample> Cond::samples() {
 
 Values make_cond(const Cond& op, In x) { return cond_op.all(op, x); }
 
-// ---- while ---------------------------------------------------------------------------------------------------------------------
+// `while`
 
 namespace {
 const Op<While> while_op;
@@ -148,7 +148,7 @@ std::vector<Sample> While::samples() {
 
 Values make_while(const While& op, In x) { return while_op.all(op, x); }
 
-// ---- scan ----------------------------------------------------------------------------------------------------------------------
+// `scan`
 
 namespace {
 
@@ -218,7 +218,7 @@ std::vector<Sample> Scan::samples() {
 
 Values make_scan(const Scan& op, In x) { return scan_op.all(op, x); }
 
-// ---- marks ---------------------------------------------------------------------------------------------------------------------
+// Marks.
 
 namespace {
 
@@ -264,7 +264,7 @@ Value after(Value x, Value token) { return after_op({}, x, token); }
 /// x as a constant: derivatives do not flow through it. Type and shape stay.
 Value stop_gradient(Operand x) { return stop_gradient_op({}, x); }
 
-// ---- builders ------------------------------------------------------------------------------------------------------------------
+// Builders.
 
 /// The results of `then` where the bool `predicate` of rank 0 holds, else those of `otherwise`; only one of them runs. Both are called
 /// with the operands, may use other values of the graph, and must give the same types, else Error.

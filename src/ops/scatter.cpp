@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/array_type.h"
 #include "ir/extremum.h"
 #include "ir/op.h"
 #include "ops/broadcasting.h"
@@ -77,9 +78,7 @@ struct Scatter {
     std::vector<T> total;
     for (std::int64_t i = 0; i < x[0].size(); ++i) total.push_back(get(x[0], i));
     Ints sizes;
-    const Type updates{x[2].dtype(), Dims(x[2].shape().begin(), x[2].shape().end())};
-    for (const Dim& d : window_sizes(s, {x[0].dtype(), Dims(x[0].shape().begin(), x[0].shape().end())}, updates))
-      sizes.push_back(d.value());
+    for (const Dim& d : window_sizes(s, type_of(x[0]), type_of(x[2]))) sizes.push_back(d.value());
     const WindowPositions positions(s.numbers(), x[0], x[1], sizes, s.mode, x[2].rank());
     Ints at(x[2].shape().size(), 0);
     for (std::int64_t i = 0; i < x[2].size(); ++i, advance(at, x[2].shape())) {

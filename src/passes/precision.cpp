@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/array_type.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
@@ -56,7 +57,7 @@ class CalibratedRanges {
     Type wanted{f32, {}};
     for (std::int64_t axis : weighted.left_places) wanted.shape.push_back(weighted.left.dim(axis));
     for (const Array* ends : {&range.least, &range.largest}) {
-      const Type given{ends->dtype(), Dims(ends->shape().begin(), ends->shape().end())};
+      const Type given = type_of(*ends);
       if (!(given == wanted)) fail("calibration: ranges of '{}' are {}, must be {}", product, given.to_string(), wanted.to_string());
     }
     return range;
@@ -136,7 +137,7 @@ class PrecisionPass {
     static constexpr Way blocks{&P::in_blocks}, none{&P::no_weight};
     static constexpr Way attention{&P::keys_kept_otherwise, &P::attention_in_bf16, Precision::bf16};
     static constexpr Way narrow{&P::not_worth_it, &P::product_in_bf16, Precision::bf16};
-    static constexpr Way half{&P::not_a_weighted_product, &P::product_in_f16, Precision::f16};
+    static constexpr Way half{&P::not_worth_f16, &P::product_in_f16, Precision::f16};
     static constexpr Way integer{&P::not_worth_int8, &P::product_in_int8, Precision::int8};
     static constexpr std::array<Row, 5> table{{{"attention", attention, none, attention},
                                                {"block_dot", blocks, blocks, blocks},
@@ -263,6 +264,14 @@ class PrecisionPass {
       return is_invariant(product.operands[0]) ? "its weight is the left operand" : no_weight(product);
     if (graph_.type(product.operands[1]).size() == Dim(0)) return "its weight has no elements";
     return !is_conv(product) && !DotAxes(product).lhs_batch.empty() ? "a weight for each item of a batch" : "";
+  }
+
+  /// Few columns are a small weight beside rows that are read as f32 in any case, which f32 takes as dot products.
+  std::string_view not_worth_f16(const Node& product) const {
+    if (std::string_view reason = not_a_weighted_product(product); !reason.empty()) return reason;
+    constexpr std::int64_t few_columns = 8;
+    const bool is_few = !is_conv(product) && graph_.type(product.operands[1]).size().upper() <= few_columns * depth(product);
+    return is_few ? "its columns are few" : "";
   }
 
   std::string_view not_worth_int8(const Node& product) const {

@@ -32,6 +32,38 @@ std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
   return writes(f64) ? "f64" : "f32";
 }
 
+double bytes_of(const Type& type, const Bindings& bindings) {
+  return static_cast<double>(bytes_for(type.dtype, type.size().evaluate(bindings)));
+}
+
+/// Bytes of weights that no row asks for, as of most experts: they are not read. At most one matrix for each row is.
+double unread_bytes(const Graph& graph, const cpu::BlockDot& dot, const Bindings& bindings) {
+  const auto matrices = static_cast<double>(dot.matrices.value()), rows = static_cast<double>(dot.rows.evaluate(bindings));
+  return std::max(0.0, 1 - rows / matrices) * bytes_of(graph.type(dot.blocks), bindings);
+}
+
+/// Of a launch that is no generated kernel; 0 where the host computes.
+double claimed_flops(const Graph& graph, const cpu::Launch& launch, const Bindings& bindings) {
+  const auto number = [&](const Dim& size) { return static_cast<double>(size.evaluate(bindings)); };
+  if (const auto* product = std::get_if<cpu::Product>(&launch.what))
+    return number(graph.type(product->dot).size() * product->depth.extent * 2);
+  if (const auto* attention = std::get_if<cpu::Attention>(&launch.what))
+    return 2 * number(attention->head_size + attention->value_size) * cpu::visible_scores(*attention, bindings);
+  if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) return number(dot->rows * dot->columns * dot->depth * 2);
+  return 0;
+}
+
+/// Of any launch.
+Cost launch_cost(const Graph& graph, const cpu::Launch& launch, const Bindings& bindings) {
+  if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) return cost(kernel->kernel, bindings);
+  Cost c;
+  c.flops = claimed_flops(graph, launch, bindings);
+  for (const auto* values : {&launch.reads, &launch.writes})
+    for (ValueId v : *values) c.bytes += bytes_of(graph.type(v), bindings);
+  if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) c.bytes -= unread_bytes(graph, *dot, bindings);
+  return c;
+}
+
 }  // namespace
 
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings) {
@@ -39,31 +71,10 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
   std::vector<LaunchReport> reports;
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const cpu::Launch& launch = state.program.launches[l];
+    const Cost cost = launch_cost(graph, launch, bindings);
     LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, arithmetic_of(graph, launch), 0, 0, 0, 0, {}};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
-    if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) {
-      const Cost c = cost(kernel->kernel, bindings);
-      report.flops = c.flops;
-      report.bytes = c.bytes;
-    } else {
-      for (const auto* values : {&launch.reads, &launch.writes})
-        for (ValueId v : *values)
-          report.bytes += static_cast<double>(bytes_for(graph.type(v).dtype, graph.type(v).size().evaluate(bindings)));
-      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
-        const Dim size = graph.type(product->dot).size() * product->depth.extent * 2;
-        report.flops = static_cast<double>(size.evaluate(bindings));
-      } else if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) {
-        const auto features = static_cast<double>((attention->head_size + attention->value_size).evaluate(bindings));
-        report.flops = 2 * features * cpu::visible_scores(*attention, bindings);
-      } else if (const auto* block_dot = std::get_if<cpu::BlockDot>(&launch.what)) {
-        report.flops = static_cast<double>((block_dot->rows * block_dot->columns * block_dot->depth * 2).evaluate(bindings));
-        // Matrices that no row asks for are not read; at most one for each row is.
-        const auto matrices = static_cast<double>(block_dot->matrices.value()),
-                   rows = static_cast<double>(block_dot->rows.evaluate(bindings));
-        const Type& blocks = graph.type(block_dot->blocks);
-        report.bytes -= std::max(0.0, 1 - rows / matrices) * static_cast<double>(bytes_for(blocks.dtype, blocks.size().evaluate(bindings)));
-      }
-    }
+    report.flops = cost.flops, report.bytes = cost.bytes;
     reports.push_back(std::move(report));
   }
   return reports;
@@ -122,41 +133,62 @@ std::string node_text(const Node& node) {
   return text;
 }
 
+/// Which launches compute the nodes of a program.
+class NodeLaunches {
+ public:
+  explicit NodeLaunches(const Executable::State& state) : state_(state), names_(graph().size()) {
+    for (const cpu::Launch& launch : state.program.launches) {
+      for (ValueId v : launch.writes) writer_[v] = &launch;
+      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed_[product->dot] = launch.name();
+      if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed_[attention->node] = launch.name();
+      if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claimed_[dot->node] = launch.name();
+    }
+    name_launches();
+  }
+
+  NodeReport report(std::int32_t id, const std::string& indent) const {
+    const auto& program = state_.program;
+    const Node& node = graph().node(id);
+    NodeReport report{fmt::format("{}%{}: {}", indent, id, node_text(node)), "fused", names_[static_cast<std::size_t>(id)]};
+    const ValueId v{id, 0};
+    const auto written = writer_.find(v);
+    const cpu::Launch* const launch = written == writer_.end() ? nullptr : written->second;
+    if (constant_value(node)) report.how = "constant";
+    else if (launch && state_.is_prepared[static_cast<std::size_t>(launch - program.launches.data())]) report.how = "prepared";
+    else if (claimed_.count(v)) report.how = "claimed", report.by = claimed_.at(v);
+    else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
+    else if (launch) report.how = std::holds_alternative<cpu::HostLaunch>(launch->what) ? kind(*launch) : "generated";
+    return report;
+  }
+
+ private:
+  const Graph& graph() const { return state_.program.graph; }
+
+  /// A value that is not stored is part of the kernels of its users; the first is named.
+  void name_launches() {
+    for (auto id = static_cast<std::int32_t>(names_.size()); id-- > 0;) {
+      auto& mine = names_[static_cast<std::size_t>(id)];
+      if (const auto it = writer_.find({id, 0}); it != writer_.end()) mine = it->second->name();
+      for (ValueId operand : graph().node(id).operands)
+        if (!writer_.count(operand) && !mine.empty()) names_[static_cast<std::size_t>(operand.node)] = mine;
+    }
+  }
+
+  const Executable::State& state_;
+  std::map<ValueId, const cpu::Launch*> writer_;
+  std::map<ValueId, std::string> claimed_;  // the launch, by the op's own result
+  std::vector<std::string> names_;          // of launches, by node
+};
+
 /// How each node of a program is computed, those of regions behind the op that they belong to.
 std::vector<NodeReport> node_reports(const Executable::State& state, const std::string& indent) {
-  const cpu::Program& program = state.program;
-  const Graph& graph = program.graph;
-  std::map<ValueId, const cpu::Launch*> writer;
-  std::map<ValueId, std::string> claimed;
-  for (const cpu::Launch& launch : program.launches) {
-    for (ValueId v : launch.writes) writer[v] = &launch;
-    if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed[product->dot] = launch.name();
-    if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed[attention->node] = launch.name();
-    if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claimed[dot->node] = launch.name();
-  }
-  // A value that is not stored is part of the kernels of its users; the first is named.
-  std::vector<std::string> by(graph.size());
-  for (auto id = static_cast<std::int32_t>(graph.size()); id-- > 0;) {
-    auto& mine = by[static_cast<std::size_t>(id)];
-    if (auto it = writer.find({id, 0}); it != writer.end()) mine = it->second->name();
-    for (ValueId operand : graph.node(id).operands)
-      if (!writer.count(operand) && !mine.empty()) by[static_cast<std::size_t>(operand.node)] = mine;
-  }
+  const Graph& graph = state.program.graph;
+  const NodeLaunches launches(state);
   std::vector<NodeReport> reports;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
     const Node& node = graph.node(id);
     if (is_input(node)) continue;
-    NodeReport report{fmt::format("{}%{}: {}", indent, id, node_text(node)), "fused", by[static_cast<std::size_t>(id)]};
-    const ValueId v{id, 0};
-    if (constant_value(node)) report.how = "constant";
-    else if (auto it = writer.find(v);
-             it != writer.end() && state.is_prepared[static_cast<std::size_t>(it->second - program.launches.data())])
-      report.how = "prepared";
-    else if (claimed.count(v)) report.how = "claimed", report.by = claimed[v];
-    else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
-    else if (auto it = writer.find(v); it != writer.end())
-      report.how = std::holds_alternative<cpu::HostLaunch>(it->second->what) ? kind(*it->second) : "generated";
-    reports.push_back(std::move(report));
+    reports.push_back(launches.report(id, indent));
     for (const Attr& attr : node.attrs)
       if (const auto* region = std::get_if<Region>(&attr); region && state.regions.count(region->get()))
         for (NodeReport& inner : node_reports(*state.regions.at(region->get()), indent + "  ")) reports.push_back(std::move(inner));

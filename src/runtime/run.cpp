@@ -8,6 +8,7 @@
 #include "backends/cpu/quantised/run.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
+#include "ir/array_type.h"
 #include "ir/sources.h"
 
 namespace rlx {
@@ -113,9 +114,8 @@ void Run::run_missing() {
   // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
   for (const PreparedLaunch* launch : launches)
     for (std::size_t value : launch->writes) {
-      std::vector<std::int64_t> shape;
-      for (const Dim& dim : state_.prepared.values[value].type.shape) shape.push_back(dim.value());
-      mine->arrays[value] = std::make_shared<Array>(state_.prepared.values[value].type.dtype, std::move(shape));
+      const Type& type = state_.prepared.values[value].type;
+      mine->arrays[value] = std::make_shared<Array>(type.dtype, static_shape(type));
     }
   prepared_ = mine;
   place_prepared();

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "ir/array_type.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -27,10 +28,6 @@ struct Tensor::Node {
     }
   }
 };
-
-namespace {
-Type type_of(const Array& array) { return {array.dtype(), Dims(array.shape().begin(), array.shape().end())}; }
-}  // namespace
 
 Tensor::Tensor(Array array) : node_(std::make_shared<Node>()) {
   node_->type = type_of(array);

@@ -127,7 +127,7 @@ Values Scan::batch(const Scan& op, std::span<const Value> x, const std::vector<b
   return results;
 }
 
-// ---- call ----------------------------------------------------------------------------------------------------------------------
+// `call`
 
 namespace {
 

@@ -282,7 +282,7 @@ TEST(AttentionClaim, HiddenKeysMayBeNaN) {
   EXPECT_EQ(difference(run(session_of(1), graph_of(c, types_of(c, sizes, f32)), operands), plain), 0);
 }
 
-// ---- how graphs become launches --------------------------------------------------------------------------------------------------
+// How graphs become launches.
 
 /// (B, S, heads * size) -> (B, heads, S, size)
 Value split(Value x, std::int64_t heads) {

@@ -59,8 +59,9 @@ class RandomDot {
   void make_worth_a_product(const Ints& contracted, const Ints& free) {
     const auto size = [&](std::int64_t axis) -> std::int64_t& { return sizes_[static_cast<std::size_t>(axis)]; };
     const auto work = [&] { return std::accumulate(sizes_.begin(), sizes_.end(), std::int64_t{1}, std::multiplies<>()); };
-    size(contracted[pick(contracted.size())]) = one_in(2) ? 16 : 19;
-    if (!free.empty()) size(free[pick(free.size())]) = one_in(2) ? 32 : 37;
+    const bool long_rows = one_in(3);  // which few columns take as dot products
+    size(contracted[pick(contracted.size())]) = long_rows ? (one_in(2) ? 64 : 131) : one_in(2) ? 16 : 19;
+    if (!free.empty() && !long_rows) size(free[pick(free.size())]) = one_in(2) ? 32 : 37;
     for (std::int64_t& axis : sizes_)
       if (work() > 60'000) axis = std::min<std::int64_t>(axis, 2);
   }

@@ -124,4 +124,46 @@ std::vector<Sum<T>> run(GemmArgs<T> args, ThreadPool& pool) {
   return c;
 }
 
+/// Counts how often the epilogue gets each element, and stores it.
+template <class T>
+struct Sink {
+  std::vector<Sum<T>> values;
+  std::vector<int> counts;
+  std::int64_t m, n;
+  bool by_columns;
+  Sink(const GemmArgs<T>& args, bool by_columns)
+      : values(static_cast<std::size_t>(args.batch * args.m * args.n)),
+        counts(values.size()),
+        m(args.m),
+        n(args.n),
+        by_columns(by_columns) {}
+
+  static void store(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                    std::int64_t col0, std::int64_t cols) {
+    Sink& sink = *static_cast<Sink*>(context);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; ++c) {
+        const auto at = static_cast<std::size_t>((batch * sink.m + row0 + r) * sink.n + col0 + c);
+        sink.values[at] = sink.by_columns ? tile[c * tile_stride + r] : tile[r * tile_stride + c];
+        ++sink.counts[at];
+      }
+    }
+  }
+};
+
+/// Each element once, in blocks of rows and of columns, from `multiply`.
+template <class T>
+void expect_epilogues_see(const std::vector<Sum<T>>& expected, GemmArgs<T> args, ThreadPool& pool, const std::string& name,
+                          void (*multiply)(const GemmArgs<T>&, ThreadPool&) = gemm<T>) {
+  for (const bool by_columns : {false, true}) {
+    Sink<T> sink(args, by_columns);
+    args.epilogue = Sink<T>::store;
+    args.epilogue_context = &sink;
+    args.epilogue_by_columns = by_columns;
+    multiply(args, pool);
+    EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1)) << name;
+    EXPECT_EQ(sink.values, expected) << name;
+  }
+}
+
 }  // namespace rlx::cpu

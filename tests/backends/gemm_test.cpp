@@ -8,33 +8,6 @@
 namespace rlx::cpu {
 namespace {
 
-/// Counts how often the epilogue gets each element, and stores it.
-template <class T>
-struct Sink {
-  std::vector<Sum<T>> values;
-  std::vector<int> counts;
-  std::int64_t m, n;
-  bool by_columns;
-  Sink(const GemmArgs<T>& args, bool by_columns)
-      : values(static_cast<std::size_t>(args.batch * args.m * args.n)),
-        counts(values.size()),
-        m(args.m),
-        n(args.n),
-        by_columns(by_columns) {}
-
-  static void store(void* context, Sum<T>* tile, std::int64_t tile_stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                    std::int64_t col0, std::int64_t cols) {
-    Sink& sink = *static_cast<Sink*>(context);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < cols; ++c) {
-        const auto at = static_cast<std::size_t>((batch * sink.m + row0 + r) * sink.n + col0 + c);
-        sink.values[at] = sink.by_columns ? tile[c * tile_stride + r] : tile[r * tile_stride + c];
-        ++sink.counts[at];
-      }
-    }
-  }
-};
-
 template <class T>
 class GemmOf : public testing::Test {};
 using Types = testing::Types<float, double, Bf16, std::int8_t>;
@@ -114,16 +87,7 @@ TYPED_TEST(GemmOf, AColumnHasTheSameBitsAmongFewAndAmongMany) {
         EXPECT_EQ(run(args, pool), expected) << name << " " << m << "x" << n << "x" << k;
         args.packed_b = &packed;
         EXPECT_EQ(run(args, pool), expected) << name << " " << m << "x" << n << "x" << k << ", packed";
-        for (bool by_columns : {false, true}) {
-          Sink<TypeParam> sink(args, by_columns);
-          args.epilogue = Sink<TypeParam>::store;
-          args.epilogue_context = &sink;
-          args.epilogue_by_columns = by_columns;
-          gemm(args, pool);
-          EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1)) << name;
-          EXPECT_EQ(sink.values, expected) << name;
-          args.epilogue = nullptr;
-        }
+        expect_epilogues_see<TypeParam>(expected, args, pool, name);
       }
     }
   }
@@ -196,16 +160,7 @@ TYPED_TEST(GemmOf, HandsEveryElementToTheEpilogueOnce) {
       const Stored<TypeParam> a(batch, m, k, Layout::row_major, 8), b(batch, k, n, Layout::column_major, 9);
       GemmArgs<TypeParam> args{.batch = batch, .m = m, .n = n, .k = k, .a = a.matrix, .b = b.matrix, .kernel = kernel};
       const std::vector<Sum<TypeParam>> stored = run(args, pool);
-      for (bool by_columns : {false, true}) {
-        Sink<TypeParam> sink(args, by_columns);
-        args.epilogue = Sink<TypeParam>::store;
-        args.epilogue_context = &sink;
-        args.epilogue_by_columns = by_columns;
-        gemm(args, pool);
-        EXPECT_EQ(sink.counts, std::vector<int>(sink.counts.size(), 1)) << name;
-        EXPECT_EQ(sink.values, stored) << name;
-        args.epilogue = nullptr;
-      }
+      expect_epilogues_see<TypeParam>(stored, args, pool, name);
     }
   }
 }

@@ -130,6 +130,36 @@ TEST(Launches, ACastAndAScaleRunInThePackingOfAProduct) {
   EXPECT_TRUE(std::get<cpu::Product>(program.launches[0].what).prologue);
 }
 
+/// A product of such sizes would pack what is then read once.
+TEST(Launches, OneColumnAndFewRowsOfNoWeightsAreGenerated) {
+  const auto is_claimed = [](Dim rows, std::int64_t columns, bool weights) {
+    Graph graph;
+    const Value x = graph.input("x", {rows, 512}, f32);
+    graph.output("y", matmul(x, weights ? graph.param("w", {512, columns}, f32) : graph.input("w", {512, columns}, f32)));
+    const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+    return std::holds_alternative<cpu::Product>(program.launches.at(0).what);
+  };
+  const Dim any = Dim::symbol("B", 64);
+  EXPECT_FALSE(is_claimed(any, 1, true));
+  EXPECT_FALSE(is_claimed(4, 96, false));
+  EXPECT_TRUE(is_claimed(4, 96, true));
+  EXPECT_TRUE(is_claimed(5, 96, false));
+  EXPECT_TRUE(is_claimed(any, 96, false)) << "the same bits for any number of rows";
+  EXPECT_TRUE(is_claimed(any, 2, true));
+}
+
+/// Statistics that are not of this run's rows, as those of a batch norm; a norm's own need the whole row before its first element.
+TEST(Launches, RowsAreNormalisedInThePackingOfAProduct) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, f32), w = graph.input("w", {64, 96}, f32);
+  const auto of_feature = [&](std::string_view name) { return graph.param(std::string(name), {64}, f32); };
+  const Value normed = (x - of_feature("mean")) * of_feature("inverse deviation") * of_feature("scale") + of_feature("shift");
+  graph.output("y", matmul(normed, w));
+  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  ASSERT_EQ(program.launches.size(), 1u);
+  EXPECT_TRUE(std::get<cpu::Product>(program.launches[0].what).prologue);
+}
+
 TEST(Launches, WhatTwoProductsReadIsStored) {
   Graph graph;
   const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, bf16), wide = cast(x, f32);

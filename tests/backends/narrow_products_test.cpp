@@ -56,7 +56,7 @@ std::string reported_arithmetic(const Graph& graph) {
   Executable program = Session().compile(graph);
   std::map<std::string, Feed> feeds;
   for (const auto& [input, value] : graph.inputs()) {
-    Array values(input.type.dtype, test::static_shape(input.type));
+    Array values(input.type.dtype, static_shape(input.type));
     if (input.kind == InputKind::param) program.set_param(input.name, values);
     else feeds.emplace(input.name, values);
   }

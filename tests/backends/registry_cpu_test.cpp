@@ -146,7 +146,7 @@ TEST(Gelu, VanishesFarBelowZero) {
   }
 }
 
-// ---- symbolic sizes ------------------------------------------------------------------------------------------------------------
+// Symbolic sizes.
 
 struct SymbolicCase {
   std::string name;

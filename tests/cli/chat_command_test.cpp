@@ -1,8 +1,10 @@
 // `rlx chat` on a terminal, typed into as a user would.
 #include <poll.h>
 #include <pty.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -15,6 +17,10 @@ namespace rlx::test {
 namespace {
 
 constexpr std::string_view prompt = ">\x1b[0m ";
+constexpr std::string_view marks_pastes = "\x1b[?2004h", marks_no_pastes = "\x1b[?2004l";
+
+/// As terminals send what is pasted into a line that is edited.
+std::string pasted(std::string_view text) { return fmt::format("\x1b[200~{}\x1b[201~", text); }
 
 /// A conversation on a terminal of its own.
 class ChatCommand : public testing::Test {
@@ -28,7 +34,8 @@ class ChatCommand : public testing::Test {
     if (terminal_ >= 0) close(terminal_);
   }
 
-  void start(const char* tokens, const std::string& cache = "", std::string_view end = prompt) {
+  /// What is seen before the first line can be typed.
+  std::string start(const char* tokens, const std::string& cache = "", std::string_view end = prompt) {
     const std::string command = RLX_COMMAND, model = model_.path().string();
     setenv("TERM", "xterm", 1);
     winsize size{};
@@ -39,7 +46,7 @@ class ChatCommand : public testing::Test {
             cache.c_str(), nullptr);
       _exit(127);
     }
-    read_until(end);
+    return read_until(end);
   }
 
   void type(std::string_view keys) const { ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
@@ -129,6 +136,55 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   EXPECT_EQ(leave(), 0);
 }
 
+TEST_F(ChatCommand, WhatIsPastedIsOneMessage) {
+  EXPECT_NE(start("3").find(marks_pastes), std::string::npos);
+  type("w3 " + pasted("w4\r\x03\x04\x1b[A\x7Fw5\r\nw6\tw7\nw8\r") + "w9 w1");
+  EXPECT_EQ(read_until("w1").find(marks_no_pastes), std::string::npos);
+  type("\x1b[D\x1b[D\x1b[D\x7F\x7F\n");  // without the w9
+  const std::string seen = read_until("tok/s"), after = seen.substr(std::min(seen.size(), seen.find(marks_no_pastes)));
+  EXPECT_TRUE(after.starts_with(marks_no_pastes)) << seen;
+  EXPECT_EQ(after.find(marks_pastes), std::string::npos) << seen;
+  EXPECT_NE(read_until(prompt).find(marks_pastes), std::string::npos);
+  const std::string sent = "user: w3 w4\n[Aw5\nw6\tw7\nw8\n w1\n\nassistant: ";
+  EXPECT_EQ(saved().find(sent), 0U) << saved();
+  type(pasted("/reset\r") + "\n");
+  read_until(prompt);
+  EXPECT_EQ(leave(), 0);
+  EXPECT_NE(read_text(folder_ / "rlx/history").find("w3 w4\\\n[Aw5\\\nw6\tw7\\\nw8\\\n w1\n"), std::string::npos);
+  start("3");
+  type("\x1b[A\x1b[A\x1b[A\x1b[A\n");  // before /exit, /reset and /save
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(saved().find(sent), 0U) << saved();
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, TheKeysOfViPasteToo) {
+  write_text(folder_ / "editrc", "bind -v\n");
+  setenv("EDITRC", (folder_ / "editrc").c_str(), 1);
+  start("3");
+  unsetenv("EDITRC");
+  type("w9\x03w3 w7\x1b" + std::string("bi") + pasted("w4\rw5") + " " + "\x1b" + "A" + pasted(" w8\rw9") + " w1\n");
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(saved().find("user: w3 w4\nw5 w7 w8\nw9 w1\n\nassistant: "), 0U) << saved();
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, ASignalLeavesTheTerminalAsItWas) {
+  start("3");
+  kill(child_, SIGTERM);
+  read_until(marks_no_pastes);
+  int status = 0;
+  waitpid(child_, &status, 0);
+  child_ = 0;
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  termios now{};
+  ASSERT_EQ(tcgetattr(terminal_, &now), 0);
+  EXPECT_EQ(now.c_lflag & (ICANON | ECHO | ISIG), tcflag_t{ICANON | ECHO | ISIG});
+  EXPECT_NE(now.c_iflag & ICRNL, 0U);
+}
+
 TEST_F(ChatCommand, LinesAreFoundAgainAnotherDay) {
   start("3");
   type("w5 w6\n");
@@ -157,13 +213,15 @@ TEST_F(ChatCommand, AHistoryThatCannotBeKeptDisturbsNothing) {
 
 TEST_F(ChatCommand, WithoutColoursNothingIsColoured) {
   setenv("NO_COLOR", "1", 1);
-  start("3", "", "\n> ");
+  const std::string plain = fmt::format("{}> ", marks_pastes);
+  start("3", "", plain);
   unsetenv("NO_COLOR");
   type("   \n");  // no message
-  EXPECT_EQ(read_until("\n> ").find("tok/s"), std::string::npos);
+  EXPECT_EQ(read_until(plain).find("tok/s"), std::string::npos);
   type("w5 w6\n");
+  read_until(marks_no_pastes);
   EXPECT_EQ(read_until("tok/s").find('\x1b'), std::string::npos);
-  read_until("\n> ");
+  read_until(plain);
   EXPECT_EQ(leave(), 0);
 }
 

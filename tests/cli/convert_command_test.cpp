@@ -31,6 +31,8 @@ TEST(ConvertCommand, SaysWhatWasWritten) {
     return run_rlx(fmt::format("convert {} {}", in, out.string())).out;
   };
   const std::string of_tensors = convert(path_of("hf/llama"), file), of_gguf = convert(path_of("hf/llama"), gguf);
+  std::filesystem::create_directory(made);
+  write_text(made / "of others", "");
   const std::string of_folder = convert(gguf.string(), made);
   EXPECT_EQ(of_tensors, written(file));
   EXPECT_TRUE(of_gguf.ends_with("\n" + written(gguf))) << of_gguf;

@@ -76,7 +76,9 @@ TEST_F(EmbedCommand, NoLinesGiveNoEmbeddings) {
   EXPECT_EQ(embed("--json", "").out, "");
   EXPECT_EQ(embed("--npy " + (folder_ / "none.npy").string(), "").status, 0);
   EXPECT_EQ(load_npy(folder_ / "none.npy").shape(), (std::vector<std::int64_t>{0, 64}));
-  EXPECT_EQ(embed("--similarity", "").status, 0);
+  const CommandResult nothing = embed("--similarity", "");
+  EXPECT_EQ(nothing.status, 0);
+  EXPECT_EQ(nothing.out, "");
 }
 
 TEST_F(EmbedCommand, ErrorsAreOneLineAndStatusOne) {
@@ -120,6 +122,8 @@ TEST_F(EmbedCommand, AnInterruptLeavesNoFile) {
 TEST_F(EmbedCommand, ACalibrationReplacesScalesFoundAtRunTime) {
   const std::string file = (folder_ / "ranges").string(), lines = (folder_ / "samples.txt").string();
   write_text(lines, "a cat\ndogs ran\n\na cat sat\n");
+  EXPECT_EQ(run_rlx("calibrate --model " + model_.path().string() + " /dev/null --out " + file).err,
+            "rlx: /dev/null: has no line of text (needed: a few hundred)\n");
   const CommandResult made = run_rlx("calibrate --model " + model_.path().string() + " " + lines + " --out " + file);
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_EQ(made.out, "");

@@ -97,8 +97,10 @@ TEST_F(RunCommand, TakesPromptsFromFilesAndPipes) {
   const std::string model = folder().string();
   EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 -f {}", model, file)).out, recorded_answer(9) + "\n");
   EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 --file - < {}", model, file)).out, recorded_answer(9) + "\n");
+  EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 < {}", model, file)).out, recorded_answer(9) + "\n");
+  EXPECT_EQ(run_rlx(fmt::format("run {} '{}' -n 9", model, text)).out, recorded_answer(9) + "\n");
   EXPECT_EQ(run_rlx(fmt::format("run {} -p x -f {}", model, file)).status, 2);
-  EXPECT_EQ(run_rlx(fmt::format("run {}", model)).status, 2);
+  EXPECT_EQ(run_rlx(fmt::format("run {} < /dev/null", model)).err, "rlx: there are no tokens to continue\n");
   EXPECT_NE(run_rlx(fmt::format("run {} -f {}", model, (folder() / "model.safetensors").string())).err.find("is not UTF-8"),
             std::string::npos);
 }

@@ -49,8 +49,13 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"dump g.rlx --stage hir --precision bf16", "--stage hir excludes --no-claims, --no-fusion and --precision"},
       {"eval g.rlx --out o --precision f8", "--precision: f8 not in {f32,bf16,f16,int8}"},
       {"bench m.gguf -p 0 -n 0", "--prompt and --tokens: one of them must be above 0"},
-      {"run m.gguf", "--prompt or --file is required"},
-      {"run m.gguf -p x --seed -1", "--seed: -1 (allowed: 0 and more)"},
+      {"run m.gguf x -p y", "--prompt excludes text"},
+      {"run m.gguf -p x --seed -1", "--seed: -1 (allowed: whole numbers, 0..18446744073709551615)"},
+      {"run m.gguf -p x --seed 18446744073709551616", "--seed: 18446744073709551616 (allowed: whole numbers, 0..18446744073709551615)"},
+      {"chat m.gguf --top-k 9223372036854775808", "--top-k: 9223372036854775808 (allowed: whole numbers, "},
+      {"run m.gguf -p x --guesses 3", "--guesses requires --lookup or --draft"},
+      {"run m.gguf -p x --mirostat 1.5", "--mirostat: 1.5 (allowed: whole numbers, "},
+      {"tokenize --model m.gguf --jsonl --no-special", "--no-special excludes --jsonl"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
   };
   for (const auto& [arguments, part] : cases) {

@@ -67,6 +67,13 @@ TEST_F(VerifyCommand, AnotherRecordingIsOverWithStatusOne) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST_F(VerifyCommand, AFolderThatCannotBeComparedDoesNotStopTheOthers) {
+  const CommandResult result = run_rlx("verify /dev/null nowhere " + folder_.path().string());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(line_count(result.err), 2) << result.err;
+  EXPECT_EQ(line_count(result.out), 4);
+}
+
 TEST_F(VerifyCommand, WhatDoesNotFitIsNamed) {
   record("input_ids", Array(i64, {2, 41}));
   EXPECT_NE(verify().err.find("'input_ids' is i64[2,41] (allowed: two axes, with 1..40 tokens)"), std::string::npos);

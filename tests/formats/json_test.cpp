@@ -104,6 +104,13 @@ TEST(Json, ReadsFilesAndNamesThem) {
 TEST(Json, QuotesStringsThatAreUtf8) {
   EXPECT_EQ(json::quote("a\"\n\x01é", "f"), "\"a\\\"\\n\\u0001é\"");
   EXPECT_EQ(error_of([] { json::quote("\xff", "f"); }), "f: '\\xff' is not UTF-8");
+  EXPECT_EQ(json::quote("a\u2028b\u2029\u2029\u0085", "f"), "\"a\\u2028b\\u2029\\u2029\\u0085\"");
+}
+
+TEST(Json, WritesValuesOnOneLineOfAnyReader) {
+  const json::Value value{{"a\u2028", "\n\u0085"}, {"b", "\xff"}};
+  EXPECT_EQ(json::line(value), "{\"a\\u2028\":\"\\n\\u0085\",\"b\":\"\uFFFD\"}");
+  EXPECT_EQ(json::parse(json::line(value), "line").begin().key(), "a\u2028");
 }
 
 }  // namespace

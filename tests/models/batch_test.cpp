@@ -120,6 +120,21 @@ TEST(Batch, IsCancelledBetweenRuns) {
   expect_as_alone(batch, prompts, {.max_tokens = 12}, 64);
 }
 
+TEST(Batch, IsCancelledWhilePromptsAreRead) {
+  Batch batch = Batch::open(folder(), Session(), {.context = 300, .chunk = 64, .sequences = 2});
+  const auto prompts = some_prompts(4, 200);
+  for (const std::size_t count : {4U, 1U}) {  // what all begin with, and a prompt by itself
+    int questions = 1;
+    const auto answers = batch.generate(std::span(prompts).first(count), {.max_tokens = 10, .cancelled = [&] { return --questions < 0; }});
+    ASSERT_EQ(answers.size(), count);
+    for (const Answer& answer : answers) {
+      EXPECT_EQ(name_of(answer.finish_reason), "cancelled");
+      EXPECT_TRUE(answer.ids.empty());
+    }
+  }
+  expect_as_alone(batch, prompts, {.max_tokens = 10}, 300);
+}
+
 TEST(Batch, WhatItCannotDoIsRefusedAndItGoesOn) {
   Batch batch = Batch::open(folder(), Session(), {.context = 16, .sequences = 2});
   const auto generate = [&](std::vector<Ids> prompts, const GenerateOptions& options) {

@@ -27,7 +27,7 @@ DecoderConfig config_with(const std::string& changes) {
 }
 
 NamedArrays load_bert(const Graph& graph, const Checkpoint& checkpoint) {
-  return load_weights(graph, checkpoint, DecoderFamily::find("bert")->weight_names(config_with("{}")));
+  return load_weights(graph, checkpoint, DecoderFamily::find("bert")->weight_names(config_with("{}")), 1);
 }
 
 /// A checkpoint of the fixture with its tensors renamed; an empty name leaves the tensor out.

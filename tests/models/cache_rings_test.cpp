@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
+#include "message.h"
 #include "models/batched_decoder.h"
 #include "models/cached_decoder.h"
 #include "models/decoder_cache.h"
@@ -11,19 +12,14 @@
 namespace rlx {
 namespace {
 
+using test::error_of;
+using test::f32_distance;
 using test::fixture;
 using test::Ids;
 using test::largest_difference;
+using test::session;
 using test::some_ids;
 
-const Session& session() {
-  static const Session one;
-  return one;
-}
-
-// A token of a sequence that runs among others is computed with products of other sizes, and sums of f32 over up to 700 keys are taken in
-// another order: 1.1e-5 at the portable level.
-constexpr double tolerance = 1.5e-5;
 constexpr std::int64_t context = 700, chunk = 16;  // windows of up to 100 tokens then take two pages
 
 /// The logits behind `ids`, from a cache of all of them.
@@ -47,12 +43,14 @@ class Rings : public testing::TestWithParam<std::string> {
     const Ids all(ring_.ids().begin(), ring_.ids().end()), next{9};
     Ids longer = all;
     longer.push_back(next[0]);
-    EXPECT_LE(largest_difference(ring_.append(next), whole_.behind(longer)), tolerance) << when;
+    EXPECT_LE(largest_difference(ring_.append(next), whole_.behind(longer)), tolerance_) << when;
   }
 
   const DecoderFiles files_ = DecoderFiles::open(fixture(GetParam()));
   CachedDecoder ring_{session(), files_, {.context = context, .chunk = chunk}};
   Whole whole_{files_};
+  // A token of a sequence that runs among others is computed with products of other sizes, and sums over keys are taken in another order.
+  const double tolerance_ = f32_distance(GetParam());
 };
 
 TEST_P(Rings, GiveTheLogitsOfTheWholeCache) {
@@ -60,7 +58,7 @@ TEST_P(Rings, GiveTheLogitsOfTheWholeCache) {
   for (const std::size_t length : {20U, 240U, 1U, 15U, 300U, 1U, 1U, 100U}) {  // round the ring more than once
     const Ids more = some_ids(length, all.size());
     all.insert(all.end(), more.begin(), more.end());
-    EXPECT_LE(largest_difference(ring_.append(more), whole_.behind(all)), tolerance) << all.size();
+    EXPECT_LE(largest_difference(ring_.append(more), whole_.behind(all)), tolerance_) << all.size();
   }
 }
 
@@ -91,11 +89,11 @@ TEST_P(Rings, AreSavedAndRestoredWithWhatTheirWindowsSee) {
       each->restore(*cache, "cache");
       Ids all = some_ids(400), next{9};
       all.push_back(9);
-      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance);
+      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance_);
       each->rewind(395);
       all.resize(395);
       all.push_back(9);
-      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance) << "taken back behind what was saved";
+      EXPECT_LE(largest_difference(each->append(next), whole_.behind(all)), tolerance_) << "taken back behind what was saved";
     }
 }
 
@@ -120,13 +118,15 @@ class BatchedWindows : public testing::TestWithParam<std::string> {
     const auto logits = batch_.append(tokens);
     for (std::size_t i = 0; i < more.size(); ++i) {
       const auto ids = batch_.ids(more[i].first);
-      EXPECT_LE(largest_difference(logits[i], whole_.behind({ids.begin(), ids.end()})), tolerance) << when << " " << i;
+      EXPECT_LE(largest_difference(logits[i], whole_.behind({ids.begin(), ids.end()})), tolerance_) << when << " " << i;
     }
   }
 
   const DecoderFiles files_ = DecoderFiles::open(fixture(GetParam()));
   BatchedDecoder batch_{session(), files_, {.context = context, .chunk = chunk, .tokens = 18 * page_tokens}};
   Whole whole_{files_};
+  // A token of a sequence that runs among others is computed with products of other sizes, and sums over keys are taken in another order.
+  const double tolerance_ = f32_distance(GetParam());
 };
 
 TEST_P(BatchedWindows, GiveTheLogitsOfTheWholeCache) {
@@ -173,8 +173,9 @@ TEST(WindowPages, TakeNoPagesForTokensThatNobodySees) {
   const auto sequence = batch.add();
   const Ids ids = some_ids(600);
   const auto logits = batch.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
-  EXPECT_LE(largest_difference(logits[0], whole.behind(ids)), tolerance);
-  EXPECT_EQ(batch.free_tokens(), 2 * page_tokens);
+  EXPECT_LE(largest_difference(logits[0], whole.behind(ids)), f32_distance("hf/mistral"));
+  for (int free = 0; free < 2; ++free) batch.copy(sequence);  // each takes a page
+  EXPECT_NE(error_of([&] { batch.copy(sequence); }).find("0 are free"), std::string::npos);
 }
 
 std::int64_t tokens_of_states(const DecoderConfig& config, const DecoderGraphOptions& options) {

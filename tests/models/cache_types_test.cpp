@@ -18,14 +18,10 @@ namespace {
 using test::fixture;
 using test::Ids;
 using test::largest_difference;
+using test::session;
 using test::some_ids;
 
 constexpr CacheType narrow_types[] = {CacheType::f16, CacheType::bf16, CacheType::q8};
-
-const Session& session() {
-  static const Session one;
-  return one;
-}
 
 double largest(std::span<const float> numbers) {
   double most = 0;

@@ -27,7 +27,7 @@ std::filesystem::path public_templates() { return fixture("../../../shared/fixtu
 void check_case(const ChatTemplate& chat_template, const json::Value& item, const jinja::RenderOptions& options) {
   SCOPED_TRACE(item.at("name").get<std::string>() + " " + item.at("kwargs").dump());
   std::string text;
-  const std::string error = whole_error_of([&] { text = chat_template.render(Chat::from_json(item, "case"), options); });
+  const std::string error = whole_error_of([&] { text = chat_template.render(Chat::from_json(item), options); });
   if (item.contains("error")) EXPECT_NE(error, "no error") << "transformers: " << item.at("error") << "\nhere: " << text;
   else if (error != "no error") ADD_FAILURE() << error;
   else EXPECT_EQ(text, item.at("text").get<std::string>());
@@ -61,7 +61,7 @@ constexpr const char* small_template =
 json::Value parsed(const std::string& text) { return json::parse(text, "test", {.wide_integers = false}); }
 
 std::string prompt(const ChatTemplate& chat_template, const std::string& chat) {
-  return chat_template.render(Chat::from_json(parsed(chat), "chat"), {});
+  return chat_template.render(Chat::from_json(parsed(chat)), {});
 }
 
 class ModelFolderWithTemplate : public testing::Test {

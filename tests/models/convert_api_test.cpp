@@ -46,6 +46,13 @@ TEST(Convert, GivesMatricesTheTypesAskedFor) {
   EXPECT_EQ(std::ranges::count(types, "Q8_0"), 1);
 }
 
+TEST(Convert, QuantizesFoldersToo) {
+  const TemporaryFolder made;
+  quantize(fixture("hf/llama"), made / "q", {.type = "Q8_0"});
+  convert(fixture("hf/llama"), made / "c.gguf", {.type = "Q8_0"});
+  EXPECT_EQ(test::read_text(made / "q"), test::read_text(made / "c.gguf"));
+}
+
 TEST(Convert, SaysWhatItCannotDo) {
   const TemporaryFolder made;
   const auto error = [&](const char* in, const char* out, const ConvertOptions& options) {
@@ -53,6 +60,7 @@ TEST(Convert, SaysWhatItCannotDo) {
   };
   EXPECT_NE(error("hf/llama", "m.bin", {}).find("must end with .gguf or .safetensors, or be that of a folder"), std::string::npos);
   EXPECT_NE(error("hf/llama", "folder", {}).find("a folder is made of a GGUF file"), std::string::npos);
+  EXPECT_NE(error("hf/llama/model.safetensors", "m.gguf", {}).find("its folder, with config.json, does"), std::string::npos);
   EXPECT_NE(error("hf/llama", "m.gguf", {.type = "Q9"}).find("Q9"), std::string::npos);
   EXPECT_NE(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"x", "Q9"}}}).find("tensor type 'x': unknown type 'Q9'"),
             std::string::npos);

@@ -8,6 +8,7 @@
 #include "formats/json.h"
 #include "ir/reference.h"
 #include "models/decoder_files.h"
+#include "models/logits.h"
 #include "models/minilm.h"
 #include "models/sentence_model.h"
 #include "models/text_encoder.h"
@@ -19,13 +20,8 @@ namespace rlx {
 namespace {
 
 using test::error_of;
+using test::largest_difference;
 using test::TinySentenceModel;
-
-double largest_difference(std::span<const float> a, std::span<const float> b) {
-  double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) largest = std::max(largest, std::abs(double{a[i]} - b[i]));
-  return largest;
-}
 
 /// Two texts of three positions with two states each; the second text has one token of padding, whose states are large.
 Array pooled(const std::vector<Pooling>& modes) {
@@ -97,7 +93,7 @@ TEST(SentenceEncoder, CompiledEmbeddingsMatchTheReference) {
   const auto config = SentenceModelConfig::read(model.path(), files.config);
   const Graph graph = sentence_graph(config, 1);
   const std::vector<std::int32_t> ids{2, 4, 5, 3}, ones{1, 1, 1, 1}, zeros{0, 0, 0, 0};
-  std::map<std::string, Array> values = files.weights(graph);
+  std::map<std::string, Array> values = files.weights(graph, 1);
   values["input_ids"] = Array::of<std::int32_t>({1, 4}, ids);
   values["attention_mask"] = Array::of<std::int32_t>({1, 4}, ones);
   values["token_type_ids"] = Array::of<std::int32_t>({1, 4}, zeros);

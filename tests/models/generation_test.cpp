@@ -5,14 +5,13 @@
 #include <cmath>
 
 #include "message.h"
+#include "models/logits.h"
 #include "models/tiny_language_model.h"
 #include "models/tokenizer/open_tokenizer.h"
 #include "rlx/model.h"
 
 namespace rlx::test {
 namespace {
-
-using Ids = std::vector<std::int32_t>;
 
 Ids ids_of(Generation generation) {
   while (generation.next_token()) {
@@ -79,6 +78,7 @@ TEST_F(GenerationOfWords, LogProbabilitiesAreGivenForEachToken) {
   ids_of(generation);
   ASSERT_EQ(generation.log_probabilities().size(), 3u);
   Ids all = prompt_;
+  const double rounding = 2 * f32_distance("hf/llama");
   for (std::size_t i = 0; i < 3; ++i) {
     const auto logits = logits_behind(all);
     double total = 0;
@@ -90,8 +90,9 @@ TEST_F(GenerationOfWords, LogProbabilitiesAreGivenForEachToken) {
     const auto& reported = generation.log_probabilities()[i];
     ASSERT_EQ(reported.size(), 3u);
     EXPECT_EQ((Ids{reported[0].id, reported[1].id, reported[2].id}), (Ids{generation.ids()[i], order[0], order[1]}));
-    // Sums over a prompt run in another order than token by token: the same bound as for chunks of a prompt.
-    for (const LogProbability& each : reported) EXPECT_NEAR(each.value, logits[static_cast<std::size_t>(each.id)] - std::log(total), 1e-4);
+    // Sums over a prompt run in another order than token by token, those of a logit and of all that it is compared with.
+    for (const LogProbability& each : reported)
+      EXPECT_NEAR(each.value, logits[static_cast<std::size_t>(each.id)] - std::log(total), rounding);
     all.push_back(generation.ids()[i]);
   }
   EXPECT_TRUE(model_.generate(prompt_).log_probabilities().empty());
@@ -147,6 +148,25 @@ TEST_F(GenerationOfWords, AFullContextIsShiftedWhereAskedFor) {
   EXPECT_EQ(answer, expected);
   EXPECT_EQ(error_of([&] { small.generate(prompt_, {.context_shift = true, .keep = 15}); }),
             "generate: 15 tokens are to be kept in a context of 16 (allowed: 0..14)");
+}
+
+TEST_F(GenerationOfWords, IsCancelledWhileAContextShiftReadsAgain) {
+  constexpr std::size_t context = 16, keep = 3, chunk = 2;
+  Model small = open(folder(), {.context = context, .chunk = chunk});
+  GenerateOptions options{.max_tokens = 40, .context_shift = true, .keep = keep};
+  const Ids whole = ids_of(small.generate(prompt_, options));
+  bool was_full = false;
+  int questions = 0;  // since then
+  options.cancelled = [&] {
+    was_full |= small.ids().size() == context;
+    return was_full && small.ids().size() < context && ++questions == 2;
+  };
+  small.rewind(0);
+  Generation some = small.generate(prompt_, options);
+  EXPECT_EQ(ids_of(some), Ids(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(context - prompt_.size() + 1)));
+  EXPECT_EQ(some.finish_reason(), FinishReason::cancelled);
+  EXPECT_EQ(small.ids().size(), keep + chunk);
+  EXPECT_EQ(ids_of(small.generate(prompt_, {.max_tokens = 40, .context_shift = true, .keep = keep})), whole);
 }
 
 TEST_F(GenerationOfWords, GuessesDoNotChangeTheAnswer) {

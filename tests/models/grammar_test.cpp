@@ -80,6 +80,9 @@ TEST(Grammar, ErrorsNameTheLineAndColumn) {
   EXPECT_EQ(error("root ::= " + std::string(200, '(')), "g: line 1, column 111: groups are nested more than 100 deep");
   for (const char* text : {"root ::= root \"a\"", "root ::= x \"b\"\nx ::= root \"a\" | \"c\"", "root ::= y root \"a\"\ny ::= \"z\"?"})
     EXPECT_NE(error(text).find("is left-recursive"), std::string::npos) << text;
+  for (const char* text :
+       {"root ::= root", "root ::= \"a\" root", "root ::= x | \"a\" y\nx ::= \"b\" y\ny ::= \"c\" x", "root ::= [^\\x00-\\U0010FFFF]"})
+    EXPECT_EQ(error(text), "g: there is no text that the rule 'root' allows: each form of it needs itself again") << text;
   EXPECT_EQ(error("root ::= root | \"a\""), "no error");  // it begins with nothing but itself, which adds no text
 }
 
@@ -198,6 +201,13 @@ TEST(JsonSchema, AllowsTextsThatSatisfyItAndNoOthers) {
     for (const std::string& text : item.valid) EXPECT_TRUE(matches(grammar, text)) << text;
     for (const std::string& text : item.invalid) EXPECT_FALSE(matches(grammar, text)) << text;
   }
+}
+
+TEST(JsonSchema, ThatNoTextSatisfiesIsRefused) {
+  for (const char* schema : {R"({"$ref": "#"})", R"({"properties": {"a": {"$ref": "#"}}, "required": ["a"]})"})
+    EXPECT_NE(error_of([&] { compiled(grammar::gbnf_of_json_schema(json::parse(schema, "f"), "f")); }).find("there is no text"),
+              std::string::npos)
+        << schema;
 }
 
 TEST(JsonSchema, WhatItCannotExpressIsRefused) {

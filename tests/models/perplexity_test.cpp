@@ -159,8 +159,11 @@ TEST_F(PerplexityOfWords, WhatCannotBeJudgedIsAnError) {
   test::write_text(text(), "w1 w2");
   const test::CommandResult result = test::run_rlx(command("--context 24"));
   EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.err, "rlx: perplexity: the text has 2 tokens (needed: a window of 24 at least)\n");
+  EXPECT_EQ(result.err, fmt::format("rlx: {}: the text has 2 tokens (needed: a window of 24 at least)\n", text().string()));
   EXPECT_EQ(result.out, "");
+  const std::string encoder = test::fixture("hf/bert").string();
+  EXPECT_EQ(test::run_rlx(fmt::format("perplexity {} -f {}", encoder, text().string())).err,
+            fmt::format("rlx: {}: this model is an encoder: it makes no text (rlx embed turns texts into vectors)\n", encoder));
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 // Folders with quantised matrices, against the values that the definitions of their layouts give (fixtures/quantised/make_fixtures.py).
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -147,6 +152,31 @@ TEST_P(QuantisedModel, BecomesFloatsWithTheSameNumbers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, QuantisedModel, testing::Values("gptq", "awq", "fp8"), [](const auto& each) { return each.param; });
+
+/// How many threads make the rows of a matrix; they wait for each other to have come, but for no longer than twenty seconds in all.
+std::size_t threads_that_make_rows(int wanted) {
+  const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::thread::id> seen;
+  TensorView view{.name = "w", .shape = {1024, 1}, .data = {}};
+  view.make_rows = [&](std::int64_t /*first*/, std::int64_t count, std::byte* rows) {
+    std::memset(rows, 0, static_cast<std::size_t>(count) * sizeof(float));
+    std::unique_lock lock(mutex);
+    seen.insert(std::this_thread::get_id());
+    changed.notify_all();
+    changed.wait_until(lock, late, [&] { return seen.size() >= static_cast<std::size_t>(wanted); });
+  };
+  Graph graph("made");
+  graph.output("y", graph.param("w", {1024, 1}, f32));
+  const Checkpoint checkpoint = Checkpoint::of("made", {{.name = "made", .tensors = {&view, 1}, .owner = nullptr}});
+  load_weights(graph, checkpoint, WeightNames{}, wanted);
+  return seen.size();
+}
+
+TEST(QuantisedWeights, AreMadeByAsManyThreadsAsAreAskedFor) {
+  for (const int threads : {1, 3}) EXPECT_EQ(threads_that_make_rows(threads), static_cast<std::size_t>(threads));
+}
 
 TEST(QuantisedWeights, AnotherMethodIsNamed) {
   QuantisedLayer layer("gptq4");

@@ -82,6 +82,16 @@ TEST(QuantizeModel, ReportsTheErrorOfWhatItWrote) {
   EXPECT_EQ(out.find_value("split.count"), nullptr);
 }
 
+TEST(QuantizeModel, ATypeWithoutANumberForFilesGetsNone) {
+  const TemporaryFolder folder;
+  write_model(folder / "in", some_values(rows * columns));
+  convert(folder / "in", folder / "f16", "F16");
+  convert(folder / "f16", folder / "out", "Q8_K");
+  const GgufFile out = GgufFile::open(folder / "out");
+  EXPECT_EQ(out.find("blk.0.attn_q.weight")->format->name, "Q8_K");
+  EXPECT_EQ(out.find_value("general.file_type"), nullptr);
+}
+
 TEST(QuantizeModel, NarrowFloatsComeBackFromWideOnes) {
   const TemporaryFolder folder;
   write_model(folder / "in", some_values(rows * columns));

@@ -30,7 +30,8 @@ Options options_from(const json::Value& value) {
   number("frequency_penalty", options.frequency_penalty), number("presence_penalty", options.presence_penalty);
   number("penalty_window", options.penalty_window), number("dry_multiplier", options.dry_multiplier), number("dry_base", options.dry_base);
   number("dry_allowed_length", options.dry_allowed_length), number("dry_breakers", options.dry_breakers);
-  number("logit_bias", options.logit_bias);
+  number("logit_bias", options.logit_bias), number("mirostat", options.mirostat), number("mirostat_tau", options.mirostat_tau);
+  number("mirostat_eta", options.mirostat_eta), number("seed", options.seed);
   return options;
 }
 
@@ -122,6 +123,20 @@ TEST(Sampling, MirostatHoldsTheSurpriseAtItsTarget) {
       // Surprise is counted here before the cut, which adds the bits of what was cut away: at most one at these targets.
       EXPECT_NEAR(surprise / 2000, tau + 0.6, 1.0) << version << " " << tau;
     }
+  }
+}
+
+// Recorded by tests/fixtures/sampling/make_mirostat.py from formulas in numpy, which no choice is too near to tell apart.
+TEST(Sampling, MirostatDrawsTheRecordedTokens) {
+  const json::Value file = json::read_file(fixture("sampling/mirostat.json"));
+  const auto rows = file.at("rows").get<std::vector<std::vector<float>>>();
+  ASSERT_EQ(file.at("cases").size(), 8U);
+  for (const json::Value& item : file.at("cases")) {
+    SCOPED_TRACE(fmt::format("version {}, tau {}", item.at("mirostat").dump(), item.at("mirostat_tau").dump()));
+    Sampler sampler(options_from(item), static_cast<std::int64_t>(rows[0].size()));
+    Ids drawn;
+    for (std::size_t i = 0; i < item.at("tokens").size(); ++i) drawn.push_back(sampler.sample(rows[i % rows.size()]).id);
+    EXPECT_EQ(drawn, item.at("tokens").get<Ids>());
   }
 }
 

@@ -101,6 +101,15 @@ TEST(TypeMix, NormsRoutersAndVectorsKeepTheirType) {
   for (const TypeChoice& choice : choose_types(find_type_mix("Q8_0"), tensors, {.layers = 1}, {}, false)) EXPECT_EQ(choice.format, plain);
 }
 
+TEST(TypeMix, EveryTypeOfFloatsMayBeAskedFor) {
+  for (const BlockFormat& format : block_formats()) {
+    const bool integers = format.name.starts_with("I") && !format.name.starts_with("IQ");
+    if (!integers) {
+      EXPECT_NO_THROW(find_type_mix(format.name)) << format.name;
+    }
+  }
+}
+
 TEST(TypeMix, NamesAreFoundWhateverTheirCase) {
   EXPECT_EQ(find_type_mix("q4_k").name, "Q4_K_M");
   EXPECT_EQ(find_type_mix("iq4_xs").name, "IQ4_XS");

@@ -5,7 +5,10 @@
 #include "formats/gguf_writer.h"
 #include "formats/json.h"
 #include "formats/temporary_folder.h"
+#include "models/splitting_name.h"
 #include "models/tokenizer/base64.h"
+#include "models/tokenizer/byte_chars.h"
+#include "models/tokenizer/gguf_patterns.h"
 #include "models/tokenizer/tokenizer.h"
 #include "models/tokenizer/tokenizer_files.h"
 
@@ -32,7 +35,7 @@ TEST(GgufVocabulary, ByteLevelBpe) {
   test::write_text(folder / "config.json", R"({"eos_token_id": [3, 4]})");
   test::write_text(folder / "tokenizer_config.json",
                    R"({"bos_token": {"content": "<s>"}, "add_bos_token": true, "chat_template": "{{ x }}"})");
-  const GgufFile file = described(folder, R"({"pre_tokenizer": {"type": "ByteLevel"},
+  const GgufFile file = described(folder, R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
       "added_tokens": [{"id": 3, "content": "<s>", "special": true}, {"id": 4, "content": "<u>", "special": false}],
       "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})",
                                   6);
@@ -51,7 +54,7 @@ TEST(GgufVocabulary, AllChatTemplatesGoThereAndBack) {
   const TemporaryFolder folder;
   test::write_text(folder / "config.json", "{}");
   test::write_text(folder / "chat_template.jinja", "J");  // without a tokenizer_config.json
-  constexpr std::string_view tokenizer = R"({"pre_tokenizer": {"type": "ByteLevel"},
+  constexpr std::string_view tokenizer = R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
       "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})";
   const auto config_of = [](const GgufFile& file) { return json::parse(tokenizer_files(file).at("tokenizer_config.json"), "config"); };
   const GgufFile one = described(folder, tokenizer, 3);
@@ -66,6 +69,89 @@ TEST(GgufVocabulary, AllChatTemplatesGoThereAndBack) {
   EXPECT_EQ(config_of(two).at("chat_template"), json::parse(R"([{"name": "default", "template": "J"},
       {"name": "tool_use", "template": "T"}])",
                                                             "expected"));
+}
+
+json::Value split(std::string_view pattern) {
+  return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+json::Value byte_level(bool use_regex) { return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", use_regex}}; }
+
+json::Value cut_by(const std::vector<json::Value>& parts, bool whole_words_first) {
+  return {{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", parts}}},
+          {"model", {{"type", "BPE"}, {"ignore_merges", whole_words_first}, {"vocab", {{"a", 0}}}, {"merges", json::Value::array()}}}};
+}
+
+/// The text that tells them apart tells all of them apart.
+TEST(SplittingName, IsFoundOfEveryPatternThatHasOne) {
+  for (const GgufPattern& pattern : gguf_patterns()) {
+    if (pattern.alphabet != GgufAlphabet::bytes) continue;
+    std::vector<json::Value> parts;
+    for (std::string_view each : pattern.patterns) parts.push_back(split(each));
+    parts.push_back(byte_level(false));
+    const json::Value root = cut_by(parts, pattern.whole_words_first);
+    const GgufPattern& found = find_gguf_pattern(splitting_name(JsonField(root, "tokenizer.json")), "test");
+    if (pattern.names.front() != "bailingmoe") EXPECT_EQ(found.patterns, pattern.patterns) << pattern.names.front();
+    else EXPECT_EQ(found.names.front(), "qwen2");  // the same, with quantifiers that never give back
+    EXPECT_EQ(found.whole_words_first, pattern.whole_words_first) << pattern.names.front();
+  }
+}
+
+/// The pre-tokenizers of public models, as their tokenizer.json spells them.
+TEST(SplittingName, DoesNotDependOnTheSpelling) {
+  const json::Value digits{{"type", "Digits"}, {"individual_digits", true}};
+  json::Value removed =
+      split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
+  removed["behavior"] = "Removed", removed["invert"] = true;
+  const auto name = [](const std::vector<json::Value>& parts) {
+    const json::Value root = cut_by(parts, false);
+    return std::string(splitting_name(JsonField(root, "tokenizer.json")));
+  };
+  EXPECT_EQ(name({byte_level(true)}), "gpt-2");
+  EXPECT_EQ(name({split(R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"), byte_level(false)}), "gpt-2");
+  EXPECT_EQ(name({digits, byte_level(true)}), "starcoder");
+  EXPECT_EQ(name({removed, byte_level(false)}), "qwen2");
+}
+
+/// Falcon cuts digits off the spaces before them, which its files do not say: no token of its vocabulary has both.
+TEST(SplittingName, IsThatOfTheSameTokensWhereWordsDiffer) {
+  json::Value root = cut_by({{{"type", "Punctuation"}, {"behavior", "Contiguous"}},
+                             byte_level(true),
+                             {{"type", "Digits"}, {"individual_digits", false}},
+                             split("[0-9][0-9][0-9]")},
+                            false);
+  const auto name = [&] {
+    const json::Value file = json::parse(root.dump(), "tokenizer.json");
+    return std::string(splitting_name(JsonField(file, "tokenizer.json")));
+  };
+  EXPECT_NE(error_of(name).find("no name in GGUF files"), std::string::npos) << "a vocabulary without the bytes";
+  json::Value& vocabulary = root["model"]["vocab"] = json::Value::object();
+  for (int byte = 0; byte < 256; ++byte) vocabulary[std::string(byte_chars::character(static_cast<std::uint8_t>(byte)))] = byte;
+  const auto add = [&](std::string_view left, std::string_view right) {
+    vocabulary[fmt::format("{}{}", left, right)] = vocabulary.size();
+    root["model"]["merges"].push_back(fmt::format("{} {}", left, right));
+  };
+  add("1", "2"), add("12", "3"), add("12", "4"), add(".", "."), add("=", "1"), add("\u0120", "`"), add("\u0120", "a"), add("o", "'");
+  add("'", "s"), add("\u0120", "\u0120");
+  EXPECT_EQ(name(), "falcon");
+}
+
+TEST(GgufVocabulary, WhatStandsAroundTextsOfBpeIsSaid) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  constexpr std::string_view sequence = R"({"type": "Sequence", "processors": [{"type": "ByteLevel", "trim_offsets": true},
+      {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+       "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [2], "tokens": ["<s>"]}}}]})";
+  for (std::string_view processor : {sequence, std::string_view("null")}) {
+    json::Value tokenizer = cut_by({byte_level(true)}, false);
+    tokenizer["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"<s>", 2}};
+    tokenizer["post_processor"] = json::parse(processor, "processor");
+    const GgufFile file = described(folder, tokenizer.dump(), 3);
+    const bool begins = processor == sequence;
+    EXPECT_EQ(file.value("tokenizer.ggml.add_bos_token").boolean(), begins);
+    EXPECT_FALSE(file.value("tokenizer.ggml.add_eos_token").boolean());
+    EXPECT_EQ(file.find_value("tokenizer.ggml.bos_token_id") != nullptr, begins);
+  }
 }
 
 TEST(GgufVocabulary, BpeWithBytesHasScoresByTheRankOfMerges) {
@@ -124,11 +210,11 @@ TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
   EXPECT_NE(error_of([&] { described(folder, R"({"model": {"type": "WordLevel", "vocab": {}}})", 1); }).find("'WordLevel' has no form"),
             std::string::npos);
   const std::string message = error_of([&] {
-    described(
-        folder,
-        R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "x"}}, {"type": "ByteLevel"}]},
+    described(folder,
+              R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "x"},
+      "behavior": "Isolated", "invert": false}, {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]},
       "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
-        1);
+              1);
   });
   EXPECT_NE(message.find("pre_tokenizer"), std::string::npos) << message;
   EXPECT_NE(message.find("no name in GGUF files"), std::string::npos) << message;
@@ -139,9 +225,11 @@ TEST(GgufVocabulary, NamesTheFieldThatIsNotAsItMustBe) {
   test::write_text(folder / "config.json", "{}");
   const std::string file = (folder / "tokenizer.json").string();
   const auto error = [&](std::string_view tokenizer) { return error_of([&] { described(folder, tokenizer, 2); }); };
-  EXPECT_EQ(error(R"({"pre_tokenizer": {"type": "ByteLevel"}, "post_processor": {"type": "BertProcessing", "cls": [], "sep": ["a", 0]},
+  EXPECT_EQ(
+      error(
+          R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "post_processor": {"type": "BertProcessing", "cls": [], "sep": ["a", 0]},
                       "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
-            file + ": post_processor.cls: 0 parts (allowed: 2, a token and its id)");
+      file + ": post_processor.cls: 0 parts (allowed: 2, a token and its id)");
   EXPECT_EQ(error(R"({"added_tokens": [{"id": 4, "content": "<s>"}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
             file + ": token '<s>' has the id 4 (allowed: 0..3)")
       << "two of the model's, one of the vocabulary, one added";

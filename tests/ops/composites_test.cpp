@@ -6,7 +6,7 @@ namespace {
 
 using namespace test;
 
-// ---- arrangement ---------------------------------------------------------------------------------------------------------------
+// Arrangement.
 
 TEST(Arrangement, RollMovesElementsRoundTheEnd) {
   const Array x = counting(i32, {2, 3});
@@ -107,7 +107,7 @@ TEST(Arrangement, DiagonalWorksOnSymbolicSizes) {
   EXPECT_EQ(values(results[1]), (Doubles{0, 0, 0, 0, 4, 0, 0, 0, 8}));
 }
 
-// ---- einsum --------------------------------------------------------------------------------------------------------------------
+// `einsum`
 
 TEST(Einsum, ContractsLikeNestedLoops) {
   const Array a = uniform(f64, {2, 3, 4}, -1, 1, 1), b = uniform(f64, {4, 2, 5}, -1, 1, 2);
@@ -167,7 +167,7 @@ TEST(Einsum, ErrorsNameTheLabel) {
   EXPECT_EQ(error_of([&] { einsum("ij,ij", {a}); }), "rlx.einsum: 'ij,ij' names 2 operands, given 1");
 }
 
-// ---- selection -----------------------------------------------------------------------------------------------------------------
+// Selection.
 
 TEST(Selection, ClampLimitsAndPassesTheDerivativeAtTheEnds) {
   const Array x = array(f32, {5}, {-3, -1, 0.5, 2, 7}), ones = array(f32, {5}, {1, 1, 1, 1, 1});
@@ -188,7 +188,7 @@ TEST(Selection, MaskedFillWritesWhereTheMaskHolds) {
   EXPECT_EQ(values(run({x, mask}, [](const Values& v) { return masked_fill(v[0], v[1], -5); })), (Doubles{0, -5, 2, -5}));
 }
 
-// ---- resize --------------------------------------------------------------------------------------------------------------------
+// Resize.
 
 TEST(Resize, NearestTakesTheFlooredElement) {
   for (auto [in, out] : {std::pair{3, 8}, {8, 3}, {5, 5}, {4, 8}, {6, 4}, {1, 3}, {7, 1}}) {

@@ -14,7 +14,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Array integers(Shape shape, const Doubles& values) { return array(i32, std::move(shape), values); }
 
-// ---- ctc_loss --------------------------------------------------------------------------------------------------------------------
+// `ctc_loss`
 
 /// What a path of classes says: repeats joined, then blanks removed.
 std::vector<int> collapsed(const std::vector<int>& path, int blank) {
@@ -88,7 +88,7 @@ TEST(CtcLoss, ProbabilitiesOfZeroLeaveTheOtherAlignments) {
   expect_near(results[1], {0, -1, -0.5, -0.5}, 1e-15);
 }
 
-// ---- grid_sample and affine_grid -------------------------------------------------------------------------------------------------
+// `grid_sample` and `affine_grid`
 
 TEST(GridSample, TheIdentityGridGivesTheTensorBack) {
   for (const Shape& spatial : {Shape{5}, Shape{4, 3}, Shape{2, 1, 3}}) {
@@ -130,7 +130,7 @@ TEST(GridSample, SaysWhichShapesFit) {
   EXPECT_EQ(error_of([&] { affine_grid(grid, {3, 4}); }), "rlx.affine_grid: theta f32[2,6,2] for sizes [3,4] (allowed: [N, 2, 3])");
 }
 
-// ---- adaptive and p-norm pooling -------------------------------------------------------------------------------------------------
+// Adaptive and p-norm pooling.
 
 TEST(AdaptivePool, EveryBinAgreesWithALoop) {
   for (std::int64_t in : {1, 4, 6, 7})
@@ -184,7 +184,7 @@ TEST(LpPool, TakesTheNormOfEachWindow) {
   EXPECT_EQ(pooled(infinity, false), (Doubles{4, 0}));
 }
 
-// ---- scatter_reduce and embeddings -----------------------------------------------------------------------------------------------
+// `scatter_reduce` and embeddings
 
 TEST(ScatterReduce, IntegersWithAndWithoutTheOldElement) {
   const Array x = integers({4}, {10, 20, 30, 40}), places = integers({5}, {1, 1, 3, -1, 4}), updates = integers({5}, {-2, 5, 50, 7, 7});
@@ -237,7 +237,7 @@ TEST(Embedding, SaysWhatItDoesNotTake) {
   EXPECT_EQ(error_of([&] { embedding(table, ids, -3); }), "rlx.embedding: padding_id -3 (allowed: >= 0)");
 }
 
-// ---- losses ----------------------------------------------------------------------------------------------------------------------
+// Losses.
 
 TEST(LikelihoodLoss, AgreesWithTheDensities) {
   const Array x = array(f64, {2}, {0.5, 2}), target = array(f64, {2}, {1, 3}), variance = array(f64, {2}, {2, 0.5});

@@ -2,18 +2,11 @@
 #include <cmath>
 #include <random>
 
+#include "ir/array_type.h"
 #include "ir/graph_data.h"
 #include "ir/reference.h"
 
 namespace rlx::test {
-
-inline std::vector<std::int64_t> static_shape(const Type& type) {
-  std::vector<std::int64_t> shape;
-  for (const Dim& dim : type.shape) shape.push_back(dim.value());
-  return shape;
-}
-
-inline Type type_of(const Array& array) { return {array.dtype(), Dims(array.shape().begin(), array.shape().end())}; }
 
 /// Uniform values in low..high; integers and bools are rounded.
 inline Array random_array(const Type& type, double low, double high, std::mt19937& random) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-// ---- random numbers ------------------------------------------------------------------------------------------------------------
+// Random numbers.
 
 Array words(Shape shape, const std::vector<std::uint32_t>& list) {
   Array a(u32, std::move(shape));
@@ -93,7 +93,7 @@ TEST(Random, CategoricalDrawsInProportion) {
   }
 }
 
-// ---- sampling ------------------------------------------------------------------------------------------------------------------
+// Sampling.
 
 // How often each token comes for uniform = 0.5 / 64, 1.5 / 64, ...: what is left after the filters, in the proportion it is left with.
 // Shares of whole 64ths have their borders between the draws, where rounding cannot move them.

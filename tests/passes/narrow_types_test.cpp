@@ -9,7 +9,7 @@
 namespace rlx::test {
 namespace {
 
-// ---- 8-bit floats --------------------------------------------------------------------------------------------------------------
+// 8-bit floats.
 
 Array cast_by_kernel(const Array& x, DType to) {
   Graph graph;
@@ -75,7 +75,7 @@ TEST(Float8, CodesCanBeReadAndMade) {
   expect_same_bytes(kernels_only().compile(graph).run({{"x", x}}).at("y"), evaluate(graph, {{"x", x}})[0]);
 }
 
-// ---- 4-bit integers ------------------------------------------------------------------------------------------------------------
+// 4-bit integers.
 
 TEST(FourBits, EveryPairInEveryOp) {
   using Build = Value (*)(Value, Value);

@@ -133,10 +133,11 @@ TEST(Precision, F16LeavesWhatHasNoWeightInF32) {
   graph.output("each", matmul(x, graph.param("e", {4, 32, 24}, f32)));
   graph.output("attention", attention(reshape(x, {1, 4, 8, 32}), reshape(x, {1, 4, 8, 32}), reshape(x, {1, 4, 8, 32})));
   graph.output("layer", matmul(x, graph.param("l", {32, 24}, f32)));
+  graph.output("few", matmul(x, graph.param("f", {32, 8}, f32)));
   std::multiset<std::string> reasons;
   for (const PrecisionChoice& choice : with_precision(graph, Precision::f16).choices) reasons.emplace(choice.reason);
   EXPECT_EQ(reasons, (std::multiset<std::string>{"", "a weight for each item of a batch", "it sums fewer than 16 products",
-                                                 "no operand is a weight", "no operand is a weight"}));
+                                                 "its columns are few", "no operand is a weight", "no operand is a weight"}));
 }
 
 TEST(Precision, Int8ScalesRowsAndColumns) {

@@ -82,7 +82,7 @@ void check_vmap(const Function& function, const std::vector<Array>& x) {
   }
 }
 
-// ---- cond ----------------------------------------------------------------------------------------------------------------------
+// `cond`
 
 Value branches(Value predicate, Value x, Value w) {
   return cond(
@@ -125,7 +125,7 @@ TEST(SwitchCase, TakesTheNearestBranchForAnIndexOutside) {
   }
 }
 
-// ---- while ---------------------------------------------------------------------------------------------------------------------
+// `while`
 
 /// Doubles the sine of x until the sum of the carry is above 4: how often depends on the value.
 Value grow(Value x, Value factor) {
@@ -187,7 +187,7 @@ TEST(While, NamesTheCarryThatChangesItsType) {
             "rlx.while: the predicate is f32[3] (allowed: a bool scalar)");
 }
 
-// ---- scan ----------------------------------------------------------------------------------------------------------------------
+// `scan`
 
 /// A small recurrent network: state (3), inputs (T, 3), weights (3, 3) captured. Gives the last state and all outputs.
 Values recurrence(Value state, Value inputs, Value weights, bool reverse = false) {

@@ -13,7 +13,7 @@ namespace {
 /// Two ways to one number in f64 differ by roundings.
 constexpr double rounding_tolerance = 1e-11;
 
-// ---- vmap ----------------------------------------------------------------------------------------------------------------------
+// `vmap`
 
 TEST(Vmap, TakesAndGivesAnyAxis) {
   const Array a = random_f64({3, 2, 4}, 1), b = random_f64({4, 5}, 2);
@@ -105,7 +105,7 @@ TEST(VmapGraph, BatchesNamedInputs) {
   EXPECT_EQ(error_of([&] { vmap_graph(graph, {{"z", 0}}, 0, 2); }), "rlx.vmap: graph 'affine' has no input 'z'");
 }
 
-// ---- checkpoint ----------------------------------------------------------------------------------------------------------------
+// `checkpoint`
 
 Values block(const Values& v) { return {tanh(matmul(sin(matmul(v[0], v[1])), v[1]))}; }
 
@@ -169,7 +169,7 @@ TEST(Checkpoint, ComposesWithTheOtherTransforms) {
     EXPECT_LE(difference(seen[i], wanted[i]), rounding_tolerance * (1 + magnitude(wanted))) << i;
 }
 
-// ---- custom rules --------------------------------------------------------------------------------------------------------------
+// Custom rules.
 
 /// exp with a derivative that is ten times too large, so that one sees who was asked.
 Function loud_exp_jvp() {

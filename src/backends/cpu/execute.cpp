@@ -48,6 +48,7 @@ std::string panel_layout(const Step& step, CpuLevel level) {
                                  product.float_left ? " by f32" : "", fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]),
                                  fixed(step.columns[0]), fixed(step.columns[1]), product.b_by_tables);
   if (step.winograd) text += " winograd";
+  if (step.dots) text += " columns";
   for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
   return text;
 }
@@ -94,6 +95,9 @@ void prepare_product(Step& step, const Product& p, SizeTable& f, const std::func
   add(p.depth_axes, step.depth_axes);
   for (const ProductAxis& axis : p.batch) step.weights = step.weights && axis.b_stride == Dim(0);
   step.winograd = p.winograd && step.weights;
+  const bool columns_lie_so = p.depth.b_stride == Dim(1);
+  step.dots = p.dots && (columns_lie_so || step.weights);
+  if (step.dots && columns_lie_so && p.columns.extent == Dim(1)) step.weights = false;  // several may share the sets of a cache as they lie
   step.rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)};
   step.columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)};
   step.depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)};
@@ -229,7 +233,7 @@ class StateWriter {
     const auto bytes = static_cast<std::size_t>(bytes_for(dtype, product_of(shape)));
     return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
   }
-  void copy(const Window& window) const { copy_window(window, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)]); }
+  void copy(const Window& window) const { copy_window(window, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)], *run_.pool); }
 
   const Step& step_;
   const RunState& run_;

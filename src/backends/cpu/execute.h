@@ -62,7 +62,9 @@ struct Step {
   std::array<Size, 3> rows, columns, depth;       // product: extent, stride in the left and in the right of its two matrices
   std::array<Size, 3> offsets;                    // product: a, b, c
   bool winograd = false;                          // product: gemm/winograd.h computes it
-  bool weights = false;                           // product, block_dot: b is a parameter or constant that every batch item shares
+  bool dots = false;                              // product: gemm/dot_products.h computes it
+  bool weights = false;                           // product, block_dot: b is a parameter or constant that every batch item shares,
+                                                  // and is packed once
   const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
   std::size_t joined = 1;                         // block_dot: how many steps from this one on run as one loop
   std::shared_ptr<const AttentionStep> attention;

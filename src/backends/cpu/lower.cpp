@@ -10,6 +10,7 @@
 #include "kernel/simplify.h"
 #include "ops/reinterpret.h"
 #include "passes/cut.h"
+#include "passes/run_invariant.h"
 
 namespace rlx::cpu {
 
@@ -24,8 +25,10 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const LowerOptions& options, std::vector<std::string> symbols)
-      : graph_(graph),
+  /// `inner`: of a region, whose operands may turn out to be weights, which are packed once.
+  Lowering(const Graph& graph, const LowerOptions& options, std::vector<std::string> symbols, bool inner = false)
+      : inner_(inner),
+        graph_(graph),
         options_(options),
         symbols_(std::move(symbols)),
         cut_(
@@ -142,7 +145,9 @@ class Lowering {
     const Node& node = graph_.node(v.node);
     if (node.op->name != "dot") return false;
     const DType t = node.results[0].dtype;
-    if (t != f32 && t != f64 && !(packs_narrow(v) && (t == i32 || fuse_products()))) return false;
+    const bool narrow = packs_narrow(v);
+    if (t != f32 && t != f64 && !(narrow && (t == i32 || fuse_products()))) return false;
+    if (!narrow && is_bound_by_reading(graph_, node, inner_ || invariant_[static_cast<std::size_t>(node.operands[1].node)])) return false;
     const auto& contracted = std::get<std::vector<std::int64_t>>(node.attrs[0]);
     double depth = 1;
     for (std::int64_t axis : contracted) depth *= static_cast<double>(graph_.type(node.operands[0]).dim(axis).upper());
@@ -216,6 +221,7 @@ class Lowering {
     if (!product->epilogue && product->sum() != graph_.type(dot).dtype && !add_epilogue(graph_, *product, {dot}, symbols_, stored_test()))
       fail_internal("lower: the product {} cannot be rounded", dot.node);
     product->winograd = suits_winograd(*product);
+    product->dots = suits_dots(*product, level_);
     built_products_.emplace(region.back(), std::move(*product));
   }
 
@@ -299,7 +305,7 @@ class Lowering {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
       for (const Attr& attr : cut_.on_host(id) ? graph_.node(id).attrs : Attrs{})
         if (const auto* region = std::get_if<Region>(&attr); region && *region && !result.regions.count(region->get()))
-          result.regions[region->get()] = std::make_shared<Program>(Lowering(**region, options_, symbols_).run());
+          result.regions[region->get()] = std::make_shared<Program>(Lowering(**region, options_, symbols_, true).run());
   }
 
   Unit host_unit(std::int32_t id) const {
@@ -355,16 +361,18 @@ class Lowering {
     generated.text = emit_llvm(kernel, masks_of(level_));
   }
 
+  const bool inner_;
   const Graph& graph_;
   const LowerOptions& options_;
   CpuLevel level_ = cpu_level();
   std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
-  std::map<ValueId, std::vector<ValueId>> products_;    // by the dot: what the claim computes
-  std::map<ValueId, ValueId> computed_left_;            // by the dot: its left operand, where a prologue computes it
-  std::map<ValueId, Product> built_products_;           // by the value that is stored
-  std::map<ValueId, std::vector<ValueId>> attentions_;  // by the op: it and the moves behind it
-  std::map<ValueId, Attention> built_attentions_;       // by the value that is stored
+  std::map<ValueId, std::vector<ValueId>> products_;           // by the dot: what the claim computes
+  std::vector<bool> invariant_ = run_invariant_nodes(graph_);  // by node: the same in every run
+  std::map<ValueId, ValueId> computed_left_;                   // by the dot: its left operand, where a prologue computes it
+  std::map<ValueId, Product> built_products_;                  // by the value that is stored
+  std::map<ValueId, std::vector<ValueId>> attentions_;         // by the op: it and the moves behind it
+  std::map<ValueId, Attention> built_attentions_;              // by the value that is stored
   std::map<ValueId, Outputs> kernels_;
   std::map<ValueId, ValueId> views_;
   std::map<ValueId, StateUpdate> updates_;  // by their results

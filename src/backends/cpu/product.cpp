@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/strided_view.h"
 
@@ -222,6 +223,21 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   return std::nullopt;
 }
 
+bool is_bound_by_reading(const Graph& graph, const Node& dot, bool packed_once) {
+  constexpr std::int64_t few_rows = 4;
+  const auto free_elements = [&](std::size_t side) {
+    const Type& type = graph.type(dot.operands[side]);
+    const auto& contracted = std::get<std::vector<std::int64_t>>(dot.attrs[side]);
+    const auto& batch = std::get<std::vector<std::int64_t>>(dot.attrs[side + 2]);
+    Dim count = 1;
+    for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(type.shape.size()); ++axis)
+      if (!std::ranges::count(contracted, axis) && !std::ranges::count(batch, axis)) count *= type.dim(axis);
+    return count;
+  };
+  const Dim rows = free_elements(left);
+  return free_elements(right) == Dim(1) || (!packed_once && rows.is_static() && rows.value() <= few_rows);
+}
+
 bool suits_winograd(const Product& p) {
   const auto& [rows, depth] = std::tie(p.row_axes, p.depth_axes);
   const bool in_order = p.epilogue && !p.epilogue_by_columns && !p.prologue;
@@ -233,6 +249,19 @@ bool suits_winograd(const Product& p) {
   const bool is_static =
       line.extent.is_static() && position.extent.is_static() && channel.extent.is_static() && p.columns.extent.is_static();
   return is_static && worth_winograd(line.extent.value(), position.extent.value(), channel.extent.value(), p.columns.extent.value());
+}
+
+bool suits_dots(const Product& p, CpuLevel level) {
+  const auto has_kernel = [level]<class T>(T) { return has_micro_kernel<T>(level) && micro_kernel<T>(level).dots[1] != nullptr; };
+  const bool has = p.element == f32    ? has_kernel(float{})
+                   : p.element == f64  ? has_kernel(double{})
+                   : p.element == bf16 ? has_kernel(Bf16{})
+                   : p.element == i8   ? has_kernel(std::int8_t{})
+                                       : false;
+  const bool is_plain = !p.float_left && !p.prologue && p.row_axes.empty() && p.depth_axes.empty() && p.depth.a_stride == Dim(1);
+  const Dim &columns = p.columns.extent, &depth = p.depth.extent;
+  return has && is_plain && columns.is_static() && columns.value() <= most_dot_columns && depth.is_static() &&
+         depth.value() >= least_dot_depth;
 }
 
 }  // namespace rlx::cpu

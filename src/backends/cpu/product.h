@@ -38,6 +38,7 @@ struct Product {
   std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
   std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
   bool winograd = false;                          // a convolution that gemm/winograd.h computes
+  bool dots = false;                              // few columns and long rows, for gemm/dot_products.h
   bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
   DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
@@ -58,8 +59,14 @@ std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, C
 /// is computed or its index is not linear: that operand must be stored first (`blocker` says which).
 std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker);
 
+/// Whether a dot has one column, or so few rows, that reading an operand once takes longest, while a product would pack it first.
+/// `packed_once`: whether its right operand may be weights.
+bool is_bound_by_reading(const Graph& graph, const Node& dot, bool packed_once);
+
 /// Whether a whole product is a convolution that gemm/winograd.h computes, and faster: with kernels of 3 x 3 and stride 1, channels side by
 /// side.
 bool suits_winograd(const Product& product);
+/// Whether a whole product is one for gemm/dot_products.h: its columns are known to be few, and its rows long, in every run.
+bool suits_dots(const Product& product, CpuLevel level);
 
 }  // namespace rlx::cpu

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
 #include "backends/cpu/product_kernels.h"
@@ -104,6 +105,14 @@ Matrix<T> right_matrix(const void* data, const Step& step, const Product& produc
   return b;
 }
 
+/// The right operand of weights that every item shares.
+template <class T>
+Matrix<T> weight_matrix(const Array& weights, const Step& step, const Product& product, const OffsetTables& tables, const std::int64_t* s) {
+  Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
+  whole.batch_offsets = nullptr;
+  return whole;
+}
+
 /// How a matrix lies in memory, as far as time depends on it: where its rows or columns follow each other, or that tables say where.
 template <class T>
 std::int64_t layout_of(const Matrix<T>& x) {
@@ -166,6 +175,22 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
   return true;
 }
 
+/// `args` say all but where columns lie.
+template <class T>
+void run_dots(GemmArgs<T>& args, const Step& step, const Product& product, const OffsetTables& tables, const RunState& run) {
+  std::shared_ptr<const Panels> packed;
+  if (step.weights && run.packed)
+    packed = run.packed(step, [&](const Array& weights) {
+      return std::make_shared<const PanelsOf<Columns<T>>>(
+          Columns<T>(weight_matrix<T>(weights, step, product, tables, run.sizes.data()), args.k, args.n));
+    });
+  std::optional<Columns<T>> own;
+  if (packed) args.b = static_cast<const PanelsOf<Columns<T>>&>(*packed).held.matrix();
+  else if (step.weights) args.b = own.emplace(args.b, args.k, args.n).matrix();  // what is computed once keeps no panels
+  args.workspace = workspace(run, dot_products_workspace(args));
+  dot_products(args, *run.pool);
+}
+
 template <class T>
 void run_elements(const Step& step, const Product& product, const RunState& run) {
   if (step.winograd && run.packed && run_winograd(step, product, run)) return;
@@ -187,11 +212,10 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
     args.a = left_matrix<T>(memory(step.a), step, tables, s);
   }
   std::shared_ptr<const Panels> packed;
-  if (step.weights && run.packed) {
+  if (step.weights && run.packed && !step.dots) {
     packed = run.packed(step, [&](const Array& weights) {
-      Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
-      whole.batch_offsets = nullptr;
-      return std::make_shared<const PanelsOf<PackedB<T>>>(pack_b<T>(whole, 1, args.k, args.n, *run.pool, *args.kernel));
+      return std::make_shared<const PanelsOf<PackedB<T>>>(
+          pack_b<T>(weight_matrix<T>(weights, step, product, tables, s), 1, args.k, args.n, *run.pool, *args.kernel));
     });
     if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
   }
@@ -204,6 +228,8 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
     args.c_row_stride = step.rows[2](s);
     args.c_batch_offsets = tables.items[2].data();
   }
+  if constexpr (std::is_same_v<T, Left<T>>)
+    if (step.dots) return run_dots(args, step, product, tables, run);
   std::optional<ProductChoice> choice;
   if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));

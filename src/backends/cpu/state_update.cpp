@@ -100,4 +100,20 @@ void copy_window(const Window& window, std::span<const std::int64_t> shape, std:
   }
 }
 
+void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to, ThreadPool& pool) {
+  const auto axis =
+      static_cast<std::size_t>(std::ranges::find_if(window.shape, [](std::int64_t n) { return n > 1; }) - window.shape.begin());
+  if (pool.nodes() == 1 || axis == window.shape.size()) return copy_window(window, shape, width, to);
+  std::int64_t index_bytes = width;
+  for (std::size_t inner = axis + 1; inner < shape.size(); ++inner) index_bytes *= window.shape[inner];
+  const std::int64_t count = window.shape[axis], start = std::clamp<std::int64_t>(window.starts[axis], 0, shape[axis] - count);
+  pool.parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    Window part = window;
+    part.bytes += begin * index_bytes;
+    part.shape[axis] = end - begin;
+    part.starts[axis] = start + begin;
+    copy_window(part, shape, width, to);
+  });
+}
+
 }  // namespace rlx::cpu

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "rlx/graph.h"
 
 namespace rlx::cpu {
@@ -38,5 +39,8 @@ struct Window {
 };
 /// Writes the window into `to` (shape), elements of `width` bytes; starts are clamped.
 void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to);
+/// The same. Where workers stay on several memory nodes each writes an equal part of the first axis with more than one index, so that pages
+/// which are new belong to its node: of keys and values that axis are heads, which attention cuts likewise for a sequence's next token.
+void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to, ThreadPool& pool);
 
 }  // namespace rlx::cpu

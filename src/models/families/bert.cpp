@@ -19,7 +19,7 @@ void refuse_other_berts(const JsonField& config) {
 DecoderConfig as_bert(DecoderConfig c, const JsonField& config) {
   refuse_other_berts(config);
   c.causal = false;
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-12)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-12)};
   c.norm_before = false, c.norm_sum = true;
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = true;
   c.gated = false;
@@ -113,9 +113,35 @@ WeightNames distilbert_names(const DecoderConfig&) {
                     {{"ffn_post_norm"}, "output_layer_norm"}}};
 }
 
-const DecoderFamily bert_family({"bert"}, read_bert, bert_names);
-const DecoderFamily roberta_family({"roberta", "xlm-roberta", "camembert"}, read_roberta, roberta_names);
-const DecoderFamily distilbert_family({"distilbert"}, read_distilbert, distilbert_names);
+json::Value write_bert(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  out.erase("head_dim");
+  out["type_vocab_size"] = c.token_types;
+  return out;
+}
+
+/// Positions begin behind that of padding.
+json::Value write_roberta(const DecoderConfig& c) {
+  json::Value out = write_bert(c);
+  constexpr std::int64_t first = 2;
+  out["pad_token_id"] = first - 1;
+  out["max_position_embeddings"] = c.max_positions + first;
+  return out;
+}
+
+json::Value write_distilbert(const DecoderConfig& c) {
+  return {{"vocab_size", c.vocab_size},
+          {"dim", c.hidden_size},
+          {"hidden_dim", c.ffn_size},
+          {"n_layers", c.layers.size()},
+          {"n_heads", c.heads},
+          {"max_position_embeddings", c.max_positions},
+          {"activation", activation_name(c.activation)}};
+}
+
+const DecoderFamily bert_family({"bert"}, read_bert, bert_names, write_bert);
+const DecoderFamily roberta_family({"roberta", "xlm-roberta", "camembert"}, read_roberta, roberta_names, write_roberta);
+const DecoderFamily distilbert_family({"distilbert"}, read_distilbert, distilbert_names, write_distilbert);
 
 }  // namespace
 

@@ -7,12 +7,20 @@
 namespace rlx {
 namespace {
 
+json::Value write_cohere(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  out["attention_bias"] = c.qkv_bias;
+  out["logit_scale"] = c.logits_scale;
+  return out;
+}
+
 const DecoderFamily cohere_family(
     {"cohere"},
     [](const JsonField& config) {
       DecoderConfig c = read_llama(config);
       if (flag_or(config, "use_qk_norm", false)) config.at("use_qk_norm").refuse("true is not supported (allowed: false)");
-      c.norm = {.centred = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+      c.norm = {.centred = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
       c.parallel = c.shared_norm = true;
       c.logits_scale = number_or(config, "logit_scale", 0.0625);
       c.tied_output = flag_or(config, "tie_word_embeddings", true);
@@ -20,7 +28,7 @@ const DecoderFamily cohere_family(
       c.ropes[0].style = RopeStyle::interleaved;
       return c;
     },
-    llama_names);
+    llama_names, write_cohere);
 
 }  // namespace
 }  // namespace rlx

@@ -1,5 +1,6 @@
 // DeepSeek V2 and V3: latent attention, mixtures with shared experts behind the first layers; V3's router scores experts by sigmoids, and
 // chooses them with a bias.
+#include <algorithm>
 #include <cmath>
 
 #include "models/config_field.h"
@@ -87,8 +88,48 @@ WeightNames deepseek_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily deepseek_v2_family({"deepseek_v2"}, read_deepseek_v2, deepseek_names);
-const DecoderFamily deepseek_v3_family({"deepseek_v3"}, read_deepseek_v3, deepseek_names);
+/// YaRN's scores of latent attention are multiplied by a number that the config gives by its weight.
+void write_latent_rope(const DecoderConfig& c, json::Value& out) {
+  if (c.ropes.empty()) return;
+  const RopeOptions& rope = c.ropes.front();
+  out["rope_theta"] = rope.theta;
+  out["rope_interleave"] = rope.style == RopeStyle::interleaved;
+  if (rope.scaling != RopeScaling::yarn) return;
+  const double scale = std::sqrt(c.attention_scale * std::sqrt(static_cast<double>(c.head_size)));
+  out["rope_scaling"] = {{"type", "yarn"},
+                         {"factor", rope.factor},
+                         {"original_max_position_embeddings", static_cast<std::int64_t>(rope.original_length)},
+                         {"beta_fast", rope.beta_fast},
+                         {"beta_slow", rope.beta_slow},
+                         {"attention_factor", rope.attention_factor},
+                         {"mscale_all_dim", (scale - 1) / (0.1 * std::log(rope.factor))}};
+}
+
+json::Value write_deepseek(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  const LatentAttentionConfig& l = c.latent;
+  const ExpertsConfig& e = c.experts;
+  out["num_key_value_heads"] = c.heads;
+  out.erase("head_dim");
+  write_latent_rope(c, out);
+  out["attention_bias"] = c.qkv_bias;
+  out["q_lora_rank"] = l.query_rank > 0 ? json::Value(l.query_rank) : json::Value();
+  out["kv_lora_rank"] = l.rank;
+  out["qk_nope_head_dim"] = l.plain_size, out["qk_rope_head_dim"] = l.rope_size, out["v_head_dim"] = l.value_size;
+  out["n_routed_experts"] = e.count;
+  out["num_experts_per_tok"] = e.chosen;
+  out["moe_intermediate_size"] = e.width;
+  out["n_shared_experts"] = e.shared_width / e.width;
+  out["routed_scaling_factor"] = e.scale;
+  out["norm_topk_prob"] = e.normalize;
+  out["n_group"] = e.groups, out["topk_group"] = e.chosen_groups;
+  out["first_k_dense_replace"] = std::ranges::find(c.layers, true, &DecoderLayer::experts) - c.layers.begin();
+  if (!e.sigmoid) out["topk_method"] = e.groups > 1 ? "group_limited_greedy" : "greedy";
+  return out;
+}
+
+const DecoderFamily deepseek_v2_family({"deepseek_v2"}, read_deepseek_v2, deepseek_names, write_deepseek);
+const DecoderFamily deepseek_v3_family({"deepseek_v3"}, read_deepseek_v3, deepseek_names, write_deepseek);
 
 }  // namespace
 }  // namespace rlx

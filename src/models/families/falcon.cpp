@@ -27,7 +27,7 @@ DecoderConfig read_falcon(const JsonField& config) {
   c.ffn_size = size_or(config, "ffn_hidden_size", 4 * c.hidden_size);
   c.layers.resize(static_cast<std::size_t>(config.at("num_hidden_layers").as_integer(1, 1024)));
   if (flag_or(config, "alibi", false)) config.at("alibi").refuse("true is not supported (allowed: false)");
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_epsilon", 1e-5)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_epsilon", 1e-5)};
   c.parallel = grouped || flag_or(config, "parallel_attn", true);
   c.shared_norm = c.parallel && (!grouped || size_or(config, "num_ln_in_parallel_attn", 2) == 1);
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = flag_or(config, "bias", false);
@@ -53,7 +53,24 @@ WeightNames falcon_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily falcon_family({"falcon"}, read_falcon, falcon_names);
+json::Value write_falcon(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  const bool grouped = c.parallel && !c.shared_norm;  // only the newer ones have two norms
+  out["layer_norm_epsilon"] = c.norm.eps;
+  out["ffn_hidden_size"] = c.ffn_size;
+  out["num_kv_heads"] = c.kv_heads;
+  out["new_decoder_architecture"] = grouped || (c.kv_heads != 1 && c.kv_heads != c.heads);
+  out["num_ln_in_parallel_attn"] = grouped ? 2 : 1;
+  out["multi_query"] = c.kv_heads == 1;
+  out["parallel_attn"] = c.parallel;
+  out["bias"] = c.qkv_bias;
+  out["alibi"] = false;
+  out["activation"] = activation_name(c.activation);
+  return out;
+}
+
+const DecoderFamily falcon_family({"falcon"}, read_falcon, falcon_names, write_falcon);
 
 }  // namespace
 }  // namespace rlx

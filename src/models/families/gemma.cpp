@@ -32,8 +32,8 @@ DecoderConfig read_gemma_sandwich(const JsonField& config) {
 
 DecoderConfig read_gemma2(const JsonField& config) {
   DecoderConfig c = read_gemma_sandwich(config);
-  c.attention_softcap = number_or(config, "attn_logit_softcapping", 0);
-  c.logits_softcap = number_or(config, "final_logit_softcapping", 0);
+  c.attention_softcap = non_negative_or(config, "attn_logit_softcapping", 0);
+  c.logits_softcap = non_negative_or(config, "final_logit_softcapping", 0);
   read_windows(config, c, [](std::size_t layer) { return layer % 2 == 0; });
   return c;
 }
@@ -58,9 +58,23 @@ WeightNames gemma_sandwich_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names);
-const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names);
-const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names);
+json::Value write_gemma(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  out["hidden_activation"] = activation_name(c.activation);
+  write_rope(c, out);
+  if (!c.norm_after) return out;
+  const double scale = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  out["query_pre_attn_scalar"] = static_cast<std::int64_t>(std::llround(1 / (scale * scale)));  // an integer in all of the family
+  if (c.attention_softcap > 0) out["attn_logit_softcapping"] = c.attention_softcap;
+  if (c.logits_softcap > 0) out["final_logit_softcapping"] = c.logits_softcap;
+  write_windows(c, out);
+  if (c.ropes.size() > 1) out["rope_local_base_freq"] = c.ropes[1].theta;
+  return out;
+}
+
+const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names, write_gemma);
+const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names, write_gemma);
+const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names, write_gemma);
 
 constexpr std::string_view gemma3_defaults =
     R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "query_pre_attn_scalar": 256,

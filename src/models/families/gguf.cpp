@@ -181,7 +181,7 @@ void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
 void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
   const auto has = [&](std::string_view name) { return config.any_layer_has(name); };
   c.norm = {.centred = config.find("attention.layer_norm_rms_epsilon") == nullptr, .bias = config.has("output_norm.bias")};
-  c.norm.eps = config.number_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
+  c.norm.eps = config.non_negative_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
   c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight") && !architecture.delta_nets;
   c.qkv_bias = has("attn_q.bias") || has("attn_qkv.bias"), c.attention_output_bias = has("attn_output.bias");
   c.ffn_bias = has("ffn_up.bias");
@@ -246,8 +246,8 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   c.logits_scale = config.number_or("logit_scale", 1);
   if (architecture.logits_divided) c.logits_scale = 1 / c.logits_scale;
   if (!std::isfinite(c.logits_scale)) config.refuse("logit_scale", "is 0 (allowed: other numbers)");
-  c.attention_softcap = config.number_or("attn_logit_softcapping", 0);
-  c.logits_softcap = config.number_or("final_logit_softcapping", 0);
+  c.attention_softcap = config.non_negative_or("attn_logit_softcapping", 0);
+  c.logits_softcap = config.non_negative_or("final_logit_softcapping", 0);
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ class GgufConfig {
     if (!std::isfinite(number)) refuse(key, "is {} (allowed: finite numbers)", number);
     return number;
   }
+  double non_negative_or(std::string_view key, double otherwise) const {
+    const double number = number_or(key, otherwise);
+    if (number < 0) refuse(key, "is {} (allowed: not below 0)", number);
+    return number;
+  }
   bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
   bool flag_or(std::string_view key, bool otherwise) const {
     const GgufValue* value = find(key);

@@ -1,12 +1,13 @@
 // GPT-2: learned positions, layer norms, biases everywhere, matrices stored (in, out).
+#include "models/families/gpt2.h"
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/model_folder.h"
 
 namespace rlx {
-namespace {
 
-DecoderConfig read_gpt2(const JsonField& config) {
+DecoderConfig read_gpt2_sizes(const JsonField& config) {
   DecoderConfig c;
   c.vocab_size = as_size(config.at("vocab_size"));
   c.hidden_size = as_size(config.at("n_embd"));
@@ -16,11 +17,18 @@ DecoderConfig read_gpt2(const JsonField& config) {
   c.head_size = c.hidden_size / c.heads;
   c.ffn_size = size_or(config, "n_inner", 4 * c.hidden_size);
   c.layers.resize(static_cast<std::size_t>(config.at("n_layer").as_integer(1, 1024)));
+  return c;
+}
+
+namespace {
+
+DecoderConfig read_gpt2(const JsonField& config) {
+  DecoderConfig c = read_gpt2_sizes(config);
   for (DecoderLayer& layer : c.layers) layer.rope = -1;
   for (std::string_view name : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"})
     if (flag_or(config, name, false)) config.at(name).refuse("true is not supported (allowed: false)");
   if (!flag_or(config, "scale_attn_weights", true)) c.attention_scale = 1;
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_epsilon", 1e-5)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_epsilon", 1e-5)};
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = true;
   c.gated = false;
   c.activation = HiddenActivation::gelu_tanh;
@@ -46,7 +54,15 @@ WeightNames gpt2_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily gpt2_family({"gpt2"}, read_gpt2, gpt2_names);
+json::Value write_gpt2(const DecoderConfig& c) {
+  return {{"vocab_size", c.vocab_size},          {"n_embd", c.hidden_size},
+          {"n_positions", c.max_positions},      {"n_head", c.heads},
+          {"n_layer", c.layers.size()},          {"n_inner", c.ffn_size},
+          {"layer_norm_epsilon", c.norm.eps},    {"activation_function", "gelu_new"},
+          {"tie_word_embeddings", c.tied_output}};
+}
+
+const DecoderFamily gpt2_family({"gpt2"}, read_gpt2, gpt2_names, write_gpt2);
 
 }  // namespace
 }  // namespace rlx

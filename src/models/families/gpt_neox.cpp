@@ -9,7 +9,7 @@ namespace {
 
 DecoderConfig read_gpt_neox(const JsonField& config) {
   DecoderConfig c = read_llama(config);
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
   c.parallel = flag_or(config, "use_parallel_residual", true);
   c.qkv_bias = c.attention_output_bias = flag_or(config, "attention_bias", true);
   c.ffn_bias = true, c.gated = false;
@@ -35,7 +35,16 @@ WeightNames gpt_neox_names(const DecoderConfig& config) {
                     {{"ffn.down"}, "mlp.dense_4h_to_h"}}};
 }
 
-const DecoderFamily gpt_neox_family({"gpt_neox"}, read_gpt_neox, gpt_neox_names);
+json::Value write_gpt_neox(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  out.erase("num_key_value_heads");
+  out["use_parallel_residual"] = c.parallel;
+  out["attention_bias"] = c.qkv_bias;
+  return out;
+}
+
+const DecoderFamily gpt_neox_family({"gpt_neox"}, read_gpt_neox, gpt_neox_names, write_gpt_neox);
 
 }  // namespace
 }  // namespace rlx

@@ -1,4 +1,6 @@
 // Granite: Llama with four multipliers.
+#include <cmath>
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
@@ -7,6 +9,15 @@
 
 namespace rlx {
 namespace {
+
+json::Value write_granite(const DecoderConfig& c) {
+  json::Value out = write_llama(c);
+  out["embedding_multiplier"] = c.embedding_scale;
+  out["residual_multiplier"] = c.residual_scale;
+  out["attention_multiplier"] = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  out["logits_scaling"] = 1 / c.logits_scale;
+  return out;
+}
 
 const DecoderFamily granite_family(
     {"granite"},
@@ -19,7 +30,7 @@ const DecoderFamily granite_family(
       if (const auto divisor = config.find("logits_scaling")) c.logits_scale = 1 / as_number(*divisor, 1e-6, 1e6);
       return c;
     },
-    llama_names);
+    llama_names, write_granite);
 
 }  // namespace
 }  // namespace rlx

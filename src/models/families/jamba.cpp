@@ -1,4 +1,7 @@
 // Jamba: selective state spaces, normalised inside, with a layer of attention without positions now and then; mixtures in some layers.
+#include <algorithm>
+#include <utility>
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/mamba.h"
@@ -64,7 +67,29 @@ WeightNames jamba_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily jamba_family({"jamba"}, read_jamba, jamba_names);
+/// The first layer of a kind, and after how many layers the next one comes; the whole model where there is none.
+std::pair<std::int64_t, std::int64_t> turn_of(const std::vector<DecoderLayer>& layers, bool (*is)(const DecoderLayer& layer)) {
+  const auto first = std::find_if(layers.begin(), layers.end(), is);
+  if (first == layers.end()) return {0, std::ssize(layers) + 1};
+  const auto next = std::find_if(first + 1, layers.end(), is);
+  return {first - layers.begin(), next == layers.end() ? std::ssize(layers) : next - first};
+}
+
+json::Value write_jamba(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  const StateSpaceConfig& s = c.state_space;
+  out["mamba_expand"] = s.width / c.hidden_size;
+  out["mamba_d_state"] = s.states, out["mamba_dt_rank"] = s.step_rank, out["mamba_d_conv"] = s.kernel;
+  out["mamba_proj_bias"] = s.bias, out["mamba_conv_bias"] = s.convolution_bias;
+  const auto [attention, attention_period] = turn_of(c.layers, [](const DecoderLayer& layer) { return layer.mixer == Mixer::attention; });
+  out["attn_layer_offset"] = attention, out["attn_layer_period"] = attention_period;
+  const auto [experts, expert_period] = turn_of(c.layers, [](const DecoderLayer& layer) { return layer.experts; });
+  out["expert_layer_offset"] = experts, out["expert_layer_period"] = expert_period;
+  out["num_experts"] = std::max<std::int64_t>(c.experts.count, 1), out["num_experts_per_tok"] = std::max<std::int64_t>(c.experts.chosen, 1);
+  return out;
+}
+
+const DecoderFamily jamba_family({"jamba"}, read_jamba, jamba_names, write_jamba);
 
 }  // namespace
 }  // namespace rlx

@@ -1,5 +1,7 @@
 // LFM2: gated convolutions over a few tokens, with a layer of attention here and there; the larger ones have mixtures, whose experts are
 // chosen by sigmoids with a bias.
+#include <algorithm>
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/mixture.h"
@@ -22,7 +24,7 @@ void read_lfm2_mixers(const JsonField& config, DecoderConfig& c) {
 
 DecoderConfig read_lfm2_base(const JsonField& config) {
   DecoderConfig c = read_llama(config);
-  c.norm.eps = number_or(config, "norm_eps", 1e-5);
+  c.norm.eps = non_negative_or(config, "norm_eps", 1e-5);
   c.query_key_norm = QueryKeyNorm::head;
   c.short_convolution = {.kernel = static_cast<std::int64_t>(config.at("conv_L_cache").as_integer(2, 64)),
                          .bias = flag_or(config, "conv_bias", false)};
@@ -83,8 +85,24 @@ WeightNames lfm2_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily lfm2_family({"lfm2"}, read_lfm2, lfm2_names);
-const DecoderFamily lfm2_moe_family({"lfm2_moe"}, read_lfm2_moe, lfm2_names);
+json::Value write_lfm2(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  out["norm_eps"] = c.norm.eps;
+  out["conv_L_cache"] = c.short_convolution.kernel, out["conv_bias"] = c.short_convolution.bias;
+  out["block_auto_adjust_ff_dim"] = false;
+  for (const DecoderLayer& layer : c.layers)
+    out["layer_types"].push_back(layer.mixer == Mixer::short_convolution ? "conv" : "full_attention");
+  const ExpertsConfig& e = c.experts;
+  if (e.count == 0) return out;
+  out["num_experts"] = e.count, out["num_experts_per_tok"] = e.chosen, out["moe_intermediate_size"] = e.width;
+  out["norm_topk_prob"] = e.normalize, out["use_expert_bias"] = e.router_bias, out["routed_scaling_factor"] = e.scale;
+  out["num_dense_layers"] = std::ranges::find(c.layers, true, &DecoderLayer::experts) - c.layers.begin();
+  return out;
+}
+
+const DecoderFamily lfm2_family({"lfm2"}, read_lfm2, lfm2_names, write_lfm2);
+const DecoderFamily lfm2_moe_family({"lfm2_moe"}, read_lfm2_moe, lfm2_names, write_lfm2);
 
 }  // namespace
 }  // namespace rlx

@@ -1,5 +1,7 @@
 #include "models/families/llama.h"
 
+#include <algorithm>
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/model_folder.h"
@@ -22,7 +24,7 @@ DecoderConfig read_llama(const JsonField& config) {
   }
   c.ffn_size = size_or(config, "intermediate_size", 0);
   c.layers.resize(static_cast<std::size_t>(config.at("num_hidden_layers").as_integer(1, 1024)));
-  c.norm.eps = number_or(config, "rms_norm_eps", 1e-6);
+  c.norm.eps = non_negative_or(config, "rms_norm_eps", 1e-6);
   c.qkv_bias = c.attention_output_bias = flag_or(config, "attention_bias", false);
   c.ffn_bias = flag_or(config, "mlp_bias", false);
   if (const auto act = config.find("hidden_act")) c.activation = read_activation(*act);
@@ -59,6 +61,46 @@ std::vector<bool> read_sliding_layers(const JsonField& config, std::size_t layer
   return sliding;
 }
 
+json::Value llama_fields(const DecoderConfig& c) {
+  json::Value out{{"vocab_size", c.vocab_size},
+                  {"hidden_size", c.hidden_size},
+                  {"intermediate_size", c.ffn_size > 0 ? c.ffn_size : c.experts.width},
+                  {"num_hidden_layers", c.layers.size()},
+                  {"num_attention_heads", c.heads},
+                  {"num_key_value_heads", c.kv_heads},
+                  {"head_dim", c.head_size},
+                  {"max_position_embeddings", c.max_positions},
+                  {"hidden_act", activation_name(c.activation)},
+                  {"tie_word_embeddings", c.tied_output}};
+  out[c.norm.centred ? "layer_norm_eps" : "rms_norm_eps"] = c.norm.eps;
+  return out;
+}
+
+std::int64_t widest_window(const DecoderConfig& c) {
+  std::int64_t window = 0;
+  for (const DecoderLayer& layer : c.layers) window = std::max(window, layer.window);
+  return window;
+}
+
+void write_sliding_layers(const DecoderConfig& c, json::Value& out) {
+  for (const DecoderLayer& layer : c.layers) out["layer_types"].push_back(layer.window > 0 ? "sliding_attention" : "full_attention");
+}
+
+void write_windows(const DecoderConfig& c, json::Value& out) {
+  const std::int64_t window = widest_window(c);
+  if (window == 0) return;
+  out["sliding_window"] = window;
+  write_sliding_layers(c, out);
+}
+
+json::Value write_llama(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  out["attention_bias"] = c.qkv_bias, out["mlp_bias"] = c.ffn_bias;
+  write_rope(c, out);
+  if (widest_window(c) > 0) out["sliding_window"] = widest_window(c);
+  return out;
+}
+
 namespace {
 
 const DecoderFamily llama_family(
@@ -68,7 +110,7 @@ const DecoderFamily llama_family(
       c.ropes = {read_rope(config, c.head_size)};
       return c;
     },
-    llama_names);
+    llama_names, write_llama);
 
 }  // namespace
 }  // namespace rlx

@@ -8,6 +8,10 @@ namespace rlx {
 DecoderConfig read_llama(const JsonField& config);
 /// Llama's names of tensors, which most families took over.
 WeightNames llama_names(const DecoderConfig& config);
+/// The fields of `read_llama` but for those that only some families have: biases, rope, windows.
+json::Value llama_fields(const DecoderConfig& config);
+/// Llama's config.json, with the window that Mistral's has.
+json::Value write_llama(const DecoderConfig& config);
 
 /// `layer_types` where the config has it: sliding layers see `sliding_window` tokens, full ones all. Else `sliding(i)` says which slide.
 /// The window is 0 where the config has none.
@@ -15,6 +19,11 @@ template <class Sliding>
 void read_windows(const JsonField& config, DecoderConfig& result, Sliding sliding);
 /// True for the layers whose type is "sliding_attention"; nothing where the config has no layer_types.
 std::vector<bool> read_sliding_layers(const JsonField& config, std::size_t layers);
+void write_sliding_layers(const DecoderConfig& config, json::Value& out);
+/// The tokens that sliding layers see; 0 where none slides.
+std::int64_t widest_window(const DecoderConfig& config);
+/// `sliding_window` and `layer_types`, where some layer slides.
+void write_windows(const DecoderConfig& config, json::Value& out);
 
 template <class Sliding>
 void read_windows(const JsonField& config, DecoderConfig& result, Sliding sliding) {

@@ -42,13 +42,29 @@ DecoderConfig read_mamba_base(const JsonField& config, Mixer mixer) {
   c.max_positions = mamba_positions;
   c.layers.resize(static_cast<std::size_t>(config.at("num_hidden_layers").as_integer(1, 1024)));
   for (DecoderLayer& layer : c.layers) layer.mixer = mixer, layer.feed_forward = false, layer.rope = -1;
-  c.norm.eps = number_or(config, "layer_norm_epsilon", 1e-5);
+  c.norm.eps = non_negative_or(config, "layer_norm_epsilon", 1e-5);
   if (const auto act = config.find("hidden_act")) c.activation = read_activation(*act);
   StateSpaceConfig& s = c.state_space;
   s.states = part_size(config.at("state_size"));
   s.kernel = static_cast<std::int64_t>(config.at("conv_kernel").as_integer(2, 64));
   s.bias = flag_or(config, "use_bias", false), s.convolution_bias = flag_or(config, "use_conv_bias", true);
   return c;
+}
+
+json::Value state_space_fields(const DecoderConfig& c) {
+  const StateSpaceConfig& s = c.state_space;
+  return {{"vocab_size", c.vocab_size},
+          {"hidden_size", c.hidden_size},
+          {"intermediate_size", s.width},
+          {"expand", s.width / c.hidden_size},
+          {"num_hidden_layers", c.layers.size()},
+          {"state_size", s.states},
+          {"conv_kernel", s.kernel},
+          {"use_bias", s.bias},
+          {"use_conv_bias", s.convolution_bias},
+          {"hidden_act", activation_name(c.activation)},
+          {"layer_norm_epsilon", c.norm.eps},
+          {"tie_word_embeddings", c.tied_output}};
 }
 
 WeightNames mamba_names(const DecoderConfig& config) {
@@ -76,15 +92,22 @@ DecoderConfig read_mamba(const JsonField& config) {
   return c;
 }
 
-const DecoderFamily mamba_family({"mamba"}, read_mamba, mamba_names);
+json::Value write_mamba(const DecoderConfig& c) {
+  json::Value out = state_space_fields(c);
+  out["time_step_rank"] = c.state_space.step_rank;
+  if (c.state_space.norm) out["mixer_rms_eps"] = c.state_space.norm->eps;
+  return out;
+}
+
+const DecoderFamily mamba_family({"mamba"}, read_mamba, mamba_names, write_mamba);
 const DecoderFamily falcon_mamba_family(
     {"falcon_mamba"},
     [](const JsonField& config) {
       DecoderConfig c = read_mamba(config);
-      c.state_space.norm = NormKind{.weight = false, .eps = number_or(config, "mixer_rms_eps", 1e-6)};
+      c.state_space.norm = NormKind{.weight = false, .eps = non_negative_or(config, "mixer_rms_eps", 1e-6)};
       return c;
     },
-    mamba_names);
+    mamba_names, write_mamba);
 
 }  // namespace
 }  // namespace rlx

@@ -6,6 +6,8 @@ namespace rlx {
 
 /// What the configs of models of nothing but state spaces have in common. Widths are left to the caller.
 DecoderConfig read_mamba_base(const JsonField& config, Mixer mixer);
+/// What `read_mamba_base` reads, and the widths.
+json::Value state_space_fields(const DecoderConfig& config);
 /// Mamba's names of tensors.
 WeightNames mamba_names(const DecoderConfig& config);
 

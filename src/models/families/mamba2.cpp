@@ -1,4 +1,6 @@
 // Mamba 2: nothing but state spaces of heads.
+#include <cmath>
+
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/mamba.h"
@@ -27,7 +29,16 @@ WeightNames mamba2_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily mamba2_family({"mamba2"}, read_mamba2, mamba2_names);
+json::Value write_mamba2(const DecoderConfig& c) {
+  const StateSpaceConfig& s = c.state_space;
+  json::Value out = state_space_fields(c);
+  out["num_heads"] = s.heads, out["head_dim"] = s.width / s.heads;
+  out["n_groups"] = s.groups;
+  if (s.least_step > 0 || std::isfinite(s.largest_step)) out["time_step_limit"] = {s.least_step, s.largest_step};
+  return out;
+}
+
+const DecoderFamily mamba2_family({"mamba2"}, read_mamba2, mamba2_names, write_mamba2);
 
 }  // namespace
 }  // namespace rlx

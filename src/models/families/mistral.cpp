@@ -14,7 +14,7 @@ const DecoderFamily mistral_family(
       read_windows(config, c, [](std::size_t) { return true; });
       return c;
     },
-    llama_names);
+    llama_names, write_llama);
 
 }  // namespace
 }  // namespace rlx

@@ -17,6 +17,13 @@ WeightNames mixtral_names(const DecoderConfig& config) {
   return names;
 }
 
+json::Value write_mixtral(const DecoderConfig& c) {
+  json::Value out = write_llama(c);
+  out["num_local_experts"] = c.experts.count;
+  out["num_experts_per_tok"] = c.experts.chosen;
+  return out;
+}
+
 const DecoderFamily mixtral_family(
     {"mixtral"},
     [](const JsonField& config) {
@@ -31,7 +38,7 @@ const DecoderFamily mixtral_family(
       for (DecoderLayer& layer : c.layers) layer.experts = true;
       return c;
     },
-    mixtral_names);
+    mixtral_names, write_mixtral);
 
 }  // namespace
 }  // namespace rlx

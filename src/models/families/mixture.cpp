@@ -28,6 +28,18 @@ void read_sparse_layers(const JsonField& config, DecoderConfig& c) {
   for (const JsonField& layer : dense->items()) c.layers[layer.as_integer(0, c.layers.size() - 1)].experts = false;
 }
 
+void write_sparse_layers(const DecoderConfig& c, json::Value& out) {
+  out["num_experts"] = c.experts.count;
+  out["num_experts_per_tok"] = c.experts.chosen;
+  out["moe_intermediate_size"] = c.experts.width;
+  out["norm_topk_prob"] = c.experts.normalize;
+  if (c.experts.shared_width > 0) out["shared_expert_intermediate_size"] = c.experts.shared_width;
+  out["decoder_sparse_step"] = 1;
+  out["mlp_only_layers"] = json::Value::array();
+  for (std::size_t i = 0; i < c.layers.size(); ++i)
+    if (!c.layers[i].experts) out["mlp_only_layers"].push_back(i);
+}
+
 WeightNames mixture_names(const DecoderConfig& config) {
   WeightNames names = llama_names(config);
   for (const WeightName& line : std::vector<WeightName>{{{"experts.router"}, "mlp.gate"},

@@ -6,6 +6,7 @@ namespace rlx {
 /// The mixture of Qwen's configs: num_experts, num_experts_per_tok, moe_intermediate_size, norm_topk_prob, and which layers have one
 /// (decoder_sparse_step, mlp_only_layers).
 void read_sparse_layers(const JsonField& config, DecoderConfig& result);
+void write_sparse_layers(const DecoderConfig& config, json::Value& out);
 /// Llama's names, with those of experts below `mlp`.
 WeightNames mixture_names(const DecoderConfig& config);
 /// True where groups of experts are equal, and those that take part hold enough of them.

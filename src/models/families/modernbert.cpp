@@ -36,7 +36,7 @@ void read_classifier(const JsonField& config, TextHead& head) {
 DecoderConfig read_modernbert(const JsonField& config) {
   DecoderConfig c = read_llama(config);
   c.causal = false;
-  c.norm = {.centred = true, .bias = flag_or(config, "norm_bias", false), .eps = number_or(config, "norm_eps", 1e-5)};
+  c.norm = {.centred = true, .bias = flag_or(config, "norm_bias", false), .eps = non_negative_or(config, "norm_eps", 1e-5)};
   c.activation = HiddenActivation::gelu;
   if (const auto act = config.find("hidden_activation")) c.activation = read_activation(*act);
   c.embedding_norm = true;
@@ -65,7 +65,19 @@ WeightNames modernbert_names(const DecoderConfig&) {
                     {{"ffn.down"}, "mlp.Wo"}}};
 }
 
-const DecoderFamily modernbert_family({"modernbert"}, read_modernbert, modernbert_names);
+json::Value write_modernbert(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  out.erase("layer_norm_eps");
+  out["norm_eps"] = c.norm.eps;
+  out["hidden_activation"] = activation_name(c.activation);
+  out["local_attention"] = 2 * widest_window(c);
+  write_sliding_layers(c, out);
+  out["global_rope_theta"] = c.ropes[0].theta, out["local_rope_theta"] = c.ropes.size() > 1 ? c.ropes[1].theta : c.ropes[0].theta;
+  out["classifier_pooling"] = c.text_head.mean ? "mean" : "cls";
+  return out;
+}
+
+const DecoderFamily modernbert_family({"modernbert"}, read_modernbert, modernbert_names, write_modernbert);
 
 }  // namespace
 }  // namespace rlx

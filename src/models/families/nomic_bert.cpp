@@ -1,6 +1,7 @@
 // nomic-bert: BERT's encoder with rope and a gated feed-forward block.
 #include "models/config_field.h"
 #include "models/decoder_family.h"
+#include "models/families/gpt2.h"
 #include "models/families/llama.h"
 #include "models/model_folder.h"
 #include "models/rope_config.h"
@@ -10,15 +11,7 @@ namespace {
 
 /// The sizes in the spelling of GPT-2, which the first models of the family have.
 DecoderConfig read_old_spelling(const JsonField& config) {
-  DecoderConfig c;
-  c.vocab_size = as_size(config.at("vocab_size"));
-  c.hidden_size = as_size(config.at("n_embd"));
-  c.max_positions = as_size(config.at("n_positions"));
-  c.heads = c.kv_heads = as_size(config.at("n_head"));
-  if (c.hidden_size % c.heads != 0) config.at("n_head").refuse("{} do not divide n_embd {}", c.heads, c.hidden_size);
-  c.head_size = c.hidden_size / c.heads;
-  c.ffn_size = size_or(config, "n_inner", 4 * c.hidden_size);
-  c.layers.resize(static_cast<std::size_t>(config.at("n_layer").as_integer(1, 1024)));
+  DecoderConfig c = read_gpt2_sizes(config);
   config.at("activation_function").as_one_of({"swiglu"});
   for (std::string_view name : {"prenorm", "causal", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "rotary_emb_interleaved"})
     if (flag_or(config, name, false)) config.at(name).refuse("true is not supported (allowed: false)");
@@ -32,7 +25,7 @@ DecoderConfig read_nomic_bert(const JsonField& config) {
   const bool old_spelling = config.find("n_embd").has_value();
   DecoderConfig c = old_spelling ? read_old_spelling(config) : read_llama(config);
   c.causal = false;
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, old_spelling ? "layer_norm_epsilon" : "layer_norm_eps", 1e-12)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, old_spelling ? "layer_norm_epsilon" : "layer_norm_eps", 1e-12)};
   c.norm_before = false, c.norm_sum = true;
   c.token_types = count_or(config, "type_vocab_size", 2);
   c.embedding_norm = true, c.output_norm = false, c.output = false;
@@ -56,7 +49,14 @@ WeightNames nomic_bert_names(const DecoderConfig&) {
                     {{"ffn_post_norm"}, "norm2"}}};
 }
 
-const DecoderFamily nomic_bert_family({"nomic_bert"}, read_nomic_bert, nomic_bert_names);
+json::Value write_nomic(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  out["type_vocab_size"] = c.token_types;
+  return out;
+}
+
+const DecoderFamily nomic_bert_family({"nomic_bert"}, read_nomic_bert, nomic_bert_names, write_nomic);
 
 }  // namespace
 }  // namespace rlx

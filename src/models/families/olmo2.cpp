@@ -22,7 +22,13 @@ DecoderConfig read_olmo2(const JsonField& config) {
   return c;
 }
 
-const DecoderFamily olmo2_family({"olmo2"}, read_olmo2, olmo2_names);
+json::Value write_olmo3(const DecoderConfig& c) {
+  json::Value out = write_llama(c);
+  write_windows(c, out);
+  return out;
+}
+
+const DecoderFamily olmo2_family({"olmo2"}, read_olmo2, olmo2_names, write_llama);
 const DecoderFamily olmo3_family(
     {"olmo3"},
     [](const JsonField& config) {
@@ -34,7 +40,7 @@ const DecoderFamily olmo3_family(
       for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
       return c;
     },
-    olmo2_names);
+    olmo2_names, write_olmo3);
 
 }  // namespace
 }  // namespace rlx

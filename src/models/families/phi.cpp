@@ -10,7 +10,7 @@ namespace {
 DecoderConfig read_phi(const JsonField& config) {
   DecoderConfig c = read_llama(config);
   if (flag_or(config, "qk_layernorm", false)) config.at("qk_layernorm").refuse("true is not supported (allowed: false)");
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
   c.parallel = c.shared_norm = true;
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = c.output_bias = true;
   c.gated = false;
@@ -29,7 +29,14 @@ WeightNames phi_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily phi_family({"phi"}, read_phi, phi_names);
+json::Value write_phi(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
+  return out;
+}
+
+const DecoderFamily phi_family({"phi"}, read_phi, phi_names, write_phi);
 
 }  // namespace
 }  // namespace rlx

@@ -13,6 +13,13 @@ WeightNames phi3_names(const DecoderConfig& config) {
   return names;
 }
 
+json::Value write_phi3(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  if (widest_window(c) > 0) out["sliding_window"] = widest_window(c);
+  return out;
+}
+
 const DecoderFamily phi3_family(
     {"phi3"},
     [](const JsonField& config) {
@@ -21,7 +28,7 @@ const DecoderFamily phi3_family(
       read_windows(config, c, [](std::size_t) { return true; });
       return c;
     },
-    phi3_names);
+    phi3_names, write_phi3);
 
 }  // namespace
 }  // namespace rlx

@@ -30,8 +30,17 @@ DecoderConfig read_qwen3(const JsonField& config) {
   return c;
 }
 
-const DecoderFamily qwen2_family({"qwen2"}, read_qwen2, llama_names);
-const DecoderFamily qwen3_family({"qwen3"}, read_qwen3, llama_names);
+json::Value write_qwen(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  write_windows(c, out);
+  if (widest_window(c) > 0) out["use_sliding_window"] = true;
+  if (c.experts.count > 0) write_sparse_layers(c, out);
+  return out;
+}
+
+const DecoderFamily qwen2_family({"qwen2"}, read_qwen2, llama_names, write_qwen);
+const DecoderFamily qwen3_family({"qwen3"}, read_qwen3, llama_names, write_qwen);
 const DecoderFamily qwen2_moe_family(
     {"qwen2_moe"},
     [](const JsonField& config) {
@@ -41,7 +50,7 @@ const DecoderFamily qwen2_moe_family(
       c.experts.shared_gate = true;
       return c;
     },
-    mixture_names);
+    mixture_names, write_qwen);
 const DecoderFamily qwen3_moe_family(
     {"qwen3_moe"},
     [](const JsonField& config) {
@@ -49,7 +58,7 @@ const DecoderFamily qwen3_moe_family(
       read_sparse_layers(config, c);
       return c;
     },
-    mixture_names);
+    mixture_names, write_qwen);
 
 }  // namespace
 }  // namespace rlx

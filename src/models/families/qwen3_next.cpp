@@ -77,11 +77,24 @@ WeightNames qwen3_next_names(const DecoderConfig& config) {
 }
 
 constexpr std::string_view qwen3_5_defaults = R"({"partial_rotary_factor": 0.25})";
+json::Value write_qwen3_5(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  const DeltaNetConfig& d = c.delta_net;
+  write_rope(c, out);
+  out["linear_num_key_heads"] = d.key_heads, out["linear_num_value_heads"] = d.value_heads;
+  out["linear_key_head_dim"] = d.key_size, out["linear_value_head_dim"] = d.value_size;
+  out["linear_conv_kernel_dim"] = d.kernel;
+  for (const DecoderLayer& layer : c.layers)
+    out["layer_types"].push_back(layer.mixer == Mixer::delta_net ? "linear_attention" : "full_attention");
+  if (c.experts.count > 0) write_sparse_layers(c, out);
+  return out;
+}
+
 const DecoderFamily qwen3_5_vision_family(
     {"qwen3_5"}, [](const JsonField& config) { return read_text_part(config, qwen3_5_defaults, read_qwen3_5); },
     [](const DecoderConfig& config) { return text_part_names(qwen3_5_names(config), "model.language_model."); });
-const DecoderFamily qwen3_5_family({"qwen3_5_text"}, read_qwen3_5, qwen3_5_names);
-const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names);
+const DecoderFamily qwen3_5_family({"qwen3_5_text"}, read_qwen3_5, qwen3_5_names, write_qwen3_5);
+const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names, write_qwen3_5);
 
 }  // namespace
 }  // namespace rlx

@@ -18,6 +18,12 @@ void read_layers_without_rope(const JsonField& config, DecoderConfig& c) {
   }
 }
 
+json::Value write_smollm3(const DecoderConfig& c) {
+  json::Value out = write_llama(c);
+  for (const DecoderLayer& layer : c.layers) out["no_rope_layers"].push_back(layer.rope < 0 ? 0 : 1);  // despite its name
+  return out;
+}
+
 const DecoderFamily smollm3_family(
     {"smollm3"},
     [](const JsonField& config) {
@@ -29,7 +35,7 @@ const DecoderFamily smollm3_family(
         read_windows(config, c, [&](std::size_t layer) { return c.layers[layer].rope < 0; });
       return c;
     },
-    llama_names);
+    llama_names, write_smollm3);
 
 }  // namespace
 }  // namespace rlx

@@ -7,12 +7,21 @@
 namespace rlx {
 namespace {
 
+json::Value write_stablelm(const DecoderConfig& c) {
+  json::Value out = llama_fields(c);
+  write_rope(c, out);
+  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
+  out["use_qkv_bias"] = c.qkv_bias;
+  out["use_parallel_residual"] = c.parallel;
+  return out;
+}
+
 const DecoderFamily stablelm_family(
     {"stablelm"},
     [](const JsonField& config) {
       DecoderConfig c = read_llama(config);
       if (flag_or(config, "qk_layernorm", false)) config.at("qk_layernorm").refuse("true is not supported (allowed: false)");
-      c.norm = {.centred = true, .bias = true, .eps = number_or(config, "layer_norm_eps", 1e-5)};
+      c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
       c.qkv_bias = flag_or(config, "use_qkv_bias", false), c.attention_output_bias = false;
       c.parallel = c.shared_norm = flag_or(config, "use_parallel_residual", false);
       c.ropes = {read_rope(config, c.head_size)};
@@ -20,7 +29,7 @@ const DecoderFamily stablelm_family(
         c.ropes[0].dims = rotary_part(config, c.head_size, 0.25);
       return c;
     },
-    llama_names);
+    llama_names, write_stablelm);
 
 }  // namespace
 }  // namespace rlx

@@ -9,7 +9,7 @@ namespace {
 
 DecoderConfig read_starcoder2(const JsonField& config) {
   DecoderConfig c = read_llama(config);
-  c.norm = {.centred = true, .bias = true, .eps = number_or(config, "norm_epsilon", 1e-5)};
+  c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "norm_epsilon", 1e-5)};
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = flag_or(config, "use_bias", true);
   c.gated = false;
   if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu_tanh;
@@ -26,7 +26,14 @@ WeightNames starcoder2_names(const DecoderConfig& config) {
   return names;
 }
 
-const DecoderFamily starcoder2_family({"starcoder2"}, read_starcoder2, starcoder2_names);
+json::Value write_starcoder2(const DecoderConfig& c) {
+  json::Value out = write_llama(c);
+  out["norm_epsilon"] = c.norm.eps;
+  out["use_bias"] = c.ffn_bias;
+  return out;
+}
+
+const DecoderFamily starcoder2_family({"starcoder2"}, read_starcoder2, starcoder2_names, write_starcoder2);
 
 }  // namespace
 }  // namespace rlx

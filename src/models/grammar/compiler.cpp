@@ -11,23 +11,28 @@
 namespace rlx::grammar {
 namespace {
 
-/// Which rules give the empty text, alone or together with others.
-std::vector<bool> nullable_rules(const Grammar& grammar) {
-  std::vector<bool> nullable(grammar.rules.size(), false);
-  const auto gives_nothing = [&](std::uint32_t at) {
-    for (; grammar.elements[at].kind != Element::Kind::end; ++at)
-      if (grammar.elements[at].kind == Element::Kind::bytes || !nullable[grammar.elements[at].index]) return false;
-    return true;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t rule = 0; rule < grammar.rules.size(); ++rule) {
-      const auto& alternatives = grammar.rules[rule].alternatives;
-      if (nullable[rule] || !std::any_of(alternatives.begin(), alternatives.end(), gives_nothing)) continue;
-      nullable[rule] = changed = true;
+/// Which rules give a text, alone or together with others: a text of bytes that `allowed` holds, so of none the empty text.
+std::vector<bool> rules_with_text(const Grammar& grammar, const ByteSet& allowed) {
+  using Alternative = std::pair<std::uint32_t, std::uint32_t>;  // its rule, and the first element that is not known to give a text
+  std::vector<bool> found(grammar.rules.size(), false);
+  std::vector<std::vector<Alternative>> waiting(grammar.rules.size());  // for each rule
+  std::vector<Alternative> next;
+  for (std::uint32_t rule = 0; rule < grammar.rules.size(); ++rule)
+    for (const std::uint32_t at : grammar.rules[rule].alternatives) next.emplace_back(rule, at);
+  while (!next.empty()) {
+    const auto [rule, at] = next.back();
+    next.pop_back();
+    const auto [kind, index] = grammar.elements[at];
+    if (kind == Element::Kind::end && !found[rule]) {
+      found[rule] = true;
+      next.insert(next.end(), waiting[rule].begin(), waiting[rule].end());
+    } else if (kind == Element::Kind::rule && !found[index]) {
+      waiting[index].emplace_back(rule, at);
+    } else if (kind == Element::Kind::rule || (kind == Element::Kind::bytes && (grammar.sets[index] & allowed).any())) {
+      next.emplace_back(rule, at + 1);
     }
   }
-  return nullable;
+  return found;
 }
 
 struct Edge {
@@ -37,7 +42,7 @@ struct Edge {
 
 /// The rules that each rule may enter before any byte is read.
 std::vector<std::vector<Edge>> first_rules(const Grammar& grammar) {
-  const std::vector<bool> nullable = nullable_rules(grammar);
+  const std::vector<bool> nullable = rules_with_text(grammar, {});
   std::vector<std::vector<Edge>> edges(grammar.rules.size());
   for (std::size_t rule = 0; rule < grammar.rules.size(); ++rule) {
     for (std::uint32_t at : grammar.rules[rule].alternatives) {
@@ -206,6 +211,8 @@ Grammar Compiler::finish(std::uint32_t root) {
         fail("{}: rule {} is left-recursive: it can begin with itself (write it as a repetition)", what_,
              quote_name(named == grammar_.rules.end() ? "a group" : named->name));
       }
+  if (!rules_with_text(grammar_, ByteSet().set())[root])
+    fail("{}: there is no text that the rule {} allows: each form of it needs itself again", what_, quote_name(grammar_.rules[root].name));
   return std::move(grammar_);
 }
 

@@ -34,7 +34,7 @@ class Compiler {
   Sequence repeated(const Sequence& piece, std::int64_t least, std::int64_t most);
 
   const Grammar& grammar() const { return grammar_; }
-  /// Throws Error naming a rule that is left-recursive.
+  /// Throws Error naming a rule that is left-recursive, or the root where no text ends.
   Grammar finish(std::uint32_t root);
 
  private:

@@ -34,7 +34,8 @@ struct Grammar {
 
 /// GBNF: rules `name ::= "text" | [a-z^\n] | . | other-rule | (group)`, each piece perhaps with * + ? {m} {m,} or {m,n}, and # comments.
 /// The rule `root` is what a text must match. Throws Error "{what}: line 3, column 7: ..." for what is no GBNF, unknown and repeated rules,
-/// left recursion, and grammars beyond the limits (65536 rules, a million elements, 10000 repetitions, 100 nested groups).
+/// left recursion, a root that no text satisfies, and grammars beyond the limits (65536 rules, a million elements, 10000 repetitions, 100
+/// nested groups).
 Grammar parse_gbnf(std::string_view text, std::string_view what);
 
 /// GBNF for the JSON texts that satisfy a schema, with members in the order of `properties`. Members that the schema does not list are

@@ -45,14 +45,15 @@ double zipf_exponent(std::span<const double> probabilities) {
   return squares > 0 ? products / squares : 0;
 }
 
-/// How many tokens have a surprise below `mu` under Zipf's law (Mirostat, eq. 11). All for exponents that it is not defined for.
-std::size_t zipf_count(double exponent, double mu, std::size_t vocabulary) {
+/// How many tokens have a surprise below `mu` under Zipf's law (Mirostat, eq. 11), rounded down as in llama.cpp. All for exponents that it
+/// is not defined for.
+std::int64_t zipf_count(double exponent, double mu, std::int64_t vocabulary) {
   const double excess = exponent - 1, size = static_cast<double>(vocabulary);
   if (!(exponent > 0)) return vocabulary;
   const double base = std::abs(excess) < 1e-9 ? std::exp2(mu) / std::log(size) : excess * std::exp2(mu) / (1 - std::pow(size, -excess));
-  const double count = std::round(std::pow(base, 1 / exponent));
+  const double count = std::floor(std::pow(base, 1 / exponent));
   if (!(count < size)) return vocabulary;
-  return static_cast<std::size_t>(std::max(count, 1.0));
+  return static_cast<std::int64_t>(std::max(count, 1.0));
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ std::int32_t Sampler::draw_with_mirostat(Candidates& candidates, double unit) {
   constexpr std::size_t estimated_from = 100;
   if (options_.mirostat == 1) {
     const double exponent = zipf_exponent(candidates.top_probabilities(estimated_from));
-    candidates.keep_top(zipf_count(exponent, mirostat_mu_, candidates.all().size()));
+    candidates.keep_top(static_cast<std::size_t>(zipf_count(exponent, mirostat_mu_, vocabulary_)));
   } else {
     candidates.keep_surprise(mirostat_mu_);
   }

@@ -189,4 +189,21 @@ std::string capitalized(std::string_view text) {
   return out + all.substr(lower(text.substr(0, first.bytes)).size());
 }
 
+std::string change_words(std::string_view text, bool (*is_between)(char32_t), std::string (*change)(std::string_view word)) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t end = 0, next = 0;  // of the word, and of what ends it
+    while (next < text.size()) {
+      const auto [value, bytes] = unicode::decode(text.substr(end));
+      next = end + bytes;
+      if (is_between(value)) break;
+      end = next;
+    }
+    if (end > 0) out += change(text.substr(0, end));
+    out += text.substr(end, next - end);
+    text.remove_prefix(next);
+  }
+  return out;
+}
+
 }  // namespace rlx::jinja

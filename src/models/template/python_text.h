@@ -33,6 +33,8 @@ std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 /// The first character in upper case, the others in lower case.
 std::string capitalized(std::string_view text);
+/// The text with each word changed: the longest pieces without a character that `is_between` holds for.
+std::string change_words(std::string_view text, bool (*is_between)(char32_t), std::string (*change)(std::string_view word));
 
 /// The characters of `characters` (white space if it is null) removed at one or both ends.
 std::string_view stripped(std::string_view text, const std::string_view* characters, bool left, bool right);

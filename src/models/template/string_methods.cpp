@@ -194,16 +194,7 @@ bool is_letter(char32_t value) {
 }
 
 std::string titled(std::string_view text) {
-  std::string out, word;
-  const auto flush = [&] { out += capitalized(word), word.clear(); };
-  while (!text.empty()) {
-    const auto [value, bytes] = unicode::decode(text);
-    if (!is_letter(value)) flush(), out += text.substr(0, bytes);
-    else word += text.substr(0, bytes);
-    text.remove_prefix(bytes);
-  }
-  flush();
-  return out;
+  return change_words(text, [](char32_t c) { return !is_letter(c); }, capitalized);
 }
 
 std::string swapped_case(std::string_view text) {

@@ -47,22 +47,11 @@ Value change_filter(Renderer& run, const Bound& arguments) {
 
 /// Words begin behind white space, hyphens and opening brackets.
 std::string titled_words(std::string_view text) {
-  std::string out, word;
-  const auto flush = [&] {
-    if (word.empty()) return;
+  const auto is_between = [](char32_t c) { return is_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<'; };
+  return change_words(text, is_between, [](std::string_view word) {
     const std::size_t first = unicode::decode(word).bytes;
-    out += upper(std::string_view(word).substr(0, first)) + lower(std::string_view(word).substr(first));
-    word.clear();
-  };
-  while (!text.empty()) {
-    const auto [value, bytes] = unicode::decode(text);
-    const bool between = is_space(value) || value == '-' || value == '(' || value == '{' || value == '[' || value == '<';
-    if (between) flush(), out += text.substr(0, bytes);
-    else word += text.substr(0, bytes);
-    text.remove_prefix(bytes);
-  }
-  flush();
-  return out;
+    return upper(word.substr(0, first)) + lower(word.substr(first));
+  });
 }
 
 std::string escaped(std::string_view text) {

@@ -29,7 +29,7 @@ constexpr std::string_view lines = R"([^\n]+|[\n]+)";
 const std::vector<GgufPattern>& pattern_table() {
   static const std::vector<GgufPattern> table = {
       {.names = {"default"}, .patterns = {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {.names = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
+      {.names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
        .patterns = {llama3},
        .whole_words_first = true,
        .add_begin = true},

@@ -16,7 +16,7 @@ enum class GgufAlphabet : std::uint8_t {
 
 /// How a byte-pair tokenizer of a GGUF file cuts texts, by the name in `tokenizer.ggml.pre`.
 struct GgufPattern {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names;     // the first is written
   std::vector<std::string_view> patterns;  // as pattern_pre_tokenizer takes them
   bool whole_words_first = false;          // as Bpe::Options has it
   bool add_begin = false;                  // unless the file says otherwise, a text starts with the begin token

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/attention/products.h"
 #include "backends/cpu/attention/query_block.h"
 #include "backends/cpu/gemm/blocking.h"
 #include "base/checked.h"

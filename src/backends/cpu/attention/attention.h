@@ -8,7 +8,6 @@
 
 namespace rlx::cpu {
 
-struct IntegerProducts;
 struct TileProducts;
 
 /// Keys are brought into the softmax by blocks of this many, which begin at multiples of it.
@@ -76,12 +75,6 @@ struct AttentionArgs {
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.
 bool multiplies_bf16(CpuLevel level);
-
-/// Beside floats, where keys and values are narrower: what multiplies them as integers of 16 bits. Null where nothing does: the level has
-/// no such instructions, features are no multiples of a vector, or the rows are not to be rounded. Fewer than 32 queries of an item never
-/// are.
-template <class T, class K>
-const IntegerProducts* integer_products(const AttentionArgs<T, K>& args);
 
 /// The bytes of scratch memory for these sizes on a pool of `threads`. Reads no operand. Throws Error for sizes beyond 64 bits.
 template <class T, class K>

@@ -3,33 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernel/pull.h"
+#include "backends/cpu/attention/operand_views.h"
 
 namespace rlx::cpu {
-
-/// Rows that lie in pages: row r of an item is row r % rows of page table[item..., r / rows], as a gather of pages has it.
-struct PageTable {
-  ValueId value;  // stored, i32; an entry is clamped to 0..pages-1
-  Dim offset;
-  std::vector<Dim> strides;  // of the table: batch..., page
-  Dim pages;
-  std::int64_t rows = 0;  // of one page
-  Dim stride;             // elements from page to page
-};
-
-/// A strided operand or result: element at[0], at[1], ... of the op's operand is element offset + sum of at[i] * strides[i] of `value`.
-struct StridedOperand {
-  ValueId value;  // stored
-  Dim offset;
-  std::vector<Dim> strides;
-  std::optional<PageTable> pages = {};  // of keys and values: what is added for the row
-};
-
-/// Numbers that int8 keys or values are multiplied by: those of feature d are at place d >> shift of the last axis.
-struct RowScales {
-  StridedOperand operand;
-  int shift = 0;
-};
 
 /// The op `attention` as its kernel takes it: views of stored values. Keys and values of f32 may be stored as narrower numbers, and int8
 /// ones with scales, which the kernel widens.

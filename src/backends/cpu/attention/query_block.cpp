@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "backends/cpu/attention/element.h"
+#include "backends/cpu/attention/products.h"
+#include "backends/cpu/attention/scratch.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/pack.h"
 #include "base/checked.h"
@@ -15,13 +16,8 @@ namespace {
 
 constexpr std::int64_t key_block = attention_key_block;  // scores of 32 queries take half of a first-level cache of 32 KiB
 constexpr float log2_e = 1.4426950408889634f;
-constexpr float hidden = -std::numeric_limits<float>::infinity();
 
 std::int64_t most_lanes(CpuLevel level) { return attention_kernel(level).vector_lanes * AttentionKernel::most_vectors; }
-
-/// Whether keys and values are multiplied where they lie; else they are widened block by block.
-template <class K>
-constexpr bool in_place = std::is_same_v<K, float>;
 
 template <class T, class K>
 std::int64_t most_features(const AttentionArgs<T, K>& args) {
@@ -45,29 +41,7 @@ std::size_t scratch_bytes(const AttentionArgs<T, K>& args, std::int64_t features
   return static_cast<std::size_t>(*padded / line * line);
 }
 
-/// Keys are read where they lie, in pairs of features.
-template <class T, class K>
-const PairProducts* pair_products(const AttentionArgs<T, K>& args) {
-  return std::is_same_v<T, Bf16> && args.head_size % 2 == 0 ? pair_products(args.level) : nullptr;
-}
-
-template <class T, class K>
-const TileProducts* tile_products(const AttentionArgs<T, K>& args) {
-  constexpr std::int64_t side = TileProducts::side;
-  if (!pair_products(args) || args.head_size % (2 * side) != 0 || args.value_size % side != 0) return nullptr;
-  return args.tiles ? args.tiles : tile_products(args.level);
-}
-
 }  // namespace
-
-template <class T, class K>
-const IntegerProducts* integer_products(const AttentionArgs<T, K>& args) {
-  if constexpr (std::is_same_v<T, float> && !in_place<K>) {
-    constexpr std::int64_t step = IntegerProducts::step;
-    if (args.int16 && args.head_size % step == 0 && args.value_size % step == 0) return integer_products(args.level);
-  }
-  return nullptr;
-}
 
 /// Of each lane they share a row of features, scores, what is added to them and four numbers, and the keys or values of a block, where
 /// those are copied; a block's own are queries, sums and five numbers, two of them of 64 bits.
@@ -86,54 +60,44 @@ std::int64_t partial_elements(const AttentionArgs<T, K>& args) {
 }
 
 template <class T, class K>
-bool shares_rows(const AttentionArgs<T, K>& args) {
-  return integer_products(args) || (pair_products(args) && !tile_products(args));
-}
-
-template <class T, class K>
 QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* shared, std::byte* own)
     : args_(args),
       kernel_(attention_kernel(args.level)),
       pairs_(pair_products(args)),
       tiles_(tile_products(args)),
-      integers_(integer_products(args)) {
-  const std::int64_t lanes = most_lanes(args.level);
-  const auto take = []<class Number>(std::byte*& from, Number*& place, std::int64_t count) {
-    place = reinterpret_cast<Number*>(from);
-    from += static_cast<std::size_t>(count) * sizeof(Number);
-  };
-  const std::int64_t features = most_features(args);
-  for (std::int64_t** numbers : {&first_key_, &last_key_}) take(own, *numbers, lanes);
-  for (float** numbers : {&largest_, &total_, &query_factors_}) take(own, *numbers, lanes);
-  for (float** part : {&queries_, &sums_}) take(own, *part, features * lanes);
-  for (float** part : {&scores_, &added_}) take(shared, *part, key_block * lanes);
-  for (float** numbers : {&decay_, &first_, &last_, &weight_factors_}) take(shared, *numbers, lanes);
-  take(shared, rows_, features * lanes);
+      integers_(integer_products(args)),
+      masks_(args, most_lanes(args.level), shared, own) {
+  const std::int64_t lanes = most_lanes(args.level), features = most_features(args);
+  for (float** numbers : {&largest_, &total_, &query_factors_}) *numbers = take<float>(own, lanes);
+  for (float** part : {&queries_, &sums_}) *part = take<float>(own, features * lanes);
+  scores_ = take<float>(shared, key_block * lanes);
+  for (float** numbers : {&decay_, &weight_factors_}) *numbers = take<float>(shared, lanes);
+  rows_ = take<float>(shared, features * lanes);
   wide_ = reinterpret_cast<float*>(shared);
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::begin(std::int64_t item, std::int64_t kv_head, std::int64_t row0, std::int64_t count) {
-  item_ = item, kv_head_ = kv_head, count_ = count;
+  block_.item = item, block_.kv_head = kv_head, block_.count = count;
   const std::int64_t queries = args_.queries_of(item);
-  Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / queries, row0 % queries};
+  QueryRows::Row at{kv_head * (args_.heads / args_.kv_heads) + row0 / queries, row0 % queries};
   for (std::int64_t lane = 0; lane < count; ++lane) {
-    rows_of_[static_cast<std::size_t>(lane)] = at;
+    block_.rows[static_cast<std::size_t>(lane)] = at;
     if (++at.query == queries) at = {at.head + 1, 0};
   }
   is_empty_ = true;
   is_few_ = count <= kernel_.few;
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
-  lanes_ = vectors_ * kernel_.vector_lanes;
+  block_.lanes = vectors_ * kernel_.vector_lanes;
   pack_queries();
-  find_visible();
-  std::fill_n(largest_, lanes_, hidden);
-  std::fill_n(total_, lanes_, 0.0f);
+  masks_.begin(block_);
+  std::fill_n(largest_, block_.lanes, hidden_score);
+  std::fill_n(total_, block_.lanes, 0.0f);
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::attend(Range keys) {
-  const Range seen = visible(keys);
+  const Range seen = masks_.visible(keys);
   // Blocks end at multiples of their length, wherever the first begins: what a row adds up does not depend on the rows beside it.
   for (std::int64_t key = seen.begin; key < seen.end;) {
     const Range block{key, std::min((key / key_block + 1) * key_block, seen.end)};
@@ -145,32 +109,32 @@ void QueryBlock<T, K>::attend(Range keys) {
 /// From an even key on, as values are in pairs: one more in front is hidden by its position, and weighs 0.
 template <class T, class K>
 void QueryBlock<T, K>::attend(Range keys, const SharedRows<T, K>& rows) {
-  const Range seen = visible(keys);
+  const Range seen = masks_.visible(keys);
   shared_rows_ = &rows;
   if (seen.size() > 0) add_keys({seen.begin / 2 * 2, seen.end});
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::save(float* partial) const {
-  partial = std::copy_n(largest_, lanes_, partial);
-  partial = std::copy_n(total_, lanes_, partial);
-  if (is_empty_) std::fill_n(partial, args_.value_size * lanes_, 0.0f);
-  else std::copy_n(sums_, args_.value_size * lanes_, partial);
+  partial = std::copy_n(largest_, block_.lanes, partial);
+  partial = std::copy_n(total_, block_.lanes, partial);
+  if (is_empty_) std::fill_n(partial, args_.value_size * block_.lanes, 0.0f);
+  else std::copy_n(sums_, args_.value_size * block_.lanes, partial);
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::merge(const float* partial) {
-  const float *const largest = partial, *const total = partial + lanes_, *const sums = partial + 2 * lanes_;
-  if (is_empty_) std::fill_n(sums_, args_.value_size * lanes_, 0.0f);
+  const float *const largest = partial, *const total = partial + block_.lanes, *const sums = partial + 2 * block_.lanes;
+  if (is_empty_) std::fill_n(sums_, args_.value_size * block_.lanes, 0.0f);
   is_empty_ = false;
-  for (std::int64_t lane = 0; lane < count_; ++lane) {
+  for (std::int64_t lane = 0; lane < block_.count; ++lane) {
     const float now = largest_[lane] > largest[lane] ? largest_[lane] : largest[lane];  // std::max would drop a NaN on the right
-    if (now == hidden) continue;
+    if (now == hidden_score) continue;
     const float mine = std::exp2(largest_[lane] - now), theirs = std::exp2(largest[lane] - now);
     largest_[lane] = now;
     total_[lane] = total_[lane] * mine + total[lane] * theirs;
     for (std::int64_t d = 0; d < args_.value_size; ++d) {
-      const std::int64_t at = is_few_ ? lane * args_.value_size + d : d * lanes_ + lane;
+      const std::int64_t at = is_few_ ? lane * args_.value_size + d : d * block_.lanes + lane;
       sums_[at] = sums_[at] * mine + sums[at] * theirs;
     }
   }
@@ -186,23 +150,25 @@ float QueryBlock<T, K>::score_factor() const {
 template <class T, class K>
 void QueryBlock<T, K>::pack_queries() {
   if (in_pairs())
-    return pack_panel(query_rows(reinterpret_cast<T*>(rows_)), count_, args_.head_size, reinterpret_cast<Packed<T>*>(queries_), lanes_);
+    return pack_panel(query_rows(reinterpret_cast<T*>(rows_)), block_.count, args_.head_size, reinterpret_cast<Packed<T>*>(queries_),
+                      block_.lanes);
   if (is_few_) {
     copy_queries(queries_);
   } else if constexpr (std::is_same_v<T, float>) {
-    pack_panel(query_rows(rows_), count_, args_.head_size, queries_, lanes_);
+    pack_panel(query_rows(rows_), block_.count, args_.head_size, queries_, block_.lanes);
   } else {
     copy_queries(rows_);
-    pack_panel<float>({rows_, args_.head_size, 1}, count_, args_.head_size, queries_, lanes_);
+    pack_panel<float>({rows_, args_.head_size, 1}, block_.count, args_.head_size, queries_, block_.lanes);
   }
   if (in_integers()) integers_->round_queries[vectors_ - 1](queries_, args_.head_size, score_factor(), query_factors_);
-  else kernel_.scale(queries_, args_.head_size * (is_few_ ? count_ : lanes_), score_factor());
+  else kernel_.scale(queries_, args_.head_size * (is_few_ ? block_.count : block_.lanes), score_factor());
 }
 
 /// The rows of the block where they lie, or in `copy` (rows, head_size) where they are of several heads.
 template <class T, class K>
 Strided<T> QueryBlock<T, K>::query_rows(T* copy) const {
-  if (in_one_head()) return {args_.q.at(item_, row(0).head, row(0).query), args_.q.row_stride, args_.q.column_stride};
+  if (block_.in_one_head())
+    return {args_.q.at(block_.item, block_.row(0).head, block_.row(0).query), args_.q.row_stride, args_.q.column_stride};
   copy_queries(copy);
   return {copy, args_.head_size, 1};
 }
@@ -211,8 +177,8 @@ Strided<T> QueryBlock<T, K>::query_rows(T* copy) const {
 template <class T, class K>
 template <class To>
 void QueryBlock<T, K>::copy_queries(To* to) const {
-  for (std::int64_t lane = 0; lane < count_; ++lane, to += args_.head_size) {
-    const T* from = args_.q.at(item_, row(lane).head, row(lane).query);
+  for (std::int64_t lane = 0; lane < block_.count; ++lane, to += args_.head_size) {
+    const T* from = args_.q.at(block_.item, block_.row(lane).head, block_.row(lane).query);
     for (std::int64_t d = 0; d < args_.head_size; ++d) {
       if constexpr (std::is_same_v<T, To>) to[d] = from[d * args_.q.column_stride];
       else to[d] = widened(from[d * args_.q.column_stride]);
@@ -230,30 +196,12 @@ QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::
   }
 }
 
-/// Fills first_key_, last_key_, visible_ and common_.
-template <class T, class K>
-void QueryBlock<T, K>::find_visible() {
-  visible_ = common_ = {0, args_.keys};
-  if (!args_.causal && args_.window == 0) return;
-  visible_ = {args_.keys, 0};
-  for (std::int64_t lane = 0; lane < count_; ++lane) {
-    const std::int64_t position = args_.position(item_, row(lane).query);
-    last_key_[lane] = std::min(position, args_.keys - 1);
-    first_key_[lane] = args_.window > 0 ? std::max<std::int64_t>(position - args_.window + 1, 0) : 0;
-    common_ = {std::max(common_.begin, first_key_[lane]), std::min(common_.end, last_key_[lane] + 1)};
-    if (first_key_[lane] <= last_key_[lane])
-      visible_ = {std::min(visible_.begin, first_key_[lane]), std::max(visible_.end, last_key_[lane] + 1)};
-  }
-}
-
 /// Brings a block of keys into the running softmax and the sums.
 template <class T, class K>
 void QueryBlock<T, K>::add_keys(Range keys) {
   multiply_queries(keys);
-  ScoreRules rules;
+  ScoreRules rules = masks_.rules(block_, keys);
   if (args_.softcap > 0) rules.cap = args_.softcap * log2_e;
-  if (fill_added(keys)) rules.added = added_, rules.added_stride = added_stride_;
-  limit(keys, rules);
   weigh(keys, rules);
   add_values(keys, is_empty_ ? nullptr : decay_);
   is_empty_ = false;
@@ -282,21 +230,21 @@ template <class T, class K>
 void QueryBlock<T, K>::multiply_queries(Range keys) {
   if constexpr (std::is_same_v<T, float>)
     if (in_integers()) return multiply_queries_as_integers(keys);
-  const KeyRows<K> k = rows_from(args_.k, args_.k_factors, item_, kv_head_, keys.begin);
-  if (is_few_) return kernel_.of<K>().scores[count_](args_.head_size, keys.size(), k, queries_, scores_);
+  const KeyRows<K> k = rows_from(args_.k, args_.k_factors, block_.item, block_.kv_head, keys.begin);
+  if (is_few_) return kernel_.of<K>().scores[block_.count](args_.head_size, keys.size(), k, queries_, scores_);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return multiply_queries_in_tiles(keys);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs())
       return for_panels(keys.size(), kernel_, [&](Range part) {
         pairs_->scores[vectors_ - 1][part.size()](args_.head_size / 2, k.data + part.begin * k.stride, k.stride,
-                                                  reinterpret_cast<const std::uint32_t*>(queries_), scores_ + part.begin * lanes_,
+                                                  reinterpret_cast<const std::uint32_t*>(queries_), scores_ + part.begin * block_.lanes,
                                                   score_factor());
       });
   const Rows rows = wide_rows(k, keys.size(), args_.head_size);
   for_panels(keys.size(), kernel_, [&](Range part) {
     kernel_.scores[vectors_ - 1][part.size()](args_.head_size, rows.data + part.begin * rows.stride, rows.stride, queries_,
-                                              scores_ + part.begin * lanes_, nullptr);
+                                              scores_ + part.begin * block_.lanes, nullptr);
   });
 }
 
@@ -305,12 +253,12 @@ template <class T, class K>
 void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
   constexpr std::int64_t side = TileProducts::side, size = sizeof(K);
   const std::int64_t features = args_.head_size, stride = args_.k.row_stride, whole = keys.size() / side * side;
-  const std::int64_t row_bytes = lanes_ * std::int64_t{sizeof(float)}, step_bytes = 2 * side * size;
-  const K* const k = args_.k.at(item_, kv_head_, keys.begin);
+  const std::int64_t row_bytes = block_.lanes * std::int64_t{sizeof(float)}, step_bytes = 2 * side * size;
+  const K* const k = args_.k.at(block_.item, block_.kv_head, keys.begin);
   const TileOperand queries{queries_, row_bytes, side * std::int64_t{sizeof(float)}, side * row_bytes};
   const auto multiply = [&](std::int64_t row, std::int64_t rows, const K* from, std::int64_t from_stride) {
     tiles_->multiply[vectors_ - 1](rows, features / (2 * side), {from, from_stride * size, side * from_stride * size, step_bytes}, queries,
-                                   scores_ + row * lanes_, nullptr);
+                                   scores_ + row * block_.lanes, nullptr);
   };
   multiply(0, whole, k, stride);
   if (whole < keys.size()) {
@@ -319,7 +267,7 @@ void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
     for (std::int64_t key = whole; key < keys.size(); ++key) std::copy_n(k + key * stride, features, rest + (key - whole) * features);
     multiply(whole, side, rest, features);
   }
-  kernel_.scale(scores_, keys.size() * lanes_, score_factor());
+  kernel_.scale(scores_, keys.size() * block_.lanes, score_factor());
 }
 
 template <class T, class K>
@@ -330,7 +278,8 @@ void QueryBlock<T, K>::multiply_queries_as_integers(Range keys)
   for_panels(keys.size(), kernel_, [&](Range part) {
     const std::int64_t key = keys.begin + part.begin;
     integers_->scores[vectors_ - 1][part.size()](args_.head_size / 2, shared_rows_->keys(key), args_.head_size,
-                                                 shared_rows_->key_factors(key), queries, query_factors_, scores_ + part.begin * lanes_);
+                                                 shared_rows_->key_factors(key), queries, query_factors_,
+                                                 scores_ + part.begin * block_.lanes);
   });
 }
 
@@ -341,7 +290,7 @@ void QueryBlock<T, K>::add_values_as_integers(Range keys, const float* decay)
   const auto* const weights = reinterpret_cast<const std::uint32_t*>(scores_);
   for_panels(args_.value_size, kernel_, [&](Range part) {
     integers_->values[vectors_ - 1][part.size()](divide_up(keys.size(), 2), shared_rows_->values(keys.begin) + part.begin, args_.value_size,
-                                                 weights, weight_factors_, decay, sums_ + part.begin * lanes_);
+                                                 weights, weight_factors_, decay, sums_ + part.begin * block_.lanes);
   });
 }
 
@@ -350,20 +299,21 @@ template <class T, class K>
 void QueryBlock<T, K>::add_values(Range keys, const float* decay) {
   if constexpr (std::is_same_v<T, float>)
     if (in_integers()) return add_values_as_integers(keys, decay);
-  const KeyRows<K> v = rows_from(args_.v, args_.v_factors, item_, kv_head_, keys.begin);
+  const KeyRows<K> v = rows_from(args_.v, args_.v_factors, block_.item, block_.kv_head, keys.begin);
   const std::int64_t size = args_.value_size;
-  if (is_few_) return kernel_.of<K>().values[count_](size, keys.size(), v, scores_, sums_, decay);
+  if (is_few_) return kernel_.of<K>().values[block_.count](size, keys.size(), v, scores_, sums_, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return add_values_in_tiles(keys, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs())
       return for_panels(size, kernel_, [&](Range part) {
         pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), shared_rows_->values(keys.begin) + part.begin, size,
-                                                  reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * lanes_, decay);
+                                                  reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * block_.lanes,
+                                                  decay);
       });
   const Rows rows = wide_rows(v, keys.size(), size);
   for_panels(size, kernel_, [&](Range part) {
-    kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * lanes_,
+    kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * block_.lanes,
                                               decay);
   });
 }
@@ -374,55 +324,11 @@ void QueryBlock<T, K>::add_values_in_tiles(Range keys, const float* decay) {
   constexpr std::int64_t side = TileProducts::side, unit = sizeof(std::uint32_t);
   const std::int64_t size = args_.value_size, steps = divide_up(keys.size(), 2 * side), units = divide_up(keys.size(), 2);
   if constexpr (std::is_same_v<T, Bf16>)
-    pack_blocks<T>({args_.v.at(item_, kv_head_, keys.begin), 1, args_.v.row_stride}, size, keys.size(),
+    pack_blocks<T>({args_.v.at(block_.item, block_.kv_head, keys.begin), 1, args_.v.row_stride}, size, keys.size(),
                    reinterpret_cast<std::uint32_t*>(wide_), size, side);
-  std::fill(scores_ + units * lanes_, scores_ + steps * side * lanes_, 0.0f);
+  std::fill(scores_ + units * block_.lanes, scores_ + steps * side * block_.lanes, 0.0f);
   tiles_->multiply[vectors_ - 1](size, steps, {wide_, side * unit, side * side * unit, size * side * unit},
-                                 {scores_, lanes_ * unit, side * unit, side * lanes_ * unit}, sums_, decay);
-}
-
-/// What each lane sees of the block, counted in it, unless every lane sees all of it.
-template <class T, class K>
-void QueryBlock<T, K>::limit(Range keys, ScoreRules& rules) {
-  if (common_.begin <= keys.begin && common_.end >= keys.end) return;
-  for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-    const std::int64_t of = std::min(lane, count_ - 1);
-    first_[lane] = static_cast<float>(std::clamp(first_key_[of] - keys.begin, std::int64_t{0}, key_block));
-    last_[lane] = static_cast<float>(std::clamp(last_key_[of] - keys.begin, std::int64_t{-1}, key_block));
-  }
-  rules.first = first_, rules.last = last_;
-  rules.common = std::clamp(common_.begin - keys.begin, std::int64_t{0}, keys.size());
-  rules.common_end = std::clamp(common_.end - keys.begin, rules.common, keys.size());
-}
-
-/// Bias and mask as one number for each key, or each key and lane. False when there is neither.
-template <class T, class K>
-bool QueryBlock<T, K>::fill_added(Range keys) {
-  const AttentionOperand<const std::uint8_t>& mask = args_.mask;
-  const AttentionOperand<const float>& bias = args_.bias;
-  if (!mask.data && !bias.data) return false;
-  const auto is_shared = [&](const auto& operand) { return operand.row_stride == 0 && (operand.head_stride == 0 || in_one_head()); };
-  const bool shared = is_shared(mask) && is_shared(bias);
-  const std::int64_t count = shared ? 1 : count_;
-  added_stride_ = shared ? 1 : lanes_;
-  if (bias.data) add_bias(keys, count);
-  else std::fill_n(added_, keys.size() * added_stride_, 0.0f);
-  for (std::int64_t lane = 0; mask.data && lane < count; ++lane) {
-    const std::uint8_t* const keep = mask.at(item_, row(lane).head, row(lane).query) + keys.begin * mask.column_stride;
-    float* const to = added_ + lane;
-    for (std::int64_t key = 0; key < keys.size(); ++key)
-      to[key * added_stride_] = keep[key * mask.column_stride] ? to[key * added_stride_] : hidden;
-  }
-  return true;
-}
-
-template <class T, class K>
-void QueryBlock<T, K>::add_bias(Range keys, std::int64_t count) {
-  const AttentionOperand<const float>& bias = args_.bias;
-  const auto from = [&](std::int64_t lane) { return bias.at(item_, row(lane).head, row(lane).query) + keys.begin * bias.column_stride; };
-  if (in_one_head()) return pack_panel<float>({from(0), bias.row_stride, bias.column_stride}, count, keys.size(), added_, added_stride_);
-  for (std::int64_t lane = 0; lane < count; ++lane)
-    for (std::int64_t key = 0; key < keys.size(); ++key) added_[key * added_stride_ + lane] = from(lane)[key * bias.column_stride];
+                                 {scores_, block_.lanes * unit, side * unit, side * block_.lanes * unit}, sums_, decay);
 }
 
 /// The sums divided by the totals, at their places in the result. Where rows can be empty, an empty one gives zeros.
@@ -431,12 +337,12 @@ void QueryBlock<T, K>::store() {
   const bool may_be_empty = args_.mask.data || args_.bias.data || args_.causal || args_.window > 0 || args_.keys == 0;
   const std::int64_t size = args_.value_size;
   if (size == 0) return;
-  if (is_empty_) std::fill_n(sums_, size * lanes_, 0.0f);
-  if (!is_few_) pack_panel<float>({sums_, lanes_, 1}, size, count_, rows_, size);
-  for (std::int64_t lane = 0; lane < count_; ++lane) {
+  if (is_empty_) std::fill_n(sums_, size * block_.lanes, 0.0f);
+  if (!is_few_) pack_panel<float>({sums_, block_.lanes, 1}, size, block_.count, rows_, size);
+  for (std::int64_t lane = 0; lane < block_.count; ++lane) {
     const float factor = total_[lane] == 0 && may_be_empty ? 0 : 1 / total_[lane];
     const float* const from = (is_few_ ? sums_ : rows_) + lane * size;
-    T* const to = args_.out.at(item_, row(lane).head, row(lane).query);
+    T* const to = args_.out.at(block_.item, block_.row(lane).head, block_.row(lane).query);
     const std::int64_t stride = args_.out.column_stride;
     if constexpr (std::is_same_v<T, Bf16>)
       if (stride == 1) {
@@ -450,16 +356,6 @@ void QueryBlock<T, K>::store() {
   }
 }
 
-template bool shares_rows(const AttentionArgs<float>&);
-template bool shares_rows(const AttentionArgs<Bf16>&);
-template bool shares_rows(const AttentionArgs<float, Bf16>&);
-template bool shares_rows(const AttentionArgs<float, F16>&);
-template bool shares_rows(const AttentionArgs<float, std::int8_t>&);
-template const IntegerProducts* integer_products(const AttentionArgs<float>&);
-template const IntegerProducts* integer_products(const AttentionArgs<Bf16>&);
-template const IntegerProducts* integer_products(const AttentionArgs<float, Bf16>&);
-template const IntegerProducts* integer_products(const AttentionArgs<float, F16>&);
-template const IntegerProducts* integer_products(const AttentionArgs<float, std::int8_t>&);
 template QueryBlockBytes query_block_bytes(const AttentionArgs<float>&);
 template QueryBlockBytes query_block_bytes(const AttentionArgs<Bf16>&);
 template QueryBlockBytes query_block_bytes(const AttentionArgs<float, Bf16>&);

@@ -1,8 +1,8 @@
 #pragma once
-#include <array>
 #include <type_traits>
 
 #include "backends/cpu/attention/attention.h"
+#include "backends/cpu/attention/score_masks.h"
 #include "backends/cpu/attention/shared_rows.h"
 #include "backends/cpu/attention/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
@@ -18,10 +18,6 @@ struct QueryBlockBytes {
 /// Throws Error for sizes beyond 64 bits.
 template <class T, class K>
 QueryBlockBytes query_block_bytes(const AttentionArgs<T, K>& args);
-
-/// Whether blocks of more than few queries take the keys or values of a block in a form that is made once for all of them.
-template <class T, class K>
-bool shares_rows(const AttentionArgs<T, K>& args);
 
 /// Elements of what `save` writes. Throws Error for sizes beyond 64 bits.
 template <class T, class K>
@@ -51,15 +47,9 @@ class QueryBlock {
   void store();
 
  private:
-  struct Row {
-    std::int64_t head, query;
-  };
-  const Row& row(std::int64_t lane) const { return rows_of_[static_cast<std::size_t>(lane)]; }
-  bool in_one_head() const { return row(0).head == row(count_ - 1).head; }
-
   /// Whether keys and values are rounded to integers. Not for tokens that are guessed and then checked, which are few: they are to be as
   /// they are one by one.
-  bool in_integers() const { return integers_ && !is_few_ && args_.queries_of(item_) >= IntegerProducts::least_queries; }
+  bool in_integers() const { return integers_ && !is_few_ && args_.queries_of(block_.item) >= IntegerProducts::least_queries; }
 
   /// Whether the instructions for pairs of bf16 numbers do the products of this block.
   bool in_pairs() const { return pairs_ && !is_few_; }
@@ -86,15 +76,10 @@ class QueryBlock {
   Strided<T> query_rows(T* copy) const;
   template <class To>
   void copy_queries(To* to) const;
-  void find_visible();
-  Range visible(Range keys) const { return {std::max(keys.begin, visible_.begin), std::min(keys.end, visible_.end)}; }
   void add_keys(Range keys);
   void multiply_queries(Range keys);
   void weigh(Range keys, const ScoreRules& rules);
   void add_values(Range keys, const float* decay);
-  bool fill_added(Range keys);
-  void add_bias(Range keys, std::int64_t count);
-  void limit(Range keys, ScoreRules& rules);
 
   const AttentionArgs<T, K>& args_;
   const AttentionKernel& kernel_;
@@ -102,21 +87,16 @@ class QueryBlock {
   const TileProducts* tiles_ = nullptr;
   const IntegerProducts* integers_ = nullptr;
   const SharedRows<T, K>* shared_rows_ = nullptr;
-  float *queries_, *scores_, *added_, *sums_;          // (head_size, lanes), (keys, lanes) twice, (value_size, lanes)
-  float *rows_, *wide_;                                // (lanes, features), (keys, features)
-  float *largest_, *total_, *decay_, *first_, *last_;  // by lane
-  float *query_factors_, *weight_factors_;             // by lane: see IntegerProducts
-  std::int64_t *first_key_, *last_key_;                // by lane: the keys that it sees, as far as positions and window go
-  Range visible_{0, 0};                                // those that some lane sees
-  Range common_{0, 0};                                 // those that every lane sees, if there are any
+  ScoreMasks<T, K> masks_;
+  float *queries_, *scores_, *sums_;        // (head_size, lanes), (keys, lanes), (value_size, lanes)
+  float *rows_, *wide_;                     // (lanes, features), (keys, features)
+  float *largest_, *total_, *decay_;        // by lane
+  float *query_factors_, *weight_factors_;  // by lane: see IntegerProducts
 
-  std::int64_t item_ = 0, kv_head_ = 0, count_ = 0;
-  std::array<Row, AttentionKernel::most_lanes> rows_of_{};  // by lane
+  QueryRows block_;
   bool is_few_ = false;
   bool is_empty_ = true;  // no keys yet: sums_ is not defined
   int vectors_ = 1;
-  std::int64_t lanes_ = 0;
-  std::int64_t added_stride_ = 0;
 };
 
 }  // namespace rlx::cpu

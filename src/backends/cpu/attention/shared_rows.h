@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/products.h"
 #include "backends/cpu/gemm/blocking.h"
 
 namespace rlx::cpu {

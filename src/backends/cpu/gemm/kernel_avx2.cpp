@@ -71,6 +71,6 @@ constexpr MicroKernel<float> avx2_f32 = make_micro_kernel<Floats>();
 constexpr MicroKernel<F16> avx2_f16 = make_micro_kernel<HalfFloats>();
 constexpr MicroKernel<Bf16Weight> avx2_bf16_weight = make_micro_kernel<UpperHalves>();
 constexpr MicroKernel<double> avx2_f64 = make_micro_kernel<Doubles>();
-constexpr MicroKernel<std::int8_t> avx2_i8 = make_micro_kernel<Bytes>();
+constexpr MicroKernel<std::int8_t> avx2_i8 = with_dots<Bytes>(make_micro_kernel<Bytes>());
 
 }  // namespace rlx::cpu

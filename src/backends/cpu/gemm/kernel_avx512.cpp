@@ -1,5 +1,4 @@
-#include <immintrin.h>
-
+#include "backends/cpu/gemm/float_sums_avx512.h"
 #include "backends/cpu/gemm/tables.h"
 #include "backends/cpu/gemm/tile.h"
 #include "backends/cpu/gemm/turned_rows.h"
@@ -7,17 +6,8 @@
 namespace rlx::cpu {
 namespace {
 
-struct Floats {
+struct Floats : FloatSums {
   using Element = float;
-  using Vector = __m512;
-  static constexpr int lanes = 16, panel_vectors = 2, max_rows = 14;  // 28 sums, 2 of B, 1 of A: 31 of 32 registers
-
-  static Vector zero() { return _mm512_setzero_ps(); }
-  static Vector load(const float* from) { return _mm512_loadu_ps(from); }
-  static void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
-  static __mmask16 mask(std::int64_t count) { return first_lanes<__mmask16>(count, lanes); }
-  static Vector load(const float* from, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, from); }
-  static void store(float* to, Vector value, __mmask16 mask) { _mm512_mask_storeu_ps(to, mask, value); }
   static Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
 };

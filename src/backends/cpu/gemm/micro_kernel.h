@@ -36,6 +36,11 @@ struct MicroKernel {
   using FewColumns = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, std::int64_t rows, const Packed<T>* b,
                               const Sum<T>* start, Sum<T>* c, std::int64_t c_stride);
 
+  /// C = A * B for rows and columns of `depth` elements that lie side by side, `a_stride` and `b_stride` elements apart. Each element is
+  /// summed lane by lane, see dot_tile.h; strides of C are from row to row and from column to column.
+  using Dots = void (*)(std::int64_t depth, const T* a, std::int64_t a_stride, std::int64_t rows, const T* b, std::int64_t b_stride,
+                        Sum<T>* c, std::int64_t c_row, std::int64_t c_col);
+
   /// The transforms of winograd_tile.h.
   using TransformWindow = void (*)(const T* x, const std::int64_t* lines, const std::int64_t* positions, std::int64_t channels, T* to,
                                    std::int64_t distance);
@@ -53,6 +58,7 @@ struct MicroKernel {
   Tile tiles[rows_limit + 1] = {};   // by rows
   Rows rows_in_place[rows_limit + 1] = {};            // by rows; null where tiles take whole steps
   FewColumns few_columns[most_few_columns + 1] = {};  // by columns; null: they are computed as others
+  Dots dots[most_few_columns + 1] = {};               // by columns; null: there are none
   TransformWindow transform_window = nullptr;         // of f32 and f64, as the next
   TransformProducts transform_products = nullptr;
   void (*begin)() = nullptr;  // what a thread calls before it runs tiles, and after; null: nothing

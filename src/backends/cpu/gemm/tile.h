@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/cpu/gemm/dot_tile.h"
 #include "backends/cpu/gemm/micro_kernel.h"
 #include "backends/cpu/gemm/winograd_tile.h"
 
@@ -211,6 +212,7 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   if constexpr (std::is_floating_point_v<typename Simd::Element>) {
     kernel.transform_window = transform_window<Simd>;
     kernel.transform_products = transform_products<Simd>;
+    kernel = with_dots<Simd>(kernel);
   }
   return kernel;
 }

@@ -1,0 +1,10 @@
+#pragma once
+#include "models/decoder.h"
+#include "models/tokenizer/json_field.h"
+
+namespace rlx {
+
+/// The sizes of a config in GPT-2's spelling: n_embd, n_head, n_layer, n_inner.
+DecoderConfig read_gpt2_sizes(const JsonField& config);
+
+}  // namespace rlx

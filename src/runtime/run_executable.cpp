@@ -1,0 +1,154 @@
+// Runs of an executable: what is fed and kept becomes the arrays of a run, and its results what the caller asked for.
+#include <algorithm>
+
+#include "base/names.h"
+#include "ir/graph_data.h"
+#include "ir/symbols.h"
+#include "runtime/feeds.h"
+#include "runtime/kept_inputs.h"
+#include "runtime/run.h"
+
+namespace rlx {
+namespace {
+
+/// The arrays of all inputs of one run, and the sizes that follow from them.
+struct Bound {
+  std::shared_ptr<BoundParameters> parameters;
+  std::vector<Array> others;         // inputs and states
+  std::vector<const Array*> arrays;  // all, by input: of the two above
+  Bindings bindings;
+};
+
+[[noreturn]] void refuse_unbound(const Executable::State& state, const BoundParameters& parameters) {
+  std::string names;
+  for (std::size_t i = 0; i < state.source.inputs().size(); ++i)
+    if (const Input& input = state.source.inputs()[i].first; is_missing(parameters, i, input))
+      names += fmt::format("{}'{}' ({})", names.empty() ? "" : ", ", input.name, input.type.to_string());
+  fail("graph '{}': no value is bound to parameter {}", state.source.name(), names);
+}
+
+/// Throws Error when a name is that of no input.
+void check_fed(const Executable::State& state, const std::map<std::string, Feed>& fed) {
+  for (const auto& [name, feed] : fed) find_input(state, name, InputKind::input);
+}
+
+Array fed_array(const Executable::State& state, const Input& input, const std::map<std::string, Feed>& fed) {
+  const auto it = fed.find(input.name);
+  if (it != fed.end()) return checked_feed("input", input.name, input.type, it->second);
+  check_fed(state, fed);
+  fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
+}
+
+/// `keeps`: whether the run's states are those of the next one.
+Bound gather(Executable::State& state, const std::map<std::string, Feed>& fed, bool keeps) {
+  const auto& inputs = state.source.inputs();
+  Bound bound;
+  bound.parameters = parameters_of(state);
+  bound.others.reserve(inputs.size());
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i].first;
+    if (is_missing(*bound.parameters, i, input)) refuse_unbound(state, *bound.parameters);
+    if (input.kind == InputKind::input) bound.others.push_back(fed_array(state, input, fed)), ++used;
+    if (input.kind == InputKind::state)
+      bound.others.push_back(state.updates_state[i] ? changing_state(state, i, keeps) : state_value(state, i));
+    bound.arrays.push_back(input.kind == InputKind::param ? &bound.parameters->arrays[i] : &bound.others.back());
+  }
+  if (used < fed.size()) check_fed(state, fed);
+  return bound;
+}
+
+Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed, bool keeps) {
+  Bound bound = gather(state, fed, keeps);
+  SymbolBinder binder;
+  for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
+    const Input& input = state.source.inputs()[i].first;
+    if (input.kind == InputKind::input || !input.type.is_static())  // what is kept was checked but for its symbols
+      binder.bind(input_word(input.kind), input.name, input.type, bound.arrays[i]->shape());
+  }
+  bound.bindings = binder.finish();
+  return bound;
+}
+
+/// Results are written while inputs are still read, in any order.
+void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<const Array*>& inputs) {
+  std::vector<std::span<const std::byte>> others;
+  for (const Array* input : inputs) others.push_back(input->bytes());
+  for (const auto& [name, target] : into) {
+    for (const auto& other : others)
+      if (target.bytes().data() < other.data() + other.size() && other.data() < target.bytes().data() + target.bytes().size())
+        fail("output '{}': its memory is also that of an input or of another output", name);
+    others.emplace_back(target.bytes());
+  }
+}
+
+/// The caller's memory for each output, null where it brings none; empty where it brings none at all.
+std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into,
+                                   const std::vector<const Array*>& inputs) {
+  std::vector<const Target*> all;
+  if (into.empty()) return all;
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : state.source.outputs()) {
+    const auto it = into.find(name);
+    all.push_back(it == into.end() ? nullptr : &it->second);
+    names.push_back(name);
+    if (!all.back()) continue;
+    if (it->second.dtype() != value.dtype())
+      fail("output '{}': elements are {}, must be {}", name, rlx::name(it->second.dtype()), rlx::name(value.dtype()));
+    const std::size_t same = state.input_index(name);
+    if (same < state.source.inputs().size() && state.source.inputs()[same].first.kind == InputKind::state)
+      fail("output '{}': it is a state, which keeps its own memory", name);
+  }
+  refuse_overlaps(into, inputs);
+  for (const auto& [name, target] : into)
+    if (std::find(names.begin(), names.end(), name) == names.end()) fail("output '{}' is unknown{}", name, near_hint(name, names));
+  return all;
+}
+
+/// Gives the results their names; those that are named as a state become its value.
+Outputs named(Executable::State& state, std::vector<Array> arrays, const std::map<std::string, Target>& into) {
+  std::vector<std::pair<std::string, Array>> items;
+  std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
+  if (state.has_states) lock.lock();
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (const std::size_t input = state.state_of_output[i]; input < state.states.size()) state.keep_state(input, arrays[i]);
+    if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
+  }
+  return Outputs(std::move(items));
+}
+
+}  // namespace
+
+Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { return run(inputs, {}); }
+
+Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
+  std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
+  if (state_->has_states) turn.lock();
+  Bound bound = bind(*state_, inputs, true);
+  const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory);
+  run.execute();
+  return named(*state_, run.results(), into);
+}
+
+std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
+
+std::int64_t Executable::live_bytes() const { return state_->plan.live_bytes; }
+
+void Executable::trim() const { state_->arenas->trim(); }
+
+std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
+  Bound bound = bind(*state_, inputs, false);
+  std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
+  if (repeats == 0) return reports;
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
+  run.time(repeats, reports);
+  return reports;
+}
+
+std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
+  Bound bound = bind(*state_, inputs, false);
+  return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
+}
+
+}  // namespace rlx
