@@ -242,6 +242,12 @@ VerifiedTensor RecordedRun::difference(std::string_view name, const Array& a, co
   return result;
 }
 
+/// Of a recorded output's elements that count, by magnitude.
+double RecordedRun::largest(const std::string& name) const {
+  const Array values = recorded_.array(name);
+  return difference(name, values, Array(f32, values.shape())).difference;
+}
+
 /// Between the f32 and the f64 recording of an output; 0 where there is no f64 recording.
 double RecordedRun::recorded_distance(const std::string& name) const {
   const std::string twin = name + std::string(f64_ending);
@@ -250,15 +256,16 @@ double RecordedRun::recorded_distance(const std::string& name) const {
 
 std::vector<VerifiedTensor> RecordedRun::compare(const std::function<Array(std::string_view name)>& output) const {
   const auto names = recorded_outputs();
-  double largest = 0;
-  for (const std::string& name : names) largest = std::max(largest, recorded_distance(name));
-  if (!(largest > 0)) fail("{}: nothing is recorded in both f32 and f64, which would tell what may differ", recorded_.name());
+  double relative = 0;
+  for (const std::string& name : names)
+    if (const double distance = recorded_distance(name); distance > 0) relative = std::max(relative, distance / largest(name));
+  if (!(relative > 0)) fail("{}: nothing is recorded in both f32 and f64, which would tell what may differ", recorded_.name());
   std::vector<VerifiedTensor> results;
   for (const std::string& name : names) {
     const std::string twin = name + std::string(f64_ending);
     const bool exact = recorded_.find(twin) != nullptr;
     VerifiedTensor result = difference(name, output(name), recorded_.array(exact ? twin : name));
-    result.allowed = 10 * (exact ? recorded_distance(name) : largest);
+    result.allowed = 10 * (exact ? recorded_distance(name) : relative * largest(name));
     results.push_back(std::move(result));
   }
   return results;

@@ -45,6 +45,7 @@ class RecordedRun {
   bool counts(std::string_view name, const std::vector<std::int64_t>& shape, std::int64_t element) const;
   VerifiedTensor difference(std::string_view name, const Array& a, const Array& b) const;
   double recorded_distance(const std::string& name) const;
+  double largest(const std::string& name) const;
 
   Graph graph_;
   NamedArrays weights_;
