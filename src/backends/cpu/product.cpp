@@ -70,6 +70,13 @@ ValueId unexpanded(const Graph& graph, ValueId value, const Puller::IsStored& is
   return unexpanded(graph, node.operands[0], is_stored);
 }
 
+/// Whether the value reads elements of a stored one several times, as windows do.
+bool repeats_elements(const Graph& graph, ValueId value) {
+  const Node& node = graph.node(value.node);
+  if (!node.op->sources || node.operands.size() != 1) return false;
+  return node.op->name == "window" || repeats_elements(graph, node.operands[0]);
+}
+
 /// The elements that a dot multiplies, by variables for the axes of its result and for its depth.
 struct Reading {
   Kernel kernel;
@@ -234,6 +241,7 @@ bool is_bound_by_reading(const Graph& graph, const Node& dot, bool packed_once) 
       if (!std::ranges::count(contracted, axis) && !std::ranges::count(batch, axis)) count *= type.dim(axis);
     return count;
   };
+  if (repeats_elements(graph, dot.operands[left]) || repeats_elements(graph, dot.operands[right])) return false;
   const Dim rows = free_elements(left);
   return free_elements(right) == Dim(1) || (!packed_once && rows.is_static() && rows.value() <= few_rows);
 }
