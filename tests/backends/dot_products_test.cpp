@@ -63,6 +63,20 @@ TYPED_TEST(DotProductsOf, AgreeWithSumsInDoubles) {
     }
 }
 
+TEST(DotProducts, OfIntegersWrapAround) {
+  const std::int64_t k = 196700;  // of sums beyond 2^31
+  const std::vector<std::int8_t> least(static_cast<std::size_t>(k), -128);
+  ThreadPool pool(2);
+  for (const auto& [name, kernel] : kernels_with_dots<std::int8_t>()) {
+    const Matrix<std::int8_t> row{least.data(), k, 1, 0}, column{least.data(), 1, k, 0};
+    std::int32_t c = 0;
+    dot_products(
+        GemmArgs<std::int8_t>{.m = 1, .n = 1, .k = k, .a = row, .b = column, .c = &c, .c_row_stride = 1, .c_batch_stride = 1, .kernel = kernel},
+        pool);
+    EXPECT_EQ(c, static_cast<std::int32_t>(static_cast<std::uint32_t>(k) * 16384)) << name;
+  }
+}
+
 TYPED_TEST(DotProductsOf, HaveTheSameBitsAloneAmongOthersAndOnAnyNumberOfThreads) {
   using T = TypeParam;
   ThreadPool pool(3), alone(1);

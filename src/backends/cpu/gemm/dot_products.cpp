@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "rlx/error.h"
@@ -41,6 +42,8 @@ class DotProducts {
   }
 
  private:
+  using Added = std::conditional_t<std::is_integral_v<Sum<T>>, std::uint32_t, Sum<T>>;  // sums of integers wrap around
+
   struct Place {
     std::int64_t item;
     Range rows;
@@ -78,9 +81,9 @@ class DotProducts {
   void add_parts(const Place& place, Sum<T>* c, std::int64_t row, std::int64_t col) const {
     for (std::int64_t r = 0; r < place.rows.size(); ++r)
       for (std::int64_t i = 0; i < args_.n; ++i) {
-        Sum<T> sum = 0;
-        for (std::int64_t part = 0; part < parts_; ++part) sum += partial(place, part)[r * args_.n + i];
-        c[r * row + i * col] = sum;
+        Added sum = 0;
+        for (std::int64_t part = 0; part < parts_; ++part) sum += static_cast<Added>(partial(place, part)[r * args_.n + i]);
+        c[r * row + i * col] = static_cast<Sum<T>>(sum);
       }
   }
 
