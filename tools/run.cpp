@@ -101,8 +101,16 @@ void load_cache(Model& model, const std::string& file) {
   if (!file.empty() && (!model.continues_texts() || std::filesystem::exists(file, error))) model.load_cache(file);
 }
 
+/// Of a file without the end of its last line, which editors and `echo` write and nobody means: a model would begin a new line behind it.
+std::string prompt_of(const RunOptions& options) {
+  if (!options.prompt.empty()) return options.prompt;
+  std::string text = read_whole_text(options.file);
+  if (text.ends_with('\n')) text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1));
+  return text;
+}
+
 void run(const RunOptions& options) {
-  const std::string text = options.prompt.empty() ? read_whole_text(options.file) : options.prompt;
+  const std::string text = prompt_of(options);
   if (!options.cache.empty()) check_writable(options.cache);
   const Session session = open_session(options.compile, usual_precision(options.generation.model));
   RunTimes times;
@@ -135,8 +143,8 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt with a language model; the text appears as it is made");
   CLI::Option* prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
   prompt->type_name("TEXT");
-  CLI::Option* file =
-      command->add_option("-f,--file", options->file, "A file with the text to continue, UTF-8; -: standard input (the default)");
+  CLI::Option* file = command->add_option(
+      "-f,--file", options->file, "A file with the text to continue, UTF-8, but for its last line end; -: standard input (the default)");
   file->type_name("FILE")->excludes(prompt);
   add_generation(*command, options->generation);
   command->add_option("text", options->prompt, "The text to continue, as --prompt")->type_name("TEXT")->excludes(prompt, file);

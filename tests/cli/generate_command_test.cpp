@@ -90,6 +90,18 @@ TEST_F(RunCommand, KeepsItsCacheInAFile) {
   EXPECT_EQ(read_text(file), "no cache");
 }
 
+TEST_F(RunCommand, TheEndOfAFilesLastLineIsNoPartOfThePrompt) {
+  const TemporaryFolder files;
+  const TinyLanguageModel bytes(tokenizer_of_bytes());
+  const auto answer = [&](const std::string& text) {
+    write_file(files / "prompt", text);
+    return run_rlx(fmt::format("run {} -n 9 -f {}", bytes.path().string(), (files / "prompt").string())).out;
+  };
+  EXPECT_EQ(answer("two\nlines\n"), answer("two\nlines"));
+  EXPECT_EQ(answer("two\nlines\r\n"), answer("two\nlines"));
+  EXPECT_NE(answer("two\nlines\n\n"), answer("two\nlines"));
+}
+
 TEST_F(RunCommand, TakesPromptsFromFilesAndPipes) {
   const TemporaryFolder files;
   const std::string text = words_of(recorded_ids("prompt_ids")), file = (files / "prompt").string();
