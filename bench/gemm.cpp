@@ -132,10 +132,12 @@ struct Product {
     args.workspace = memory.data();
   }
 
-  /// As sessions have them: few columns, whose weights lie in columns already.
+  /// As sessions have them: few columns, whose weights lie in columns already. One column of f32 they leave to a generated kernel, which
+  /// `rlx explain` times.
   bool has_dots() const {
     if constexpr (std::is_same_v<T, cpu::Left<T>>)
-      return shape.n <= cpu::most_dot_columns && shape.k >= cpu::least_dot_depth && args.kernel->dots[shape.n];
+      return shape.batch == 1 && shape.b == Weights::packed && shape.n <= cpu::most_dot_columns && shape.k >= cpu::least_dot_depth &&
+             args.kernel->dots[shape.n];
     return false;
   }
   void dots(ThreadPool& pool) {

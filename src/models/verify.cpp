@@ -258,7 +258,8 @@ std::vector<VerifiedTensor> RecordedRun::compare(const std::function<Array(std::
   const auto names = recorded_outputs();
   double relative = 0;
   for (const std::string& name : names)
-    if (const double distance = recorded_distance(name); distance > 0) relative = std::max(relative, distance / largest(name));
+    if (const double distance = recorded_distance(name), size = largest(name); distance > 0 && size > 0)
+      relative = std::max(relative, distance / size);
   if (!(relative > 0)) fail("{}: nothing is recorded in both f32 and f64, which would tell what may differ", recorded_.name());
   std::vector<VerifiedTensor> results;
   for (const std::string& name : names) {

@@ -71,7 +71,8 @@ TEST(DotProducts, OfIntegersWrapAround) {
     const Matrix<std::int8_t> row{least.data(), k, 1, 0}, column{least.data(), 1, k, 0};
     std::int32_t c = 0;
     dot_products(
-        GemmArgs<std::int8_t>{.m = 1, .n = 1, .k = k, .a = row, .b = column, .c = &c, .c_row_stride = 1, .c_batch_stride = 1, .kernel = kernel},
+        GemmArgs<std::int8_t>{
+            .m = 1, .n = 1, .k = k, .a = row, .b = column, .c = &c, .c_row_stride = 1, .c_batch_stride = 1, .kernel = kernel},
         pool);
     EXPECT_EQ(c, static_cast<std::int32_t>(static_cast<std::uint32_t>(k) * 16384)) << name;
   }

@@ -141,11 +141,35 @@ TEST(Launches, OneColumnAndFewRowsOfNoWeightsAreGenerated) {
   };
   const Dim any = Dim::symbol("B", 64);
   EXPECT_FALSE(is_claimed(any, 1, true));
-  EXPECT_FALSE(is_claimed(4, 96, false));
-  EXPECT_TRUE(is_claimed(4, 96, true));
-  EXPECT_TRUE(is_claimed(5, 96, false));
+  EXPECT_FALSE(is_claimed(2, 96, false));
+  EXPECT_TRUE(is_claimed(2, 96, true));
+  EXPECT_TRUE(is_claimed(3, 96, false));
   EXPECT_TRUE(is_claimed(any, 96, false)) << "the same bits for any number of rows";
   EXPECT_TRUE(is_claimed(any, 2, true));
+}
+
+/// What each row multiplies with is not computed for each row.
+TEST(Launches, OperandsOfGeneratedDotsAreStoredWhereTheyAreReadAgain) {
+  const auto launches_with = [](const Layer& right) {
+    Graph graph;
+    const Value x = graph.input("x", {4096, 512}, f32), v = graph.input("v", {512, 1}, f32);
+    graph.output("y", matmul(exp(x), right(v, v, v)));
+    return launches(graph);
+  };
+  EXPECT_EQ(launches_with([](auto& v, auto&, auto&) { return v * 2; }), 1u);
+  EXPECT_EQ(launches_with([](auto& v, auto&, auto&) { return tanh(v); }), 2u);
+}
+
+/// They read rows in place, which a kernel in the packing would not leave there.
+TEST(Launches, TheLeftOperandOfFewColumnsIsStored) {
+  const auto launches_with = [](std::int64_t columns) {
+    Graph graph;
+    const Value x = graph.input("x", {Dim::symbol("B", 64), 512}, f32), w = graph.param("w", {512, columns}, f32);
+    graph.output("y", matmul(relu(x), w));
+    return launches(graph);
+  };
+  EXPECT_EQ(launches_with(8), 2u);
+  EXPECT_EQ(launches_with(9), 1u);
 }
 
 /// Statistics that are not of this run's rows, as those of a batch norm; a norm's own need the whole row before its first element.

@@ -54,8 +54,11 @@ std::vector<int> writers(ThreadPool& pool, std::int64_t tokens) {
   const WatchedKeys watched;
   const std::vector<float> values(static_cast<std::size_t>(heads * tokens * features), 1);
   const std::vector<std::int64_t> all{1, heads, keys, features};
-  const cpu::Window window{reinterpret_cast<const std::byte*>(values.data()), {1, heads, tokens, features}, {0, 0, 100, 0}};
-  cpu::copy_window(window, all, sizeof(float), watched.data(), pool);
+  std::vector<cpu::Window> windows;  // of a token each, one behind the other
+  for (std::int64_t token = 0; token < tokens; ++token)
+    windows.push_back(
+        {reinterpret_cast<const std::byte*>(values.data() + token * heads * features), {1, heads, 1, features}, {0, 0, 100 + token, 0}});
+  cpu::copy_windows(windows, all, sizeof(float), watched.data(), pool);
   EXPECT_EQ(reinterpret_cast<const float*>(watched.data())[7 * head_size + (100 + tokens) * features - 1], 1);
   EXPECT_EQ(reinterpret_cast<const float*>(watched.data())[7 * head_size + (100 + tokens) * features], 0);
   return watched.workers();

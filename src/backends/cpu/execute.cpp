@@ -194,7 +194,7 @@ class StateWriter {
       here.starts.push_back(integers(start).get_int(0));
       ++next_;
     }
-    copy(here);
+    copy(std::span(&here, 1));
   }
 
   void operator()(const StateUpdate::Windows& windows) {
@@ -206,12 +206,14 @@ class StateWriter {
     Window here{bytes, {all.begin() + 1, all.end()}, std::vector<std::int64_t>(shape_.size(), 0)};
     for (std::int64_t axis : windows.inserted) here.shape.insert(here.shape.begin() + axis, 1);
     const auto axes = static_cast<std::int64_t>(windows.axes.size());
+    std::vector<Window> each(static_cast<std::size_t>(all[0]), here);
     for (std::int64_t row = 0; row < all[0]; ++row) {
+      Window& window = each[static_cast<std::size_t>(row)];
+      window.bytes += row * product_of(here.shape) * width_;
       for (std::int64_t i = 0; i < axes; ++i)
-        here.starts[static_cast<std::size_t>(windows.axes[static_cast<std::size_t>(i)])] = starts.get_int(row * axes + i);
-      copy(here);
-      here.bytes += product_of(here.shape) * width_;
+        window.starts[static_cast<std::size_t>(windows.axes[static_cast<std::size_t>(i)])] = starts.get_int(row * axes + i);
     }
+    copy(each);
   }
 
  private:
@@ -233,7 +235,9 @@ class StateWriter {
     const auto bytes = static_cast<std::size_t>(bytes_for(dtype, product_of(shape)));
     return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
   }
-  void copy(const Window& window) const { copy_window(window, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)], *run_.pool); }
+  void copy(std::span<const Window> windows) const {
+    copy_windows(windows, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)], *run_.pool);
+  }
 
   const Step& step_;
   const RunState& run_;

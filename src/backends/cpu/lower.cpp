@@ -141,25 +141,41 @@ class Lowering {
     return (narrow && narrow->widens_left) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
   }
 
-  bool worth_a_claim(ValueId v) const {
+  /// Whether it multiplies so much, and of such types, that a claim may be worth it.
+  bool multiplies_much(ValueId v) const {
     const Node& node = graph_.node(v.node);
-    if (node.op->name != "dot") return false;
+    if (!cut_.live(v.node) || cut_.on_host(v.node) || node.op->name != "dot") return false;
     const DType t = node.results[0].dtype;
-    const bool narrow = packs_narrow(v);
-    if (t != f32 && t != f64 && !(narrow && (t == i32 || fuse_products()))) return false;
-    if (!narrow && is_bound_by_reading(graph_, node, inner_ || invariant_[static_cast<std::size_t>(node.operands[1].node)])) return false;
+    if (t != f32 && t != f64 && !(packs_narrow(v) && (t == i32 || fuse_products()))) return false;
     const auto& contracted = std::get<std::vector<std::int64_t>>(node.attrs[0]);
     double depth = 1;
     for (std::int64_t axis : contracted) depth *= static_cast<double>(graph_.type(node.operands[0]).dim(axis).upper());
     return depth >= 4 && depth * static_cast<double>(node.results[0].size().upper()) >= 4096;
   }
 
+  bool worth_a_claim(ValueId v) const {
+    const Node& node = graph_.node(v.node);
+    const bool may_be_weights = inner_ || invariant_[static_cast<std::size_t>(node.operands[1].node)];
+    return packs_narrow(v) || !is_bound_by_reading(graph_, node, may_be_weights);
+  }
+
+  /// What a dot that is left to a kernel reads again for each row or column of the other operand is computed once, unless that is little.
+  void store_operands(ValueId dot) {
+    const Node& node = graph_.node(dot.node);
+    for (std::size_t side = 0; side < 2; ++side) {
+      const ValueId operand = node.operands[side];
+      const bool read_once = free_elements(graph_, node, 1 - side) == Dim(1);
+      if (!read_once && !cut_.is_stored(operand) && !is_little_work(graph_, operand, stored_test())) cut_.store(operand);
+    }
+  }
+
   void claim_products() {
-    std::vector<ValueId> dots;
+    std::vector<ValueId> dots, generated;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      if (cut_.live(id) && !cut_.on_host(id) && worth_a_claim({id, 0})) dots.push_back({id, 0});
+      if (multiplies_much({id, 0})) (worth_a_claim({id, 0}) ? dots : generated).push_back({id, 0});
     for (ValueId dot : dots) cut_.store(dot);  // operands of later products may be earlier ones
-    std::set<ValueId> narrow, in_region;       // narrow: what products read in place of their widened operands
+    for (ValueId dot : generated) store_operands(dot);
+    std::set<ValueId> narrow, in_region;  // narrow: what products read in place of their widened operands
     for (ValueId dot : dots)
       if (const auto operands = narrow_operands(graph_, dot, level_))
         narrow.insert(operands->values.begin() + (operands->widens_left ? 0 : 1), operands->values.end());
@@ -196,8 +212,8 @@ class Lowering {
     while (!as_product(graph_, dot, level_, readable(dot), blocker)) {
       const std::vector<ValueId>& operands = graph_.node(dot.node).operands;
       const bool only_left = fuse_products() && !packs_narrow(dot) && blocker == operands[0] && !(blocker == operands[1]) &&
-                             cut_.users().at(blocker).size() == 1;
-      if (only_left && !computed_left_.count(dot) && worth_prologue(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
+                             cut_.users().at(blocker).size() == 1 && !has_few_columns(graph_, graph_.node(dot.node));
+      if (only_left && !computed_left_.count(dot) && is_little_work(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
       else if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
     }
   }

@@ -70,6 +70,13 @@ ValueId unexpanded(const Graph& graph, ValueId value, const Puller::IsStored& is
   return unexpanded(graph, node.operands[0], is_stored);
 }
 
+/// The axes that are contracted, of the left operand (0) and the right one (1), and those of the batch (2, 3).
+const std::vector<std::int64_t>& axes_in(const Node& dot, std::size_t list) { return std::get<std::vector<std::int64_t>>(dot.attrs[list]); }
+
+bool are_few_columns(const Dim& columns, const Dim& depth) {
+  return columns.is_static() && columns.value() <= most_dot_columns && depth.is_static() && depth.value() >= least_dot_depth;
+}
+
 /// Whether the value reads elements of a stored one several times, as windows do.
 bool repeats_elements(const Graph& graph, ValueId value) {
   const Node& node = graph.node(value.node);
@@ -230,20 +237,26 @@ std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel leve
   return std::nullopt;
 }
 
-bool is_bound_by_reading(const Graph& graph, const Node& dot, bool packed_once) {
-  constexpr std::int64_t few_rows = 4;
-  const auto free_elements = [&](std::size_t side) {
-    const Type& type = graph.type(dot.operands[side]);
-    const auto& contracted = std::get<std::vector<std::int64_t>>(dot.attrs[side]);
-    const auto& batch = std::get<std::vector<std::int64_t>>(dot.attrs[side + 2]);
-    Dim count = 1;
-    for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(type.shape.size()); ++axis)
-      if (!std::ranges::count(contracted, axis) && !std::ranges::count(batch, axis)) count *= type.dim(axis);
-    return count;
-  };
+Dim free_elements(const Graph& graph, const Node& dot, std::size_t side) {
+  const Type& type = graph.type(dot.operands[side]);
+  Dim count = 1;
+  for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(type.shape.size()); ++axis)
+    if (!std::ranges::count(axes_in(dot, side), axis) && !std::ranges::count(axes_in(dot, side + 2), axis)) count *= type.dim(axis);
+  return count;
+}
+
+bool is_bound_by_reading(const Graph& graph, const Node& dot, bool weights) {
+  constexpr std::int64_t few_rows = 2;
   if (repeats_elements(graph, dot.operands[left]) || repeats_elements(graph, dot.operands[right])) return false;
-  const Dim rows = free_elements(left);
-  return free_elements(right) == Dim(1) || (!packed_once && rows.is_static() && rows.value() <= few_rows);
+  const bool packed_once = weights && axes_in(dot, 3).empty();  // a weight for each item is packed in every run
+  const Dim rows = free_elements(graph, dot, left);
+  return free_elements(graph, dot, right) == Dim(1) || (!packed_once && rows.is_static() && rows.value() <= few_rows);
+}
+
+bool has_few_columns(const Graph& graph, const Node& dot) {
+  Dim depth = 1;
+  for (std::int64_t axis : axes_in(dot, left)) depth *= graph.type(dot.operands[left]).dim(axis);
+  return are_few_columns(free_elements(graph, dot, right), depth) && !repeats_elements(graph, dot.operands[left]);
 }
 
 bool suits_winograd(const Product& p) {
@@ -267,9 +280,7 @@ bool suits_dots(const Product& p, CpuLevel level) {
                    : p.element == i8   ? has_kernel(std::int8_t{})
                                        : false;
   const bool is_plain = !p.float_left && !p.prologue && p.row_axes.empty() && p.depth_axes.empty() && p.depth.a_stride == Dim(1);
-  const Dim &columns = p.columns.extent, &depth = p.depth.extent;
-  return has && is_plain && columns.is_static() && columns.value() <= most_dot_columns && depth.is_static() &&
-         depth.value() >= least_dot_depth;
+  return has && is_plain && are_few_columns(p.columns.extent, p.depth.extent);
 }
 
 }  // namespace rlx::cpu

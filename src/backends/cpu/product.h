@@ -59,9 +59,13 @@ std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, C
 /// is computed or its index is not linear: that operand must be stored first (`blocker` says which).
 std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker);
 
+/// Rows of a dot's left operand in each item of its batch, or columns of the right one: how often each element of the other is read.
+Dim free_elements(const Graph& graph, const Node& dot, std::size_t side);
 /// Whether a dot has one column, or so few rows, that reading an operand once takes longest, while a product would pack it first.
-/// `packed_once`: whether its right operand may be weights.
-bool is_bound_by_reading(const Graph& graph, const Node& dot, bool packed_once);
+/// `weights`: whether its right operand may be the same in every run.
+bool is_bound_by_reading(const Graph& graph, const Node& dot, bool weights);
+/// Whether its columns are known to be so few, and its rows so long, as dot products take them.
+bool has_few_columns(const Graph& graph, const Node& dot);
 
 /// Whether a whole product is a convolution that gemm/winograd.h computes, and faster: with kernels of 3 x 3 and stride 1, channels side by
 /// side.

@@ -176,8 +176,8 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   return true;
 }
 
-bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
-  constexpr int most_work = 8;  // an element is computed once for each block of columns
+bool is_little_work(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
+  constexpr int most_work = 8;
   Kernel scratch;
   Puller(graph, scratch, is_stored).pull(operand, element_variables(scratch, graph.type(operand).shape), true);
   int total = 0;

@@ -27,8 +27,8 @@ inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes =
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
                   const Puller::IsStored& is_stored);
 
-/// Whether the left operand of `dot` is cheap enough to be computed while it is packed, for each panel anew: casts, scales, masks.
-bool worth_prologue(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
+/// Whether the operand of a dot is cheap enough to be computed anew for each panel that it is packed for: casts, scales, masks.
+bool is_little_work(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
 
 /// Completes `product`, whose left operand is not stored, with the kernel that computes it. It takes `symbols`, and one more for the
 /// distance of a panel's steps. False when it would take more arguments than `most_epilogue_arguments`, or read A through tables.

@@ -78,6 +78,8 @@ std::vector<StateUpdate> state_updates(const Graph& graph, const std::map<ValueI
   return updates;
 }
 
+namespace {
+
 void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to) {
   const std::size_t rank = shape.size();
   if (std::ranges::count(window.shape, 0) > 0) return;
@@ -100,19 +102,27 @@ void copy_window(const Window& window, std::span<const std::int64_t> shape, std:
   }
 }
 
-void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to, ThreadPool& pool) {
-  const auto axis =
-      static_cast<std::size_t>(std::ranges::find_if(window.shape, [](std::int64_t n) { return n > 1; }) - window.shape.begin());
-  if (pool.nodes() == 1 || axis == window.shape.size()) return copy_window(window, shape, width, to);
+}  // namespace
+
+void copy_windows(std::span<const Window> windows, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to,
+                  ThreadPool& pool) {
+  if (windows.empty()) return;
+  const std::vector<std::int64_t>& extents = windows.front().shape;
+  const auto axis = static_cast<std::size_t>(std::ranges::find_if(extents, [](std::int64_t n) { return n > 1; }) - extents.begin());
+  if (pool.nodes() == 1 || axis == extents.size()) {
+    for (const Window& window : windows) copy_window(window, shape, width, to);
+    return;
+  }
   std::int64_t index_bytes = width;
-  for (std::size_t inner = axis + 1; inner < shape.size(); ++inner) index_bytes *= window.shape[inner];
-  const std::int64_t count = window.shape[axis], start = std::clamp<std::int64_t>(window.starts[axis], 0, shape[axis] - count);
+  for (std::size_t inner = axis + 1; inner < shape.size(); ++inner) index_bytes *= extents[inner];
+  const std::int64_t count = extents[axis], last = shape[axis] - count;
   pool.parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    Window part = window;
-    part.bytes += begin * index_bytes;
-    part.shape[axis] = end - begin;
-    part.starts[axis] = start + begin;
-    copy_window(part, shape, width, to);
+    for (Window part : windows) {
+      part.bytes += begin * index_bytes;
+      part.shape[axis] = end - begin;
+      part.starts[axis] = std::clamp<std::int64_t>(part.starts[axis], 0, last) + begin;
+      copy_window(part, shape, width, to);
+    }
   });
 }
 

@@ -37,10 +37,10 @@ struct Window {
   const std::byte* bytes;
   std::vector<std::int64_t> shape, starts;
 };
-/// Writes the window into `to` (shape), elements of `width` bytes; starts are clamped.
-void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to);
-/// The same. Where workers stay on several memory nodes each writes an equal part of the first axis with more than one index, so that pages
-/// which are new belong to its node: of keys and values that axis are heads, which attention cuts likewise for a sequence's next token.
-void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to, ThreadPool& pool);
+/// Writes windows of one shape into `to` (shape), elements of `width` bytes, one after the other; starts are clamped. Where workers stay on
+/// several memory nodes each writes an equal part of the windows' first axis with more than one index, so that pages which are new belong
+/// to its node: of keys and values that axis are heads, which attention cuts likewise for a sequence's next token.
+void copy_windows(std::span<const Window> windows, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to,
+                  ThreadPool& pool);
 
 }  // namespace rlx::cpu
