@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "compile_choices.h"
+#include "losses.h"
 #include "progress_bar.h"
 #include "rlx/convert.h"
 #include "rlx/error.h"
@@ -37,6 +38,7 @@ void run_convert(const ConvertCommand& command) {
                          .threads = command.threads.threads};
   options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   const QuantizeReport report = convert(command.in, command.out, options);
+  warn_about_losses(report);
   for (const QuantizedType& type : report.types) fmt::print("{:<10} {:>8} tensors {:>16} bytes\n", type.type, type.tensors, type.bytes);
   for (const std::filesystem::path& file : report.files) fmt::print("{}: {} bytes\n", file.string(), std::filesystem::file_size(file));
 }

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
+#include "losses.h"
 #include "models/type_mix.h"
 #include "progress_bar.h"
 #include "rlx/convert.h"
@@ -64,6 +65,7 @@ void run_quantize(const QuantizeCommand& command) {
   for (const std::string& text : command.overrides) options.tensor_types.push_back(parse_override(text));
   options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   const QuantizeReport report = quantize(command.in, command.out, options);
+  warn_about_losses(report);
   (command.json ? print_error_json : print_error_table)(report);
 }
 

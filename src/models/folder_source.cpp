@@ -153,7 +153,7 @@ ModelSource decoder_source(const ModelFolder& folder, std::string_view architect
   add_rope_factors(written, source);
   const std::size_t factors = source.tensors.size();
   add_tensors(converted_tensors(checkpoint, from.form, to, changes_between(c, written)), written, source);
-  describe_tokenizer(folder.path(), c.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
+  source.losses = describe_tokenizer(folder.path(), c.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   check_source(source, factors, written);
   return source;
 }
@@ -167,7 +167,7 @@ ModelSource t5_source(const ModelFolder& folder) {
   describe_t5(folder, config, source.metadata);
   const ModelForm from{graph, t5_weight_names()}, to{graph, t5_gguf_names(config)};
   add_tensors(converted_tensors(checkpoint, from, to, [](const std::string& param) { return ParamChange{.param = param}; }), {}, source);
-  describe_tokenizer(folder.path(), config.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
+  source.losses = describe_tokenizer(folder.path(), config.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   return source;
 }
 

@@ -37,7 +37,8 @@ class VocabularyReader {
     most_ids_ = vocab_size + listed_tokens();
   }
 
-  void describe() {
+  /// Returns what the keys cannot say.
+  std::vector<std::string> describe() {
     const JsonField root = file_.root(), model = root.at("model");
     const auto type = model.find("type");
     const std::string kind = type ? type->as_string() : "BPE";  // old files do not say
@@ -52,6 +53,7 @@ class VocabularyReader {
     if (kind != "BPE" || (frame_.begin && frame_.end)) describe_frame();
     else if (frame_.begin) set_id("bos", *frame_.begin);
     else if (frame_.end) set_id("eos", *frame_.end);
+    return std::move(losses_);
   }
 
  private:
@@ -275,7 +277,19 @@ class VocabularyReader {
       const std::int64_t id = token.at("id").as_id();
       if (std::cmp_less(id, kinds_.size()) && kinds_[static_cast<std::size_t>(id)] == VocabularyKind::unknown) continue;
       set(id, token.at("content").as_string(), is_special(token) ? VocabularyKind::control : VocabularyKind::user_defined);
+      note_flags(token, root);
     }
+  }
+
+  void note_flags(const JsonField& token, const JsonField& root) {
+    const auto normalizer = root.find("normalizer");
+    std::vector<std::string_view> flags;
+    for (const char* flag : {"lstrip", "rstrip", "single_word", "normalized"}) {
+      const auto value = token.find(flag);
+      const bool matters = flag != std::string_view("normalized") || (normalizer && !normalizer->value().is_null());
+      if (value && value->as_bool() && matters) flags.push_back(flag);
+    }
+    if (!flags.empty()) losses_.push_back(fmt::format("{} ({})", token.at("content").as_string(), fmt::join(flags, ", ")));
   }
 
   void write_tokens() {
@@ -344,6 +358,7 @@ class VocabularyReader {
   std::vector<std::string> tokens_, merges_;
   std::vector<VocabularyKind> kinds_;
   std::vector<float> scores_;
+  std::vector<std::string> losses_;
   bool has_scores_ = false;
   std::int64_t most_ids_ = 0;
   Frame frame_;
@@ -351,8 +366,9 @@ class VocabularyReader {
 
 }  // namespace
 
-void describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata) {
-  if (is_regular(folder / "tokenizer.json")) VocabularyReader(folder, vocab_size, metadata).describe();
+std::vector<std::string> describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata) {
+  if (!is_regular(folder / "tokenizer.json")) return {};
+  return VocabularyReader(folder, vocab_size, metadata).describe();
 }
 
 }  // namespace rlx

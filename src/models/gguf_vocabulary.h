@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "formats/gguf_metadata.h"
 
@@ -8,7 +10,8 @@ namespace rlx {
 
 /// Writes the tokenizer of a folder in Hugging Face's layout (tokenizer.json, tokenizer_config.json, chat_template.jinja) as the keys
 /// tokenizer.*; nothing where there is none. Ids up to `vocab_size` that no token has are filled up.
+/// Returns the added tokens with flags that GGUF files cannot say, such as "<mask> (lstrip)".
 /// Throws Error naming the file and the field for a kind of tokenizer that GGUF files do not know.
-void describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata);
+std::vector<std::string> describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata);
 
 }  // namespace rlx

@@ -24,6 +24,7 @@ struct ModelSource {
   GgufMetadata metadata;
   ModelFacts facts;
   std::vector<SourceTensor> tensors;
+  std::vector<std::string> losses = {};  ///< see QuantizeReport
 
   std::vector<TensorView> views() const;
 };

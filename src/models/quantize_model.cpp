@@ -211,6 +211,7 @@ QuantizeReport quantize_model(const ModelSource& source, const std::filesystem::
   metadata.set("general.quantization_version", quantization_version);
 
   QuantizeReport report;
+  report.losses = source.losses;
   GgufWriter writer(target, metadata, views);
   ModelEncoder encoder(source, writer, options);
   for (std::size_t i = 0; i < views.size(); ++i) {

@@ -220,6 +220,23 @@ TEST(GgufVocabulary, SaysWhatGgufFilesDoNotKnow) {
   EXPECT_NE(message.find("no name in GGUF files"), std::string::npos) << message;
 }
 
+TEST(GgufVocabulary, FlagsOfAddedTokensThatHaveNoKeyAreTold) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  const auto losses = [&](const char* normalizer) {
+    test::write_text(folder / "tokenizer.json", fmt::format(R"({{"pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false}},
+      "added_tokens": [{{"id": 2, "content": "<s>", "special": true, "lstrip": false, "normalized": false}},
+        {{"id": 3, "content": "<mask>", "special": true, "lstrip": true, "single_word": true}},
+        {{"id": 4, "content": "<u>", "special": false, "normalized": true}}],
+      "normalizer": {}, "model": {{"type": "BPE", "vocab": {{"a": 0, "b": 1}}, "merges": []}}}})",
+                                                            normalizer));
+    GgufMetadata metadata;
+    return describe_tokenizer(folder.path(), 5, metadata);
+  };
+  EXPECT_EQ(losses("null"), std::vector<std::string>{"<mask> (lstrip, single_word)"});
+  EXPECT_EQ(losses(R"({"type": "NFC"})"), (std::vector<std::string>{"<mask> (lstrip, single_word)", "<u> (normalized)"}));
+}
+
 TEST(GgufVocabulary, NamesTheFieldThatIsNotAsItMustBe) {
   const TemporaryFolder folder;
   test::write_text(folder / "config.json", "{}");

@@ -1,0 +1,18 @@
+#pragma once
+#include <cstdio>
+
+#include <fmt/core.h>
+
+#include "base/names.h"
+#include "rlx/convert.h"
+
+namespace rlx::command {
+
+/// Says on stderr what a file that was written cannot hold of its source.
+inline void warn_about_losses(const QuantizeReport& report) {
+  if (report.losses.empty()) return;
+  fmt::print(stderr, "rlx: GGUF files cannot say how {} added tokens meet the text around them, which may become other tokens: {}\n",
+             report.losses.size(), some_names(report.losses));
+}
+
+}  // namespace rlx::command
