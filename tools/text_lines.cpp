@@ -11,8 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "base/names.h"
 #include "bounded_input.h"
-#include "formats/json.h"
 #include "rlx/error.h"
 
 namespace rlx::command {
@@ -42,8 +42,8 @@ std::vector<std::string> raw_lines(const std::string& file) {
 }
 
 /// A line that is not UTF-8 has no tokens that mean it. Found before the time is spent.
-void check_utf8(const std::vector<std::string>& texts, const std::string& file) {
-  for (std::size_t i = 0; i < texts.size(); ++i) json::quote(texts[i], fmt::format("{}: line {}", file, i + 1));
+void check_lines(const std::vector<std::string>& texts, const std::string& file) {
+  for (std::size_t i = 0; i < texts.size(); ++i) check_utf8(texts[i], fmt::format("{}: line {}", file, i + 1));
 }
 
 }  // namespace
@@ -52,13 +52,13 @@ std::string input_name(const std::string& file) { return file == "-" ? "standard
 
 std::vector<std::string> read_text_lines(const std::string& file) {
   std::vector<std::string> texts = raw_lines(file);
-  check_utf8(texts, input_name(file));
+  check_lines(texts, input_name(file));
   return texts;
 }
 
 std::string read_whole_text(const std::string& file) {
   std::string text = read_text(file);
-  json::quote(text, input_name(file));  // finds what is not UTF-8
+  check_utf8(text, input_name(file));
   return text;
 }
 

@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "rlx/error.h"
+
 namespace rlx {
 namespace {
 
@@ -83,6 +85,10 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+void check_utf8(std::string_view text, std::string_view what) {
+  if (!is_utf8(text)) fail("{}: {} is not UTF-8", what, quote_name(text));
 }
 
 std::string quote_name(std::string_view name) {

@@ -12,6 +12,8 @@ std::string quote_name(std::string_view name);
 
 /// Whether the text is well-formed UTF-8.
 bool is_utf8(std::string_view text);
+/// Throws Error naming `what` where it is not.
+void check_utf8(std::string_view text, std::string_view what);
 
 /// A list of names that fits into a message: the first five, quoted, and how many more there are.
 std::string some_names(std::span<const std::string> names);

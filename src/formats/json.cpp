@@ -201,13 +201,18 @@ class Builder {
 };
 
 /// JSON leaves them as they are, and Python's splitlines, JavaScript of old and some editors end lines at them.
-std::string with_line_ends_escaped(std::string text) {
+std::string with_line_ends_escaped(const std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> ends{
       {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}}};
-  for (const auto& [end, escape] : ends)
-    for (std::size_t at = text.find(end); at != std::string::npos; at = text.find(end, at + escape.size()))
-      text.replace(at, end.size(), escape);
-  return text;
+  std::string escaped;
+  std::size_t copied = 0;
+  for (std::size_t at = text.find_first_of("\xC2\xE2"); at != std::string::npos; at = text.find_first_of("\xC2\xE2", at + 1))
+    for (const auto& [end, escape] : ends)
+      if (text.compare(at, end.size(), end) == 0) {
+        escaped.append(text, copied, at - copied).append(escape);
+        copied = at + end.size();
+      }
+  return escaped.append(text, copied);
 }
 
 }  // namespace
@@ -229,11 +234,8 @@ Value read_file(const std::filesystem::path& path, Options options) {
 }
 
 std::string quote(std::string_view text, std::string_view what) {
-  try {
-    return with_line_ends_escaped(Value(text).dump());
-  } catch (const nlohmann::json::type_error&) {
-    fail("{}: {} is not UTF-8", what, quote_name(text));
-  }
+  check_utf8(text, what);
+  return with_line_ends_escaped(Value(text).dump());
 }
 
 std::string line(const Value& value) { return with_line_ends_escaped(value.dump(-1, ' ', false, Value::error_handler_t::replace)); }

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The text, which is refused where it is not UTF-8.
-std::string utf8_text(std::string_view text, std::string_view what) { return json::quote(text, what), std::string(text); }
+std::string utf8_text(std::string_view text, std::string_view what) { return check_utf8(text, what), std::string(text); }
 
 std::string_view text_of_file(const MappedFile& file) { return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}; }
 

@@ -38,7 +38,7 @@ void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out
   const std::string key = fmt::format("{}.classifier.output_labels", file.value("general.architecture").string());
   const GgufValue* names = file.find_value(key);
   const auto given = names ? names->strings() : std::vector<std::string_view>();
-  for (std::string_view label : given) json::quote(label, fmt::format("{}: {}", file.name(), key));  // finds what is not UTF-8
+  for (std::string_view label : given) check_utf8(label, fmt::format("{}: {}", file.name(), key));
   json::Value::object_t labels;  // whose own insertion would look for each name among all before
   labels.reserve(static_cast<std::size_t>(c.text_head.labels));
   for (std::size_t i = 0; std::cmp_less(i, c.text_head.labels); ++i)
