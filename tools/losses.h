@@ -11,8 +11,8 @@ namespace rlx::command {
 /// Says on stderr what a file that was written cannot hold of its source.
 inline void warn_about_losses(const QuantizeReport& report) {
   if (report.losses.empty()) return;
-  fmt::print(stderr, "rlx: GGUF files cannot say how {} added tokens meet the text around them, which may become other tokens: {}\n",
-             report.losses.size(), some_names(report.losses));
+  fmt::print(stderr, "rlx: GGUF files cannot say all of {} tokens, so texts may become other ones: {}\n", report.losses.size(),
+             some_names(report.losses));
 }
 
 }  // namespace rlx::command

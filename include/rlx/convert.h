@@ -25,7 +25,7 @@ struct QuantizeReport {
   std::vector<QuantizedType> types;     ///< the largest first
   std::vector<std::string> fallbacks;   ///< tensors whose rows are no whole blocks of the type that they were to get
   std::vector<std::string> unweighted;  ///< quantised tensors that an importance matrix, where given, does not know
-  /// Added tokens with flags that GGUF files cannot say, as "<mask> (lstrip)": texts with them may become other tokens.
+  /// Tokens of which GGUF files cannot say all, as "<mask> (lstrip)": texts may become other ones.
   std::vector<std::string> losses;
   std::int64_t source_bytes = 0, bytes = 0, values = 0;
   std::vector<std::filesystem::path> files = {};  ///< that were written, in the order of their names

@@ -107,7 +107,7 @@ class VocabularyReader {
     read_frame(root);
     if (part_of(root, "ByteLevel")) {
       metadata_.set("tokenizer.ggml.model", "gpt2");
-      metadata_.set("tokenizer.ggml.pre", frame_.between ? "roberta-bpe" : splitting_name(root));
+      metadata_.set("tokenizer.ggml.pre", pattern_name(root));
       merges_ = merges;
       return;
     }
@@ -120,6 +120,14 @@ class VocabularyReader {
     }
     has_scores_ = true;
     mark_unknown(model);
+  }
+
+  /// One name says that there is a token between two texts, and the splitting of gpt-2 with it.
+  std::string_view pattern_name(const JsonField& root) const {
+    const std::string_view name = splitting_name(root);
+    if (frame_.between && name != "gpt-2")
+      root.at("pre_tokenizer").refuse("has no name in GGUF files here beside a token between two texts");
+    return frame_.between ? "roberta-bpe" : name;
   }
 
   static std::vector<std::string> read_merges(const JsonField& model) {
@@ -193,6 +201,9 @@ class VocabularyReader {
     } else if (kind == "TemplateProcessing") {
       const auto single = processor.at("single").items(), pair = processor.at("pair").items();
       if (!single.empty()) frame_.begin = special_id(single.front(), processor), frame_.end = special_id(single.back(), processor);
+      for (std::size_t i = 1; i + 1 < single.size(); ++i)
+        if (const auto special = single[i].find("SpecialToken"))
+          losses_.push_back(fmt::format("{} (one of several at an end of texts)", special->at("id").as_string()));
       if (frame_.begin && frame_.end && pair.size() == 6) frame_.between = special_id(pair[3], processor);
     }
   }
@@ -298,7 +309,7 @@ class VocabularyReader {
     std::vector<std::int32_t> kinds;
     for (VocabularyKind kind : kinds_) kinds.push_back(static_cast<std::int32_t>(kind));
     metadata_.set_numbers<std::int32_t>("tokenizer.ggml.token_type", kinds);
-    if (!merges_.empty()) metadata_.set_strings("tokenizer.ggml.merges", std::span<const std::string>(merges_));
+    if (merges_) metadata_.set_strings("tokenizer.ggml.merges", std::span<const std::string>(*merges_));
   }
 
   void set_id(std::string_view role, std::int64_t id) {
@@ -355,7 +366,8 @@ class VocabularyReader {
   std::filesystem::path folder_;
   ConfigFile file_;
   GgufMetadata& metadata_;
-  std::vector<std::string> tokens_, merges_;
+  std::vector<std::string> tokens_;
+  std::optional<std::vector<std::string>> merges_;  // of byte-level BPE, perhaps none
   std::vector<VocabularyKind> kinds_;
   std::vector<float> scores_;
   std::vector<std::string> losses_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "models/tokenizer/bpe.h"
 #include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/gguf_patterns.h"
@@ -43,9 +44,11 @@ std::string written(std::string_view bytes) {
   return characters;
 }
 
-/// Its words, as `write` has them.
-Words words_of(const PreTokenizer& cut, const std::function<std::string(std::string_view)>& write) {
-  const Text text(text_of_many_kinds(), 0);
+std::string as_it_is(std::string_view word) { return std::string(word); }
+
+/// The words of a text in UTF-8, as `write` has them.
+Words words_of(const std::string& bytes, const PreTokenizer& cut, const std::function<std::string(std::string_view)>& write) {
+  const Text text(bytes, 0);
   Pieces pieces{.made = {}, .pieces = {{&text, {0, text.bytes().size()}}}, .with_origins = false, .at_start = true};
   cut.split(pieces);
   Words words;
@@ -56,6 +59,7 @@ Words words_of(const PreTokenizer& cut, const std::function<std::string(std::str
 /// A way that has a name, and what it does.
 struct Splitting {
   const GgufPattern* pattern;
+  std::unique_ptr<const PreTokenizer> cut;
   Words words;
 };
 
@@ -65,7 +69,9 @@ const std::vector<Splitting>& splittings() {
     for (const GgufPattern& pattern : gguf_patterns()) {
       if (pattern.alphabet != GgufAlphabet::bytes) continue;
       const std::vector<std::string> patterns(pattern.patterns.begin(), pattern.patterns.end());
-      made.push_back({&pattern, words_of(*pattern_pre_tokenizer(patterns, pattern.names.front()), written)});
+      std::unique_ptr<const PreTokenizer> cut = pattern_pre_tokenizer(patterns, pattern.names.front());
+      Words words = words_of(text_of_many_kinds(), *cut, written);
+      made.push_back({&pattern, std::move(cut), std::move(words)});
     }
     return made;
   }();
@@ -105,12 +111,25 @@ const GgufPattern* find_by_words(const Words& words, bool whole_words_first) {
   return nullptr;
 }
 
-const GgufPattern* find_by_tokens(const JsonField& model, const Words& words) {
+/// Whether both cut the text of every token so that the same tokens come out: a cut that matters would go through one.
+bool agree_on_all_tokens(const JsonField& model, const Bpe& own, const PreTokenizer& own_cut, const Bpe& named,
+                         const PreTokenizer& named_cut) {
+  return std::ranges::all_of(model.at("vocab").value().get_ref<const json::Value::object_t&>(), [&](const auto& entry) {
+    const auto text = byte_chars::bytes(entry.first);
+    return !text || !is_utf8(*text) ||
+           ids_of(own, words_of(*text, own_cut, as_it_is)) == ids_of(named, words_of(*text, named_cut, written));
+  });
+}
+
+const GgufPattern* find_by_tokens(const JsonField& model, const PreTokenizer& cut, const Words& words) {
   const std::unique_ptr<Bpe> models[] = {read_model(model, false), read_model(model, true)};
   if (!knows_all_bytes(*models[0])) return nullptr;
-  const Ids ids = ids_of(*models[takes_whole_words(model) ? 1 : 0], words);
-  for (const Splitting& each : splittings())
-    if (ids_of(*models[each.pattern->whole_words_first ? 1 : 0], each.words) == ids) return each.pattern;
+  const Bpe& own = *models[takes_whole_words(model) ? 1 : 0];
+  const Ids ids = ids_of(own, words);
+  for (const Splitting& each : splittings()) {
+    const Bpe& named = *models[each.pattern->whole_words_first ? 1 : 0];
+    if (ids_of(named, each.words) == ids && agree_on_all_tokens(model, own, cut, named, *each.cut)) return each.pattern;
+  }
   return nullptr;
 }
 
@@ -118,9 +137,10 @@ const GgufPattern* find_by_tokens(const JsonField& model, const Words& words) {
 
 std::string_view splitting_name(const JsonField& root) {
   const JsonField pre = root.at("pre_tokenizer"), model = root.at("model");
-  const Words words = words_of(*read_pre_tokenizer(pre), [](std::string_view word) { return std::string(word); });
+  const std::unique_ptr<PreTokenizer> cut = read_pre_tokenizer(pre);
+  const Words words = words_of(text_of_many_kinds(), *cut, as_it_is);
   const GgufPattern* found = find_by_words(words, takes_whole_words(model));
-  if (!found) found = find_by_tokens(model, words);
+  if (!found) found = find_by_tokens(model, *cut, words);
   if (!found) pre.refuse("is a way to split text that has no name in GGUF files here");
   return found->names.front();
 }

@@ -134,6 +134,36 @@ TEST(SplittingName, IsThatOfTheSameTokensWhereWordsDiffer) {
   add("1", "2"), add("12", "3"), add("12", "4"), add(".", "."), add("=", "1"), add("\u0120", "`"), add("\u0120", "a"), add("o", "'");
   add("'", "s"), add("\u0120", "\u0120");
   EXPECT_EQ(name(), "falcon");
+  add("\u0120", "1");
+  EXPECT_NE(error_of(name).find("no name in GGUF files"), std::string::npos) << "a token that the cut goes through";
+}
+
+/// Each way that has a name cuts one of the tokens, which are not in the text of many kinds.
+TEST(SplittingName, IsNotThatOfOtherCutsThroughTokens) {
+  json::Value root = cut_by({split("@"), byte_level(false)}, false);
+  json::Value& vocabulary = root["model"]["vocab"] = json::Value::object();
+  for (int byte = 0; byte < 256; ++byte) vocabulary[std::string(byte_chars::character(static_cast<std::uint8_t>(byte)))] = byte;
+  vocabulary["z."] = 256, vocabulary["1z"] = 257;
+  root["model"]["merges"] = {"z .", "1 z"};
+  EXPECT_NE(error_of([&] {
+              const json::Value file = json::parse(root.dump(), "tokenizer.json");
+              splitting_name(JsonField(file, "tokenizer.json"));
+            }).find("no name in GGUF files"),
+            std::string::npos);
+}
+
+TEST(GgufVocabulary, OfSeveralTokensBeforeATextOneIsLost) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  test::write_text(folder / "tokenizer.json", R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+      "post_processor": {"type": "TemplateProcessing", "pair": [],
+        "single": [{"SpecialToken": {"id": "a"}}, {"SpecialToken": {"id": "b"}}, {"Sequence": {"id": "A"}}],
+        "special_tokens": {"a": {"id": "a", "ids": [0], "tokens": ["a"]}, "b": {"id": "b", "ids": [1], "tokens": ["b"]}}},
+      "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  GgufMetadata metadata;
+  EXPECT_EQ(describe_tokenizer(folder.path(), 2, metadata), std::vector<std::string>{"b (one of several at an end of texts)"});
+  GgufWriter(folder / "m.gguf", metadata, {}).commit();
+  EXPECT_EQ(GgufFile::open(folder / "m.gguf").value("tokenizer.ggml.merges").size(), 0u);
 }
 
 TEST(GgufVocabulary, WhatStandsAroundTextsOfBpeIsSaid) {
