@@ -37,13 +37,13 @@ bool is_adapter_path(const Path& path) {
   return looks_like_gguf(MappedFile::open(path).bytes()) && is_adapter(GgufFile::open(path));
 }
 
-/// What is read where `path` names a model or an adapter: a folder and its weights, or a file with all its parts.
+/// What is read where `path` names a model or an adapter: a folder and its files, or a file with all its parts.
 std::vector<Path> sources_of(const Path& path) {
   std::vector<Path> sources{path};
   std::error_code error;
   if (is_folder(path)) {
     for (const auto& entry : std::filesystem::directory_iterator(path, error))
-      if (entry.path().extension() == ".safetensors") sources.push_back(entry.path());
+      if (entry.path().extension() != ".gguf") sources.push_back(entry.path());
   } else if (looks_like_gguf(MappedFile::open(path).bytes())) {
     for (const std::string& part : GgufFile::open(path).part_names()) sources.emplace_back(part);
   }

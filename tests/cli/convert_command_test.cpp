@@ -78,6 +78,7 @@ TEST(ConvertCommand, LeavesAllThatItReadsAlone) {
   const std::string adapter = path_of("lora/llama"), model = path("model");
   const std::pair<std::string, std::string> cases[] = {
       {fmt::format("convert {} {}/model.safetensors --dtype bf16", model, model), model + "/model.safetensors"},
+      {fmt::format("quantize {} {}/config.json", model, model), model + "/config.json"},
       {fmt::format("quantize {} {}", path("split-00001-of-00002.gguf"), path("split-00002-of-00002.gguf")),
        path("split-00002-of-00002.gguf")},
       {fmt::format("convert {} {} --base {}", adapter, path("base.gguf"), path("base.gguf")), path("base.gguf")},
