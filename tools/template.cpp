@@ -72,6 +72,7 @@ void add_template(CLI::App& app) {
   CLI::Option* with_header = command->add_flag_callback(
       "--add-generation-prompt", [options] { options->add_generation_prompt = true; },
       "End with the header of the assistant's next message (by default as the messages' file says, else not)");
+  with_header->disable_flag_override();  // as no value of it is read
   command
       ->add_flag_callback(
           "--no-add-generation-prompt", [options] { options->add_generation_prompt = false; }, "End behind the last message")

@@ -32,6 +32,7 @@ TEST_F(TemplateCommand, EndsAsTheMessagesSayUnlessAnOptionDoes) {
   EXPECT_EQ(prompt("").out, "Hi\ngoFri 2026-01-02");
   EXPECT_EQ(prompt("--no-add-generation-prompt").out, "Hi\nFri 2026-01-02");
   EXPECT_EQ(prompt("--no-add-generation-prompt --add-generation-prompt").status, 2);
+  EXPECT_NE(prompt("--add-generation-prompt=false").status, 0);
 }
 
 TEST_F(TemplateCommand, SaysWhatIsWrongInOneLine) {

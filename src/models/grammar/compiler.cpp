@@ -212,7 +212,7 @@ Grammar Compiler::finish(std::uint32_t root) {
              quote_name(named == grammar_.rules.end() ? "a group" : named->name));
       }
   if (!rules_with_text(grammar_, ByteSet().set())[root])
-    fail("{}: there is no text that the rule {} allows: each form of it needs itself again", what_, quote_name(grammar_.rules[root].name));
+    fail("{}: there is no text that the rule {} allows", what_, quote_name(grammar_.rules[root].name));
   return std::move(grammar_);
 }
 
