@@ -22,11 +22,15 @@
 namespace rlx::bench {
 namespace {
 
-/// The rates of the machine: the best of arithmetic seen so far, and of memory what was measured last, as other tenants of a machine double
-/// and halve it within seconds.
+/// Bytes/s that were measured last, as other tenants of a machine double and halve them within seconds.
+struct MemoryRates {
+  double read = 0, copy = 0;
+};
+
+/// The rates of the machine, of arithmetic the best of all rounds.
 struct Limits {
   std::map<std::string, double> operations;  // by arithmetic
-  double read = 0, copy = 0;                 // bytes/s
+  MemoryRates memory;
 
   void measure_arithmetic(const std::vector<Case>& cases, ThreadPool& pool, double budget) {
     std::set<std::string> needed;
@@ -39,8 +43,8 @@ struct Limits {
   /// The rate that binds a case.
   void measure_memory(const Case& one, ThreadPool& pool, double budget) {
     const std::size_t bytes = cpu::bytes_beyond_caches(pool.size());
-    if (one.bytes_written > 0) copy = cpu::copy_bandwidth(pool, bytes, budget);
-    else if (one.bytes_read > 0) read = cpu::read_bandwidth(pool, bytes, budget);
+    if (one.bytes_written > 0) memory.copy = cpu::copy_bandwidth(pool, bytes, budget);
+    else if (one.bytes_read > 0) memory.read = cpu::read_bandwidth(pool, bytes, budget);
   }
 };
 
@@ -51,11 +55,11 @@ struct Bound {
   double bytes_per_s = 0;  // where memory binds
 };
 
-Bound bound_of(const Case& one, const Limits& limits) {
+Bound bound_of(const Case& one, const std::map<std::string, double>& operations, const MemoryRates& rates) {
   Bound bound{one.arithmetic, 0};
-  if (const auto peak = limits.operations.find(one.arithmetic); peak != limits.operations.end()) bound.seconds = one.flops / peak->second;
+  if (const auto peak = operations.find(one.arithmetic); peak != operations.end()) bound.seconds = one.flops / peak->second;
   const bool copies = one.bytes_written > 0;
-  const double rate = copies ? limits.copy : limits.read;
+  const double rate = copies ? rates.copy : rates.read;
   const double memory = rate > 0 ? (one.bytes_read + one.bytes_written) / rate : 0;
   if (memory > bound.seconds) bound = {copies ? "copy" : "read", memory, rate};
   return bound;
@@ -82,15 +86,15 @@ void serve(const std::vector<Case>& cases) {
   }
 }
 
-/// The fastest run of a case, the limit as it was just before, and the medians of all rounds.
+/// The fastest run of a case, memory as it was just before, and the medians of all rounds.
 struct Timing {
   double seconds = std::numeric_limits<double>::infinity();
-  Bound bound;
+  MemoryRates memory;
   std::vector<double> medians;
 };
 
-void print_case(const Case& one, const Timing& timing) {
-  const auto& [seconds, bound, medians] = timing;
+void print_case(const Case& one, const Timing& timing, const Bound& bound) {
+  const auto& [seconds, memory, medians] = timing;
   fmt::print("{:<44} {:>11.1f} us ({:>11.1f}) {:>9.1f} GFLOP/s {:>7.1f} GB/s {:>6.1f}% of {}", one.name, seconds * 1e6,
              median(medians) * 1e6, one.flops / seconds / 1e9, (one.bytes_read + one.bytes_written) / seconds / 1e9,
              100 * bound.seconds / seconds, bound.name);
@@ -158,7 +162,7 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
       limits.measure_memory(cases[i], pool, budget);
       const Times times = times_of(cases[i], budget);
       timings[i].medians.push_back(times.median);
-      if (times.fastest < timings[i].seconds) timings[i].seconds = times.fastest, timings[i].bound = bound_of(cases[i], limits);
+      if (times.fastest < timings[i].seconds) timings[i].seconds = times.fastest, timings[i].memory = limits.memory;
     }
   }
   const std::string description = cpu::describe(cpu::cpu_features(), cpu::cpu_level());
@@ -170,8 +174,9 @@ void run_cases(const std::vector<Case>& cases, const Options& options, ThreadPoo
   fmt::print("{}, {} threads; the fastest run, and the median in brackets\n", description, pool.size());
   for (const auto& [name, rate] : limits.operations) fmt::print("limit {}: {:.1f} G operations/s\n", name, rate / 1e9);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    print_case(cases[i], timings[i]);
-    const auto& [seconds, bound, medians] = timings[i];
+    const auto& [seconds, memory, medians] = timings[i];
+    const Bound bound = bound_of(cases[i], limits.operations, memory);
+    print_case(cases[i], timings[i], bound);
     json["cases"].push_back({{"name", cases[i].name},
                              {"about", cases[i].about},
                              {"seconds", seconds},
