@@ -63,6 +63,15 @@ std::vector<ChatMessage> read_messages(const json::Value& list, const std::strin
   return messages;
 }
 
+constexpr std::string_view quotes = "\"\"\"";  // around a message of several lines
+
+/// Where the quotes stand that a line ends with. What is pasted may end its line behind them.
+std::optional<std::size_t> closing_quotes(std::string_view line) {
+  line = line.substr(0, line.find_last_not_of('\n') + 1);
+  if (!line.ends_with(quotes)) return std::nullopt;
+  return line.size() - quotes.size();
+}
+
 /// Whether the terminal, and who sits there, want colours (https://no-color.org).
 bool wants_colours() {
   const char* refused = std::getenv("NO_COLOR");
@@ -149,13 +158,12 @@ class Conversation {
 
   /// One message, perhaps of several lines; nothing at the end of the input.
   std::optional<std::string> read_message() {
-    constexpr std::string_view quotes = "\"\"\"";
     auto line = read_line(">");
     if (!line) return std::nullopt;
     std::string text;
     if (line->starts_with(quotes)) {
-      for (line->erase(0, quotes.size()); line && !line->ends_with(quotes); line = read_line(".")) text += *line + "\n";
-      if (line) line->resize(line->size() - quotes.size());
+      for (line->erase(0, quotes.size()); line && !closing_quotes(*line); line = read_line(".")) text += *line + "\n";
+      if (line) line->resize(*closing_quotes(*line));
       text += line.value_or("");
       if (text.starts_with('\n')) text.erase(0, 1);  // of the line with the first quotes
       return text;

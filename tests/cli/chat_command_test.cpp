@@ -136,6 +136,15 @@ TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   EXPECT_EQ(leave(), 0);
 }
 
+TEST_F(ChatCommand, WhatIsPastedMayEndBehindTheClosingQuotes) {
+  start("3");
+  type(pasted("\"\"\"w4\n\nw5\"\"\"\n") + "\n");
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(saved().find("user: w4\n\nw5\n\nassistant: "), 0U) << saved();
+  EXPECT_EQ(leave(), 0);
+}
+
 TEST_F(ChatCommand, WhatIsPastedIsOneMessage) {
   EXPECT_NE(start("3").find(marks_pastes), std::string::npos);
   type("w3 " + pasted("w4\r\x03\x04\x1b[A\x7Fw5\r\nw6\tw7\nw8\r") + "w9 w1");
