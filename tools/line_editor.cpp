@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cwctype>
 #include <iostream>
 #include <string_view>
 
@@ -15,6 +14,7 @@
 
 #include "line_history.h"
 #include "terminal.h"
+#include "typed_keys.h"
 
 namespace rlx::command {
 namespace {
@@ -26,20 +26,6 @@ constexpr char escape_mark = '\1';  // around what moves no cursor
 void choose_encoding() {
   std::setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
-}
-
-/// Of what a terminal sends for a text: lines end as in files (terminals send CR), and no other control character but a tab is left, so
-/// that nothing pasted is a key.
-std::wstring pasted_text(std::wstring_view sent) {
-  std::wstring text;
-  wchar_t last = 0;
-  for (const wchar_t key : sent) {
-    const bool second_half = key == L'\n' && last == L'\r';
-    if (key == L'\r' || (key == L'\n' && !second_half)) text += L'\n';
-    else if (key == L'\t' || std::iswcntrl(static_cast<std::wint_t>(key)) == 0) text += key;
-    last = key;
-  }
-  return text;
 }
 
 }  // namespace
@@ -68,8 +54,10 @@ struct LineEditor::State {
     // While a line is typed Ctrl-C is a key, and Ctrl-Z, too; and the ends of pasted lines come as they are.
     el_set(editor, EL_SETTY, "-d", "-isig", "-icrnl", "-inlcr", nullptr);
     el_set(editor, EL_BIND, "^Z", "rlx-suspend", nullptr);
-    if (is_vi()) el_set(editor, EL_BIND, "-a", "[200~", "rlx-paste", nullptr);  // behind Escape, which leaves the insertion
-    else el_set(editor, EL_BIND, "\\e[200~", "rlx-paste", nullptr);
+    el_wset(editor, EL_GETCFN, read_key);
+    constexpr wchar_t pasted[] = {TypedKeys::paste, 0};
+    el_wset(editor, EL_BIND, pasted, L"rlx-paste", nullptr);
+    el_wset(editor, EL_BIND, L"-a", pasted, L"rlx-paste", nullptr);  // the commands of vi
   }
   ~State() {
     if (editor != nullptr) el_end(editor);
@@ -114,23 +102,15 @@ struct LineEditor::State {
     return CC_REDISPLAY;
   }
 
-  bool is_vi() const {
-    const char* name = nullptr;
-    return el_get(editor, EL_EDITOR, &name) == 0 && name == std::string_view("vi");
+  static int read_key(EditLine* editor, wchar_t* key) {
+    const auto next = of(editor).keys.next();
+    if (next) *key = *next;
+    return next ? 1 : 0;
   }
 
-  /// What the terminal sends up to its mark of the end.
   static unsigned char paste(EditLine* editor, int /*key*/) {
-    constexpr std::wstring_view end = L"\x1b[201~";
-    std::wstring text;
-    for (wchar_t key = 0; !text.ends_with(end) && el_wgetc(editor, &key) == 1;) text += key;
-    text = pasted_text(text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text);
-    const bool vi = of(editor).is_vi();
-    if (vi) el_cursor(editor, 1);  // Escape went one back
-    if (!text.empty() && el_winsertstr(editor, text.c_str()) != 0) return CC_REFRESH_BEEP;
-    const LineInfoW* line = el_wline(editor);
-    if (vi) el_push(editor, line->cursor == line->lastchar ? "a" : "i");  // the insertion goes on
-    return CC_REFRESH;
+    const std::wstring& text = of(editor).keys.pasted();
+    return !text.empty() && el_winsertstr(editor, text.c_str()) != 0 ? CC_REFRESH_BEEP : CC_REFRESH;
   }
 
   void remember(const std::string& line) {
@@ -145,6 +125,7 @@ struct LineEditor::State {
   std::vector<std::string> words;
   std::filesystem::path file;
   std::string prompt;
+  TypedKeys keys;
   History* history;
   EditLine* editor;
 };

@@ -180,6 +180,30 @@ TEST_F(ChatCommand, TheKeysOfViPasteToo) {
   EXPECT_EQ(leave(), 0);
 }
 
+TEST_F(ChatCommand, NothingPastedIsACommandOfVi) {
+  write_text(folder_ / "editrc", "bind -v\n");
+  setenv("EDITRC", (folder_ / "editrc").c_str(), 1);
+  start("3");
+  unsetenv("EDITRC");
+  type("w3 w7\x1b" + std::string("0") + pasted("x\rw4 dd") + " " + pasted("w5 ") + "Aw1\n");
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_EQ(saved().find("user: x\nw4 ddww5 3 w7w1\n\nassistant: "), 0U) << saved();
+  EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, APasteEndsASearch) {
+  start("3");
+  type("w5 w6\n");
+  read_until("tok/s");
+  read_until(prompt);
+  type("\x12w6" + pasted("w7\rw8\x03 ") + "\n");
+  read_until("tok/s");
+  read_until(prompt);
+  EXPECT_NE(saved().find("user: w5 w7\nw8 w6\n\nassistant: "), std::string::npos) << saved();
+  EXPECT_EQ(leave(), 0);
+}
+
 TEST_F(ChatCommand, ASignalLeavesTheTerminalAsItWas) {
   start("3");
   kill(child_, SIGTERM);
