@@ -132,6 +132,7 @@ struct LineEditor::State {
 
 LineEditor::LineEditor(std::vector<std::string> words, std::filesystem::path history) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
+  wait_for_foreground();
   choose_encoding();
   state_ = std::make_unique<State>(std::move(words), std::move(history));
   if (state_->editor == nullptr || state_->history == nullptr) state_.reset();

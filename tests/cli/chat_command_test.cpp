@@ -16,7 +16,7 @@
 namespace rlx::test {
 namespace {
 
-constexpr std::string_view prompt = ">\x1b[0m ";
+constexpr std::string_view prompt = ">\x1b[0m ", shell_prompt = "shell: ";
 constexpr std::string_view marks_pastes = "\x1b[?2004h", marks_no_pastes = "\x1b[?2004l";
 
 /// As terminals send what is pasted into a line that is edited.
@@ -48,6 +48,26 @@ class ChatCommand : public testing::Test {
     }
     return read_until(end);
   }
+
+  /// A shell that controls jobs, on the terminal.
+  void start_shell() {
+    setenv("TERM", "xterm", 1);
+    setenv("PS1", std::string(shell_prompt).c_str(), 1);
+    child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (child_ == 0) {
+      execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", nullptr);
+      _exit(127);
+    }
+  }
+
+  /// What is seen up to and with `end` when a line is typed into the shell.
+  std::string shell(std::string_view line, std::string_view end) {
+    read_until(shell_prompt);
+    type(fmt::format("{}\n", line));
+    return read_until(end);
+  }
+
+  void start_from_shell() { shell(fmt::format(RLX_COMMAND " chat {} -n 3 --context 100000", model_.path().string()), prompt); }
 
   void type(std::string_view keys) const { ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
 
@@ -202,6 +222,31 @@ TEST_F(ChatCommand, APasteEndsASearch) {
   read_until(prompt);
   EXPECT_NE(saved().find("user: w5 w7\nw8 w6\n\nassistant: "), std::string::npos) << saved();
   EXPECT_EQ(leave(), 0);
+}
+
+TEST_F(ChatCommand, ItWaitsInTheBackgroundAndComesBack) {
+  start_shell();
+  start_from_shell();
+  type("\x1a");
+  shell("bg", "&\r\n");
+  EXPECT_EQ(shell("sleep 0.5; echo seen:$?", "seen:0").find(marks_pastes), std::string::npos);
+  EXPECT_NE(shell("fg", prompt).find(marks_pastes), std::string::npos);
+  type("w5 w6\n");
+  read_until("tok/s");
+  read_until(prompt);
+  type("/exit\n");
+  shell("echo status:$?", "status:0");
+}
+
+TEST_F(ChatCommand, ASignalEndsItInTheBackground) {
+  start_shell();
+  for (const bool by_key : {true, false}) {
+    start_from_shell();
+    if (by_key) type("\x1a");
+    else kill(-tcgetpgrp(terminal_), SIGSTOP);  // while it waits for a key
+    shell("bg", "&\r\n");
+    shell("sleep 0.5; kill %1; wait %1; echo status:$?", "status:143");
+  }
 }
 
 TEST_F(ChatCommand, ASignalLeavesTheTerminalAsItWas) {
