@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cwchar>
 #include <cwctype>
 #include <string_view>
@@ -17,6 +18,13 @@ bool follows() {
   constexpr int patience = 50;  // milliseconds
   pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   return poll(&in, 1, patience) == 1;
+}
+
+bool read_byte(char& byte) {
+  ssize_t count = 0;
+  do count = ::read(STDIN_FILENO, &byte, 1);
+  while (count < 0 && errno == EINTR);
+  return count == 1;
 }
 
 std::wstring text_of(std::wstring_view sent) {
@@ -55,7 +63,7 @@ bool TypedKeys::receive() {
   constexpr auto invalid = static_cast<std::size_t>(-1);
   std::mbstate_t state{};
   wchar_t key = 0;
-  for (char byte = 0; ::read(STDIN_FILENO, &byte, 1) == 1;) {
+  for (char byte = 0; read_byte(byte);) {
     std::size_t used = std::mbrtowc(&key, &byte, 1, &state);
     if (used == invalid) state = {}, used = std::mbrtowc(&key, &byte, 1, &state);  // the end of no character may begin the next one
     if (used == invalid) state = {};
