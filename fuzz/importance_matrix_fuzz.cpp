@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "fuzz_folder.h"
-#include "models/importance_matrix.h"
+#include "models/conversion/importance_matrix.h"
 #include "rlx/error.h"
 
 /// The input is an importance matrix, in either of its formats. What is accepted holds something.

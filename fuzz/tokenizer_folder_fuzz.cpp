@@ -4,7 +4,7 @@
 #include "formats/gguf_metadata.h"
 #include "fuzz_folder.h"
 #include "models/chat_template.h"
-#include "models/gguf_vocabulary.h"
+#include "models/conversion/gguf_vocabulary.h"
 #include "parts.h"
 #include "rlx/error.h"
 

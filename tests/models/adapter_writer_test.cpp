@@ -1,5 +1,5 @@
 // Adapters of the folder lora (scripts/lora_adapters.py) in their other form, by the logits that were recorded with them.
-#include "models/adapter_writer.h"
+#include "models/conversion/adapter_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "models/quantize_model.h"
+#include "models/conversion/quantize_model.h"
 
 #include <algorithm>
 #include <cmath>

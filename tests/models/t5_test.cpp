@@ -6,9 +6,9 @@
 
 #include "formats/json.h"
 #include "message.h"
-#include "models/folder_source.h"
-#include "models/folder_writer.h"
-#include "models/quantize_model.h"
+#include "models/conversion/folder_source.h"
+#include "models/conversion/folder_writer.h"
+#include "models/conversion/quantize_model.h"
 #include "models/tiny_language_model.h"
 #include "rlx/batch.h"
 #include "rlx/model.h"

@@ -1,11 +1,11 @@
-#include "models/gguf_vocabulary.h"
+#include "models/conversion/gguf_vocabulary.h"
 
 #include "fixture.h"
 #include "formats/gguf.h"
 #include "formats/gguf_writer.h"
 #include "formats/json.h"
 #include "formats/temporary_folder.h"
-#include "models/splitting_name.h"
+#include "models/conversion/splitting_name.h"
 #include "models/tokenizer/base64.h"
 #include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/gguf_patterns.h"

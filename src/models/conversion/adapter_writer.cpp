@@ -1,4 +1,4 @@
-#include "models/adapter_writer.h"
+#include "models/conversion/adapter_writer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,8 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/adapters.h"
-#include "models/folder_model.h"
-#include "models/made_folder.h"
+#include "models/conversion/folder_model.h"
+#include "models/conversion/made_folder.h"
 #include "models/model_forms.h"
 #include "models/param_changes.h"
 #include "models/tensor_names.h"

@@ -1,4 +1,4 @@
-#include "models/folder_model.h"
+#include "models/conversion/folder_model.h"
 
 #include <algorithm>
 #include <memory>

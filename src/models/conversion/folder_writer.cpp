@@ -1,4 +1,4 @@
-#include "models/folder_writer.h"
+#include "models/conversion/folder_writer.h"
 
 #include <cmath>
 #include <map>
@@ -8,8 +8,8 @@
 #include "base/file_writer.h"
 #include "base/names.h"
 #include "formats/safetensors.h"
-#include "models/folder_model.h"
-#include "models/made_folder.h"
+#include "models/conversion/folder_model.h"
+#include "models/conversion/made_folder.h"
 #include "models/tokenizer/tokenizer_files.h"
 #include "quant/format.h"
 

@@ -1,4 +1,4 @@
-#include "models/dense_model.h"
+#include "models/conversion/dense_model.h"
 
 #include <algorithm>
 #include <cmath>

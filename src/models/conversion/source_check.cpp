@@ -1,4 +1,4 @@
-#include "models/source_check.h"
+#include "models/conversion/source_check.h"
 
 #include <sys/mman.h>
 

@@ -14,12 +14,12 @@
 #include "base/names.h"
 #include "formats/checkpoint.h"
 #include "models/adapter_file.h"
-#include "models/adapter_writer.h"
-#include "models/dense_model.h"
-#include "models/folder_source.h"
-#include "models/folder_writer.h"
+#include "models/conversion/adapter_writer.h"
+#include "models/conversion/dense_model.h"
+#include "models/conversion/folder_source.h"
+#include "models/conversion/folder_writer.h"
+#include "models/conversion/quantize_model.h"
 #include "models/quantised/folder_weights.h"
-#include "models/quantize_model.h"
 
 namespace rlx {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/gguf_vocabulary.h"
+#include "models/conversion/gguf_vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 
 #include "base/names.h"
 #include "models/chat_template.h"
+#include "models/conversion/splitting_name.h"
 #include "models/model_folder.h"
-#include "models/splitting_name.h"
 #include "models/tokenizer/base64.h"
 
 namespace rlx {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/importance_matrix.h"
+#include "models/conversion/importance_matrix.h"
 #include "models/model_source.h"
 #include "models/type_mix.h"
 #include "rlx/convert.h"

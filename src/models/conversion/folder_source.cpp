@@ -1,4 +1,4 @@
-#include "models/folder_source.h"
+#include "models/conversion/folder_source.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,17 +9,17 @@
 
 #include "base/names.h"
 #include "formats/checkpoint.h"
+#include "models/conversion/gguf_vocabulary.h"
+#include "models/conversion/source_check.h"
 #include "models/converted_tensors.h"
 #include "models/decoder_family.h"
 #include "models/families/gguf.h"
 #include "models/folder_config.h"
 #include "models/gguf_config.h"
-#include "models/gguf_vocabulary.h"
 #include "models/model_folder.h"
 #include "models/param_changes.h"
 #include "models/quantised/folder_weights.h"
 #include "models/same_model.h"
-#include "models/source_check.h"
 #include "models/t5_files.h"
 #include "models/tensor_names.h"
 #include "quant/format.h"

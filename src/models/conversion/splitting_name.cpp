@@ -1,4 +1,4 @@
-#include "models/splitting_name.h"
+#include "models/conversion/splitting_name.h"
 
 #include <algorithm>
 #include <cstdint>

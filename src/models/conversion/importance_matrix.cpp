@@ -1,4 +1,4 @@
-#include "models/importance_matrix.h"
+#include "models/conversion/importance_matrix.h"
 
 #include <cmath>
 #include <cstring>
