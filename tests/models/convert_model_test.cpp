@@ -1,4 +1,5 @@
-// Model folders written as GGUF files, against files that other software made of the same folders, and against recorded logits.
+// Model folders written as GGUF files, against files that scripts/gguf_models.py made of the same folders (bench/llama_families.py has
+// llama.cpp read both), and against recorded logits.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -145,6 +146,77 @@ TEST(GgufFiles, OfRoutersWithABiasScoreBySigmoidsUnlessTheySayOtherwise) {
   source.metadata.erase("deepseek2.expert_gating_func");
   quantize_model(source, folder / "m.gguf", nullptr, {});
   expect_recorded(folder / "m.gguf", "hf_more/deepseek_v3");
+}
+
+/// As llama.cpp's converter writes them: the config has a field norm_eps.
+TEST(GgufFiles, OfModernBertMayNameTheEpsilonOfAnotherNorm) {
+  const TemporaryFolder folder;
+  convert_folder(fixture("hf_more/modernbert-scores"), folder / "f32.gguf", &find_type_mix("F32"));
+  ModelSource source = source_of(GgufFile::open(folder / "f32.gguf"));
+  source.metadata.set("modern-bert.attention.layer_norm_rms_epsilon", 1e-5F);
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  expect_recorded(folder / "m.gguf", "hf_more/modernbert-scores");
+}
+
+/// What the config of a folder says that is made of a file of `name` after `change`.
+json::Value config_after(const std::string& name, const std::function<void(ModelSource&)>& change) {
+  const TemporaryFolder folder;
+  ModelSource source = source_of(GgufFile::open(fixture("gguf_models/" + name + ".gguf")));
+  change(source);
+  quantize_model(source, folder / "m.gguf", nullptr, {});
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  return json::read_file(folder / "back" / "config.json");
+}
+
+TEST(GgufFiles, StretchPositionsEvenlyWhereTheyNameAFactorAlone) {
+  for (const char* key : {"qwen3.rope.scaling.factor", "qwen3.rope.scale_linear"}) {
+    const json::Value config = config_after("qwen3", [&](ModelSource& source) { source.metadata.set(key, 4.0F); });
+    EXPECT_EQ(config.at("rope_scaling").at("rope_type"), "linear") << key;
+    EXPECT_EQ(config.at("rope_scaling").at("factor"), 4) << key;
+  }
+}
+
+/// Two heads of 16 features in place of four: fewer than a layer's values have.
+void halve_heads(ModelSource& source, const std::string& architecture) {
+  source.metadata.set(architecture + ".attention.head_count", std::uint32_t{2});
+  for (SourceTensor& tensor : source.tensors) {
+    const bool queries = tensor.view.name.ends_with("attn_q.weight"), output = tensor.view.name.ends_with("attn_output.weight");
+    if (!queries && !output) continue;
+    tensor.view.shape[output ? 1 : 0] /= 2;
+    tensor.view.data = tensor.view.data.first(tensor.view.data.size() / 2);
+  }
+}
+
+/// `layers` times the first layer.
+void repeat_first_layer(ModelSource& source, const std::string& architecture, std::uint32_t layers) {
+  source.metadata.set(architecture + ".block_count", layers);
+  source.metadata.set(architecture + ".attention.sliding_window", std::uint32_t{0});
+  constexpr std::string_view first = "blk.0.";
+  std::vector<SourceTensor> tensors;
+  for (const SourceTensor& tensor : source.tensors) {
+    if (!tensor.view.name.starts_with("blk.")) tensors.push_back(tensor);
+    for (std::uint32_t layer = 0; tensor.view.name.starts_with(first) && layer < layers; ++layer) {
+      tensors.push_back(tensor);
+      tensors.back().view.name = fmt::format("blk.{}.{}", layer, tensor.view.name.substr(first.size()));
+    }
+  }
+  source.tensors = std::move(tensors);
+}
+
+/// Files of the models of 27B, which their layers tell, name no scale of scores: it is (hidden size / heads)^-1/2.
+TEST(GgufFiles, OfGemmaScaleScoresByTheirSize) {
+  const auto scalar = [](const std::string& architecture, std::uint32_t layers) {
+    const auto change = [&](ModelSource& source) {
+      source.metadata.erase(architecture + ".attention.scale");
+      halve_heads(source, architecture);
+      repeat_first_layer(source, architecture, layers);
+    };
+    return config_after(architecture, change).at("query_pre_attn_scalar").get<int>();
+  };
+  EXPECT_EQ(scalar("gemma2", 46), 32);
+  EXPECT_EQ(scalar("gemma2", 42), 16);
+  EXPECT_EQ(scalar("gemma3", 62), 32);
+  EXPECT_EQ(scalar("gemma3", 48), 16);
 }
 
 /// The error of a folder made of a file with one key changed.

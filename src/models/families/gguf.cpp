@@ -180,7 +180,8 @@ void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
 /// Biases, norms and halves are there when their tensors are.
 void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
   const auto has = [&](std::string_view name) { return config.any_layer_has(name); };
-  c.norm = {.centred = config.find("attention.layer_norm_rms_epsilon") == nullptr, .bias = config.has("output_norm.bias")};
+  const bool centred = !architecture.causal || config.find("attention.layer_norm_rms_epsilon") == nullptr;  // ModernBERT's may have both
+  c.norm = {.centred = centred, .bias = config.has("output_norm.bias")};
   c.norm.eps = config.non_negative_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
   c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight") && !architecture.delta_nets;
   c.qkv_bias = has("attn_q.bias") || has("attn_qkv.bias"), c.attention_output_bias = has("attn_output.bias");
@@ -238,11 +239,18 @@ void read_gguf_windows(const GgufConfig& config, const GgufArchitecture& archite
     if (slides.empty() ? every == 0 || (i + 1) % every != 0 : slides[i]) c.layers[i].window = window;
 }
 
+/// Of scores, where a file names none: 0, which is that of a head's size, but for Gemma's models of 27B, which are known by their layers.
+double usual_attention_scale(const GgufArchitecture& architecture, const DecoderConfig& c) {
+  const std::size_t layers = c.layers.size();
+  const bool largest = (architecture.name == "gemma2" && layers == 46) || (architecture.name == "gemma3" && layers == 62);
+  return largest ? std::sqrt(static_cast<double>(c.heads) / static_cast<double>(c.hidden_size)) : 0;
+}
+
 void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
   if (architecture.embedding_root_scale) c.embedding_scale = std::sqrt(static_cast<double>(c.hidden_size));
   c.embedding_scale = config.number_or("embedding_scale", c.embedding_scale);
   c.residual_scale = config.number_or("residual_scale", 1);
-  c.attention_scale = config.number_or("attention.scale", 0);
+  c.attention_scale = config.number_or("attention.scale", usual_attention_scale(architecture, c));
   c.logits_scale = config.number_or("logit_scale", 1);
   if (architecture.logits_divided) c.logits_scale = 1 / c.logits_scale;
   if (!std::isfinite(c.logits_scale)) config.refuse("logit_scale", "is 0 (allowed: other numbers)");

@@ -55,9 +55,10 @@ RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, Rop
     config.refuse("rope.dimension_count", "is {} (allowed: even, 2..{})", rope.dims, c.head_size);
   rope.original_length = static_cast<double>(config.size_or("rope.scaling.original_context_length", c.max_positions));
   const GgufValue* kind = config.find("rope.scaling.type");
-  const std::string_view scaling = kind != nullptr ? kind->string() : "none";
+  const double factor = config.number_or("rope.scaling.factor", config.number_or("rope.scale_linear", 0));  // its older name
+  const std::string_view scaling = kind != nullptr ? kind->string() : factor != 0 ? "linear" : "none";
   if (scaling != "none") {
-    rope.factor = config.number_or("rope.scaling.factor", 1);
+    rope.factor = factor != 0 ? factor : 1;
     if (!(rope.factor > 0)) config.refuse("rope.scaling.factor", "is {} (allowed: above 0)", rope.factor);
     if (scaling == "linear") rope.scaling = RopeScaling::linear;
     else if (scaling == "yarn") read_gguf_yarn(config, rope);
