@@ -121,6 +121,58 @@ def claims(files, bar):
     return f"{least['times_faster']:.2f} times at least ({least['name']})", "", "", least["times_faster"] >= bar
 
 
+def llama(work, kind):
+    """Tokens a second over those of llama.cpp; the share is a median's."""
+    def reached(files, bar):
+        row = next(row for row in files["llama_speed"]["rows"] if row["case"] == f"{kind}, {work}")
+        ours, theirs = row["sides"]["rlx"], row["sides"]["llama.cpp"]
+        best, median = (row["times_faster"][f"{each}_tokens_per_s"] for each in ("max", "median"))
+        share = ours["shares"].get("reading")
+        limit = f"{percent(share)} of reading" if share else ", ".join(f"{percent(of)} of the {name}" for name, of in ours["shares"].items())
+        enough = share >= READING if share else bar < AMX_PROMPT or ours["shares"]["bf16 peak"] >= AMX_PROMPT_PEAK
+        return f"{best:.2f} ({median:.2f}) times", f"{ours['max_tokens_per_s']:.0f} tokens/s beside {theirs['max_tokens_per_s']:.0f}", limit, best >= bar and enough
+    return reached
+
+
+def own_limit(task):
+    """Of bench/llama_limits.py: judged by the best round."""
+    def reached(files, bar):
+        rows = [row for row in files["llama_limits"]["rows"] if row["task"] == task]
+        met = [row["ratio"]["best"] >= bar if row["at_least"] else row["ratio"]["best"] <= bar for row in rows]
+        return (", ".join(f"{row['ratio']['best']:.2f} ({row['ratio']['median']:.2f})" for row in rows), "",
+                ", ".join(f"{row['result']['best']:.4g} {row['unit']}" for row in rows), all(met) if rows else None)
+    return reached
+
+
+def same_tokens(files, bar):
+    found = files["llama_tokens"]
+    return f"{found['same_tokens']} of {found['steps']}, logits within {found['largest_difference']:.1e}", "", "", found["same_tokens"] >= bar
+
+
+def perplexities(files, bar):
+    found = [abs(row["difference"]) for row in files["llama_perplexity"]["rows"] if "difference" in row]
+    return f"{max(found):.2%} at most, {len(found)} types", "", "", max(found) <= bar
+
+
+def families(files, _):
+    found = files["llama_families"]["rows"]
+    passed = sum(row.get("passed", False) for row in found)
+    return f"{passed} of {len(found)} files", "", "", passed == len(found)
+
+
+def tokenizing(files, bar):
+    found = [row["ratio"] for row in files["tokenize"]["results"]]
+    return f"{min(found):.1f} to {max(found):.1f} times", "", "", min(found) >= bar
+
+
+def quantizing(files, bar):
+    found = files["llama_quantize"]
+    ratio, sides = found["times_faster"], found["sides"]
+    return f"{ratio['min_s']:.2f} ({ratio['median_s']:.2f}) times", f"{sides['rlx']['min_s']:.1f} s beside {sides['llama.cpp']['min_s']:.1f}", "", ratio["min_s"] >= bar
+
+
+READING, AMX_PROMPT, AMX_PROMPT_PEAK = 0.85, 5, 0.35
+
 # Work; how a bar is written; bars with AMX and without; what the files say; what scripts/bench.sh calls them.
 BARS = [
     *((f"products of 512 and more, {kind}", "at least {:.0%} of the peak", *bars, large_products(kind), f"gemm_large_{kind}")
@@ -139,6 +191,19 @@ BARS = [
     ("a process that spins on one core", "at least {:.0%} of the quiet throughput", 0.45, 0.45, busy, "busy"),
     ("the start of a parallel loop", "at most 2 us", 2e-6, 2e-6, parallel_loop, "peaks"),
     ("every hand-written kernel", "at least {} times as fast as the generated one", 1.1, 1.1, claims, "claims"),
+    *((f"1.1B, a prompt of 512, {kind}", "at least {} times llama.cpp's rate", AMX_PROMPT, 2, llama("a prompt of 512", kind), "llama_speed") for kind in ("Q4_0", "Q4_K_M", "Q8_0", "BF16")),
+    *((f"1.1B, single tokens, {kind}", f"at least {{}} times llama.cpp's rate, and {READING:.0%} of reading", 1.25, bar, llama("one by one, 128", kind), "llama_speed")
+      for kind, bar in (("Q4_0", 1.5), ("Q4_K_M", 1.5), ("Q8_0", 1.25))),
+    ("1.1B, eight sequences together, Q4_0", "at least {} times the rate of one", 4, 4, own_limit("sequences"), "llama_limits"),
+    ("1.1B, a prompt of 8192, Q4_0", "at most {} times the time per token of 512", 1.6, 1.6, own_limit("long"), "llama_limits"),
+    ("8 experts, 2 chosen, single tokens, Q4_0", "at least {:.0%} of reading what a token reads", 0.85, 0.85, own_limit("mixture"), "llama_limits"),
+    ("1.1B, from the start of the process to the first token", "at most {} s", 0.5, 0.5, own_limit("start"), "llama_limits"),
+    ("1.1B, the most memory held, Q4_0, Q4_K_M, Q8_0, BF16", "at most {} of the file, keys and values", 1.05, 1.05, own_limit("memory"), "llama_limits"),
+    ("1.1B in F32, greedy tokens beside llama.cpp", "{} the same", 200, 200, same_tokens, "llama_tokens"),
+    ("perplexity beside llama.cpp", "within {:.1%} for every type", 0.005, 0.005, perplexities, "llama_perplexity"),
+    ("GGUF files of every family, read by llama.cpp", "the recorded tokens and outputs", None, None, families, "llama_families"),
+    ("tokenizing 10 MB", "at least {} times Hugging Face's tokenizers", 3, 3, tokenizing, "tokenize"),
+    ("F16 to Q4_K_M", "at least {} times llama.cpp's speed", 1.5, 1.5, quantizing, "llama_quantize"),
 ]
 
 COLUMNS = ["work", "bar", "reached", "best peer in the same run", "share of the limit", "met", "scripts/bench.sh build/release"]

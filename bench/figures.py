@@ -192,9 +192,19 @@ def llama_perplexity(data):
                 [f"{row['rlx']:.2f}", f"{row['llama_cpp']:.2f}", *(f"{100 * row[key]:+.3f}%" for key in ("difference", "to_decoded", "llama_cpp_to_decoded"))])
             for row in rows]
     missing = "".join(f" {row['type']}: {row['missing']}." for row in data["rows"] if "missing" in row)
-    note = (f"{data['windows']} windows of {data['window']} tokens, random weights ({shape_text(data['shape'])}), all matrices in one type, llama-cpp-python {data['llama_cpp_python']}; "
+    note = (f"{data['windows']} windows of {data['window']} tokens, random weights and words ({shape_text(data['shape'])}), all matrices in one type but where several are named, llama-cpp-python {data['llama_cpp_python']}; "
             f"the line is 0.5%. Exact is the same weights decoded to F32: what is left is what rounding the activations costs.{missing}")
     return Section("Perplexity beside llama.cpp", note, data["command"], [Chart("", ["type", "rlx", "llama.cpp", "difference", "rlx to exact", "llama.cpp to exact"], bars, 0.005)])
+
+
+def llama_families(data):
+    tokens = lambda row: f"{row['same_tokens']} of {row['tokens']}" if "tokens" in row else "-"
+    bars = [Bar(f"{row['family']}, {row['source']}", row["difference"] / row["bound"], f"{row['difference']:.1e}, allowed {row['bound']:.0e}",
+                [row["architecture"], row["measure"], tokens(row), f"{row['difference']:.1e}", f"{row['bound']:.0e}", "; ".join(filter(None, (row["lacks"], row["why"]))) or "-"])
+            if "difference" in row else Bar(f"{row['family']}, {row['source']}", None, row["refused"], ["-", "-", "-", "-", "-", row["refused"]]) for row in data["rows"]]
+    note = (f"What llama-cpp-python {data['llama_cpp_python']} computes in F32 from the fixtures' GGUF files and from those that `rlx convert` writes, beside what transformers computed of the same weights, or where "
+            "a part was taken out, rlx: greedy tokens, and the largest difference of an output as a share of the largest output. The last column says what llama.cpp lacks or computes otherwise; the line is the bound.")
+    return Section("Families of models beside llama.cpp", note, data["command"], [Chart("", ["model, file", "architecture", "beside", "same tokens", "difference", "allowed", "of llama.cpp"], bars, 1)])
 
 
 def rate_cells(row, name):
@@ -243,7 +253,7 @@ def llama_limits(data):
     bars = [Bar(row["case"], row["ratio"]["median"], f"{pair(row['ratio'])} of {row['of']}",
                 [f"{pair(row['result'])} {row['unit']}", f"{pair(row['one'])}" if "one" in row else "-", pair(row["ratio"]), row["of"],
                  f"{'at least' if row['at_least'] else 'at most'} {row['bar']}"]) for row in data["rows"]]
-    return Section("A 1.1B Llama by itself", f"Q4_0, {data['layers']} layers, {data['threads']} threads; median and best of rounds in which both sides of a ratio were measured in turn.", data["command"],
+    return Section("A 1.1B Llama by itself", f"{data['layers']} layers, {data['threads']} threads, Q4_0 where no other type is named; median and best of rounds in which both sides of a ratio were measured in turn.", data["command"],
                    [Chart("", ["case", "result", "what it is beside", "ratio", "of", "asked for"], bars)])
 
 
@@ -259,7 +269,7 @@ OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.item
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "llama_speed": llama_speed,
-            "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims,
+            "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_families": llama_families, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims,
             "pack": shares("Packing weights"), "compile": compile_times, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}

@@ -1,13 +1,13 @@
 """What a language model of random weights reaches beside its own single sequence, short prompt, file and memory, where no peer is asked: the models
-are those of bench/llama_peers.py, in Q4_0.
+are those of bench/llama_peers.py, in Q4_0 where no other type is named.
 
 usage: llama_limits.py [TASK...] --build build/release [--work build/llama] [--results FOLDER]
-TASK (all of them where none is named; each replaces its row in llama_limits.json):
+TASK (all of them where none is named; each replaces its rows in llama_limits.json):
   sequences   eight sequences that are continued together, beside one
   long        time per token of a prompt of 8192, beside one of 512
   mixture     tokens one by one of 8 experts of which 2 are chosen, as a share of reading what a token reads
   start       seconds of `rlx run -n 1` as a whole, from the start of the process
-  memory      the most that `rlx bench -p 16 -n 64` holds, beside the file and the keys and values of 80 tokens
+  memory      the most that `rlx bench -p 16 -n 64` holds, beside the file and the keys and values of 80 tokens, in each type of `llama_peers.py speed`
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import time
 import gguf
 
 import machine
-from llama_peers import in_turn, model_file, rlx, start, weight_bytes
+from llama_peers import SPEED_TYPES, in_turn, model_file, rlx, start, weight_bytes
 
 TOGETHER, LONG, SHORT, DECODED = 8, 8192, 512, 64
 EXPERTS = {"experts": 8, "ffn": 2816}  # two of which are as wide as the one of the dense model
@@ -45,8 +45,8 @@ def sequences(args):
 
     one, many = in_pairs(args, lambda: rate(1), lambda: rate(TOGETHER))
     times = median_and_best([b / a for a, b in zip(one, many)], max)
-    return {"case": f"{TOGETHER} sequences together", "unit": "tokens/s", "one": median_and_best(one, max), "result": median_and_best(many, max), "ratio": times,
-            "of": "one sequence", "bar": 4, "at_least": True}
+    return [{"case": f"{TOGETHER} sequences together", "unit": "tokens/s", "one": median_and_best(one, max), "result": median_and_best(many, max), "ratio": times,
+             "of": "one sequence", "bar": 4, "at_least": True}]
 
 
 def long(args):
@@ -56,8 +56,8 @@ def long(args):
     side.close()
     short, whole = (seconds[works[name]]["rlx"] for name in ("short", "long"))
     per_token = [(b / LONG) / (a / SHORT) for a, b in zip(short, whole)]
-    return {"case": f"a prompt of {LONG}", "unit": "tokens/s", "one": median_and_best([SHORT / s for s in short], max), "result": median_and_best([LONG / s for s in whole], max),
-            "ratio": median_and_best(per_token, min), "of": f"the time per token of {SHORT}", "bar": 1.6, "at_least": False}
+    return [{"case": f"a prompt of {LONG}", "unit": "tokens/s", "one": median_and_best([SHORT / s for s in short], max), "result": median_and_best([LONG / s for s in whole], max),
+             "ratio": median_and_best(per_token, min), "of": f"the time per token of {SHORT}", "bar": 1.6, "at_least": False}]
 
 
 def read_by_a_token(model, chosen):
@@ -76,8 +76,8 @@ def mixture(args):
         rates.append(DECODED / float(side.ask(work)))
         shares.append(rates[-1] * read_by_a_token(model, chosen) / reading)
     side.close()
-    return {"case": f"{EXPERTS['experts']} experts, {chosen} chosen, one by one", "unit": "tokens/s", "result": median_and_best(rates[1:], max),
-            "ratio": median_and_best(shares[1:], max), "of": "reading what a token reads", "bar": 0.85, "at_least": True}
+    return [{"case": f"{EXPERTS['experts']} experts, {chosen} chosen, one by one", "unit": "tokens/s", "result": median_and_best(rates[1:], max),
+             "ratio": median_and_best(shares[1:], max), "of": "reading what a token reads", "bar": 0.85, "at_least": True}]
 
 
 def watched(args, *words):
@@ -93,17 +93,20 @@ def watched(args, *words):
 def start_up(args):
     model = model_file(args, "Q4_0", layers=args.layers)
     seconds = [watched(args, "run", model, "-p", "e t a o", "-n", 1)[0] for _ in range(args.rounds + 1)][1:]
-    return {"case": "from the start of the process to the first token", "unit": "s", "result": median_and_best(seconds, min), "ratio": median_and_best(seconds, min),
-            "of": "a second", "bar": 0.5, "at_least": False}
+    return [{"case": "from the start of the process to the first token", "unit": "s", "result": median_and_best(seconds, min), "ratio": median_and_best(seconds, min),
+             "of": "a second", "bar": 0.5, "at_least": False}]
 
 
 def memory(args):
-    model, tokens = model_file(args, "Q4_0", layers=args.layers), 16 + DECODED
-    held = [watched(args, "bench", model, "-p", 16, "-n", DECODED, "-r", 1)[1] for _ in range(2)]
-    cache = tokens * args.layers * 2 * 4 * 64 * 2  # keys and values of 4 heads of 64, in f16
-    needed = model.stat().st_size + cache
-    return {"case": "the most memory held", "unit": "MiB", "result": median_and_best([each / 2**20 for each in held], min),
-            "ratio": median_and_best([each / needed for each in held], min), "of": "the file, keys and values", "bar": 1.05, "at_least": False}
+    cache = (16 + DECODED) * args.layers * 2 * 4 * 64 * 2  # keys and values of 4 heads of 64, in f16
+    rows = []
+    for kind in SPEED_TYPES:
+        model = model_file(args, kind, layers=args.layers)
+        held = [watched(args, "bench", model, "-p", 16, "-n", DECODED, "-r", 1)[1] for _ in range(2)]
+        needed = model.stat().st_size + cache
+        rows.append({"case": f"the most memory held, {kind}", "unit": "MiB", "result": median_and_best([each / 2**20 for each in held], min),
+                     "ratio": median_and_best([each / needed for each in held], min), "of": "the file, keys and values", "bar": 1.05, "at_least": False})
+    return rows
 
 
 TASKS = {"sequences": sequences, "long": long, "mixture": mixture, "start": start_up, "memory": memory}
@@ -128,11 +131,13 @@ def main():
         parser.error(f"no task {', '.join(sorted(unknown))} (there are {', '.join(TASKS)})")
     args.work.mkdir(parents=True, exist_ok=True)
     file = args.results / "llama_limits.json"
-    rows = {row["task"]: row for row in json.loads(file.read_text())["rows"]} if file.exists() else {}
+    kept = json.loads(file.read_text())["rows"] if file.exists() else []
+    rows = {task: [row for row in kept if row["task"] == task] for task in TASKS}
     for task in args.tasks or TASKS:
-        rows[task] = {"task": task, **TASKS[task](args)}
-        show(rows[task])
-        report = {"machine": machine.describe(), "command": machine.command(), "threads": args.threads, "layers": args.layers, "rows": [rows[each] for each in TASKS if each in rows]}
+        rows[task] = [{"task": task, **row} for row in TASKS[task](args)]
+        for row in rows[task]:
+            show(row)
+        report = {"machine": machine.describe(), "command": machine.command(), "threads": args.threads, "layers": args.layers, "rows": [row for each in rows.values() for row in each]}
         file.write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -84,6 +84,7 @@ run tokenize "$python" bench/tokenize_peers.py "$build/bench/tokenize" --out "$r
 for case in tokens perplexity speed depth quantize; do
   run "llama_$case" "$python" bench/llama_peers.py "$case" --build "$build" --results "$results"
 done
+run llama_families "$python" bench/llama_families.py --build "$build" --results "$results"
 run llama_limits "$python" bench/llama_limits.py --build "$build" --results "$results"
 
 python3 bench/report.py "$results" --out build/bench.html --markdown docs/performance.md

@@ -176,6 +176,8 @@ def add_experts(writer, c):
         writer.add_expert_feed_forward_length(c["moe_intermediate_size"])
     if c.get("shared_expert_intermediate_size"):
         writer.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
+    if "num_dense_layers" in c:
+        writer.add_leading_dense_block_count(c["num_dense_layers"])
     sigmoid = c["model_type"] in ("deepseek_v3", "lfm2_moe")
     if "routed_scaling_factor" in c:
         writer.add_expert_weights_scale(c["routed_scaling_factor"])
