@@ -29,7 +29,7 @@ struct RowFormat {
 /// element depend on its row of x and its row of weights alone.
 ///
 /// Weights (n, k) are packed in panels of `columns` rows of weights: first the scales of all blocks, then the codes of all blocks, in each
-/// the rows side by side. A panel holds the same bits as the blocks of the file, but that packed 6-bit numbers become bytes.
+/// the rows side by side. Scales of a few bits become bytes or halves there, codes of grids and ternary digits whole bits.
 struct BlockKernel {
   static constexpr int columns = 16, most_rows = 16;
 
