@@ -29,8 +29,9 @@ Options options_from(const json::Value& value) {
   number("xtc_threshold", options.xtc_threshold), number("repetition_penalty", options.repetition_penalty);
   number("frequency_penalty", options.frequency_penalty), number("presence_penalty", options.presence_penalty);
   number("penalty_window", options.penalty_window), number("dry_multiplier", options.dry_multiplier), number("dry_base", options.dry_base);
-  number("dry_allowed_length", options.dry_allowed_length), number("dry_breakers", options.dry_breakers);
-  number("logit_bias", options.logit_bias), number("mirostat", options.mirostat), number("mirostat_tau", options.mirostat_tau);
+  number("dry_allowed_length", options.dry_allowed_length), number("dry_window", options.dry_window);
+  number("dry_breakers", options.dry_breakers), number("logit_bias", options.logit_bias), number("mirostat", options.mirostat),
+      number("mirostat_tau", options.mirostat_tau);
   number("mirostat_eta", options.mirostat_eta), number("seed", options.seed);
   return options;
 }
@@ -97,6 +98,28 @@ TEST(Sampling, TemperatureZeroTakesTheLowestOfEqualTokensWhateverElseIsAsked) {
   const std::vector<float> logits = {1, 3, 3, 2};
   EXPECT_EQ(choices({.temperature = 0}, logits, 3), (Ids{1, 1, 1}));
   EXPECT_EQ(choices({.temperature = 0, .top_k = 1, .xtc_probability = 1, .mirostat = 2}, logits, 1), (Ids{1}));
+}
+
+// Of 0 1 2 0 1 3 0 1 the last five tokens have lost what 2 would repeat, the last four half of what 3 would, and the last three all of it.
+TEST(Sampling, DryFindsRepetitionsWithinItsWindow) {
+  struct Penalties {
+    std::int64_t window;
+    float of_2, of_3;  // 2^(repeated tokens - 1)
+  };
+  for (const auto& [window, of_2, of_3] :
+       {Penalties{-1, 2, 2}, Penalties{8, 2, 2}, Penalties{5, 0, 2}, Penalties{4, 0, 1}, Penalties{3, 0, 0}, Penalties{0, 0, 0}}) {
+    const auto choice = [&, window = window](std::size_t id, float logit) {  // beside tokens of logit 0
+      Sampler sampler({.temperature = 0, .dry_multiplier = 1, .dry_base = 2, .dry_allowed_length = 1, .dry_window = window}, 4);
+      for (const std::int32_t seen : {0, 1, 2, 0, 1, 3, 0, 1}) sampler.accept(seen);
+      std::vector<float> logits(4, 0);
+      logits[id] = logit;
+      return sampler.sample(logits).id;
+    };
+    EXPECT_EQ(choice(2, of_2 + 0.01F), 2) << window;
+    EXPECT_EQ(choice(2, of_2 - 0.01F), 0) << window;
+    EXPECT_EQ(choice(3, of_3 + 0.01F), 3) << window;
+    EXPECT_EQ(choice(3, of_3 - 0.01F), 0) << window;
+  }
 }
 
 TEST(Sampling, LargeVocabulariesAreCutAsSmallOnesAre) {
