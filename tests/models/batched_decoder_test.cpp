@@ -18,6 +18,7 @@ namespace {
 using test::error_of;
 using test::fixture;
 using test::Ids;
+using test::kernels_of;
 using test::largest_difference;
 using test::session;
 using test::some_ids;
@@ -48,11 +49,6 @@ std::string name_of_fixture(const testing::TestParamInfo<std::string>& each) {
   std::string name = each.param;
   std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
   return name;
-}
-
-auto kernels_of(const Session& session) {
-  const CompileCounters counters = session.counters();
-  return counters.kernels_compiled + counters.kernels_from_disk + counters.kernels_shared;
 }
 
 /// Once a batch of this fixture's model has run, no number of sequences, length or place makes it compile again.

@@ -27,6 +27,7 @@ namespace {
 using test::error_of;
 using test::f32_distance;
 using test::fixture;
+using test::kernels_of;
 using test::largest_difference;
 using test::session;
 
@@ -291,6 +292,28 @@ TEST(CachedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
   EXPECT_EQ(error_of([&] { model.decoder.append({}); }), "there are no tokens to continue");
   EXPECT_EQ(model.decoder.ids().size(), 6u);
 }
+
+class CompiledOnce : public testing::TestWithParam<std::string> {};
+
+TEST_P(CompiledOnce, RunsAnyLengthAtAnyPosition) {
+  const Session session;
+  const DecoderFiles files = DecoderFiles::open(fixture(GetParam()));
+  CachedDecoder decoder(session, files, {.context = 300, .chunk = 64});
+  const auto prompt = prompt_of(files.config.vocab_size, 129);
+  decoder.append(std::span(prompt).first(5));
+  const auto compiled = kernels_of(session);
+  EXPECT_GT(compiled, 0);
+  for (const std::size_t length : {1U, 2U, 64U, 65U, 129U}) decoder.append(std::span(prompt).first(length));
+  decoder.append(prompt_of(120, 3), 2);  // the logits of several
+  decoder.rewind(7);
+  for (std::int32_t id : {1, 2, 3}) decoder.append(std::span(&id, 1));
+  EXPECT_EQ(kernels_of(session), compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CompiledOnce,
+                         testing::Values("hf/llama", "hf/gemma3", "hf/phi3-longrope", "hf/mixtral", "hf/qwen3_next", "hf_more/deepseek_v3",
+                                         "hf_more/mamba2", "hf_more/jamba", "hf_more/lfm2"),
+                         test_name);
 
 class ScansInChunks : public testing::TestWithParam<std::string> {};
 

@@ -23,6 +23,12 @@ inline const Session& session() {
   return one;
 }
 
+/// What a session compiled, or had instead.
+inline std::int64_t kernels_of(const Session& session) {
+  const CompileCounters counters = session.counters();
+  return counters.kernels_compiled + counters.kernels_from_disk + counters.kernels_shared;
+}
+
 /// Part of one sequence without an end, from its place `first` on.
 inline Ids some_ids(std::size_t length, std::size_t first = 0) {
   Ids ids;
