@@ -114,8 +114,7 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
 
 void CachedDecoder::check(std::span<const std::int32_t> ids, std::int64_t wanted) const {
   if (ids.empty()) fail("there are no tokens to continue");
-  for (std::int32_t id : ids)
-    if (id < 0 || id >= config_.vocab_size) fail("token {} is not in the vocabulary (allowed: 0..{})", id, config_.vocab_size - 1);
+  check_ids(ids, config_.vocab_size);
   const std::size_t length = ids_.size() + ids.size();
   if (static_cast<std::int64_t>(length) > options_.context)
     fail("{} tokens are more than the context holds (allowed: up to {})", length, options_.context);

@@ -31,8 +31,7 @@ CachedT5::CachedT5(const Session& session, const T5Files& model, std::int64_t co
 
 void CachedT5::check(std::span<const std::int32_t> ids, std::size_t held) const {
   if (ids.empty()) fail("there are no tokens to answer");
-  for (std::int32_t id : ids)
-    if (id < 0 || id >= config_.vocab_size) fail("token {} is not in the vocabulary (allowed: 0..{})", id, config_.vocab_size - 1);
+  check_ids(ids, config_.vocab_size);
   if (static_cast<std::int64_t>(held + ids.size()) > context_)
     fail("{} tokens are more than the context holds (allowed: up to {})", held + ids.size(), context_);
 }

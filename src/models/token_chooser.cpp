@@ -3,6 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "models/token_predictor.h"
+
 namespace rlx {
 
 TokenChooser::TokenChooser(const GenerateOptions& options, std::int64_t vocabulary, std::span<const std::int32_t> prompt,
@@ -11,6 +13,7 @@ TokenChooser::TokenChooser(const GenerateOptions& options, std::int64_t vocabula
       log_probabilities_(options.sampling.log_probabilities),
       sampler_(options.sampling, vocabulary),
       matcher_(std::move(matcher)) {
+  check_ids(prompt, vocabulary);
   for (std::int32_t id : prompt) sampler_.accept(id);
 }
 

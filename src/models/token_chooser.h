@@ -11,7 +11,8 @@ namespace rlx {
 /// Chooses the tokens of one answer, by sampling or as the caller does, among those that its grammar allows.
 class TokenChooser {
  public:
-  /// `matcher` follows the options' grammar. Throws Error for sampling options that are not allowed, naming them.
+  /// `matcher` follows the options' grammar. Throws Error for sampling options that are not allowed, naming them, and for ids of the
+  /// prompt outside the vocabulary.
   TokenChooser(const GenerateOptions& options, std::int64_t vocabulary, std::span<const std::int32_t> prompt,
                std::optional<grammar::Matcher> matcher);
 

@@ -4,7 +4,15 @@
 #include <span>
 #include <vector>
 
+#include "rlx/error.h"
+
 namespace rlx {
+
+/// Throws Error for an id outside a vocabulary of that size.
+inline void check_ids(std::span<const std::int32_t> ids, std::int64_t vocabulary) {
+  for (const std::int32_t id : ids)
+    if (id < 0 || id >= vocabulary) fail("token {} is not in the vocabulary (allowed: 0..{})", id, vocabulary - 1);
+}
 
 /// Says how likely each token comes next, and keeps what it computed of those before. Not for several threads at a time.
 class TokenPredictor {

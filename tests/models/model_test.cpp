@@ -9,7 +9,7 @@
 namespace rlx {
 namespace {
 
-using test::fixture, test::words_of;
+using test::error_of, test::fixture, test::words_of;
 
 std::vector<std::int32_t> recorded(const char* name) { return test::recorded_ids(name); }
 
@@ -122,6 +122,23 @@ TEST(Model, WithoutATokenizerTakesTokensOnly) {
   EXPECT_EQ(model.append(recorded("prompt_ids")).size(), 256u);
   EXPECT_EQ(model.ids().size(), 8u);
   EXPECT_THROW(model.rewind(9), Error);
+}
+
+// Folders of models may have added tokens that these do not know, such as that of pictures in Gemma 3's model of texts.
+TEST(ModelFolder, MayHaveTokensWithoutARowWhichNoPromptMayHave) {
+  json::Value tokenizer = json::parse(test::tokenizer_of_words(), "tokenizer.json");
+  tokenizer["added_tokens"] = {{{"id", 256},
+                                {"content", "<picture>"},
+                                {"special", true},
+                                {"single_word", false},
+                                {"lstrip", false},
+                                {"rstrip", false},
+                                {"normalized", false}}};
+  const test::TinyLanguageModel folder(tokenizer.dump());
+  Model model = load(folder.path());
+  const auto expected = ids_of(model.generate("w1 w2", {.max_tokens = 3}));
+  EXPECT_EQ(error_of([&] { model.generate("w1 <picture> w2"); }), "token 256 is not in the vocabulary (allowed: 0..255)");
+  EXPECT_EQ(ids_of(model.generate("w1 w2", {.max_tokens = 3})), expected);
 }
 
 TEST(UsualPrecision, IsThatOfMostWeightsWhereTheCpuMultipliesIt) {
