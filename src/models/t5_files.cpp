@@ -57,7 +57,7 @@ T5Config read_gguf_t5(const GgufFile& file) {
     return file.find_value(key_of(key)) ? size(key, 1, most) : otherwise;
   };
   T5Config c;
-  c.vocab_size = matrix_rows(file, file.at("token_embd.weight"));
+  c.vocab_size = embedding_rows(file);
   c.d_model = size("embedding_length"), c.d_kv = size("attention.key_length"), c.d_ff = size("feed_forward_length");
   c.num_heads = size("attention.head_count");
   c.num_layers = size("block_count", 1, 1024);

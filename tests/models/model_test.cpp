@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/conversion/quantize_model.h"
 #include "models/tiny_language_model.h"
 
 namespace rlx {
@@ -122,6 +123,30 @@ TEST(Model, WithoutATokenizerTakesTokensOnly) {
   EXPECT_EQ(model.append(recorded("prompt_ids")).size(), 256u);
   EXPECT_EQ(model.ids().size(), 8u);
   EXPECT_THROW(model.rewind(9), Error);
+}
+
+TEST(ModelFile, HasNoMoreTokensThanRowsOfItsEmbeddings) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "m.gguf";
+  for (const char* name : {"gguf_models/llama.gguf", "gguf_models/t5.gguf"}) {
+    const auto vocab_size_with = [&](std::size_t count) {
+      ModelSource source = source_of(GgufFile::open(fixture(name)));
+      std::vector<std::string> tokens;
+      for (std::size_t id = 0; id < count; ++id) tokens.push_back(fmt::format("w{}", id));
+      source.metadata.set("tokenizer.ggml.model", "llama");
+      source.metadata.set_strings("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
+      source.metadata.set_numbers<float>("tokenizer.ggml.scores", std::vector<float>(count));
+      quantize_model(source, path, nullptr, {});
+      const Model model = load(path, {.context = 16});
+      EXPECT_EQ(model.text_of(std::vector<std::int32_t>{199}), "w199");
+      return model.vocab_size();
+    };
+    EXPECT_EQ(vocab_size_with(200), 256) << "rows without a token";
+    EXPECT_EQ(vocab_size_with(256), 256);
+    EXPECT_EQ(error_of([&] { vocab_size_with(257); }),
+              fmt::format("{}: tokenizer.ggml.tokens: 257 tokens, but 'token_embd.weight' has 256 rows (allowed: no more tokens than rows)",
+                          path.string()));
+  }
 }
 
 // Folders of models may have added tokens that these do not know, such as that of pictures in Gemma 3's model of texts.

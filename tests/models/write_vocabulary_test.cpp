@@ -277,9 +277,28 @@ TEST(GgufVocabulary, NamesTheFieldThatIsNotAsItMustBe) {
           R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "post_processor": {"type": "BertProcessing", "cls": [], "sep": ["a", 0]},
                       "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
       file + ": post_processor.cls: 0 parts (allowed: 2, a token and its id)");
-  EXPECT_EQ(error(R"({"added_tokens": [{"id": 4, "content": "<s>"}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
-            file + ": token '<s>' has the id 4 (allowed: 0..3)")
-      << "two of the model's, one of the vocabulary, one added";
+  EXPECT_EQ(error(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []}})"),
+            file + ": token 'b' has the id 2 (allowed: 0..1, the rows of the embeddings)");
+}
+
+/// As that of pictures in Gemma 3's model of texts.
+TEST(GgufVocabulary, AddedTokensWithoutARowAreLeftOutAndTold) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", R"({"eos_token_id": [1], "pad_token_id": 2})");
+  test::write_text(folder / "tokenizer_config.json", R"({"pad_token": "[PAD]"})");
+  test::write_text(folder / "tokenizer.json", R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+      "added_tokens": [{"id": 1, "content": "</s>", "special": true}, {"id": 2, "content": "[PAD]", "special": true}],
+      "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  for (const bool named : {true, false}) {  // by its text, by its id
+    GgufMetadata metadata;
+    EXPECT_EQ(describe_tokenizer(folder.path(), 2, metadata), std::vector<std::string>{"[PAD] (without a row of the embeddings)"});
+    GgufWriter(folder / "m.gguf", metadata, {}).commit();
+    const GgufFile file = GgufFile::open(folder / "m.gguf");
+    EXPECT_EQ(file.value("tokenizer.ggml.tokens").strings(), (Texts{"a", "</s>"}));
+    EXPECT_EQ(file.value("tokenizer.ggml.eos_token_id").integer(), 1);
+    EXPECT_EQ(file.find_value("tokenizer.ggml.padding_token_id"), nullptr) << named;
+    std::filesystem::remove(folder / "tokenizer_config.json");
+  }
 }
 
 TEST(GgufVocabulary, AFolderWithoutTokenizerHasNoKeys) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ class VocabularyReader {
  public:
   VocabularyReader(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata)
       : folder_(folder), file_(ConfigFile::open(folder / "tokenizer.json")), metadata_(metadata) {
-    resize(vocab_size);
-    most_ids_ = vocab_size + listed_tokens();
+    if (vocab_size > most_tokens) fail("{}: {} tokens (allowed: up to {})", folder_.string(), vocab_size, most_tokens);
+    for (std::int64_t id = 0; id < vocab_size; ++id) tokens_.push_back(fmt::format("[PAD{}]", id));
+    kinds_.resize(tokens_.size(), VocabularyKind::unused);
+    scores_.resize(tokens_.size(), 0);
   }
 
   /// Returns what the keys cannot say.
@@ -57,24 +60,11 @@ class VocabularyReader {
   }
 
  private:
-  /// Tokens that the file has, some perhaps twice.
-  std::int64_t listed_tokens() const {
-    const auto added = file_.root().find("added_tokens");
-    return static_cast<std::int64_t>(file_.root().at("model").at("vocab").value().size() + (added ? added->value().size() : 0));
-  }
+  bool has_row(std::int64_t id) const { return std::cmp_less(id, tokens_.size()); }
 
-  void resize(std::int64_t count) {
-    if (count > most_tokens) fail("{}: {} tokens (allowed: up to {})", folder_.string(), count, most_tokens);
-    if (std::cmp_less_equal(count, tokens_.size())) return;
-    for (auto id = static_cast<std::int64_t>(tokens_.size()); id < count; ++id) tokens_.push_back(fmt::format("[PAD{}]", id));
-    kinds_.resize(tokens_.size(), VocabularyKind::unused);
-    scores_.resize(tokens_.size(), 0);
-  }
-
-  /// Ids may go beyond the model's own by as many as there are tokens: one number of a file does not ask for any amount of memory.
   void set(std::int64_t id, std::string text, VocabularyKind kind) {
-    if (id >= most_ids_) file_.root().refuse("token {} has the id {} (allowed: 0..{})", quote_name(text), id, most_ids_ - 1);
-    resize(id + 1);
+    if (!has_row(id))
+      file_.root().refuse("token {} has the id {} (allowed: 0..{}, the rows of the embeddings)", quote_name(text), id, tokens_.size() - 1);
     tokens_[static_cast<std::size_t>(id)] = std::move(text);
     kinds_[static_cast<std::size_t>(id)] = kind;
   }
@@ -261,7 +251,7 @@ class VocabularyReader {
     metadata_.set("tokenizer.ggml.pre", "default");
     if (const auto unknown = model.find("unk_id")) {
       set_id("unknown", unknown->as_id());
-      if (std::cmp_less(unknown->as_id(), kinds_.size())) kinds_[static_cast<std::size_t>(unknown->as_id())] = VocabularyKind::unknown;
+      if (has_row(unknown->as_id())) kinds_[static_cast<std::size_t>(unknown->as_id())] = VocabularyKind::unknown;
     }
     describe_normalizer(root);
     read_frame(root);
@@ -281,12 +271,18 @@ class VocabularyReader {
     return special && special->as_bool();
   }
 
+  /// Some folders have added tokens behind the embeddings' last, such as that of pictures beside a model of texts.
   void read_added(const JsonField& root) {
     const auto added = root.find("added_tokens");
     if (!added) return;
     for (const JsonField& token : added->items()) {
       const std::int64_t id = token.at("id").as_id();
-      if (std::cmp_less(id, kinds_.size()) && kinds_[static_cast<std::size_t>(id)] == VocabularyKind::unknown) continue;
+      if (!has_row(id)) {
+        left_out_.insert(token.at("content").as_string());
+        losses_.push_back(fmt::format("{} (without a row of the embeddings)", token.at("content").as_string()));
+        continue;
+      }
+      if (kinds_[static_cast<std::size_t>(id)] == VocabularyKind::unknown) continue;
       set(id, token.at("content").as_string(), is_special(token) ? VocabularyKind::control : VocabularyKind::user_defined);
       note_flags(token, root);
     }
@@ -352,12 +348,12 @@ class VocabularyReader {
 
   /// Some configs list several that end a text.
   void set_first_id(std::string_view role, const JsonField& field) {
-    if (!field.value().is_array()) return set_id(role, field.as_id());
-    const auto ids = field.items();
-    if (!ids.empty()) set_id(role, ids.front().as_id());
+    const auto ids = field.value().is_array() ? field.items() : std::vector{field};
+    if (!ids.empty() && has_row(ids.front().as_id())) set_id(role, ids.front().as_id());
   }
 
   void set_named(std::string_view role, const JsonField& text) {
+    if (left_out_.contains(text.as_string())) return;
     const auto at = std::find(tokens_.begin(), tokens_.end(), text.as_string());
     if (at == tokens_.end()) text.refuse("{} is no token", quote_name(text.as_string()));
     set_id(role, at - tokens_.begin());
@@ -371,8 +367,8 @@ class VocabularyReader {
   std::vector<VocabularyKind> kinds_;
   std::vector<float> scores_;
   std::vector<std::string> losses_;
+  std::set<std::string> left_out_;  // tokens
   bool has_scores_ = false;
-  std::int64_t most_ids_ = 0;
   Frame frame_;
 };
 

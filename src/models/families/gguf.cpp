@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -74,7 +75,7 @@ const GgufArchitecture& find_architecture(std::string_view name, std::string_vie
 }
 
 void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
-  c.vocab_size = matrix_rows(config.file(), config.file().at("token_embd.weight"));
+  c.vocab_size = embedding_rows(config.file());
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
   c.ffn_size = config.size_or("feed_forward_length", 0);
@@ -276,6 +277,15 @@ std::int64_t matrix_rows(const GgufFile& file, const TensorView& tensor) {
     fail("{}: tensor {} is {} (allowed: matrices with 1..{} rows)", file.name(), quote_name(tensor.name), type_text(tensor.dtype, shape),
          GgufConfig::largest_size);
   return shape[0];
+}
+
+std::int64_t embedding_rows(const GgufFile& file) {
+  const std::int64_t rows = matrix_rows(file, file.at("token_embd.weight"));
+  const GgufValue* tokens = file.find_value("tokenizer.ggml.tokens");
+  if (tokens != nullptr && std::cmp_greater(tokens->size(), rows))
+    fail("{}: tokenizer.ggml.tokens: {} tokens, but 'token_embd.weight' has {} rows (allowed: no more tokens than rows)", file.name(),
+         tokens->size(), rows);
+  return rows;
 }
 
 DecoderConfig read_gguf_decoder(const GgufFile& file) {

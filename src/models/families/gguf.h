@@ -12,6 +12,8 @@ DecoderConfig read_gguf_decoder(const GgufFile& file);
 
 /// The rows of a matrix in the file, 1 to 2^31 - 1, whose bytes are there. Throws Error for another tensor.
 std::int64_t matrix_rows(const GgufFile& file, const TensorView& tensor);
+/// The rows of the embeddings, of which there may be more than tokens. Throws Error where the file's vocabulary has more tokens.
+std::int64_t embedding_rows(const GgufFile& file);
 
 /// How a folder's model is described once it lies in a GGUF file of that architecture: the same model, whose parameters have other forms.
 DecoderConfig gguf_form(DecoderConfig config, std::string_view architecture);
