@@ -23,6 +23,18 @@ void check_generation(const GenerateOptions& options, const TokenPredictor& pred
     fail("generate: {} tokens are to be kept in a context of {} (allowed: 0..{})", options.keep, predictor.context(), most);
 }
 
+/// Whether no token of both says different things. Vocabularies of a family have other numbers of rows, and its models other special
+/// tokens.
+bool have_same_tokens(const Tokenizer& a, const Tokenizer& b, std::int64_t shared) {
+  constexpr std::string_view sample = "The 3 quick brown f\xC3\xB6xes; jumped_over 1024 lazy dogs?\n\treturn x[i] += 0.5;";
+  if (a.encode_ids(sample) != b.encode_ids(sample)) return false;
+  for (std::int32_t id = 0; id < shared; ++id) {
+    const std::string mine = a.bytes_of(id), other = b.bytes_of(id);
+    if (mine != other && !mine.empty() && !other.empty()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 struct Generation::State {
@@ -42,14 +54,21 @@ struct Generation::State {
   std::optional<StoppableText> text = std::nullopt;
   FinishReason reason = FinishReason::unfinished;
 
-  static std::unique_ptr<Drafter> drafter_for(const Model::State& model, const GenerateOptions& options) {
-    constexpr std::string_view sample = "The 3 quick brown f\xC3\xB6xes; jumped_over 1024 lazy dogs?\n\treturn x[i] += 0.5;";
+  /// Throws Error for a draft model with other tokens, whose guesses would cost time and never be right.
+  static void check_draft(Model::State& model, const std::shared_ptr<Model::State>& draft) {
+    if (model.draft.lock() == draft || !model.tokenizer || !draft->tokenizer) return;
+    const std::int64_t shared = std::min(model.predictor->vocab_size(), draft->predictor->vocab_size());
+    if (!have_same_tokens(*model.tokenizer, *draft->tokenizer, shared))
+      fail("generate: {}: this draft model has other tokens than {}", draft->path.string(), model.path.string());
+    model.draft = draft;
+  }
+
+  static std::unique_ptr<Drafter> drafter_for(Model::State& model, const GenerateOptions& options) {
     if (options.guesses == 0) return nullptr;
     if (!options.draft) return std::make_unique<PromptLookup>();
     Model::State& draft = *options.draft->state_;
     if (&model == &draft) fail("generate: a model cannot guess for itself (open it a second time)");
-    if (model.tokenizer && draft.tokenizer && model.tokenizer->encode_ids(sample) != draft.tokenizer->encode_ids(sample))
-      fail("generate: {}: this draft model has other tokens than {}", draft.path.string(), model.path.string());
+    check_draft(model, options.draft->state_);
     model.decoder_for("a draft model");
     return std::make_unique<DraftModel>(draft.decoder_for("guessing"), model.predictor->vocab_size(), options.cancelled);
   }

@@ -31,6 +31,7 @@ struct Model::State {
   std::vector<RecommendedNumber> sampling;                      // as its makers recommend
   std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
+  std::weak_ptr<const State> draft = {};                        // the last one, which has the same tokens
 
   /// The predictor where it continues texts, else null.
   CachedDecoder* decoder() const { return dynamic_cast<CachedDecoder*>(predictor.get()); }

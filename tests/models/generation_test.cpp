@@ -219,6 +219,29 @@ TEST_F(GenerationOfWords, WhatCannotGuessIsRefused) {
             fmt::format("generate: {}: this draft model has other tokens than {}", bytes.path().string(), folder().string()));
 }
 
+/// The words with another one in the place of one of them, and perhaps one more, which the embeddings have no row for.
+std::string changed_words(std::int32_t id, const char* word, bool one_more) {
+  json::Value tokenizer = json::parse(tokenizer_of_words(), "tokenizer.json");
+  json::Value& words = tokenizer["model"]["vocab"];
+  words.erase(fmt::format("w{}", id));
+  words[word] = id;
+  if (one_more) words["more"] = 256;
+  return tokenizer.dump();
+}
+
+TEST_F(GenerationOfWords, ADraftModelHasTheSameTokensWhereBothHaveThem) {
+  const auto guesses = [&](const std::string& tokenizer) {
+    const TinyLanguageModel other(tokenizer);
+    const auto draft = std::make_shared<Model>(open(other.path()));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(ids_of(model_.generate(prompt_, {.max_tokens = 6, .guesses = 2, .draft = draft})).size(), 6u);
+  };
+  guesses(changed_words(200, "w200", true));
+  for (const std::int32_t id : {1, 255}) {
+    const std::string error = error_of([&] { guesses(changed_words(id, "other", false)); });
+    EXPECT_NE(error.find("this draft model has other tokens than"), std::string::npos) << id << ": " << error;
+  }
+}
+
 class RecurrentGuesses : public testing::TestWithParam<const char*> {};
 
 // Wrong guesses are taken out of states that hold all tokens at once; sampled answers make some of a draft's guesses right and others
