@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EncoderFixture, testing::Values("modernbert",
 
 class GgufDecoder : public testing::TestWithParam<std::string> {};
 
-// The files were made by other software, from the folders of the same names.
+// The files were made by scripts/gguf_models.py, from the folders of the same names; llama.cpp reads them, too (bench/llama_families.py).
 TEST_P(GgufDecoder, LogitsAndGreedyTokensAreTheRecordedOnes) {
   const std::string folder = std::filesystem::exists(fixture("hf/" + GetParam())) ? "hf/" : "hf_more/";
   const auto verified = verify_model(fixture("gguf_models/" + GetParam() + ".gguf"), fixture(folder + GetParam()), session());
