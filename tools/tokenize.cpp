@@ -102,6 +102,8 @@ void add_tokenize(CLI::App& app) {
       ->required()
       ->type_name("PATH");
   CLI::Option* texts = command->add_option("text", options->texts, "Texts; without any, standard input is one text")->type_name("TEXT");
+  // CLI11 takes [a, b] for a list where more words are allowed than expected, and a text may begin and end like that.
+  texts->take_all()->expected(1 << 20, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
   CLI::Option* file = command->add_option("--file", options->file, "Read one text from this file")->type_name("FILE")->excludes(texts);
   CLI::Option* decode = command->add_flag("--ids", options->decode, "The texts are ids, and their text is printed");
   CLI::Option* no_special = command->add_flag("--no-special", options->no_special,
