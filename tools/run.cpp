@@ -149,7 +149,7 @@ void add_run(CLI::App& app) {
   add_generation(*command, options->generation);
   command->add_option("text", options->prompt, "The text to continue, as --prompt")->type_name("TEXT")->excludes(prompt, file);
   CLI::Option* stop = command->add_option("--stop", options->stop, "A text that ends the answer; may be given several times");
-  stop->type_name("TEXT");
+  stop->type_name("TEXT")->allow_extra_args(false);  // the next word is the prompt
   command
       ->add_option("--logprobs", options->generation.sampling.options.log_probabilities,
                    "A line for each token: its log-probability, then the N likeliest tokens and theirs")

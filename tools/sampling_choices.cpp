@@ -69,6 +69,7 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
   number("--dry-window", &O::dry_window, "How many tokens back repetitions are looked for; -1: all");
   command.add_option("--dry-breaker", choices.dry_breakers, "Repetitions end at the last token of this text; may be given several times")
       ->type_name("TEXT")
+      ->allow_extra_args(false)
       ->group("Sampling");
   number("--mirostat", &O::mirostat, "1 or 2: that version of Mirostat in place of all that limits the tokens; 0: off");
   number("--mirostat-tau", &O::mirostat_tau, "The surprise that it keeps to, in bits");
@@ -77,6 +78,7 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
       .add_option("--logit-bias", choices.logit_bias,
                   "Added to the logit of a token, by its id: 15043:-2.5, 15043:-inf; may be given several times")
       ->type_name("ID:N")
+      ->allow_extra_args(false)
       ->group("Sampling");
   number("--seed", &O::seed, "The same seed and options draw the same tokens");
   CLI::Option* grammar = command.add_option("--grammar", choices.grammar, "The answer is a text of this grammar, a file in GBNF");

@@ -78,6 +78,16 @@ TEST_F(RunCommand, PrintsLogProbabilities) {
   EXPECT_EQ(json::parse(line, "line").at("finish_reason"), "max_tokens");
 }
 
+TEST_F(RunCommand, EachOptionOfManyTakesOneWord) {
+  const std::string text = words_of(recorded_ids("prompt_ids")), answer = recorded_answer(9);
+  const std::string last = answer.substr(answer.rfind(' '));
+  for (const std::string& option : {"--stop '" + last + "'", std::string("--dry-breaker w9"), std::string("--logit-bias 5:0")}) {
+    const CommandResult result = run_rlx(fmt::format("run {} -n 9 {} '{}' < /dev/null", folder().string(), option, text));
+    EXPECT_EQ(result.status, 0) << option << result.err;
+    EXPECT_EQ(result.out, (option.starts_with("--stop") ? answer.substr(0, answer.find(last)) : answer) + "\n") << option;
+  }
+}
+
 TEST_F(RunCommand, KeepsItsCacheInAFile) {
   const TemporaryFolder files;
   const std::string file = (files / "cache").string();
