@@ -29,15 +29,19 @@ void check_choices(const ConvertCommand& command) {
   if (is_gguf && !command.dtype.empty()) fail("--dtype {}: {} is a GGUF file (--type is for it)", command.dtype, command.out);
 }
 
+QuantizeReport with_progress(const ConvertCommand& command, ConvertOptions options) {
+  ProgressBar bar("converting");
+  options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
+  return convert(command.in, command.out, options);
+}
+
 void run_convert(const ConvertCommand& command) {
   check_choices(command);
-  ProgressBar bar("converting");
   ConvertOptions options{.type = command.type == "auto" ? "" : command.type,
                          .dtype = parse_dtype(command.dtype).value_or(f32),
                          .base = command.base,
                          .threads = command.threads.threads};
-  options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
-  const QuantizeReport report = convert(command.in, command.out, options);
+  const QuantizeReport report = with_progress(command, std::move(options));
   warn_about_losses(report);
   for (const QuantizedType& type : report.types) fmt::print("{:<10} {:>8} tensors {:>16} bytes\n", type.type, type.tensors, type.bytes);
   for (const std::filesystem::path& file : report.files) fmt::print("{}: {} bytes\n", file.string(), std::filesystem::file_size(file));

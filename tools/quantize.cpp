@@ -59,12 +59,16 @@ void print_error_json(const QuantizeReport& report) {
   fmt::print("{}\n", out.dump(2, ' ', false, json::Value::error_handler_t::replace));
 }
 
-void run_quantize(const QuantizeCommand& command) {
+QuantizeReport with_progress(const QuantizeCommand& command, ConvertOptions options) {
   ProgressBar bar("quantizing");
+  options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
+  return quantize(command.in, command.out, options);
+}
+
+void run_quantize(const QuantizeCommand& command) {
   ConvertOptions options{.type = command.type, .importance = command.importance, .pure = command.pure, .threads = command.threads.threads};
   for (const std::string& text : command.overrides) options.tensor_types.push_back(parse_override(text));
-  options.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
-  const QuantizeReport report = quantize(command.in, command.out, options);
+  const QuantizeReport report = with_progress(command, std::move(options));
   warn_about_losses(report);
   (command.json ? print_error_json : print_error_table)(report);
 }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
+#include "cli/sparse_model.h"
 
 namespace rlx::test {
 namespace {
@@ -58,28 +59,6 @@ TEST(Interrupt, SignalsThatAreIgnoredStayIgnored) {
                            " > /dev/null & sleep 0.2; kill -INT $!; wait $!";
   EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 0);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(out), {}), 2);
-}
-
-/// A GGUF file of one matrix of 128 MiB, all zeros, which takes no room on the disk.
-void write_sparse_model(const std::filesystem::path& path) {
-  constexpr std::uint64_t columns = 4096, rows = 8192;
-  std::string text = "GGUF";
-  const auto number = [&](auto value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
-  const auto string = [&](std::string_view value) {
-    number(std::uint64_t{value.size()});
-    text += value;
-  };
-  number(std::uint32_t{3});
-  number(std::uint64_t{1});
-  number(std::uint64_t{0});
-  string("blk.0.attn_q.weight");
-  number(std::uint32_t{2});
-  number(columns);
-  number(rows);
-  number(std::uint32_t{0});
-  number(std::uint64_t{0});
-  write_text(path, text);
-  std::filesystem::resize_file(path, (text.size() + 31) / 32 * 32 + columns * rows * sizeof(float));
 }
 
 TEST(Interrupt, AFileThatIsCutShortWhileItIsReadGivesOneLine) {
