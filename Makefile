@@ -9,6 +9,9 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 # The sources that git knows; in CI the clone may belong to another user than the one that runs this.
 LIST_SOURCES := git -c safe.directory='*' ls-files -z -- '*.h' '*.cpp'
+# From ctest's log: its summary counts a test that left parts of itself out as passed.
+LIST_SKIPPED := awk '/ Testing: / { test = $$3 } /: Skipped$$/ { getline why } \
+  /^\[  SKIPPED \] .* ms\)$$/ { print "not run: " test " " $$4 ": " why }'
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +29,7 @@ demo: build ## embed a dozen sentences with all-MiniLM-L6-v2
 test: build ## run all tests
 	scripts/fetch_minilm.sh build/minilm
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
+	@$(LIST_SKIPPED) build/release/Testing/Temporary/LastTest.log
 
 deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: what CI runs after the tests
 
