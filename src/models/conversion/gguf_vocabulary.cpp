@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/names.h"
 #include "models/chat_template.h"
 #include "models/conversion/splitting_name.h"
