@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/half.h"
 #include "fixture.h"
 #include "formats/safetensors.h"
 #include "message.h"
@@ -83,16 +85,19 @@ TEST(Encoders, KeepWhatTheyCanStore) {
   }
 }
 
-// gguf-py takes the scale from the largest value; a search errs less. What is only rounded has the same bytes.
+// gguf-py, and ggml's C code for q8_1 and q8_k, take the scale from the largest value; a search errs less. What is only rounded has the
+// same bytes.
 TEST(Encoders, ErrNoMoreThanWithoutASearch) {
   const Array input = SafetensorsFile::open(test::fixture("gguf/quantize_input.safetensors")).array("x");
   const std::span<const float> x = input.values<float>();
-  for (const std::string type : {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "tq1_0", "tq2_0", "mxfp4", "f16", "bf16"}) {
+  for (const std::string type : {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q8_1", "q8_k", "tq1_0", "tq2_0", "mxfp4", "f16", "bf16"}) {
     const SafetensorsFile file = SafetensorsFile::open(test::fixture(fmt::format("gguf/{}.quantize.safetensors", type)));
     const Array bytes = file.array("bytes"), theirs = file.array("dequantized");
     const std::vector<std::byte> blocks = encoded(*find_block_format(type), x);
     const std::vector<float> ours = decoded(*find_block_format(type), blocks);
     ASSERT_EQ(blocks.size(), bytes.bytes().size());
+    const std::vector<float> read = decoded(*find_block_format(type), {bytes.bytes().begin(), bytes.bytes().end()});
+    EXPECT_TRUE(std::ranges::equal(read, theirs.values<float>())) << type;
     const bool only_rounded = type == "f16" || type == "bf16";
     EXPECT_TRUE(!only_rounded || std::memcmp(blocks.data(), bytes.bytes().data(), blocks.size()) == 0) << type;
     double our_error = 0, their_error = 0;
@@ -102,6 +107,45 @@ TEST(Encoders, ErrNoMoreThanWithoutASearch) {
     }
     EXPECT_LE(our_error, their_error) << type;
   }
+}
+
+/// Whether the sums that blocks of Q8_1 hold beside their codes, for products with minima, are those of the codes: to the rounding of the
+/// scale and of themselves, each to 11 bits or to half of the least number.
+bool sums_of_q8_1_fit(const std::vector<std::byte>& blocks) {
+  constexpr std::size_t bytes = 36, values = 32;
+  constexpr double rounding = 0x1p-11, half_least = 0x1p-25;
+  for (std::size_t at = 0; at < blocks.size(); at += bytes) {
+    std::uint16_t d = 0, s = 0;
+    std::int8_t codes[values];
+    std::memcpy(&d, &blocks[at], 2), std::memcpy(&s, &blocks[at + 2], 2), std::memcpy(codes, &blocks[at + 4], values);
+    const double codes_sum = std::accumulate(std::begin(codes), std::end(codes), 0.0), sum = f16_value(d) * codes_sum;
+    if (std::abs(sum - f16_value(s)) > 2 * rounding * std::abs(sum) + half_least * (std::abs(codes_sum) + 1)) return false;
+  }
+  return true;
+}
+
+bool sums_of_q8_k_fit(const std::vector<std::byte>& blocks) {
+  constexpr std::size_t bytes = 292, values = 256, group = 16;
+  for (std::size_t at = 0; at < blocks.size(); at += bytes) {
+    std::int8_t codes[values];
+    std::int16_t sums[values / group];
+    std::memcpy(codes, &blocks[at + 4], values), std::memcpy(sums, &blocks[at + 4 + values], sizeof(sums));
+    for (std::size_t i = 0; i < values / group; ++i)
+      if (std::accumulate(codes + i * group, codes + (i + 1) * group, 0) != sums[i]) return false;
+  }
+  return true;
+}
+
+TEST(Encoders, KeepTheSumsOfCodes) {
+  const auto recorded = [](const char* type) {
+    const Array bytes = SafetensorsFile::open(test::fixture(fmt::format("gguf/{}.quantize.safetensors", type))).array("bytes");
+    return std::vector<std::byte>{bytes.bytes().begin(), bytes.bytes().end()};
+  };
+  const Array input = SafetensorsFile::open(test::fixture("gguf/quantize_input.safetensors")).array("x");
+  EXPECT_TRUE(sums_of_q8_1_fit(recorded("q8_1")));
+  EXPECT_TRUE(sums_of_q8_1_fit(encoded(*find_block_format("Q8_1"), input.values<float>())));
+  EXPECT_TRUE(sums_of_q8_k_fit(recorded("q8_k")));
+  EXPECT_TRUE(sums_of_q8_k_fit(encoded(*find_block_format("Q8_K"), input.values<float>())));
 }
 
 // All types of several values a block; what the others store is C++'s own rounding, or in format_test.cpp.
