@@ -7,6 +7,7 @@
 
 #include "ir/array_type.h"
 #include "ir/graph_data.h"
+#include "ir/moves.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
@@ -22,8 +23,7 @@ namespace {
 
 /// What the structure ops before x move the elements of.
 const Node& moved(const GraphData& graph, const Node& node) {
-  const bool moves = node.op->sources && node.operands.size() == 1;
-  return moves ? moved(graph, graph.node(node.operands[0].node)) : node;
+  return moves_elements(graph, node) ? moved(graph, graph.node(node.operands[0].node)) : node;
 }
 
 /// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would. A
@@ -31,15 +31,15 @@ const Node& moved(const GraphData& graph, const Node& node) {
 Value narrowed(Value x) {
   GraphData& graph = x.graph();
   const Node& node = graph.node(x.id().node);
-  if (node.operands.size() == 1 && moved(graph, node).op->kind != OpKind::composite) {
-    const Value operand(&graph, node.operands[0]);
-    if (node.op->scalar == static_cast<int>(ScalarOp::cast) && operand.dtype() == bf16) return operand;
-    if (node.op->sources) {
-      const Value inner = narrowed(operand);
-      return emit(graph, *node.op, node.attrs, {&inner, 1})[0];
-    }
-  }
-  return cast(x, bf16);
+  if (node.op->scalar == static_cast<int>(ScalarOp::cast) && graph.type(node.operands[0]).dtype == bf16)
+    return Value(&graph, node.operands[0]);
+  const Node& from = moved(graph, node);
+  const bool reads_table = node.operands.size() > 1 && is_input(from);  // which would be rounded whole
+  if (!moves_elements(graph, node) || reads_table || from.op->kind == OpKind::composite) return cast(x, bf16);
+  Values operands;
+  for (ValueId v : node.operands) operands.emplace_back(&graph, v);
+  operands[0] = narrowed(operands[0]);
+  return emit(graph, *node.op, node.attrs, operands)[0];
 }
 
 /// The scales of a calibration, given out in the order of the products that they were found for.
@@ -249,11 +249,8 @@ class PrecisionPass {
     }
     return "";
   }
-  /// Rows behind which new ones were put, or what a table of pages names of such.
-  bool is_updated(const Node& node) const {
-    if (node.op->name == "gather") return is_updated(moved(graph_.data(), graph_.node(node.operands[0].node)));
-    return node.op->name == "dynamic_update" || node.op->name == "scatter";
-  }
+  /// Rows behind which new ones were put.
+  static bool is_updated(const Node& node) { return node.op->name == "dynamic_update" || node.op->name == "scatter"; }
   std::string_view no_weight(const Node&) const { return "no operand is a weight"; }
   std::string_view in_blocks(const Node&) const { return "its weights are blocks"; }
 

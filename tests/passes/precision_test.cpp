@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "ops/evaluated.h"
 #include "passes/expand.h"
 #include "passes/kernels_only.h"
@@ -272,6 +274,27 @@ TEST(Precision, Bf16IsRoundedBelowWhatMovesIt) {
   }
   EXPECT_EQ(moved, 2);
   EXPECT_EQ(rounded, 1);
+}
+
+/// Rows of what a run computes are rounded before a table names them; the table of a model is not rounded for the rows that are named.
+TEST(Precision, Bf16IsRoundedBelowAGatherOfWhatIsComputed) {
+  const auto types = [](bool computed) {
+    Graph graph("gathered");
+    const Value table = graph.param("table", {64, 32}, f32), rows = graph.input("rows", {16, 1}, i32), w = graph.param("w", {32, 32}, f32);
+    graph.output("y", matmul(gather(computed ? tanh(table) : table, rows, {{1}, {0}, {0}}, {1, 32}), w));
+    const Graph precise = in_precision(graph, Precision::bf16).graph;
+    std::set<std::string> found;
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(precise.size()); ++id) {
+      const Node& node = precise.node(id);
+      if (node.op->name == "gather" || (node.op->name == "cast" && node.results[0].dtype == bf16))
+        found.insert(fmt::format("{} {}", node.op->name, node.results[0].to_string()));
+    }
+    return found;
+  };
+  EXPECT_TRUE(types(true).contains("cast bf16[64,32]") && types(true).contains("gather bf16[16,32]"));
+  EXPECT_FALSE(types(true).contains("cast bf16[16,32]"));
+  EXPECT_TRUE(types(false).contains("gather f32[16,32]") && types(false).contains("cast bf16[16,32]"));
+  EXPECT_FALSE(types(false).contains("cast bf16[64,32]"));
 }
 
 /// A weight that is no number spoils its column, and one without columns is left alone.

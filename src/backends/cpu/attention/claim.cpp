@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "backends/cpu/attributes.h"
+#include "ir/moves.h"
 
 namespace rlx::cpu {
 namespace {
@@ -39,13 +40,22 @@ Attention with_sizes(const Graph& graph, const Operands& operands) {
   return a;
 }
 
+/// The value, or that whose rows a table names for it, several times each: that is what to store.
+ValueId unrepeated(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
+  ValueId from = value;
+  bool repeats = false;
+  for (const Node* node = &graph.node(from.node); !repeats && moves_elements(graph.data(), *node); node = &graph.node(from.node))
+    repeats = node->operands.size() > 1, from = node->operands[0];
+  return repeats && !is_stored(from) ? from : value;
+}
+
 /// Fills the views of the operands. The value that must be stored first, where one is no view of a stored one.
 std::optional<ValueId> read_operands(const Graph& graph, const Operands& operands, const Puller::IsStored& is_stored, Attention& a) {
   const auto q = strided(graph, operands.q, is_stored);
   if (!q) return operands.q;
   auto k = stored_rows(graph, operands.k, is_stored), v = stored_rows(graph, operands.v, is_stored);
-  if (!k) return operands.k;
-  if (!v) return operands.v;
+  if (!k) return unrepeated(graph, operands.k, is_stored);
+  if (!v) return unrepeated(graph, operands.v, is_stored);
   a.q = *q, a.k = k->elements, a.k_scales = k->scales, a.v = v->elements, a.v_scales = v->scales;
   if (graph.type(a.k.value).dtype != graph.type(a.v.value).dtype) return is_stored(operands.k) ? operands.v : operands.k;
   const std::size_t axes = a.batch.size();
