@@ -4,9 +4,9 @@ the disk, for other lengths. What cannot take part is named with its reason.
 
 usage: peers.py --bench build/release/bench/sentence_model --model FOLDER [--precision f32 bf16 int8] [--peaks peaks.json] [--json FILE]
 
-Two ways to run a batch of mixed lengths: "one padded batch" gives every side the same batch, padded to its longest row. "as batches by
-length" lets each side sort the rows by length and run them in batches of the size that is fastest for it, out of --batch-sizes; our side is
-then SentenceEncoder::encode, which also tokenizes the texts, while the peers get ids.
+Two ways to run a batch of mixed lengths: "one padded batch" gives every peer the batch padded to its longest row; ours reads the same rows
+one behind the other, in one run. "as batches by length" lets each side sort the rows by length and run them in batches of the size that is
+fastest for it, out of --batch-sizes; our side is then SentenceEncoder::encode, which also tokenizes the texts, while the peers get ids.
 
 "first result" is, for all sides, the time from the model file (ours: the folder; ONNX Runtime's and OpenVINO's: an ONNX file that was made
 before; the weights for torch and jax) to the results of the first run, without the start of the process or the import of a library.

@@ -30,18 +30,11 @@ Rows rows_of(const std::vector<std::int64_t>& lengths) {
   return rows;
 }
 
-/// One batch, padded to the longest row.
-Inputs make_inputs(const Rows& rows) {
-  std::size_t longest = 0;
-  for (const auto& row : rows) longest = std::max(longest, row.size());
-  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)};
-  Array ids(i32, shape), mask(i32, shape), types(i32, shape);
-  for (std::size_t b = 0; b < rows.size(); ++b) {
-    const auto begin = static_cast<std::ptrdiff_t>(b * longest);
-    std::copy(rows[b].begin(), rows[b].end(), ids.mutable_values<std::int32_t>().begin() + begin);
-    std::fill_n(mask.mutable_values<std::int32_t>().begin() + begin, rows[b].size(), 1);
-  }
-  return {{"input_ids", ids}, {"attention_mask", mask}, {"token_type_ids", types}};
+/// One batch.
+Inputs make_inputs(const SentenceEncoder& encoder, const Rows& rows) {
+  std::vector<TokenRow> texts;
+  for (const auto& row : rows) texts.push_back({.ids = row});
+  return encoder.inputs(texts);
 }
 
 std::vector<std::string> read_lines(const std::string& path) {
@@ -84,7 +77,7 @@ std::int64_t compiled_since_open(const Model& model) { return model.session.coun
 void serve(const Model& model, const bench::Work& work, double first_result_seconds, std::int64_t batch_size) {
   for (std::vector<std::int64_t> other : {std::vector<std::int64_t>{77}, {5, 33, 9}}) {
     other.resize(std::min(other.size(), static_cast<std::size_t>(batch_size)));
-    model.encoder.executable().run(make_inputs(rows_of(other)));
+    model.encoder.executable().run(make_inputs(model.encoder, rows_of(other)));
   }
   const nlohmann::json ready{{"version", "this build"},
                              {"open_s", model.open_seconds},
@@ -107,10 +100,10 @@ void print_times(const Model& model, double first_result_seconds, std::vector<do
 
 void run(const Options& options) {
   const Rows rows = options.ids.empty() ? rows_of(options.lengths) : nlohmann::json::parse(std::ifstream(options.ids)).get<Rows>();
-  const Inputs inputs = make_inputs(rows);
   const std::vector<std::string> texts = options.texts.empty() ? std::vector<std::string>() : read_lines(options.texts);
   const auto begin = bench::Clock::now();
   const Model model = open_model(options);
+  const Inputs inputs = make_inputs(model.encoder, rows);
   const bench::Work work = [&] {  // gives the embeddings, (rows, width)
     if (!texts.empty()) return embedding_matrix(model.encoder.encode(texts), model.encoder.width());
     return model.encoder.executable().run(inputs).at("embedding");

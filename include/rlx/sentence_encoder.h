@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,12 @@ namespace rlx {
 struct Embedding {
   std::vector<std::int32_t> ids;  // of its tokens, special ones included
   std::vector<float> values;
+};
+
+/// The tokens of a text, or of a pair of texts.
+struct TokenRow {
+  std::span<const std::int32_t> ids;
+  std::span<const std::int32_t> types = {};  // of each token, where tokens have types; empty: all 0
 };
 
 struct SentenceEncoderOptions {
@@ -47,14 +54,17 @@ class SentenceEncoder {
   static Calibration calibrate(const std::filesystem::path& path, const Session& session, std::span<const std::string> texts,
                                SentenceEncoderOptions options = {}, const Progress& progress = {});
 
-  /// One embedding for each text, in order. Texts of like length share a batch, padded to its longest; a text longer than the model allows
-  /// is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.
+  /// One embedding for each text, in order. Texts of like length share a batch, without padding but for ModernBERT and T5; a text longer
+  /// than the model allows is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.
   std::vector<Embedding> encode(std::span<const std::string> texts, const Progress& progress = {}) const;
 
   /// The size of an embedding.
   std::int64_t width() const;
-  /// The compiled model: input_ids, attention_mask and, where tokens have types, token_type_ids (B, S) of i32 -> embedding (B, width).
+  /// The compiled model, with the inputs that `inputs` makes of texts -> embedding, f32 (texts, width).
   const Executable& executable() const;
+  /// What one run reads of texts that are tokens already. Throws Error for no texts, more than a batch has, and for one without tokens,
+  /// with more than the model allows, with a token that is not in the vocabulary, or with types that are not as many or unknown.
+  std::map<std::string, Feed> inputs(std::span<const TokenRow> texts) const;
 
  private:
   struct State;

@@ -4,6 +4,13 @@
 #include <limits>
 
 namespace rlx {
+
+std::vector<std::size_t> even_sizes(std::size_t texts, std::size_t most) {
+  std::vector<std::size_t> sizes((texts + most - 1) / most);
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = texts / sizes.size() + (i < texts % sizes.size() ? 1 : 0);
+  return sizes;
+}
+
 std::vector<std::size_t> batch_sizes(std::span<const std::size_t> lengths, std::size_t most) {
   const std::size_t count = lengths.size();
   // Of the texts from each on: the least cost, and the size of the first batch that gives it.

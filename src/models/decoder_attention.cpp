@@ -40,6 +40,14 @@ Value seen_by_encoder(const DecoderStep& step, const DecoderLayer& layer) {
   return logical_and(step.attended, le(abs(distance), scalar(distance, static_cast<double>(layer.window), i32)));
 }
 
+/// The rows of each token's text, (T, heads, 1, D) -> (T, heads, longest, D); behind its end those of others. Never stored: attention finds
+/// the tokens of one text by where their rows begin.
+Value rows_of_text(const PackedTexts& texts, Value x) {
+  const Dim tokens = x.dim(0), heads = x.dim(1), size = x.dim(3);
+  Value rows = gather(reshape(x, {tokens, heads, size}), texts.begins, {{1, 2, 3}, {}, {0}}, {texts.longest, heads, size});
+  return transpose(rows, {0, 2, 1, 3});
+}
+
 /// Who keeps f32 asks for exact results, as encoders, which keep nothing, do.
 Value attend(const DecoderStep& step, Value q, Value k, Value v, const AttentionOptions& options) {
   return step.options.cache == CacheType::f32 ? attention(q, k, v, options) : rounded_attention(q, k, v, options);
@@ -63,11 +71,13 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   v = transpose(reshape(v, {x.dim(0), x.dim(1), c.kv_heads, c.head_size}), {0, 2, 1, 3});
   q = turned(step, layer, q), k = turned(step, layer, k);
   if (c.causal) k = appended_to_cache(flow, step, layer, "keys", k), v = appended_to_cache(flow, step, layer, "values", v);
+  if (step.texts) k = rows_of_text(*step.texts, k), v = rows_of_text(*step.texts, v);
   AttentionOptions options;
   options.scale = c.attention_scale;
   options.softcap = c.attention_softcap;
   options.causal = c.causal;  // by position: what a cache holds behind a token is not seen
   if (c.causal) options.window = layer.window, options.positions = rows_in_cache(step, layer);
+  else if (step.texts) options.causal = true, options.positions = step.texts->last;
   else options.mask = seen_by_encoder(step, layer);
   Value mixed = attend(step, q, k, v, options);  // (N, heads, S, D)
   mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "models/decoder.h"
@@ -14,17 +15,25 @@ struct TokenPages {
   Value rows;          // (N, S): the rows of the tokens in the pages of the table
 };
 
+/// The texts that an encoder reads one behind the other, T tokens in all.
+struct PackedTexts {
+  Value begins;  // (T, 1): of each token, where its text begins; `longest` tokens and more are there
+  Value last;    // (T, 1): of each token, the position of the last one in its text
+  Dim longest;   // tokens of a text
+};
+
 /// What the layers of a decoder's graph read beside the features of the tokens.
 struct DecoderStep {
   const DecoderConfig& config;
   DecoderGraphOptions options = {};
-  Value positions;                                // (N, S); of an encoder (S)
+  Value positions;                                // (N, S); of an encoder (S), or (T, 1)
   Value past = {};                                // (N); null for an encoder
   Value context = {};                             // (), or (N, 1, 1, 1); null where no layer asks for it
   Value mask = {};                                // (N, C, L); null likewise
   Value lengths = {};                             // (N), tokens by the mask; null likewise
   std::map<std::int64_t, TokenPages> pages = {};  // by window; 0: of layers whose windows have no pages of their own
   Value attended = {};                            // of an encoder, bool (N, 1, 1, S): not padding
+  std::optional<PackedTexts> texts = {};          // of an encoder in place of `attended`: N is T, S 1
 };
 
 /// The input `mask` of a graph for sequences with so many tokens each: as few chunks as hold them, with as little padding as can be.

@@ -1,5 +1,7 @@
 #include "models/encoder.h"
 
+#include <algorithm>
+
 #include "models/decoder_step.h"
 #include "models/pooling.h"
 #include "rlx/ops.h"
@@ -7,17 +9,55 @@
 namespace rlx {
 namespace {
 
-Value embed_text(Flow flow, const DecoderConfig& c, const StoredMatrix& table, const TextInputs& inputs) {
+/// `positions`: of the tokens; null where they follow each other in rows, which takes no gather.
+Value embed_text(Flow flow, const DecoderConfig& c, const StoredMatrix& table, const TextInputs& inputs, Value positions) {
   Value x = rows_of(table, inputs.input_ids);
   if (inputs.token_type_ids) x = x + flow.embedding("type_embedding", inputs.token_type_ids, c.token_types, c.hidden_size);
-  if (c.position_embedding) {  // positions follow each other, so no gather
+  if (c.position_embedding) {
+    const Dim first = c.first_position, end = first + (positions ? Dim(c.max_positions) : x.dim(1));
     Value rows = flow.scope("position_embedding").param("weight", {c.first_position + c.max_positions, c.hidden_size});
-    x = x + slice_axis(rows, 0, c.first_position, x.dim(1) + c.first_position);
+    rows = slice_axis(rows, 0, first, end);
+    x = x + (positions ? take(rows, positions, 0) : rows);
   }
   return c.embedding_norm ? decoder_norm(flow, "embedding_norm", c.norm, x) : x;
 }
 
+Values layer_states(Flow flow, const DecoderStep& step, Value x) {
+  Values states{x};
+  for (std::size_t i = 0; i < step.config.layers.size(); ++i) states.push_back(decoder_layer(flow, step, i, states.back()));
+  if (step.config.output_norm) states.back() = decoder_norm(flow, "output_norm", step.config.norm, states.back());
+  return states;
+}
+
+StoredMatrix embeddings(Flow flow, const DecoderConfig& c) {
+  return flow.scope("token_embedding").matrix("weight", c.vocab_size, c.hidden_size);
+}
+
+EncodedText encode_packed(Flow flow, const DecoderConfig& config, std::int64_t max_batch, std::int64_t max_length) {
+  const Dim texts = Dim::symbol("B", max_batch), longest = Dim::symbol("S", max_length);
+  const Dim tokens = longest + Dim::symbol("R", (max_batch - 1) * max_length + 1) - 1;  // so that S rows are known to be there
+  Graph& graph = flow.graph();
+  const auto of_tokens = [&](const char* name) { return reshape(graph.input(name, {tokens}, i32), {tokens, 1}); };
+  EncodedText text{.inputs = {of_tokens("input_ids"), graph.input("attention_mask", {texts, longest}, i32), {}},
+                   .table = embeddings(flow, config),
+                   .states = {}};
+  if (config.token_types > 0) text.inputs.token_type_ids = of_tokens("token_type_ids");
+  const PackedTexts packed{of_tokens("text_begins"), of_tokens("text_ends"), longest};
+  Value positions = iota(packed.begins, {tokens, 1}, i32, 0) - packed.begins;
+  const DecoderStep step{.config = config, .positions = positions, .texts = packed};
+  Value states = layer_states(flow, step, embed_text(flow, config, text.table, text.inputs, positions)).back();
+  Value first = reshape(graph.input("first_tokens", {texts}, i32), {texts, 1});
+  states = reshape(states, {tokens, config.hidden_size});
+  text.states = {gather(states, first, {{1, 2}, {}, {0}}, {longest, config.hidden_size})};
+  return text;
+}
+
 }  // namespace
+
+TextForm text_form(const DecoderConfig& config) {
+  const auto sees_all = [](const DecoderLayer& layer) { return layer.window == 0; };
+  return {.types = config.token_types > 0, .packed = std::ranges::all_of(config.layers, sees_all)};
+}
 
 TextInputs TextInputs::declare(Graph& graph, const DecoderConfig& config, std::int64_t max_batch, std::int64_t max_length) {
   const Dims shape{Dim::symbol("B", max_batch), Dim::symbol("S", max_length)};
@@ -27,16 +67,17 @@ TextInputs TextInputs::declare(Graph& graph, const DecoderConfig& config, std::i
 }
 
 EncodedText encode_text(Flow flow, const DecoderConfig& config, std::int64_t max_batch, std::int64_t max_length) {
-  EncodedText text{.inputs = TextInputs::declare(flow.graph(), config, max_batch, max_length),
-                   .table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size),
-                   .states = {}};
+  EncodedText text{
+      .inputs = TextInputs::declare(flow.graph(), config, max_batch, max_length), .table = embeddings(flow, config), .states = {}};
   Value mask = text.inputs.attention_mask;
   Value attended = reshape(ne(mask, scalar(mask, 0, i32)), {mask.dim(0), 1, 1, mask.dim(1)});
   const DecoderStep step{.config = config, .positions = iota(mask, {mask.dim(1)}, i32, 0), .attended = attended};
-  text.states = {embed_text(flow, config, text.table, text.inputs)};
-  for (std::size_t i = 0; i < config.layers.size(); ++i) text.states.push_back(decoder_layer(flow, step, i, text.states.back()));
-  if (config.output_norm) text.states.back() = decoder_norm(flow, "output_norm", config.norm, text.states.back());
+  text.states = layer_states(flow, step, embed_text(flow, config, text.table, text.inputs, {}));
   return text;
+}
+
+EncodedText encode_texts(Flow flow, const DecoderConfig& config, std::int64_t max_batch, std::int64_t max_length) {
+  return text_form(config).packed ? encode_packed(flow, config, max_batch, max_length) : encode_text(flow, config, max_batch, max_length);
 }
 
 Value token_logits(Flow flow, const DecoderConfig& config, const EncodedText& text) {

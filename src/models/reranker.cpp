@@ -47,7 +47,7 @@ void check_scores(const DecoderConfig& encoder, const std::filesystem::path& pat
 Graph reranker_graph(const DecoderFiles& files, std::int64_t batch_size, std::int64_t length) {
   Graph graph("reranker");
   Flow flow(graph, f32, stored_types(files.checkpoint, files.names), files.adapters.forms());
-  graph.output("scores", text_scores(flow, files.config, encode_text(flow, files.config, batch_size, length)));
+  graph.output("scores", text_scores(flow, files.config, encode_texts(flow, files.config, batch_size, length)));
   return graph;
 }
 
@@ -94,7 +94,7 @@ std::vector<float> Reranker::score(const std::string& query, std::span<const std
     if (std::isnan(values[0])) fail("the model's score of text {} is no number", row + 1);
     scores[row] = state_->sigmoid ? 1 / (1 + std::exp(-values[0])) : values[0];
   };
-  run_in_batches(state_->executable, state_->encoder, rows, state_->batch_size, "scores", take, progress);
+  run_in_batches(state_->executable, text_form(state_->encoder), rows, state_->batch_size, "scores", take, progress);
   return scores;
 }
 

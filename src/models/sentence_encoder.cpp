@@ -57,6 +57,19 @@ struct OpenedModel {
   }
 };
 
+void check_tokens(const SentenceModelConfig& config, const TokenRow& text, std::size_t number) {
+  const auto check = [&](const char* what, std::span<const std::int32_t> values, std::int64_t count) {
+    for (std::int32_t value : values)
+      if (value < 0 || value >= count) fail("text {}: {} {} (allowed: 0..{})", number, what, value, count - 1);
+  };
+  if (text.ids.empty() || std::ssize(text.ids) > config.max_length)
+    fail("text {} has {} tokens (allowed: 1..{})", number, text.ids.size(), config.max_length);
+  check("token", text.ids, config.encoder.vocab_size);
+  if (!text.types.empty() && text.types.size() != text.ids.size())
+    fail("text {} has {} tokens, but types of {}", number, text.ids.size(), text.types.size());
+  check("token type", text.types, std::max<std::int64_t>(config.encoder.token_types, 1));
+}
+
 }  // namespace
 
 SentenceEncoder SentenceEncoder::open(const std::filesystem::path& path, const Session& session, SentenceEncoderOptions options) {
@@ -80,7 +93,7 @@ Calibration SentenceEncoder::calibrate(const std::filesystem::path& path, const 
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::vector<std::int32_t> ids = encoder.token_ids(texts[i]);
     const TokenRow alone{.ids = ids};
-    calibrator.note(run_rows(calibrator.executable(), encoder.state_->config.encoder, {&alone, 1}));
+    calibrator.note(calibrator.executable().run(encoder.inputs({&alone, 1})));
     if (progress) progress(i + 1, texts.size());
   }
   return calibrator.calibration();
@@ -89,6 +102,12 @@ Calibration SentenceEncoder::calibrate(const std::filesystem::path& path, const 
 std::int64_t SentenceEncoder::width() const { return state_->config.width(); }
 
 const Executable& SentenceEncoder::executable() const { return state_->executable; }
+
+std::map<std::string, Feed> SentenceEncoder::inputs(std::span<const TokenRow> texts) const {
+  if (texts.empty() || texts.size() > state_->batch_size) fail("{} texts in one run (allowed: 1..{})", texts.size(), state_->batch_size);
+  for (std::size_t i = 0; i < texts.size(); ++i) check_tokens(state_->config, texts[i], i);
+  return text_inputs(state_->config.form(), texts);
+}
 
 std::vector<std::int32_t> SentenceEncoder::token_ids(const std::string& text) const {
   std::vector<std::int32_t> ids = state_->tokenizer.encode(state_->config.prompt + text).ids;
@@ -108,7 +127,7 @@ std::vector<Embedding> SentenceEncoder::encode(std::span<const std::string> text
     rows.push_back({.ids = embeddings[i].ids});
   }
   const auto take = [&](std::size_t row, std::span<const float> values) { embeddings[row].values.assign(values.begin(), values.end()); };
-  run_in_batches(state_->executable, state_->config.encoder, rows, state_->batch_size, "embedding", take, progress);
+  run_in_batches(state_->executable, state_->config.form(), rows, state_->batch_size, "embedding", take, progress);
   return embeddings;
 }
 

@@ -167,7 +167,7 @@ Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, 
   Graph graph("sentence_encoder");
   const Flow flow(graph, f32, std::move(storage), std::move(adapters));
   const EncodedText text = config.t5 ? encode_text(flow, *config.t5, max_batch, config.max_length)
-                                     : encode_text(flow, config.encoder, max_batch, config.max_length);
+                                     : encode_texts(flow, config.encoder, max_batch, config.max_length);
   Value vector = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
   if (const auto& dense = config.dense) {
     vector = flow.scope("dense").linear("linear", vector, dense->out, dense->bias);

@@ -47,6 +47,7 @@ struct SentenceModelConfig {
   static SentenceModelConfig read(const GgufFile& file, const DecoderConfig& encoder, const SentenceChoices& choices = {});
   /// The size of an embedding.
   std::int64_t width() const { return dense ? dense->out : pooled_width(); }
+  TextForm form() const { return t5 ? TextForm{} : text_form(encoder); }
   std::int64_t pooled_width() const { return encoder.hidden_size * static_cast<std::int64_t>(pooling.size()); }
 
  private:

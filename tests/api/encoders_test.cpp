@@ -74,19 +74,25 @@ void normalise(Vectors& vectors) {
   }
 }
 
-Array as_i32(const Array& ids) {
-  Array out(i32, ids.shape());
-  for (std::int64_t i = 0; i < ids.size(); ++i) out.set_int(i, ids.get_int(i));
-  return out;
+using Rows = std::vector<std::vector<std::int32_t>>;
+
+/// The rows of recorded integers, without those of padding.
+Rows rows_without_padding(const NamedArrays& recorded, const std::string& name) {
+  const Array &values = recorded.at(name), &mask = recorded.at("attention_mask");
+  const std::int64_t length = values.shape()[1];
+  Rows rows(static_cast<std::size_t>(values.shape()[0]));
+  for (std::int64_t i = 0; i < values.size(); ++i)
+    if (mask.get_int(i) != 0) rows[static_cast<std::size_t>(i / length)].push_back(static_cast<std::int32_t>(values.get_int(i)));
+  return rows;
 }
 
 /// What the encoder gives for the recorded tokens.
 Array embedded(const SentenceEncoder& encoder, const NamedArrays& recorded) {
-  const Executable& executable = encoder.executable();
-  std::map<std::string, Feed> feeds;
-  for (const char* name : {"input_ids", "attention_mask", "token_type_ids"})
-    if (recorded.contains(name)) feeds.emplace(name, as_i32(recorded.at(name)));
-  return executable.run(feeds).at("embedding");
+  const Rows ids = rows_without_padding(recorded, "input_ids");
+  const Rows types = recorded.contains("token_type_ids") ? rows_without_padding(recorded, "token_type_ids") : Rows(ids.size());
+  std::vector<TokenRow> texts;
+  for (std::size_t i = 0; i < ids.size(); ++i) texts.push_back({ids[i], types[i]});
+  return encoder.executable().run(encoder.inputs(texts)).at("embedding");
 }
 
 /// Ten times the recording's own distance between f32 and f64; means, and vectors made shorter, are no farther off.
@@ -118,6 +124,56 @@ TEST(SentenceEncoder, OfAT5IsTheMeanOfItsEncodersStates) {
   const SentenceEncoder same = SentenceEncoder::open(gguf, Session(), {.pooling = "mean"});
   expect_near(embedded(same, recorded), expected, allowed(recorded, "encoder_last_hidden_state"));
   EXPECT_THROW(SentenceEncoder::open(folder.path(), Session(), {.adapters = {{fixture("lora/bert")}}}), Error);
+}
+
+double least_cosine(const Array& values, const Vectors& expected) {
+  double least = 1;
+  std::int64_t at = 0;
+  for (const auto& vector : expected) {
+    double dot = 0, squares = 0, wanted = 0;
+    for (double value : vector) {
+      const double own = values.get_double(at++);
+      dot += own * value, squares += own * own, wanted += value * value;
+    }
+    least = std::min(least, dot / std::sqrt(squares * wanted));
+  }
+  return least;
+}
+
+/// Texts of unlike lengths, which run one behind the other.
+TEST(SentenceEncoder, EmbeddingsAreTheMeansOfRecordedStates) {
+  for (const char* model : {"hf/bert", "hf/nomic-bert", "hf_more/roberta", "hf_more/distilbert"}) {
+    const SentenceFolder folder(model);
+    const NamedArrays recorded = load_safetensors(fixture(std::string(model) + "/expected.safetensors")).arrays;
+    Vectors expected = means(recorded, "last_hidden_state_f64");
+    normalise(expected);
+    expect_near(embedded(SentenceEncoder::open(folder.path(), Session()), recorded), expected, allowed(recorded, "last_hidden_state"));
+    const Session narrow(Device::cpu(), {.precision = Precision::bf16});
+    EXPECT_GE(least_cosine(embedded(SentenceEncoder::open(folder.path(), narrow), recorded), expected), 0.9995) << model;
+  }
+}
+
+TEST(SentenceEncoder, TokensThatDoNotFitAreNamed) {
+  const SentenceFolder folder("hf/bert");
+  const SentenceEncoder encoder = SentenceEncoder::open(folder.path(), Session(), {.batch_size = 2});
+  const std::vector<std::int32_t> good{2, 3}, long_text(41, 5), unknown{2, 256}, negative{-1, 3}, types{0, 2}, few{0};
+  const auto message = [&](const std::vector<TokenRow>& texts) {
+    try {
+      encoder.inputs(texts);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message({{good}, {good}}), "");
+  EXPECT_EQ(message({}), "0 texts in one run (allowed: 1..2)");
+  EXPECT_EQ(message({{good}, {good}, {good}}), "3 texts in one run (allowed: 1..2)");
+  EXPECT_EQ(message({{good}, {}}), "text 1 has 0 tokens (allowed: 1..40)");
+  EXPECT_EQ(message({{long_text}}), "text 0 has 41 tokens (allowed: 1..40)");
+  EXPECT_EQ(message({{unknown}}), "text 0: token 256 (allowed: 0..255)");
+  EXPECT_EQ(message({{negative}}), "text 0: token -1 (allowed: 0..255)");
+  EXPECT_EQ(message({{good, few}}), "text 0 has 2 tokens, but types of 1");
+  EXPECT_EQ(message({{good, types}}), "text 0: token type 2 (allowed: 0..1)");
 }
 
 TEST(SentenceEncoder, ADenseLayerBehindThePoolingIsItsOwn) {

@@ -50,7 +50,16 @@ TEST(Batching, UnlikeLengthsRunApart) { EXPECT_EQ(batch_sizes(Sizes{128, 111}, 3
 
 TEST(Batching, ShortTextsReadTheWeightsOnce) { EXPECT_EQ(batch_sizes(Sizes{12, 5, 2}, 32), (Sizes{3})); }
 
-TEST(Batching, NoTexts) { EXPECT_TRUE(batch_sizes(Sizes{}, 4).empty()); }
+TEST(Batching, NoTexts) {
+  EXPECT_TRUE(batch_sizes(Sizes{}, 4).empty());
+  EXPECT_TRUE(even_sizes(0, 4).empty());
+}
+
+TEST(Batching, WithoutPaddingBatchesAreFewAndEven) {
+  EXPECT_EQ(even_sizes(32, 32), (Sizes{32}));
+  EXPECT_EQ(even_sizes(33, 32), (Sizes{17, 16}));
+  EXPECT_EQ(even_sizes(8, 3), (Sizes{3, 3, 2}));
+}
 
 }  // namespace
 }  // namespace rlx::test
