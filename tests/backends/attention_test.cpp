@@ -179,7 +179,7 @@ std::vector<Array> with_sizes_of_values(std::vector<Array> operands) {
 }
 
 // Sums are f32. The result is rounded once, by half a unit of 8 bits, and so is each weight where bf16 numbers are multiplied as they are:
-// not of few rows of a head of k, which are widened.
+// not of few rows of a head of k, which are widened, unless they are all that there is.
 TEST(AttentionClaim, BFloat16IsRoundedOnceOnEachWay) {
   const Session session = session_of(2);
   std::vector<Case> cases = plain_cases();
@@ -199,7 +199,7 @@ TEST(AttentionClaim, BFloat16IsRoundedOnceOnEachWay) {
       }
       const Graph graph = graph_of(c, types_of(c, sizes, bf16));
       const Array seen = run(session, graph, operands), wanted = exact(c, operands), most = exact(c, with_sizes_of_values(operands));
-      const bool is_few = queries * sizes.heads / sizes.kv_heads <= cpu::attention_kernel(cpu::cpu_level()).few;
+      const bool is_few = queries < keys && queries * sizes.heads / sizes.kv_heads <= cpu::attention_kernel(cpu::cpu_level()).few;
       const double of_weights = cpu::multiplies_bf16(cpu::cpu_level()) && !is_few ? 0x1p-8 : 0, of_result = 0x1p-8;
       for (std::int64_t i = 0; i < wanted.size(); ++i) {
         const double y = wanted.get_double(i), exact_error = of_weights * most.get_double(i);
@@ -239,6 +239,30 @@ TEST(AttentionClaim, TheSameBitsAloneAndInABatch) {
         ASSERT_EQ(seen.get_double(e), together.get_double(item * seen.size() + e)) << "element " << e;
     }
   }
+}
+
+/// The first tokens of a text, along its axis.
+Array beginning(const Array& x, std::int64_t axis, std::int64_t tokens) {
+  return run_all({x}, [&](const Values& v) { return Values{slice_axis(v[0], axis, 0, tokens)}; })[0];
+}
+
+/// So a text means the same beside longer ones. Its last rows are too few to fill a block, or all of them are.
+TEST(AttentionClaim, TheSameBitsWithAndWithoutPadding) {
+  const Session session = session_of(2);
+  const Case c{{}, Extent::keys};
+  const std::pair<int, int> lengths[] = {{1, 3}, {3, 17}, {4, 40}, {35, 64}, {65, 66}, {130, 150}};
+  for (const DType number : {f32, bf16})
+    for (const auto& [tokens, padded] : lengths) {
+      SCOPED_TRACE(fmt::format("{} of {} tokens", tokens, padded));
+      const Sizes sizes{1, 4, 4, padded, padded, 32, 32}, alone{1, 4, 4, tokens, tokens, 32, 32};
+      std::mt19937 random(23);
+      std::vector<Array> operands, own;
+      for (const Type& type : types_of(c, sizes, number)) operands.push_back(random_array(type, -2, 2, random));
+      for (std::int64_t key = 0; key < padded; ++key) operands[3].set_double(key, key < tokens);
+      for (const Array& x : operands) own.push_back(beginning(x, is_bool(x.dtype()) ? 3 : 2, tokens));
+      const Array seen = run(session, graph_of(c, types_of(c, sizes, number)), operands);
+      EXPECT_EQ(run(session, graph_of(c, types_of(c, alone, number)), own), beginning(seen, 2, tokens));
+    }
 }
 
 TEST(AttentionClaim, OneProgramForEveryLength) {
