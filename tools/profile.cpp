@@ -7,6 +7,7 @@
 #include "base/file_writer.h"
 #include "command.h"
 #include "launch_report.h"
+#include "rlx/error.h"
 #include "work.h"
 #include "writable.h"
 
@@ -111,6 +112,7 @@ void add_profile(CLI::App& app) {
   command->callback([options] {
     for (const std::string& file : {options->trace, options->page})
       if (!file.empty()) check_writable(file);
+    if (!options->page.empty() && options->page == options->trace) fail("{}: --trace and --html need a file each", options->page);
     const Profile profile = make_profile(*options);
     print(profile);
     write(options->trace, trace_json(profile), "the timeline; open it in https://ui.perfetto.dev");

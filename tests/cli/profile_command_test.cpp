@@ -66,5 +66,14 @@ TEST(Profile, ARefusedFileLeavesNothing) {
   EXPECT_NE(ended.err.find("/nowhere/page.html"), std::string::npos) << ended.err;
 }
 
+TEST(Profile, TheTimelineAndThePageNeedAFileEach) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "both").string();
+  const auto ended = run_rlx(fmt::format("profile {} --trace '{}' --html '{}'", mlp, file, file));
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.err, fmt::format("rlx: {}: --trace and --html need a file each\n", file));
+  EXPECT_EQ(folder.entries(), 0);
+}
+
 }  // namespace
 }  // namespace rlx
