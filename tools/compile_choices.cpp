@@ -66,7 +66,8 @@ Session open_session(const CompileChoices& choices, Precision usual) {
 
 void warn_about_cache(const Session& session) {
   const std::string reason = session.counters().cache_error;
-  if (!reason.empty()) fmt::print(stderr, "rlx: nothing that was compiled or timed is kept: {}\n", reason);
+  if (!reason.empty())
+    fmt::print(stderr, "rlx: nothing that was compiled or timed is kept: {} (RLX_CACHE may name another folder)\n", reason);
 }
 
 }  // namespace rlx::command

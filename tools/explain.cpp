@@ -151,9 +151,9 @@ void add_explain(CLI::App& app) {
           ->capture_default_str()
           ->type_name("N")
           ->check(CLI::Range(1, 1000).description(""));
-  command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
+  CLI::Option* no_time = command->add_flag("--no-time", options->no_time, "Bytes and flops only: nothing is run")->excludes(repeats);
   add_kernel_choices(*command, options->compile);
-  add_tune(*command, options->compile);
+  add_tune(*command, options->compile)->excludes(no_time);
   add_calibrated_precision(*command, options->compile);
   command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine");
   add_threads(*command, options->compile);

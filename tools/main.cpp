@@ -131,6 +131,12 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("rlx {}", rlx::version));
   app.get_formatter()->column_width(34);
   add_commands(app);
+  app.footer(
+      "Environment:\n"
+      "  RLX_CACHE                       Folder for compiled kernels and timed choices; empty: none are kept\n"
+      "                                  (default: rlx in XDG_CACHE_HOME, else ~/.cache/rlx)\n"
+      "  RLX_CPU                         Instruction sets to use: portable, avx2, avx512 or amx, on ARM portable or neon\n"
+      "                                  (default: the best of this CPU; 'rlx devices' shows it)");
   refuse_empty_values(app);
   int output_error = 0;
   const int status = run(app, argc, argv, output_error);

@@ -16,7 +16,8 @@
 
 namespace rlx {
 
-/// Where graphs run. Only the CPU is built in so far.
+/// Where graphs run. Only the CPU is built in so far: with the best instruction sets that it has, or with those that the environment
+/// variable RLX_CPU names (portable, avx2, avx512, amx; on ARM portable, neon).
 class Device {
  public:
   static Device cpu() { return {}; }
@@ -35,8 +36,9 @@ struct SessionOptions {
   bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
   bool tune = false;  // times ways to cut a matrix product into blocks, when it is first run in a size, and keeps the fastest in
                       // cache_folder; results have the same bits
-  std::optional<std::filesystem::path> cache_folder = std::nullopt;  // of compiled kernels and timed choices; empty path: none; default:
-                                                                     // see default_cache_folder
+  std::optional<std::filesystem::path> cache_folder =
+      std::nullopt;  // of compiled kernels and timed choices; empty path: none; default: the
+                     // variable RLX_CACHE, else rlx in XDG_CACHE_HOME, else ~/.cache/rlx
 };
 
 /// What a session's compiler did so far.
@@ -194,8 +196,8 @@ class Executable {
 class Session {
  public:
   struct State;
-  /// Throws Error for a number of threads outside 0..4095 (0: as many CPUs as the process may use), and for a calibration beside a
-  /// precision other than int8.
+  /// Throws Error for a number of threads outside 0..4095 (0: as many CPUs as the process may use), for a calibration beside a precision
+  /// other than int8, and where RLX_CPU names what the CPU does not have.
   explicit Session(Device device = Device::cpu(), SessionOptions options = {});
   /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, when a node cannot run on
   /// the device, and where the session's calibration is of other products than the graph's.

@@ -267,6 +267,18 @@ TEST(Explain, LaunchesAreMeasuredAgainstThePeakOfTheirOperands) {
   }
 }
 
+TEST(Explain, SaysThatNothingIsKeptAndWhatMayHelp) {
+  const TemporaryFolder folder;
+  write_text(folder / "file", "no folder");
+  setenv("RLX_CACHE", (folder / "file").c_str(), 1);
+  const CommandResult ended = run_rlx("explain --no-time " + mlp);
+  unsetenv("RLX_CACHE");
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_TRUE(ended.err.starts_with("rlx: nothing that was compiled or timed is kept: " + (folder / "file").string())) << ended.err;
+  EXPECT_TRUE(ended.err.ends_with(": cannot create: Not a directory (RLX_CACHE may name another folder)\n")) << ended.err;
+  EXPECT_NE(ended.out.find("1 launches"), std::string::npos) << ended.out;
+}
+
 TEST(Explain, SaysHowTunedProductsAreCut) {
   const std::string command = "explain --model " + quoted(fixture("hf/bert")) + " --precision f16 --size S=7 --repeats 1";
   const CommandResult tuned = run_rlx(command + " --tune"), usual = run_rlx(command);

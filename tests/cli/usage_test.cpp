@@ -17,6 +17,12 @@ TEST(Usage, HelpNamesEveryCommand) {
   }
 }
 
+TEST(Usage, HelpNamesTheVariables) {
+  const std::string help = run_rlx("--help").out;
+  for (const char* name : {"RLX_CACHE", "XDG_CACHE_HOME", "RLX_CPU"}) EXPECT_NE(help.find(name), std::string::npos) << name;
+  EXPECT_EQ(run_rlx("devices --help").out.find("RLX_CPU"), std::string::npos);
+}
+
 TEST(Usage, WrongUsageEndsWithTwoAndAHint) {
   for (const char* arguments :
        {"", "fly", "--wrong", "embed", "embed --model", "embed --model x --batch-size 0", "embed --model x --threads -1",
@@ -57,6 +63,7 @@ TEST(Usage, TheMessageNamesTheMistake) {
       {"run m.gguf -p x --mirostat 1.5", "--mirostat: 1.5 (allowed: whole numbers, "},
       {"tokenize --model m.gguf --jsonl --no-special", "--no-special excludes --jsonl"},
       {"explain g.rlx --no-time --repeats 7", "--repeats excludes --no-time"},
+      {"explain g.rlx --no-time --tune", "--no-time excludes --tune"},
   };
   for (const auto& [arguments, part] : cases) {
     const CommandResult result = run_rlx(arguments);
