@@ -9,6 +9,8 @@
 #include "models/tokenizer/base64.h"
 #include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/gguf_patterns.h"
+#include "models/tokenizer/gguf_tokenizer.h"
+#include "models/tokenizer/open_tokenizer.h"
 #include "models/tokenizer/tokenizer.h"
 #include "models/tokenizer/tokenizer_files.h"
 
@@ -18,13 +20,17 @@ namespace {
 using test::error_of;
 using test::TemporaryFolder;
 
-/// The keys that a folder with this tokenizer.json gets, read back from a file.
-GgufFile described(const TemporaryFolder& folder, std::string_view tokenizer, std::int64_t vocab_size) {
-  test::write_text(folder / "tokenizer.json", tokenizer);
+/// The keys that a folder gets, read back from a file.
+GgufFile described(const TemporaryFolder& folder, std::int64_t vocab_size) {
   GgufMetadata metadata;
   describe_tokenizer(folder.path(), vocab_size, metadata);
   GgufWriter(folder / "m.gguf", metadata, {}).commit();
   return GgufFile::open(folder / "m.gguf");
+}
+
+GgufFile described(const TemporaryFolder& folder, std::string_view tokenizer, std::int64_t vocab_size) {
+  test::write_text(folder / "tokenizer.json", tokenizer);
+  return described(folder, vocab_size);
 }
 
 using Texts = std::vector<std::string_view>;
@@ -299,6 +305,36 @@ TEST(GgufVocabulary, AddedTokensWithoutARowAreLeftOutAndTold) {
     EXPECT_EQ(file.find_value("tokenizer.ggml.padding_token_id"), nullptr) << named;
     std::filesystem::remove(folder / "tokenizer_config.json");
   }
+}
+
+/// Of folders that have tokenizer.model alone.
+TEST(GgufVocabulary, SentencepiecesGiveTheTokensOfTheirFile) {
+  for (const char* name : {"sentencepiece-bpe", "sentencepiece-unigram"}) {
+    const TemporaryFolder folder;
+    test::write_text(folder / "config.json", "{}");
+    test::write_text(folder / "tokenizer_config.json", R"({"eos_token": "</s>", "chat_template": "{{ x }}"})");
+    std::filesystem::copy(test::fixture("tokenizers") / name / "tokenizer.model", folder / "tokenizer.model");
+    const Tokenizer wanted = open_tokenizer(folder / "tokenizer.model");
+    const GgufFile file = described(folder, static_cast<std::int64_t>(wanted.vocab_size()) + 1);
+    EXPECT_EQ(file.value("tokenizer.ggml.tokens").strings().back(), fmt::format("[PAD{}]", wanted.vocab_size()));
+    EXPECT_EQ(file.value("tokenizer.ggml.eos_token_id").integer(), 2);
+    EXPECT_EQ(file.value("tokenizer.chat_template").string(), "{{ x }}");
+    test::write_text(folder / "back.model", tokenizer_files(file).at("tokenizer.model"));
+    const Tokenizer seen = read_gguf_tokenizer(file), back = open_tokenizer(folder / "back.model");
+    for (const json::Value& item : json::read_file(test::fixture("tokenizers") / name / "cases.json")) {
+      const auto text = item.at("text").get<std::string>();
+      const bool tied = text.starts_with("aaaa");  // sums of scores are equal but for rounding: to f32 there, to f64 of GGUF files
+      EXPECT_TRUE(tied || seen.encode_ids(text) == wanted.encode_ids(text)) << name << ": " << text;
+      EXPECT_EQ(back.encode_ids(text), wanted.encode_ids(text)) << name << ": " << text;
+    }
+  }
+}
+
+TEST(GgufVocabulary, TekkenIsRefused) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "tekken.json", "{}");
+  EXPECT_EQ(error_of([&] { described(folder, 1); }),
+            (folder / "tekken.json").string() + ": has no form in GGUF files here (tokenizer.json and tokenizer.model have)");
 }
 
 TEST(GgufVocabulary, AFolderWithoutTokenizerHasNoKeys) {

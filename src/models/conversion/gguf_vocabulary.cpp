@@ -14,16 +14,19 @@
 
 #include <fmt/format.h>
 
+#include "base/mapped_file.h"
 #include "base/names.h"
 #include "models/chat_template.h"
 #include "models/conversion/splitting_name.h"
 #include "models/model_folder.h"
 #include "models/tokenizer/base64.h"
+#include "models/tokenizer/open_tokenizer.h"
+#include "models/tokenizer/sentencepiece.h"
 
 namespace rlx {
 namespace {
 
-enum class VocabularyKind : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+using VocabularyKind = SentencePieces::Type;  // as GGUF files number them
 
 constexpr std::int64_t most_tokens = 1 << 24;
 
@@ -34,8 +37,8 @@ bool is_regular(const std::filesystem::path& path) {
 
 class VocabularyReader {
  public:
-  VocabularyReader(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata)
-      : folder_(folder), file_(ConfigFile::open(folder / "tokenizer.json")), metadata_(metadata) {
+  VocabularyReader(const std::filesystem::path& file, std::int64_t vocab_size, GgufMetadata& metadata)
+      : folder_(file.parent_path()), file_(file), metadata_(metadata) {
     if (vocab_size > most_tokens) fail("{}: {} tokens (allowed: up to {})", folder_.string(), vocab_size, most_tokens);
     for (std::int64_t id = 0; id < vocab_size; ++id) tokens_.push_back(fmt::format("[PAD{}]", id));
     kinds_.resize(tokens_.size(), VocabularyKind::unused);
@@ -44,7 +47,15 @@ class VocabularyReader {
 
   /// Returns what the keys cannot say.
   std::vector<std::string> describe() {
-    const JsonField root = file_.root(), model = root.at("model");
+    if (file_.filename() == "tokenizer.model") describe_pieces(read_sentencepiece(MappedFile::open(file_).bytes(), file_.string()));
+    else if (file_.filename() == "tokenizer.json") describe_json(ConfigFile::open(file_).root());
+    else fail("{}: has no form in GGUF files here (tokenizer.json and tokenizer.model have)", file_.string());
+    return std::move(losses_);
+  }
+
+ private:
+  void describe_json(const JsonField& root) {
+    const JsonField model = root.at("model");
     const auto type = model.find("type");
     const std::string kind = type ? type->as_string() : "BPE";  // old files do not say
     if (kind == "BPE") describe_bpe(root, model);
@@ -58,15 +69,36 @@ class VocabularyReader {
     if (kind != "BPE" || (frame_.begin && frame_.end)) describe_frame();
     else if (frame_.begin) set_id("bos", *frame_.begin);
     else if (frame_.end) set_id("eos", *frame_.end);
-    return std::move(losses_);
   }
 
- private:
+  void describe_pieces(const SentencePieces& model) {
+    for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+      const SentencePieces::Piece& piece = model.pieces[id];
+      set(static_cast<std::int64_t>(id), piece.text, piece.type);
+      scores_[id] = piece.score;
+    }
+    has_scores_ = true;
+    metadata_.set("tokenizer.ggml.model", model.unigram ? "t5" : "llama");
+    metadata_.set("tokenizer.ggml.pre", "default");
+    write_tokens();
+    const std::vector<std::uint8_t> rules(model.charsmap.begin(), model.charsmap.end());
+    if (!rules.empty()) metadata_.set_numbers<std::uint8_t>("tokenizer.ggml.precompiled_charsmap", rules);
+    metadata_.set("tokenizer.ggml.remove_extra_whitespaces", model.merge_spaces);
+    metadata_.set("tokenizer.ggml.add_space_prefix", model.space_before_text);
+    if (const auto unknown = model.unknown()) set_id("unknown", *unknown);
+    if (model.begin) set_id("bos", *model.begin);
+    if (model.end) set_id("eos", *model.end);
+    metadata_.set("tokenizer.ggml.add_bos_token", model.begin.has_value());
+    metadata_.set("tokenizer.ggml.add_eos_token", model.end.has_value());
+    describe_specials();
+  }
+
   bool has_row(std::int64_t id) const { return std::cmp_less(id, tokens_.size()); }
 
   void set(std::int64_t id, std::string text, VocabularyKind kind) {
     if (!has_row(id))
-      file_.root().refuse("token {} has the id {} (allowed: 0..{}, the rows of the embeddings)", quote_name(text), id, tokens_.size() - 1);
+      fail("{}: token {} has the id {} (allowed: 0..{}, the rows of the embeddings)", file_.string(), quote_name(text), id,
+           tokens_.size() - 1);
     tokens_[static_cast<std::size_t>(id)] = std::move(text);
     kinds_[static_cast<std::size_t>(id)] = kind;
   }
@@ -361,8 +393,7 @@ class VocabularyReader {
     set_id(role, at - tokens_.begin());
   }
 
-  std::filesystem::path folder_;
-  ConfigFile file_;
+  std::filesystem::path folder_, file_;  // the tokenizer's
   GgufMetadata& metadata_;
   std::vector<std::string> tokens_;
   std::optional<std::vector<std::string>> merges_;  // of byte-level BPE, perhaps none
@@ -377,8 +408,9 @@ class VocabularyReader {
 }  // namespace
 
 std::vector<std::string> describe_tokenizer(const std::filesystem::path& folder, std::int64_t vocab_size, GgufMetadata& metadata) {
-  if (!is_regular(folder / "tokenizer.json")) return {};
-  return VocabularyReader(folder, vocab_size, metadata).describe();
+  for (const char* name : tokenizer_file_names)
+    if (is_regular(folder / name)) return VocabularyReader(folder / name, vocab_size, metadata).describe();
+  return {};
 }
 
 }  // namespace rlx
