@@ -342,6 +342,25 @@ TEST(FolderOfGguf, WhatHasNoFormIsRefusedAndLeavesNothing) {
   EXPECT_EQ(folder.entries(), 2);
 }
 
+/// The tokenizer of another model, say, would be read as this one's.
+TEST(FolderOfGguf, IsNotMixedWithAnotherModel) {
+  const TemporaryFolder folder;
+  convert_folder(fixture("hf/llama"), folder / "m.gguf");
+  const GgufFile file = GgufFile::open(folder / "m.gguf");
+  const std::filesystem::path out = folder / "out";
+  write_model_folder(file, out, f32);
+  test::write_text(out / "README.md", "of no model");
+  write_model_folder(file, out, f16);
+  const std::string before = test::read_text(out / "model.safetensors");
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "chat_template.jinja", "model-00001-of-00002.safetensors"}) {
+    test::write_text(out / name, "of another");
+    EXPECT_EQ(error_of([&] { write_model_folder(file, out, f32); }),
+              fmt::format("{}: is there already and would belong to the model (remove it, or name another folder)", (out / name).string()));
+    std::filesystem::remove(out / name);
+  }
+  EXPECT_EQ(test::read_text(out / "model.safetensors"), before);
+}
+
 TEST(DenseModel, HoldsTheValuesOfEveryType) {
   const TemporaryFolder folder;
   write_dense(Checkpoint::open(fixture("gguf/all_types.gguf")), folder / "all.safetensors", f32);

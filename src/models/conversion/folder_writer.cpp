@@ -1,8 +1,11 @@
 #include "models/conversion/folder_writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/file_writer.h"
@@ -37,6 +40,17 @@ std::vector<std::byte> encoded(const SourceTensor& tensor, const BlockFormat& to
   return bytes;
 }
 
+/// What readers would take for a part of the model, such as another one's tokenizer.
+void check_no_others(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& written) {
+  constexpr std::string_view kinds[] = {".safetensors", ".json", ".jinja", ".model"};
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::filesystem::path& file = entry->path();
+    if (std::ranges::count(kinds, file.extension().string()) > 0 && std::ranges::count(written, file) == 0)
+      fail("{}: is there already and would belong to the model (remove it, or name another folder)", file.string());
+  }
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> write_model_folder(const GgufFile& file, const std::filesystem::path& folder, DType dtype,
@@ -46,11 +60,13 @@ std::vector<std::filesystem::path> write_model_folder(const GgufFile& file, cons
   std::map<std::string, std::string> texts = tokenizer_files(file);
   texts.emplace("config.json", model.config.dump(2) + "\n");
 
+  std::vector<std::filesystem::path> written{folder / "model.safetensors"};
+  for (const auto& [name, text] : texts) written.push_back(folder / name);
+  check_no_others(folder, written);
   const MadeFolder made(folder);  // before the writers, so that it goes after their temporary files
   std::vector<FileWriter> writers;
-  std::vector<std::filesystem::path> written{folder / "model.safetensors"};
   for (const auto& [name, text] : texts) {
-    writers.emplace_back(written.emplace_back(folder / name));
+    writers.emplace_back(folder / name);
     writers.back().write(text);
     writers.back().finish();
   }
