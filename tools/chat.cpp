@@ -261,7 +261,7 @@ class Conversation {
     for (auto piece = generation.next(); piece; piece = generation.next()) {
       text += *piece;
       fmt::print("{}", *piece);
-      std::fflush(stdout);
+      flush_output();
     }
     const bool stopped = generation.finish_reason() == FinishReason::cancelled;
     if (stopped && generation.ids().empty()) fail("stopped before the answer began");

@@ -43,10 +43,10 @@ void print_run_times(const RunTimes& t, Guesses guesses, int threads) {
 void print_text(Generation& answer) {
   for (const std::string& piece : answer) {
     fmt::print("{}", piece);
-    std::fflush(stdout);
+    flush_output();
   }
   fmt::print("\n");
-  std::fflush(stdout);  // before what may follow on stderr
+  flush_output();  // before what may follow on stderr
 }
 
 std::string text_of(const Model& model, std::int32_t id) { return replace_invalid_utf8(model.bytes_of(id)); }
@@ -57,7 +57,7 @@ std::string print_tokens(Generation& answer, const std::function<void(std::size_
   std::size_t printed = 0;
   const auto print_new = [&] {
     while (printed < answer.ids().size()) print(printed++);
-    std::fflush(stdout);
+    flush_output();
   };
   for (const std::string& piece : answer) text += piece, print_new();
   print_new();

@@ -136,6 +136,12 @@ TEST_F(RunCommand, SaysBeforeItsWorkThatItCannotBeKept) {
   EXPECT_EQ(result.err, fmt::format("rlx: {}: nothing can be written there: No such file or directory\n", missing));
 }
 
+TEST_F(RunCommand, EndsWhereNobodyReads) {
+  const CommandResult result = run("-n 5 > /dev/full");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, "rlx: standard output: No space left on device\n");  // and no times: nothing more was computed
+}
+
 TEST_F(RunCommand, SaysWhichKindOfFileIsNeeded) {
   const TemporaryFolder files;
   write_file(files / "picture.png", "\x89PNG\r\n\x1a\n and so on");
