@@ -95,13 +95,13 @@ class Conversation {
   /// Until the user leaves.
   void hold() {
     if (editor_.is_terminal()) fmt::print("{}", coloured("2", "/help lists what can be done here.\n"));
-    while (const auto text = read_message()) {
-      if (text->find_first_not_of(" \t\n") == std::string::npos) continue;
-      if (text->front() == '/') {
-        if (!obey(text->substr(0, text->find_last_not_of('\n') + 1))) return;  // what is pasted may end a line
+    while (const auto typed = read_message()) {
+      if (typed->text.find_first_not_of(" \t\n") == std::string::npos) continue;
+      if (!typed->quoted && typed->text.front() == '/') {
+        if (!obey(typed->text.substr(0, typed->text.find_last_not_of('\n') + 1))) return;  // what is pasted may end a line
       } else {
         const std::vector<ChatMessage> before = messages_;
-        messages_.push_back({"user", *text});
+        messages_.push_back({"user", typed->text});
         answer(before);
       }
       try_to([this] { keep(); });
@@ -148,16 +148,24 @@ class Conversation {
     const auto notes = model_.load_cache(cache_);
     const auto messages = notes.find(messages_note);
     if (messages == notes.end()) fail("{}: holds no conversation", cache_);
+    const std::string system = system_text();
     messages_ = read_messages(json::parse(messages->second, cache_), cache_);
     kept_ = written(messages_);
-    fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages, {} of {} in the context]", cache_, messages_.size(),
-                                                 model_.ids().size(), model_.context())));
+    fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages, {} of {} in the context{}]", cache_, messages_.size(),
+                                                 model_.ids().size(), model_.context(),
+                                                 system.empty() || system == system_text() ? "" : ", begun without this --system")));
   }
 
   std::optional<std::string> read_line(const char* prompt) { return editor_.read(prompt, colours_ ? "1;36" : ""); }
 
-  /// One message, perhaps of several lines; nothing at the end of the input.
-  std::optional<std::string> read_message() {
+  /// What was typed, perhaps several lines; between quotes it is no command.
+  struct Typed {
+    std::string text;
+    bool quoted;
+  };
+
+  /// Nothing at the end of the input.
+  std::optional<Typed> read_message() {
     auto line = read_line(">");
     if (!line) return std::nullopt;
     std::string text;
@@ -166,10 +174,10 @@ class Conversation {
       if (line) line->resize(*closing_quotes(*line));
       text += line.value_or("");
       if (text.starts_with('\n')) text.erase(0, 1);  // of the line with the first quotes
-      return text;
+      return Typed{text, true};
     }
     for (; line && line->ends_with('\\'); line = read_line(".")) text += line->substr(0, line->size() - 1) + "\n";
-    return text + line.value_or("");
+    return Typed{text + line.value_or(""), false};
   }
 
   /// False when the user leaves.
@@ -244,8 +252,12 @@ class Conversation {
     while (true) {
       std::vector<std::int32_t> prompt = model_.tokenize(model_.chat_prompt(messages_), false);
       const std::ptrdiff_t first = messages_[0].role == "system" ? 1 : 0;
-      const bool fits = static_cast<std::int64_t>(prompt.size()) < model_.context();
-      if (fits || !options_.context_shift || static_cast<std::ptrdiff_t>(messages_.size()) < first + 3) return prompt;
+      if (static_cast<std::int64_t>(prompt.size()) < model_.context()) return prompt;
+      if (!options_.context_shift || static_cast<std::ptrdiff_t>(messages_.size()) < first + 3)
+        fail(
+            "the conversation of {} tokens leaves no room for an answer (allowed: below {}; --context N makes room, --context-shift "
+            "forgets, as /reset does)",
+            prompt.size(), model_.context());
       messages_.erase(messages_.begin() + first, messages_.begin() + first + 2);  // a question and its answer
     }
   }
@@ -265,13 +277,14 @@ class Conversation {
     }
     const bool stopped = generation.finish_reason() == FinishReason::cancelled;
     if (stopped && generation.ids().empty()) fail("stopped before the answer began");
+    const std::string_view end = stopped ? ", stopped" : generation.finish_reason() == FinishReason::context_full ? ", which is full" : "";
     const std::size_t tokens = generation.ids().size();
     const Guesses guesses = generation.guesses();
-    fmt::print("\n{}\n",
-               coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}{}]", tokens,
-                                         static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
-                                         guesses.tried > 0 ? fmt::format(", {} of {} guesses right", guesses.right, guesses.tried) : "",
-                                         stopped ? ", stopped" : "")));
+    fmt::print(
+        "\n{}\n",
+        coloured("2", fmt::format("[{} tokens, {:.1f} tok/s, {} of {} in the context{}{}]", tokens,
+                                  static_cast<double>(tokens) / time.seconds(), model_.ids().size(), model_.context(),
+                                  guesses.tried > 0 ? fmt::format(", {} of {} guesses right", guesses.right, guesses.tried) : "", end)));
     messages_.push_back({"assistant", text});
   }
 

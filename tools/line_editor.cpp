@@ -144,6 +144,7 @@ std::optional<std::string> LineEditor::read(const std::string& prompt, const std
   std::string line;
   if (!state_) {
     if (!std::getline(std::cin, line)) return std::nullopt;
+    if (line.ends_with('\r')) line.pop_back();
     return line;
   }
   state_->prompt = colour.empty() ? prompt + " " : fmt::format("\1\x1b[{}m\1{}\1\x1b[0m\1 ", colour, prompt);

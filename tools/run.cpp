@@ -98,7 +98,8 @@ void print_log_probabilities(const Model& model, Generation& answer) {
 /// What an earlier run left in the file of --cache.
 void load_cache(Model& model, const std::string& file) {
   std::error_code error;
-  if (!file.empty() && (!model.continues_texts() || std::filesystem::exists(file, error))) model.load_cache(file);
+  if (file.empty() || (model.continues_texts() && !std::filesystem::exists(file, error))) return;
+  if (!model.load_cache(file).empty()) fail("{}: keeps a conversation, which would be lost (rlx chat goes on with it)", file);
 }
 
 /// Of a file without the end of its last line, which editors and `echo` write and nobody means: a model would begin a new line behind it.

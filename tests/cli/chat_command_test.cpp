@@ -95,6 +95,12 @@ class ChatCommand : public testing::Test {
     return read_text(folder_ / "saved");
   }
 
+  /// Without a terminal.
+  CommandResult chat_about(std::string_view messages, std::string_view options) {
+    write_text(folder_ / "messages", messages);
+    return run_rlx(fmt::format("chat {} {} < {}", model_.path().string(), options, (folder_ / "messages").string()));
+  }
+
   /// Leaves, and gives the exit status.
   int leave() {
     type("/exit\n");
@@ -375,12 +381,44 @@ TEST_F(ChatCommand, AFileThatKeepsNoConversationIsRefused) {
             std::string::npos);
 }
 
+TEST_F(ChatCommand, RunLeavesAConversationAlone) {
+  const std::string cache = (folder_ / "kept").string();
+  chat_about("w5 w6\n", "-n 3 --cache " + cache);
+  const std::string before = read_text(cache);
+  const CommandResult result = run_rlx(fmt::format("run {} -p w5 -n 2 --cache {}", model_.path().string(), cache));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, fmt::format("rlx: {}: keeps a conversation, which would be lost (rlx chat goes on with it)\n", cache));
+  EXPECT_EQ(read_text(cache), before);
+}
+
+TEST_F(ChatCommand, AConversationGoesOnAsItWasBegun) {
+  const std::string choices = fmt::format("-n 3 --cache {} --system ", (folder_ / "kept").string());
+  chat_about("w5 w6\n", choices + "w8");
+  EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);
+  EXPECT_EQ(chat_about("", choices + "w8").out.find("begun without"), std::string::npos);
+  EXPECT_NE(chat_about("", choices + "w9").out.find("in the context, begun without this --system]"), std::string::npos);
+}
+
+TEST_F(ChatCommand, WhatIsQuotedIsNoCommand) {
+  const std::string saved = (folder_ / "saved").string();
+  chat_about(fmt::format("\"\"\"/exit w5\nw6\"\"\"\n/save {}\n", saved), "-n 3");
+  EXPECT_EQ(read_text(saved).find("user: /exit w5\nw6\n\nassistant: "), 0U);
+}
+
+TEST_F(ChatCommand, SaysThatTheContextIsFullAndWhatMakesRoom) {
+  const CommandResult result = chat_about("w5 w6\nw7 w8\n", "--context 12");
+  EXPECT_NE(result.out.find(" of 12 in the context, which is full]"), std::string::npos) << result.out;
+  EXPECT_NE(result.err.find("leaves no room for an answer (allowed: below 12; --context N makes room"), std::string::npos) << result.err;
+}
+
 TEST_F(ChatCommand, MessagesMayComeFromAFile) {
-  write_text(folder_ / "messages", "w5 w6\n/exit\n");
-  const CommandResult result = run_rlx(fmt::format("chat {} -n 3 < {}", model_.path().string(), (folder_ / "messages").string()));
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.out.find_first_not_of(" "), result.out.find("w")) << result.out;
-  EXPECT_EQ(result.out.find('>'), std::string::npos) << result.out;
+  for (const char* messages : {"w5 w6\n/exit\n", "w5 w6\r\n/exit\r\n"}) {
+    const CommandResult result = chat_about(messages, "-n 3");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out.find_first_not_of(" "), result.out.find("w")) << result.out;
+    EXPECT_EQ(result.out.find('>'), std::string::npos) << result.out;
+    EXPECT_EQ(result.out.find("no command"), std::string::npos) << result.out;
+  }
 }
 
 }  // namespace
