@@ -297,6 +297,7 @@ std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorV
   const BlockFormat& most = format_named(mix.format);
   const MixReader reader(mix, tensors, facts);
   std::vector<TypeChoice> choices;
+  std::vector<bool> counts(overrides.size());
   for (const TensorView& tensor : tensors) {
     if (!is_quantised(tensor)) {
       choices.push_back({tensor.format, false});
@@ -304,9 +305,12 @@ std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorV
     }
     const auto named = std::find_if(overrides.begin(), overrides.end(),
                                     [&](const TypeOverride& each) { return std::regex_search(tensor.name, each.pattern); });
+    if (named != overrides.end()) counts[static_cast<std::size_t>(named - overrides.begin())] = true;
     const BlockFormat& wanted = named != overrides.end() ? *named->format : pure || most.values == 1 ? most : reader.format(tensor);
     choices.push_back(fitting_rows(wanted, tensor.shape.back()));
   }
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (!counts[i]) fail("tensor type {}: no matrix has such a name, or none that an earlier one leaves", quote_name(overrides[i].text));
   return choices;
 }
 

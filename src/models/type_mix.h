@@ -38,7 +38,8 @@ struct ModelFacts {
 
 /// A type for the tensors whose name the pattern finds; the first that fits counts.
 struct TypeOverride {
-  std::regex pattern;
+  std::string text;
+  std::regex pattern;  // of the text
   const BlockFormat* format;
 };
 
@@ -48,7 +49,7 @@ struct TypeChoice {
 };
 
 /// The type for each tensor. Tensors that are no large matrices of weights keep theirs: vectors, norms, routers, small convolutions,
-/// positions. `pure` leaves out the rules of the mix.
+/// positions. `pure` leaves out the rules of the mix. Throws Error naming the pattern that counts for no tensor.
 std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorView> tensors, const ModelFacts& facts,
                                      std::span<const TypeOverride> overrides, bool pure);
 

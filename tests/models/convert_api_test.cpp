@@ -65,6 +65,9 @@ TEST(Convert, SaysWhatItCannotDo) {
   EXPECT_NE(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"x", "Q9"}}}).find("tensor type 'x': unknown type 'Q9'"),
             std::string::npos);
   EXPECT_NE(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"(", "Q4_0"}}}).find("tensor type '(': "), std::string::npos);
+  for (const char* pattern : {"no such name", "attn_norm", "attn_q"})  // nothing, what keeps its type, what has one already
+    EXPECT_EQ(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"attn_q", "Q4_0"}, {pattern, "Q4_0"}}}),
+              fmt::format("tensor type '{}': no matrix has such a name, or none that an earlier one leaves", pattern));
   EXPECT_NE(error("lora/llama", "a.gguf", {}).find("--base names the model"), std::string::npos);
   EXPECT_EQ(made.entries(), 0);
 }

@@ -67,7 +67,7 @@ TypeOverride type_override(const std::string& pattern, const std::string& type) 
   for (const BlockFormat& each : block_formats()) known.push_back(each.name);
   if (!format) fail("tensor type {}: unknown type {} (allowed: {})", quote_name(pattern), quote_name(type), fmt::join(known, ", "));
   try {
-    return {std::regex(pattern), format};
+    return {pattern, std::regex(pattern), format};
   } catch (const std::regex_error& error) {
     fail("tensor type {}: {}", quote_name(pattern), error.what());
   }
