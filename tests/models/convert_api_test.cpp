@@ -68,6 +68,7 @@ TEST(Convert, SaysWhatItCannotDo) {
   for (const char* pattern : {"no such name", "attn_norm", "attn_q"})  // nothing, what keeps its type, what has one already
     EXPECT_EQ(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"attn_q", "Q4_0"}, {pattern, "Q4_0"}}}),
               fmt::format("tensor type '{}': no matrix has such a name, or none that an earlier one leaves", pattern));
+  EXPECT_EQ(error("hf/llama", "m.safetensors", {.dtype = i32}), "dtype i32 (allowed: f32, f16, bf16)");
   EXPECT_NE(error("lora/llama", "a.gguf", {}).find("--base names the model"), std::string::npos);
   EXPECT_EQ(made.entries(), 0);
 }

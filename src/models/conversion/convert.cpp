@@ -121,6 +121,8 @@ QuantizeReport quantize(const Path& in, const Path& out, const ConvertOptions& o
 
 QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& options) {
   check_not_read(in, out);
+  if (options.dtype != f32 && options.dtype != f16 && options.dtype != bf16)
+    fail("dtype {} (allowed: f32, f16, bf16)", name(options.dtype));
   if (!options.base.empty()) check_not_read(options.base, out);
   if (is_adapter_path(in)) return report_of(convert_adapter(in, out, options));
   if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
