@@ -82,6 +82,8 @@ std::vector<fs::path> shards_of(const WeightMap& weight_map, const fs::path& fol
 bool is_gguf(const fs::path& path) {
   if (path.extension() == ".gguf") return true;
   std::array<char, 4> front{};
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;  // a pipe would wait for who writes
   std::ifstream(path, std::ios::binary).read(front.data(), front.size());
   return looks_like_gguf(std::as_bytes(std::span(front)));
 }

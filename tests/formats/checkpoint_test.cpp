@@ -1,5 +1,7 @@
 #include "formats/checkpoint.h"
 
+#include <sys/stat.h>
+
 #include "fixture.h"
 #include "formats/temporary_folder.h"
 
@@ -100,6 +102,12 @@ TEST(Checkpoint, RefusesAnIndexThatPromisesMoreThanTheShardsHold) {
   EXPECT_NE(message("{}").find("weight_map is empty"), std::string::npos);
   EXPECT_NE(message("[]").find("'weight_map'"), std::string::npos);
   EXPECT_NE(message(R"({"a": "model-1.safetensors", "a": "model-2.safetensors"})").find("duplicate key 'a'"), std::string::npos);
+}
+
+TEST(Checkpoint, RefusesPipesWithoutWaiting) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(error_of([&] { Checkpoint::open(folder / "pipe"); }).find("pipe: neither a GGUF file"), std::string::npos);
 }
 
 TEST(Checkpoint, NamesFoldersWithoutWeightsAndUnknownTensors) {
