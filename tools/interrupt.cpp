@@ -75,6 +75,7 @@ void remove_temporary_files_on_signals() {
     struct sigaction fault{};
     fault.sa_handler = hand_over_fault;
     sigaction(SIGBUS, &fault, nullptr);
+    std::signal(SIGXFSZ, SIG_IGN);      // a file that may not grow is an error of its writer, as a full disk is
   } catch (const std::system_error&) {  // no thread to be had: signals end the process as they always do
     pthread_sigmask(SIG_UNBLOCK, &watched, nullptr);
   }

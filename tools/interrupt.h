@@ -4,7 +4,8 @@ namespace rlx::command {
 
 /// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process at once, wherever it is, after the temporary files of its writers are
 /// removed and the terminal is as it was. Signals that the process was started to ignore (nohup) stay ignored. A mapped file that is cut
-/// short while it is read (SIGBUS) gives one line and exit status 1. To be called before there are other threads.
+/// short while it is read (SIGBUS) gives one line and exit status 1, and one that may grow no more (SIGXFSZ) fails to be written. To be
+/// called before there are other threads.
 void remove_temporary_files_on_signals();
 
 /// While it lives the first Ctrl-C is only noted; a second one ends the process as usual. One at a time.

@@ -61,6 +61,16 @@ TEST(Interrupt, SignalsThatAreIgnoredStayIgnored) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(out), {}), 2);
 }
 
+TEST(Interrupt, AFileThatMayNotGrowIsAnError) {
+  const TemporaryFolder folder;
+  write_sparse_model(folder / "in.gguf");
+  const std::string line =
+      fmt::format("ulimit -f 1; {0} quantize --type Q8_0 {1}/in.gguf {1}/out.gguf 2> {1}/err", RLX_COMMAND, folder.path().string());
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
+  EXPECT_EQ(read_text(folder / "err"), fmt::format("rlx: {}: cannot write: File too large\n", (folder / "out.gguf").string()));
+  EXPECT_EQ(folder.entries(), 2);
+}
+
 TEST(Interrupt, AFileThatIsCutShortWhileItIsReadGivesOneLine) {
   const TemporaryFolder folder;
   write_sparse_model(folder / "in.gguf");
