@@ -19,7 +19,7 @@ struct CalibrateOptions {
 };
 
 void calibrate(const CalibrateOptions& options) {
-  check_writable(options.out);
+  check_writable(options.out, options.file);
   const std::vector<std::string> texts = read_text_lines(options.file);
   if (texts.empty()) fail("{}: has no line of text (needed: a few hundred)", input_name(options.file));
   const Session session = open_session(options.compile);

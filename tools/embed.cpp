@@ -56,7 +56,7 @@ void print_timing(const Session& session, const Timing& timing, std::span<const 
 }
 
 void embed(const EmbedOptions& options) {
-  if (!options.npy.empty()) check_writable(options.npy);
+  if (!options.npy.empty()) check_writable(options.npy, options.file);
   const std::vector<std::string> texts = read_text_lines(options.file);
   const Session session = open_session(options.compile);
   Timing timing;

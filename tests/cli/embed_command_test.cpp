@@ -96,6 +96,17 @@ TEST_F(EmbedCommand, ErrorsAreOneLineAndStatusOne) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "never.npy"));
 }
 
+TEST_F(EmbedCommand, TheTextIsNotReplaced) {
+  const std::string lines = (folder_ / "lines.txt").string();
+  write_text(lines, "a cat\n");
+  for (const char* command : {"embed --npy", "calibrate --out"}) {
+    const CommandResult result = run_rlx(fmt::format("{} {} --model {} {}", command, lines, model_.path().string(), lines));
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.err, fmt::format("rlx: {}: is what is read; give what is written another name\n", lines));
+  }
+  EXPECT_EQ(read_text(lines), "a cat\n");
+}
+
 TEST_F(EmbedCommand, AClosedPipeEndsQuietly) {
   const std::string lines(4000, '\n');  // more output than a pipe holds
   write_text(folder_ / "lines.txt", lines);
