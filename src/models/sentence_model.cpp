@@ -127,8 +127,10 @@ void SentenceModelConfig::choose(const std::string& name, const SentenceChoices&
   if (!choices.pooling.empty()) pooling = choices.pooling;
   if (choices.normalize) normalize = *choices.normalize;
   if (pooling.empty())
-    fail("{}: the model does not say how the states of tokens become one vector, so that a pooling must be chosen, such as mean or cls",
-         name);
+    fail(
+        "{}: the model does not say how the states of tokens become one vector, so that a pooling must be chosen, such as mean or cls "
+        "(--pooling)",
+        name);
 }
 
 SentenceModelConfig SentenceModelConfig::read(const std::filesystem::path& folder, const DecoderConfig& encoder,
