@@ -45,7 +45,7 @@ std::vector<fs::path> safetensors_in(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (entry->path().extension() == ".safetensors") out.push_back(entry->path());
   if (error) fail("{}: cannot list the folder: {}", folder.string(), error.message());
-  if (out.empty()) fail("{}: no safetensors file in this folder", folder.string());
+  if (out.empty()) fail("{}: no safetensors file in this folder (a GGUF file in one is named itself)", folder.string());
   std::sort(out.begin(), out.end());
   return out;
 }

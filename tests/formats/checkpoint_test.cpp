@@ -112,7 +112,8 @@ TEST(Checkpoint, RefusesPipesWithoutWaiting) {
 
 TEST(Checkpoint, NamesFoldersWithoutWeightsAndUnknownTensors) {
   const TemporaryFolder folder;
-  EXPECT_EQ(error_of([&] { Checkpoint::open(folder.path()); }), folder.path().string() + ": no safetensors file in this folder");
+  EXPECT_EQ(error_of([&] { Checkpoint::open(folder.path()); }),
+            folder.path().string() + ": no safetensors file in this folder (a GGUF file in one is named itself)");
   EXPECT_NE(error_of([&] { Checkpoint::open(folder / "none"); }).find("No such file"), std::string::npos);
   write_shard(folder / "a.safetensors", {"model.bias"}, 1);
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
