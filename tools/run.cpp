@@ -133,7 +133,8 @@ void run(const RunOptions& options) {
   if (!options.cache.empty()) model.save_cache(options.cache);
   if (!options.no_stats) print_run_times(times, answer.guesses(), session.threads());
   if (answer.finish_reason() == FinishReason::context_full)
-    fmt::print(stderr, "the context of {} tokens is full (--context N makes room, --context-shift forgets)\n", model.context());
+    fmt::print(stderr, "the context of {} tokens is full (--context N makes room{})\n", model.context(),
+               model.continues_texts() ? ", --context-shift forgets" : "");
   warn_about_cache(session);
 }
 
