@@ -151,6 +151,7 @@ class Conversation {
     const std::string system = system_text();
     messages_ = read_messages(json::parse(messages->second, cache_), cache_);
     kept_ = written(messages_);
+    if (messages_.empty()) begin(system);  // it was forgotten, and begins anew
     fmt::print("{}\n", coloured("2", fmt::format("[{}: {} messages, {} of {} in the context{}]", cache_, messages_.size(),
                                                  model_.ids().size(), model_.context(),
                                                  system.empty() || system == system_text() ? "" : ", begun without this --system")));
@@ -191,7 +192,7 @@ class Conversation {
     else if (command == "/retry") retry();
     else if (command == "/save") save(rest);
     else if (command == "/load") load(rest);
-    else fmt::print("{} is no command; /help lists them\n", command);
+    else fmt::print("{} is no command; /help lists them, and a message may begin so between two \"\"\"\n", command);
     return true;
   }
 

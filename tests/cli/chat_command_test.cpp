@@ -397,6 +397,8 @@ TEST_F(ChatCommand, AConversationGoesOnAsItWasBegun) {
   EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);
   EXPECT_EQ(chat_about("", choices + "w8").out.find("begun without"), std::string::npos);
   EXPECT_NE(chat_about("", choices + "w9").out.find("in the context, begun without this --system]"), std::string::npos);
+  chat_about("/system\n", choices + "w8");  // nothing is left of it
+  EXPECT_NE(chat_about("", choices + "w9").out.find("kept: 1 messages, "), std::string::npos);
 }
 
 TEST_F(ChatCommand, WhatIsQuotedIsNoCommand) {
