@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -104,7 +105,7 @@ void load_cache(Model& model, const std::string& file) {
 
 /// Of a file without the end of its last line, which editors and `echo` write and nobody means: a model would begin a new line behind it.
 std::string prompt_of(const RunOptions& options) {
-  if (!options.prompt.empty()) return options.prompt;
+  if (!options.prompt.empty()) return check_utf8(options.prompt, "the prompt"), options.prompt;
   std::string text = read_whole_text(options.file);
   if (text.ends_with('\n')) text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1));
   return text;

@@ -122,6 +122,8 @@ TEST_F(RunCommand, TakesPromptsFromFilesAndPipes) {
   EXPECT_EQ(run_rlx(fmt::format("run {} -n 9 < {}", model, file)).out, recorded_answer(9) + "\n");
   EXPECT_EQ(run_rlx(fmt::format("run {} '{}' -n 9", model, text)).out, recorded_answer(9) + "\n");
   EXPECT_EQ(run_rlx(fmt::format("run {} -p x -f {}", model, file)).status, 2);
+  for (const char* option : {"", "-p "})
+    EXPECT_EQ(run_rlx(fmt::format("run {} {}'a\xFF'", model, option)).err, "rlx: the prompt: 'a\\xff' is not UTF-8\n") << option;
   EXPECT_EQ(run_rlx(fmt::format("run {} < /dev/null", model)).err, "rlx: there are no tokens to continue\n");
   EXPECT_NE(run_rlx(fmt::format("run {} -f {}", model, (folder() / "model.safetensors").string())).err.find("is not UTF-8"),
             std::string::npos);
