@@ -71,6 +71,8 @@ struct AttentionArgs {
   std::int64_t position(std::int64_t item, std::int64_t query) const {
     return positions ? positions[first_query(item) + query] : keys - queries_of(item) + query;
   }
+  /// Whether an item has a query for each key up to the position of its last query: it is a whole text.
+  bool is_text(std::int64_t item) const { return queries_of(item) > position(item, queries_of(item) - 1); }
 };
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.
