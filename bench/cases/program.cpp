@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "ops/rounded_attention.h"
 #include "quant/format.h"
 #include "rlx/ops.h"
 
@@ -55,16 +56,17 @@ Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t l
 }
 
 Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t keys, DType dtype) {
+  const DType computed = dtype == f16 ? f32 : dtype;
   Graph graph("decode");
-  const Value q = graph.input("q", {1, heads, 1, depth}, dtype), k = graph.input("k", {1, kv_heads, keys, depth}, dtype),
+  const Value q = graph.input("q", {1, heads, 1, depth}, computed), k = graph.input("k", {1, kv_heads, keys, depth}, dtype),
               v = graph.input("v", {1, kv_heads, keys, depth}, dtype);
-  graph.output("out", cast(attention(q, k, v), f32));
-  const auto values = [&](std::int64_t count, std::int64_t rows, std::uint32_t seed) {
-    return as_type(filled({1, count, rows, depth}, seed), dtype);
+  graph.output("out", cast(attention(q, cast(k, computed), cast(v, computed)), f32));
+  const auto values = [&](std::int64_t count, std::int64_t rows, std::uint32_t seed, DType type) {
+    return as_type(filled({1, count, rows, depth}, seed), type);
   };
   return {
       .graph = graph,
-      .inputs = {{"q", values(heads, 1, 1)}, {"k", values(kv_heads, keys, 3)}, {"v", values(kv_heads, keys, 5)}},
+      .inputs = {{"q", values(heads, 1, 1, computed)}, {"k", values(kv_heads, keys, 3, dtype)}, {"v", values(kv_heads, keys, 5, dtype)}},
       .params = {},
       .shape = {1, heads, 1, depth},
       .name = fmt::format("{} queries x {}, {} keys of {} heads, {}", heads, depth, keys, kv_heads, rlx::name(dtype)),
@@ -72,14 +74,32 @@ Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t d
       .flops = 4.0 * static_cast<double>(heads * depth) * static_cast<double>(keys)};
 }
 
-Program product_program(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Graph graph("product");
-  graph.output("out", matmul(graph.input("x", {m, k}, f32), graph.param("w", {k, n}, f32)));
+Program prompt_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t queries, std::int64_t keys) {
+  Graph graph("prompt");
+  const Value q = graph.input("q", {1, heads, queries, depth}, f32), k = graph.input("k", {1, kv_heads, keys, depth}, f16),
+              v = graph.input("v", {1, kv_heads, keys, depth}, f16);
+  AttentionOptions options;
+  options.causal = true;
+  graph.output("out", rounded_attention(q, cast(k, f32), cast(v, f32), options));
+  const auto stored = [&](std::uint32_t seed) { return as_type(filled({1, kv_heads, keys, depth}, seed), f16); };
+  const double seen = static_cast<double>(queries) * static_cast<double>(keys - queries) + static_cast<double>(queries * (queries + 1) / 2);
   return {.graph = graph,
-          .inputs = {{"x", filled({m, k}, 1)}},
-          .params = {{"w", filled({k, n}, 3)}},
+          .inputs = {{"q", filled({1, heads, queries, depth}, 1)}, {"k", stored(3)}, {"v", stored(5)}},
+          .params = {},
+          .shape = {1, heads, queries, depth},
+          .name = fmt::format("{} queries of {} x {}, {} keys of {} heads, f16", queries, heads, depth, keys, kv_heads),
+          .about = {{"kind", "prompt"}, {"heads", heads}, {"kv_heads", kv_heads}, {"depth", depth}, {"queries", queries}, {"keys", keys}},
+          .flops = 4.0 * static_cast<double>(heads * depth) * seen};
+}
+
+Program product_program(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+  Graph graph("product");
+  graph.output("out", cast(matmul(graph.input("x", {m, k}, dtype), graph.param("w", {k, n}, dtype)), f32));
+  return {.graph = graph,
+          .inputs = {{"x", as_type(filled({m, k}, 1), dtype)}},
+          .params = {{"w", as_type(filled({k, n}, 3), dtype)}},
           .shape = {m, n},
-          .name = fmt::format("product {} x {} x {}", m, n, k),
+          .name = fmt::format("product {} x {} x {}{}", m, n, k, dtype == f32 ? "" : fmt::format(", {}", rlx::name(dtype))),
           .about = {{"kind", "product"}, {"m", m}, {"n", n}, {"k", k}},
           .flops = 2.0 * static_cast<double>(m * n) * static_cast<double>(k)};
 }

@@ -24,11 +24,15 @@ struct Program {
 /// are seen; exponentials do not.
 Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype = f32);
 
-/// One query a head against keys and values (1, kv_heads, keys, depth), as a token meets them that continues a text.
+/// One query a head against keys and values (1, kv_heads, keys, depth), as a token meets them that continues a text. Beside f16 ones
+/// queries are f32.
 Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t keys, DType dtype = f32);
 
+/// A prompt of f32 queries that continues a text whose keys and values are f16, rounded as the op says.
+Program prompt_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t queries, std::int64_t keys);
+
 /// x (m, k) times a parameter (k, n).
-Program product_program(std::int64_t m, std::int64_t n, std::int64_t k);
+Program product_program(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype = f32);
 
 /// x (m, k) times the transpose of a parameter (n, k) in blocks of a GGUF type.
 Program block_product_program(const std::string& type, std::int64_t m, std::int64_t n, std::int64_t k);

@@ -2,10 +2,14 @@
 #include "base/pages.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <limits>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "own_memory.h"
@@ -27,6 +31,32 @@ TEST(Pages, LargeOnesBeginOnAHugePageAndAreZero) {
       }
     }
 }
+
+#ifdef MADV_HUGEPAGE
+/// What the system keeps of the piece of memory that the address is in: its line of flags in smaps.
+std::string flags_of(const void* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (std::istringstream range(line); range >> std::hex >> begin >> dash >> end && dash == '-')
+      inside = begin <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < end;
+    else if (inside && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return "";
+}
+
+TEST(Pages, TheSystemIsAskedForHugeOnes) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "the system has no huge pages";
+  const Pages large = map_pages(4 * huge_page_bytes, Backing::reserved);
+  const std::string flags = flags_of(large.get());
+  if (flags.empty()) GTEST_SKIP() << "the system does not say what its pages are";
+  EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
+  use_small_pages({large.get(), 4 * huge_page_bytes});
+  EXPECT_NE(flags_of(large.get()).find(" nh "), std::string::npos) << flags_of(large.get());
+}
+#endif
 
 TEST(Pages, TakeNoMoreMemoryThanTheyHold) {
   if (own_bytes_in_memory() < 0) GTEST_SKIP() << "the system does not say what is in memory";
