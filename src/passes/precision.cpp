@@ -7,8 +7,8 @@
 
 #include "ir/array_type.h"
 #include "ir/graph_data.h"
-#include "ir/moves.h"
 #include "ir/op.h"
+#include "ir/rearranges.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "ops/convolution.h"
@@ -23,7 +23,7 @@ namespace {
 
 /// What the structure ops before x move the elements of.
 const Node& moved(const GraphData& graph, const Node& node) {
-  return moves_elements(graph, node) ? moved(graph, graph.node(node.operands[0].node)) : node;
+  return rearranges(graph, node) ? moved(graph, graph.node(node.operands[0].node)) : node;
 }
 
 /// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would. A
@@ -35,7 +35,7 @@ Value narrowed(Value x) {
     return Value(&graph, node.operands[0]);
   const Node& from = moved(graph, node);
   const bool reads_table = node.operands.size() > 1 && is_input(from);  // which would be rounded whole
-  if (!moves_elements(graph, node) || reads_table || from.op->kind == OpKind::composite) return cast(x, bf16);
+  if (!rearranges(graph, node) || reads_table || from.op->kind == OpKind::composite) return cast(x, bf16);
   Values operands;
   for (ValueId v : node.operands) operands.emplace_back(&graph, v);
   operands[0] = narrowed(operands[0]);

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "backends/cpu/attributes.h"
-#include "ir/moves.h"
+#include "ir/rearranges.h"
 
 namespace rlx::cpu {
 namespace {
@@ -44,7 +44,7 @@ Attention with_sizes(const Graph& graph, const Operands& operands) {
 ValueId unrepeated(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
   ValueId from = value;
   bool repeats = false;
-  for (const Node* node = &graph.node(from.node); !repeats && moves_elements(graph.data(), *node); node = &graph.node(from.node))
+  for (const Node* node = &graph.node(from.node); !repeats && rearranges(graph.data(), *node); node = &graph.node(from.node))
     repeats = node->operands.size() > 1, from = node->operands[0];
   return repeats && !is_stored(from) ? from : value;
 }
