@@ -43,8 +43,8 @@ Value seen_by_encoder(const DecoderStep& step, const DecoderLayer& layer) {
 /// The rows of each token's text, (T, heads, 1, D) -> (T, heads, longest, D); behind its end those of others. Never stored: attention finds
 /// the tokens of one text by where their rows begin.
 Value rows_of_text(const PackedTexts& texts, Value x) {
-  const Dim tokens = x.dim(0), heads = x.dim(1), size = x.dim(3);
-  Value rows = gather(reshape(x, {tokens, heads, size}), texts.begins, {{1, 2, 3}, {}, {0}}, {texts.longest, heads, size});
+  const Dim &heads = x.dim(1), &size = x.dim(3);
+  Value rows = gather(reshape(x, {x.dim(0), heads, size}), texts.begins, {{1, 2, 3}, {}, {0}}, {texts.longest, heads, size});
   return transpose(rows, {0, 2, 1, 3});
 }
 
