@@ -44,7 +44,7 @@ void add_those_of_f32(std::vector<bench::Program>& all) {
   all.push_back(bench::bottleneck_program(256, 14));
   for (const char* type : {"Q4_0", "Q4_K", "Q6_K", "Q8_0", "IQ3_S"}) all.push_back(bench::block_product_program(type, 1, 2048, 2048));
   for (const char* type : {"Q4_K", "Q8_K"}) all.push_back(bench::block_product_program(type, 128, 2048, 2048));
-  all.push_back(bench::grouped_product_program("Q4_K", 64, 1024, 1024, 8));
+  for (const char* type : {"Q4_K", "F16"}) all.push_back(bench::grouped_product_program(type, 64, 1024, 1024, 8));
 }
 
 std::vector<bench::Program> programs(Precision precision) {

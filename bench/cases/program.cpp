@@ -124,7 +124,7 @@ Program grouped_product_program(const std::string& type, std::int64_t m, std::in
     expert.mutable_values<std::int32_t>()[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(row % experts);
   Graph graph("grouped product");
   const Value x = graph.input("x", {m, k}, f32), w = graph.param("w", dims_of(weights), u8);
-  graph.output("out", grouped_block_dot(x, w, graph.input("expert", {m}, i32), type));
+  graph.output("out", grouped_block_dot(x, w, graph.input("expert", {m}, i32), type, find_block_format(type)->values > 1));
   return {.graph = graph,
           .inputs = {{"x", filled({m, k}, 1)}, {"expert", expert}},
           .params = {{"w", weights}},

@@ -21,20 +21,20 @@
 namespace rlx {
 namespace {
 
-/// What the structure ops before x move the elements of.
+/// What the ops before x move the elements of.
 const Node& moved(const GraphData& graph, const Node& node) {
   return rearranges(graph, node) ? moved(graph, graph.node(node.operands[0].node)) : node;
 }
 
-/// x as bf16, rounded below the structure ops that move its elements: so what is stored is narrow, and lies as the wide value would. A
-/// claim's result is moved as it stores it.
+/// x as bf16, rounded below the ops that move its elements: so what is stored is narrow, and lies as the wide value would. A claim's result
+/// is moved as it stores it.
 Value narrowed(Value x) {
   GraphData& graph = x.graph();
   const Node& node = graph.node(x.id().node);
   if (node.op->scalar == static_cast<int>(ScalarOp::cast) && graph.type(node.operands[0]).dtype == bf16)
     return Value(&graph, node.operands[0]);
   const Node& from = moved(graph, node);
-  const bool reads_table = node.operands.size() > 1 && is_input(from);  // which would be rounded whole
+  const bool reads_table = node.operands.size() > 1 && is_input(from);  // all of which would be rounded for some of its rows
   if (!rearranges(graph, node) || reads_table || from.op->kind == OpKind::composite) return cast(x, bf16);
   Values operands;
   for (ValueId v : node.operands) operands.emplace_back(&graph, v);
