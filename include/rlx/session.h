@@ -36,9 +36,9 @@ struct SessionOptions {
   bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
   bool tune = false;  // times ways to cut a matrix product into blocks, when it is first run in a size, and keeps the fastest in
                       // cache_folder; results have the same bits
-  std::optional<std::filesystem::path> cache_folder =
-      std::nullopt;  // of compiled kernels and timed choices; empty path: none; default: the
-                     // variable RLX_CACHE, else rlx in XDG_CACHE_HOME, else ~/.cache/rlx
+  // Of compiled kernels and timed choices; an empty path: none. Nothing: the variable RLX_CACHE, else rlx in XDG_CACHE_HOME, else
+  // ~/.cache/rlx.
+  std::optional<std::filesystem::path> cache_folder = std::nullopt;
 };
 
 /// What a session's compiler did so far.
