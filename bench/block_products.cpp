@@ -13,7 +13,6 @@
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "backends/cpu/quantised/block_dot.h"
-#include "backends/cpu/quantised/wide_dot.h"
 #include "cases/cases.h"
 #include "quant/format.h"
 #include "rlx/error.h"
@@ -70,31 +69,6 @@ struct Product {
   }
 };
 
-/// The same by way of floats, panel by panel, as types without a kernel are multiplied. The weights may lie in a cache.
-struct DecodedProduct {
-  std::shared_ptr<Weights> weights;
-  std::vector<float> x, c;
-  cpu::AlignedBuffer memory;
-  cpu::WideDotArgs args;
-
-  DecodedProduct(std::int64_t m, const Shape& shape, const BlockFormat& format, std::shared_ptr<Weights> w, ThreadPool& pool)
-      : weights(std::move(w)), x(static_cast<std::size_t>(m * shape.k)), c(static_cast<std::size_t>(m * shape.n)) {
-    bench::fill(x, 1);
-    args = {cpu::RowGroups::one(m), x.data(), true, &format, weights->held, nullptr, cpu::cpu_level(), c.data(), nullptr};
-    memory = cpu::AlignedBuffer(cpu::wide_dot_workspace(args, pool.size()));
-    args.workspace = memory.data();
-  }
-
-  void run(ThreadPool& pool) { cpu::wide_dot(args, pool); }
-};
-
-bench::Case decoded(bench::Case one, const std::shared_ptr<DecodedProduct>& product, ThreadPool& pool) {
-  one.name += ", decoded";
-  one.about["decoded"] = true;
-  one.run = [product, &pool] { product->run(pool); };
-  return one;
-}
-
 bench::Case make_case(const BlockFormat& format, std::int64_t m, const Shape& shape, const std::shared_ptr<Weights>& weights,
                       ThreadPool& pool) {
   const auto product = std::make_shared<Product>(m, shape, weights, pool);
@@ -110,17 +84,14 @@ bench::Case make_case(const BlockFormat& format, std::int64_t m, const Shape& sh
 }
 
 std::vector<bench::Case> make_cases(const std::vector<std::string>& types, const std::vector<std::int64_t>& rows, const Shape& shape,
-                                    bool cached, bool beside, ThreadPool& pool) {
+                                    bool cached, ThreadPool& pool) {
   std::vector<bench::Case> cases;
   for (const std::string& type : types) {
     const BlockFormat* const format = find_block_format(type);
     const cpu::BlockKernel* const kernel = format ? cpu::block_kernel(type, cpu::cpu_level()) : nullptr;
     if (!kernel) fail("--type: no products of '{}' as stored on this CPU", type);
     const auto weights = std::make_shared<Weights>(*kernel, *format, shape, cached ? 0 : cpu::bytes_beyond_caches(1), pool);
-    for (const std::int64_t m : rows) {
-      cases.push_back(make_case(*format, m, shape, weights, pool));
-      if (beside) cases.push_back(decoded(cases.back(), std::make_shared<DecodedProduct>(m, shape, *format, weights, pool), pool));
-    }
+    for (const std::int64_t m : rows) cases.push_back(make_case(*format, m, shape, weights, pool));
   }
   return cases;
 }
@@ -138,11 +109,10 @@ int main(int argc, char** argv) {
   Shape shape;
   app.add_option("-n", shape.n, "rows of weights");
   app.add_option("-k", shape.k, "values in each");
-  bool cached = false, beside = false;
-  app.add_flag("--decoded", beside, "beside each the same product with weights that are decoded to floats");
+  bool cached = false;
   app.add_flag("--cached", cached, "one copy of the weights, which caches may hold");
   return bench::run_command(app, argc, argv, [&] {
     ThreadPool pool(options.threads);
-    bench::run_cases(make_cases(types, rows, shape, cached, beside, pool), options, pool);
+    bench::run_cases(make_cases(types, rows, shape, cached, pool), options, pool);
   });
 }

@@ -1,7 +1,6 @@
 // What is computed from parameters alone is computed once, for all runs, until they change.
 #include <gtest/gtest.h>
 
-#include "backends/cpu/cpu_features.h"
 #include "ops/evaluated.h"
 #include "ops/sample_operands.h"
 #include "rlx/session.h"
@@ -47,8 +46,7 @@ TEST(Prepared, LaunchesOfParametersAloneAreNoneOfARun) {
   const Case given;
   Executable program = quiet_session().compile(scaled_product());
   program.set_params({{"w", given.w}, {"v", given.v}});
-  // exp(w); v is read as it is, but for the portable level, which has no panels that widen it.
-  const std::size_t once = cpu::cpu_level() == cpu::CpuLevel::portable ? 2 : 1;
+  constexpr std::size_t once = 1;  // exp(w); v is read as it is
   EXPECT_EQ(count_prepared(program, given.x), once);
   EXPECT_EQ(program.profile({{"x", given.x}}, 0).size(), once + 2);
   std::size_t prepared = 0;

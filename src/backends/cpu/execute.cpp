@@ -40,8 +40,8 @@ void PackedWeights::forget(const Array& weights) {
 
 std::string panel_layout(const Step& step, CpuLevel level) {
   if (const auto* dot = std::get_if<BlockDot>(&step.launch->what))
-    return fmt::format("{} blocks {}{} {} {} {}", static_cast<int>(level), dot->type, dot->int8 ? " int8" : "", dot->matrices.value(),
-                       dot->columns.value(), dot->depth.value());
+    return fmt::format("{} blocks {} {} {} {}", static_cast<int>(level), dot->type, dot->matrices.value(), dot->columns.value(),
+                       dot->depth.value());
   const auto& product = std::get<Product>(step.launch->what);
   const auto fixed = [](const Size& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
   std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), name(product.element),

@@ -43,6 +43,7 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
 #elif defined(__aarch64__)
     if (level == CpuLevel::neon) return &neon_bf16_weight;
 #endif
+    return &portable_bf16_weight;
   } else {
 #ifdef __x86_64__
     if (level == CpuLevel::amx) return &amx_i8;
@@ -51,6 +52,7 @@ const MicroKernel<T>* find_micro_kernel(CpuLevel level) {
 #elif defined(__aarch64__)
     if (level == CpuLevel::neon && cpu_features().neon_dot) return &neon_dot;
 #endif
+    return &portable_i8;
   }
   return nullptr;
 }

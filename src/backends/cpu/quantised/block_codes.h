@@ -139,6 +139,15 @@ struct HalfScale {
   typename V::Floats d;
 };
 
+/// One scale in single precision for eight steps.
+template <class V>
+struct WholeScale {
+  static constexpr std::int64_t steps = 8, bytes = 64;
+  explicit WholeScale(const std::byte* from, int column = 0) : d(read_as<typename V::Floats>(from + 4 * column)) {}
+  typename V::Floats scale(std::int64_t, int) const { return d; }
+  typename V::Floats d;
+};
+
 /// A scale and the number that stands for code 0.
 template <class V>
 struct HalfScaleAndStart {

@@ -16,25 +16,24 @@ BlockKernelTable with_tiles_of_amx() {
 }
 #endif
 
-const BlockKernelTable* block_kernels([[maybe_unused]] CpuLevel level) {
+const BlockKernelTable& block_kernels([[maybe_unused]] CpuLevel level) {
 #if defined(__x86_64__)
   static const BlockKernelTable amx = with_tiles_of_amx();
-  if (level == CpuLevel::amx) return &amx;
-  if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return &avx512_vnni_block_kernels;
-  if (level >= CpuLevel::avx2) return &avx2_block_kernels;
+  if (level == CpuLevel::amx) return amx;
+  if (level == CpuLevel::avx512 && cpu_features().avx512_vnni) return avx512_vnni_block_kernels;
+  if (level >= CpuLevel::avx2) return avx2_block_kernels;
 #elif defined(__aarch64__)
-  if (level == CpuLevel::neon && cpu_features().neon_dot) return &neon_dot_block_kernels;
+  if (level == CpuLevel::neon && cpu_features().neon_dot) return neon_dot_block_kernels;
 #endif
-  return nullptr;
+  return portable_block_kernels;
 }
 
 }  // namespace
 
 const BlockKernel* block_kernel(std::string_view type, CpuLevel level) {
-  const BlockKernelTable* const table = block_kernels(level);
-  if (!table) return nullptr;
-  const BlockKernel* const kernel = std::ranges::find(table->of_type, type, &BlockKernel::type);
-  return kernel != std::end(table->of_type) ? kernel : nullptr;
+  const BlockKernelTable& table = block_kernels(level);
+  const BlockKernel* const kernel = std::ranges::find(table.of_type, type, &BlockKernel::type);
+  return kernel != std::end(table.of_type) ? kernel : nullptr;
 }
 
 }  // namespace rlx::cpu

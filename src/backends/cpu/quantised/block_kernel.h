@@ -70,7 +70,7 @@ struct BlockKernel {
   constexpr std::int64_t panel_bytes(std::int64_t blocks) const { return codes_at(blocks) + blocks * code_bytes; }
 };
 
-/// The kernel for the type at that level; null where there is none.
+/// The kernel for the type at that level; null for plain types.
 const BlockKernel* block_kernel(std::string_view type, CpuLevel level);
 
 }  // namespace rlx::cpu

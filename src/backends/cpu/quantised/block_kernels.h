@@ -42,6 +42,7 @@ consteval Table for_block_types() {
       Make::template type<DoubledFp4, ExponentScale<V>, RowFormat{raised, 1, false}>("MXFP4", pack_mxfp4),
       Make::template type<DoubledFp4, HalfScales<V>, RowFormat{raised, 2, false}>("NVFP4", pack_nvfp4),
       Make::template type<WholeBytes<V>, HalfScale<V>, RowFormat{raised, 1, false}>("Q8_1", pack_q8_1),
+      Make::template type<WholeBytes<V>, WholeScale<V>, RowFormat{raised, 1, false}>("Q8_K", pack_q8_k),
       Make::template type<TwoBits<V>, SuperScaleAndMinimum<V, 2>, RowFormat{0, 2, true}>("Q2_K", pack_q2_k),
       Make::template type<ThreeBits<V>, SuperScale<V, 2>, RowFormat{4, 2, false}>("Q3_K", pack_q3_k),
       Make::template type<TwoBits<V>, SuperScale<V, 1>, RowFormat{1, 1, false}>("TQ1_0", pack_tq1_0),

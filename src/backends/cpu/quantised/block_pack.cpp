@@ -193,6 +193,12 @@ struct Q3_K {
   }
 };
 
+struct Q8_K {
+  static constexpr std::int64_t bytes = 292, steps = 8, scale_bytes = 64;
+  static void scales(const std::byte* block, std::int64_t row, std::byte* to) { std::memcpy(to + 4 * row, block, 4); }
+  static void codes(const std::byte* block, std::int64_t step, Codes& to) { Q8_0::codes(block + 2 + 32 * step, 0, to); }
+};
+
 /// One scale for a block.
 template <std::int64_t scale_at>
 struct OneScale {
@@ -260,6 +266,9 @@ void pack_nvfp4(const std::byte* const* rows, std::int64_t blocks, std::byte* sc
 }
 void pack_q8_1(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
   pack<Q8_1, InBytes>(rows, blocks, scales, codes);
+}
+void pack_q8_k(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
+  pack<Q8_K, InBytes>(rows, blocks, scales, codes);
 }
 void pack_q2_k(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes) {
   pack<Q2_K, InTwoBits>(rows, blocks, scales, codes);

@@ -30,6 +30,7 @@ void pack_iq4_xs(const std::byte* const* rows, std::int64_t blocks, std::byte* s
 void pack_mxfp4(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 void pack_nvfp4(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 void pack_q8_1(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
+void pack_q8_k(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 void pack_q2_k(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 void pack_q3_k(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);
 void pack_tq1_0(const std::byte* const* rows, std::int64_t blocks, std::byte* scales, std::byte* codes);

@@ -3,13 +3,13 @@
 
 namespace rlx::cpu {
 
-inline constexpr int block_kernel_count = 24;
+inline constexpr int block_kernel_count = 25;
 
 /// One for each block type that is multiplied as it is stored.
 struct BlockKernelTable {
   BlockKernel of_type[block_kernel_count];
 };
-extern const BlockKernelTable avx2_block_kernels, avx512_vnni_block_kernels, neon_dot_block_kernels;
+extern const BlockKernelTable portable_block_kernels, avx2_block_kernels, avx512_vnni_block_kernels, neon_dot_block_kernels;
 
 /// BlockKernel::many of the same types, on AMX.
 struct BlockManyTable {

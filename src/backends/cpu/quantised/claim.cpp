@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "backends/cpu/quantised/wide_dot.h"
 #include "ir/op.h"
 
 namespace rlx::cpu {
@@ -24,7 +25,9 @@ bool is_block_dot(const Node& node) {
 bool takes_block_dot(const Graph& graph, const Node& node) {
   const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
   const auto is_static = [](const Dim& dim) { return dim.is_static() && dim.value() > 0; };
-  const bool fits = x.dtype == f32 && is_static(x.shape.back()) && std::all_of(blocks.shape.begin(), blocks.shape.end(), is_static);
+  const bool has_kernel = block_dot_attribute<bool>(node, "int8") || has_wide_panels(block_dot_attribute<std::string>(node, "type"));
+  const bool fits =
+      has_kernel && x.dtype == f32 && is_static(x.shape.back()) && std::all_of(blocks.shape.begin(), blocks.shape.end(), is_static);
   if (node.operands.size() < 3) return fits;
   const DType experts = graph.type(node.operands[2]).dtype;
   return fits && (experts == i32 || experts == i64);
@@ -41,7 +44,6 @@ BlockDot as_block_dot(const Graph& graph, ValueId node) {
           .blocks = op.operands[1],
           .experts = grouped ? std::optional(op.operands[2]) : std::nullopt,
           .type = block_dot_attribute<std::string>(op, "type"),
-          .int8 = block_dot_attribute<bool>(op, "int8"),
           .rows = rows,
           .columns = blocks[grouped ? 1 : 0],
           .depth = x.back(),

@@ -13,18 +13,18 @@ struct BlockDot {
   ValueId x, blocks;
   std::optional<ValueId> experts;  // by row, the matrix that it is multiplied with
   std::string type;                // of the blocks
-  bool int8 = true;                // x is rounded to 8 bits
   Dim rows, columns;               // of the result
   Dim depth;
   Dim matrices = 1;
 
   /// The kernel that multiplies blocks of this type as they are; null: they are widened.
-  const BlockKernel* kernel(CpuLevel level) const { return int8 ? block_kernel(type, level) : nullptr; }
+  const BlockKernel* kernel(CpuLevel level) const { return block_kernel(type, level); }
 };
 
 bool is_block_dot(const Node& node);
 
-/// The products of f32 of sizes that are known when the graph is compiled, but for the number of rows.
+/// The products of f32 of sizes that are known when the graph is compiled, but for the number of rows: with blocks as the kernels take
+/// them, x rounded to 8 bits, and with plain types that kernels widen.
 bool takes_block_dot(const Graph& graph, const Node& node);
 
 BlockDot as_block_dot(const Graph& graph, ValueId node);

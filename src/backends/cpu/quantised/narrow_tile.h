@@ -53,7 +53,7 @@ struct PackedStep {
 /// `Codes`, `Scales` and `V` as in block_codes.h; V also has
 ///   dot<Codes, begin, count>(weights, x), the products of the vectors of codes begin.. with the codes `x` of a row, summed as Ints
 ///   bytes(integers), the lowest bytes of 32 integers of at most 127
-///   splat(x), and multiply_add(a, b, sum) = a * b + sum, rounded once
+///   splat(x), and multiply_add(a, b, sum) = a * b + sum, rounded once where the CPU can
 template <class V, class Codes, class Scales, RowFormat format>
 struct NarrowTile {
   using Floats = typename V::Floats;

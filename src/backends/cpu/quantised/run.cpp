@@ -39,20 +39,10 @@ std::shared_ptr<const Made> panels_for(const Step& step, const BlockDot& dot, co
 }
 
 void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
-  const BlockFormat& format = *find_block_format(dot.type);
-  std::shared_ptr<const WidePanels> panels;
-  if (has_wide_panels(format, run.level))
-    panels =
-        panels_for<WidePanels>(step, dot, run, [&](const BlockWeights& w) { return make_wide_panels(format, w, run.level, *run.pool); });
-  WideDotArgs args{groups_of(step, dot, run),
-                   memory_at<const float>(run, step.a),
-                   dot.int8,
-                   &format,
-                   weights_at(memory_at<const std::byte>(run, step.b), dot, run),
-                   panels.get(),
-                   run.level,
-                   memory_at<float>(run, step.c),
-                   nullptr};
+  const std::shared_ptr<const WidePanels> panels =
+      panels_for<WidePanels>(step, dot, run, [&](const BlockWeights& w) { return make_wide_panels(dot.type, w, run.level, *run.pool); });
+  WideDotArgs args{groups_of(step, dot, run), memory_at<const float>(run, step.a), panels.get(), dot.columns.value(),
+                   dot.depth.value(),         memory_at<float>(run, step.c),       nullptr};
   args.workspace = workspace(run, wide_dot_workspace(args, run.pool->size()));
   wide_dot(args, *run.pool);
 }

@@ -1,18 +1,15 @@
 #include "backends/cpu/quantised/wide_dot.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "backends/cpu/gemm/pack.h"
 #include "base/checked.h"
+#include "quant/format.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
 namespace {
-
-/// Depth that is decoded at a time, so that a panel of it stays in the caches: whole blocks of every type.
-constexpr std::int64_t depth_of_pass = 2048;
 
 /// Multiply-adds that are worth a thread of their own: a few microseconds.
 constexpr std::int64_t worth_a_worker = 1 << 17;
@@ -21,55 +18,16 @@ std::int64_t grain_for(std::int64_t operations) {
   return std::max<std::int64_t>(1, worth_a_worker / std::max<std::int64_t>(1, operations));
 }
 
-/// Panels as they lie.
-template <class T>
-struct KeptPanels {
-  explicit KeptPanels(const PackedB<T>& kept) : kernel(kept.kernel()), panels(kept.panels()), b(kept) {}
-  const Packed<T>* panel(std::int64_t matrix, std::int64_t i, std::int64_t k0, std::int64_t, float*) const {
-    return b.panel(matrix, i) + k0 * kernel.panel_cols;
-  }
-  const MicroKernel<T>& kernel;
-  std::int64_t panels;
-  const PackedB<T>& b;
-};
-
-/// Panels that are made of blocks when they are asked for.
-struct DecodedPanels {
-  explicit DecodedPanels(const WideDotArgs& args)
-      : kernel(micro_kernel<float>(args.level)),
-        panels((args.weights.n + kernel.panel_cols - 1) / kernel.panel_cols),
-        format(*args.format),
-        weights(args.weights) {}
-  const float* panel(std::int64_t matrix, std::int64_t i, std::int64_t k0, std::int64_t depth, float* scratch) const {
-    const std::int64_t column = i * kernel.panel_cols, width = std::min<std::int64_t>(kernel.panel_cols, weights.n - column);
-    float* const packed = scratch + kernel.panel_cols * depth;
-    for (std::int64_t c = 0; c < width; ++c)
-      format.decode(weights.row(matrix, column + c) + k0 / format.values * format.bytes, scratch + c * depth, depth);
-    pack_panel<float>({scratch, depth, 1}, width, depth, packed, kernel.panel_cols);
-    return packed;
-  }
-  const MicroKernel<float>& kernel;
-  std::int64_t panels;
-  const BlockFormat& format;
-  const BlockWeights& weights;
-};
-
-template <class Visit>
-auto with_panels(const WideDotArgs& args, const Visit& visit) {
-  if (!args.panels) return visit(DecodedPanels(args));
-  return std::visit([&]<class T>(const PackedB<T>& kept) { return visit(KeptPanels<T>(kept)); }, *args.panels);
-}
-
 /// Where things lie in the workspace, in floats: the packed rows of x, then for each worker what it needs.
 struct WideDotPlaces {
-  template <class Panels>
-  WideDotPlaces(const WideDotArgs& args, const Panels& source, int threads) {
-    const std::int64_t k = args.weights.k, m = args.rows.rows(), cols = source.kernel.panel_cols;
-    const auto left = checked_mul<std::int64_t>(source.kernel.max_rows, k), sums = checked_mul(args.rows.largest(), cols);
-    const auto right = sums ? checked_add(*sums, 2 * cols * std::min(k, depth_of_pass)) : std::nullopt;
+  template <class T>
+  WideDotPlaces(const WideDotArgs& args, const PackedB<T>& b, int threads) {
+    const std::int64_t k = args.k, m = args.rows.rows();
+    const auto left = checked_mul<std::int64_t>(b.kernel().max_rows, k),
+               sums = checked_mul<std::int64_t>(args.rows.largest(), b.kernel().panel_cols);
     const auto packed = checked_mul(m, k);
-    if (!left || !right || !packed) fail("a product of {} rows of {} values: too large", m, k);
-    rows = *packed, worker = std::max(*left, *right);
+    if (!left || !sums || !packed) fail("a product of {} rows of {} values: too large", m, k);
+    rows = *packed, worker = std::max(*left, *sums);
     const auto workers = checked_mul<std::int64_t>(worker, threads), floats = workers ? checked_add(rows, *workers) : std::nullopt;
     const auto all = floats ? checked_mul<std::int64_t>(*floats, sizeof(float)) : std::nullopt;
     if (!all) fail("a product of {} rows of {} values: too large", m, k);
@@ -78,33 +36,23 @@ struct WideDotPlaces {
   std::int64_t rows = 0, worker = 0, bytes = 0;
 };
 
-/// The nearest products of 8-bit codes with a scale for each 32 neighbours, as the op block_dot says.
-void round_row(const float* from, std::int64_t count, float* to) {
-  constexpr std::int64_t group = 32;
-  for (std::int64_t i = 0; i < count; i += group) {
-    float most = 0;
-    for (std::int64_t j = i; j < i + group; ++j) most = std::abs(from[j]) > most || std::isnan(from[j]) ? std::abs(from[j]) : most;
-    const float inverse = most > 0 ? 127 / most : 0, scale = most / 127;
-    for (std::int64_t j = i; j < i + group; ++j) to[j] = std::nearbyint(from[j] * inverse) * scale;
-  }
-}
-
-template <class Panels>
+template <class T>
 class WideProduct {
  public:
-  WideProduct(const WideDotArgs& args, const Panels& source, ThreadPool& pool)
+  WideProduct(const WideDotArgs& args, const PackedB<T>& b, ThreadPool& pool)
       : args_(args),
-        source_(source),
+        b_(b),
+        kernel_(b.kernel()),
         pool_(pool),
-        places_(args, source, pool.size()),
+        places_(args, b, pool.size()),
         left_(reinterpret_cast<float*>(args.workspace)),
-        k_(args.weights.k) {}
+        k_(args.k) {}
 
   void run() {
     pack_left();
-    const std::int64_t groups = std::ssize(args_.rows.groups), operations = args_.rows.rows() / groups * source_.kernel.panel_cols * k_;
+    const std::int64_t groups = std::ssize(args_.rows.groups), operations = args_.rows.rows() / groups * kernel_.panel_cols * k_;
     // The groups of one panel follow each other, so that each thread has its part of all of them.
-    pool_.parallel_for(source_.panels * groups, grain_for(operations), [&](std::int64_t begin, std::int64_t end, int worker) {
+    pool_.parallel_for(b_.panels() * groups, grain_for(operations), [&](std::int64_t begin, std::int64_t end, int worker) {
       for (std::int64_t i = begin; i < end; ++i)
         multiply(args_.rows.groups[static_cast<std::size_t>(i % groups)], i / groups, scratch_of(worker));
     });
@@ -114,41 +62,36 @@ class WideProduct {
   float* scratch_of(int worker) const { return left_ + places_.rows + worker * places_.worker; }
 
   void pack_left() {
-    const std::vector<RowTile> tiles = tiles_of(args_.rows, source_.kernel.max_rows);
-    pool_.parallel_for(std::ssize(tiles), grain_for(source_.kernel.max_rows * k_), [&](std::int64_t begin, std::int64_t end, int worker) {
+    const std::vector<RowTile> tiles = tiles_of(args_.rows, kernel_.max_rows);
+    pool_.parallel_for(std::ssize(tiles), grain_for(kernel_.max_rows * k_), [&](std::int64_t begin, std::int64_t end, int worker) {
       float* const scratch = scratch_of(worker);
       for (std::int64_t i = begin; i < end; ++i) {
         const RowTile& tile = tiles[static_cast<std::size_t>(i)];
-        const float* x = args_.rows.gathered(args_.x, k_, tile.begin, tile.count, scratch);
-        if (args_.rounds) {
-          for (std::int64_t r = 0; r < tile.count; ++r) round_row(x + r * k_, k_, scratch + r * k_);
-          x = scratch;
-        }
+        const float* const x = args_.rows.gathered(args_.x, k_, tile.begin, tile.count, scratch);
         pack_panel<float>({x, k_, 1}, tile.count, k_, left_ + tile.begin * k_, tile.count);
       }
     });
   }
 
-  /// The rows of a group with one panel of their weights.
-  void multiply(const RowGroups::Group& group, std::int64_t panel, float* scratch) const {
-    const auto& kernel = source_.kernel;
-    const std::int64_t cols = kernel.panel_cols, most = kernel.max_rows;
-    float *const sums = scratch, *const room = scratch + args_.rows.largest() * cols;
-    for (std::int64_t k0 = 0; k0 < k_; k0 += depth_of_pass) {
-      const std::int64_t depth = std::min(depth_of_pass, k_ - k0);
-      const auto* const b = source_.panel(group.matrix, panel, k0, depth, room);
+  /// The rows of a group with one panel of their weights, of which a pass stays in the caches.
+  void multiply(const RowGroups::Group& group, std::int64_t panel, float* sums) const {
+    const std::int64_t cols = kernel_.panel_cols, most = kernel_.max_rows, pass = kernel_.longest_pass;
+    for (std::int64_t k0 = 0; k0 < k_; k0 += pass) {
+      const std::int64_t depth = std::min(pass, k_ - k0);
       for (std::int64_t row = 0; row < group.count; row += most) {
         const std::int64_t rows = std::min(most, group.count - row);
-        kernel.tiles[rows](depth, left_ + (group.begin + row) * k_ + k0 * rows, b, nullptr, sums + row * cols, cols, cols, k0 > 0);
+        kernel_.tiles[rows](depth, left_ + (group.begin + row) * k_ + k0 * rows, b_.panel(group.matrix, panel) + k0 * cols, nullptr,
+                            sums + row * cols, cols, cols, k0 > 0);
       }
     }
-    const std::int64_t width = std::min(cols, args_.weights.n - panel * cols);
+    const std::int64_t width = std::min(cols, args_.n - panel * cols);
     for (std::int64_t row = 0; row < group.count; ++row)
-      std::copy_n(sums + row * cols, width, args_.c + args_.rows.row(group.begin + row) * args_.weights.n + panel * cols);
+      std::copy_n(sums + row * cols, width, args_.c + args_.rows.row(group.begin + row) * args_.n + panel * cols);
   }
 
   const WideDotArgs& args_;
-  const Panels& source_;
+  const PackedB<T>& b_;
+  const MicroKernel<T>& kernel_;
   ThreadPool& pool_;
   WideDotPlaces places_;
   float* left_;
@@ -161,26 +104,32 @@ WidePanels packed(const BlockWeights& weights, CpuLevel level, ThreadPool& pool)
   return pack_b(b, weights.matrices, weights.k, weights.n, pool, micro_kernel<T>(level));
 }
 
-}  // namespace
-
-bool has_wide_panels(const BlockFormat& format, CpuLevel level) {
-  return format.name == "F32" || (format.name == "F16" && has_micro_kernel<F16>(level)) ||
-         (format.name == "BF16" && has_micro_kernel<Bf16Weight>(level));
+/// Numbers of half precision where kernels do not widen them.
+WidePanels packed_as_floats(BlockWeights weights, CpuLevel level, ThreadPool& pool) {
+  std::vector<float> floats(static_cast<std::size_t>(weights.matrices * weights.n * weights.k));
+  find_block_format("F16")->decode(weights.blocks, floats.data(), std::ssize(floats));
+  weights.blocks = reinterpret_cast<const std::byte*>(floats.data());
+  return packed<float>(weights, level, pool);
 }
 
-WidePanels make_wide_panels(const BlockFormat& format, const BlockWeights& weights, CpuLevel level, ThreadPool& pool) {
-  if (format.name == "F16") return packed<F16>(weights, level, pool);
-  if (format.name == "BF16") return packed<Bf16Weight>(weights, level, pool);
+}  // namespace
+
+bool has_wide_panels(std::string_view type) { return type == "F32" || type == "F16" || type == "BF16"; }
+
+WidePanels make_wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, ThreadPool& pool) {
+  if (type == "F16" && !has_micro_kernel<F16>(level)) return packed_as_floats(weights, level, pool);
+  if (type == "F16") return packed<F16>(weights, level, pool);
+  if (type == "BF16") return packed<Bf16Weight>(weights, level, pool);
   return packed<float>(weights, level, pool);
 }
 
 std::size_t wide_dot_workspace(const WideDotArgs& args, int threads) {
-  return with_panels(args, [&](const auto& source) { return static_cast<std::size_t>(WideDotPlaces(args, source, threads).bytes); });
+  return std::visit([&](const auto& b) { return static_cast<std::size_t>(WideDotPlaces(args, b, threads).bytes); }, *args.panels);
 }
 
 void wide_dot(const WideDotArgs& args, ThreadPool& pool) {
-  if (args.rows.rows() == 0 || args.weights.n == 0) return;
-  with_panels(args, [&](const auto& source) { WideProduct(args, source, pool).run(); });
+  if (args.rows.rows() == 0 || args.n == 0) return;
+  std::visit([&](const auto& b) { WideProduct(args, b, pool).run(); }, *args.panels);
 }
 
 }  // namespace rlx::cpu

@@ -5,11 +5,11 @@
 
 #include "backends/cpu/gemm/packed_b.h"
 #include "backends/cpu/quantised/block_dot.h"
-#include "quant/format.h"
 
 namespace rlx::cpu {
 
-/// Weights of a plain type as the product kernels take them: f32, or f16 and bf16, which those widen as they load them.
+/// Weights of a plain type as the product kernels take them: f32, or f16 and bf16, which those widen as they load them; f16 where none does
+/// is widened here.
 struct WidePanels : std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weight>> {
   using variant::variant;
   /// All of them, where every product reads all.
@@ -18,20 +18,17 @@ struct WidePanels : std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weigh
   }
 };
 
-/// Whether weights of that type are kept as WidePanels. Others are decoded to floats by each product, a panel at a time.
-bool has_wide_panels(const BlockFormat& format, CpuLevel level);
+/// Whether weights of that type ("F16") are kept as WidePanels.
+bool has_wide_panels(std::string_view type);
 /// Expects a type that has them, and bytes that are aligned as its numbers are.
-WidePanels make_wide_panels(const BlockFormat& format, const BlockWeights& weights, CpuLevel level, ThreadPool& pool);
+WidePanels make_wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, ThreadPool& pool);
 
 /// C (m, n) = x (m, k) * weights (n, k)^T in f32, both row after row; each row with the matrix of its group.
 struct WideDotArgs {
   RowGroups rows;
   const float* x = nullptr;
-  bool rounds = false;  // x to 8 bits, with a scale for each 32 neighbours
-  const BlockFormat* format = nullptr;
-  BlockWeights weights;
-  const WidePanels* panels = nullptr;  // of the weights; null: they are decoded
-  CpuLevel level{};
+  const WidePanels* panels = nullptr;  // of the weights
+  std::int64_t n = 0, k = 0;
   float* c = nullptr;
   std::byte* workspace = nullptr;  // wide_dot_workspace bytes
 };
