@@ -165,7 +165,7 @@ TYPED_TEST(GemmOf, HandsEveryElementToTheEpilogueOnce) {
   }
 }
 
-TEST(Gemm, PacksAThroughAFunction) {
+TEST(Gemm, ComputesAByAFunction) {
   ThreadPool pool(2);
   const std::int64_t batch = 3, m = 45, n = 50, k = 4100;  // more than one pass
   const Stored<float> a(batch, m, k, Layout::row_major, 10), b(1, k, n, Layout::row_major, 11);
@@ -173,13 +173,21 @@ TEST(Gemm, PacksAThroughAFunction) {
   args.b.batch_stride = 0;
   const std::vector<float> plain = run(args, pool);
   args.a = {};
-  args.pack_a_context = const_cast<Matrix<float>*>(&a.matrix);
-  args.pack_a = [](void* context, float* panel, std::int64_t item, std::int64_t row0, std::int64_t rows, std::int64_t k0,
-                   std::int64_t depth) {
+  args.compute_a_context = const_cast<Matrix<float>*>(&a.matrix);
+  args.compute_a = [](void* context, float* block, std::int64_t stride, std::int64_t item, std::int64_t row0, std::int64_t rows,
+                      std::int64_t k0, std::int64_t depth) {
     const auto& matrix = *static_cast<const Matrix<float>*>(context);
-    for (std::int64_t step = 0; step < depth; ++step) {
-      for (std::int64_t r = 0; r < rows; ++r) panel[step * rows + r] = matrix.item(item)[(row0 + r) * matrix.row_stride + k0 + step];
-    }
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t step = 0; step < depth; ++step)
+        block[r * stride + step] = matrix.item(item)[(row0 + r) * matrix.row_stride + k0 + step];
+  };
+  EXPECT_EQ(run(args, pool), plain);
+  args.a_by_columns = true;
+  args.compute_a = [](void* context, float* block, std::int64_t stride, std::int64_t item, std::int64_t row0, std::int64_t rows,
+                      std::int64_t k0, std::int64_t depth) {
+    const auto& matrix = *static_cast<const Matrix<float>*>(context);
+    for (std::int64_t step = 0; step < depth; ++step)
+      for (std::int64_t r = 0; r < rows; ++r) block[step * stride + r] = matrix.item(item)[(row0 + r) * matrix.row_stride + k0 + step];
   };
   EXPECT_EQ(run(args, pool), plain);
 }

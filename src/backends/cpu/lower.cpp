@@ -213,8 +213,14 @@ class Lowering {
       const std::vector<ValueId>& operands = graph_.node(dot.node).operands;
       const bool only_left = fuse_products() && !packs_narrow(dot) && blocker == operands[0] && !(blocker == operands[1]) &&
                              cut_.users().at(blocker).size() == 1 && !has_few_columns(graph_, graph_.node(dot.node));
-      if (only_left && !computed_left_.count(dot) && is_little_work(graph_, blocker, stored_test())) computed_left_[dot] = blocker;
-      else if (!cut_.store(blocker)) fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
+      std::optional<std::set<ValueId>> statistics;
+      if (only_left && !computed_left_.count(dot)) statistics = statistics_below(graph_, blocker, stored_test());
+      if (statistics) {
+        for (ValueId v : *statistics) cut_.store(v);
+        computed_left_[dot] = blocker;
+      } else if (!cut_.store(blocker)) {
+        fail_internal("lower: the operand {} of a product stays unreadable", blocker.node);
+      }
     }
   }
   Puller::IsStored readable(ValueId dot) const {

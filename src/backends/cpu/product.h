@@ -35,8 +35,9 @@ struct Product {
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
   std::vector<ProductAxis> row_axes, depth_axes;  // where those do not merge, as in a convolution: A is then read through tables of offsets
   bool b_by_tables = false;                       // B too: its strides along depth_axes do not merge
-  std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, into a panel
+  std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, in blocks
   std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  bool prologue_by_columns = false;               // rows are its innermost loop: they lie side by side in `a`
   bool winograd = false;                          // a convolution that gemm/winograd.h computes
   bool dots = false;                              // few columns and long rows, for gemm/dot_products.h
   bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result

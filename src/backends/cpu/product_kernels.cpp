@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backends/cpu/strided_view.h"
+#include "kernel/cost.h"
 #include "ops/scalar.h"
 
 namespace rlx::cpu {
@@ -109,7 +110,7 @@ void round_sums(Kernel& kernel, ValueId sums, DType dtype) {
   });
 }
 
-/// The index times the distance of the rows of a tile, of its columns where it is transposed, or of the steps of a panel.
+/// The index times the distance of the rows of a tile, of its columns where it is transposed.
 Index times_tile_stride(const Kernel& kernel, const Index& index) {
   return index * Dim::symbol(kernel.symbols.back(), std::int64_t{1} << 40);
 }
@@ -176,16 +177,58 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   return true;
 }
 
+namespace {
+
+/// The loop along which the operands of most axes lie side by side in memory; -1 where there is none.
+int innermost_loop(const Kernel& kernel) {
+  std::map<int, int> reads;  // by variable
+  std::size_t most_terms = 1;
+  for (const Expr& e : kernel.exprs) {
+    if (e.kind != Expr::Kind::load || e.index.terms().size() < most_terms) continue;
+    if (e.index.terms().size() > most_terms) reads.clear();
+    most_terms = e.index.terms().size();
+    for (const Index::Term& term : e.index.terms())
+      if (term.atom->kind == Atom::Kind::variable && term.coefficient == Dim(1)) ++reads[term.atom->id];
+  }
+  const auto most = std::ranges::max_element(reads, {}, [](const auto& entry) { return entry.second; });
+  return most == reads.end() ? -1 : most->first;
+}
+
+bool reduces(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.exprs, [](const Expr& e) { return e.kind == Expr::Kind::reduce; });
+}
+
+Kernel kernel_of(const Graph& graph, ValueId value, const Puller::IsStored& is_stored) {
+  Kernel kernel;
+  Puller(graph, kernel, is_stored).pull(value, element_variables(kernel, graph.type(value).shape), true);
+  return kernel;
+}
+
+}  // namespace
+
 bool is_little_work(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
   constexpr int most_work = 8;
-  Kernel scratch;
-  Puller(graph, scratch, is_stored).pull(operand, element_variables(scratch, graph.type(operand).shape), true);
+  const Kernel kernel = kernel_of(graph, operand, is_stored);
+  if (reduces(kernel)) return false;
+  const int inner = innermost_loop(kernel);
+  const std::vector<std::set<int>> variables = free_variables(kernel);
   int total = 0;
-  for (const Expr& e : scratch.exprs) {
-    if (e.kind == Expr::Kind::reduce) return false;
-    if (e.kind == Expr::Kind::scalar) total += work(e.op);
-  }
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
+    if (const Expr& e = kernel.exprs[i]; e.kind == Expr::Kind::scalar && (inner < 0 || variables[i].count(inner) > 0)) total += work(e.op);
   return total <= most_work;
+}
+
+std::optional<std::set<ValueId>> statistics_below(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored) {
+  constexpr double least_elements = 8;  // for each of a statistic's
+  std::set<ValueId> statistics;
+  for (const Expr& e : kernel_of(graph, operand, is_stored).exprs) {
+    if (e.kind != Expr::Kind::reduce) continue;
+    const auto elements = [&](ValueId value) { return static_cast<double>(graph.type(value).size().upper()); };
+    if (elements(e.origin) * least_elements > elements(operand)) return std::nullopt;
+    statistics.insert(e.origin);
+  }
+  if (!is_little_work(graph, operand, [&](ValueId v) { return statistics.count(v) > 0 || is_stored(v); })) return std::nullopt;
+  return statistics;
 }
 
 bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored) {
@@ -196,8 +239,13 @@ bool add_prologue(const Graph& graph, Product& product, const std::vector<std::s
   for (std::size_t i = 0; i < loops.batch.size(); ++i) flat = flat + loops.batch[i] * product.batch[i].a_stride;
   Puller puller(graph, kernel, [&](ValueId v) { return !(v == product.a) && is_stored(v); });
   const ExprId value = puller.pull(product.a, unflatten(flat, graph.type(product.a).shape), true);
-  kernel.stores.push_back({puller.buffer_of(product.a, true), times_tile_stride(kernel, loops.inner) + loops.row, value});
+  if (reduces(kernel)) return false;
+  const bool by_columns = innermost_loop(kernel) == kernel.loops[1];
+  const Index at = by_columns ? times_tile_stride(kernel, loops.inner) + loops.row : times_tile_stride(kernel, loops.row) + loops.inner;
+  kernel.stores.push_back({puller.buffer_of(product.a, true), at, value});
   if (!arguments_fit(kernel)) return false;
+  if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
+  product.prologue_by_columns = by_columns;
   product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
   return true;
 }

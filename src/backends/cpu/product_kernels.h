@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,11 +29,15 @@ inline constexpr std::size_t most_epilogue_arguments = 64, epilogue_tile_sizes =
 bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueId>& region, const std::vector<std::string>& symbols,
                   const Puller::IsStored& is_stored);
 
-/// Whether the operand of a dot is cheap enough to be computed anew for each panel that it is packed for: casts, scales, masks.
+/// Whether an element of the operand of a dot is cheap enough to be computed anew for each block that reads it: casts, scales, masks.
 bool is_little_work(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
 
+/// What has to be stored for the rest to be little work: the statistics of a norm, or nothing. No set where it is not.
+std::optional<std::set<ValueId>> statistics_below(const Graph& graph, ValueId operand, const Puller::IsStored& is_stored);
+
 /// Completes `product`, whose left operand is not stored, with the kernel that computes it. It takes `symbols`, and one more for the
-/// distance of a panel's steps. False when it would take more arguments than `most_epilogue_arguments`, or read A through tables.
+/// distance of a block's rows, or of its columns. False when it would take more arguments than `most_epilogue_arguments`, or read A through
+/// tables.
 bool add_prologue(const Graph& graph, Product& product, const std::vector<std::string>& symbols, const Puller::IsStored& is_stored);
 
 }  // namespace rlx::cpu

@@ -51,9 +51,15 @@ void call_epilogue_by_columns(void* call, Sum<T>* tile, std::int64_t stride, std
 }
 
 template <class T>
-void call_prologue(void* call, Left<T>* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
-                   std::int64_t depth) {
-  (*static_cast<const TileCall*>(call))(panel - k0 * rows - row0, {rows, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
+void call_prologue(void* call, Left<T>* block, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                   std::int64_t k0, std::int64_t depth) {
+  (*static_cast<const TileCall*>(call))(block - row0 * stride - k0, {stride, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
+}
+
+template <class T>
+void call_prologue_by_columns(void* call, Left<T>* block, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                              std::int64_t k0, std::int64_t depth) {
+  (*static_cast<const TileCall*>(call))(block - k0 * stride - row0, {stride, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
 }
 
 using Offsets = std::vector<std::int64_t>;
@@ -121,7 +127,7 @@ std::int64_t layout_of(const Matrix<T>& x) {
 
 template <class T>
 ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
-  const std::int64_t left = args.pack_a ? 4 : layout_of(args.a), right = args.packed_b ? 4 : layout_of(args.b);
+  const std::int64_t left = args.compute_a ? 4 + args.a_by_columns : layout_of(args.a), right = args.packed_b ? 4 : layout_of(args.b);
   const std::int64_t ending = !args.epilogue ? 0 : args.epilogue_by_columns ? 2 : 1;
   const ProductKey key{sizeof(Left<T>),
                        sizeof(T),
@@ -206,8 +212,9 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   args.b = right_matrix<T>(memory(step.b), step, product, tables, s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
-    args.pack_a = call_prologue<T>;
-    args.pack_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
+    args.compute_a = product.prologue_by_columns ? call_prologue_by_columns<T> : call_prologue<T>;
+    args.a_by_columns = product.prologue_by_columns;
+    args.compute_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
   } else {
     args.a = left_matrix<T>(memory(step.a), step, tables, s);
   }

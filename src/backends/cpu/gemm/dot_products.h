@@ -10,7 +10,7 @@ inline constexpr std::int64_t most_dot_columns = MicroKernel<float>::most_few_co
 /// C = A B as gemm has it, for few columns, with rows of A and columns of B that lie side by side along their depth: both are read where
 /// they lie, once. Every element is summed in an order of its own, that of dot_tile.h, and of 65536 steps of depth at a time: the same
 /// whatever the threads, the batch position, m, n and, but for bf16, the level, of those with fused multiply-add. Expects a.col_stride and
-/// b.row_stride of 1, no tables of rows and columns, neither pack_a nor packed_b, n from 1 to most_dot_columns and a kernel that has
+/// b.row_stride of 1, no tables of rows and columns, neither compute_a nor packed_b, n from 1 to most_dot_columns and a kernel that has
 /// `dots`.
 template <class T>
 void dot_products(const GemmArgs<T>& args, ThreadPool& pool);

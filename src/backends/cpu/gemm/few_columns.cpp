@@ -62,7 +62,7 @@ template <class T>
 bool has_few_columns(const GemmArgs<T>& args) {
   if (!args.packed_b || args.n > MicroKernel<T>::most_few_columns || !args.packed_b->kernel().few_columns[args.n]) return false;
   constexpr std::int64_t lanes = MicroKernel<T>::few_columns_rows;
-  return args.k > 0 && args.m >= lanes && !args.pack_a && !args.a.row_offsets && args.a.col_stride == 1 && args.a.row_stride > 0 &&
+  return args.k > 0 && args.m >= lanes && !args.compute_a && !args.a.row_offsets && args.a.col_stride == 1 && args.a.row_stride > 0 &&
          rows_fit_sets(args.a.row_stride * static_cast<std::int64_t>(sizeof(Left<T>)), lanes);
 }
 

@@ -24,8 +24,9 @@ void check_sizes(const GemmArgs<T>& args) {
 template <class T>
 void check_matrices(const GemmArgs<T>& args) {
   if (!args.epilogue && !args.c) fail("gemm: neither C nor an epilogue is given");
-  if (!std::is_same_v<Left<T>, Packed<Left<T>>> && args.pack_a) fail_internal("gemm: A of narrow elements is packed by the product itself");
-  if (args.k > 0 && !args.pack_a && !args.a.data) fail("gemm: neither A nor a function that packs it is given");
+  if (!std::is_same_v<Left<T>, Packed<Left<T>>> && args.compute_a)
+    fail_internal("gemm: A of narrow elements is packed by the product itself");
+  if (args.k > 0 && !args.compute_a && !args.a.data) fail("gemm: neither A nor a function that computes it is given");
   if (!args.packed_b) {
     if (args.k > 0 && !args.b.data) fail("gemm: neither B nor a packed B is given");
     return;
@@ -58,8 +59,10 @@ class Worker {
     std::byte* own = workspace + plan.shared_bytes + static_cast<std::size_t>(worker) * plan.worker_bytes;
     own_b_ = reinterpret_cast<Packed<T>*>(own);
     a_ = reinterpret_cast<Packed<Left<T>>*>(own + plan.b_bytes);
-    block_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes);
-    edge_ = reinterpret_cast<Sum<T>*>(own + plan.b_bytes + plan.a_bytes + plan.block_bytes);
+    own += plan.b_bytes + plan.a_bytes;
+    computed_ = reinterpret_cast<Left<T>*>(own);
+    block_ = reinterpret_cast<Sum<T>*>(own + plan.computed_bytes);
+    edge_ = reinterpret_cast<Sum<T>*>(own + plan.computed_bytes + plan.block_bytes);
   }
 
   /// Computes one block of C. Tasks count up over (batch, row block, column block).
@@ -74,7 +77,7 @@ class Worker {
     Sum<T>* const c = c_of_block();
     for (std::int64_t unit0 = 0; unit0 < plan_.units || unit0 == 0; unit0 += plan_.cut.depth) {
       const std::int64_t units = std::min(plan_.cut.depth, plan_.units - unit0);
-      if (plan_.in_place_stride == 0) pack_a(unit0, units);
+      if (plan_.in_place_stride == 0 || args_.compute_a) pack_a(unit0, units);
       multiply(b, unit0, units, c);
     }
     if (args_.epilogue) hand_over(c);
@@ -127,17 +130,20 @@ class Worker {
     a_batch_ = whole ? batch_ : -1;
     a_row0_ = rows_.begin;
     const std::int64_t k0 = unit0 * Format<T>::group, depth = std::min(units * Format<T>::group, args_.k - k0);
+    if (args_.compute_a && depth > 0)
+      args_.compute_a(args_.compute_a_context, computed_, plan_.computed_stride, batch_, rows_.begin, rows_.size(), k0, depth);
+    if (plan_.in_place_stride > 0) return;
     if (depth > 0) for_each_row_panel([&](const RowPanel& rows) { pack_a_panel(rows, k0, depth, a_ + rows.begin * units); });
     if constexpr (std::is_same_v<T, std::int8_t>)
       if (kernel_.raised) raise(a_, rows_.size() * units);
   }
 
   void pack_a_panel(const RowPanel& rows, std::int64_t k0, std::int64_t depth, Packed<Left<T>>* panel) {
-    const std::int64_t row0 = rows_.begin + rows.begin;
-    if constexpr (std::is_same_v<Left<T>, Packed<Left<T>>>)
-      if (args_.pack_a) return args_.pack_a(args_.pack_a_context, panel, batch_, row0, rows.count, k0, depth);
     const Matrix<Left<T>>& a = args_.a;
-    const Strided<Left<T>> source = Strided<Left<T>>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(row0, k0);
+    const Strided<Left<T>> source =
+        args_.compute_a
+            ? Strided<Left<T>>{computed_ + rows.begin, 1, plan_.computed_stride}
+            : Strided<Left<T>>{a.item(batch_), a.row_stride, a.col_stride, a.row_offsets, a.col_offsets}.at(rows_.begin + rows.begin, k0);
     if constexpr (!std::is_same_v<Left<T>, Packed<Left<T>>>)
       if (kernel_.depth_step > 1) return pack_blocks(source, rows.count, depth, panel, rows.whole, kernel_.depth_step);
     pack_panel(source, rows.count, depth, panel, rows.count);
@@ -164,7 +170,7 @@ class Worker {
 
   void multiply(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
     const std::int64_t width = kernel_.panel_cols, head = kernel_.raised ? width : 0;
-    for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
+    for (std::int64_t p = panels_.begin + multiply_one_row(b, unit0, units, c); p < panels_.end; ++p) {
       const Packed<T>* const panel = b + p * plan_.panel_units;
       const std::int64_t cols = std::min(width, args_.n - p * width);
       for_each_row_panel([&](const RowPanel& rows) {
@@ -177,6 +183,18 @@ class Worker {
         else multiply_edge(tile, to, cols);
       });
     }
+  }
+
+  /// A row that is alone in its block, with as many panels as are taken side by side: their number.
+  std::int64_t multiply_one_row(const Packed<T>* b, std::int64_t unit0, std::int64_t units, Sum<T>* c) {
+    constexpr std::int64_t beside = MicroKernel<T>::panels_beside;
+    const std::int64_t whole = std::min(panels_.end, args_.n / kernel_.panel_cols) - panels_.begin;
+    if (!kernel_.beside || rows_.size() != 1 || plan_.in_place_stride == 0 || args_.a.col_offsets || whole < beside) return 0;
+    const std::int64_t width = kernel_.panel_cols, done = whole / beside * beside;
+    for (std::int64_t p = 0; p < done; p += beside)
+      kernel_.beside(units, row_in_place(0, unit0), b + (panels_.begin + p) * plan_.panel_units + unit0 * width, plan_.panel_units,
+                     c + p * width, unit0 > 0);
+    return done;
   }
 
   /// Stores that miss would wait for each other.
@@ -197,15 +215,20 @@ class Worker {
   void multiply_tile(const Tile& tile, Sum<T>* c, std::int64_t c_stride, std::int64_t cols) {
     const bool accumulate = tile.unit0 > 0;
     if (const std::int64_t stride = plan_.in_place_stride; stride > 0) {
-      const Matrix<Left<T>>& a = args_.a;
-      const std::int64_t row = rows_.begin + tile.rows.begin;
-      const std::int64_t start = a.row_offsets ? a.row_offsets[row] : row * stride + tile.unit0 * Format<T>::group;
       const std::int64_t depth = std::min(tile.units * Format<T>::group, args_.k - tile.unit0 * Format<T>::group);
-      return kernel_.rows_in_place[tile.rows.whole](depth, a.item(batch_) + start, stride,
-                                                    a.col_offsets ? a.col_offsets + tile.unit0 : nullptr, tile.b, tile.start, c, c_stride,
-                                                    cols, accumulate);
+      return kernel_.rows_in_place[tile.rows.whole](depth, row_in_place(tile.rows.begin, tile.unit0), stride,
+                                                    args_.a.col_offsets ? args_.a.col_offsets + tile.unit0 : nullptr, tile.b, tile.start, c,
+                                                    c_stride, cols, accumulate);
     }
     kernel_.tiles[tile.rows.whole](tile.units, a_ + tile.rows.begin * tile.units, tile.b, tile.start, c, c_stride, cols, accumulate);
+  }
+
+  /// Where that row of the block begins, from that unit of depth on; or where the first unit of its table is counted from.
+  const Left<T>* row_in_place(std::int64_t row, std::int64_t unit0) const {
+    if (args_.compute_a) return computed_ + row * plan_.computed_stride;  // of these units
+    const Matrix<Left<T>>& a = args_.a;
+    const std::int64_t at = rows_.begin + row;
+    return a.item(batch_) + (a.row_offsets ? a.row_offsets[at] : at * plan_.in_place_stride + unit0 * Format<T>::group);
   }
 
   void multiply_edge(const Tile& tile, Sum<T>* c, std::int64_t cols) {
@@ -221,6 +244,7 @@ class Worker {
   const Packed<T>* shared_b_;
   Packed<T>* own_b_;
   Packed<Left<T>>* a_;
+  Left<T>* computed_;
   Sum<T>*block_, *edge_;
 
   std::int64_t own_b_item_ = -1;             // which item own_b_ holds

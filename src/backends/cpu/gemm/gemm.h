@@ -8,11 +8,12 @@
 
 namespace rlx::cpu {
 
-/// Fills `panel` (depth, rows), that is panel[k * rows + r], with rows row0.. and steps k0.. of A of one batch item: a cast, a
-/// dequantization or a normalisation inside the packing. It may run several times for the same piece of A, and on any worker.
+/// Fills `block` (rows, depth) with rows row0.. and steps k0.. of A of one batch item: a cast, a dequantization or a normalisation inside
+/// the packing. `stride` elements from row to row; where GemmArgs say that A is computed by columns, `block` is (depth, rows), with
+/// `stride` from step to step. It may run several times for the same piece of A, and on any worker.
 template <class T>
-using PackA = void (*)(void* context, Left<T>* panel, std::int64_t batch, std::int64_t row0, std::int64_t rows, std::int64_t k0,
-                       std::int64_t depth);
+using ComputeA = void (*)(void* context, Left<T>* block, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                          std::int64_t k0, std::int64_t depth);
 
 /// Takes a finished block of C, `tile` (rows, cols) with `tile_stride` elements from row to row, while it is in cache; or (cols, rows),
 /// with `tile_stride` from column to column, where GemmArgs say so. It may change the tile, and stores where it likes. Called exactly once
@@ -28,9 +29,10 @@ template <class T>
 struct GemmArgs {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
 
-  Matrix<Left<T>> a{};        // unused where pack_a is set
-  PackA<T> pack_a = nullptr;  // for A of float and double only
-  void* pack_a_context = nullptr;
+  Matrix<Left<T>> a{};              // unused where compute_a is set
+  ComputeA<T> compute_a = nullptr;  // for A of float and double only
+  void* compute_a_context = nullptr;
+  bool a_by_columns = false;  // that is how compute_a writes it
 
   Matrix<T> b{};                         // unused where packed_b is set
   const PackedB<T>* packed_b = nullptr;  // k, n as here; its batch is 1 (one B for all items) or as here

@@ -31,6 +31,10 @@ struct MicroKernel {
   using Rows = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, const std::int64_t* steps, const Packed<T>* b,
                         const Sum<T>* start, Sum<T>* c, std::int64_t c_stride, std::int64_t cols, bool accumulate);
 
+  /// One row of C, of `panels_beside` whole panels of B that lie `panel_units` apart, whose sums do not wait for each other; `a` as above,
+  /// of units side by side.
+  using Beside = void (*)(std::int64_t depth, const Left<T>* a, const Packed<T>* b, std::int64_t panel_units, Sum<T>* c, bool accumulate);
+
   /// C^T (cols, rows) = (A * B)^T for rows, few_columns_rows or more, of `depth` elements that are read where they lie, `stride` elements
   /// apart, and for the first columns of a panel of B: `c_stride` elements from column to column of C, whose rows lie side by side.
   using FewColumns = void (*)(std::int64_t depth, const Left<T>* a, std::int64_t stride, std::int64_t rows, const Packed<T>* b,
@@ -47,6 +51,7 @@ struct MicroKernel {
   using TransformProducts = void (*)(const T* from, std::int64_t distance, T* to, std::int64_t line);
 
   static constexpr int rows_limit = 32;
+  static constexpr std::int64_t panels_beside = 4;
   static constexpr int most_few_columns = 8, few_columns_rows = 16;
 
   int max_rows = 0;
@@ -57,6 +62,7 @@ struct MicroKernel {
   bool stores_parts = false;         // of a panel's columns; else the last tiles of a row go through memory of whole ones
   Tile tiles[rows_limit + 1] = {};   // by rows
   Rows rows_in_place[rows_limit + 1] = {};            // by rows; null where tiles take whole steps
+  Beside beside = nullptr;                            // null: one panel at a time
   FewColumns few_columns[most_few_columns + 1] = {};  // by columns; null: they are computed as others
   Dots dots[most_few_columns + 1] = {};               // by columns; null: there are none
   TransformWindow transform_window = nullptr;         // of f32 and f64, as the next

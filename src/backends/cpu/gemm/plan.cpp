@@ -50,7 +50,7 @@ std::int64_t window_stride(const GemmArgs<T>& args, std::int64_t max_rows) {
 /// See Plan::in_place_stride.
 template <class T>
 std::int64_t in_place_stride(const GemmArgs<T>& args, const MicroKernel<T>& kernel) {
-  if (args.pack_a || !kernel.rows_in_place[1] || args.k < Format<T>::group) return 0;
+  if (args.compute_a || !kernel.rows_in_place[1] || args.k < Format<T>::group) return 0;
   if (args.a.row_offsets) return Format<T>::group == 1 ? window_stride(args, kernel.max_rows) : 0;
   const std::int64_t stride = args.m > 1 ? args.a.row_stride : 1, rows = std::min<std::int64_t>(args.m, kernel.max_rows);
   const bool fits = args.a.col_stride == 1 && stride > 0 && rows_fit_sets(stride * static_cast<std::int64_t>(sizeof(Left<T>)), rows);
@@ -114,10 +114,18 @@ Plan<T> make_plan(const GemmArgs<T>& args, int threads) {
 
   const std::int64_t rows = divide_up(count_steps(args.m, kernel.row_step), plan.cut.row_blocks) * kernel.row_step;
   plan.in_place_stride = in_place_stride(args, kernel);
+  if (args.compute_a) {
+    constexpr std::int64_t line = AlignedBuffer::cache_line / sizeof(Left<T>);
+    plan.computed_stride = divide_up(args.a_by_columns ? rows : plan.cut.depth, line) * line;
+    if (!args.a_by_columns && !rows_fit_sets(plan.computed_stride * static_cast<std::int64_t>(sizeof(Left<T>)), kernel.max_rows))
+      plan.computed_stride += line;
+    if (!args.a_by_columns) plan.in_place_stride = plan.computed_stride;
+    plan.computed_bytes = line_bytes<Left<T>>(args, {args.a_by_columns ? plan.cut.depth : rows, plan.computed_stride});
+  }
   plan.a_bytes = plan.in_place_stride > 0 ? 0 : line_bytes<Packed<Left<T>>>(args, {rows, plan.cut.depth});
   plan.block_bytes = args.epilogue ? line_bytes<Sum<T>>(args, {rows, divide_up(plan.panels, plan.cut.col_blocks), panel_cols}) : 0;
   plan.edge_bytes = line_bytes<Sum<T>>(args, {args.epilogue_by_columns ? rows : kernel.max_rows, panel_cols});
-  plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.block_bytes + plan.edge_bytes;
+  plan.worker_bytes = plan.b_bytes + plan.a_bytes + plan.computed_bytes + plan.block_bytes + plan.edge_bytes;
   return plan;
 }
 

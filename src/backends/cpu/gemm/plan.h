@@ -16,8 +16,8 @@ enum class BSource {
 };
 
 /// All that gemm decides before it works: the kernel, the cut and the places in the workspace, which holds the shared panels of B and
-/// then for each worker its own panels of B, its block of A, its block of C and a tile for the edge of C, or for one transposed panel of
-/// it.
+/// then for each worker its own panels of B, its block of A, packed and as it was computed, its block of C and a tile for the edge of C, or
+/// for one transposed panel of it.
 template <class T>
 struct Plan {
   const MicroKernel<T>* kernel = nullptr;
@@ -27,12 +27,13 @@ struct Plan {
   BSource b_source = BSource::packed;
   std::int64_t b_items = 0;  // how many items of B are different, 1 or batch
   std::size_t shared_bytes = 0, worker_bytes = 0;
-  std::size_t b_bytes = 0, a_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
+  std::size_t b_bytes = 0, a_bytes = 0, computed_bytes = 0, block_bytes = 0, edge_bytes = 0;  // parts of worker_bytes
 
   std::int64_t panel_units = 0;  // of B
   bool fetches_c = false;        // C is beyond the second-level caches: each tile's place is fetched while the tile is summed up
   std::int64_t in_place_stride =
-      0;  // from row to row of A, within a run where there are tables, if A is read where it lies; 0: it is packed
+      0;  // from row to row of A, within a run where there are tables, if A is read where it lies or was computed; 0: it is packed
+  std::int64_t computed_stride = 0;  // of the block that compute_a writes
 };
 
 /// Whether a tile of rows so far apart stays in the first-level cache while it is read: rows at the distance of a large power of two share

@@ -199,6 +199,27 @@ void multiply_in_place(std::int64_t depth, const Left<typename Simd::Element>* a
 }
 
 template <class Simd>
+void multiply_beside(std::int64_t depth, const Left<typename Simd::Element>* a, const Packed<typename Simd::Element>* b,
+                     std::int64_t panel_units, Sum<typename Simd::Element>* c, bool accumulate) {
+  using T = typename Simd::Element;
+  constexpr int vectors = Simd::panel_vectors, panels = MicroKernel<T>::panels_beside, panel_cols = vectors * Simd::lanes;
+  typename Simd::Vector sums[panels * vectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < panels * vectors; ++v) sums[v] = accumulate ? Simd::load(c + v * Simd::lanes) : Simd::zero();
+  for (std::int64_t k = 0; k < depth; ++k, b += panel_cols) {
+    const auto left = Simd::broadcast(a + k);
+#pragma GCC unroll 16
+    for (int v = 0; v < panels * vectors; ++v) {
+      const Packed<T>* const from = b + v / vectors * panel_units + v % vectors * Simd::lanes;
+      if constexpr (requires { Simd::load_units(from); }) sums[v] = Simd::multiply_add(left, Simd::load_units(from), sums[v]);
+      else sums[v] = Simd::multiply_add(left, Simd::load(from), sums[v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int v = 0; v < panels * vectors; ++v) Simd::store(c + v * Simd::lanes, sums[v]);
+}
+
+template <class Simd>
 consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
   MicroKernel<typename Simd::Element> kernel;
   kernel.raised = requires { Simd::raised; };
@@ -209,6 +230,7 @@ consteval MicroKernel<typename Simd::Element> make_micro_kernel() {
     ((kernel.tiles[index + 1] = multiply_tile<Simd, index + 1>), ...);
     ((kernel.rows_in_place[index + 1] = multiply_in_place<Simd, index + 1>), ...);
   }(std::make_integer_sequence<int, Simd::max_rows>());
+  if constexpr (std::is_floating_point_v<Left<typename Simd::Element>>) kernel.beside = multiply_beside<Simd>;
   if constexpr (std::is_floating_point_v<typename Simd::Element>) {
     kernel.transform_window = transform_window<Simd>;
     kernel.transform_products = transform_products<Simd>;

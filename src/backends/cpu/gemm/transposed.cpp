@@ -31,7 +31,7 @@ bool worth_transposing(const GemmArgs<T>& args) {
   if constexpr (!can_transpose<T>) return false;
   const MicroKernel<T>& kernel = kernel_of(args);
   const std::int64_t width = kernel.panel_cols, least = kernel.stores_parts ? width / 2 : width;  // columns that are computed
-  return !args.pack_a && args.n <= least / 2 && args.m >= width;
+  return !args.compute_a && args.n <= least / 2 && args.m >= width;
 }
 
 template <class T>

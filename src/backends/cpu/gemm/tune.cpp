@@ -129,7 +129,7 @@ ProductChoice usual_choice(const GemmArgs<T>& args, int threads) {
 
 template <class T>
 bool is_possible(const ProductChoice& choice, const GemmArgs<T>& args) {
-  if (choice.transposed && (!can_transpose<T> || args.pack_a || (args.packed_b && args.packed_b->panels() > 1))) return false;
+  if (choice.transposed && (!can_transpose<T> || args.compute_a || (args.packed_b && args.packed_b->panels() > 1))) return false;
   const ProductSize size = size_of(args, choice.transposed);
   const auto& [rows, columns, depth, grain] = choice.cut;
   return rows >= 1 && rows <= most_row_blocks(size) && columns >= 1 && columns <= size.panels && depth >= 1 && grain >= 1 &&
@@ -152,7 +152,7 @@ ProductChoice fastest_choice(const GemmArgs<T>& args, ThreadPool& pool) {
     best = choice, seconds = its;
     return true;
   };
-  if (const ProductChoice other{!usual.transposed, {}}; can_transpose<T> && (usual.transposed || (!args.pack_a && !args.packed_b)))
+  if (const ProductChoice other{!usual.transposed, {}}; can_transpose<T> && (usual.transposed || (!args.compute_a && !args.packed_b)))
     take_if_faster(choice_of(args, other.transposed, threads));
   constexpr int longest_way = 3;
   for (int step = 0; step < longest_way; ++step) {
