@@ -1,8 +1,10 @@
 #include "kernel/simplify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "base/small_float.h"
 #include "rlx/array.h"
 
 namespace rlx {
@@ -102,6 +104,28 @@ ExprId simplified(Kernel& kernel, Expr e) {
   return id;
 }
 
+/// What only moves 16-bit floats moves their bits: to widen and round them takes longer.
+void move_bits(Kernel& kernel) {
+  const DType type = kernel.expr(kernel.stores[0].value).dtype;
+  if (type != bf16 && type != f16) return;
+  const auto is_moved = [&](const Expr& e) {
+    return e.dtype == type && (e.kind == Expr::Kind::load || e.kind == Expr::Kind::choose || e.kind == Expr::Kind::constant);
+  };
+  for (const Expr& e : kernel.exprs) {
+    const bool meets_floats =
+        is_float(e.dtype) || std::ranges::any_of(e.args, [&](ExprId arg) { return is_float(kernel.expr(arg).dtype); });
+    if (meets_floats && !is_moved(e)) return;
+  }
+  for (KernelBuffer& buffer : kernel.buffers)
+    if (buffer.dtype == type) buffer.dtype = u16;
+  rewrite(kernel, [&](Expr e) {
+    if (e.dtype == type && e.kind == Expr::Kind::constant)
+      return kernel.constant(encode(type == bf16 ? bf16_format : f16_format, e.number), u16);
+    if (e.dtype == type) e.dtype = u16;
+    return kernel.add(std::move(e));
+  });
+}
+
 /// A store rounds to the type of its buffer, and need not be given what is rounded already.
 void leave_rounding_to(KernelStore& store, const Kernel& kernel) {
   const Expr& e = kernel.expr(store.value);
@@ -116,6 +140,7 @@ void leave_rounding_to(KernelStore& store, const Kernel& kernel) {
 void simplify(Kernel& kernel) {
   rewrite(kernel, [&](Expr e) { return simplified(kernel, std::move(e)); });
   for (KernelStore& store : kernel.stores) leave_rounding_to(store, kernel);
+  move_bits(kernel);
 }
 
 }  // namespace rlx
