@@ -194,18 +194,32 @@ std::int64_t most_bytes(const Type& type) {
   return bytes_for(type.dtype, count);
 }
 
-/// The kernel whose one store writes the result of a launch; null where there is none.
+/// The kernel that writes the results of a launch; null where there is none.
 const Kernel* storing_kernel(const cpu::Launch& launch) {
   const cpu::GeneratedKernel* storing = std::get_if<cpu::GeneratedKernel>(&launch.what);
   if (const auto* product = std::get_if<cpu::Product>(&launch.what); product && product->epilogue) storing = &*product->epilogue;
-  return storing && storing->kernel.stores.size() == 1 ? &storing->kernel : nullptr;
+  return storing ? &storing->kernel : nullptr;
 }
 
-/// Whether a kernel reads a buffer only at the index that it stores.
-bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer) {
-  return std::ranges::all_of(kernel.exprs, [&](const Expr& e) {
-    return e.kind != Expr::Kind::load || e.buffer != static_cast<int>(buffer) || e.index == kernel.stores[0].index;
-  });
+/// The store of a value by a kernel all of whose stores are of one loop, behind all reductions; null where there is none.
+const KernelStore* store_of(const Kernel& kernel, ValueId value) {
+  const KernelStore* found = nullptr;
+  for (const KernelStore& store : kernel.stores) {
+    if (!(store.index == kernel.stores[0].index)) return nullptr;
+    if (kernel.buffers[static_cast<std::size_t>(store.buffer)].value == value) found = &store;
+  }
+  return found;
+}
+
+/// Whether a kernel reads a buffer only at the index of that store, and for its value, so that nothing is read behind it.
+bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer, const KernelStore& store) {
+  const std::set<ExprId> before = needed_by(kernel, store.value, [](ExprId) { return true; });
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+    const Expr& e = kernel.exprs[i];
+    if (e.kind != Expr::Kind::load || e.buffer != static_cast<int>(buffer)) continue;
+    if (!(e.index == store.index) || before.count(static_cast<ExprId>(i)) == 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -214,7 +228,8 @@ bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer) {
 /// blocks of a product do not overlap, so that its epilogue may do so too with what the product itself does not read.
 int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
   const Kernel* kernel = storing_kernel(launch);
-  if (!kernel) return -1;
+  const KernelStore* store = kernel ? store_of(*kernel, written) : nullptr;
+  if (!store) return -1;
   const auto reads_of = [&](int slot) { return std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot; }); };
   for (std::size_t b = 0; b < kernel->buffers.size(); ++b) {
     const KernelBuffer& buffer = kernel->buffers[b];
@@ -223,7 +238,7 @@ int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId wri
     if (slots[static_cast<std::size_t>(slot)].place != Slot::Place::arena || last_use[static_cast<std::size_t>(slot)] != step) continue;
     const Type &from = program.graph.type(buffer.value), &to = program.graph.type(written);
     if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) continue;
-    if (reads_of(slot) == 1 && reads_where_it_stores(*kernel, b)) return slot;
+    if (reads_of(slot) == 1 && reads_where_it_stores(*kernel, b, *store)) return slot;
   }
   return -1;
 }
@@ -241,8 +256,11 @@ void Executable::State::plan_arena() {
   std::vector<Lifetime> blocks;
   std::vector<int> block_of(slots.size(), -1);
   std::vector<bool> taken(slots.size(), false);
-  for (std::size_t s = 0; s < program.launches.size(); ++s)
-    for (ValueId v : program.launches[s].writes) {
+  for (std::size_t s = 0; s < program.launches.size(); ++s) {
+    // What lives longest comes first at a place that one of them may take over: residuals then stay where they are from layer to layer.
+    std::vector<ValueId> writes = program.launches[s].writes;
+    std::ranges::stable_sort(writes, std::greater(), [&](ValueId v) { return last[static_cast<std::size_t>(slot_of(v))]; });
+    for (ValueId v : writes) {
       Slot& slot = slots[static_cast<std::size_t>(slot_of(v))];
       if (slot.place != Slot::Place::arena) continue;
       Lifetime block{most_bytes(program.graph.type(slot.value)), static_cast<int>(s), last[static_cast<std::size_t>(slot_of(v))], -1};
@@ -255,6 +273,7 @@ void Executable::State::plan_arena() {
       block_of[static_cast<std::size_t>(slot_of(v))] = static_cast<int>(blocks.size());
       blocks.push_back(block);
     }
+  }
   plan = plan_memory(blocks);
   arenas = std::make_unique<ArenaPool>(plan.bytes);
 }
