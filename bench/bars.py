@@ -117,7 +117,8 @@ def parallel_loop(files, bar):
 
 
 def claims(files, bar):
-    least = min(files["claims"]["cases"], key=lambda case: case["times_faster"])
+    cases = [case for name, file in files.items() if name.startswith("claims") for case in file["cases"]]  # at every level
+    least = min(cases, key=lambda case: case["times_faster"])
     return f"{least['times_faster']:.2f} times at least ({least['name']})", "", "", least["times_faster"] >= bar
 
 

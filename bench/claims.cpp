@@ -42,7 +42,8 @@ void add_those_of_f32(std::vector<bench::Program>& all) {
   all.push_back(bench::prompt_program(32, 4, 64, 128, 1024));
   all.push_back(bench::bottleneck_program(64, 56));
   all.push_back(bench::bottleneck_program(256, 14));
-  for (const char* type : {"Q4_0", "Q4_K", "Q6_K", "Q8_0", "IQ3_S"}) all.push_back(bench::block_product_program(type, 1, 2048, 2048));
+  for (const char* type : {"Q4_0", "Q4_K", "Q6_K", "Q8_0", "Q8_K", "IQ3_S"})
+    all.push_back(bench::block_product_program(type, 1, 2048, 2048));
   for (const char* type : {"Q4_K", "Q8_K"}) all.push_back(bench::block_product_program(type, 128, 2048, 2048));
   for (const char* type : {"Q4_K", "F16"}) all.push_back(bench::grouped_product_program(type, 64, 1024, 1024, 8));
 }

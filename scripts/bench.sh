@@ -52,6 +52,11 @@ for type in $types; do
 done
 run rows "$build/bench/rows" --json "$results/rows.json"
 run claims "$build/bench/claims" --json "$results/claims.json"
+for level in portable avx2; do  # those of other levels that this CPU has
+  if RLX_CPU=$level "$build/rlx" devices > /dev/null 2>&1; then
+    run "claims_$level" env RLX_CPU="$level" "$build/bench/claims" --json "$results/claims_$level.json"
+  fi
+done
 run pack "$build/bench/pack" --json "$results/pack.json"
 run compile "$build/bench/compile" --json "$results/compile.json"
 run busy "$build/bench/busy" --seconds 5 --json "$results/busy.json"
