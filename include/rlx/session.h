@@ -23,7 +23,7 @@ class Device {
   static Device cpu() { return {}; }
   /// One line: processor, instruction sets, caches, threads.
   std::string description() const;
-  /// Whether it has instructions that multiply numbers of that type, or widens them first.
+  /// Whether its products multiply numbers of that type, or widen them to f32 first.
   bool multiplies(DType dtype) const;
 };
 

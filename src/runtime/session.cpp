@@ -14,8 +14,7 @@ std::string Device::description() const {
 
 bool Device::multiplies(DType dtype) const {
   if (dtype == bf16) return cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level());
-  if (dtype == i8) return cpu::has_micro_kernel<std::int8_t>(cpu::cpu_level());
-  return dtype == f32 || dtype == f64;
+  return dtype == f32 || dtype == f64 || dtype == i8;
 }
 
 Session::State::State(SessionOptions given)

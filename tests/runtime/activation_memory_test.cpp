@@ -98,8 +98,6 @@ Graph bert_large() {
 
 TEST(ActivationMemory, OfBertLargeIsWithinATenthOfWhatIsNeededAtOnce) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
-    // The bar is of levels that multiply 8 bits; others widen them into memory.
-    if (precision == Precision::int8 && !Device::cpu().multiplies(i8)) continue;
     const Use use = use_of(bert_large(), precision);
     EXPECT_LE(static_cast<double>(use.arena), 1.1 * static_cast<double>(use.needed)) << static_cast<int>(precision);
   }

@@ -94,7 +94,6 @@ std::pair<std::size_t, std::size_t> shared_loops(std::int64_t rows, Precision pr
 /// A loop that is not shared starts no thread's work and wakes none.
 TEST(SharedLoops, SmallGraphsRunOnTheCallingThread) {
   for (Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
-    if (precision == Precision::int8 && !Device::cpu().multiplies(i8)) continue;  // widened one by one, which is no small graph
     EXPECT_EQ(shared_loops(4, precision), (std::pair<std::size_t, std::size_t>{0, 0})) << "precision " << static_cast<int>(precision);
     EXPECT_GT(shared_loops(1024, precision).second, 3U) << "precision " << static_cast<int>(precision);
   }

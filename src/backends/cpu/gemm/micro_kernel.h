@@ -80,8 +80,8 @@ struct MicroKernel {
   std::int64_t panel_units(std::int64_t k) const { return (units(k) + raised) * panel_cols; }
 };
 
-/// Whether a level on this CPU has a kernel for T: every one for float and double; for the narrow types those with such
-/// instructions.
+/// Whether a level on this CPU has a kernel for T: every one for float, double, Bf16Weight and 8-bit integers; for Bf16 and F16 those with
+/// such instructions.
 template <class T>
 bool has_micro_kernel(CpuLevel level);
 
