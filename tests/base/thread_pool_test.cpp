@@ -40,9 +40,10 @@ void outlast_spinning() {
   while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-/// A folder of the test's own.
+/// A folder of the test's own, also where the same tests run for another CPU beside it.
 struct Folder {
-  fs::path path = fs::path(testing::TempDir()) / (std::string("rlx_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  fs::path path =
+      fs::path(testing::TempDir()) / fmt::format("rlx_{}_{}", testing::UnitTest::GetInstance()->current_test_info()->name(), getpid());
   Folder() { fs::remove_all(path); }
   ~Folder() { fs::remove_all(path); }
 };
