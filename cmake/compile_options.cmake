@@ -37,9 +37,11 @@ if(RLX_SANITIZE)
 endif()
 
 # What the cache asks for where headers are precompiled. Clones share nothing: a precompiled header holds the paths of its own clone.
+# By preprocessed text (without CCACHE_DEPEND) a header of which only a comment changed would be taken for the same, and one precompiled
+# before the change for its own: GCC then reads it a second time, past its `#pragma once`. The namespace leaves such entries behind.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1 CCACHE_NAMESPACE=depend CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 # A hundred executables are linked: with gold or lld in a tenth of the time.
