@@ -38,28 +38,12 @@ struct TileCall {
   std::vector<std::int64_t> sizes;
 };
 
-template <class T>
-void call_epilogue(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                   std::int64_t col0, std::int64_t cols) {
-  (*static_cast<const TileCall*>(call))(tile - row0 * stride - col0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
-}
-
-template <class T>
-void call_epilogue_by_columns(void* call, Sum<T>* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                              std::int64_t col0, std::int64_t cols) {
-  (*static_cast<const TileCall*>(call))(tile - col0 * stride - row0, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
-}
-
-template <class T>
-void call_prologue(void* call, Left<T>* block, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                   std::int64_t k0, std::int64_t depth) {
-  (*static_cast<const TileCall*>(call))(block - row0 * stride - k0, {stride, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
-}
-
-template <class T>
-void call_prologue_by_columns(void* call, Left<T>* block, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
-                              std::int64_t k0, std::int64_t depth) {
-  (*static_cast<const TileCall*>(call))(block - k0 * stride - row0, {stride, batch, batch + 1, row0, row0 + rows, k0, k0 + depth});
+/// An epilogue on a tile of C, or a prologue on a block of A; `stride` elements lie between its rows, or between its columns.
+template <class Element, bool by_columns>
+void call_on_tile(void* call, Element* tile, std::int64_t stride, std::int64_t batch, std::int64_t row0, std::int64_t rows,
+                  std::int64_t col0, std::int64_t cols) {
+  Element* const origin = by_columns ? tile - col0 * stride - row0 : tile - row0 * stride - col0;
+  (*static_cast<const TileCall*>(call))(origin, {stride, batch, batch + 1, row0, row0 + rows, col0, col0 + cols});
 }
 
 using Offsets = std::vector<std::int64_t>;
@@ -174,7 +158,7 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
   if (!packed) return false;
   args.weights = &static_cast<const PanelsOf<PackedB<float>>&>(*packed).held;
   TileCall epilogue(*product.epilogue, step.buffers, run);
-  args.epilogue = call_epilogue<float>;
+  args.epilogue = call_on_tile<float, false>;
   args.epilogue_context = &epilogue;
   args.workspace = workspace(run, winograd_workspace(args, run.pool->size()));
   winograd(args, *run.pool);
@@ -212,7 +196,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   args.b = right_matrix<T>(memory(step.b), step, product, tables, s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
-    args.compute_a = product.prologue_by_columns ? call_prologue_by_columns<T> : call_prologue<T>;
+    args.compute_a = product.prologue_by_columns ? call_on_tile<Left<T>, true> : call_on_tile<Left<T>, false>;
     args.a_by_columns = product.prologue_by_columns;
     args.compute_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
   } else {
@@ -227,7 +211,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
     if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
   }
   if (product.epilogue) {
-    args.epilogue = product.epilogue_by_columns ? call_epilogue_by_columns<T> : call_epilogue<T>;
+    args.epilogue = product.epilogue_by_columns ? call_on_tile<Sum<T>, true> : call_on_tile<Sum<T>, false>;
     args.epilogue_by_columns = product.epilogue_by_columns;
     args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
   } else {
