@@ -162,7 +162,7 @@ void QueryBlock<T, K>::pack_queries() {
     pack_panel<float>({rows_, args_.head_size, 1}, block_.count, args_.head_size, queries_, block_.lanes);
   }
   if (in_integers()) integers_->round_queries[vectors_ - 1](queries_, args_.head_size, score_factor(), query_factors_);
-  else kernel_.scale(queries_, args_.head_size * (is_few_ ? block_.count : block_.lanes), score_factor());
+  else kernel_.scale(queries_, args_.head_size * (is_few_ ? block_.count : block_.lanes), score_factor(), queries_);
 }
 
 /// The rows of the block where they lie, or in `copy` (rows, head_size) where they are of several heads.
@@ -268,7 +268,7 @@ void QueryBlock<T, K>::multiply_queries_in_tiles(Range keys) {
     for (std::int64_t key = whole; key < keys.size(); ++key) std::copy_n(k + key * stride, features, rest + (key - whole) * features);
     multiply(whole, side, rest, features);
   }
-  kernel_.scale(scores_, keys.size() * block_.lanes, score_factor());
+  kernel_.scale(scores_, keys.size() * block_.lanes, score_factor(), scores_);
 }
 
 template <class T, class K>
@@ -345,15 +345,10 @@ void QueryBlock<T, K>::store() {
     const float* const from = (is_few_ ? sums_ : rows_) + lane * size;
     T* const to = args_.out.at(block_.item, block_.row(lane).head, block_.row(lane).query);
     const std::int64_t stride = args_.out.column_stride;
-    if constexpr (std::is_same_v<T, Bf16>)
-      if (stride == 1) {
-        kernel_.narrow(from, size, factor, to);
-        continue;
-      }
-    if (stride == 1)
-      for (std::int64_t d = 0; d < size; ++d) assign(to[d], from[d] * factor);
-    else
+    if (stride != 1)
       for (std::int64_t d = 0; d < size; ++d) assign(to[d * stride], from[d] * factor);
+    else if constexpr (std::is_same_v<T, Bf16>) kernel_.narrow(from, size, factor, to);
+    else kernel_.scale(from, size, factor, to);
   }
 }
 

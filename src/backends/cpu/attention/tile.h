@@ -261,10 +261,10 @@ void widen_rows(std::int64_t features, std::int64_t keys, const KeyRows<K>& rows
 }
 
 template <class Simd>
-void scale_all(float* data, std::int64_t count, float factor) {
+void scale_all(const float* from, std::int64_t count, float factor, float* to) {
   std::int64_t i = 0;
-  for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(data + i, Simd::load(data + i) * factor);
-  for (; i < count; ++i) data[i] *= factor;
+  for (; i + Simd::lanes <= count; i += Simd::lanes) Simd::store(to + i, Simd::load(from + i) * factor);
+  for (; i < count; ++i) to[i] = from[i] * factor;
 }
 
 template <class Simd>

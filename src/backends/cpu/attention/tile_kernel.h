@@ -82,8 +82,8 @@ struct AttentionKernel {
   Few<Bf16> of_bf16;
   Few<F16> of_f16;
   Few<std::int8_t> of_int8;
-  void (*scale)(float* data, std::int64_t count, float factor) = nullptr;
-  void (*narrow)(const float* from, std::int64_t count, float factor, Bf16* to) = nullptr;  // from * factor, rounded
+  void (*scale)(const float* from, std::int64_t count, float factor, float* to) = nullptr;  // from * factor; in place too
+  void (*narrow)(const float* from, std::int64_t count, float factor, Bf16* to) = nullptr;  // the same, rounded
 };
 
 /// The two products of attention on instructions that multiply pairs of bf16 numbers; a unit of 32 bits is two steps of depth.
