@@ -52,10 +52,9 @@ for type in $types; do
 done
 run rows "$build/bench/rows" --json "$results/rows.json"
 run claims "$build/bench/claims" --json "$results/claims.json"
-for level in portable avx2; do  # those of other levels that this CPU has
-  if RLX_CPU=$level "$build/rlx" devices > /dev/null 2>&1; then
-    run "claims_$level" env RLX_CPU="$level" "$build/bench/claims" --json "$results/claims_$level.json"
-  fi
+levels=$(scripts/lower_levels.sh "$build")
+for level in $levels; do
+  run "claims_$level" env RLX_CPU="$level" "$build/bench/claims" --json "$results/claims_$level.json"
 done
 run pack "$build/bench/pack" --json "$results/pack.json"
 run compile "$build/bench/compile" --json "$results/compile.json"

@@ -4,14 +4,9 @@
 set -euo pipefail
 build=$1 jobs=$2
 
-allowed=()
-for level in portable neon avx2 avx512 amx; do
-  if RLX_CPU=$level "$build/rlx" devices > /dev/null 2>&1; then allowed+=("$level"); fi
-done
-echo "levels of this CPU: ${allowed[*]}"
-unset 'allowed[-1]'
+levels=$("$(dirname "$0")/lower_levels.sh" "$build")
 status=0
-for level in "${allowed[@]}"; do
+for level in $levels; do
   echo "RLX_CPU=$level"
   RLX_CPU=$level ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$jobs" || status=1
 done
