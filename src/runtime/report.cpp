@@ -15,7 +15,7 @@ namespace {
 
 std::string kind(const cpu::Launch& launch) {
   if (std::holds_alternative<cpu::GeneratedKernel>(launch.what)) return "kernel";
-  if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what)) return host->control ? "control" : "host";
+  if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what); host && !host->routine) return host->control ? "control" : "host";
   return "claim";
 }
 
@@ -142,6 +142,7 @@ class NodeLaunches {
       if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed_[product->dot] = launch.name();
       if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed_[attention->node] = launch.name();
       if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claimed_[dot->node] = launch.name();
+      if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what); host && host->routine) claimed_[{host->node, 0}] = launch.name();
     }
     name_launches();
   }

@@ -251,15 +251,33 @@ void run_state_update(const Step& step, const StateUpdate& update, const RunStat
   for (const auto& window : update.windows) std::visit(write, window);
 }
 
+std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run) {
+  std::vector<std::int64_t> shape;
+  for (const Dim& d : bind_sizes(type, run.bindings).shape) shape.push_back(d.value());
+  return shape;
+}
+
+void run_routine(const Step& step, const HostLaunch& launch, const RunState& run) {
+  const Graph& graph = run.program->graph;
+  const Node& node = graph.node(launch.node);
+  std::vector<RoutineArray> operands, results;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const Type& type = graph.type(node.operands[i]);
+    operands.push_back({type.dtype, sizes_of(type, run), run.memory[static_cast<std::size_t>(step.operands[i])]});
+  }
+  for (std::size_t i = 0; i < node.results.size(); ++i)
+    results.push_back({node.results[i].dtype, sizes_of(node.results[i], run), run.memory[static_cast<std::size_t>(step.results[i])]});
+  launch.routine->run({node.attrs, operands, results, *run.pool, run.level, [&run](std::size_t bytes) { return workspace(run, bytes); }});
+}
+
 void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
+  if (launch.routine) return run_routine(step, launch, run);
   const Graph& graph = run.program->graph;
   const Node& node = graph.node(launch.node);
   auto array_at = [&](const Type& type, int slot) {
-    const Type fixed = bind_sizes(type, run.bindings);
-    std::vector<std::int64_t> shape;
-    for (const Dim& d : fixed.shape) shape.push_back(d.value());
-    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, fixed.size().value())), at = static_cast<std::size_t>(slot);
-    return Array(type.dtype, std::move(shape), {run.memory[at], bytes}, run.weights[at]);
+    const std::int64_t count = bind_sizes(type, run.bindings).size().value();
+    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, count)), at = static_cast<std::size_t>(slot);
+    return Array(type.dtype, sizes_of(type, run), {run.memory[at], bytes}, run.weights[at]);
   };
   std::vector<Array> operands;
   for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(array_at(graph.type(node.operands[i]), step.operands[i]));

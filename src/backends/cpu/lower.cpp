@@ -66,9 +66,12 @@ class Lowering {
       if (cut_.on_host(id) && is_reinterpretation(graph_.node(id))) views_[{id, 0}] = graph_.node(id).operands[0];
   }
 
+  /// None without claims: the op's own evaluation is then what computes it.
+  const Routine* routine_for(const Node& node) const { return options_.claims ? cpu::routine_for(graph_, node) : nullptr; }
+
   void refuse_host() const {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      if (cut_.on_host(id) && !has_regions(graph_.node(id)) && !views_.count({id, 0}))
+      if (cut_.on_host(id) && !has_regions(graph_.node(id)) && !views_.count({id, 0}) && !routine_for(graph_.node(id)))
         fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", graph_.node(id).op->name,
              graph_.node(id).results[0].to_string());
   }
@@ -332,7 +335,7 @@ class Lowering {
 
   Unit host_unit(std::int32_t id) const {
     const Node& node = graph_.node(id);
-    Launch launch{HostLaunch{id, node.op->name, has_regions(node)}, node.operands, {}};
+    Launch launch{HostLaunch{id, node.op->name, routine_for(node), has_regions(node)}, node.operands, {}};
     for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
     return {std::nullopt, std::move(launch)};
   }

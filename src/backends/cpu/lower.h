@@ -9,7 +9,7 @@ struct LowerOptions {
   bool allow_host = true;
 };
 
-/// Chooses which values are stored and builds one launch for each: claims, generated kernels, host nodes.
+/// Chooses which values are stored and builds one launch for each: claims, generated kernels, routines, host nodes.
 /// Assumes: a graph of primitives, and with claims of composites that `is_claimed` takes. Guarantees: every output is stored; launches are
 /// in an order in which they can run. Throws Error naming op and types for a node that needs the host when that is not allowed; control
 /// flow needs it only for what its regions compute.

@@ -9,14 +9,16 @@
 #include "backends/cpu/attention/claim.h"
 #include "backends/cpu/product.h"
 #include "backends/cpu/quantised/claim.h"
+#include "backends/cpu/routines/routine.h"
 #include "backends/cpu/state_update.h"
 
 namespace rlx::cpu {
 
-/// A node that the reference computes on the host; its regions, where it has some, are programs.
+/// A node that is computed whole: by a routine, or else by the reference; its regions, where it has some, are programs.
 struct HostLaunch {
   std::int32_t node = -1;
   std::string_view op;
+  const Routine* routine = nullptr;
   bool control = false;  // it only chooses which of its regions run
 };
 

@@ -1,0 +1,48 @@
+#pragma once
+#include <functional>
+
+#include "backends/cpu/cpu_features.h"
+#include "base/thread_pool.h"
+#include "rlx/graph.h"
+
+namespace rlx::cpu {
+
+/// Dense row-major memory of an operand or a result.
+struct RoutineArray {
+  DType dtype = f32;
+  std::vector<std::int64_t> shape;
+  std::byte* bytes = nullptr;  // of an operand: to be read only
+
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(bytes);
+  }
+};
+
+/// What a routine reads and writes in one run.
+struct RoutineCall {
+  const Attrs& attrs;  // by the op's fields; `Op<T>::from` reads them
+  std::span<const RoutineArray> operands, results;
+  ThreadPool& pool;
+  CpuLevel level;
+  /// Scratch memory of the calling thread, until the routine returns; a second call gives it up for another.
+  std::function<std::byte*(std::size_t bytes)> scratch;
+};
+
+/// Computes a node as a whole by code written by hand, from stored operands into stored results. The op's own evaluation stays the
+/// semantics and the oracle of tests; the same operands give the same bits at any number of threads.
+struct Routine {
+  std::string_view op;
+  bool (*takes)(const Graph& graph, const Node& node);  // by attributes and types; a node that it leaves runs on the reference
+  void (*run)(const RoutineCall& call);
+};
+
+/// Makes a routine known: `const RegisterRoutine sort_routine({"sort", takes, run});` in the file that holds it.
+struct RegisterRoutine {
+  explicit RegisterRoutine(const Routine& routine);
+};
+
+/// The routine that computes the node; null where none does.
+const Routine* routine_for(const Graph& graph, const Node& node);
+
+}  // namespace rlx::cpu
