@@ -31,7 +31,7 @@ test: build ## run all tests
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 	@$(LIST_SKIPPED) build/release/Testing/Temporary/LastTest.log
 
-deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: what CI runs after the tests
+deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: CI runs a share of it
 
 levels: build ## run the tests at the lower levels of this machine's CPU
 	scripts/levels.sh build/release $(JOBS)
