@@ -6,7 +6,7 @@
 
 #include "ir/extremum.h"
 #include "ir/op.h"
-#include "ops/broadcasting.h"
+#include "ops/recurrence.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -24,51 +24,6 @@ T combine(ReduceKind kind, T a, T b) {
     if (kind == ReduceKind::prod) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     return kind == ReduceKind::max ? maximum(a, b) : minimum(a, b);
   }
-}
-
-// A running value with its tangent.
-struct Dual {
-  Value value, tangent;
-};
-
-Dual combine(ReduceKind kind, const Dual& a, const Dual& b) {
-  if (kind == ReduceKind::prod) return {a.value * b.value, a.tangent * b.value + a.value * b.tangent};
-  // Ties split the derivative, pair by pair as in JAX.
-  Value tie = cast(eq(a.value, b.value), a.tangent.dtype()) * 0.5;
-  Value first = cast(kind == ReduceKind::max ? gt(a.value, b.value) : lt(a.value, b.value), a.tangent.dtype()) + tie;
-  Value value = kind == ReduceKind::max ? max(a.value, b.value) : min(a.value, b.value);
-  return {value, a.tangent * first + b.tangent * (1 - first)};
-}
-
-// Elements begin, begin + stride, ... below end along the axis.
-Dual part(const Dual& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t stride = 1) {
-  return {slice_axis(x.value, axis, begin, end, stride), slice_axis(x.tangent, axis, begin, end, stride)};
-}
-
-// a0 b0 a1 b1 ...; a may have one element more.
-Value interleave(Value a, Value b, std::int64_t axis) {
-  const std::int64_t length = a.dim(axis).value() + b.dim(axis).value();
-  const std::size_t rank = a.shape().size(), at = static_cast<std::size_t>(axis);
-  std::vector<std::int64_t> interior(rank, 0);
-  interior[at] = 1;
-  auto spread = [&](Value x, std::int64_t first) {
-    Dims lo(rank, 0), hi(rank, 0);
-    lo[at] = first;
-    hi[at] = length - first - (2 * x.dim(axis).value() - 1);
-    return pad(x, lo, hi, interior, 0);
-  };
-  return spread(a, 0) + spread(b, 1);
-}
-
-// The inclusive scan by pairs (Blelloch), logarithmic depth, as JAX's associative_scan orders it.
-Dual scan(ReduceKind kind, const Dual& x, std::int64_t axis) {
-  const std::int64_t n = x.value.dim(axis).value();
-  if (n < 2) return x;
-  const Dual odd = scan(kind, combine(kind, part(x, axis, 0, n / 2 * 2, 2), part(x, axis, 1, n, 2)), axis);
-  if (n == 2) return {concat({part(x, axis, 0, 1).value, odd.value}, axis), concat({part(x, axis, 0, 1).tangent, odd.tangent}, axis)};
-  const Dual even = combine(kind, part(odd, axis, 0, (n - 1) / 2), part(x, axis, 2, n, 2)), first = part(x, axis, 0, 1);
-  return {interleave(concat({first.value, even.value}, axis), odd.value, axis),
-          interleave(concat({first.tangent, even.tangent}, axis), odd.tangent, axis)};
 }
 
 struct Cumulative {
@@ -130,25 +85,18 @@ struct Cumulative {
           [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
   }
 
-  // Moves the elements by one towards the end; 0 comes in.
-  static Value shifted(Value x, std::int64_t axis) {
-    Dims lo(x.shape().size(), 0), hi = lo;
-    lo[static_cast<std::size_t>(axis)] = 1;
-    hi[static_cast<std::size_t>(axis)] = -1;
-    return pad(x, lo, hi, {}, 0);
-  }
-  static Values jvp(const Cumulative& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
+  static Values jvp(const Cumulative& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     if (!dx[0]) return {Value()};
     if (op.op == ReduceKind::sum) return {cumsum(dx[0], op.axis, op.exclusive, op.reverse)};
-    if (!x[0].dim(op.axis).is_static())
-      fail("rlx.cumulative: {} along the symbolic axis {} of {} is not differentiable: its tangent is a scan by pairs of a known length",
-           enum_words(op.op)[static_cast<std::size_t>(op.op)], op.axis.value, x[0].type().to_string());
-    if (x[0].dim(op.axis) == Dim(0)) return {dx[0]};
-    const Axes axes{op.axis};
-    const Dual forward = op.reverse ? Dual{rlx::reverse(x[0], axes), rlx::reverse(dx[0], axes)} : Dual{x[0], dx[0]};
-    Value tangent = scan(op.op, forward, op.axis).tangent;
-    if (op.exclusive) tangent = shifted(tangent, op.axis);
-    return {op.reverse ? rlx::reverse(tangent, axes) : tangent};
+    const auto without_last = [&](Value v, double first) { return moved_by_one(v, op.axis, op.reverse, first); };
+    Value tangent;
+    if (op.op == ReduceKind::prod) {
+      const Value before = op.exclusive ? y[0] : without_last(y[0], 1);  // each element: x_k times what came before it
+      tangent = linear_recurrence(x[0], before * dx[0], op.axis, op.reverse);
+    } else {
+      tangent = running_extremum_tangent(x[0], dx[0], op.op, op.axis, op.reverse);
+    }
+    return {op.exclusive ? without_last(tangent, 0) : tangent};
   }
   static Values transpose(const Cumulative& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
     if (op.op != ReduceKind::sum) fail_internal("rlx.cumulative: only a sum is linear");

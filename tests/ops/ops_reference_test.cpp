@@ -150,7 +150,8 @@ TEST(EveryOp, JvpAgreesWithDifferences) {
 
 /// Ops with a transpose that are linear only in some kinds or some operands.
 bool is_linear(const Case& c, std::size_t operand) {
-  if (c.op->name == "triangular_solve") return operand == 1;
+  if (c.op->name == "triangular_solve" || c.op->name == "linear_recurrence" || c.op->name == "running_extremum_tangent")
+    return operand == 1;
   if (c.op->name == "after") return operand == 0;  // the others only give the order
   const Attrs attrs = attributes(*c.op, c.sample);
   if (c.op->name == "reduce" || c.op->name == "cumulative") return std::get<std::string>(attrs[0]) == "sum";
