@@ -36,6 +36,12 @@ MODELS = {
     "starcoder2": tf.Starcoder2Config(**GROUPED, sliding_window=6),
     "stablelm": tf.StableLmConfig(**GROUPED, use_qkv_bias=True, partial_rotary_factor=0.25),
     "stablelm-parallel": tf.StableLmConfig(**GROUPED, use_parallel_residual=True, partial_rotary_factor=0.5),
+    "stablelm-norms": tf.StableLmConfig(**GROUPED, qk_layernorm=True, use_parallel_residual=True),
+    "phi-norms": tf.PhiConfig(**GROUPED, qk_layernorm=True),
+    "cohere-norms": tf.CohereConfig(**GROUPED, use_qk_norm=True),
+    "qwen3_moe-local": tf.Qwen3MoeConfig(
+        **GROUPED, head_dim=8, moe_intermediate_size=16, num_local_experts=4, num_experts_per_tok=2, mlp_only_layers=[1]
+    ),
     "phi": tf.PhiConfig(**GROUPED, partial_rotary_factor=0.5),
     "cohere": tf.CohereConfig(**GROUPED, logit_scale=0.25),
     "qwen2_moe": tf.Qwen2MoeConfig(

@@ -36,7 +36,8 @@ struct DecoderLayer {
   bool experts = false;  // its feed-forward block is a mixture
 };
 
-enum class QueryKeyNorm : std::uint8_t { none, head, whole };
+/// Of each head, with weights that all of them share or with weights of its own; or of all heads as one.
+enum class QueryKeyNorm : std::uint8_t { none, head, own_head, whole };
 
 /// A mixture of experts in place of a feed-forward block.
 struct ExpertsConfig {
@@ -141,6 +142,7 @@ struct DecoderConfig {
   std::int64_t token_types = 0;     // kinds of token that have an embedding
   bool embedding_norm = false, output_norm = true;
   bool output_dense = false;  // before the head: dense, activation, norm
+  HiddenActivation output_activation = HiddenActivation::gelu;
   bool output = true;         // there is a head; else an encoder gives its last states
   TextHead text_head;
   double embedding_scale = 1, residual_scale = 1, logits_scale = 1;

@@ -8,11 +8,18 @@
 namespace rlx {
 namespace {
 
+/// x (N, S, heads, D), each head normalised with weights of its own, (heads, D).
+Value own_head_norm(Flow flow, std::string_view name, NormKind norm, Value x) {
+  norm.weight = norm.bias = false;
+  return decoder_norm(flow, name, norm, x) * flow.scope(name).param("weight", {x.dim(2), x.dim(3)});
+}
+
 /// (N, S, heads * D) -> (N, heads, S, D), each head normalised where the model does so.
 Value heads_of(Flow flow, std::string_view norm_name, const DecoderConfig& c, Value x, std::int64_t heads) {
   if (c.query_key_norm == QueryKeyNorm::whole) x = decoder_norm(flow, norm_name, c.norm, x);
   x = reshape(x, {x.dim(0), x.dim(1), heads, c.head_size});
   if (c.query_key_norm == QueryKeyNorm::head) x = decoder_norm(flow, norm_name, c.norm, x);
+  if (c.query_key_norm == QueryKeyNorm::own_head) x = own_head_norm(flow, norm_name, c.norm, x);
   return transpose(x, {0, 2, 1, 3});
 }
 

@@ -114,9 +114,10 @@ TEST_P(MoreDecoders, APromptInChunksGivesTheSameLogits) { expect_same_logits_in_
 
 INSTANTIATE_TEST_SUITE_P(Families, MoreDecoders,
                          testing::Values("gpt_neox", "gpt_neox-serial", "falcon", "falcon-new", "starcoder2", "stablelm",
-                                         "stablelm-parallel", "phi", "cohere", "qwen2_moe", "qwen3_moe", "gemma", "deepseek_v2",
-                                         "deepseek_v2-greedy", "deepseek_v3", "lfm2", "lfm2_moe", "mamba2", "mamba2-limited",
-                                         "falcon_mamba", "jamba", "smollm3", "phi4", "qwen3_5", "olmo3", "gemma3-vision", "qwen3_5-vision"),
+                                         "stablelm-parallel", "phi", "cohere", "stablelm-norms", "phi-norms", "cohere-norms",
+                                         "qwen3_moe-local", "qwen2_moe", "qwen3_moe", "gemma", "deepseek_v2", "deepseek_v2-greedy",
+                                         "deepseek_v3", "lfm2", "lfm2_moe", "mamba2", "mamba2-limited", "falcon_mamba", "jamba", "smollm3",
+                                         "phi4", "qwen3_5", "olmo3", "gemma3-vision", "qwen3_5-vision"),
                          test_name);
 
 TEST(T5, OutputsAndGreedyTokensAreTheRecordedOnes) {

@@ -12,6 +12,7 @@ json::Value write_cohere(const DecoderConfig& c) {
   write_rope(c, out);
   out["attention_bias"] = c.qkv_bias;
   out["logit_scale"] = c.logits_scale;
+  out["use_qk_norm"] = c.query_key_norm == QueryKeyNorm::own_head;
   return out;
 }
 
@@ -19,7 +20,7 @@ const DecoderFamily cohere_family(
     {"cohere"},
     [](const JsonField& config) {
       DecoderConfig c = read_llama(config);
-      if (flag_or(config, "use_qk_norm", false)) config.at("use_qk_norm").refuse("true is not supported (allowed: false)");
+      if (flag_or(config, "use_qk_norm", false)) c.query_key_norm = QueryKeyNorm::own_head;
       c.norm = {.centred = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
       c.parallel = c.shared_norm = true;
       c.logits_scale = number_or(config, "logit_scale", 0.0625);

@@ -31,7 +31,7 @@ void read_latent_attention(const JsonField& config, DecoderConfig& c) {
 
 void read_deepseek_experts(const JsonField& config, DecoderConfig& c) {
   ExpertsConfig& e = c.experts;
-  e.count = as_size(config.at("n_routed_experts"));
+  e.count = expert_count(config, "n_routed_experts");
   e.chosen = as_size(config.at("num_experts_per_tok"));
   e.width = as_size(config.at("moe_intermediate_size"));
   e.shared_width = count_or(config, "n_shared_experts", 0) * e.width;

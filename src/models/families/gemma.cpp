@@ -14,6 +14,8 @@ namespace {
 
 DecoderConfig read_gemma(const JsonField& config) {
   DecoderConfig c = read_llama(config);
+  if (flag_or(config, "use_bidirectional_attention", false))
+    config.at("use_bidirectional_attention").refuse("true is not supported (allowed: false)");
   c.norm.plus_one = true;
   c.embedding_scale = std::sqrt(static_cast<double>(c.hidden_size));
   c.tied_output = flag_or(config, "tie_word_embeddings", true);

@@ -195,7 +195,9 @@ void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architectu
   c.parallel = ffn_norm ? architecture.name == "gptneox" && config.flag_or("use_parallel_residual", true) : c.norm_before;
   c.shared_norm = c.parallel && !second_norm;
   if (const TensorView* norm = config.find_in_layers("attn_q_norm.weight"))
-    c.query_key_norm = norm->shape == std::vector<std::int64_t>{c.head_size} ? QueryKeyNorm::head : QueryKeyNorm::whole;
+    c.query_key_norm = norm->shape.size() == 2         ? QueryKeyNorm::own_head
+                       : norm->shape[0] == c.head_size ? QueryKeyNorm::head
+                                                       : QueryKeyNorm::whole;
 }
 
 void read_gguf_router(const GgufConfig& config, ExpertsConfig& e) {

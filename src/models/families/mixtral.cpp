@@ -30,7 +30,7 @@ const DecoderFamily mixtral_family(
       DecoderConfig c = read_llama(config);
       c.ropes = {read_rope(config, c.head_size)};
       read_windows(config, c, [](std::size_t) { return true; });
-      c.experts = {.count = as_size(config.at("num_local_experts")),
+      c.experts = {.count = expert_count(config, "num_local_experts"),
                    .chosen = as_size(config.at("num_experts_per_tok")),
                    .width = c.ffn_size,
                    .normalize = true};

@@ -15,8 +15,14 @@ bool groups_suffice(const ExpertsConfig& e) {
          e.count / e.groups >= e.group_judges && e.chosen <= e.count / e.groups * e.chosen_groups;
 }
 
+std::int64_t expert_count(const JsonField& config, std::string_view name) {
+  for (std::string_view other : {"num_local_experts", "num_experts"})
+    if (const auto found = config.find(other); found && !config.find(name)) return as_size(*found);
+  return as_size(config.at(name));
+}
+
 void read_sparse_layers(const JsonField& config, DecoderConfig& c) {
-  c.experts.count = as_size(config.at("num_experts"));
+  c.experts.count = expert_count(config, "num_experts");
   c.experts.chosen = as_size(config.at("num_experts_per_tok"));
   c.experts.width = as_size(config.at("moe_intermediate_size"));
   c.experts.normalize = flag_or(config, "norm_topk_prob", false);

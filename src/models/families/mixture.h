@@ -7,6 +7,8 @@ namespace rlx {
 /// (decoder_sparse_step, mlp_only_layers).
 void read_sparse_layers(const JsonField& config, DecoderConfig& result);
 void write_sparse_layers(const DecoderConfig& config, json::Value& out);
+/// How many experts there are: the field of that name, or one of those that transformers 5 saves for it. Throws Error where there is none.
+std::int64_t expert_count(const JsonField& config, std::string_view name);
 /// Llama's names, with those of experts below `mlp`.
 WeightNames mixture_names(const DecoderConfig& config);
 /// True where groups of experts are equal, and those that take part hold enough of them.

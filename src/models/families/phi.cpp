@@ -9,7 +9,7 @@ namespace {
 
 DecoderConfig read_phi(const JsonField& config) {
   DecoderConfig c = read_llama(config);
-  if (flag_or(config, "qk_layernorm", false)) config.at("qk_layernorm").refuse("true is not supported (allowed: false)");
+  if (flag_or(config, "qk_layernorm", false)) c.query_key_norm = QueryKeyNorm::head;
   c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
   c.parallel = c.shared_norm = true;
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = c.output_bias = true;
@@ -24,6 +24,8 @@ WeightNames phi_names(const DecoderConfig& config) {
   WeightNames names = llama_names(config);
   names.whole.push_back({{"output_norm"}, "final_layernorm"});
   names.layer.push_back({{"attention.output"}, "self_attn.dense"});
+  names.layer.push_back({{"attention.q_norm"}, "self_attn.q_layernorm"});
+  names.layer.push_back({{"attention.k_norm"}, "self_attn.k_layernorm"});
   names.layer.push_back({{"ffn.up"}, "mlp.fc1"});
   names.layer.push_back({{"ffn.down"}, "mlp.fc2"});
   return names;
@@ -33,6 +35,7 @@ json::Value write_phi(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   write_rope(c, out);
   if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
+  out["qk_layernorm"] = c.query_key_norm == QueryKeyNorm::head;
   return out;
 }
 

@@ -48,9 +48,15 @@ const DecoderFamily qwen2_moe_family(
       read_sparse_layers(config, c);
       c.experts.shared_width = size_or(config, "shared_expert_intermediate_size", 5632);
       c.experts.shared_gate = true;
+      c.qkv_bias = flag_or(config, "qkv_bias", true);
       return c;
     },
-    mixture_names, write_qwen);
+    mixture_names,
+    [](const DecoderConfig& c) {
+      json::Value out = write_qwen(c);
+      out["qkv_bias"] = c.qkv_bias;
+      return out;
+    });
 const DecoderFamily qwen3_moe_family(
     {"qwen3_moe"},
     [](const JsonField& config) {

@@ -1,4 +1,4 @@
-// StableLM: Llama with layer norms, part of whose heads turns.
+// StableLM: Llama with layer norms, part of whose heads turns; in some models each head has a norm of its own.
 #include "models/config_field.h"
 #include "models/decoder_family.h"
 #include "models/families/llama.h"
@@ -13,14 +13,22 @@ json::Value write_stablelm(const DecoderConfig& c) {
   if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
   out["use_qkv_bias"] = c.qkv_bias;
   out["use_parallel_residual"] = c.parallel;
+  out["qk_layernorm"] = c.query_key_norm == QueryKeyNorm::own_head;
   return out;
+}
+
+WeightNames stablelm_names(const DecoderConfig& config) {
+  WeightNames names = llama_names(config);
+  names.layer.push_back({{"attention.q_norm"}, "self_attn.q_layernorm.norms.{e}"});
+  names.layer.push_back({{"attention.k_norm"}, "self_attn.k_layernorm.norms.{e}"});
+  return names;
 }
 
 const DecoderFamily stablelm_family(
     {"stablelm"},
     [](const JsonField& config) {
       DecoderConfig c = read_llama(config);
-      if (flag_or(config, "qk_layernorm", false)) config.at("qk_layernorm").refuse("true is not supported (allowed: false)");
+      if (flag_or(config, "qk_layernorm", false)) c.query_key_norm = QueryKeyNorm::own_head;
       c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_eps", 1e-5)};
       c.qkv_bias = flag_or(config, "use_qkv_bias", false), c.attention_output_bias = false;
       c.parallel = c.shared_norm = flag_or(config, "use_parallel_residual", false);
@@ -29,7 +37,7 @@ const DecoderFamily stablelm_family(
         c.ropes[0].dims = rotary_part(config, c.head_size, 0.25);
       return c;
     },
-    llama_names, write_stablelm);
+    stablelm_names, write_stablelm);
 
 }  // namespace
 }  // namespace rlx
