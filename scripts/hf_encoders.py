@@ -2,10 +2,12 @@
 """Writes tiny encoders of random weights in Hugging Face's layout, with what transformers computes of them: more fixtures in
 tests/fixtures/hf_more. `expected.safetensors` holds input_ids, attention_mask (the second text is padded) and, in f32 and f64, the last
 states, or the scores of models that classify. Where there is a tokenizer, `texts.json` holds texts (or pairs of them) with their ids and
-what the model makes of them in f64: the mean of the states as a vector of length 1, or the scores; and how far f32 is from it.
+what the model makes of them in f64: the mean of the states as a vector of length 1, or the scores; and how far f32 is from it. Of models
+that say words for masked ones, of which token types are not recorded, it holds the likeliest tokens of each mask and their probabilities.
 
     pip install transformers==5.23.0 torch safetensors
     scripts/hf_encoders.py tests/fixtures/hf_more
+    scripts/hf_encoders.py tests/fixtures/masked_words bert roberta distilbert modernbert
 """
 import json
 import sys
@@ -33,6 +35,13 @@ MODELS = {
     "distilbert-labels": (tf.DistilBertForSequenceClassification, tf.DistilBertConfig(**DISTIL, num_labels=3), None),
 }
 
+MASKED = {
+    "bert": (tf.BertForMaskedLM, tf.BertConfig(**SIZES, hidden_act="relu"), "words"),
+    "roberta": (tf.RobertaForMaskedLM, tf.RobertaConfig(**ROBERTA), "bytes"),
+    "distilbert": (tf.DistilBertForMaskedLM, tf.DistilBertConfig(**DISTIL), "words"),
+    "modernbert": (tf.ModernBertForMaskedLM, tf.ModernBertConfig(**MODERN), "words"),
+}
+
 CORPUS = [
     "How do I reset the password of my account?",
     "A small dog runs along the beach at sunset.",
@@ -42,6 +51,7 @@ CORPUS = [
     "Photosynthesis converts light energy into chemical energy.",
 ]
 TEXTS = ["A dog at the beach", "How fast do prices rise in March?", "Zwei Füchse, café", ""]
+MASKS = ["A dog at the {0}", "Prices {0} by 3.4% in {0}", "{0} dog"]
 PAIRS = [(TEXTS[1], line) for line in CORPUS[:4]] + [("dog", "A small dog runs along the beach at sunset. " * 6)]
 
 
@@ -92,6 +102,28 @@ def answer(model, encoding):
     return mean / mean.norm()
 
 
+def likeliest(model, ids, mask):
+    """For each mask the five likeliest tokens with their probabilities, in the element type of the model."""
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids])).logits[0]
+    best = logits.softmax(-1)[torch.tensor(ids) == mask].topk(5)
+    return best.indices, best.values
+
+
+def record_masks(folder, model, tokenizer):
+    mask = "[MASK]" if tokenizer.token_to_id("[MASK]") is not None else "<mask>"
+    rows, distance = [], 0
+    for text in (text.format(mask) for text in MASKS):
+        ids = tokenizer.encode(text).ids
+        tokens, narrow = likeliest(model.float(), ids, tokenizer.token_to_id(mask))
+        same, wide = likeliest(model.double(), ids, tokenizer.token_to_id(mask))
+        assert torch.equal(tokens, same)
+        distance = max(distance, float((narrow - wide).abs().max()))
+        rows.append({"text": text, "tokens": tokens.tolist(), "probabilities": wide.tolist()})
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    (folder / "texts.json").write_text(json.dumps({"distance": distance, "rows": rows}, indent=1) + "\n")
+
+
 def record_texts(folder, model, tokenizer):
     scores = hasattr(model, "classifier")
     tokenizer.enable_truncation(model.config.max_position_embeddings - (2 if "roberta" in model.config.model_type else 0))
@@ -112,6 +144,9 @@ def write(folder, kind, config, tokenizer):
     torch.manual_seed(1)
     config._attn_implementation = "eager"
     model = randomised(kind(config).eval())
+    for name, parameter in model.named_parameters():
+        if parameter.shape == (config.vocab_size,):  # the bias of words, which would drown in the logits
+            parameter.data.normal_(0, 1)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     ids = torch.randint(5, config.vocab_size, (2, 12))
@@ -119,9 +154,10 @@ def write(folder, kind, config, tokenizer):
     mask[1, 9:] = 0  # no token of padding is out of reach of all others: eager attention gives NaN for such
     ids[1, 9:] = config.pad_token_id or 0
     inputs = {"input_ids": ids, "attention_mask": mask}
-    if getattr(config, "type_vocab_size", 0) > 0:
+    masked = "MaskedLM" in kind.__name__
+    if getattr(config, "type_vocab_size", 0) > 0 and not masked:
         inputs["token_type_ids"] = torch.zeros_like(ids)
-    name = "logits" if "Sequence" in kind.__name__ else "last_hidden_state"
+    name = "logits" if masked or "Sequence" in kind.__name__ else "last_hidden_state"
     with torch.no_grad():
         out = model(**inputs, output_hidden_states=True)
         wide = model.double()(**inputs)[name]
@@ -130,14 +166,14 @@ def write(folder, kind, config, tokenizer):
         expected["hidden_states_row0"] = torch.stack([state[0] for state in out.hidden_states])
     save_file({key: value.clone().contiguous() for key, value in expected.items()}, folder / "expected.safetensors")
     if tokenizer:
-        record_texts(folder, model, tokenizer_of(tokenizer, config.vocab_size))
+        (record_masks if masked else record_texts)(folder, model, tokenizer_of(tokenizer, config.vocab_size))
     print(folder, float((out[name] - wide).abs().max()), float(out[name].abs().max()))
 
 
 def main():
     target = Path(sys.argv[1])
     for name in sys.argv[2:] or MODELS:
-        write(target / name, *MODELS[name])
+        write(target / name, *(MASKED if target.name == "masked_words" else MODELS)[name])
 
 
 if __name__ == "__main__":

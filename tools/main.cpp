@@ -23,6 +23,7 @@ void add_commands(CLI::App& app) {
   using namespace rlx::command;
   add_embed(app);
   add_rerank(app);
+  add_fill(app);
   add_tokenize(app);
   add_calibrate(app);
   add_eval(app);

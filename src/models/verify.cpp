@@ -142,6 +142,7 @@ RecordedRun RecordedRun::of_encoder(const DecoderFiles& model, const std::filesy
   const auto [batch, length] = recorded_size(recorded, model.config.max_positions);
   const Graph graph = encoder_graph(model, recorded, batch, length);
   RecordedRun run(graph, model.weights(graph, threads), std::move(recorded));
+  run.assume_inputs({{"attention_mask", 1}, {"token_type_ids", 0}});
   run.read_inputs({{"input_ids", model.config.vocab_size}, {"attention_mask", 2}, {"token_type_ids", model.config.token_types}});
   run.recorded_outputs();
   return run;
@@ -172,7 +173,17 @@ RecordedRun RecordedRun::of_decoder(const DecoderFiles& model, const std::filesy
 
 void RecordedRun::read_inputs(const std::map<std::string, std::int64_t>& ids) {
   for (const auto& [input, value] : graph_.inputs())
-    if (input.kind == InputKind::input) read_input(input, ids.at(input.name));
+    if (input.kind == InputKind::input && !inputs_.contains(input.name)) read_input(input, ids.at(input.name));
+}
+
+void RecordedRun::assume_inputs(const std::map<std::string, std::int64_t>& values) {
+  for (const auto& [name, value] : values) {
+    const auto is_it = [&](const auto& each) { return each.first.name == name; };
+    if (recorded_.find(name) || std::ranges::none_of(graph_.inputs(), is_it)) continue;
+    Array all(i32, recorded_.at("input_ids").shape);
+    for (std::int64_t i = 0; i < all.size(); ++i) all.set_int(i, value);
+    inputs_.emplace(name, all);
+  }
 }
 
 void RecordedRun::read_input(const Input& input, std::int64_t ids) {

@@ -38,7 +38,9 @@ class RecordedRun {
   static RecordedRun of_encoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads);
   static RecordedRun of_decoder(const DecoderFiles& model, const std::filesystem::path& folder, int threads);
   static RecordedRun of_t5(const std::filesystem::path& model, const std::filesystem::path& folder, int threads);
-  /// `ids`: for each input, how many numbers its elements may be, from 0 on.
+  /// What was not recorded of these inputs, where the model reads them, has that value everywhere.
+  void assume_inputs(const std::map<std::string, std::int64_t>& values);
+  /// The other inputs. `ids`: for each, how many numbers its elements may be, from 0 on.
   void read_inputs(const std::map<std::string, std::int64_t>& ids);
   void read_input(const Input& input, std::int64_t ids);
   std::vector<std::string> recorded_outputs() const;

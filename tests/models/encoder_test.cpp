@@ -10,6 +10,7 @@
 #include "models/decoder_family.h"
 #include "models/encoder.h"
 #include "models/verify.h"
+#include "rlx/mask_filler.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 
@@ -44,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Families, Encoder,
 /// Texts with what was recorded of them: ids, and values in f64.
 struct RecordedTexts {
   json::Value file;
-  explicit RecordedTexts(const std::string& name) : file(json::read_file(fixture("hf_more/" + name + "/texts.json"))) {}
+  explicit RecordedTexts(const std::string& name, const std::string& set = "hf_more")
+      : file(json::read_file(fixture(set + "/" + name + "/texts.json"))) {}
 
   const json::Value& rows() const { return file.at("rows"); }
   double allowed() const { return 10 * file.at("distance").get<double>(); }
@@ -99,6 +101,45 @@ TEST_P(ScoredTexts, AreTheRecordedOnesAndSorted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ScoredTexts, testing::Values("bert-scores", "xlm-roberta-scores", "modernbert-scores"), test_name);
+
+/// Recorded without the types of tokens, which are then all 0.
+class MaskedWords : public testing::TestWithParam<std::string> {};
+
+TEST_P(MaskedWords, LogitsAreTheRecordedOnes) {
+  const auto verified = verify_folder(fixture("masked_words/" + GetParam()), Session());
+  ASSERT_EQ(verified.size(), 1u);
+  EXPECT_TRUE(verified[0].passed()) << verified[0].name << ": " << verified[0].difference << " > " << verified[0].allowed;
+}
+
+TEST_P(MaskedWords, TheLikeliestAreTheRecordedOnes) {
+  const RecordedTexts recorded(GetParam(), "masked_words");
+  const auto filler = MaskFiller::open(fixture("masked_words/" + GetParam()), Session(), {.words = 5, .batch_size = 2});
+  std::vector<std::string> texts;
+  for (const json::Value& row : recorded.rows()) texts.push_back(row.at("text"));
+  const auto filled = filler.fill(texts);
+  ASSERT_EQ(filled.size(), texts.size());
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const json::Value &tokens = recorded.rows().at(t).at("tokens"), &probabilities = recorded.rows().at(t).at("probabilities");
+    ASSERT_EQ(filled[t].size(), tokens.size()) << texts[t];
+    for (std::size_t m = 0; m < tokens.size(); ++m)
+      for (std::size_t k = 0; k < 5; ++k) {
+        EXPECT_EQ(filled[t][m][k].token, tokens.at(m).at(k).get<std::int32_t>()) << texts[t];
+        EXPECT_NEAR(filled[t][m][k].probability, probabilities.at(m).at(k).get<double>(), recorded.allowed()) << texts[t];
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, MaskedWords, testing::Values("bert", "roberta", "distilbert", "modernbert"), test_name);
+
+TEST(MaskFiller, SaysWhatIsMissing) {
+  const auto filler = MaskFiller::open(fixture("masked_words/bert"), Session());
+  const std::vector<std::string> texts{"A [MASK]", "A dog"};
+  EXPECT_EQ(error_of([&] { filler.fill(texts); }), "text 2 has no [MASK]");
+  EXPECT_NE(error_of([&] { MaskFiller::open(fixture("hf_more/roberta"), Session()); }).find("the model says no words for masks"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { MaskFiller::open(fixture("masked_words/bert"), Session(), {.words = 321}); }).find("allowed: 1..320"),
+            std::string::npos);
+}
 
 TEST(Reranker, TheConfigSaysWhetherScoresAreSqueezed) {
   const test::TemporaryFolder folder;

@@ -44,6 +44,7 @@ DecoderConfig read_modernbert(const JsonField& config) {
   if (flag_or(config, "classifier_bias", false)) config.at("classifier_bias").refuse("true is not supported (allowed: false)");
   read_modernbert_layers(config, c);
   read_classifier(config, c.text_head);
+  c.output_activation = c.text_head.activation;
   return c;
 }
 
