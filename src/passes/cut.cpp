@@ -42,7 +42,7 @@ bool is_filled(const Graph& graph, ValueId v) {
 }  // namespace
 
 Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse)
-    : graph_(graph), on_chip_row_(on_chip_row) {
+    : graph_(graph), on_chip_row_(on_chip_row), places_(graph.size(), 1) {
   find_users();
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
     if (!live(id) || is_source({id, 0})) continue;
@@ -108,33 +108,84 @@ void Cut::share(const std::vector<std::vector<ValueId>>& regions) {
   std::map<ValueId, ValueId> region_end;
   for (const auto& region : regions)
     for (ValueId v : region) region_end[v] = region.back();
-  share_repeated(region_end);
+  const std::set<ValueId> before = stored_;
+  if (const std::set<ValueId> long_ones = share_repeated(region_end, {}); !long_ones.empty()) {
+    stored_ = before;
+    share_repeated(region_end, long_ones);
+  }
   bound_kernels(region_end);
 }
 
-/// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it.
-void Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
-  std::map<ValueId, std::set<ValueId>> kernels, loops;
-  const std::vector<double> cost = costs(), element_cost = element_costs();
+/// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it; in the kernels of `long_ones` also
+/// what one loop computes at several indices. Returns those that are still too long.
+std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_end, std::set<ValueId> long_ones) {
+  Readers kernels, loops;
+  std::map<ValueId, int> lengths;  // of kernels
+  const auto stored = [this](ValueId v) { return is_stored(v); };
+  const std::vector<double> cost = costs(), element_cost = element_costs(), place_cost = place_costs(graph_, stored);
+  Places places(graph_, stored);
   for (auto id = static_cast<std::int32_t>(graph_.size()); id-- > 0;) {
     const ValueId v{id, 0};
-    if (!live(id) || is_stored(v)) continue;
-    std::set<ValueId>&my_kernels = kernels[v], &my_loops = loops[v];
-    for (std::int32_t user : users_[v]) {
-      const ValueId u{user, 0};
-      const auto end = region_end.find(u);
-      const bool is_end = end != region_end.end() || is_stored(u);
-      const std::set<ValueId> last{end != region_end.end() ? end->second : u};
-      const auto &its_kernels = is_end ? last : kernels[u], &its_loops = is_end || graph_.node(user).op->loop ? last : loops[u];
-      my_kernels.insert(its_kernels.begin(), its_kernels.end());
-      my_loops.insert(its_loops.begin(), its_loops.end());
+    if (!live(id)) continue;
+    if (const auto end = region_end.find(v); end != region_end.end() || is_stored(v)) {
+      if (!is_stored(v)) find_readers(v, region_end, kernels, loops);
+      places.visit(id, end != region_end.end() ? end->second : v);
+      continue;
     }
-    if (region_end.count(v) || (widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) continue;
+    find_readers(v, region_end, kernels, loops);
+    const std::set<ValueId>&my_kernels = kernels[v], &my_loops = loops[v];
     const auto at = static_cast<std::size_t>(id);
-    if (is_first_stage(v, my_loops) || (is_read_around(v) && (cost[at] > 0 || is_filled(graph_, v)))) stored_.insert(v);
-    const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
-    if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
+    const Places::Reads reads = places.reads(v);
+    places_[at] = std::max(1, static_cast<int>(reads.places));
+    const bool in_long_one = std::ranges::any_of(my_kernels, [&](ValueId kernel) { return long_ones.count(kernel) > 0; });
+    if (!(widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) {
+      if (is_first_stage(v, my_loops) || (is_read_around(v) && (cost[at] > 0 || is_filled(graph_, v)))) stored_.insert(v);
+      const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
+      if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
+      if (in_long_one && is_repeated(v, reads, place_cost[at])) stored_.insert(v);
+    }
+    if (in_long_one && is_stored(v)) long_ones.insert(v);  // its kernel has what was too long in theirs
+    if (!is_stored(v))
+      for (ValueId kernel : my_kernels) lengths[kernel] += length(v) + (reads.places >= Places::most ? longest_kernel : 0);
+    places.visit(id, is_stored(v) ? std::optional(v) : std::nullopt);
   }
+  std::erase_if(lengths, [](const auto& entry) { return entry.second <= longest_kernel; });
+  std::set<ValueId> too_long;
+  for (const auto& [kernel, length] : lengths) too_long.insert(kernel);
+  return too_long;
+}
+
+/// What a value adds to a kernel that computes it: it is as many expressions as there are places where it is read.
+int Cut::length(ValueId v) const {
+  constexpr int choice = 4;
+  const Node& node = graph_.node(v.node);
+  const int choices = node.op->sources && node.operands.size() > 1 ? static_cast<int>(node.operands.size()) - 1 : 0;
+  return places_[static_cast<std::size_t>(v.node)] * (1 + work(node) + choice * choices);
+}
+
+/// The kernels and the loops in which a value is computed, from those of its users.
+void Cut::find_readers(ValueId v, const std::map<ValueId, ValueId>& region_end, Readers& kernels, Readers& loops) const {
+  std::set<ValueId>&my_kernels = kernels[v], &my_loops = loops[v];
+  for (std::int32_t user : users_.at(v)) {
+    const ValueId u{user, 0};
+    const auto end = region_end.find(u);
+    const bool is_end = end != region_end.end() || is_stored(u);
+    const std::set<ValueId> last{end != region_end.end() ? end->second : u};
+    const auto &its_kernels = is_end ? last : kernels[u], &its_loops = is_end || graph_.node(user).op->loop ? last : loops[u];
+    my_kernels.insert(its_kernels.begin(), its_kernels.end());
+    my_loops.insert(its_loops.begin(), its_loops.end());
+  }
+}
+
+/// True for what one loop computes at so many indices, or so often for one that counts, that loads are cheaper, and kernels stay small.
+/// What only moves elements leaves that to what it moves, unless it has more places than that.
+bool Cut::is_repeated(ValueId v, const Places::Reads& reads, double cost) const {
+  constexpr std::size_t most_places = 32;
+  constexpr double most_repeats = 2.5;
+  const Node& node = graph_.node(v.node);
+  if (reads.places > most_places) return true;
+  const bool moves = node.op->sources && node.operands.size() == 1;
+  return !moves && reads.repeats > most_repeats && (reads.repeats - 1) * cost > store_and_load;
 }
 
 /// True for a large reduction that is only reduced further, to next to nothing: stored, it is shared by threads, as one reduction never is.
@@ -208,12 +259,12 @@ std::vector<double> Cut::element_costs() const {
   return cost;
 }
 
-/// Stores values so that no kernel computes more than `longest_kernel` nodes and work.
+/// Stores values so that no kernel is longer than `longest_kernel`.
 void Cut::bound_kernels(const std::map<ValueId, ValueId>& region_end) {
   std::vector<std::vector<std::int32_t>> inside(graph_.size());  // the nodes that a kernel for this value would compute
   const auto size_of = [&](const std::vector<std::int32_t>& nodes) {
     int total = 0;
-    for (std::int32_t id : nodes) total += 1 + work(graph_.node(id));
+    for (std::int32_t id : nodes) total += length({id, 0});
     return total;
   };
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
@@ -232,6 +283,8 @@ void Cut::bound_kernels(const std::map<ValueId, ValueId>& region_end) {
       if (size_of(both) <= longest_kernel || region_end.count(operand)) mine = std::move(both);
       else stored_.insert(operand);
     }
+    for (ValueId operand : operands)
+      if (users_.at(operand).back() == id) inside[static_cast<std::size_t>(operand.node)] = {};
   }
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "ir/op.h"
+#include "passes/places.h"
 
 namespace rlx {
 
@@ -41,7 +41,11 @@ class Cut {
  private:
   void find_users();
   void store_invariant();
-  void share_repeated(const std::map<ValueId, ValueId>& region_end);
+  using Readers = std::map<ValueId, std::set<ValueId>>;
+  std::set<ValueId> share_repeated(const std::map<ValueId, ValueId>& region_end, std::set<ValueId> long_ones);
+  void find_readers(ValueId v, const std::map<ValueId, ValueId>& region_end, Readers& kernels, Readers& loops) const;
+  bool is_repeated(ValueId v, const Places::Reads& reads, double cost) const;
+  int length(ValueId v) const;
   void bound_kernels(const std::map<ValueId, ValueId>& region_end);
   bool is_read_around(ValueId v) const;
   bool row_fits(ValueId v) const;
@@ -56,6 +60,7 @@ class Cut {
   std::set<std::int32_t> host_;
   std::set<ValueId> stored_, must_store_;
   std::map<ValueId, std::vector<std::int32_t>> users_;
+  std::vector<int> places_;  // by node: at how many indices one loop computes it
 };
 
 }  // namespace rlx
