@@ -1,14 +1,10 @@
 // How long a program of a decoder takes to compile: with an empty cache, from the kernels that another process left there, and for a new
 // length.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,9 +12,9 @@
 #include <CLI/CLI.hpp>
 
 #include "backends/cpu/cpu_features.h"
+#include "cases/new_process.h"
 #include "cases/program.h"
 #include "models/flow.h"
-#include "rlx/error.h"
 #include "rlx/ops.h"
 
 namespace {
@@ -88,33 +84,6 @@ nlohmann::json compiled_for_new_lengths(const std::filesystem::path& cache, int 
   return {{"kernels", session.counters().kernels_compiled - after_first}};
 }
 
-/// What `work` gives in a process of its own, where nothing is loaded yet.
-nlohmann::json in_new_process(const std::function<nlohmann::json()>& work) {
-  int ends[2];
-  if (pipe(ends) != 0) fail("a pipe cannot be made: {}", std::strerror(errno));
-  const pid_t id = fork();
-  if (id < 0) fail("a process cannot be started: {}", std::strerror(errno));
-  if (id == 0) {
-    nlohmann::json result;
-    try {
-      result = work();
-    } catch (const std::exception& error) {
-      result = {{"error", error.what()}};
-    }
-    const std::string text = result.dump();
-    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text(4096, ' ');
-  const ssize_t length = read(ends[0], text.data(), text.size());
-  close(ends[0]);
-  waitpid(id, nullptr, 0);
-  if (length <= 0) fail("the process that compiles ended without a word");
-  nlohmann::json result = nlohmann::json::parse(text.substr(0, static_cast<std::size_t>(length)));
-  if (result.contains("error")) fail("{}", result["error"].get<std::string>());
-  return result;
-}
-
 void keep_fastest(nlohmann::json& best, const nlohmann::json& next) {
   if (best.is_null() || next["seconds"] < best["seconds"]) best = next;
 }
@@ -131,10 +100,10 @@ int main(int argc, char** argv) {
     nlohmann::json cold, disk;
     for (int round = 0; round < options.rounds; ++round) {
       std::filesystem::remove_all(cache);
-      keep_fastest(cold, in_new_process([&] { return compiled(cache, options.threads); }));
-      keep_fastest(disk, in_new_process([&] { return compiled(cache, options.threads); }));
+      keep_fastest(cold, bench::in_new_process([&] { return compiled(cache, options.threads); }));
+      keep_fastest(disk, bench::in_new_process([&] { return compiled(cache, options.threads); }));
     }
-    const nlohmann::json lengths = in_new_process([&] { return compiled_for_new_lengths(cache, options.threads); });
+    const nlohmann::json lengths = bench::in_new_process([&] { return compiled_for_new_lengths(cache, options.threads); });
     std::filesystem::remove_all(cache);
     for (const auto& [name, about] : {std::pair("empty", &cold), std::pair("from disk", &disk)}) {
       fmt::print("{:<10} {:>8.1f} ms, {} kernels compiled, {} from disk\n", name, 1e3 * (*about)["seconds"].get<double>(),
