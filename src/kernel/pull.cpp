@@ -175,12 +175,19 @@ ExprId Puller::pull_loop(ValueId value, const Node& node, const std::vector<Inde
 }
 
 Index Puller::read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit) {
-  const ExprId raw = pull(node.operands[static_cast<std::size_t>(operand)], at);
-  ExprId wide = kernel_.expr(raw).dtype == i64 ? raw : kernel_.scalar(ScalarOp::cast, {raw}, i64);
+  ExprId raw = pull(node.operands[static_cast<std::size_t>(operand)], at);
+  const DType own = kernel_.expr(raw).dtype;
+  // In its own type: what i64 does not hold is beyond every axis.
+  if (own == u64) raw = kernel_.scalar(ScalarOp::min, {raw, kernel_.constant(0x1p62, u64)}, u64);
+  ExprId wide = own == i64 ? raw : kernel_.scalar(ScalarOp::cast, {raw}, i64);
   if (!limit) {
-    // Any integer: an atom starts at 0, so the range is shifted. 2^39 elements are more than an axis in memory has, and 2^40 times a
-    // stride below 2^23 stays in 64 bits; guards compare the number itself, so one outside of the range is outside of the axis too.
+    // Any integer, to be compared, not multiplied by strides: 2^39 elements are more than an axis in memory has, so that a number
+    // clamped to that is outside of the axis as the number itself is. An atom starts at 0, so the range is shifted.
     constexpr std::int64_t half = std::int64_t{1} << 39;
+    if (info(own).bits > 32) {
+      const ExprId low = kernel_.constant(static_cast<double>(-half), i64), high = kernel_.constant(static_cast<double>(half - 1), i64);
+      wide = kernel_.scalar(ScalarOp::max, {kernel_.scalar(ScalarOp::min, {wide, high}, i64), low}, i64);
+    }
     const ExprId shifted = kernel_.scalar(ScalarOp::add, {wide, kernel_.constant(static_cast<double>(half), i64)}, i64);
     return Index::loaded(shifted, Dim(2 * half)) - Index(Dim(half));
   }

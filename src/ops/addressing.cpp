@@ -67,7 +67,7 @@ void check_window(std::string_view op, const Type& x, const Dims& sizes) {
 Ints clamped_starts(const Array& x, std::span<const Array> starts, const Ints& sizes) {
   Ints result;
   for (std::size_t d = 0; d < starts.size(); ++d)
-    result.push_back(std::clamp<std::int64_t>(starts[d].get_int(0), 0, x.shape()[d] - sizes[d]));
+    result.push_back(std::clamp<std::int64_t>(saturated_int(starts[d], 0), 0, x.shape()[d] - sizes[d]));
   return result;
 }
 
@@ -89,7 +89,11 @@ bool any_start_batched(const std::vector<bool>& batched, std::size_t first) {
 // The starts of a batch as rows of positions: (size, rank).
 Value start_rows(std::span<const Value> starts, const Dim& size) {
   Values columns;
-  for (const Value& start : starts) columns.push_back(reshape(broadcast_to(start, {size}), {size, 1}));
+  for (const Value& start : starts) {
+    // What i64 does not hold lies behind every axis.
+    Value fits = start.dtype() == u64 ? min(start, scalar(start, 0x1p62, u64)) : start;
+    columns.push_back(reshape(broadcast_to(cast(fits, i64), {size}), {size, 1}));
+  }
   return concat(columns, 1);
 }
 
@@ -213,13 +217,9 @@ struct DynamicUpdate {
 };
 const Op<DynamicUpdate> dynamic_update_op;
 
-// JAX's rule: a start below 0 counts once from the end.
 Values wrapped(Values starts, const Dims& shape) {
-  for (std::size_t d = 0; d < starts.size() && d < shape.size(); ++d) {
-    Value& start = starts[d];
-    if (is_signed_int(start.dtype()))
-      start = select(lt(start, scalar(start, 0, start.dtype())), start + dim_value(start, shape[d], start.dtype()), start);
-  }
+  for (std::size_t d = 0; d < starts.size() && d < shape.size(); ++d)
+    if (is_integer(starts[d].dtype())) starts[d] = wrap_negative(starts[d], shape[d]);
   return starts;
 }
 

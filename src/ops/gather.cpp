@@ -66,13 +66,9 @@ struct Gather {
       At component = row;
       component.emplace_back(Dim(static_cast<std::int64_t>(k)));
       const Dim last = types[0].shape[axis] - op.slice_sizes[axis];
-      if (op.mode == IndexMode::clip) {
-        source.index[axis] = read(1, component, last + 1);
-      } else {
-        source.index[axis] = read(1, component, std::nullopt);
-        source.guards.push_back({Guard::Kind::non_negative, source.index[axis]});
-        source.guards.push_back({Guard::Kind::non_negative, Index(last) - source.index[axis]});
-      }
+      source.index[axis] = read(1, component, last + 1);
+      // Inside is where clamping changes nothing. The address is made of the clamped index, which no stride takes out of range.
+      if (op.mode == IndexMode::fill) source.guards.push_back({Guard::Kind::zero, read(1, component, std::nullopt) - source.index[axis]});
     }
     for (std::size_t k = 0; k < op.operand_batching_dims.size(); ++k)
       source.index[static_cast<std::size_t>(op.operand_batching_dims[k])] =
@@ -139,10 +135,12 @@ double outside_value(DType t) {
   return is_signed_int(t) ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits) - 1;
 }
 
-// Python's rule: an index below 0 counts from the end.
-Value wrap_negative(Value indices, const Dim& size) {
-  if (is_unsigned_int(indices.dtype())) return indices;
-  return select(lt(indices, scalar(indices, 0, indices.dtype())), indices + dim_value(indices, size, indices.dtype()), indices);
+// Nothing taken, perhaps along an axis without elements, which has nothing to clamp an index to.
+Value nothing_taken(std::string_view op, Value x, std::int64_t axis, Value indices, const Dims& result) {
+  if (!(product(result) == Dim(0)))
+    fail("rlx.{}: axis {} of {} has no elements, indices are {} (allowed: none)", op, axis, x.type().to_string(),
+         indices.type().to_string());
+  return full(x, result, 0, x.dtype());
 }
 
 Value index_rows(Value indices) {
@@ -165,7 +163,7 @@ Value gather(Operand x, Operand indices, GatherNumbers numbers, Dims slice_sizes
 
 /// Slices of x along `axis` at `indices` (integers of any shape, whose axes replace the axis): [5, 4] at indices [2, 3] along axis 0 gives
 /// [2, 3, 4]. clip: indices are clamped to 0..size-1; fill: indices below 0 count from the end, and what is still outside reads as NaN or
-/// the least integer.
+/// the least integer. Throws Error for indices into an axis without elements.
 Value take(Operand x, Operand indices, std::int64_t axis /*= 0*/, IndexMode mode /*= IndexMode::clip*/) {
   axis = normalize_axis("take", axis, x.type());
   if (!is_integer(indices.dtype())) fail("rlx.take: indices are {} (allowed: integers)", indices.type().to_string());
@@ -174,6 +172,11 @@ Value take(Operand x, Operand indices, std::int64_t axis /*= 0*/, IndexMode mode
   for (std::int64_t i = 0; i < x.rank(); ++i)
     if (i != axis) numbers.offset_dims.push_back(i < axis ? i : i - 1 + indices.rank());
   Dims sizes = x.shape();
+  if (x.dim(axis) == Dim(0)) {
+    sizes.erase(sizes.begin() + axis);
+    sizes.insert(sizes.begin() + axis, indices.shape().begin(), indices.shape().end());
+    return nothing_taken("take", x, axis, indices, sizes);
+  }
   sizes[static_cast<std::size_t>(axis)] = 1;
   return gather(x, index_rows(indices), numbers, sizes, mode);
 }
@@ -191,6 +194,7 @@ Value take_along_axis(Operand x, Operand indices, std::int64_t axis, IndexMode m
   xs = is = broadcast_shapes("take_along_axis", xs, is);
   xs[a] = length;
   is[a] = count;
+  if (length == Dim(0) || product(is) == Dim(0)) return nothing_taken("take_along_axis", x, axis, indices, is);
   if (mode == IndexMode::fill) indices = wrap_negative(indices, length);
   GatherNumbers numbers{{}, {axis}, {axis}};
   for (std::int64_t i = 0; i < x.rank(); ++i)

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ops/broadcasting.h"
+#include "rlx/ops.h"
+
 namespace rlx {
 namespace {
 
@@ -86,6 +89,13 @@ GatherNumbers batched_numbers(const GatherNumbers& n, bool operand, bool indices
   return result;
 }
 
+Value wrap_negative(Value indices, const Dim& size) {
+  if (is_unsigned_int(indices.dtype())) return indices;
+  const bool narrow = info(indices.dtype()).bits <= 32 && size.upper() <= std::numeric_limits<std::int32_t>::max();
+  Value wide = cast(indices, narrow ? i32 : i64);
+  return select(lt(wide, scalar(wide, 0, wide.dtype())), wide + dim_value(wide, size, wide.dtype()), wide);
+}
+
 WindowPositions::WindowPositions(const GatherNumbers& numbers, const Array& x, const Array& indices, Ints window, IndexMode mode,
                                  int result_rank)
     : numbers_(numbers),
@@ -104,7 +114,7 @@ std::optional<std::int64_t> WindowPositions::find(const Ints& at) const {
   for (std::size_t k = 0; k < numbers_.start_index_map.size(); ++k) {
     const auto axis = static_cast<std::size_t>(numbers_.start_index_map[k]);
     const std::int64_t i = row * static_cast<std::int64_t>(numbers_.start_index_map.size()) + static_cast<std::int64_t>(k);
-    const std::int64_t start = indices_.get_int(i), last = shape_[axis] - window_[axis];
+    const std::int64_t start = saturated_int(indices_, i), last = shape_[axis] - window_[axis];
     if (mode_ == IndexMode::fill && (start < 0 || start > last)) return std::nullopt;
     position[axis] = std::clamp<std::int64_t>(start, 0, last);
   }

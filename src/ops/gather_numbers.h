@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <optional>
 
 #include "ir/op.h"
@@ -34,6 +35,15 @@ class WindowPositions {
   IndexMode mode_;
   std::vector<std::int64_t> batch_axes_, window_axes_;
 };
+
+/// The integer of an array of any integer type; of u64, what i64 does not hold is its largest number.
+inline std::int64_t saturated_int(const Array& x, std::int64_t i) {
+  const std::int64_t value = x.get_int(i);
+  return value < 0 && is_unsigned_int(x.dtype()) ? std::numeric_limits<std::int64_t>::max() : value;
+}
+
+/// Python's rule: an index below 0 counts once from the end of an axis of `size`. The result is wide enough for any position of the axis.
+Value wrap_negative(Value indices, const Dim& size);
 
 /// Advances a row-major position by one element.
 inline void advance(std::vector<std::int64_t>& at, const std::vector<std::int64_t>& shape) {
