@@ -33,11 +33,11 @@ struct Select {
   }
   static Values jvp(const Select&, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
     if (!dx[1] && !dx[2]) return {Value()};
-    Value zero = (dx[1] ? dx[1] : dx[2]) * 0;
+    Value zero = zeros_like(dx[1] ? dx[1] : dx[2]);
     return {select(x[0], dx[1] ? dx[1] : zero, dx[2] ? dx[2] : zero)};
   }
   static Values transpose(const Select&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
-    Value zero = dy[0] * 0;
+    Value zero = zeros_like(dy[0]);
     return {Value(), linear[1] ? select(x[0], dy[0], zero) : Value(), linear[2] ? select(x[0], zero, dy[0]) : Value()};
   }
   static std::vector<Sample> samples() {
@@ -126,7 +126,7 @@ struct MakeComplex {
   }
   static Values jvp(const MakeComplex&, std::span<const Value>, std::span<const Value>, std::span<const Value> dx) {
     if (!dx[0] && !dx[1]) return {Value()};
-    Value zero = (dx[0] ? dx[0] : dx[1]) * 0;
+    Value zero = zeros_like(dx[0] ? dx[0] : dx[1]);
     return {complex(dx[0] ? dx[0] : zero, dx[1] ? dx[1] : zero)};
   }
   // The transpose does not conjugate: the bilinear pairing of re + i im with dy is re * dy + im * (i dy).
@@ -160,7 +160,7 @@ struct Real : Part<Real> {
     for (std::int64_t i = 0; i < y[0].size(); ++i) y[0].set_double(i, x[0].get_complex(i).real());
   }
   static Values transpose(const Real&, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
-    return {complex(dy[0], dy[0] * 0)};
+    return {complex(dy[0], zeros_like(dy[0]))};
   }
 };
 const Op<Real> real_op;
@@ -173,7 +173,7 @@ struct Imag : Part<Imag> {
     for (std::int64_t i = 0; i < y[0].size(); ++i) y[0].set_double(i, x[0].get_complex(i).imag());
   }
   static Values transpose(const Imag&, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
-    return {complex(dy[0] * 0, -dy[0])};
+    return {complex(zeros_like(dy[0]), -dy[0])};
   }
 };
 const Op<Imag> imag_op;

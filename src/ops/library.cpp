@@ -249,7 +249,7 @@ Value fft(Operand x, std::int64_t axis /*= -1*/, bool inverse /*= false*/) { ret
 Value rfft(Operand x, std::int64_t axis /*= -1*/) {
   if (x.dtype() != f32 && x.dtype() != f64) fail("rlx.rfft: {} (allowed: f32, f64)", x.type().to_string());
   axis = normalize_axis("rfft", axis, x.type());
-  return slice_axis(fft(complex(x, x * 0), axis), axis, 0, x.dim(axis).value() / 2 + 1);
+  return slice_axis(fft(complex(x, zeros_like(x)), axis), axis, 0, x.dim(axis).value() / 2 + 1);
 }
 
 /// The real signal of length n with the given frequencies along `axis`, whose size is n / 2 + 1 (else Error) and becomes n.

@@ -126,8 +126,8 @@ struct Reduce {
     if (r.op == ReduceKind::sum) return {sum(dx[0], r.axes)};
     if (r.op == ReduceKind::prod) return {prod_jvp(r, x[0], dx[0])};
     // Ties share the derivative evenly.
-    Value at_extreme = cast(eq(x[0], expand(r, y[0], x[0].shape())), dx[0].dtype());
-    return {sum(dx[0] * at_extreme, r.axes) / sum(at_extreme, r.axes)};
+    Value at_extreme = eq(x[0], expand(r, y[0], x[0].shape()));
+    return {sum(select(at_extreme, dx[0], zeros_like(dx[0])), r.axes) / sum(cast(at_extreme, dx[0].dtype()), r.axes)};
   }
   /// Sum over elements of its tangent times the product of the others, without dividing (elements may be zero).
   static Value prod_jvp(const Reduce& r, Value x, Value dx) {

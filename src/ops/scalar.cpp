@@ -125,13 +125,13 @@ std::vector<Type> infer(std::string_view name, Types types, Result result, std::
 }
 
 // Derivative helpers named in the table.
-Value larger(Value x, Value z, Value d) { return select(eq(x, z), d * 0.5, select(gt(x, z), d, d * 0)); }
+Value larger(Value x, Value z, Value d) { return select(eq(x, z), d * 0.5, select(gt(x, z), d, zeros_like(d))); }
 Value trunc_ratio(Value x, Value z) {
   Value ratio = x / z;
   return sign(ratio) * floor(abs(ratio));
 }
 Value log_or_zero(Value x) {
-  Value zero = x * 0;
+  Value zero = zeros_like(x);
   Value is_zero = eq(x, zero);
   return select(is_zero, zero, log(select(is_zero, zero + 1, x)));
 }

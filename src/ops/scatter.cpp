@@ -121,10 +121,10 @@ struct Scatter {
   }
   /// Ties, among updates and with x, share the derivative evenly.
   static Value extreme_jvp(const Scatter& s, std::span<const Value> x, Value y, Value base, Value updates) {
-    Value mask = cast(eq(x[0], y), base.dtype());
-    Value update_mask = cast(eq(x[2], read_back(s, y, x[1], x[0].type(), x[2].type())), base.dtype());
+    Value wins = eq(x[0], y), update_wins = eq(x[2], read_back(s, y, x[1], x[0].type(), x[2].type()));
     auto sum = [&](Value at, Value more) { return scatter(at, x[1], more, s.numbers(), ScatterKind::add, s.mode); };
-    return sum(base * mask, updates * update_mask) / sum(mask, update_mask);
+    Value total = sum(select(wins, base, zeros_like(base)), select(update_wins, updates, zeros_like(updates)));
+    return total / sum(cast(wins, base.dtype()), cast(update_wins, base.dtype()));
   }
   static Values transpose(const Scatter& s, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {
     if (s.op == ScatterKind::mul) return {scatter(dy[0], x[1], x[2], s.numbers(), s.op, s.mode), Value(), Value()};
