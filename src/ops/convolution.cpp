@@ -24,7 +24,7 @@ Dim floor_div(std::string_view what, const Dim& a, std::int64_t b) {
   std::int64_t constant = 0;
   for (const Dim::Term& term : a.terms())
     if (term.symbols.empty()) constant = term.coefficient;
-  const std::int64_t rest = (constant % b + b) % b;
+  const std::int64_t signed_rest = constant % b, rest = signed_rest < 0 ? signed_rest + b : signed_rest;
   if (auto q = Dim::exact_div(a - rest, b)) return *q;
   fail("rlx.conv: {}: stride {} on a symbolic size: {} does not divide", what, b, a.to_string());
 }
@@ -166,7 +166,8 @@ struct Conv {
           weight[at_axis(op.rhs_spec[1])] = c;
           for (std::size_t d = 0; d < k.size(); ++d) weight[at_axis(op.rhs_spec[d + 2])] = k[d];
           const std::int64_t from = input_position(op, x, w, y, at, c, k);
-          if (from >= 0) total += get(x, from) * get(w, flat(weight, w.shape()));
+          // Padding and holes are zeros that are multiplied, so that an infinite weight makes NaN of them.
+          total += (from >= 0 ? get(x, from) : T{}) * get(w, flat(weight, w.shape()));
         } while (next(k, kernel));
       }
       set(i, total);
@@ -257,12 +258,57 @@ struct Conv {
     apart.insert(apart.begin(), size);
     return reshape(move_axis(reshape(y, split), axis + 1, 0), apart);
   }
+  // Axis `axis` as (groups, rest).
+  static Value split_groups(Value x, std::int64_t axis, std::int64_t groups) {
+    Dims split = x.shape();
+    split[at_axis(axis)] = *Dim::exact_div(x.dim(axis), groups);
+    split.insert(split.begin() + axis, Dim(groups));
+    return reshape(x, split);
+  }
+  // A batch on axis 0, then the axes of `spec` in its order.
+  static Value behind_batch(Value x, const Ints& spec) {
+    Ints perm{0};
+    for (std::int64_t axis : spec) perm.push_back(axis + 1);
+    return rlx::transpose(x, perm);
+  }
+  // The windows of every entry of a batch of any size, times weights of its own.
+  static Value by_windows(const Conv& op, Value x, Value w, const Dim& size) {
+    const auto example = [](const Value& v) { return Type{v.dtype(), Dims(v.shape().begin() + 1, v.shape().end())}; };
+    Type result = infer(op, example(x), example(w));
+    result.shape.insert(result.shape.begin(), size);
+    if (result.size() == Dim(0) || w.type().size() == Dim(0)) return zeros(x, result);
+    x = behind_batch(x, op.lhs_spec), w = behind_batch(w, op.rhs_spec);  // (batch, n, c, ...), (batch, o, c, k...)
+    const bool by_batch = op.batch_group_count > 1;
+    Dims lo(3, 0), hi = lo;
+    Ints interior(3, 0), x_contract{3}, w_contract{3};
+    for (std::size_t i = 0; i < op.spatial(); ++i) {
+      lo.emplace_back(op.padding_lo[i]), hi.emplace_back(op.padding_hi[i]), interior.push_back(op.lhs_dilation[i] - 1);
+      x_contract.push_back(static_cast<std::int64_t>(2 * i) + 5), w_contract.push_back(static_cast<std::int64_t>(i) + 4);
+    }
+    x = pad(x, lo, hi, interior, 0);
+    for (std::size_t i = op.spatial(); i-- > 0;) {
+      const Dim& length = w.shape()[i + 3];
+      if (!length.is_static()) fail("rlx.conv: a batch of {} kernels of symbolic size: {}", size.to_string(), w.type().to_string());
+      x = window(x, static_cast<std::int64_t>(i) + 3, length.value(), op.strides[i], op.rhs_dilation[i]);
+    }
+    x = split_groups(x, by_batch ? 1 : 2, op.groups());  // (batch, groups, n, c, (o, k)...) or (batch, n, groups, c, (o, k)...)
+    Value y = dot(x, split_groups(w, 1, op.groups()), x_contract, w_contract, {0, by_batch ? 1 : 2}, {0, 1});
+    y = move_axis(y, -1, 2);  // (batch, groups, o / groups, n, ...)
+    Dims merged = y.shape();
+    merged[1] *= merged[2];
+    merged.erase(merged.begin() + 2);
+    y = move_axis(reshape(y, merged), 1, 2);
+    Ints perm(result.shape.size(), 0);
+    for (std::size_t i = 0; i < op.out_spec.size(); ++i) perm[at_axis(op.out_spec[i] + 1)] = static_cast<std::int64_t>(i) + 1;
+    return rlx::transpose(y, perm);
+  }
   static Values batch(const Conv& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
     ConvOptions o = op.options();
     if (!batched[1])
       return {split_batch(conv_general(merge_batch(x[0], op.lhs_spec[0], op.batch_group_count), x[1], o), op.out_spec[0], 1, size)};
     if (!batched[0])
       return {split_batch(conv_general(x[0], merge_batch(x[1], op.rhs_spec[0], op.groups()), o), op.out_spec[1], op.groups(), size)};
+    if (!size.is_static()) return {by_windows(op, x[0], x[1], size)};
     // Every batch entry becomes a group of its own.
     const bool by_batch = op.batch_group_count > 1;
     (by_batch ? o.batch_group_count : o.feature_group_count) *= size.value();
@@ -348,9 +394,9 @@ Value conv_transpose(Operand x, Operand w, std::vector<std::int64_t> strides /*=
   ConvOptions options{{}, {}, {}, {}, {}, {}, per_axis("conv_transpose", "strides", strides, n, 1), dilation, groups, 1};
   Axes spatial;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t lo = dilation[i] * (w.dim(static_cast<std::int64_t>(i) + 2).value() - 1) - padding[i];
-    options.padding_lo.push_back(lo);
-    options.padding_hi.push_back(lo + output_padding[i]);
+    const Dim lo = (w.dim(static_cast<std::int64_t>(i) + 2) - 1) * dilation[i] - padding[i];
+    options.padding_lo.push_back(lo.value());
+    options.padding_hi.push_back((lo + output_padding[i]).value());
     spatial.values.push_back(static_cast<std::int64_t>(i) + 2);
   }
   // (C, O/g, k) -> (g, C/g, O/g, k) -> (g, O/g, C/g, k) -> (O, C/g, k)

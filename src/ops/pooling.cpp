@@ -17,8 +17,8 @@ struct Windows {
   Ints length, strides, padding, dilation;
   bool ceil_mode = false;
   std::size_t count() const { return length.size(); }
-  std::int64_t span(std::size_t i) const { return dilation[i] * (length[i] - 1) + 1; }
-  std::int64_t elements() const { return std::accumulate(length.begin(), length.end(), std::int64_t{1}, std::multiplies<>()); }
+  std::int64_t span(std::size_t i) const { return (Dim(length[i] - 1) * dilation[i] + 1).value(); }
+  std::int64_t elements() const { return product(Dims(length.begin(), length.end())).value(); }
 };
 
 void check(std::string_view op, const Windows& w, Value x) {
@@ -29,7 +29,7 @@ void check(std::string_view op, const Windows& w, Value x) {
   for (std::size_t i = 0; i < w.count(); ++i) {
     if (w.length[i] < 1 || w.strides[i] < 1 || w.dilation[i] < 1)
       fail("rlx.{}: length {}, stride {}, dilation {} (allowed: >= 1)", op, w.length[i], w.strides[i], w.dilation[i]);
-    if (w.padding[i] < 0 || 2 * w.padding[i] > w.span(i))
+    if (w.padding[i] < 0 || w.padding[i] > w.span(i) / 2)
       fail("rlx.{}: padding {} (allowed: 0..{}, half the window)", op, w.padding[i], w.span(i) / 2);
   }
 }
@@ -37,10 +37,11 @@ void check(std::string_view op, const Windows& w, Value x) {
 // What ceil_mode adds at the end of axis i, so that a last window that starts in x or its padding in front is whole.
 Dim extra(const Windows& w, std::size_t i, const Dim& size) {
   if (!w.ceil_mode) return 0;
-  const std::int64_t n = size.value(), padded = n + 2 * w.padding[i], stride = w.strides[i];
-  std::int64_t last = (padded - w.span(i) + stride - 1) / stride;
-  if (last * stride >= n + w.padding[i]) --last;
-  return std::max<std::int64_t>(0, last * stride + w.span(i) - padded);
+  const std::int64_t stride = w.strides[i], in_front = (size + w.padding[i]).value(), padded = (Dim(in_front) + w.padding[i]).value();
+  const std::int64_t room = padded - w.span(i);
+  const std::int64_t over = room % stride < 0 ? room % stride + stride : room % stride;
+  if (over == 0 || (Dim(room - over) + stride).value() >= in_front) return 0;
+  return stride - over;
 }
 
 enum class Padding : std::uint8_t { all, given, ceil };

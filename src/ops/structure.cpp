@@ -153,7 +153,7 @@ struct Slice {
       const std::int64_t stride = op.stride[i].value();
       if (stride < 1) fail("rlx.slice: axis {}: stride {} (allowed: >= 1)", i, stride);
       if (stride > 1 && !length.is_static()) fail("rlx.slice: axis {}: stride {} on a symbolic length {}", i, stride, length.to_string());
-      result.shape.push_back(stride == 1 ? length : Dim((length.value() + stride - 1) / stride));
+      result.shape.push_back(stride == 1 ? length : Dim(length.value() == 0 ? 0 : (length.value() - 1) / stride + 1));
     }
     return result;
   }
@@ -210,7 +210,7 @@ struct Pad {
   static std::vector<Source> sources(const Pad& op, std::span<const Type> x, const Type&, const At& at) {
     Source inside{{}, 0, {}, 0};
     for (std::size_t i = 0; i < at.size(); ++i) {
-      const Dim step = op.interior[i] + 1;
+      const Dim step = spacing(op, x[0], i);
       const Index shifted = at[i] - op.lo[i];
       const Index from = Index::quotient(shifted, step);
       if (!shifted.known_non_negative()) inside.guards.push_back(at_least_zero(shifted));
@@ -222,16 +222,21 @@ struct Pad {
     if (inside.guards.empty()) return {inside};
     return {inside, {{}, Source::fill_value, {}, op.fill}};
   }
+  /// How far neighbours along an axis come to stand from each other: any distance where there is no second one.
+  static Dim spacing(const Pad& op, const Type& x, std::size_t axis) {
+    const Dim& n = x.shape[axis];
+    return n.is_static() && n.value() < 2 ? Dim(1) : op.interior[axis] + 1;
+  }
   static Values jvp(const Pad& op, std::span<const Value>, std::span<const Value>, std::span<const Value> dx) {
     return {pad(dx[0], op.lo.values, op.hi.values, interior_of(op), 0)};
   }
-  static Values transpose(const Pad& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
+  static Values transpose(const Pad& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
     Dims lo, hi, start, stride;
     for (std::size_t i = 0; i < op.lo.size(); ++i) {
       lo.push_back(-op.lo[i]);
       hi.push_back(-op.hi[i]);
       start.push_back(0);
-      stride.push_back(op.interior[i] + 1);
+      stride.push_back(spacing(op, x[0].type(), i));
     }
     Value inner = pad(dy[0], lo, hi, std::vector<std::int64_t>(lo.size(), 0), 0);
 
@@ -285,7 +290,7 @@ struct Concat {
   }
   static Values jvp(const Concat& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
     Values parts;
-    for (std::size_t k = 0; k < x.size(); ++k) parts.push_back(dx[k] ? dx[k] : x[k] * 0);
+    for (std::size_t k = 0; k < x.size(); ++k) parts.push_back(dx[k] ? dx[k] : zeros_like(x[k]));
     return {concat(parts, op.axis)};
   }
   static Values transpose(const Concat& op, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy) {

@@ -22,7 +22,7 @@ struct Window {
   static Type infer(const Window& op, const Type& x) {
     if (op.length < 1 || op.stride < 1 || op.dilation < 1)
       fail("rlx.window: length {}, stride {}, dilation {} (allowed: >= 1)", op.length, op.stride, op.dilation);
-    const Dim room = x.dim(op.axis) - Dim((op.length - 1) * op.dilation + 1);
+    const Dim room = x.dim(op.axis) - (Dim(op.length - 1) * op.dilation + 1);
     if (!room.known_non_negative())
       fail("rlx.window: {} windows of {} do not fit axis {} of {}", op.length, op.dilation, op.axis.value, x.to_string());
     if (op.stride != 1 && !room.is_static())

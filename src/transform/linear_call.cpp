@@ -98,13 +98,14 @@ Values linear_call(const Values& y, const Values& dx, const Values& residuals, c
       if (cotangents[i]) op.targets.push_back(static_cast<std::int64_t>(i));
     return present(cotangents);
   });
-  if (op.targets.empty()) return Values(y.size());
+  if (op.targets.empty() || op.results == 0) return Values(y.size());
   Values operands = present(dx);
   operands.insert(operands.end(), residuals.begin(), residuals.end());
   return spread(y, apply(unregistered<LinearCall>(), attrs_of(op), operands));
 }
 
 Values linear_refusal(const Values& y, const Values& dx, const std::string& message) {
+  if (varying_types(y).empty()) return Values(y.size());
   const Region like = closed_region("results", varying_types(y), [](const Values& in) { return in; });
   return spread(y, apply(unregistered<LinearRefusal>(), attrs_of(LinearRefusal{message, like}), present(dx)));
 }

@@ -131,6 +131,7 @@ Halves split_step(const Scan& op, const Layout& layout, const std::vector<bool>&
 std::vector<Dual> reverse_scan(GraphData& target, const Scan& op, const std::vector<Dual>& operands) {
   const Layout layout = layout_of(op, operands, Mode::reverse);
   const std::vector<bool> marks = result_marks(op, layout, Mode::reverse);
+  if (count(marks) == 0) return zip_duals(make_scan(op, primals_of(operands)), Values(marks.size()));
   const Values x = primals_of(operands), dx = with_active_zeros(target, x, tangents_of(operands), layout.active);
   const Halves halves = split_step(op, layout, marks);
   Scan forward = op, linear = op;

@@ -1,0 +1,231 @@
+// Indices at the ends of their types, zero tangents beside infinities, axes without elements, steps as large as integers get: by the
+// reference and compiled.
+#include "ops/both.h"
+#include "rlx/ops.h"
+#include "rlx/transform.h"
+
+namespace rlx::test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+
+Array counting(std::int64_t size) {
+  Array x(f32, {size});
+  for (std::int64_t i = 0; i < size; ++i) x.set_double(i, static_cast<double>(i));
+  return x;
+}
+
+// `take`
+
+TEST(Take, CountsFromTheEndInEveryIntegerType) {
+  const Array x = counting(40000);
+  const std::vector<std::pair<DType, Doubles>> cases{{i4, {-1, -8, 7}},
+                                                     {i8, {-1, -128, 127}},
+                                                     {i16, {-1, -32768, 32767}},
+                                                     {i32, {-1, -2147483648.0, 2147483647}},
+                                                     {i64, {-1, -0x1p63, 0x1p62}},
+                                                     {u8, {0, 1, 255}},
+                                                     {u16, {0, 1, 65535}},
+                                                     {u32, {0, 1, 4294967295}},
+                                                     {u64, {0, 1, 0x1p63}}};
+  for (const auto& [dtype, indices] : cases) {
+    SCOPED_TRACE(name(dtype));
+    Doubles filled, clipped;
+    for (double i : indices) {
+      const double from_end = i < 0 ? i + 40000 : i;
+      filled.push_back(from_end >= 0 && from_end < 40000 ? from_end : nan);
+      clipped.push_back(std::clamp(i, 0.0, 39999.0));
+    }
+    const Array at = array_of(dtype, {3}, indices);
+    expect_near(both({x, at}, [](const Values& v) { return take(v[0], v[1], 0, IndexMode::fill); }), filled, 0);
+    expect_near(both({x, at}, [](const Values& v) { return take(v[0], v[1], 0, IndexMode::clip); }), clipped, 0);
+    expect_near(both({x, at}, [](const Values& v) { return take_along_axis(v[0], v[1], 0, IndexMode::fill); }), filled, 0);
+  }
+}
+
+TEST(Take, FillsRowsOfAnyLength) {
+  // 2^25 elements in a row: compiled, not run, as the operand alone has 8 GiB.
+  Graph graph;
+  Value x = graph.input("x", {64, 8192, 4096}, f32), ids = graph.input("ids", {5}, i64);
+  graph.output("y", slice_axis(take(x, ids, 0, IndexMode::fill), 1, 0, 1));
+  EXPECT_NO_THROW(compiling_session().compile(graph));
+}
+
+TEST(Take, OfAnAxisWithoutElementsGivesNoneOrAnError) {
+  const Array empty(f32, {0, 4}), none(i32, {0});
+  EXPECT_EQ(run({empty, none}, [](const Values& v) { return take(v[0], v[1]); }), Doubles{});
+  EXPECT_EQ(error_of([&] { run({empty, ints({1}, {0})}, [](const Values& v) { return take(v[0], v[1]); }); }),
+            "rlx.take: axis 0 of f32[0,4] has no elements, indices are i32[1] (allowed: none)");
+}
+
+TEST(DynamicSlice, ClampsStartsOfEveryType) {
+  const Array x = counting(200);
+  for (const auto& [dtype, start, first] : std::vector<std::tuple<DType, double, double>>{
+           {u64, 0x1p63, 198}, {i64, -0x1p63, 0}, {i64, 0x1p62, 198}, {i8, -128, 0}, {u8, 255, 198}, {u32, 4294967295, 198}}) {
+    SCOPED_TRACE(name(dtype));
+    const Array at = array_of(dtype, {}, {start});
+    EXPECT_EQ(both({x, at}, [](const Values& v) { return dynamic_slice(v[0], {v[1]}, {2}); }), (Doubles{first, first + 1}));
+  }
+  const Array back = array_of(i8, {}, {-1});
+  EXPECT_EQ(both({x, back}, [](const Values& v) { return dynamic_slice(v[0], {v[1]}, {1}, true); }), (Doubles{199}));
+}
+
+// Zero tangents
+
+TEST(ZeroTangents, StayZeroBesideInfinities) {
+  const Array x = floats({2}, {infinity, 1}), z = floats({2}, {infinity, nan}), d = floats({2}, {infinity, -infinity});
+  const auto tangent = [&](const std::function<Value(const Values&)>& f, std::size_t by) {
+    return both({x, z, d}, [&](const Values& v) { return jvp({f(v)}, {v[by]}, {v[2]})[0]; });
+  };
+  expect_near(tangent([](const Values& v) { return concat({v[0], v[1]}, 0); }, 1), {0, 0, infinity, -infinity}, 0);
+  expect_near(tangent([](const Values& v) { return select(lt(v[0], scalar(v[0], 2, f32)), v[1], v[0]); }, 0), {infinity, 0}, 0);
+  const Array low = floats({2}, {1, 5}), high = floats({2}, {2, 3});
+  const auto gradients = [&](const std::function<Value(const Values&)>& f) {
+    return both_all({low, high, d}, [&](const Values& v) { return vjp({f(v)}, {v[0], v[1]}, {v[2]}); });
+  };
+  const auto of_max = gradients([](const Values& v) { return max(v[0], v[1]); });
+  expect_near(of_max[0], {0, -infinity}, 0);
+  expect_near(of_max[1], {infinity, 0}, 0);
+  const auto of_min = gradients([](const Values& v) { return min(v[0], v[1]); });
+  expect_near(of_min[0], {infinity, 0}, 0);
+  expect_near(of_min[1], {0, -infinity}, 0);
+  const auto of_select = gradients([](const Values& v) { return select(lt(v[0], v[1]), v[0], v[1]); });
+  expect_near(of_select[0], {infinity, 0}, 0);
+  expect_near(of_select[1], {0, -infinity}, 0);
+  const Array rows = floats({2, 3}, {1, 3, 2, 5, 4, 6});
+  expect_near(both({rows, d}, [](const Values& v) { return vjp({reduce_max(v[0], {1})}, {v[0]}, {v[1]})[0]; }),
+              {0, infinity, 0, 0, 0, -infinity}, 0);
+}
+
+TEST(ZeroTangents, OfPartsOfComplexNumbers) {
+  const Array x = floats({2}, {1, 2}), d = floats({2}, {infinity, 3});
+  const auto parts = both_all({x, d}, [](const Values& v) {
+    Value t = jvp({complex(v[0], v[0] * 2)}, {v[0]}, {v[1]})[0],
+          one = jvp({complex(scalar(v[0], 1, f32) + v[0], ones_like(v[0]))}, {v[0]}, {v[1]})[0];
+    return Values{real(t), imag(t), real(one), imag(one)};
+  });
+  expect_near(parts[2], {infinity, 3}, 0);
+  expect_near(parts[3], {0, 0}, 0);
+}
+
+// Axes without elements
+
+TEST(EmptyAxes, SortsHaveGradients) {
+  const Array x(f32, {0, 3});
+  for (std::int64_t axis : {0, 1}) {
+    const auto results = both_all({x}, [&](const Values& v) {
+      Value total = sum_all(sort({v[0]}, 1, axis)[0]) + sum_all(top_k(v[0], 0, axis)[0]);
+      return Values{grad(total, v)[0]};
+    });
+    EXPECT_EQ(results[0], Doubles{});
+  }
+}
+
+TEST(TopK, RefusesMoreThanThereIs) {
+  EXPECT_EQ(error_of([] { run({floats({3}, {1, 2, 3})}, [](const Values& v) { return top_k(v[0], 5)[0]; }); }),
+            "rlx.top_k: k = 5 along axis 0 of f32[3] (allowed: 0..3)");
+}
+
+// Regions
+
+TEST(Scan, HasTheGradientZeroByWhatItsStepIgnores) {
+  const Array start = floats({}, {1}), xs = floats({3}, {1, 2, 3});
+  const auto gradients = both_all({start, xs}, [](const Values& v) {
+    const Values results = scan(
+        [](const Values& carry, const Values& x) { return std::pair{Values{carry[0] * 2}, Values{cast(cast(x[0], i32), f32) * 0 + 1}}; },
+        {v[0]}, {v[1]});
+    return grad(results[0] + sum_all(results[1]), v);
+  });
+  EXPECT_EQ(gradients[0], (Doubles{8}));
+  EXPECT_EQ(gradients[1], (Doubles{0, 0, 0}));
+  const auto alone = both_all({xs}, [](const Values& v) {
+    Value start = scalar(v[0], 1, f32);
+    const Values results =
+        scan([](const Values& carry, const Values&) { return std::pair{Values{carry[0] + carry[0]}, Values{}}; }, {start}, v);
+    return Values{results[0], grad(results[0], v)[0], jvp({results[0]}, v, {ones_like(v[0])})[0]};
+  });
+  EXPECT_EQ(alone, (std::vector<Doubles>{{8}, {0, 0, 0}, {0}}));
+}
+
+TEST(While, HasTheGradientZeroByWhatItsIntegersIgnore) {
+  EXPECT_EQ(both({floats({}, {3})},
+                 [](const Values& v) {
+                   const Values last = while_loop([&](const Values& c) { return lt(cast(c[0], f32), v[0]); },
+                                                  [](const Values& c) { return Values{c[0] + 1}; }, {scalar(v[0], 0, i32)});
+                   return grad(cast(last[0], f32) * v[0], {v[0]})[0];
+                 }),
+            (Doubles{3}));
+}
+
+// Steps near 2^63
+
+TEST(Steps, OfAnySizeAreExactOrAnError) {
+  const Array x = floats({5}, {1, 2, 3, 4, 5});
+  EXPECT_EQ(both({x}, [](const Values& v) { return slice_axis(v[0], 0, 1, 5, huge); }), (Doubles{2}));
+  EXPECT_EQ(both({x}, [](const Values& v) { return grad(sum_all(slice_axis(v[0], 0, 1, 5, huge)), v)[0]; }), (Doubles{0, 1, 0, 0, 0}));
+  EXPECT_EQ(both({x}, [](const Values& v) { return window(v[0], 0, 1, huge, huge); }), (Doubles{1}));
+  EXPECT_EQ(both({x}, [](const Values& v) { return max_pool(v[0], {2}, {huge}); }), (Doubles{2}));
+  EXPECT_EQ(both({x}, [](const Values& v) { return max_pool(v[0], {2}, {huge}, {}, {}, true); }), (Doubles{2}));
+  EXPECT_EQ(both({floats({1}, {7})}, [](const Values& v) { return pad(v[0], {1}, {0}, {huge}); }), (Doubles{0, 7}));
+  EXPECT_EQ(both({floats({1}, {7})}, [](const Values& v) { return grad(sum_all(pad(v[0], {1}, {0}, {huge})), v)[0]; }), (Doubles{1}));
+  const Array line = floats({1, 1, 5}, {1, 2, 3, 4, 5}), weights = floats({1, 1, 1}, {10});
+  EXPECT_EQ(both({line, weights}, [](const Values& v) { return conv(v[0], v[1], {huge}, {}, {huge}); }), (Doubles{10}));
+  for (const auto& build : std::vector<std::function<Value(const Values&)>>{
+           [](const Values& v) { return window(v[0], 0, 2, 1, huge); }, [](const Values& v) { return window(v[0], 0, huge, 1, huge); },
+           [](const Values& v) { return max_pool(v[0], {2}, {}, {}, {huge}); },
+           [](const Values& v) { return sum_pool(v[0], {2}, {}, {huge}); }, [](const Values& v) { return pad(v[0], {0}, {0}, {huge}); },
+           [](const Values& v) { return fold(reshape(v[0], {5, 1}), 0, 5, huge, huge); }})
+    EXPECT_NE(error_of([&] { run({x}, build); }), "no error");
+}
+
+// Convolutions
+
+TEST(Conv, MultipliesItsPadding) {
+  const Array x = floats({1, 1, 2}, {1, 2}), w = floats({1, 1, 2}, {infinity, 1});
+  expect_near(both({x, w}, [](const Values& v) { return conv(v[0], v[1], {}, {1}); }), {nan, infinity, infinity}, 0);
+  expect_near(both({x, w}, [](const Values& v) { return conv_general(v[0], v[1], {.lhs_dilation = {2}}); }), {infinity, nan}, 0);
+}
+
+TEST(Conv, HasGradientsForEachOfABatchOfUnknownSize) {
+  const Dim b = Dim::symbol("b", 8);
+  struct Form {
+    Dims x, w;
+    ConvOptions options;
+  };
+  const std::vector<Form> forms{
+      {{2, 4, 5, 4},
+       {6, 2, 3, 2},
+       {.strides = {2, 1}, .padding_lo = {1, 0}, .padding_hi = {0, 1}, .rhs_dilation = {1, 2}, .feature_group_count = 2}},
+      {{4, 3, 6}, {4, 3, 2}, {.batch_group_count = 2}},
+      {{1, 6, 5, 2}, {3, 2, 2, 4}, {{0, 3, 1, 2}, {3, 2, 0, 1}, {0, 3, 1, 2}, {1, 1}, {}, {}, {2, 1}, {}, 1, 1}}};
+  for (const Form& form : forms) {
+    const auto gradients = [&](const Values& v) {
+      return vmap(
+          [&](const Values& e) {
+            Value y = conv_general(e[0], e[1], form.options);
+            return grad(sum_all(y * y), e);
+          },
+          v, {0, 0});
+    };
+    const auto with = [](const Dim& size, Dims shape) { return shape.insert(shape.begin(), size), shape; };
+    Graph symbolic, fixed;
+    const auto outputs = [&](Graph& graph, const Dim& size) {
+      const Values y = gradients({graph.input("x", with(size, form.x), f64), graph.input("w", with(size, form.w), f64)});
+      graph.output("dx", y[0]), graph.output("dw", y[1]);
+    };
+    outputs(symbolic, b), outputs(fixed, 3);
+    std::mt19937 random(1);
+    const std::map<std::string, Array> inputs{{"x", random_array({f64, with(3, form.x)}, -2, 2, random)},
+                                              {"w", random_array({f64, with(3, form.w)}, -2, 2, random)}};
+    const auto wanted = evaluate(fixed, inputs), seen = evaluate(symbolic, inputs);
+    const Outputs compiled = compiling_session().compile(symbolic).run({inputs.begin(), inputs.end()});
+    for (std::size_t i = 0; i < 2; ++i) {  // sums of some ten products in another order
+      expect_close(values_of(seen[i]), values_of(wanted[i]), 1e-11);
+      expect_close(values_of(compiled[i]), values_of(wanted[i]), 1e-11);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test
