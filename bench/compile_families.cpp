@@ -115,18 +115,18 @@ Value cumulative_gradients(Value x) {
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
       {"periodic heat, 1-d", {10, 100}, [](Graph& g, auto n) { return periodic_heat(input(g, {100000}), n); }},
-      {"periodic heat, 2-d", {10, 100}, [](Graph& g, auto n) { return periodic_heat(input(g, {512, 512}), n); }},
+      {"periodic heat, 2-d", {10, 100, 1000}, [](Graph& g, auto n) { return periodic_heat(input(g, {512, 512}), n); }},
       {"periodic heat, 3-d", {10, 100}, [](Graph& g, auto n) { return periodic_heat(input(g, {64, 64, 64}), n); }},
       {"bounded heat, 2-d", {10, 100}, [](Graph& g, auto n) { return bounded_heat(input(g, {512, 512}), n); }},
       {"periodic wave, gradient",
-       {5, 50},
+       {5, 50, 500},
        [](Graph& g, auto n) {
          const Value x = input(g, {256, 256});
          return squares_gradient(periodic_wave(x, n), x);
        }},
       {"tree of concat(x, x)", {8, 20}, [](Graph& g, auto n) { return doubled(input(g, {3}), n); }},
       {"butterflies", {8, 20}, [](Graph& g, auto n) { return butterflies(input(g, {std::int64_t{1} << n}), n); }},
-      {"shifted sums", {20, 200}, [](Graph& g, auto n) { return shifted_sums(input(g, {100000}), n); }},
+      {"shifted sums", {20, 200, 2000}, [](Graph& g, auto n) { return shifted_sums(input(g, {100000}), n); }},
       {"chain of pads", {30, 300}, [](Graph& g, auto n) { return pads(input(g, {200, 200}), n); }},
       {"unrolled scan", {20, 200}, [](Graph& g, auto n) { return unrolled_scan(input(g, {n, 256}), n); }},
       {"unrolled scan, gradient",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "ir/guards.h"
 #include "ir/sources.h"
 #include "kernel/cost.h"
 
@@ -80,20 +81,9 @@ namespace {
 /// What a source without a known-false guard contributes; guards that always hold are dropped.
 std::vector<Guard> open_guards(const std::vector<Guard>& guards) {
   std::vector<Guard> open;
-  for (const Guard& guard : guards) {
-    const bool holds = guard.kind == Guard::Kind::non_negative ? guard.index.known_non_negative() : guard.index == Index(0);
-    if (!holds) open.push_back(guard);
-  }
+  for (const Guard& guard : guards)
+    if (!always_holds(guard)) open.push_back(guard);
   return open;
-}
-bool never(const std::vector<Guard>& guards) {
-  for (const Guard& guard : guards) {
-    if (guard.index.is_constant() && guard.index.constant().is_static()) {
-      const std::int64_t v = guard.index.constant().value();
-      if (guard.kind == Guard::Kind::non_negative ? v < 0 : v != 0) return true;
-    }
-  }
-  return false;
 }
 }  // namespace
 
@@ -102,7 +92,7 @@ ExprId Puller::pull_sources(const Node& node, const std::vector<Source>& sources
   ExprId result = -1;
   for (std::size_t i = sources.size(); i-- > 0;) {
     const Source& source = sources[i];
-    if (never(source.guards)) continue;
+    if (never_hold(source.guards)) continue;
     ExprId value;
     if (source.operand == Source::fill_value) {
       value = kernel_.constant(source.fill, dtype);

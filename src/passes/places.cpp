@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/guards.h"
 #include "ops/scalar.h"
 
 namespace rlx {
@@ -11,15 +12,6 @@ std::vector<Type> operand_types(const Graph& graph, const Node& node) {
   std::vector<Type> types;
   for (ValueId id : node.operands) types.push_back(graph.type(id));
   return types;
-}
-
-/// What no kernel emits, as a size already decides against it.
-bool never(const std::vector<Guard>& guards) {
-  return std::ranges::any_of(guards, [](const Guard& guard) {
-    if (!guard.index.is_constant() || !guard.index.constant().is_static()) return false;
-    const std::int64_t v = guard.index.constant().value();
-    return guard.kind == Guard::Kind::non_negative ? v < 0 : v != 0;
-  });
 }
 
 }  // namespace
@@ -85,7 +77,7 @@ void Places::pass(const Node& node, std::int32_t id, const Place& place, bool on
 
 void Places::pass_sources(const Node& node, const Place& place, const std::vector<Source>& sources, bool once_for_many) {
   for (const Source& source : sources) {
-    if (source.operand < 0 || never(source.guards)) continue;
+    if (source.operand < 0 || never_hold(source.guards)) continue;
     const ValueId operand = node.operands[static_cast<std::size_t>(source.operand)];
     const double share = once_for_many ? elements(operand) / std::max(1.0, static_cast<double>(node.results[0].size().upper())) : 1;
     add(operand, {place.loop, source.index, place.steps * share});

@@ -194,9 +194,9 @@ std::int64_t most_bytes(const Type& type) {
   return bytes_for(type.dtype, count);
 }
 
-/// The kernel that writes the results of a launch; null where there is none.
+/// The kernel that writes the results of a launch; null where there is none, or more than one.
 const Kernel* storing_kernel(const cpu::Launch& launch) {
-  const cpu::GeneratedKernel* storing = std::get_if<cpu::GeneratedKernel>(&launch.what);
+  const cpu::GeneratedKernel* storing = launch.edges.empty() ? std::get_if<cpu::GeneratedKernel>(&launch.what) : nullptr;
   if (const auto* product = std::get_if<cpu::Product>(&launch.what); product && product->epilogue) storing = &*product->epilogue;
   return storing ? &storing->kernel : nullptr;
 }

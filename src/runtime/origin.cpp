@@ -29,7 +29,7 @@ Origin Origins::computed(int slot, std::size_t value) {
   const auto& launches = state_.prepared.launches;
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
   const auto* kernel = launch == launches.end() ? nullptr : std::get_if<cpu::GeneratedKernel>(&launch->step->launch->what);
-  if (!kernel) return {};
+  if (!kernel || !launch->step->launch->edges.empty()) return {};
   Origin origin{kernel->text.name, {}};
   const std::vector<int>& slots = launch->step->buffers;
   for (std::size_t i = 0; i < slots.size(); ++i) {

@@ -55,8 +55,14 @@ double claimed_flops(const Graph& graph, const cpu::Launch& launch, const Bindin
 
 /// Of any launch.
 Cost launch_cost(const Graph& graph, const cpu::Launch& launch, const Bindings& bindings) {
-  if (const auto* kernel = std::get_if<cpu::GeneratedKernel>(&launch.what)) return cost(kernel->kernel, bindings);
   Cost c;
+  if (std::holds_alternative<cpu::GeneratedKernel>(launch.what)) {
+    for (const cpu::GeneratedKernel* kernel : launch.kernels()) {
+      const Cost part = cost(kernel->kernel, bindings);
+      c = {c.flops + part.flops, c.bytes + part.bytes};
+    }
+    return c;
+  }
   c.flops = claimed_flops(graph, launch, bindings);
   for (const auto* values : {&launch.reads, &launch.writes})
     for (ValueId v : *values) c.bytes += bytes_of(graph.type(v), bindings);

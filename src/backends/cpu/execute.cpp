@@ -55,8 +55,9 @@ std::string panel_layout(const Step& step, CpuLevel level) {
 
 namespace {
 
-void prepare_kernel(Step& step, const GeneratedKernel& launch, SizeTable& sizes) {
+void prepare_kernel(Step& step, const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
   const Kernel& kernel = launch.kernel;
+  for (const KernelBuffer& buffer : kernel.buffers) step.buffers.push_back(slot_of(buffer.value));
   const std::size_t outer = grid_loops(kernel);
   std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
   for (std::size_t i = 0; i < outer; ++i) step.grid.push_back(sizes(kernel.extent(kernel.loops[i])));
@@ -113,8 +114,8 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
     Step step;
     step.launch = &launch;
     if (const auto* kernel = std::get_if<GeneratedKernel>(&launch.what)) {
-      for (const KernelBuffer& buffer : kernel->kernel.buffers) step.buffers.push_back(slot_of(buffer.value));
-      prepare_kernel(step, *kernel, sizes);
+      prepare_kernel(step, *kernel, sizes, slot_of);
+      for (const GeneratedKernel& edge : launch.edges) prepare_kernel(step.edges.emplace_back(), edge, sizes, slot_of);
     } else if (const auto* product = std::get_if<Product>(&launch.what)) {
       prepare_product(step, *product, sizes, slot_of, is_weight);
       const auto tile_buffers = [&](const std::optional<GeneratedKernel>& kernel, ValueId tile, bool written) {
@@ -290,7 +291,11 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
 
 void execute(const Step& step, const RunState& run) {
   if (std::holds_alternative<BlockDot>(step.launch->what)) return run_block_dots({&step, 1}, run);
-  if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) return run_kernel(step, *kernel, run);
+  if (const auto* kernel = std::get_if<GeneratedKernel>(&step.launch->what)) {
+    run_kernel(step, *kernel, run);
+    for (std::size_t i = 0; i < step.edges.size(); ++i) run_kernel(step.edges[i], step.launch->edges[i], run);
+    return;
+  }
   if (const auto* host = std::get_if<HostLaunch>(&step.launch->what)) return run_host(step, *host, run);
   if (step.attention) return run_attention(*step.attention, run);
   if (const auto* update = std::get_if<StateUpdate>(&step.launch->what)) return run_state_update(step, *update, run);

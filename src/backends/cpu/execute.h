@@ -68,6 +68,7 @@ struct Step {
   const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
   std::size_t joined = 1;                         // block_dot: how many steps from this one on run as one loop
   std::shared_ptr<const AttentionStep> attention;
+  std::vector<Step> edges;  // kernel: what stores the rest of its results
 };
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.

@@ -15,8 +15,12 @@ bool is_large(const Type& type) {
   return bits && *bits / 8 >= past_caches_bytes();
 }
 
-/// Whether every row begins on a line when the first one does. A kernel of one loop has no rows: its parts are whole lines.
+/// Whether every row begins on a line when the buffer does. A kernel of one loop has no rows: what threads take of it are whole lines.
 bool has_whole_lines(const Kernel& kernel, const KernelBuffer& buffer) {
+  const auto first = std::ranges::find_if(
+      kernel.stores, [&](const KernelStore& store) { return &kernel.buffers[static_cast<std::size_t>(store.buffer)] == &buffer; });
+  const Dim& start = first->index.constant();
+  if (!start.is_static() || start.value() * info(buffer.dtype).bits / 8 % cache_line != 0) return false;
   const Dim& row = kernel.extent(kernel.loops.back());
   return kernel.loops.size() == 1 || (row.is_static() && row.value() * info(buffer.dtype).bits / 8 % cache_line == 0);
 }

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/large_results.h"
 #include "backends/cpu/outputs.h"
+#include "backends/cpu/parts.h"
 #include "backends/cpu/product_kernels.h"
 #include "ir/rebuild.h"
 #include "kernel/math.h"
@@ -320,8 +321,7 @@ class Lowering {
       for (const auto& [name, value] : graph_.outputs()) outputs.insert(root(value.id()));
       units = merge_outputs(graph_, std::move(units), stored_test(), root, outputs);
     }
-    for (Unit& unit : units)
-      result.launches.push_back(unit.outputs ? kernel_launch(std::move(unit.outputs->kernel)) : std::move(unit.launch));
+    for (Unit& unit : units) result.launches.push_back(unit.outputs ? kernel_launch(std::move(*unit.outputs)) : std::move(unit.launch));
     lower_regions(result);
     return result;
   }
@@ -363,11 +363,15 @@ class Lowering {
     return {std::nullopt, std::move(launch)};
   }
 
-  Launch kernel_launch(Kernel kernel) const {
-    Launch launch{GeneratedKernel{std::move(kernel), {}, nullptr}, {}, {}};
-    GeneratedKernel& generated = *launch.kernels()[0];
-    for (const KernelBuffer& buffer : generated.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
-    finish(generated);
+  Launch kernel_launch(Outputs outputs) const {
+    std::vector<Kernel> kernels;
+    if (options_.fuse) kernels = split_at_guards(graph_, outputs, stored_test());
+    Launch launch;
+    for (const KernelBuffer& buffer : outputs.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
+    if (kernels.empty()) kernels.push_back(std::move(outputs.kernel));
+    launch.what = GeneratedKernel{std::move(kernels[0]), {}, nullptr};
+    for (std::size_t i = 1; i < kernels.size(); ++i) launch.edges.push_back({std::move(kernels[i]), {}, nullptr});
+    for (GeneratedKernel* kernel : launch.kernels()) finish(*kernel);
     return launch;
   }
 

@@ -29,18 +29,22 @@ std::vector<At> places_in(const Dims& shape, const Dims& whole, const std::vecto
   return {row};
 }
 
-/// A kernel whose innermost loop takes `step` elements at a time. Nothing when the last axis is not a multiple of them for sure.
-std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step) {
+/// A kernel whose innermost loop takes `step` elements at a time, of all elements or of those in a box. Nothing when the last axis is not a
+/// multiple of them for sure.
+std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step,
+                                      const Box* box = nullptr) {
   Outputs result{std::move(values), {}, {}};
   Kernel& kernel = result.kernel;
   const Dims shape = result.shape(graph);
   std::vector<At> places(static_cast<std::size_t>(step));
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const bool last = axis + 1 == shape.size();
-    const std::optional<Dim> extent = last ? Dim::exact_div(shape[axis], step) : shape[axis];
+    const Dim length = box ? Dim(box->end[axis] - box->begin[axis]) : shape[axis];
+    const std::optional<Dim> extent = last ? Dim::exact_div(length, step) : length;
     if (!extent) return std::nullopt;
-    kernel.loops.push_back(kernel.add_variable(*extent));
-    const Index variable = Index::variable(kernel.loops.back(), *extent);
+    const int id = kernel.add_variable(*extent);
+    if (!box || !(*extent == Dim(1))) kernel.loops.push_back(id);  // a column has one loop
+    const Index variable = Index::variable(id, *extent) + Index(box ? Dim(box->begin[axis]) : Dim(0));
     for (int i = 0; i < step; ++i) places[static_cast<std::size_t>(i)].push_back(last ? variable * Dim(step) + Index(i) : variable);
   }
   const auto own = [&](ValueId v) { return std::find(result.values.begin(), result.values.end(), v) != result.values.end(); };
@@ -88,6 +92,13 @@ std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> va
   if (!result || !alternates(result->kernel)) return result;
   auto in_pairs = build_in_steps(graph, std::move(values), is_stored, 2);
   return in_pairs ? in_pairs : result;
+}
+
+Kernel build_part(const Graph& graph, const Outputs& outputs, const Puller::IsStored& is_stored, const Box& box) {
+  const auto is_read = [&](ValueId v) { return outputs.computed.count(v) == 0 && is_stored(v); };
+  auto part = build_in_steps(graph, outputs.values, is_read, 1, &box);
+  if (!part) fail_internal("outputs: a part of a kernel cannot be computed where the whole can");
+  return std::move(part->kernel);
 }
 
 namespace {

@@ -19,6 +19,14 @@ struct Outputs {
 /// imaginary parts, low and high nibbles), one step of the innermost loop computes two of them, and nothing is computed to be thrown away.
 std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored);
 
+/// Part of a kernel's loops: along each axis the elements from `begin` on below `end`.
+struct Box {
+  std::vector<std::int64_t> begin, end;
+};
+
+/// The kernel of `outputs`, all of whose values have one shape, for the elements in a box. `is_stored`: as the kernel was built with.
+Kernel build_part(const Graph& graph, const Outputs& outputs, const Puller::IsStored& is_stored, const Box& box);
+
 /// One step of a program under way: a kernel, or else a finished launch.
 struct Unit {
   std::optional<Outputs> outputs;

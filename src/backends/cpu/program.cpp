@@ -15,8 +15,9 @@ std::string Launch::name() const {
 }
 
 std::vector<GeneratedKernel*> Launch::kernels() {
-  if (auto* kernel = std::get_if<GeneratedKernel>(&what)) return {kernel};
   std::vector<GeneratedKernel*> all;
+  if (auto* kernel = std::get_if<GeneratedKernel>(&what)) all.push_back(kernel);
+  for (GeneratedKernel& edge : edges) all.push_back(&edge);
   if (auto* product = std::get_if<Product>(&what))
     for (auto* part : {&product->prologue, &product->epilogue})
       if (*part) all.push_back(&**part);

@@ -25,6 +25,7 @@ struct HostLaunch {
 struct Launch {
   std::variant<GeneratedKernel, Product, Attention, BlockDot, StateUpdate, HostLaunch> what;
   std::vector<ValueId> reads, writes;
+  std::vector<GeneratedKernel> edges = {};  // beside a generated kernel: they store the rest of its results
   std::string name() const;
   /// The generated kernels in it, in a fixed order.
   std::vector<GeneratedKernel*> kernels();
