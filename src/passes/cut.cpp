@@ -109,16 +109,17 @@ void Cut::share(const std::vector<std::vector<ValueId>>& regions) {
   for (const auto& region : regions)
     for (ValueId v : region) region_end[v] = region.back();
   const std::set<ValueId> before = stored_;
-  if (const std::set<ValueId> long_ones = share_repeated(region_end, {}); !long_ones.empty()) {
+  too_long_ = share_repeated(region_end);
+  if (!too_long_.empty()) {
     stored_ = before;
-    share_repeated(region_end, long_ones);
+    share_repeated(region_end);
   }
   bound_kernels(region_end);
 }
 
-/// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it; in the kernels of `long_ones` also
+/// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it; in kernels that were too long also
 /// what one loop computes at several indices. Returns those that are still too long.
-std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_end, std::set<ValueId> long_ones) {
+std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_end) {
   Readers kernels, loops;
   std::map<ValueId, int> lengths;  // of kernels
   const auto stored = [this](ValueId v) { return is_stored(v); };
@@ -137,14 +138,14 @@ std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_e
     const auto at = static_cast<std::size_t>(id);
     const Places::Reads reads = places.reads(v);
     places_[at] = std::max(1, static_cast<int>(reads.places));
-    const bool in_long_one = std::ranges::any_of(my_kernels, [&](ValueId kernel) { return long_ones.count(kernel) > 0; });
+    const bool in_long_one = std::ranges::any_of(my_kernels, [&](ValueId kernel) { return too_long_.count(kernel) > 0; });
     if (!(widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) {
       if (is_first_stage(v, my_loops) || (is_read_around(v) && (cost[at] > 0 || is_filled(graph_, v)))) stored_.insert(v);
       const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
       if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
       if (in_long_one && is_repeated(v, reads, place_cost[at])) stored_.insert(v);
     }
-    if (in_long_one && is_stored(v)) long_ones.insert(v);  // its kernel has what was too long in theirs
+    if (in_long_one && is_stored(v)) too_long_.insert(v);  // its kernel has what was too long in theirs
     if (!is_stored(v))
       for (ValueId kernel : my_kernels) lengths[kernel] += length(v) + (reads.places >= Places::most ? longest_kernel : 0);
     places.visit(id, is_stored(v) ? std::optional(v) : std::nullopt);

@@ -28,6 +28,9 @@ class Cut {
   /// The nodes that read each value, in their order.
   const std::map<ValueId, std::vector<std::int32_t>>& users() const { return users_; }
 
+  /// Stored, and a kernel for it, or the one that it was taken out of, would have been longer than `longest_kernel`.
+  bool was_too_long(ValueId v) const { return too_long_.count(v) > 0; }
+
   /// False when the value was stored already.
   bool store(ValueId v) { return stored_.insert(v).second; }
   /// The value is computed inside a claim instead.
@@ -42,7 +45,7 @@ class Cut {
   void find_users();
   void store_invariant();
   using Readers = std::map<ValueId, std::set<ValueId>>;
-  std::set<ValueId> share_repeated(const std::map<ValueId, ValueId>& region_end, std::set<ValueId> long_ones);
+  std::set<ValueId> share_repeated(const std::map<ValueId, ValueId>& region_end);
   void find_readers(ValueId v, const std::map<ValueId, ValueId>& region_end, Readers& kernels, Readers& loops) const;
   bool is_repeated(ValueId v, const Places::Reads& reads, double cost) const;
   int length(ValueId v) const;
@@ -58,7 +61,7 @@ class Cut {
   std::int64_t on_chip_row_;
   std::vector<bool> live_;
   std::set<std::int32_t> host_;
-  std::set<ValueId> stored_, must_store_;
+  std::set<ValueId> stored_, must_store_, too_long_;
   std::map<ValueId, std::vector<std::int32_t>> users_;
   std::vector<int> places_;  // by node: at how many indices one loop computes it
 };

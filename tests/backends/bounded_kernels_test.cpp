@@ -122,5 +122,39 @@ TEST(BoundedKernels, ComputeWhatTheReferenceDoes) {
       }
 }
 
+TEST(BoundedKernels, AConcatOfManyStoredValuesIsCopied) {
+  for (const std::int64_t axis : {0, 1, 2})
+    for (const DType dtype : {f32, bf16, u8}) {
+      Graph graph;
+      Values parts;
+      std::map<std::string, Array> arrays;
+      std::map<std::string, Feed> inputs;
+      std::mt19937 random(4);
+      for (std::int64_t i = 0; i < 13; ++i) {
+        std::vector<std::int64_t> shape{3, 5, 7};
+        shape[static_cast<std::size_t>(axis)] = i % 4;  // none of some
+        const std::string name = fmt::format("x{}", i);
+        parts.push_back(graph.input(name, {shape.begin(), shape.end()}, dtype));
+        arrays[name] = random_array({dtype, {shape.begin(), shape.end()}}, 0, 100, random);
+        inputs.emplace(name, arrays[name]);
+      }
+      graph.output("y", concat(parts, axis));
+      const cpu::Program program = cpu::lower(graph, {});
+      ASSERT_EQ(program.launches.size(), 1u);
+      EXPECT_TRUE(program.launches[0].kernels().empty());
+      EXPECT_EQ(values_of(Session().compile(graph).run(inputs)[0]), values_of(evaluate(graph, arrays)[0]));
+    }
+}
+
+TEST(BoundedKernels, ATreeOfConcatsIsCopied) {
+  Graph graph;
+  Value x = graph.input("x", {3}, f32);
+  for (int level = 0; level < 14; ++level) x = concat({x, x}, 0);
+  graph.output("y", x);
+  const Array three = floats({3}, {1, 2, 3});
+  EXPECT_EQ(values_of(Session().compile(graph).run({{"x", three}})[0]), values_of(evaluate(graph, {{"x", three}})[0]));
+  EXPECT_LT(expressions(graph), 10u);
+}
+
 }  // namespace
 }  // namespace rlx::test

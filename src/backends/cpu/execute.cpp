@@ -57,7 +57,10 @@ namespace {
 
 void prepare_kernel(Step& step, const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
   const Kernel& kernel = launch.kernel;
-  for (const KernelBuffer& buffer : kernel.buffers) step.buffers.push_back(slot_of(buffer.value));
+  for (std::size_t i = 0; i < kernel.buffers.size(); ++i) {
+    step.buffers.push_back(slot_of(kernel.buffers[i].value));
+    step.starts.push_back(bytes_for(kernel.buffers[i].dtype, launch.first[i]));
+  }
   const std::size_t outer = grid_loops(kernel);
   std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
   for (std::size_t i = 0; i < outer; ++i) step.grid.push_back(sizes(kernel.extent(kernel.loops[i])));
@@ -169,7 +172,8 @@ namespace {
 
 void run_kernel(const Step& step, const GeneratedKernel& launch, const RunState& run) {
   std::vector<void*> buffers;
-  for (int slot : step.buffers) buffers.push_back(run.memory[static_cast<std::size_t>(slot)]);
+  for (std::size_t i = 0; i < step.buffers.size(); ++i)
+    buffers.push_back(run.memory[static_cast<std::size_t>(step.buffers[i])] + step.starts[i]);
   std::int64_t count = 1;
   for (const Size& extent : step.grid) count *= extent(run.sizes.data());
   double work = 0;

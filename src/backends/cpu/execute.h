@@ -51,7 +51,8 @@ struct AttentionStep;
 struct Step {
   const Launch* launch = nullptr;
   std::vector<int> buffers;               // kernel, epilogue: memory slot of each buffer; -1: the tile
-  std::vector<int> prologue_buffers;      // the same; -1: the panel
+  std::vector<std::int64_t> starts;       // kernel: the bytes of each that it does not count
+  std::vector<int> prologue_buffers;      // as buffers; -1: the panel
   int a = -1, b = -1, c = -1;             // product, block_dot
   std::vector<int> operands, results;     // host; operands also: state update, the experts of a block_dot
   std::vector<std::vector<Size>> shapes;  // state update: of the state, then of each operand

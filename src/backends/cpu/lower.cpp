@@ -9,6 +9,7 @@
 #include "ir/rebuild.h"
 #include "kernel/math.h"
 #include "kernel/simplify.h"
+#include "kernel/starts.h"
 #include "ops/reinterpret.h"
 #include "passes/cut.h"
 #include "passes/run_invariant.h"
@@ -260,7 +261,7 @@ class Lowering {
       const ValueId v{id, 0};
       if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
       if (built_products_.count(v) || built_attentions_.count(v) || views_.count(v) || kernels_.count(v) || is_block_dot(graph_.node(id)) ||
-          in_update_.count(v))
+          in_update_.count(v) || is_copied(v))
         continue;
       auto built = build_outputs(graph_, {v}, stored_test());
       if (const auto source = copied(built->kernel, graph_.type(v))) {
@@ -271,6 +272,15 @@ class Lowering {
       kernels_.emplace(v, std::move(*built));
     }
     return true;
+  }
+
+  /// A concat of many stored values, or where kernels would be too long: its runs are copied.
+  bool is_copied(ValueId v) const {
+    constexpr std::size_t most_choices = 8;
+    const Node& node = graph_.node(v.node);
+    if (node.op->name != "concat" || !options_.fuse || !routine_for(node)) return false;
+    if (node.operands.size() <= most_choices && !cut_.was_too_long(v)) return false;
+    return std::ranges::all_of(node.operands, [&](ValueId operand) { return cut_.is_stored(operand); });
   }
 
   /// False when values had to be stored first.
@@ -305,7 +315,7 @@ class Lowering {
       const ValueId v{id, 0};
       if (const auto update = updates_.find(v); update != updates_.end()) units.push_back(update_unit(update->second));
       if (!cut_.live(id) || views_.count(v)) continue;
-      if (cut_.on_host(id)) units.push_back(host_unit(id));
+      if (cut_.on_host(id) || (cut_.is_stored(v) && !cut_.is_source(v) && is_copied(v))) units.push_back(host_unit(id));
       else if (auto product = built_products_.find(v); product != built_products_.end()) units.push_back(product_unit(product->second));
       else if (auto attention = built_attentions_.find(v); attention != built_attentions_.end())
         units.push_back(attention_unit(attention->second));
@@ -387,7 +397,8 @@ class Lowering {
     simplify(kernel);
     expand_math(kernel);
     mark_large_results(kernel, graph_);
-    generated.text = emit_llvm(kernel, masks_of(level_));
+    generated.first = first_elements(kernel);
+    generated.text = emit_llvm(counted_from(kernel, generated.first), masks_of(level_));
   }
 
   const bool inner_;

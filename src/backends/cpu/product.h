@@ -15,6 +15,7 @@ struct GeneratedKernel {
   Kernel kernel;
   KernelText text;
   KernelFunction function = nullptr;
+  std::vector<std::int64_t> first = {};  // by buffer: the element from which the text counts; none: 0
 };
 
 /// One axis of a matrix product with its strides, in elements, in the two operands and the result.
