@@ -106,6 +106,16 @@ def compiling(files, _):
     return f"{cold:.2f} s / {disk:.3f} s / {new} kernels", "", "", cold < 1 and disk < 0.1 and new == 0
 
 
+def compiling_families(files, bar):
+    """The most of any family at its largest size; linear where its nodes do not take longer than those of the size before, but for noise."""
+    def per_node(one):
+        return 1e3 * one["seconds"] / one["nodes"]
+    last = [family["sizes"][-2:] for family in files["compile_families"]["families"]]
+    most = max(per_node(large) for _, large in last)
+    growth = max(per_node(large) / per_node(small) for small, large in last if large["nodes"] > small["nodes"])
+    return f"at most {most:.2f} ms, and {growth:.2f} times that of the next smaller graph", "", "", most <= bar and growth <= 1.25
+
+
 def busy(files, bar):
     ratios = [case["ratio"] for case in files["busy"]["cases"]]
     return " and ".join(map(percent, ratios)), "", "", min(ratios) >= bar
@@ -189,6 +199,7 @@ BARS = [
     ("ViT-B/16, batch 1 and 8, f32", "ahead of ONNX Runtime and OpenVINO", 1, 1, beside_best("vision", "vit_b16, batch 1, f32", "vit_b16, batch 8, f32"), "vision"),
     ("softmax, norm, GELU, residual + norm, 4096 x 4096", "at least {:.0%} of copying memory", 0.85, 0.85, rows, "rows"),
     ("compiling a decoder of 24 layers", "below 1 s cold, 0.1 s from disk, nothing for a new length", None, None, compiling, "compile"),
+    ("compiling twelve families of graphs, values read at many places", "linear in nodes, at most {} ms a node", 2, 2, compiling_families, "compile_families"),
     ("a process that spins on one core", "at least {:.0%} of the quiet throughput", 0.45, 0.45, busy, "busy"),
     ("the start of a parallel loop", "at most 2 us", 2e-6, 2e-6, parallel_loop, "peaks"),
     ("every hand-written kernel", "at least {} times as fast as the generated one", 1.1, 1.1, claims, "claims"),

@@ -96,6 +96,15 @@ def compile_times(data):
                    [Chart("", ["cache", "ms", "kernels compiled", "from disk"], bars)])
 
 
+def compile_families(data):
+    bars = [Bar(f"{family['name']}, {one['size']}", 1e3 * one["seconds"] / one["nodes"], f"{1e3 * one['seconds'] / one['nodes']:.2f} ms a node",
+                [one["nodes"], f"{1e3 * one['seconds']:.0f}", f"{1e3 * one['seconds'] / one['nodes']:.2f}", one["kernels"]]) if "seconds" in one else
+            Bar(f"{family['name']}, {one['size']}", None, one["error"], ["-", one["error"], "-", "-"]) for family in data["families"] for one in family["sizes"]]
+    return Section("Compiling values that are read at many places", "Steps, levels or elements, with an empty cache, the fastest of some new processes, which load LLVM (some 30 ms), "
+                   f"{data['threads']} threads; the line is 2 ms a node.", data["command"],
+                   [Chart("", ["family, size", "nodes", "ms", "ms a node", "kernels compiled"], bars, 2)])
+
+
 def describe(case):
     """The sizes of a case of bench/op_peers.py."""
     return " ".join(f"{key} {value}" for key, value in case.items() if key not in ("kind", "copies"))
@@ -273,7 +282,7 @@ OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.item
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "llama_speed": llama_speed,
             "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_families": llama_families, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims(), **{f"claims_{level}": claims(level) for level in ("avx512", "avx2", "neon", "portable")},
-            "pack": shares("Packing weights"), "compile": compile_times, "busy": busy}
+            "pack": shares("Packing weights"), "compile": compile_times, "compile_families": compile_families, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}
 

@@ -58,6 +58,7 @@ for level in $levels; do
 done
 run pack "$build/bench/pack" --json "$results/pack.json"
 run compile "$build/bench/compile" --json "$results/compile.json"
+run compile_families "$build/bench/compile_families" --json "$results/compile_families.json"
 run busy "$build/bench/busy" --seconds 5 --json "$results/busy.json"
 scripts/fetch_minilm.sh build/minilm
 run minilm_profile "$build/bench/sentence_model" --model build/minilm --profile
