@@ -1,10 +1,17 @@
 // Activation functions.
-#include "ops/wide.h"
+#include <algorithm>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "ops/function.h"
+#include "ops/horner.h"
+#include "ops/normal_tail.h"
 
 namespace rlx {
 namespace {
 
-constexpr double inv_sqrt2 = 0.7071067811865476, sqrt_2_over_pi = 0.7978845608028654, gelu_cubic = 0.044715;
+constexpr double gelu_cubic = 0.044715;
 constexpr double selu_alpha = 1.6732632423543772, selu_scale = 1.0507009873554805;
 
 /// What activations without attributes share.
@@ -112,11 +119,31 @@ struct LogSigmoid : Activation<LogSigmoid> {
 };
 const Op<LogSigmoid> log_sigmoid_op;
 
+// Below `far` e^v is so small that 1 + e^v is 1, and v e^v may be a normal number where e^v is none: e^(v + 16), an exact sum, stands for
+// e^v, and its e^-16 is multiplied in at the end.
+constexpr double far = -64, shift = 16, shift_power = 1.1253517471925912e-07;
+
+// v * sigmoid(m + low), where |low| is below a few units in the last place of m.
+Value times_sigmoid(Value v, Value m, Value low = {}) {
+  Value is_far = lt(m, like(m, far)), power = exp(select(is_far, -shift - m, -m));
+  if (low) power = power * (1 - low);
+  return v * select(is_far, like(v, shift_power), like(v, 1)) / (power + 1);
+}
+
+Value at_most(Value v, double limit) { return select(gt(v, like(v, limit)), like(v, limit), v); }  // NaN stays
+Value bounded(Value v, double limit) { return at_most(select(lt(v, like(v, -limit)), like(v, -limit), v), limit); }
+/// Beyond it the slopes of sigmoids and tanh are 0 to the last bit, but v times such a slope, when that is rounded, need not be.
+constexpr double flat = 750;
+
 struct Silu : Activation<Silu> {
   static constexpr std::string_view name = "silu";
   static constexpr std::string_view formula = "x * sigmoid(x)";
   static Value body(const Silu&, Value x) {
-    return in_wide(name, x, [](Value v) { return v * sigmoid(v); });
+    return in_wide(name, x, [](Value v) { return times_sigmoid(v, v); });
+  }
+  static Values jvp(const Silu&, In x, In, In dx) {
+    Value v = widen(x[0]), s = sigmoid(v);
+    return times(dx[0], s * (bounded(v, flat) * sigmoid(-v) + 1));
   }
 };
 const Op<Silu> silu_op;
@@ -126,9 +153,14 @@ struct Gelu : Activation<Gelu> {
   static constexpr std::string_view formula = "x / 2 * (1 + erf(x / sqrt 2))";
   static Value body(const Gelu&, Value x) {
     return in_wide(name, x, [](Value v) {
-      const Value half = v * 0.5;  // named: the order of nodes, and with it that of sums in the derivative, is then the same everywhere
-      return half * (erf(v * inv_sqrt2) + 1);
+      Value a = abs(v), tail = NormalTail{.rate = 0.5, .factor = 1}.of(a, a);
+      return select(lt(v, like(v, 0)), v * 0, v) - tail;  // -infinity * 0 is NaN, as the formula's
     });
+  }
+  static Values jvp(const Gelu&, In x, In, In dx) {
+    Value v = widen(x[0]), near = bounded(v, flat);
+    Value density = exp(square(near) * -0.5) * (0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2);
+    return times(dx[0], erfc(v * (-1 / std::numbers::sqrt2)) * 0.5 + near * density);
   }
 };
 const Op<Gelu> gelu_op;
@@ -136,17 +168,32 @@ const Op<Gelu> gelu_op;
 struct GeluTanh : Activation<GeluTanh> {
   static constexpr std::string_view name = "gelu_tanh";
   static constexpr std::string_view formula = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))";
-  static Value inner(Value v) { return v * (v * v * gelu_cubic + 1) * sqrt_2_over_pi; }
+  // (1 + tanh(m / 2)) / 2 = sigmoid(m), m = v (linear + cubic v^2), each factor in two parts, as the tail multiplies the error of m by m.
+  struct Factor {
+    double high, low;
+    Factor(DType t, double nearest, double rest) : high(nearest), low(rest) {
+      if (t == f64) return;
+      high = static_cast<float>(nearest);
+      low = nearest - high;
+    }
+  };
   static Value body(const GeluTanh&, Value x) {
-    return in_wide(name, x, [](Value v) { return v * 0.5 * (tanh(inner(v)) + 1); });
+    return in_wide(name, x, [](Value v) {
+      const Factor linear(v.dtype(), 1.5957691216057308, -9.9693088091109203e-17);
+      const Factor cubic(v.dtype(), 0.071354816272600249, -6.1751499181553155e-19);
+      Value a = bounded(v, 40), square = a * a, square_low = fma(a, a, -square);  // at 40 m is 4600
+      Value bent = square * cubic.high, bent_low = fma(square, like(v, cubic.high), -bent);
+      bent_low = fma(square_low, like(v, cubic.high), fma(square, like(v, cubic.low), bent_low));
+      Value slope = bent + linear.high, back = slope - bent;  // Knuth's sum of two without error
+      Value slope_low = ((bent - (slope - back)) + (linear.high - back)) + (bent_low + linear.low);
+      Value m = a * slope;
+      return times_sigmoid(v, m, fma(a, slope_low, fma(a, slope, -m)));
+    });
   }
   static Values jvp(const GeluTanh&, In x, In, In dx) {
-    Value v = widen(x[0]);
-    Value t = tanh(inner(v));
-    // Beyond 30 the tanh is flat to the last bit, and x^3 times its zero slope would be infinity times 0.
-    Value bounded = max(min(v, like(v, 30)), like(v, -30));
-    Value slope = bounded * (1 - t * t) * (bounded * bounded * (3 * gelu_cubic) + 1) * sqrt_2_over_pi;
-    return {cast(widen(dx[0]) * ((t + 1) * 0.5 + slope * 0.5), dx[0].dtype())};
+    Value v = widen(x[0]), a = bounded(v, 40), m = a * (square(a) * (1.5957691216057308 * gelu_cubic) + 1.5957691216057308);
+    Value slope = square(a) * (3 * 1.5957691216057308 * gelu_cubic) + 1.5957691216057308, s = sigmoid(m);
+    return times(dx[0], s * (a * slope * sigmoid(-m) + 1));
   }
 };
 const Op<GeluTanh> gelu_tanh_op;
@@ -154,8 +201,17 @@ const Op<GeluTanh> gelu_tanh_op;
 struct Mish : Activation<Mish> {
   static constexpr std::string_view name = "mish";
   static constexpr std::string_view formula = "x * tanh(softplus(x))";
+  static constexpr double end = 40;  // tanh(softplus(end)) is 1 to the last bit
   static Value body(const Mish&, Value x) {
-    return in_wide(name, x, [](Value v) { return v * tanh(softplus(v)); });
+    return in_wide(name, x, [](Value v) {
+      // tanh(log(1 + e)) = n / (n + 2) for n = e (e + 2)
+      Value is_far = lt(v, like(v, far)), e = exp(select(is_far, v + shift, at_most(v, end))), n = e * (e + 2);
+      return v * (n / (n + 2)) * select(is_far, like(v, shift_power), like(v, 1));
+    });
+  }
+  static Values jvp(const Mish&, In x, In, In dx) {
+    Value v = at_most(bounded(widen(x[0]), flat), end), e = exp(v), n = e * (e + 2), below = n + 2;
+    return times(dx[0], n / below + v * (e / below) * ((e + 1) / below) * 4);
   }
 };
 const Op<Mish> mish_op;
@@ -186,6 +242,7 @@ struct Softsign : Activation<Softsign> {
   static Value body(const Softsign&, Value x) {
     return in_wide(name, x, [](Value v) { return v / (abs(v) + 1); });
   }
+  static Values jvp(const Softsign&, In x, In, In dx) { return times(dx[0], square(1 / (abs(widen(x[0])) + 1))); }
 };
 const Op<Softsign> softsign_op;
 
@@ -193,8 +250,26 @@ struct Tanhshrink : Activation<Tanhshrink> {
   static constexpr std::string_view name = "tanhshrink";
   static constexpr std::string_view formula = "x - tanh(x)";
   static Value body(const Tanhshrink&, Value x) {
-    return in_wide(name, x, [](Value v) { return v - tanh(v); });
+    return in_wide(name, x, [](Value v) {
+      Value near = lt(abs(v), like(v, border)), small = select(near, v, like(v, 0)), z = small * small;
+      const auto [top, below] = fraction(v.dtype() == f64 ? 12 : 7);
+      return select(near, small * z * horner(z, top) / horner(z, below), v - tanh(v));
+    });
   }
+  static constexpr double border = 1.5;  // above it v - tanh(v) is more than a third of v
+  /// (v - tanh v) / v^3 as a fraction of polynomials in v^2, of which all terms are positive: `depth` steps of Lambert's
+  /// tanh v = v / (1 + v^2 / (3 + v^2 / (5 + ...))).
+  static std::pair<std::vector<double>, std::vector<double>> fraction(int depth) {
+    std::vector<double> below{1}, top;  // of (2 k + 1) + v^2 / (2 k + 3 + ...)
+    for (int k = depth;; --k) {
+      std::vector<double> next(std::max(below.size(), top.size() + 1), 0);
+      for (std::size_t i = 0; i < below.size(); ++i) next[i] += (2 * k + 1) * below[i];
+      for (std::size_t i = 0; i < top.size(); ++i) next[i + 1] += top[i];
+      if (k == 0) return {top, next};
+      top = std::exchange(below, next);
+    }
+  }
+  static Values jvp(const Tanhshrink&, In x, In, In dx) { return times(dx[0], square(tanh(widen(x[0])))); }
 };
 const Op<Tanhshrink> tanhshrink_op;
 

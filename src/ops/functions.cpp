@@ -3,16 +3,24 @@
 #include <numbers>
 
 #include "ops/function.h"
+#include "ops/normal_tail.h"
 
 namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double ln2 = std::numbers::ln2, ln10 = std::numbers::ln10, pi = std::numbers::pi, inv_sqrt_pi = std::numbers::inv_sqrtpi;
+constexpr double pi = std::numbers::pi;
 
 Value is_negative(Value x) {  // also of -0, whose reciprocal is -infinity
   Value zero = like(x, 0);
   return logical_or(lt(x, zero), logical_and(eq(x, zero), lt(1 / x, zero)));
+}
+
+// log(v) * (factor + rest), rounded as if it were one product.
+Value log_times(Value v, double factor, double rest) {
+  const double high = v.dtype() == f64 ? factor : static_cast<float>(factor);
+  Value y = log(v);
+  return select(lt(abs(y), like(v, infinity)), fma(y, like(v, high), y * (factor - high + rest)), y);
 }
 
 struct Square : Function<Square> {
@@ -61,7 +69,7 @@ struct Log2 : Function<Log2> {
   static constexpr std::string_view formula = "log(x) / log(2)";
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log2&, Value x) {
-    return in_wide(name, x, [](Value v) { return log(v) / ln2; });
+    return in_wide(name, x, [](Value v) { return log_times(v, std::numbers::log2e, 2.0355273740931033e-17); });
   }
 };
 const Op<Log2> log2_op;
@@ -71,7 +79,7 @@ struct Log10 : Function<Log10> {
   static constexpr std::string_view formula = "log(x) / log(10)";
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log10&, Value x) {
-    return in_wide(name, x, [](Value v) { return log(v) / ln10; });
+    return in_wide(name, x, [](Value v) { return log_times(v, std::numbers::log10e, 1.098319650216765e-17); });
   }
 };
 const Op<Log10> log10_op;
@@ -81,7 +89,14 @@ struct Cbrt : Function<Cbrt> {
   static constexpr std::string_view formula = "sign(x) * |x|^(1/3)";
   static constexpr double low = 0.2;
   static Value body(const Cbrt&, Value x) {
-    return in_wide(name, x, [](Value v) { return sign(v) * pow(abs(v), like(v, 1.0 / 3)); });
+    return in_wide(name, x, [](Value v) {
+      Value a = abs(v), regular = logical_and(gt(a, like(v, 0)), lt(a, like(v, infinity)));
+      Value small = lt(a, like(v, 0x1p-90));  // what its root is off by would be no normal number
+      Value safe = select(regular, select(small, a * 0x1p90, a), like(v, 1));
+      Value root = pow(safe, like(v, 1.0 / 3)), square = root * root;  // 1/3 is rounded, so Newton's step follows
+      root = root - fma(root, square, -safe) / (square * 3);
+      return sign(v) * select(regular, select(small, root * 0x1p-30, root), a);
+    });
   }
   static Values jvp(const Cbrt&, In, In y, In dx) {
     Value root = widen(y[0]);
@@ -105,7 +120,10 @@ struct Asin : Function<Asin> {
   static constexpr std::string_view formula = "2 atan(x / (1 + sqrt(1 - x^2)))";
   static constexpr double low = -0.9, high = 0.9;
   static Value body(const Asin&, Value x) {
-    return in_wide(name, x, [](Value v) { return atan(v / (sqrt((1 - v) * (v + 1)) + 1)) * 2; });
+    return in_wide(name, x, [](Value v) {
+      Value y = atan(v / (sqrt((1 - v) * (v + 1)) + 1)) * 2;
+      return select(lt(abs(v), like(v, 1e-8)), v, y);  // half of the least normal numbers is none
+    });
   }
   static Values jvp(const Asin&, In x, In, In dx) {
     Value v = widen(x[0]);
@@ -132,54 +150,13 @@ struct Erfc : Function<Erfc> {
   static constexpr std::string_view name = "erfc";
   static constexpr std::string_view formula = "1 - erf(x), accurate where it is small";
   static constexpr double low = -2, high = 4;
-  // Chebyshev coefficients of log(erfc(x) e^(x^2) / t) in 4t - 2, t = 2 / (2 + x): relative error below 1.2e-16 in all, 1e-8 with 16 terms
-  // (Press et al., Numerical Recipes, 3rd ed., section 6.2.2).
-  static constexpr std::array<double, 28> coefficients{-1.3026537197817094,
-                                                       6.4196979235649026e-1,
-                                                       1.9476473204185836e-2,
-                                                       -9.561514786808631e-3,
-                                                       -9.46595344482036e-4,
-                                                       3.66839497852761e-4,
-                                                       4.2523324806907e-5,
-                                                       -2.0278578112534e-5,
-                                                       -1.624290004647e-6,
-                                                       1.303655835580e-6,
-                                                       1.5626441722e-8,
-                                                       -8.5238095915e-8,
-                                                       6.529054439e-9,
-                                                       5.059343495e-9,
-                                                       -9.91364156e-10,
-                                                       -2.27365122e-10,
-                                                       9.6467911e-11,
-                                                       2.394038e-12,
-                                                       -6.886027e-12,
-                                                       8.94487e-13,
-                                                       3.13092e-13,
-                                                       -1.12708e-13,
-                                                       3.81e-16,
-                                                       7.106e-15,
-                                                       -1.523e-15,
-                                                       -9.4e-17,
-                                                       1.21e-16,
-                                                       -2.8e-17};
-  /// erfc of a value that is not negative.
-  static Value tail(Value a) {
-    const std::size_t terms = a.dtype() == f64 ? coefficients.size() : 16;
-    Value t = 2 / (a + 2), u = t * 4 - 2, d = like(a, coefficients[terms - 1]), previous = like(a, 0);
-    for (std::size_t i = terms - 2; i > 0; --i) {  // Clenshaw's recurrence
-      Value next = u * d - previous + coefficients[i];
-      previous = d;
-      d = next;
-    }
-    return t * exp((u * d + coefficients[0]) * 0.5 - previous - a * a);
-  }
   static Value body(const Erfc&, Value x) {
     return in_wide(name, x, [](Value v) {
-      Value far = tail(abs(v));
-      return select(lt(abs(v), like(v, 0.5)), 1 - erf(v), select(lt(v, like(v, 0)), 2 - far, far));
+      Value tail = NormalTail{.rate = 1, .factor = 2}.of(abs(v));
+      return select(lt(v, like(v, 0)), 2 - tail, tail);
     });
   }
-  static Values jvp(const Erfc&, In x, In, In dx) { return times(dx[0], exp(-square(widen(x[0]))) * (-2 * inv_sqrt_pi)); }
+  static Values jvp(const Erfc&, In x, In, In dx) { return times(dx[0], exp(-square(widen(x[0]))) * (-2 * std::numbers::inv_sqrtpi)); }
 };
 const Op<Erfc> erfc_op;
 
@@ -188,15 +165,20 @@ struct Sinc : Function<Sinc> {
   static constexpr std::string_view formula = "sin(pi x) / (pi x), 1 at 0";
   static Value body(const Sinc&, Value x) {
     return in_wide(name, x, [](Value v) {
-      Value at_zero = eq(v, like(v, 0)), angle = select(at_zero, like(v, 1), v) * pi;
-      return select(at_zero, like(v, 1), sin(angle) / angle);
+      Value at_zero = eq(v, like(v, 0)), safe = select(at_zero, like(v, 1), v);
+      return select(at_zero, like(v, 1), of_half_turns(safe, sin) / (safe * pi));
     });
+  }
+  /// sin(pi v) or cos(pi v): v less the nearest integer is exact, where pi v would be off by whole turns.
+  static Value of_half_turns(Value v, Value (*function)(Operand)) {
+    Value turns = round(v), half = turns * 0.5, y = function((v - turns) * pi);
+    return select(eq(floor(half), half), y, -y);
   }
   static Values jvp(const Sinc&, In x, In y, In dx) {
     // (cos u - sinc) / u cancels near 0; its series to u^7 is exact there.
-    Value u = widen(x[0]) * pi, near = lt(abs(u), like(u, 0.05)), safe = select(near, like(u, 1), u), s = u * u;
+    Value v = widen(x[0]), u = v * pi, near = lt(abs(u), like(u, 0.05)), safe = select(near, like(u, 1), u), s = u * u;
     Value series = u * (((s / 45360 - 1.0 / 840) * s + 1.0 / 30) * s - 1.0 / 3);
-    return times(dx[0], select(near, series, (cos(safe) - widen(y[0])) / safe) * pi);
+    return times(dx[0], select(near, series, (of_half_turns(v, cos) - widen(y[0])) / safe) * pi);
   }
 };
 const Op<Sinc> sinc_op;
@@ -225,15 +207,16 @@ const Op<Atan2> atan2_op;
 
 struct Hypot : Function2<Hypot> {
   static constexpr std::string_view name = "hypot";
-  static constexpr std::string_view formula = "sqrt(x^2 + z^2) without overflow";
+  static constexpr std::string_view formula = "sqrt(x^2 + z^2) without overflow; infinity beside NaN too";
   static constexpr double low = 0.3;
   static Value body(const Hypot&, Value x, Value z) {
     const DType dtype = x.dtype();
     check_float(name, x);
     Value a = abs(widen(x)), b = abs(widen(z)), large = max(a, b);
-    Value plain = logical_or(eq(large, like(large, 0)), eq(large, like(large, infinity)));
+    Value endless = logical_or(eq(a, like(a, infinity)), eq(b, like(b, infinity)));  // beside NaN too, as in IEEE 754
+    Value plain = logical_or(eq(large, like(large, 0)), endless);
     Value ratio = select(plain, like(large, 0), min(a, b) / select(plain, like(large, 1), large));
-    return cast(large * sqrt(ratio * ratio + 1), dtype);
+    return cast(select(endless, like(large, infinity), large * sqrt(ratio * ratio + 1)), dtype);
   }
   static Values jvp(const Hypot&, In in, In y, In d) {
     Value length = widen(y[0]), zero = eq(length, like(length, 0)), safe = select(zero, like(length, 1), length);

@@ -45,16 +45,12 @@ struct LogGamma {
   static constexpr std::string_view name = "lgamma";
   static constexpr std::string_view formula = "log |gamma(x)|; infinity at 0, -1, -2, ...; derivative digamma(x)";
   static auto fields() { return Fields<>{}; }
-  /// Of v > 0: Stirling's series (Abramowitz and Stegun 6.1.40), where needed at v + shift, divided by v (v + 1) ... (v + shift - 1).
-  static Value positive(Value v) {
+  /// Of v >= shift: Stirling's series (Abramowitz and Stegun 6.1.40).
+  static Value large(Value v) {
     std::array<double, bernoulli.size()> terms;
     for (std::size_t k = 1; k <= terms.size(); ++k) terms[k - 1] = bernoulli[k - 1] / static_cast<double>(2 * k * (2 * k - 1));
-    Value near = lt(v, like(v, shift)), small = select(near, v, like(v, 1)), product = small;
-    for (int k = 1; k < shift; ++k) product = product * (small + k);
-    Value z = select(near, v + shift, v), inverse = 1 / z;
-    Value series = inverse * polynomial(inverse * inverse, terms);
-    Value whole = (z - 0.5) * (log(z) - 1) + (0.5 * std::log(2 * pi) - 0.5) + series;
-    return select(near, whole - log(product), whole);
+    Value inverse = 1 / v, series = inverse * polynomial(inverse * inverse, terms);
+    return (v - 0.5) * (log(v) - 1) + ((0.5 * std::log(2 * pi) - 0.5) + series);
   }
   /// (zeta(k) - 1) / k for k >= 2: the sum up to 100, the rest by Euler and Maclaurin.
   static double taylor_coefficient(int k) {
@@ -75,15 +71,22 @@ struct LogGamma {
     Value first = lt(v, like(v, 1.5)), distance = select(first, v - 1, v - 2), y = distance * polynomial(distance, terms);
     return select(first, y - log1p(select(first, distance, like(v, 0))), y);
   }
+  /// Of v >= 0.5: up to `shift` v is moved below 2.5, exactly, by gamma(v) = (v - 1) gamma(v - 1), so that nothing cancels.
   static Value right_half(Value v) {
-    Value near = le(v, like(v, 2.5));
-    return select(near, near_zeros(select(near, v, like(v, 1))), positive(v));
+    Value far = ge(v, like(v, shift)), rest = select(far, like(v, 1), v), product = like(v, 1);
+    for (int k = 2; k < shift; ++k) {
+      Value beyond = gt(rest, like(v, 2.5)), lower = rest - 1;
+      product = select(beyond, product * lower, product);
+      rest = select(beyond, lower, rest);
+    }
+    return select(far, large(select(far, v, like(v, shift))), near_zeros(rest) + log(product));
   }
   static Value body(const LogGamma&, Value x) {
     return in_f64(name, x, [](Value v) {
-      Value reflect = lt(v, like(v, 0.5)), y = right_half(select(reflect, 1 - v, v));
-      Value mirrored = std::log(pi) - log(abs(sin((v - round(v)) * pi))) - y;  // gamma(v) gamma(1 - v) = pi / sin(pi v)
-      return select(eq(v, like(v, -infinity)), like(v, infinity), select(reflect, mirrored, y));
+      Value reflect = lt(v, like(v, 0.5)), y = right_half(select(reflect, 1 - v, v)), whole = round(v);
+      Value mirrored = std::log(pi) - log(abs(sin((v - whole) * pi))) - y;  // gamma(v) gamma(1 - v) = pi / sin(pi v)
+      Value pole = logical_and(le(v, like(v, 0)), eq(v, whole));            // of -infinity too
+      return select(pole, like(v, infinity), select(reflect, mirrored, y));
     });
   }
   static Values jvp(const LogGamma&, In x, In, In dx) { return times(dx[0], digamma(cast(x[0], f64))); }

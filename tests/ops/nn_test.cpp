@@ -105,7 +105,7 @@ TEST(Activations, AgreeWithTheirFormulas) {
   expect(relu6, [](double x) { return std::clamp(x, 0.0, 6.0); });
   expect(silu, [](double x) { return x / (1 + std::exp(-x)); });
   expect(gelu, [](double x) { return x * std::erfc(-x / std::numbers::sqrt2) / 2; });
-  expect(gelu_tanh, [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); });
+  expect(gelu_tanh, [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); });
   expect(mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
   expect(hardsigmoid, [](double x) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); });
   expect(hardswish, [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; });

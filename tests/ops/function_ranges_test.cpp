@@ -1,0 +1,58 @@
+// The functions of one float over their whole range, in kernels of every level of this CPU and in the reference, against wider arithmetic.
+#include "ops/function_sweep.h"
+#include "rlx/transform.h"
+
+namespace rlx::test {
+namespace {
+
+TEST(FunctionRanges, OfF32) { expect_whole_range<float, double>(2); }
+TEST(FunctionRanges, OfF64) { expect_whole_range<double, long double>(1); }
+
+std::vector<double> at(DType t, const std::vector<double>& x, const std::function<Value(Value)>& build) {
+  return values(run({array(t, {static_cast<std::int64_t>(x.size())}, x)}, [&](const Values& v) { return build(v[0]); }));
+}
+constexpr double infinity = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+TEST(FunctionEdges, AcoshIsNotANumberBelowOne) {
+  for (const DType t : {f32, f64})
+    for (const double y : at(t, {0.999, 0.5, 0, -0.0, -1, -1.5, -2, -1e5, -1e30, -infinity}, [](Value x) { return acosh(x); }))
+      EXPECT_TRUE(std::isnan(y)) << y;
+}
+
+TEST(FunctionEdges, RootsOfCubesAreWhole) {
+  std::vector<double> cubes, roots;
+  for (int i = -100; i <= 100; ++i) cubes.push_back(i * i * i), roots.push_back(i);
+  for (const DType t : {f32, f64}) EXPECT_EQ(at(t, cubes, [](Value x) { return cbrt(x); }), roots);
+}
+
+TEST(FunctionEdges, HypotOfInfinityIsInfiniteBesideNaN) {
+  const std::vector<double> x{infinity, -infinity, not_a_number, not_a_number, 3, 0}, z{not_a_number, not_a_number, infinity, 1, -4, -0.0};
+  for (const DType t : {f32, f64}) {
+    const auto y = values(run({array(t, {6}, x), array(t, {6}, z)}, [](const Values& v) { return hypot(v[0], v[1]); }));
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(y[i], infinity);
+    EXPECT_TRUE(std::isnan(y[3]));
+    EXPECT_EQ(y[4], 5);
+    EXPECT_EQ(y[5], 0);
+  }
+}
+
+TEST(FunctionEdges, SincOfWholeNumbersIsZero) {
+  for (const DType t : {f32, f64})
+    for (const double y : at(t, {1, -1, 2, 125, 1e5, 8388608, 1e20}, [](Value x) { return sinc(x); })) EXPECT_EQ(y, 0);
+}
+
+/// Derivatives that level off are finite far out, where a factor overflows and another vanishes; what JAX has there is NaN for some.
+TEST(FunctionEdges, DerivativesFarOutAreFinite) {
+  using Function = Value (*)(Operand);
+  for (const Function f : {Function(silu), Function(gelu), Function(gelu_tanh), Function(mish), Function(softplus), Function(sigmoid),
+                           Function(log_sigmoid), Function(softsign), Function(tanhshrink), Function(asinh), Function(erf), Function(erfc),
+                           Function(tanh), Function(atan), Function(cbrt)})
+    for (const DType t : {f32, f64}) {
+      const auto slopes =
+          at(t, {-3e38, -1e20, -1000, -104, -89, 89, 104, 1000, 1e20, 3e38}, [&](Value x) { return grad(sum(f(x), {0}), {x})[0]; });
+      for (const double slope : slopes) EXPECT_LE(std::fabs(slope), 1.0001);
+    }
+}
+
+}  // namespace
+}  // namespace rlx::test
