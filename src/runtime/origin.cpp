@@ -28,23 +28,32 @@ Origin Origins::found(int slot) {
 Origin Origins::computed(int slot, std::size_t value) {
   const auto& launches = state_.prepared.launches;
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
-  const auto* kernel = launch == launches.end() ? nullptr : std::get_if<cpu::GeneratedKernel>(&launch->step->launch->what);
-  if (!kernel || !launch->step->launch->edges.empty()) return {};
-  Origin origin{kernel->text.name, {}};
-  const std::vector<int>& slots = launch->step->buffers;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (kernel->kernel.buffers[i].written) {
-      origin.name += slots[i] == slot ? "|this" : "|other";
+  const cpu::Step* const step = launch == launches.end() ? nullptr : launch->step;
+  const auto* kernel = step ? std::get_if<cpu::GeneratedKernel>(&step->launch->what) : nullptr;
+  Origin origin;
+  if (!kernel || !add(origin, *step, *kernel, slot)) return {};
+  for (std::size_t i = 0; i < step->edges.size(); ++i)
+    if (!add(origin, step->edges[i], step->launch->edges[i], slot)) return {};
+  return origin;
+}
+
+/// What a kernel that writes to `slot` is, and from where on in which values it counts. False where nobody can tell.
+bool Origins::add(Origin& origin, const cpu::Step& step, const cpu::GeneratedKernel& kernel, int slot) {
+  origin.name += kernel.text.name;
+  for (std::size_t i = 0; i < step.buffers.size(); ++i) {
+    origin.name += fmt::format("|{}:", kernel.first[i]);
+    if (kernel.kernel.buffers[i].written) {
+      origin.name += step.buffers[i] == slot ? "this" : "other";
       continue;
     }
-    const Origin& read = of(slots[i]);
-    if (read.name.empty()) return {};
-    origin.name += fmt::format("|({})", read.name);
+    const Origin& read = of(step.buffers[i]);
+    if (read.name.empty()) return false;
+    origin.name += fmt::format("({})", read.name);
     for (const Array& array : read.arrays)
       if (std::ranges::none_of(origin.arrays, [&](const Array& known) { return known.bytes().data() == array.bytes().data(); }))
         origin.arrays.push_back(array);
   }
-  return origin;
+  return true;
 }
 
 }  // namespace rlx
