@@ -100,7 +100,7 @@ def compile_families(data):
     bars = [Bar(f"{family['name']}, {one['size']}", 1e3 * one["seconds"] / one["nodes"], f"{1e3 * one['seconds'] / one['nodes']:.2f} ms a node",
                 [one["nodes"], f"{1e3 * one['seconds']:.0f}", f"{1e3 * one['seconds'] / one['nodes']:.2f}", one["kernels"]]) if "seconds" in one else
             Bar(f"{family['name']}, {one['size']}", None, one["error"], ["-", one["error"], "-", "-"]) for family in data["families"] for one in family["sizes"]]
-    return Section("Compiling values that are read at many places", "Steps, levels or elements, with an empty cache, the fastest of some new processes, which load LLVM (some 30 ms), "
+    return Section("Compiling values that are read at many places", "Steps, levels or elements, with an empty cache, the fastest of some new processes, which have loaded LLVM before, "
                    f"{data['threads']} threads; the line is 2 ms a node.", data["command"],
                    [Chart("", ["family, size", "nodes", "ms", "ms a node", "kernels compiled"], bars, 2)])
 
