@@ -16,6 +16,7 @@ struct Sample {
   struct Operand {
     Type type;
     double low = -2, high = 2;  // uniform values; integers are rounded
+    double diagonal = 0;        // added to the diagonals of matrices
   };
   std::vector<Operand> operands;
   Attrs attrs;                 // by op->fields; empty = the initial values

@@ -141,9 +141,7 @@ constexpr std::string_view legacy_names[] = {
 };
 
 /// Kinds whose op may still be missing. All others must be there.
-const std::set<std::string_view> waiting{"DenseSolve",
-                                         "BatchedDenseSolve",
-                                         "Fft",
+const std::set<std::string_view> waiting{"Fft",
                                          "FftButterflyStage",
                                          "GaussianSplatRender",
                                          "GaussianSplatRenderBackward",

@@ -20,10 +20,23 @@ inline Array random_array(const Type& type, double low, double high, std::mt1993
   return array;
 }
 
+/// Of the square matrices on the last two axes.
+inline void add_to_diagonals(Array& array, double number) {
+  const std::int64_t n = array.shape().back();
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    if (i / n % n != i % n) continue;
+    if (is_complex(array.dtype())) array.set_complex(i, array.get_complex(i) + number);
+    else array.set_double(i, array.get_double(i) + number);
+  }
+}
+
 inline std::vector<Array> random_operands(const Sample& sample, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Array> operands;
-  for (const Sample::Operand& operand : sample.operands) operands.push_back(random_array(operand.type, operand.low, operand.high, random));
+  for (const Sample::Operand& operand : sample.operands) {
+    operands.push_back(random_array(operand.type, operand.low, operand.high, random));
+    if (operand.diagonal != 0) add_to_diagonals(operands.back(), operand.diagonal);
+  }
   return operands;
 }
 

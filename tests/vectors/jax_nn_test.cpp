@@ -91,6 +91,9 @@ JaxGroup fourier() {
   };
 }
 
+/// Of the symmetric part, as JAX takes it.
+Values symmetric_cholesky(const Values& x) { return {cholesky((x[0] + swap_axes(x[0], -1, -2)) * 0.5)}; }
+
 Values solved(const Values& x, const json::Value& p) {
   return {triangular_solve(x[0], x[1], p["left_side"].get<bool>(), p["lower"].get<bool>(), p["transpose_a"].get<bool>(),
                            p["unit_diagonal"].get<bool>())};
@@ -112,6 +115,8 @@ JaxGroup linear_algebra() {
               {"lax.linalg.triangular_solve", {.build = solved}},
               {"triangular_solve_upper_f64",
                made([](auto& x) { return Values{triangular_solve(swap_axes(x[0], -1, -2), x[1], true, false)}; })},
+              {"cholesky_f32", made(symmetric_cholesky)},
+              {"cholesky_f64", made(symmetric_cholesky)},
               {"slogdet_f32",
                made(sign_and_log_determinant, Tolerance{2e-5, 2e-5})},  // the condition of the matrices, a few tens, on the roundings
               {"slogdet_f64", made(sign_and_log_determinant)},
@@ -122,8 +127,6 @@ JaxGroup linear_algebra() {
           },
       .waiting =
           {
-              {"cholesky_f32", "cholesky"},
-              {"cholesky_f64", "cholesky"},
               {"eigh_f32", "eigenvalues and vectors of symmetric matrices"},
               {"eigh_f64", "eigenvalues and vectors of symmetric matrices"},
               {"svdvals_f32", "singular values"},

@@ -1,7 +1,7 @@
-// Ops that come from libraries where there are any: Fourier transforms, LU factors, triangular systems.
+// Factors of matrices and systems of linear equations.
 #include <cmath>
 #include <complex>
-#include <numbers>
+#include <limits>
 #include <numeric>
 
 #include "ir/op.h"
@@ -15,79 +15,6 @@ using Number = std::complex<double>;
 using Numbers = std::vector<Number>;
 
 bool is_wide(DType t) { return t == f32 || t == f64 || is_complex(t); }
-
-// e^(sign * 2 pi i * k / n), exact at multiples of a quarter turn.
-Number root(std::int64_t k, std::int64_t n, double sign) {
-  k %= n;
-  if (4 * k % n == 0) {
-    constexpr Number quarters[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
-    const Number turn = quarters[4 * k / n];
-    return sign > 0 ? turn : std::conj(turn);
-  }
-  return std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
-}
-
-std::int64_t smallest_factor(std::int64_t n) {
-  for (std::int64_t p = 2; p * p <= n; ++p)
-    if (n % p == 0) return p;
-  return n;
-}
-
-// Cooley and Tukey's split by the smallest prime factor; a prime length is summed directly.
-Numbers transform(const Numbers& x, double sign) {
-  const auto n = static_cast<std::int64_t>(x.size()), p = n > 1 ? smallest_factor(n) : 1, m = n / std::max<std::int64_t>(p, 1);
-  if (n <= 1) return x;
-  std::vector<Numbers> parts;
-  for (std::int64_t r = 0; r < p; ++r) {
-    Numbers part;
-    for (std::int64_t i = r; i < n; i += p) part.push_back(x[static_cast<std::size_t>(i)]);
-    parts.push_back(m == 1 ? part : transform(part, sign));
-  }
-  Numbers y(x.size());
-  for (std::int64_t k = 0; k < n; ++k)
-    for (std::int64_t r = 0; r < p; ++r)
-      y[static_cast<std::size_t>(k)] += root(k * r, n, sign) * parts[static_cast<std::size_t>(r)][static_cast<std::size_t>(k % m)];
-  return y;
-}
-
-struct Fft {
-  static constexpr OpKind kind = OpKind::primitive;
-  static constexpr std::string_view name = "fft";
-  static constexpr std::string_view formula = "y[k] = sum over j of x[j] * e^(-2 pi i j k / n) along `axis`; inverse: with +, divided by n";
-  Axis axis = -1;
-  bool inverse = false;
-  static auto fields() { return Fields<&Fft::axis, &Fft::inverse>{}; }
-  static Type infer(const Fft&, const Type& x) {
-    if (!is_complex(x.dtype)) fail("rlx.fft: {} is not complex", x.to_string());
-    return x;
-  }
-  static void evaluate(const Fft& op, std::span<const Array> x, std::span<Array> y) {
-    const auto& shape = x[0].shape();
-    std::int64_t inner = 1;
-    for (auto d = static_cast<std::size_t>(op.axis.value) + 1; d < shape.size(); ++d) inner *= shape[d];
-    const std::int64_t n = shape[static_cast<std::size_t>(op.axis.value)], lines = x[0].size() == 0 ? 0 : x[0].size() / n;
-    for (std::int64_t line = 0; line < lines; ++line) {
-      const std::int64_t begin = line / inner * n * inner + line % inner;
-      Numbers values;
-      for (std::int64_t i = 0; i < n; ++i) values.push_back(x[0].get_complex(begin + i * inner));
-      values = transform(values, op.inverse ? 1 : -1);
-      const double scale = op.inverse ? static_cast<double>(n) : 1;
-      for (std::int64_t i = 0; i < n; ++i) y[0].set_complex(begin + i * inner, values[static_cast<std::size_t>(i)] / scale);
-    }
-  }
-  // The matrix of the transform is symmetric.
-  static Values transpose(const Fft& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
-    return {Op<Fft>()(op, dy[0])};
-  }
-  static std::vector<Sample> samples() {
-    std::vector<Sample> all;
-    for (DType t : {c64, c128})
-      for (std::int64_t n : {1, 7, 8, 12}) all.push_back({{{{t, {2, n}}}}, attrs_of(Fft{1, n == 8}), 1e-6});
-    all.push_back({{{{c64, {6, 3}}}}, attrs_of(Fft{0, true}), 1e-6});
-    return all;
-  }
-};
-const Op<Fft> fft_op;
 
 // The triangle of a square matrix on the last two axes; `diagonal` is the lowest (upper triangle) or highest diagonal that stays.
 Value triangle(Value x, bool lower, std::int64_t diagonal) {
@@ -237,29 +164,117 @@ struct Lu {
 };
 const Op<Lu> lu_op;
 
-Value conjugate(Value z) { return complex(real(z), -imag(z)); }
+Value conjugate(Value z) { return is_complex(z.dtype()) ? complex(real(z), -imag(z)) : z; }
+
+struct Cholesky {
+  static constexpr OpKind kind = OpKind::primitive;
+  static constexpr std::string_view name = "cholesky";
+  static constexpr std::string_view formula =
+      "the lower triangular L with positive diagonal and L L^H = a, a symmetric or Hermitian and positive definite; only its lower "
+      "triangle, "
+      "and of the diagonal the real part, is read. NaN in the whole triangle where it is not positive definite";
+  static auto fields() { return Fields<>{}; }
+  static Type infer(const Cholesky&, const Type& a) {
+    if (a.rank() < 2 || !is_wide(a.dtype) || !(a.dim(a.rank() - 1) == a.dim(a.rank() - 2)))
+      fail("rlx.cholesky: {} (allowed: square matrices of f32, f64 or complex)", a.to_string());
+    return a;
+  }
+  // Column after column, of one matrix; false where it is not positive definite.
+  static bool factor(Numbers& a, std::int64_t n) {
+    const auto at = [&](std::int64_t i, std::int64_t j) -> Number& { return a[static_cast<std::size_t>(i * n + j)]; };
+    for (std::int64_t j = 0; j < n; ++j) {
+      double pivot = at(j, j).real();
+      for (std::int64_t k = 0; k < j; ++k) pivot -= std::norm(at(j, k));
+      if (!(pivot > 0)) return false;
+      at(j, j) = std::sqrt(pivot);
+      for (std::int64_t i = j + 1; i < n; ++i) {
+        for (std::int64_t k = 0; k < j; ++k) at(i, j) -= at(i, k) * std::conj(at(j, k));
+        at(i, j) /= at(j, j).real();
+      }
+    }
+    return true;
+  }
+  static void evaluate(const Cholesky&, std::span<const Array> in, std::span<Array> out) {
+    const std::int64_t n = in[0].shape().back(), size = n * n;
+    for (std::int64_t m = 0; size > 0 && m < in[0].size() / size; ++m) {
+      Numbers a;
+      for (std::int64_t i = 0; i < size; ++i) a.push_back(in[0].get_complex(m * size + i));
+      const bool definite = factor(a, n);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const Number lower = definite ? a[static_cast<std::size_t>(i)] : std::numeric_limits<double>::quiet_NaN();
+        out[0].set_complex(m * size + i, i / n < i % n ? Number() : lower);
+      }
+    }
+  }
+  // With F = L^-1 da L^-H: dL = L * the lower triangle of F, its diagonal halved.
+  static Values jvp(const Cholesky&, std::span<const Value>, std::span<const Value> y, std::span<const Value> dx) {
+    Value below = triangle(dx[0], true, -1), diagonal = triangle(dx[0], true, 0) - below;
+    if (is_complex(dx[0].dtype())) diagonal = complex(real(diagonal), zeros_like(imag(diagonal)));
+    Value f = triangular_solve(y[0], below + diagonal + swap_last(conjugate(below)));
+    f = triangular_solve(conjugate(y[0]), f, false, true, true);
+    Value strictly = triangle(f, true, -1), on = triangle(f, true, 0) - strictly;
+    return {matmul(y[0], strictly + on * 0.5)};
+  }
+  static std::vector<Sample> samples() {
+    return {{{{{f32, {4, 4}}, -1, 1, 5}}, {}, 1e-5},
+            {{{{f64, {2, 3, 3}}, -1, 1, 4}}, {}, 1e-10},
+            {{{{c64, {3, 3}}, -1, 1, 5}}, {}, 1e-5},
+            {{{{f64, {2, 2}}, -2, -1}}, {}, 0, false}};
+  }
+};
+const Op<Cholesky> cholesky_op;
+
+struct Solve {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "solve";
+  static constexpr std::string_view formula =
+      "X with a X = b, or a^T X = b, by LU factors with partial pivoting; of a singular a, infinities and NaN as the division by a pivot "
+      "of 0 "
+      "gives them";
+  bool transpose_a = false;
+  static auto fields() { return Fields<&Solve::transpose_a>{}; }
+  static Value body(const Solve& op, Value a, Value b) {
+    const int rank = a.rank();
+    bool fits = rank >= 2 && b.rank() == rank && a.dtype() == b.dtype() && is_wide(a.dtype()) && a.dim(rank - 1) == a.dim(rank - 2);
+    for (int d = 0; fits && d + 1 < rank; ++d) fits = a.dim(d) == b.dim(d);
+    if (!fits)
+      fail("rlx.solve: a is {}, b is {} (allowed: a square, b with as many rows, f32, f64 or complex)", a.type().to_string(),
+           b.type().to_string());
+    const Values factors = lu(a);
+    Dims column = factors[2].shape();
+    column.push_back(1);
+    if (!op.transpose_a) {
+      Value moved = take_along_axis(b, reshape(factors[2], column), rank - 2);
+      return triangular_solve(factors[0], triangular_solve(factors[0], moved, true, true, false, true), true, false);
+    }
+    Value x = triangular_solve(factors[0], triangular_solve(factors[0], b, true, false, true), true, true, true, true);
+    return take_along_axis(x, reshape(argsort(factors[2]), column), rank - 2);
+  }
+  // a X = b: a dX = db - da X.
+  static Values jvp(const Solve& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
+    Value right = dx[1];
+    if (dx[0]) {
+      Value change = matmul(op.transpose_a ? swap_last(dx[0]) : dx[0], y[0]);
+      right = right ? right - change : -change;
+    }
+    return {Op<Solve>()(op, x[0], right)};
+  }
+  static std::vector<Sample> samples() {
+    return {{{{{f32, {4, 4}}, -1, 1, 3}, {{f32, {4, 2}}}}, {}, 1e-5},
+            {{{{f64, {2, 3, 3}}, -1, 1, -3}, {{f64, {2, 3, 1}}}}, attrs_of(Solve{true}), 1e-10},
+            {{{{c64, {3, 3}}, -1, 1, 4}, {{c64, {3, 2}}}}, attrs_of(Solve{true}), 1e-5}};
+  }
+};
+const Op<Solve> solve_op;
+
+// x with the axes `lead` in front of its own last `kept` ones.
+Value with_lead(Value x, const Dims& lead, int kept) {
+  Dims shape = lead;
+  shape.insert(shape.end(), x.shape().end() - kept, x.shape().end());
+  return broadcast_to(x, shape);
+}
 
 }  // namespace
-
-/// The discrete Fourier transform of complex x along `axis`; inverse divides by the length. The shape stays. Throws Error when x is not
-/// complex.
-Value fft(Operand x, std::int64_t axis /*= -1*/, bool inverse /*= false*/) { return fft_op({axis, inverse}, x); }
-
-/// The first n / 2 + 1 frequencies of a real signal (f32 or f64) of length n along `axis`, whose size becomes n / 2 + 1.
-Value rfft(Operand x, std::int64_t axis /*= -1*/) {
-  if (x.dtype() != f32 && x.dtype() != f64) fail("rlx.rfft: {} (allowed: f32, f64)", x.type().to_string());
-  axis = normalize_axis("rfft", axis, x.type());
-  return slice_axis(fft(complex(x, zeros_like(x)), axis), axis, 0, x.dim(axis).value() / 2 + 1);
-}
-
-/// The real signal of length n with the given frequencies along `axis`, whose size is n / 2 + 1 (else Error) and becomes n.
-Value irfft(Operand z, std::int64_t n, std::int64_t axis /*= -1*/) {
-  axis = normalize_axis("irfft", axis, z.type());
-  if (n < 1 || !(z.dim(axis) == Dim(n / 2 + 1)))
-    fail("rlx.irfft: length {} needs {} frequencies along axis {} of {}", n, n / 2 + 1, axis, z.type().to_string());
-  if (n > 2) z = concat({z, conjugate(reverse(slice_axis(z, axis, 1, (n + 1) / 2), {axis}))}, axis);
-  return real(fft(z, axis, true));
-}
 
 /// X with a X = b (left) or X a = b, of the shape of b: a is (..., N, N), b (..., N, M) (left) or (..., M, N). Only the lower or the upper
 /// triangle of a is read, of its transpose with transpose_a, with ones on the diagonal if unit_diagonal. Throws Error for other shapes and
@@ -269,8 +284,29 @@ Value triangular_solve(Operand a, Operand b, bool left /*= true*/, bool lower /*
   return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, a, b);
 }
 
+/// The factor L (..., N, N) of Cholesky's decomposition a = L L^H, zeros above its diagonal. Only the lower triangle of a, symmetric or
+/// Hermitian, is read. Of a matrix that is not positive definite the whole triangle is NaN. Throws Error for other shapes and for types
+/// other than f32, f64 and complex.
+Value cholesky(Operand a) { return cholesky_op({}, a); }
+
+/// X with a X = b, or with a^T X = b: a is (..., N, N), b (..., N, K), or (..., N) if it has one axis less than a; axes in front broadcast.
+/// By LU factors with partial pivoting. A singular matrix gives infinities and NaN, as the division by a pivot of 0 does (LAPACK reports
+/// that pivot and leaves b unsolved). Throws Error for other shapes and for types other than f32, f64 and complex.
+Value solve(Operand a, Operand b, bool transpose_a /*= false*/) {
+  const bool vector = b.rank() + 1 == a.rank();
+  Value right = vector ? expand_dims(b, {-1}) : Value(b);
+  if (a.rank() < 2 || right.rank() < 2 || a.dtype() != b.dtype())
+    fail("rlx.solve: a is {}, b is {} (allowed: matrices of one type, b with as many rows as a)", a.type().to_string(),
+         b.type().to_string());
+  const auto lead_of = [](Value x) { return Dims(x.shape().begin(), x.shape().end() - 2); };
+  const Dims lead = broadcast_shapes("solve", lead_of(a), lead_of(right));
+  Value x = solve_op({transpose_a}, with_lead(a, lead, 2), with_lead(right, lead, 2));
+  return vector ? squeeze(x, {-1}) : x;
+}
+
 /// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of
-/// the rows i32). Row i of P a is row permutation[i] of a.
+/// the rows i32). Row i of P a is row permutation[i] of a. The pivot of a step is the element of largest absolute value, the first of equal
+/// ones; a step whose pivot is 0 divides by nothing, as in LAPACK: a singular a has zeros on the diagonal of U.
 Values lu(Operand a) {
   const Value operands[] = {a};
   return lu_op.all({}, operands);
