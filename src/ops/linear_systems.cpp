@@ -250,6 +250,17 @@ struct Solve {
     Value x = triangular_solve(factors[0], triangular_solve(factors[0], b, true, false, true), true, true, true, true);
     return take_along_axis(x, reshape(argsort(factors[2]), column), rank - 2);
   }
+  // By hand, as its derivative is made of itself.
+  static Values batch(const Solve& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size) {
+    Values all(x.begin(), x.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (batched[i]) continue;
+      Dims shape = all[i].shape();
+      shape.insert(shape.begin(), size);
+      all[i] = broadcast_to(all[i], shape);
+    }
+    return {Op<Solve>()(op, all[0], all[1])};
+  }
   // a X = b: a dX = db - da X.
   static Values jvp(const Solve& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     Value right = dx[1];
