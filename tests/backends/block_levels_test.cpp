@@ -156,6 +156,22 @@ TEST_P(BlockLevels, HaveTheSameBits) {
     }
 }
 
+/// One row, a few and a prompt: rows have the same bits whatever is multiplied beside them, at every level.
+TEST_P(BlockLevels, HaveTheSameBitsForRowsAloneAndTogether) {
+  const Operands all(format(), 70, 277, 512 + format().values);
+  for (const Level& level : levels()) {
+    const std::vector<float> wanted = product(all, level);
+    for (const std::int64_t count : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 32, 33}) {
+      const std::int64_t first = 70 - count;
+      Operands some = all;
+      some.x.assign(all.x.begin() + first * all.depth, all.x.end());
+      some.rows = RowGroups::one(count);
+      const std::vector<float> c = product(some, level);
+      EXPECT_TRUE(std::equal(c.begin(), c.end(), wanted.begin() + first * all.columns)) << level.name << " " << count;
+    }
+  }
+}
+
 TEST_P(BlockLevels, HaveTheSameBitsForRowsInGroups) {
   Operands of(format(), 150, 3 * 21, 512);
   of.columns = 21, of.matrices = 3;
