@@ -1,0 +1,64 @@
+// Sorted lines as sessions compute them, bit by bit beside the reference: stable order has one answer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/reference.h"
+#include "ops/values.h"
+#include "rlx/ops.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+namespace {
+
+/// Many ties; of floats also NaN of both signs, infinities and zeros of both signs.
+Array keys(DType dtype, const Dims& dims, std::mt19937& random) {
+  const bool is_unsigned = is_unsigned_int(dtype) || is_bool(dtype);
+  Array x = random_array({dtype, dims}, is_unsigned ? 0 : -50, is_bool(dtype) ? 1 : 50, random);
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double special[] = {0.0, -0.0, infinity, -infinity, nan, -nan};
+  if (is_float(dtype))
+    for (std::int64_t i = 0; i < x.size(); i += 5) x.set_double(i, special[i / 5 % 6]);
+  return x;
+}
+
+void expect_reference(const Graph& graph, const std::map<std::string, Array>& inputs, const std::string& what) {
+  const std::vector<Array> wanted = evaluate(graph, inputs);
+  for (const int threads : {1, 2, 3}) {
+    const Session session(Device::cpu(), {.threads = threads, .allow_host = false});
+    const auto seen = session.compile(graph).run(std::map<std::string, Feed>(inputs.begin(), inputs.end()));
+    for (std::size_t r = 0; r < wanted.size(); ++r)
+      ASSERT_TRUE(std::ranges::equal(seen[r].bytes(), wanted[r].bytes())) << what << " result " << r << " threads " << threads;
+  }
+}
+
+TEST(Sorting, EveryKeyTypeAndAxis) {
+  std::mt19937 random(3);
+  for (const DType dtype : {f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean})
+    for (const std::int64_t axis : {0, 1, 2})
+      for (const bool descending : {false, true}) {
+        Graph graph;
+        const Dims dims{3, 130, 5};
+        const Value x = graph.input("x", dims, dtype);
+        const Values sorted = sort({x, iota(x, dims, i32, axis)}, 1, axis, descending);
+        graph.output("y", sorted[0]);
+        graph.output("from", sorted[1]);
+        expect_reference(graph, {{"x", keys(dtype, dims, random)}}, std::string(name(dtype)) + " axis " + std::to_string(axis));
+      }
+}
+
+TEST(Sorting, LongLinesOfSeveralKeys) {
+  std::mt19937 random(4);
+  for (const std::int64_t n : {0, 1, 5000, 100001})
+    for (const DType second : {f32, i64}) {
+      Graph graph;
+      const Value a = graph.input("a", {n}, i8), b = graph.input("b", {n}, second);
+      const Values sorted = sort({a, b, iota(a, {n}, i32, 0)}, 2, 0, false);
+      for (std::size_t i = 0; i < sorted.size(); ++i) graph.output("y" + std::to_string(i), sorted[i]);
+      expect_reference(graph, {{"a", keys(i8, {n}, random)}, {"b", keys(second, {n}, random)}}, "length " + std::to_string(n));
+    }
+}
+
+}  // namespace
+}  // namespace rlx::test
