@@ -37,7 +37,7 @@ struct Merge {
 };
 
 /// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
-/// of rows, as when a text is continued, and only by what is seen of them: the threads must not change the bits.
+/// of rows, or few queries, as when a text is continued, and only by what is seen of them: the threads must not change the bits.
 template <class T, class K>
 class Cut {
  public:
@@ -46,7 +46,7 @@ class Cut {
   /// The most partial sums that there may be.
   std::int64_t partials() const {
     std::int64_t cut_items = 0;
-    for (std::int64_t item = 0; item < args_.batch; ++item) cut_items += blocks_of(item) == 1;
+    for (std::int64_t item = 0; item < args_.batch; ++item) cut_items += is_cut(item) ? blocks_of(item) : 0;
     const std::int64_t chunks = divide_up(args_.keys, key_chunk);
     const auto all = checked_product(std::initializer_list<std::int64_t>{chunks > 1 ? cut_items : 0, args_.kv_heads, chunks});
     if (!all) fail("attention: {} keys for {} heads are more sums than 64 bits count", args_.keys, args_.kv_heads);
@@ -55,7 +55,7 @@ class Cut {
 
   void make_tasks() {
     for (std::int64_t item = 0; item < args_.batch; ++item) {
-      const std::int64_t rows = rows_of(item), lanes = most_lanes(), blocks = blocks_of(item);
+      const std::int64_t rows = rows_of(item), lanes = lanes_of(item), blocks = blocks_of(item);
       std::vector<Range> seen;
       for (std::int64_t block = 0; block < blocks; ++block)
         seen.push_back(visible(item, block * lanes, std::min(lanes, rows - block * lanes)));
@@ -63,7 +63,7 @@ class Cut {
         for (std::int64_t block = 0; block < blocks; ++block) {
           const std::int64_t row0 = block * lanes;
           const Task task{item, head, row0, std::min(lanes, rows - row0), seen[static_cast<std::size_t>(block)]};
-          if (blocks == 1 && divide_up(task.keys.end, key_chunk) - task.keys.begin / key_chunk > 1) add_chunks(task);
+          if (is_cut(item) && divide_up(task.keys.end, key_chunk) - task.keys.begin / key_chunk > 1) add_chunks(task);
           else add(task);
         }
     }
@@ -86,9 +86,12 @@ class Cut {
   const std::vector<Merge>& merges() const { return merges_; }
 
  private:
-  std::int64_t most_lanes() const { return kernel_.vector_lanes * AttentionKernel::most_vectors; }
+  std::int64_t lanes_of(std::int64_t item) const {
+    return args_.is_few(item) ? kernel_.few : kernel_.vector_lanes * AttentionKernel::most_vectors;
+  }
+  bool is_cut(std::int64_t item) const { return args_.is_few(item) || blocks_of(item) == 1; }
   std::int64_t rows_of(std::int64_t item) const { return args_.heads / args_.kv_heads * args_.queries_of(item); }
-  std::int64_t blocks_of(std::int64_t item) const { return divide_up(rows_of(item), most_lanes()); }
+  std::int64_t blocks_of(std::int64_t item) const { return divide_up(rows_of(item), lanes_of(item)); }
 
   /// The keys from the first to the last that one of the rows sees.
   Range visible(std::int64_t item, std::int64_t row0, std::int64_t rows) const {
@@ -177,7 +180,7 @@ class Worker {
   /// In the order of the keys.
   void run(const Merge& merge) {
     QueryBlock<T, K>& block = blocks_.front();
-    block.begin(merge.rows.item, merge.rows.kv_head, 0, merge.rows.rows);
+    block.begin(merge.rows.item, merge.rows.kv_head, merge.rows.row0, merge.rows.rows);
     for (std::int64_t chunk = 0; chunk < merge.chunks; ++chunk) block.merge(partials_ + (merge.rows.partial + chunk) * elements_);
     block.store();
   }

@@ -73,6 +73,10 @@ struct AttentionArgs {
   }
   /// Whether an item has a query for each key up to the position of its last query: it is a whole text.
   bool is_text(std::int64_t item) const { return queries_of(item) > position(item, queries_of(item) - 1); }
+  /// Whether an item continues a text by so few tokens that their rows are summed as those of one are: what is guessed and then checked has
+  /// the bits of what is computed token by token.
+  bool is_few(std::int64_t item) const { return queries_of(item) <= most_few_queries && !is_text(item); }
+  static constexpr std::int64_t most_few_queries = 16;
 };
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.

@@ -87,7 +87,7 @@ void QueryBlock<T, K>::begin(std::int64_t item, std::int64_t kv_head, std::int64
   }
   is_empty_ = true;
   // Few are summed in another order. The bits of a text stay the same in a batch, where it may be padded or lie beside longer ones.
-  is_few_ = count <= kernel_.few && !args_.is_text(item);
+  is_few_ = args_.is_few(item);
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
   block_.lanes = vectors_ * kernel_.vector_lanes;
   pack_queries();
