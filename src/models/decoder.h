@@ -143,7 +143,7 @@ struct DecoderConfig {
   bool embedding_norm = false, output_norm = true;
   bool output_dense = false;  // before the head: dense, activation, norm
   HiddenActivation output_activation = HiddenActivation::gelu;
-  bool output = true;         // there is a head; else an encoder gives its last states
+  bool output = true;  // there is a head; else an encoder gives its last states
   TextHead text_head;
   double embedding_scale = 1, residual_scale = 1, logits_scale = 1;
   double attention_scale = 0;  // 0: 1 / sqrt(head_size)
