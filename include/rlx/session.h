@@ -154,7 +154,8 @@ class Executable {
   /// Throws one Error that lists the names that are no parameter or state, and the parameters that would still have no value; else as
   /// set_param.
   void set_params(const std::map<std::string, Array>& values);
-  /// Parameters that are not bound yet.
+  /// Parameters that are not bound yet, which no run can do without, and states that are still the zeros that they begin as: neither set
+  /// nor replaced by a run. In the order of the graph's inputs.
   std::vector<std::string> missing_params() const;
   /// The value of a state input: zeros until it is set or an output of the same name replaced it.
   Array state(std::string_view name) const;
@@ -165,7 +166,9 @@ class Executable {
 
   /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own, but for those that are a state from now on:
   /// they share its bytes and must not be written. Sizes of symbols are found from the shapes.
-  /// Runs of a graph with states wait for each other: each sees the states that the one before left.
+  /// Runs of a graph with states wait for each other: each sees the states that the one before left, and `state` waits for a run, too. A
+  /// run changes a state where it lies, if it can and if nobody else holds its bytes; an Array that somebody holds keeps its values. After
+  /// an error other than of inputs or parameters, states may be changed in part: set them again.
   /// Throws Error for inputs that are missing, unknown or do not fit, and for parameters that are not bound.
   Outputs run(const std::map<std::string, Feed>& inputs) const;
   /// The same; the outputs named in `into` are written there and left out of the result. Throws Error

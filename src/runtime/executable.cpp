@@ -18,7 +18,9 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
       states(graph.inputs().size()),
       owns_state(graph.inputs().size(), true),
       states_before(graph.inputs().size()),
-      updates_state(graph.inputs().size(), false) {
+      updates_state(graph.inputs().size(), false),
+      overwrites(graph.inputs().size(), false),
+      has_value(graph.inputs().size(), false) {
   for (const auto& [input, value] : source.inputs()) {
     is_param.push_back(input.kind == InputKind::param);
     has_states = has_states || input.kind == InputKind::state;
@@ -32,6 +34,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   for (const cpu::Launch& launch : program.launches)
     if (const auto* update = std::get_if<cpu::StateUpdate>(&launch.what))
       updates_state[slots[static_cast<std::size_t>(slot_of(update->state))].index] = true;
+  find_overwritten();
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };
   auto is_weight = [this, inner](ValueId v) {
@@ -70,26 +73,33 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
       }
     (is_param[i] ? params : states)[i] = std::move(array);
     owns_state[i] = false;
+    has_value[i] = true;
   }
   forget_packed(owners);
   if (!changed.empty())
     parameters = std::make_shared<BoundParameters>(std::move(params), Prepared(prepared, *parameters->prepared(), changed));
 }
 
-/// Two memories take turns: that of the value before the one that this run reads is free, unless somebody has kept it.
-Array Executable::State::next_state(std::size_t input, DType dtype, std::vector<std::int64_t> shape) {
+/// Where a value cannot be written over, two memories take turns: that of the value before the one that this run reads is free, unless
+/// somebody has kept it.
+Array Executable::State::next_state(std::size_t input, const Array* current, DType dtype, std::vector<std::int64_t> shape) {
   Array before;
+  bool owned = false;
   {
     const std::scoped_lock lock(mutex);
     before = std::exchange(states_before[input], {});
+    owned = owns_state[input];
   }
+  if (current && overwrites[input] && owned && has_owners(*current, 2) && current->shape() == shape)
+    return *current;  // ours, and the run's
   return has_owners(before, 1) && before.shape() == shape ? before : Array(dtype, std::move(shape));
 }
 
 void Executable::State::keep_state(std::size_t input, const Array& value) {
-  if (owns_state[input] && !updates_state[input]) states_before[input] = std::move(states[input]);
+  const bool stays = states[input].bytes().data() == value.bytes().data();
+  if (owns_state[input] && !stays) states_before[input] = std::move(states[input]);
   states[input] = value;
-  owns_state[input] = true;
+  owns_state[input] = has_value[input] = true;
 }
 
 int Executable::State::slot_of(ValueId value) const { return slot_by_value_.at(program.root(value)); }
@@ -224,23 +234,48 @@ bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer, const Kerne
 
 }  // namespace
 
-/// A block that `written` may take over: read for the last time by this launch, of the same size, and at the very index it writes. The
-/// blocks of a product do not overlap, so that its epilogue may do so too with what the product itself does not read.
-int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
+bool Executable::State::may_replace(const cpu::Launch& launch, ValueId written, ValueId read) const {
   const Kernel* kernel = storing_kernel(launch);
   const KernelStore* store = kernel ? store_of(*kernel, written) : nullptr;
-  if (!store) return -1;
-  const auto reads_of = [&](int slot) { return std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot; }); };
-  for (std::size_t b = 0; b < kernel->buffers.size(); ++b) {
-    const KernelBuffer& buffer = kernel->buffers[b];
-    if (std::ranges::count(launch.reads, buffer.value) != 1) continue;  // written, the tile of a product, or read otherwise too
-    const int slot = slot_of(buffer.value);
+  if (!store) return false;
+  const auto buffer = std::ranges::find_if(kernel->buffers, [&](const KernelBuffer& b) { return !b.written && b.value == read; });
+  if (buffer == kernel->buffers.end()) return false;
+  const Type &from = program.graph.type(read), &to = program.graph.type(written);
+  if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) return false;
+  const auto reads = std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot_of(read); });
+  return reads == 1 && reads_where_it_stores(*kernel, static_cast<std::size_t>(buffer - kernel->buffers.begin()), *store);
+}
+
+/// A block that `written` may take over, read for the last time by this launch. The blocks of a product do not overlap, so that its
+/// epilogue may do so too with what the product itself does not read.
+int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
+  for (ValueId read : launch.reads) {
+    const int slot = slot_of(read);
     if (slots[static_cast<std::size_t>(slot)].place != Slot::Place::arena || last_use[static_cast<std::size_t>(slot)] != step) continue;
-    const Type &from = program.graph.type(buffer.value), &to = program.graph.type(written);
-    if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) continue;
-    if (reads_of(slot) == 1 && reads_where_it_stores(*kernel, b, *store)) return slot;
+    if (may_replace(launch, written, read)) return slot;
   }
   return -1;
+}
+
+void Executable::State::find_overwritten() {
+  for (std::size_t i = 0; i < output_slots.size(); ++i) {
+    const std::size_t state = state_of_output[i];
+    const Slot& next = slots[static_cast<std::size_t>(output_slots[i])];
+    if (state == states.size() || next.place != Slot::Place::output || next.index != i) continue;
+    overwrites[state] = is_read_before(slot_of(program.graph.inputs()[state].second.id()), output_slots[i]);
+  }
+}
+
+bool Executable::State::is_read_before(int state, int next) const {
+  if (std::ranges::count(output_slots, state) > 0) return false;  // a result, which is copied at the end
+  for (auto launch = program.launches.rbegin(); launch != program.launches.rend(); ++launch) {
+    const auto written = std::ranges::find_if(launch->writes, [&](ValueId v) { return slot_of(v) == next; });
+    const bool writes = written != launch->writes.end();
+    for (ValueId read : launch->reads)
+      if (slot_of(read) == state && !(writes && may_replace(*launch, *written, read))) return false;
+    if (writes) return true;
+  }
+  return false;
 }
 
 void Executable::State::plan_arena() {

@@ -64,7 +64,9 @@ struct Executable::State {
   std::vector<Array> states;         // by input
   std::vector<bool> owns_state;      // by input: whether the state's memory was made by a run, and may be changed where nobody shares it
   std::vector<Array> states_before;  // by input: those whose memory the next run may write, where nobody shares it; others have no size
-  std::vector<bool> updates_state;   // by input: runs change it where it lies
+  std::vector<bool> updates_state;   // by input: a launch replaces windows of it where it lies
+  std::vector<bool> overwrites;      // by input: a state that a run which keeps it may write over, element by element
+  std::vector<bool> has_value;       // by input: a state that was set, or that a run replaced
   struct Packed {
     Array weights;
     std::shared_ptr<const cpu::Panels> panels;
@@ -75,8 +77,9 @@ struct Executable::State {
   /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes, nor in
   /// regions of the same owner: their numbers may be others now.
   void rebind(std::vector<std::pair<std::size_t, Array>> arrays);
-  /// Memory for what a run makes of a state.
-  Array next_state(std::size_t input, DType dtype, std::vector<std::int64_t> shape);
+  /// Memory for what a run makes of a state: that of `current`, its value, where the run may write over it and nobody else holds it.
+  /// `current`: null for a run that keeps nothing.
+  Array next_state(std::size_t input, const Array* current, DType dtype, std::vector<std::int64_t> shape);
   /// Makes what a run made of a state its value.
   void keep_state(std::size_t input, const Array& value);
   int slot_of(ValueId value) const;
@@ -95,6 +98,12 @@ struct Executable::State {
   /// In regions: what was packed of memory that these own.
   void forget_packed(const std::set<const void*>& owners);
   int in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
+  /// Whether `written` may lie where the launch reads `read`: an operand of the same size that it reads at the very index it writes only.
+  bool may_replace(const cpu::Launch& launch, ValueId written, ValueId read) const;
+  /// Fills `overwrites`.
+  void find_overwritten();
+  /// Whether all that a state's slot holds is read by the time that its next value is written.
+  bool is_read_before(int state, int next) const;
   std::map<ValueId, int> slot_by_value_;
 };
 

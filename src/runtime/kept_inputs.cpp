@@ -18,7 +18,12 @@ Array zeros(const Input& state) {
 }
 
 /// Throws unless every value is for a parameter or state, and every unbound parameter has one.
-void check_names(const Graph& graph, const std::map<std::string, Array>& values, std::vector<std::string> unbound) {
+void check_names(const Executable::State& state, const std::map<std::string, Array>& values) {
+  const Graph& graph = state.source;
+  const auto parameters = parameters_of(state);
+  std::vector<std::string> unbound;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+    if (const Input& input = graph.inputs()[i].first; is_missing(*parameters, i, input)) unbound.push_back(input.name);
   std::vector<std::string_view> known;
   for (const auto& [input, value] : graph.inputs())
     if (input.kind != InputKind::input) known.push_back(input.name);
@@ -66,7 +71,7 @@ void Executable::set_param(std::string_view name, Feed value) {
 }
 
 void Executable::set_params(const std::map<std::string, Array>& values) {
-  check_names(state_->source, values, missing_params());
+  check_names(*state_, values);
   std::vector<std::pair<std::size_t, Array>> fitting;
   for (const auto& [name, value] : values) {
     const std::size_t i = state_->input_index(name);
@@ -79,12 +84,18 @@ std::vector<std::string> Executable::missing_params() const {
   const auto parameters = parameters_of(*state_);
   std::vector<std::string> names;
   const auto& inputs = state_->source.inputs();
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (is_missing(*parameters, i, inputs[i].first)) names.push_back(inputs[i].first.name);
+  const std::scoped_lock lock(state_->mutex);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i].first;
+    if (is_missing(*parameters, i, input) || (input.kind == InputKind::state && !state_->has_value[i])) names.push_back(input.name);
+  }
   return names;
 }
 
-Array Executable::state(std::string_view name) const { return state_value(*state_, find_input(*state_, name, InputKind::state)); }
+Array Executable::state(std::string_view name) const {
+  const std::scoped_lock turn(state_->turn);  // a run that is going on may be changing its bytes
+  return state_value(*state_, find_input(*state_, name, InputKind::state));
+}
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);

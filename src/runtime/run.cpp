@@ -14,7 +14,7 @@
 namespace rlx {
 
 Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector<bool> weights, Bindings bindings,
-         std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets)
+         std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets, bool keeps)
     : state_(state),
       arena_(state.arenas->borrow()),
       parameters_(std::move(parameters)),
@@ -29,11 +29,11 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
   run_.tuned = state_.session->tuned.get();
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
-  make_outputs(targets);
+  make_outputs(targets, keeps);
   place_slots();
 }
 
-void Run::make_outputs(const std::vector<const Target*>& targets) {
+void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
   for (const auto& [name, value] : state_.source.outputs()) {
     std::vector<std::int64_t> shape;
     for (const Dim& dim : value.shape()) shape.push_back(dim.evaluate(run_.bindings));
@@ -46,8 +46,9 @@ void Run::make_outputs(const std::vector<const Target*>& targets) {
     }
     if (!target) {
       const std::size_t state = state_.state_of_output[outputs_.size()];
-      outputs_.push_back(state < inputs_.size() ? state_.next_state(state, value.dtype(), std::move(shape))
-                                                : Array(value.dtype(), std::move(shape)));
+      outputs_.push_back(state < inputs_.size()
+                             ? state_.next_state(state, keeps ? inputs_[state] : nullptr, value.dtype(), std::move(shape))
+                             : Array(value.dtype(), std::move(shape)));
       output_bytes_.push_back(outputs_.back().mutable_bytes().data());
       continue;
     }

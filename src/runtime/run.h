@@ -12,9 +12,9 @@ class Run {
  public:
   /// `weights` tells for each input whether its bytes stay as they are from run to run; those arrays own their bytes.
   /// `parameters`: those among these inputs; of a region, where nothing is prepared, null.
-  /// `targets`: memory for each output, or null; empty: for none.
+  /// `targets`: memory for each output, or null; empty: for none. `keeps`: the run makes the states of the next one.
   Run(Executable::State& state, std::vector<const Array*> inputs, std::vector<bool> weights, Bindings bindings,
-      std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets = {});
+      std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets = {}, bool keeps = false);
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -28,7 +28,7 @@ class Run {
 
  private:
   std::vector<TraceEvent> trace_launches(LoopRecord& record, LoopRecord::Clock::time_point start);
-  void make_outputs(const std::vector<const Target*>& targets);
+  void make_outputs(const std::vector<const Target*>& targets, bool keeps);
   void place_slots();
   void keep_owner(std::size_t slot, const Array& weights);
   void prepare();

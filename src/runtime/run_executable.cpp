@@ -126,7 +126,7 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs, true);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
-  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory);
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory, true);
   run.execute();
   return named(*state_, run.results(), into);
 }
