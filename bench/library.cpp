@@ -1,5 +1,5 @@
-// Fourier transforms and factorisations, as a session runs them: answers lines "OP TYPE SECONDS SIZE..." with the fastest and the median
-// run in seconds. bench/library_peers.py asks it and its peers in turn.
+// Fourier transforms, factorisations, sorts, scatters and running sums, as a session runs them: answers lines "OP TYPE SECONDS SIZE..."
+// with the fastest and the median run in seconds. bench/library_peers.py asks it and its peers in turn.
 #include <algorithm>
 #include <chrono>
 #include <complex>
@@ -20,10 +20,23 @@ namespace {
 using namespace rlx;
 using Clock = std::chrono::steady_clock;
 
-Value built(const std::string& op, Value x) {
+/// Rows of x added to those of a smaller table, as the gradient of an embedding is.
+Value scattered(Graph& graph, Value x) {
+  const std::int64_t rows = x.dim(0).value() * 3 / 5;
+  const Value indices = graph.input("indices", {x.dim(0), 1}, i64);
+  return scatter(full(x, {rows, x.dim(1)}, 0, x.dtype()), indices, x, {{1}, {0}, {0}}, ScatterKind::add);
+}
+
+Value built(Graph& graph, const std::string& op, Value x) {
   if (op == "fft") return fft(x);
   if (op == "fft2") return fftn(x, {-2, -1});
   if (op == "rfft") return rfft(x);
+  if (op == "scatter_add") return scattered(graph, x);
+  if (op == "sort") return sort({x})[0];
+  if (op == "argsort") return argsort(x);
+  if (op == "top_k") return top_k(x, 50)[0];
+  if (op == "cumsum0") return cumsum(x, 0);
+  if (op == "cumsum1") return cumsum(x, 1);
   if (op == "lu") return lu(x)[0];
   if (op == "cholesky") return cholesky(x);
   return triangular_solve(x, x);
@@ -44,17 +57,26 @@ Array operand(DType type, const std::vector<std::int64_t>& shape, bool matrix) {
 }
 
 Target target_of(Array& y) {
+  if (y.dtype() == i32) return y.mutable_values<std::int32_t>();
   if (y.dtype() == f32) return y.mutable_values<float>();
   if (y.dtype() == f64) return y.mutable_values<double>();
   if (y.dtype() == c64) return y.mutable_values<std::complex<float>>();
   return y.mutable_values<std::complex<double>>();
 }
 
-std::vector<double> times(const Executable& executable, const Array& x, double seconds) {
+Array places(std::int64_t count, std::int64_t rows) {
+  Array indices(i64, {count, 1});
+  std::mt19937 random(2);
+  std::uniform_int_distribution<std::int64_t> uniform(0, rows - 1);
+  for (std::int64_t i = 0; i < count; ++i) indices.set_int(i, uniform(random));
+  return indices;
+}
+
+std::vector<double> times(const Executable& executable, const std::map<std::string, Feed>& inputs, double seconds) {
   std::vector<double> all;
-  const std::map<std::string, Feed> inputs{{"x", x}};
   Array y = executable.run(inputs).at("y");
-  const std::map<std::string, Target> into{{"y", target_of(y)}};  // torch's results come from its heap, whose pages are there already
+  std::map<std::string, Target> into;
+  if (y.dtype() != bf16) into.emplace("y", target_of(y));  // torch's results come from its heap, whose pages are there already
   for (const auto begin = Clock::now(); all.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds;) {
     const auto start = Clock::now();
     executable.run(inputs, into);
@@ -78,12 +100,14 @@ int main() {
     words >> op >> type >> seconds;
     std::vector<std::int64_t> shape;
     for (std::int64_t size = 0; words >> size;) shape.push_back(size);
-    const std::map<std::string, DType> dtypes{{"f32", f32}, {"f64", f64}, {"c64", c64}, {"c128", c128}};
+    const std::map<std::string, DType> dtypes{{"f32", f32}, {"f64", f64}, {"bf16", bf16}, {"c64", c64}, {"c128", c128}};
     const bool matrix = op == "lu" || op == "cholesky" || op == "triangular_solve";
     const Array x = operand(dtypes.at(type), shape, matrix);
     Graph graph;
-    graph.output("y", built(op, graph.input("x", Dims(shape.begin(), shape.end()), x.dtype())));
-    const std::vector<double> all = times(session.compile(graph), x, seconds);
+    graph.output("y", built(graph, op, graph.input("x", Dims(shape.begin(), shape.end()), x.dtype())));
+    std::map<std::string, Feed> inputs{{"x", x}};
+    if (op == "scatter_add") inputs.emplace("indices", places(shape[0], shape[0] * 3 / 5));
+    const std::vector<double> all = times(session.compile(graph), inputs, seconds);
     fmt::print("{} {}\n", all.front(), all[all.size() / 2]);
     std::fflush(stdout);
   }

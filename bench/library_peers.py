@@ -1,4 +1,5 @@
-"""Fourier transforms and factorisations beside PyTorch (MKL) and SciPy (pocketfft, OpenBLAS): all sides in turn, minimum and median.
+"""Fourier transforms, factorisations, sorts, scatters and running sums beside PyTorch (MKL), SciPy (pocketfft, OpenBLAS) and NumPy: all sides
+in turn, minimum and median.
 
 usage: library_peers.py build/release/bench/library [--rounds 3] [--seconds 0.3] [--json FILE]
 """
@@ -28,6 +29,17 @@ def cases():
             yield op, kind, (256, 32, 32)
 
 
+    for kind in ("f32", "bf16"):
+        yield "scatter_add", kind, (50000, 768)
+    for op in ("sort", "argsort", "top_k"):
+        for shape in ((10**6,), (64, 32768)):
+            yield op, "f32", shape
+    for kind in ("f32", "f64"):
+        yield "cumsum0", kind, (10**7,)
+        yield "cumsum0", kind, (3000, 3000)
+        yield "cumsum1", kind, (3000, 3000)
+
+
 def operand(op, kind, shape):
     random = np.random.default_rng(1)
     x = random.uniform(-1, 1, shape)
@@ -35,11 +47,32 @@ def operand(op, kind, shape):
         x = x + 1j * random.uniform(-1, 1, shape)
     if op in ("lu", "cholesky", "triangular_solve"):
         x = x + 2 * shape[-1] * np.eye(shape[-1])
+    if kind == "bf16":
+        return torch.from_numpy(x).to(torch.bfloat16)
     return x.astype(TYPES[kind])
 
 
+def scattered(t):
+    rows = len(t) * 3 // 5
+    places = torch.from_numpy(np.random.default_rng(2).integers(0, rows, len(t)))
+    return lambda: torch.zeros(rows, t.shape[1], dtype=t.dtype).index_add_(0, places, t)
+
+
+def best_of(x, k=50):
+    found = np.argpartition(x, -k, axis=-1)[..., -k:]
+    return np.take_along_axis(found, np.argsort(-np.take_along_axis(x, found, -1), axis=-1), -1)
+
+
 def ways(op, x):
-    t = torch.from_numpy(x)
+    t = x if isinstance(x, torch.Tensor) else torch.from_numpy(x)
+    if op == "scatter_add":
+        return {"torch": scattered(t)}
+    if op in ("sort", "argsort"):
+        return {"torch": lambda: getattr(torch, op)(t), "numpy": lambda: getattr(np, op)(x)}
+    if op == "top_k":
+        return {"torch": lambda: torch.topk(t, 50), "numpy": lambda: best_of(x)}
+    if op in ("cumsum0", "cumsum1"):
+        return {"torch": lambda: torch.cumsum(t, int(op[-1])), "numpy": lambda: np.cumsum(x, int(op[-1]))}
     if op == "triangular_solve":
         return {"torch": lambda: torch.linalg.solve_triangular(t, t, upper=False)}
     if op == "lu":

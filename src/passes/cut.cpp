@@ -41,7 +41,8 @@ bool is_filled(const Graph& graph, ValueId v) {
 
 }  // namespace
 
-Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse)
+Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, const HostReads& host_reads, std::int64_t on_chip_row,
+         bool fuse)
     : graph_(graph), on_chip_row_(on_chip_row), places_(graph.size(), 1) {
   find_users();
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
@@ -52,7 +53,7 @@ Cut::Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generat
     for (std::size_t r = 0; r < node.results.size(); ++r) stored_.insert({id, static_cast<std::int32_t>(r)});
     if (generated) continue;
     host_.insert(id);
-    stored_.insert(node.operands.begin(), node.operands.end());
+    for (std::size_t i = 0; i < node.operands.size(); ++i) stored_.insert(host_reads(node, i));
   }
   for (const auto& [name, value] : graph.outputs()) stored_.insert(value.id());
   store_invariant();

@@ -14,9 +14,11 @@ inline constexpr int longest_kernel = 768;
 class Cut {
  public:
   /// A target that can generate a kernel for the nodes for which `can_generate` holds; the others run on the host and are stored with
-  /// their operands. Without `fuse` every value is stored.
+  /// their operands, or those values that `host_reads` names for an operand. Without `fuse` every value is stored.
   /// A kernel keeps rows of up to `on_chip_row` elements from one of its loops to the next.
-  Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, std::int64_t on_chip_row, bool fuse);
+  using HostReads = std::function<ValueId(const Node& node, std::size_t operand)>;
+  Cut(const Graph& graph, const std::function<bool(const Node&)>& can_generate, const HostReads& host_reads, std::int64_t on_chip_row,
+      bool fuse);
 
   bool live(std::int32_t node) const { return live_[static_cast<std::size_t>(node)]; }
   bool on_host(std::int32_t node) const { return host_.count(node) > 0; }

@@ -234,7 +234,18 @@ bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer, const Kerne
 
 }  // namespace
 
+/// The slot whose memory a routine writes its result to where it may; -1 for other launches.
+int Executable::State::taken_over(const cpu::Launch& launch) const {
+  const auto* host = std::get_if<cpu::HostLaunch>(&launch.what);
+  if (!host || !host->routine || host->routine->in_place_of < 0) return -1;
+  const ValueId operand = launch.reads[static_cast<std::size_t>(host->routine->in_place_of)];
+  const Type &from = program.graph.type(operand), &to = program.graph.type(launch.writes[0]);
+  return from == to ? slot_of(operand) : -1;
+}
+
 bool Executable::State::may_replace(const cpu::Launch& launch, ValueId written, ValueId read) const {
+  if (std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot_of(read); }) != 1) return false;
+  if (const int slot = taken_over(launch); slot >= 0) return slot == slot_of(read);
   const Kernel* kernel = storing_kernel(launch);
   const KernelStore* store = kernel ? store_of(*kernel, written) : nullptr;
   if (!store) return false;
@@ -242,8 +253,7 @@ bool Executable::State::may_replace(const cpu::Launch& launch, ValueId written, 
   if (buffer == kernel->buffers.end()) return false;
   const Type &from = program.graph.type(read), &to = program.graph.type(written);
   if (!(from.size() == to.size()) || info(from.dtype).bits != info(to.dtype).bits) return false;
-  const auto reads = std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot_of(read); });
-  return reads == 1 && reads_where_it_stores(*kernel, static_cast<std::size_t>(buffer - kernel->buffers.begin()), *store);
+  return reads_where_it_stores(*kernel, static_cast<std::size_t>(buffer - kernel->buffers.begin()), *store);
 }
 
 /// A block that `written` may take over, read for the last time by this launch. The blocks of a product do not overlap, so that its

@@ -104,6 +104,7 @@ struct Executable::State {
   void find_overwritten();
   /// Whether all that a state's slot holds is read by the time that its next value is written.
   bool is_read_before(int state, int next) const;
+  int taken_over(const cpu::Launch& launch) const;
   std::map<ValueId, int> slot_by_value_;
 };
 

@@ -267,7 +267,7 @@ void run_routine(const Step& step, const HostLaunch& launch, const RunState& run
   const Node& node = graph.node(launch.node);
   std::vector<RoutineArray> operands, results;
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
-    const Type& type = graph.type(node.operands[i]);
+    const Type& type = graph.type(step.launch->reads[i]);
     operands.push_back({type.dtype, sizes_of(type, run), run.memory[static_cast<std::size_t>(step.operands[i])]});
   }
   for (std::size_t i = 0; i < node.results.size(); ++i)

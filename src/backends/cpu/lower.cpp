@@ -34,8 +34,9 @@ class Lowering {
         options_(options),
         symbols_(std::move(symbols)),
         cut_(
-            graph, [&graph](const Node& node) { return is_composite(node) || cpu::can_generate(graph, node); }, on_chip_row, options.fuse) {
-  }
+            graph, [this](const Node& node) { return is_composite(node) ? !routine_for(node) : cpu::can_generate(graph_, node); },
+            [this](const Node& node, std::size_t operand) { return read_operand(graph_, node, routine_for(node), operand); }, on_chip_row,
+            options.fuse) {}
 
   Program run() {
     share_bytes();
@@ -80,7 +81,7 @@ class Lowering {
 
   // -- attention: the composites of the graph, which only claims compute
 
-  static bool is_composite(const Node& node) { return node.op->kind == OpKind::composite; }
+  static bool is_composite(const Node& node) { return node.op->kind == OpKind::composite; }  // of those that are left: claimed
 
   void claim_attentions() {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
@@ -345,7 +346,9 @@ class Lowering {
 
   Unit host_unit(std::int32_t id) const {
     const Node& node = graph_.node(id);
-    Launch launch{HostLaunch{id, node.op->name, routine_for(node), has_regions(node)}, node.operands, {}};
+    const Routine* routine = routine_for(node);
+    Launch launch{HostLaunch{id, node.op->name, routine, has_regions(node)}, {}, {}};
+    for (std::size_t i = 0; i < node.operands.size(); ++i) launch.reads.push_back(read_operand(graph_, node, routine, i));
     for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
     return {std::nullopt, std::move(launch)};
   }

@@ -35,12 +35,17 @@ struct Routine {
   std::string_view op;
   bool (*takes)(const Graph& graph, const Node& node);  // by attributes and types; a node that it leaves runs on the reference
   void (*run)(const RoutineCall& call);
+  int filled = -1;       // an operand that is given as one element, of no axes, where all are that constant
+  int in_place_of = -1;  // an operand whose memory the only result may take over
 };
 
 /// Makes a routine known: `const RegisterRoutine sort_routine({"sort", takes, run});` in the file that holds it.
 struct RegisterRoutine {
   explicit RegisterRoutine(const Routine& routine);
 };
+
+/// What the routine reads of the node's operand: itself, or the constant that it is filled with.
+ValueId read_operand(const Graph& graph, const Node& node, const Routine* routine, std::size_t operand);
 
 /// The routine that computes the node; null where none does.
 const Routine* routine_for(const Graph& graph, const Node& node);
