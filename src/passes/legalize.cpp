@@ -8,6 +8,7 @@
 #include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "ops/broadcasting.h"
+#include "ops/reinterpret.h"
 #include "passes/complex_rules.h"
 #include "passes/narrow_types.h"
 #include "passes/storage_form.h"
@@ -39,6 +40,7 @@ class Legalizer {
     for (std::int32_t id : out_.needed()) {
       const Node& node = graph_.node(id);
       if (auto parts = lacks_a_type(node) ? legal(node) : std::nullopt) keep(id, std::move(*parts));
+      else if (computes_whole(node)) on_bytes(id);
       else out_.replace(id, emit(out_.data(), *node.op, map_regions(node.attrs, legal_region), out_.operands(id)));
     }
     return out_.finish();
@@ -64,14 +66,36 @@ class Legalizer {
   }
 
   Result legal(const Node& node) {
-    if (node.results.size() != 1 || !has_known_places(node.results[0])) return std::nullopt;
-    for (ValueId v : node.operands)
-      if (!has_known_places(graph_.type(v))) return std::nullopt;
+    if (node.results.size() != 1) return std::nullopt;
     if (const Array* value = constant_value(node)) return value->size() == 1 ? Result(constant_parts(out_.data(), *value)) : std::nullopt;
     if (node.op->kind == OpKind::scalar) return scalar_result(node);
     if (node.op->sources || node.op->address) return moved(node);
     if (node.op->loop) return reduced(node);
     return std::nullopt;
+  }
+
+  // -- nodes that are computed whole, such as sorts, on bytes in place of 4-bit integers
+
+  bool is_lacking_packed(ValueId v) const { return is_packed(graph_.type(v).dtype) && lacks(graph_.type(v).dtype); }
+  bool computes_whole(const Node& node) const {
+    return node.op->kind == OpKind::primitive && !has_regions(node) &&
+           std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId v) { return is_lacking_packed(v); });
+  }
+  void on_bytes(std::int32_t id) {
+    const Node& node = graph_.node(id);
+    Values operands;
+    for (ValueId v : node.operands) operands.push_back(is_lacking_packed(v) ? parts(v)[0] : out_.value(v));
+    Values results = emit(out_.data(), *node.op, node.attrs, operands);
+    const auto* kind = node.attrs.empty() ? nullptr : std::get_if<std::string>(&node.attrs[0]);
+    const bool is_extreme = kind && (*kind == "max" || *kind == "min");
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const Type& type = node.results[r];
+      if (!is_packed(type.dtype)) continue;
+      const Value part = is_extreme ? saturated(results[r], type.dtype) : wrapped(results[r], type.dtype);
+      parts_[{id, static_cast<std::int32_t>(r)}] = {part};
+      results[r] = store_parts({part}, type);
+    }
+    out_.replace(id, std::move(results));
   }
 
   /// The node on part `part` of each operand.
@@ -174,7 +198,10 @@ class Legalizer {
 
   Result bitcast_result(const Node& node) {
     const DType from = graph_.type(node.operands[0]).dtype, to = node.results[0].dtype;
-    if (is_complex(from) || is_complex(to)) return std::nullopt;
+    if (is_complex(from) || is_complex(to)) {
+      const Value whole = reinterpret(out_.value(node.operands[0]), to, node.results[0].shape);
+      return lacks(to) ? load_parts(whole) : Values{whole};
+    }
     const Value x = parts(node.operands[0])[0];
     const Value code = lacks(from) ? encode(x, from) : bitcast(x, u8);
     return Values{lacks(to) ? decode(code, to) : bitcast(code, to)};

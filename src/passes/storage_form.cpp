@@ -25,6 +25,10 @@ Value interleaved(Value first, Value second) {
 
 bool has_even_rows(const Type& type) { return type.rank() > 0 && type.shape.back().is_static() && type.shape.back().value() % 2 == 0; }
 
+/// Whether index maps say where each element lies: always, but for 4-bit integers that share a byte with elements of another row, or with
+/// none, where sizes are symbolic.
+bool has_known_places(const Type& type) { return !is_packed(type.dtype) || type.is_static() || has_even_rows(type); }
+
 /// The bytes of packed 4-bit integers as an array: one axis, or shorter rows where none ends within a byte.
 Dims byte_shape(const Type& type) {
   if (!has_even_rows(type)) return {(type.size().value() + 1) / 2};
@@ -56,10 +60,9 @@ Value pack(Value codes, const Type& type) {
 
 bool has_parts(DType t) { return is_complex(t) || is_narrow(t); }
 
-bool has_known_places(const Type& type) { return !is_packed(type.dtype) || type.is_static() || has_even_rows(type); }
-
 Values load_parts(Value stored) {
   const Type& type = stored.type();
+  if (!has_known_places(type)) return {cast(stored, part_type(type.dtype))};
   if (is_complex(type.dtype)) {
     Value pairs = reinterpret(stored, part_type(type.dtype), with_axis(type.shape, 2));
     return {element(pairs, 0), element(pairs, 1)};
@@ -68,6 +71,7 @@ Values load_parts(Value stored) {
 }
 
 Value store_parts(const Values& parts, const Type& type) {
+  if (!has_known_places(type)) return cast(parts[0], type.dtype);
   if (is_complex(type.dtype)) return reinterpret(interleaved(parts[0], parts[1]), type.dtype, type.shape);
   Value codes = encode(parts[0], type.dtype);
   return is_packed(type.dtype) ? pack(codes, type) : reinterpret(codes, type.dtype, type.shape);

@@ -6,12 +6,9 @@ namespace rlx {
 /// True for types whose values `load_parts` takes apart: complex ones and those of narrow_types.h.
 bool has_parts(DType t);
 
-/// True when `load_parts` and `store_parts` know where each element lies: always, but for 4-bit integers that share a byte with elements
-/// of another row, or with none, where sizes are symbolic.
-bool has_known_places(const Type& type);
-
 /// A stored value as values that kernels can compute with, of its shape: the real and the imaginary part of a complex one; the numbers of
-/// a narrow one. They are index maps and scalar ops on `reinterpret` of its bytes.
+/// a narrow one. They are index maps and scalar ops on `reinterpret` of its bytes, or, of 4-bit integers in rows of symbolic sizes that may
+/// end inside a byte, a cast of the whole.
 Values load_parts(Value stored);
 
 /// The value of that type whose bytes hold the parts.

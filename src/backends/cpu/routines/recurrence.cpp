@@ -2,11 +2,10 @@
 #include "ops/recurrence.h"
 
 #include <algorithm>
-#include <complex>
 #include <vector>
 
+#include "backends/cpu/routines/elements.h"
 #include "backends/cpu/routines/routine.h"
-#include "base/small_float.h"
 
 namespace rlx::cpu {
 namespace {
@@ -15,28 +14,9 @@ constexpr std::int64_t worth_a_thread = 1 << 14;  // elements
 
 std::int64_t grain_of(std::int64_t elements) { return std::max<std::int64_t>(1, worth_a_thread / std::max<std::int64_t>(1, elements)); }
 
-/// Elements of 16 bits as numbers.
-template <const SmallFloat& format>
-struct Narrow {
-  std::uint16_t bits;
-  operator float() const { return static_cast<float>(decode(format, bits)); }  // NOLINT(google-explicit-constructor)
-  explicit Narrow(double value) : bits(static_cast<std::uint16_t>(encode(format, value))) {}
-};
-
-/// Calls `run` with a null pointer to the element type. Complex numbers only where `run` takes them.
-template <class Run>
-void with_float(DType dtype, Run run) {
-  if (dtype == f32) run(static_cast<float*>(nullptr));
-  else if (dtype == f64) run(static_cast<double*>(nullptr));
-  else if (dtype == bf16) run(static_cast<Narrow<bf16_format>*>(nullptr));
-  else run(static_cast<Narrow<f16_format>*>(nullptr));
-}
-
-bool is_plain_float(DType t) { return t == f32 || t == f64 || t == bf16 || t == f16; }
-
 // -- y_k = a_k y_(k-1) + b_k
 
-/// `count` neighbouring lines at once, whose last values are `y`, which f32 keeps in f64.
+/// `count` neighbouring lines at once, whose last values are `y`.
 template <class T, class Y>
 void recur(const T* a, const T* b, T* result, std::int64_t first, std::int64_t step, std::int64_t length, std::int64_t count, Y* y) {
   for (std::int64_t k = 0, at = first; k < length; ++k, at += step)
@@ -66,7 +46,9 @@ void run_recurrence(const RoutineCall& call, bool reverse, const Lines& lines) {
 void linear_recurrences(const RoutineCall& call) {
   const Lines lines(call.results[0].shape, std::get<std::int64_t>(call.attrs[0]));
   const bool reverse = std::get<bool>(call.attrs[1]);
-  with_float(call.results[0].dtype, [&]<class T>(T*) { run_recurrence<T, double>(call, reverse, lines); });
+  with_number(call.results[0].dtype, [&]<class T>(T*) {
+    if constexpr (!std::is_integral_v<T>) run_recurrence<T, Wide<T>>(call, reverse, lines);
+  });
 }
 
 // -- running extremes
@@ -112,7 +94,7 @@ void extremum_tangents(const RoutineCall& call) {
   });
 }
 
-bool takes(const Graph&, const Node& node) { return is_plain_float(node.results[0].dtype); }
+bool takes(const Graph&, const Node&) { return true; }
 
 const RegisterRoutine linear_recurrence_routine({"linear_recurrence", takes, linear_recurrences});
 const RegisterRoutine running_extremum_tangent_routine({"running_extremum_tangent", takes, extremum_tangents});
