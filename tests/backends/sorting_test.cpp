@@ -6,6 +6,7 @@
 
 #include "ir/reference.h"
 #include "ops/values.h"
+#include "passes/kernels_only.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 
@@ -15,7 +16,8 @@ namespace {
 /// Many ties; of floats also NaN of both signs, infinities and zeros of both signs.
 Array keys(DType dtype, const Dims& dims, std::mt19937& random) {
   const bool is_unsigned = is_unsigned_int(dtype) || is_bool(dtype);
-  Array x = random_array({dtype, dims}, is_unsigned ? 0 : -50, is_bool(dtype) ? 1 : 50, random);
+  const double most = is_bool(dtype) ? 1 : is_packed(dtype) ? 7 : 50;
+  Array x = random_array({dtype, dims}, is_unsigned ? 0 : -most, most, random);
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const double special[] = {0.0, -0.0, infinity, -infinity, nan, -nan};
   if (is_float(dtype))
@@ -35,7 +37,7 @@ void expect_reference(const Graph& graph, const std::map<std::string, Array>& in
 
 TEST(Sorting, EveryKeyTypeAndAxis) {
   std::mt19937 random(3);
-  for (const DType dtype : {f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean})
+  for (const DType dtype : {f64, f32, f16, bf16, f8e4m3, f8e5m2, i4, u4, i8, i16, i32, i64, u8, u16, u32, u64, boolean})
     for (const std::int64_t axis : {0, 1, 2})
       for (const bool descending : {false, true}) {
         Graph graph;
@@ -58,6 +60,48 @@ TEST(Sorting, LongLinesOfSeveralKeys) {
       for (std::size_t i = 0; i < sorted.size(); ++i) graph.output("y" + std::to_string(i), sorted[i]);
       expect_reference(graph, {{"a", keys(i8, {n}, random)}, {"b", keys(second, {n}, random)}}, "length " + std::to_string(n));
     }
+}
+
+TEST(TopK, EveryTypeAndAxis) {
+  std::mt19937 random(5);
+  for (const DType dtype : {f64, f32, f16, bf16, f8e4m3, f8e5m2, i4, i8, i16, i32, i64, u8, u16, u32, u64})
+    for (const std::int64_t axis : {0, 1, 2})
+      for (const std::int64_t k : {0, 1, 3, 30}) {
+        const Dims dims = axis == 0 ? Dims{130, 3, 5} : axis == 1 ? Dims{3, 130, 5} : Dims{3, 5, 130};
+        Graph graph;
+        const Values best = top_k(graph.input("x", dims, dtype), k, axis);
+        graph.output("y", best[0]);
+        graph.output("from", best[1]);
+        expect_reference(graph, {{"x", keys(dtype, dims, random)}}, fmt::format("{} axis {} k {}", name(dtype), axis, k));
+      }
+}
+
+TEST(TopK, LongLinesIncreasingDecreasingAndEqual) {
+  std::mt19937 random(6);
+  const std::int64_t n = 50000;
+  for (int order = 0; order < 4; ++order) {
+    Graph graph;
+    const Values best = top_k(graph.input("x", {n}, f32), 50);
+    graph.output("y", best[0]);
+    graph.output("from", best[1]);
+    Array x = keys(f32, {n}, random);
+    for (std::int64_t i = 0; order > 0 && i < n; ++i) x.set_double(i, order == 1 ? double(i) : order == 2 ? double(-i) : 1);
+    expect_reference(graph, {{"x", x}}, "order " + std::to_string(order));
+  }
+}
+
+TEST(TopK, IsOneLaunchThatDoesNotSort) {
+  Graph graph;
+  graph.output("y", top_k(graph.input("x", {8, 1000}, f32), 10)[0]);
+  const Executable program = kernels_only().compile(graph);
+  EXPECT_EQ(program.dump(Stage::lir).find("sort"), std::string::npos) << program.dump(Stage::lir);
+}
+
+TEST(TopK, MoreThanThereAreIsAnError) {
+  Graph graph;
+  const Value x = graph.input("x", {4, 9}, f32);
+  EXPECT_NE(error_of([&] { top_k(x, 10, 1); }).find("k = 10 along axis 1 of f32[4,9] (allowed: 0..9)"), std::string::npos);
+  EXPECT_NE(error_of([&] { top_k(x, -1, 1); }).find("k = -1"), std::string::npos);
 }
 
 }  // namespace

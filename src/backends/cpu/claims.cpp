@@ -5,6 +5,7 @@
 
 #include "backends/cpu/attention/claim.h"
 #include "backends/cpu/quantised/claim.h"
+#include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
 
 namespace rlx::cpu {
@@ -19,8 +20,8 @@ constexpr Claim claims[] = {
 }  // namespace
 
 bool is_claimed(const Graph& graph, const Node& node) {
-  return std::any_of(std::begin(claims), std::end(claims),
-                     [&](const Claim& claim) { return claim.op == node.op->name && claim.takes(graph, node); });
+  const auto takes = [&](const Claim& claim) { return claim.op == node.op->name && claim.takes(graph, node); };
+  return std::any_of(std::begin(claims), std::end(claims), takes) || routine_for(graph, node);
 }
 
 }  // namespace rlx::cpu

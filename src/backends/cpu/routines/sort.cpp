@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "backends/cpu/routines/ranks.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
 
@@ -14,17 +15,6 @@ struct Item {
   Bits rank;
   Bits from;  // where the element stands on its line
 };
-
-/// NaN of either sign is the largest and equals itself; -0 equals 0. `exponent` masks the exponent of floats, 0 for integers.
-template <class Bits, class Stored>
-Bits rank_of(Stored bits, Stored exponent, bool is_signed) {
-  constexpr auto sign = static_cast<Stored>(Stored{1} << (8 * sizeof(Stored) - 1));
-  const auto flipped = static_cast<Stored>(bits ^ sign), magnitude = static_cast<Stored>(bits & static_cast<Stored>(~sign));
-  if (exponent == 0) return is_signed ? flipped : bits;
-  if (magnitude > exponent) return static_cast<Stored>(~Stored{0});
-  if (magnitude == 0) return sign;
-  return bits & sign ? static_cast<Stored>(~bits) : flipped;
-}
 
 struct Line {
   std::int64_t begin, length, stride;
@@ -41,16 +31,11 @@ int digit_bits(const Parts& parts) { return parts.length < 4096 ? 8 : 11; }
 
 template <class Bits, class Stored>
 void read_ranks(const RoutineArray& key, const Line& line, bool descending, const Parts& parts, Item<Bits>* items, ThreadPool& pool) {
-  constexpr int mantissa = sizeof(Stored) == 8 ? 52 : sizeof(Stored) == 4 ? 23 : 7;
-  constexpr auto greatest = static_cast<Stored>(static_cast<Stored>(~Stored{0}) >> 1);
-  const int low = key.dtype == f16 ? 10 : mantissa;
-  const auto exponent = is_float(key.dtype) ? static_cast<Stored>(greatest >> low << low) : Stored{0};
-  const auto flip = descending ? static_cast<Stored>(~Stored{0}) : Stored{0};
-  const bool is_signed = is_signed_int(key.dtype);
+  const Ranks<Stored> ranks(key.dtype, descending);
   const Stored* x = key.as<const Stored>() + line.begin;
   pool.parallel_for(parts.count, 1, [&](std::int64_t first, std::int64_t last, int) {
     for (std::int64_t i = parts.begin(first); i < parts.begin(last); ++i)
-      items[i].rank = rank_of<Bits>(x[static_cast<std::int64_t>(items[i].from) * line.stride], exponent, is_signed) ^ flip;
+      items[i].rank = ranks(x[static_cast<std::int64_t>(items[i].from) * line.stride]);
   });
 }
 
@@ -170,15 +155,8 @@ void run(const RoutineCall& call) {
   });
 }
 
-bool is_float_key(DType t) { return t == f64 || t == f32 || t == f16 || t == bf16; }
-
 bool takes(const Graph&, const Node& node) {
-  const auto keys = static_cast<std::size_t>(std::get<std::int64_t>(node.attrs[1]));
-  for (std::size_t k = 0; k < node.results.size(); ++k) {
-    const DType t = node.results[k].dtype;
-    if (is_packed(t) || (k < keys && is_float(t) && !is_float_key(t))) return false;
-  }
-  return true;
+  return std::ranges::none_of(node.results, [](const Type& type) { return is_packed(type.dtype); });
 }
 
 const RegisterRoutine sort_routine({"sort", takes, run});
