@@ -27,6 +27,9 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   run_.sizes = state_.sizes.values(run_.symbols);
   run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
+  run_.run_loop = [this](const Node& node, std::span<const Array> operands, std::span<std::byte* const> results) {
+    return run_loop(node, operands, results);
+  };
   run_.tuned = state_.session->tuned.get();
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
   make_outputs(targets, keeps);
@@ -194,21 +197,28 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
   run_.blocks = nullptr;
 }
 
-std::vector<Array> Run::results() {
+/// Outputs that are not computed where they are wanted.
+void Run::copy_outputs() {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (!direct_[i])
       std::memcpy(output_bytes_[i], run_.memory[static_cast<std::size_t>(state_.output_slots[i])], outputs_[i].bytes().size());
+}
+
+std::vector<Array> Run::results() {
+  copy_outputs();
   return std::move(outputs_);
+}
+
+std::vector<bool> Run::weights_among(std::span<const Array> operands) const {
+  std::vector<bool> marks;
+  for (const Array& operand : operands) marks.push_back(weight_owners_.count(operand.owner().get()) > 0);
+  return marks;
 }
 
 std::vector<Array> Run::run_region(const Region& region, std::span<const Array> operands) {
   std::vector<const Array*> inputs;
-  std::vector<bool> weights;
-  for (const Array& operand : operands) {
-    inputs.push_back(&operand);
-    weights.push_back(weight_owners_.count(operand.owner().get()) > 0);
-  }
-  Run inner(*state_.regions.at(region.get()), std::move(inputs), std::move(weights), run_.bindings, nullptr);
+  for (const Array& operand : operands) inputs.push_back(&operand);
+  Run inner(*state_.regions.at(region.get()), std::move(inputs), weights_among(operands), run_.bindings, nullptr);
   inner.execute();
   return inner.results();
 }
@@ -218,7 +228,7 @@ std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu:
   const auto index = static_cast<std::size_t>(&step - state_.steps.data());
   if (state_.is_prepared[index]) return nullptr;
   const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
-  if (slot.place == Slot::Place::input && !weights_[slot.index]) return nullptr;
+  if (slot.place == Slot::Place::input && !weights_[slot.index]) return packed_in_loop(index, slot.index, pack);
   if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
   if (!prepared_->panels[index]) {
     auto panels = shared_panels(step, origins().of(step.b), weights_in(slot), pack);
@@ -253,6 +263,14 @@ std::shared_ptr<const cpu::Panels> Run::shared_panels(const cpu::Step& step, con
 Origins& Run::origins() {
   if (!origins_) origins_.emplace(state_, parameters_->arrays);
   return *origins_;
+}
+
+/// The panels of what every step of a loop reads, for as long as the loop runs; null for what moves, and outside of loops.
+std::shared_ptr<const cpu::Panels> Run::packed_in_loop(std::size_t step, std::size_t input, const cpu::PackWeights& pack) {
+  if (stays_in_loop_.empty() || !stays_in_loop_[input]) return nullptr;
+  auto& panels = loop_panels_[step];
+  if (!panels) panels = pack(*inputs_[input]);
+  return panels;
 }
 
 std::shared_ptr<const cpu::Panels> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {

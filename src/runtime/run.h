@@ -35,7 +35,12 @@ class Run {
   void run_missing();
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
+  bool run_loop(const Node& node, std::span<const Array> operands, std::span<std::byte* const> results);
+  std::vector<bool> weights_among(std::span<const Array> operands) const;
+  void write_output(std::size_t output, std::byte* bytes);
+  void copy_outputs();
   std::shared_ptr<const cpu::Panels> packed(const cpu::Step& step, const cpu::PackWeights& pack);
+  std::shared_ptr<const cpu::Panels> packed_in_loop(std::size_t step, std::size_t input, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
   std::shared_ptr<const cpu::Panels> panels_of(const cpu::Step& step, const Origin& origin) const;
   void read_ahead(std::size_t product, bool knows_experts);
@@ -54,6 +59,8 @@ class Run {
   std::vector<Array> outputs_;
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
+  std::vector<bool> stays_in_loop_;                                        // by input; empty: it is no step of a loop
+  std::map<std::size_t, std::shared_ptr<const cpu::Panels>> loop_panels_;  // by step
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;

@@ -129,6 +129,38 @@ TEST(ControlFlow, NestedLoopsAndSymbolsThatNoOperandShows) {
   }
 }
 
+TEST(ControlFlow, CarriesThatChangePlacesAndResultsThatAreOperands) {
+  for (bool reverse : {false, true})
+    for (std::int64_t length : {0, 1, 2, 5, 8}) {
+      Graph graph("exchanged");
+      const Value a = graph.input("a", {3}, f32), b = graph.input("b", {3}, f32), x = graph.input("x", {length, 3}, f32);
+      const auto step = [&](const Values& carry, const Values& at) {
+        const Value product = carry[0] * at[0];
+        return std::pair{Values{carry[1], carry[0], product}, Values{product, at[0], product, carry[2], b, carry[0] * 2}};
+      };
+      const Values results = scan(step, {a, b, a}, {x}, {}, reverse);
+      for (std::size_t i = 0; i < results.size(); ++i) graph.output("y" + std::to_string(i), results[i]);
+      Executable program = session().compile(graph);
+      expect_like_reference(
+          graph, program,
+          {{"a", array(f32, {3}, {1, 2, 3})}, {"b", array(f32, {3}, {-1, 0.5, 4})}, {"x", uniform(f32, {length, 3}, -2, 2, 7)}});
+    }
+}
+
+/// What stays is packed once for a loop; another run of the same program brings other numbers at the same place.
+TEST(ControlFlow, WeightsThatAreComputedAreReadAnewInEveryRun) {
+  Graph graph("computed");
+  const Value x = graph.input("x", {6, 16, 64}, f32), v = graph.input("v", {64, 64}, f32), w = v * 0.5;
+  const auto step = [&](const Values& carry, const Values& at) {
+    const Value next = tanh(at[0] + matmul(carry[0], w));
+    return std::pair{Values{next}, Values{next}};
+  };
+  graph.output("y", scan(step, {slice_axis(squeeze(slice_axis(x, 0, 0, 1), {0}), 0, 0, 16)}, {x})[1]);
+  Executable program = session().compile(graph);
+  for (unsigned seed : {1u, 2u, 3u})
+    expect_like_reference(graph, program, {{"x", uniform(f32, {6, 16, 64}, -1, 1, 9)}, {"v", uniform(f32, {64, 64}, -0.2, 0.2, seed)}});
+}
+
 TEST(ControlFlow, GradientsOfAScan) {
   Graph graph("trained");
   const Value x = graph.input("x", {Dim::symbol("S", 32), 4, 64}, f32), w = graph.param("w", {64, 64}, f32);

@@ -286,9 +286,11 @@ void run_host(const Step& step, const HostLaunch& launch, const RunState& run) {
   };
   std::vector<Array> operands;
   for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(array_at(graph.type(node.operands[i]), step.operands[i]));
+  std::vector<std::byte*> places;
+  for (int slot : step.results) places.push_back(run.memory[static_cast<std::size_t>(slot)]);
+  if (launch.control && run.run_loop(node, operands, places)) return;
   const std::vector<Array> results = evaluate_node(graph, launch.node, run.bindings, operands, run.run_region);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    std::memcpy(run.memory[static_cast<std::size_t>(step.results[i])], results[i].bytes().data(), results[i].bytes().size());
+  for (std::size_t i = 0; i < results.size(); ++i) std::memcpy(places[i], results[i].bytes().data(), results[i].bytes().size());
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ struct RunState {
   std::vector<std::int64_t> sizes;                   // by position in the table of the program's sizes
   Bindings bindings;
   RunRegion run_region;
+  /// Runs a loop whose operands and results lie there; false: it is not one that can be run so.
+  std::function<bool(const Node& node, std::span<const Array> operands, std::span<std::byte* const> results)> run_loop;
   TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual
   /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
   std::function<std::shared_ptr<const Panels>(const Step&, const PackWeights& pack)> packed;
