@@ -6,8 +6,8 @@
 
 #include "ir/sources.h"
 #include "ops/convolution.h"
+#include "ops/dot_axes.h"
 #include "ops/wide.h"
-#include "passes/dot_axes.h"
 
 namespace rlx {
 namespace {

@@ -8,6 +8,7 @@
 #include "ir/region.h"
 #include "transform/control_rules.h"
 #include "transform/pull_back.h"
+#include "transform/sums_behind.h"
 #include "transform/tangent.h"
 #include "transform/transpose.h"
 
@@ -223,7 +224,7 @@ Values Scan::transpose(const Scan& op, std::span<const Value> x, const std::vect
     shape.erase(shape.begin());
   }
   reversed.step = closed_region("backward_step", inputs, backward);
-  const Values results = make_scan(reversed, operands);
+  const Values results = scan_with_sums_behind(reversed, operands);
   Reader reader(results);
   Values dx = reader.take(carries);
   const Values sums = reader.spread(backward.constants_linear());

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/op.h"
+#include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "message.h"
 #include "transform/numeric.h"
@@ -293,6 +294,36 @@ TEST(Scan, KeepsLoopInvariantsOutOfTheResiduals) {
     for (const Type& type : graph.node(id).results) EXPECT_NE(type.shape, (Dims{4, 3, 3})) << "the weights are stacked";
   }
   EXPECT_EQ(scans, 3u);  // the program's own, the one that saves residuals, the backward one
+}
+
+TEST(Scan, SumsProductsForWeightsBehindTheBackwardLoop) {
+  Graph graph;
+  Value state = graph.input("s", {2, 5}, f64), inputs = graph.input("x", {4, 2, 5}, f64), weights = graph.input("w", {5, 5}, f64);
+  Value bias = graph.input("b", {5}, f64);
+  const auto step = [&](const Values& carry, const Values& x) {
+    Value next = tanh(matmul(carry[0], weights) + bias + x[0]);
+    return std::pair{Values{next}, Values{next}};
+  };
+  graph.output("dw", grad(sum_all(sin(scan(step, {state}, {inputs})[1])), {weights, bias})[0]);
+  bool over_steps = false;
+  for (std::int32_t id : needed_nodes(graph.data(), output_ids(graph))) {
+    const Node& node = graph.node(id);
+    EXPECT_FALSE(node.op->name == "scan" && node.results[0].shape == Dims({5, 5})) << "the loop carries a sum of products";
+    over_steps = over_steps || (node.op->name == "dot" && graph.type(node.operands[0]).shape[0] == Dim(4));
+  }
+  EXPECT_TRUE(over_steps);
+}
+
+TEST(Scan, KeepsASumInTheLoopThatSomethingElseReads) {
+  // The carry w c is of products, but every step reads it; and a sum of outer products of long vectors would keep more than it holds.
+  check(
+      [](const Values& v) {
+        const Values y =
+            scan([&](const Values& c, const Values& x) { return std::pair{Values{c[0] + matmul(v[2], x[0] * c[0])}, Values{c[0]}}; },
+                 {v[0]}, {v[1]});
+        return sum_all(y[0] * y[0]) + sum_all(sin(y[1]));
+      },
+      recurrence_operands());
 }
 
 TEST(Scan, BatchesItsOperandsAndCaptures) {
