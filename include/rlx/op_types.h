@@ -118,6 +118,10 @@ constexpr auto enum_words(GridMode) { return std::array<std::string_view, 3>{"ne
 enum class GridPadding : std::uint8_t { zeros, border, reflection };
 constexpr auto enum_words(GridPadding) { return std::array<std::string_view, 3>{"zeros", "border", "reflection"}; }
 
+/// What log_mel makes of logarithms: nothing more; Whisper's range of 8 below the largest of the clip; the same below that of each frame.
+enum class LogMelForm : std::uint8_t { plain, whisper, frames };
+constexpr auto enum_words(LogMelForm) { return std::array<std::string_view, 3>{"plain", "whisper", "frames"}; }
+
 /// How embedding_bag puts the rows of a bag together.
 enum class BagMode : std::uint8_t { sum, mean, max };
 constexpr auto enum_words(BagMode) { return std::array<std::string_view, 3>{"sum", "mean", "max"}; }

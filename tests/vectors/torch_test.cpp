@@ -2,6 +2,7 @@
 #include "vectors/torch_layers.h"
 #include "vectors/torch_places.h"
 #include "vectors/torch_recurrent.h"
+#include "vectors/torch_spectra.h"
 
 namespace rlx::test {
 namespace {
@@ -167,15 +168,29 @@ std::map<std::string, TorchRule> rules() {
   all["mamba_scan"] = [](auto& x, auto&) { return selective_scan(x["x"], x["dt"], x["A"], x["B"], x["C"], x["D"]); };
   all["gated_delta_rule"] = delta_rule;
   all["masked_fill_where"] = [](auto& x, auto&) { return Values{masked_fill(x["x"], x["m"], 3), where(x["m"], x["x"], x["y"])}; };
-  all["rnn_1"] = all["rnn_2_bidirectional"] = recurrent(plain_cell);
-  all["gru_1"] = all["gru_2_bidirectional"] = recurrent(gru_cell);
-  all["lstm_1"] = all["lstm_2_bidirectional"] = recurrent(lstm_cell);
+  all["rnn_1"] = all["rnn_2_bidirectional"] = steps_first(recorded_rnn);
+  all["gru_1"] = all["gru_2_bidirectional"] = steps_first(recorded_gru);
+  all["lstm_1"] = all["lstm_2_bidirectional"] = steps_first(recorded_lstm);
+  return all;
+}
+
+std::map<std::string, TorchRule> sequence_rules() {
+  std::map<std::string, TorchRule> all;
+  all["rnn_packed"] = batch_first(recorded_rnn);
+  all["rnn_relu"] = batch_first(recorded_relu_rnn);
+  all["gru_packed"] = all["gru_plain"] = batch_first(recorded_gru);
+  all["lstm_packed"] = all["lstm_plain"] = batch_first(recorded_lstm);
+  for (const char* name : {"centered", "short_window", "from_the_start", "twosided"}) all["stft_" + std::string(name)] = recorded_stft;
+  all["mel_slaney"] = all["mel_htk"] = recorded_mel;
+  all["log_mel_whisper"] = recorded_whisper;
+  all["welch_peaks"] = all["welch_peaks_odd"] = recorded_welch;
   return all;
 }
 
 class TorchCase {
  public:
-  TorchCase(const json::Value& entry, const SafetensorsFile& file) : entry_(entry), file_(file), name_(entry["name"].get<std::string>()) {
+  TorchCase(const json::Value& entry, const SafetensorsFile& file, bool compiled)
+      : entry_(entry), file_(file), compiled_(compiled), name_(entry["name"].get<std::string>()) {
     // f32 sums of up to a hundred products, recorded in f32 or from f64; an offset of 1000 leaves f32 6e-5 of each element.
     tolerance_ = name_ == "layer_norm_offset" ? Tolerance{0, 2e-4} : Tolerance{4e-6, 4e-6};
   }
@@ -189,7 +204,7 @@ class TorchCase {
       else EXPECT_TRUE(is_integer(wanted.dtype())) << "no result " << i;  // the positions that pooling and cummax found
     }
     gradients(y);
-    graph_.check(false);  // compiling 108 graphs with their gradients takes minutes; the cases from JAX are run as kernels
+    graph_.check(compiled_);
   }
 
  private:
@@ -222,17 +237,17 @@ class TorchCase {
 
   const json::Value& entry_;
   const SafetensorsFile& file_;
+  bool compiled_;
   std::string name_;
   Tolerance tolerance_;
   RecordedGraph graph_;
   TorchOperands x_;
 };
 
-// Every case is checked, and every name of the table is the name of a case.
-TEST(Torch, Backward) {
-  const SafetensorsFile file = SafetensorsFile::open(fixture("torch/backward.safetensors"));
-  const json::Value index = json::read_file(fixture("torch/backward.json"));
-  const std::map<std::string, TorchRule> all = rules();
+// Every case of the file is checked, and every name of the table is the name of a case.
+void check_cases(const std::string& name_of_file, const std::map<std::string, TorchRule>& all, bool compiled) {
+  const SafetensorsFile file = SafetensorsFile::open(fixture("torch/" + name_of_file + ".safetensors"));
+  const json::Value index = json::read_file(fixture("torch/" + name_of_file + ".json"));
   std::set<std::string> names;
   for (const json::Value& entry : index["cases"]) {
     const auto name = entry["name"].get<std::string>();
@@ -241,13 +256,17 @@ TEST(Torch, Backward) {
     EXPECT_TRUE(all.contains(name)) << "not mapped";
     if (!all.contains(name)) continue;
     try {
-      TorchCase(entry, file).check(all.at(name));
+      TorchCase(entry, file, compiled).check(all.at(name));
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
   }
   for (const auto& [name, rule] : all) EXPECT_TRUE(names.contains(name)) << name;
 }
+
+// Compiling these 108 graphs with their gradients takes minutes; the cases from JAX are run as kernels.
+TEST(Torch, Backward) { check_cases("backward", rules(), false); }
+TEST(Torch, Sequences) { check_cases("sequences", sequence_rules(), true); }
 
 }  // namespace
 }  // namespace rlx::test
