@@ -75,7 +75,8 @@ class Array {
   template <class T>
   std::span<T> mutable_values();
 
-  // Element access with conversion, for reference code and tests: any dtype, flat row-major index.
+  // Element access with conversion, for reference code and tests: any dtype, flat row-major index. Throws Error for an index outside
+  // 0..size() - 1, and InternalError where a view of foreign bytes is to be written.
   double get_double(std::int64_t i) const;
   std::int64_t get_int(std::int64_t i) const;
   std::uint64_t get_uint(std::int64_t i) const;

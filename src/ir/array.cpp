@@ -76,6 +76,19 @@ T saturate(double value, T lowest, T highest) {
   return static_cast<T>(value);
 }
 
+void check_index(const Array& array, std::int64_t i) {
+  if (i >= 0 && i < array.size()) return;
+  const std::string what = fmt::format("array: index {} of {}[{}]", i, name(array.dtype()), fmt::join(array.shape(), ","));
+  if (array.size() == 0) fail("{}, which has no elements", what);
+  fail("{} (allowed: 0..{})", what, array.size() - 1);
+}
+
+/// Where the elements are written, once element `i` is known to be one.
+std::byte* writable(Array& array, std::int64_t i) {
+  check_index(array, i);
+  return array.mutable_bytes().data();
+}
+
 }  // namespace
 
 Array::Array(DType dtype, std::vector<std::int64_t> shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(dtype_, shape_)) {
@@ -105,6 +118,7 @@ void Array::check_type(DType wanted, std::size_t alignment) const {
 }
 
 double Array::get_double(std::int64_t i) const {
+  check_index(*this, i);
   const std::byte* p = bytes_.data();
   switch (info(dtype_).kind) {
     case DTypeClass::signed_int: return static_cast<double>(get_int(i));
@@ -119,6 +133,7 @@ double Array::get_double(std::int64_t i) const {
 }
 
 std::int64_t Array::get_int(std::int64_t i) const {
+  check_index(*this, i);
   switch (info(dtype_).kind) {
     case DTypeClass::signed_int: {
       const int shift = 64 - info(dtype_).bits;
@@ -132,6 +147,7 @@ std::int64_t Array::get_int(std::int64_t i) const {
 }
 
 std::uint64_t Array::get_uint(std::int64_t i) const {
+  check_index(*this, i);
   switch (info(dtype_).kind) {
     case DTypeClass::unsigned_int: return load_bits(dtype_, bytes_.data(), i);
     case DTypeClass::signed_int:
@@ -141,6 +157,7 @@ std::uint64_t Array::get_uint(std::int64_t i) const {
 }
 
 std::complex<double> Array::get_complex(std::int64_t i) const {
+  check_index(*this, i);
   const std::byte* p = bytes_.data();
   if (dtype_ == c64) return {load<float>(p + 8 * i), load<float>(p + 8 * i + 4)};
   if (dtype_ == c128) return {load<double>(p + 16 * i), load<double>(p + 16 * i + 8)};
@@ -148,7 +165,7 @@ std::complex<double> Array::get_complex(std::int64_t i) const {
 }
 
 void Array::set_double(std::int64_t i, double value) {
-  std::byte* p = writable_;
+  std::byte* p = writable(*this, i);
   const int bits = info(dtype_).bits;
   switch (info(dtype_).kind) {
     case DTypeClass::signed_int: {
@@ -166,26 +183,29 @@ void Array::set_double(std::int64_t i, double value) {
 }
 
 void Array::set_int(std::int64_t i, std::int64_t value) {
-  if (is_integer(dtype_)) return store_bits(dtype_, writable_, i, static_cast<std::uint64_t>(value));
-  if (dtype_ == f32) return store(writable_ + 4 * i, static_cast<float>(value));  // one rounding, not two
+  std::byte* p = writable(*this, i);
+  if (is_integer(dtype_)) return store_bits(dtype_, p, i, static_cast<std::uint64_t>(value));
+  if (dtype_ == f32) return store(p + 4 * i, static_cast<float>(value));  // one rounding, not two
   set_double(i, static_cast<double>(value));
 }
 
 void Array::set_uint(std::int64_t i, std::uint64_t value) {
-  if (is_integer(dtype_)) return store_bits(dtype_, writable_, i, value);
-  if (dtype_ == f32) return store(writable_ + 4 * i, static_cast<float>(value));
+  std::byte* p = writable(*this, i);
+  if (is_integer(dtype_)) return store_bits(dtype_, p, i, value);
+  if (dtype_ == f32) return store(p + 4 * i, static_cast<float>(value));
   set_double(i, static_cast<double>(value));
 }
 
 void Array::set_complex(std::int64_t i, std::complex<double> value) {
+  std::byte* p = writable(*this, i);
   if (dtype_ == c64) {
-    store(writable_ + 8 * i, static_cast<float>(value.real()));
-    store(writable_ + 8 * i + 4, static_cast<float>(value.imag()));
+    store(p + 8 * i, static_cast<float>(value.real()));
+    store(p + 8 * i + 4, static_cast<float>(value.imag()));
   } else if (dtype_ == c128) {
-    store(writable_ + 16 * i, value.real());
-    store(writable_ + 16 * i + 8, value.imag());
+    store(p + 16 * i, value.real());
+    store(p + 16 * i + 8, value.imag());
   } else if (is_bool(dtype_)) {
-    writable_[i] = static_cast<std::byte>(value != 0.0);
+    p[i] = static_cast<std::byte>(value != 0.0);
   } else {
     set_double(i, value.real());
   }

@@ -1,13 +1,17 @@
 #include "rlx/type.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
+#include "message.h"
 #include "rlx/array.h"
 
 namespace rlx {
 namespace {
+
+using test::error_of;
 
 DType at(std::size_t i) { return static_cast<DType>(i); }
 
@@ -76,6 +80,28 @@ TEST(Array, SizesAreChecked) {
   EXPECT_THROW(floats.values<double>(), Error);
   const Array whole(f32, {4});
   EXPECT_THROW(Array(f32, {3}, whole.bytes(), whole.owner()), Error);
+}
+
+TEST(Array, ElementsOutsideAreErrors) {
+  const auto message = [](const Array& array, std::int64_t i) { return error_of([&] { array.get_double(i); }); };
+  EXPECT_EQ(message(Array(f32, {2, 3}), 6), "array: index 6 of f32[2,3] (allowed: 0..5)");
+  EXPECT_EQ(message(Array(), 0), "array: index 0 of f32[], which has no elements");
+  for (std::size_t t = 0; t < dtype_table.size(); ++t) {
+    Array array(at(t), {3});
+    const Array view(array.dtype(), array.shape(), array.bytes(), array.owner());
+    for (const std::int64_t i : {std::int64_t{-1}, std::int64_t{3}, std::numeric_limits<std::int64_t>::max()}) {
+      EXPECT_THROW(array.get_double(i), Error);
+      EXPECT_THROW(array.get_int(i), Error);
+      EXPECT_THROW(array.get_uint(i), Error);
+      EXPECT_THROW(array.get_complex(i), Error);
+      EXPECT_THROW(array.set_double(i, 1), Error);
+      EXPECT_THROW(array.set_int(i, 1), Error);
+      EXPECT_THROW(array.set_uint(i, 1), Error);
+      EXPECT_THROW(array.set_complex(i, 1), Error);
+    }
+    EXPECT_EQ(view.get_double(2), 0);
+    EXPECT_THROW(Array(view).set_double(0, 1), InternalError);
+  }
 }
 
 }  // namespace
