@@ -11,6 +11,7 @@
 // Derivatives and batching. The transforms add nodes to the graph of their operands, so they compose in any order: the gradient of a
 // gradient, the batch of a gradient, the derivative of a loop over batches. Values of integers and bool have no derivative.
 // `stop_gradient`, `cond`, `while_loop`, `scan` and `fori_loop` are builders of rlx/ops.h.
+// Threads: as for builders (rlx/graph.h): one thread at a time for a graph, and functions are called on the thread of the transform.
 
 namespace rlx {
 
