@@ -86,7 +86,7 @@ NamedArrays read_values(const Graph& graph, const EvalOptions& options) {
   return values;
 }
 
-void create_folder(const std::filesystem::path& folder) {
+void create_folders(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail("{}: {}", folder.string(), error.message());
@@ -94,7 +94,8 @@ void create_folder(const std::filesystem::path& folder) {
 
 /// All files or none.
 void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outputs) {
-  create_folder(folder);
+  if (folder.has_parent_path()) create_folders(folder.parent_path());
+  const MadeFolder made(folder);
   std::vector<FileWriter> files;
   for (const auto& [name, array] : outputs) files.push_back(begin_npy(folder / (name + ".npy"), array));
   FileWriter::commit_all(files);

@@ -1,11 +1,11 @@
 #include "base/file_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <set>
@@ -28,16 +28,39 @@ std::filesystem::path follow_links(std::filesystem::path path) {
   return path;
 }
 
-/// The temporary files that exist. They are made, renamed and removed under the mutex, so that whoever holds it sees all of them.
+/// The temporary files and made folders that exist. They are made, renamed and removed under the mutex, so that whoever holds it sees all
+/// of them.
 struct Temporaries {
   std::mutex mutex;
-  std::set<std::filesystem::path> paths;
+  std::set<std::filesystem::path> paths, folders;
 };
 
 /// Never destroyed: a signal may end the process while its static objects are being destroyed.
 Temporaries& temporaries() {
   static auto* const all = new Temporaries;
   return *all;
+}
+
+/// Whether the open file is this process's own for as long as it stays open. The lock of a file that is `found` tells that its writer has
+/// ended; where files cannot be locked, only a new one is sure.
+bool take(int descriptor, const std::filesystem::path& path, bool found) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && (found || errno == EWOULDBLOCK)) return false;
+  struct stat opened{}, named{};
+  if (::fstat(descriptor, &opened) != 0 || ::lstat(path.c_str(), &named) != 0) return false;
+  // Not where its writer committed it meanwhile, nor what somebody else has put there.
+  if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev || opened.st_nlink != 1) return false;
+  return !found || (S_ISREG(opened.st_mode) && opened.st_uid == ::geteuid() && ::ftruncate(descriptor, 0) == 0);
+}
+
+/// A new file, or one that an interrupted process left; -1 with errno, EEXIST where the file is another writer's.
+int open_own(const std::filesystem::path& path) {
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const bool found = descriptor < 0 && errno == EEXIST;
+  if (found) descriptor = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor >= 0 && take(descriptor, path, found)) return descriptor;
+  if (descriptor >= 0) ::close(descriptor);
+  if (descriptor >= 0 || found) errno = EEXIST;
+  return -1;
 }
 
 }  // namespace
@@ -54,19 +77,21 @@ FileWriter::FileWriter(const std::filesystem::path& target) : target_(follow_lin
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 FileWriter::~FileWriter() { discard(); }
 
-// mkstemp would give the file mode 0600 for ever; O_EXCL with a mode lets the umask decide as for any other new file.
+// mkstemp would give the file mode 0600 for ever; O_EXCL with a mode lets the umask decide as for any other new file. Few names are tried,
+// so that what a process leaves that is killed is found by the next that writes the same target.
 void FileWriter::open_temporary() {
-  static std::atomic<unsigned> counter{0};
   const std::scoped_lock lock(temporaries().mutex);
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::filesystem::path path = target_;
-    path += fmt::format(".{}-{}.tmp", ::getpid(), counter.fetch_add(1));
-    const auto entry = temporaries().paths.insert(path).first;
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    path += fmt::format(".{}.tmp", attempt);
+    const auto [entry, is_new] = temporaries().paths.insert(path);
+    if (!is_new) continue;
+    descriptor_ = open_own(path);
     if (descriptor_ >= 0) {
       temporary_ = std::move(path);
       return;
@@ -91,6 +116,7 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 
 void FileWriter::finish() {
   if (descriptor_ < 0) fail_internal("FileWriter: end of '{}' after its end", target_.string());
+  lock_ = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);  // a copy keeps the file this writer's until it has its name
   const bool closed = ::close(descriptor_) == 0;
   descriptor_ = -1;
   if (!closed) fail_with_errno("cannot write");
@@ -112,17 +138,23 @@ void FileWriter::rename_temporary() {
   if (!renamed) ::unlink(temporary_.c_str());
   temporaries().paths.erase(temporary_);
   temporary_.clear();
+  close_files();
   if (!renamed) fail("{}: cannot write: {}", target_.string(), std::generic_category().message(reason));
 }
 
 void FileWriter::discard() noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
-  if (temporary_.empty()) return;
-  const std::scoped_lock lock(temporaries().mutex);
-  ::unlink(temporary_.c_str());
-  temporaries().paths.erase(temporary_);
-  temporary_.clear();
+  if (!temporary_.empty()) {
+    const std::scoped_lock lock(temporaries().mutex);
+    ::unlink(temporary_.c_str());
+    temporaries().paths.erase(temporary_);
+    temporary_.clear();
+  }
+  close_files();
+}
+
+void FileWriter::close_files() noexcept {
+  for (int* file : {&descriptor_, &lock_})
+    if (const int open = std::exchange(*file, -1); open >= 0) ::close(open);
 }
 
 void FileWriter::fail_with_errno(std::string_view action) {
@@ -134,7 +166,23 @@ void FileWriter::fail_with_errno(std::string_view action) {
 std::unique_lock<std::mutex> remove_temporary_files() {
   std::unique_lock lock(temporaries().mutex);
   for (const std::filesystem::path& path : temporaries().paths) ::unlink(path.c_str());
+  for (const std::filesystem::path& folder : temporaries().folders) ::rmdir(folder.c_str());
   return lock;
+}
+
+MadeFolder::MadeFolder(const std::filesystem::path& path) : path_(path) {
+  const std::scoped_lock lock(temporaries().mutex);
+  std::error_code error;
+  made_ = std::filesystem::create_directory(path, error);
+  if (error || !std::filesystem::is_directory(path)) fail("{}: the folder cannot be made: {}", path.string(), error.message());
+  if (made_) temporaries().folders.insert(path_);
+}
+
+MadeFolder::~MadeFolder() {
+  if (!made_) return;
+  const std::scoped_lock lock(temporaries().mutex);
+  ::rmdir(path_.c_str());
+  temporaries().folders.erase(path_);
 }
 
 void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes) {

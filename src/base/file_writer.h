@@ -10,7 +10,8 @@ namespace rlx {
 /// Writes a file that appears whole or not at all: the bytes go to a temporary name beside the target, which `commit` renames.
 /// Without `commit` (an exception, an early return) the temporary is removed and an existing target is untouched.
 /// Writes are not buffered: hand over large pieces. Every failure throws Error naming the target and the system's reason.
-/// A process that ends by a signal calls `remove_temporary_files`.
+/// A process that ends by a signal calls `remove_temporary_files`; what one leaves that is killed is taken over by the next writer of the
+/// target.
 class FileWriter {
  public:
   /// A symbolic link is followed, a target that exists keeps its permissions; directories, pipes and devices are refused.
@@ -33,14 +34,30 @@ class FileWriter {
   void open_temporary();
   void rename_temporary();
   void discard() noexcept;
+  void close_files() noexcept;
   [[noreturn]] void fail_with_errno(std::string_view action);
 
   std::filesystem::path target_, temporary_;  // temporary_: empty once there is none
   int descriptor_ = -1;
+  int lock_ = -1;  // of a finished file, which has a lock for as long as it is open
 };
 
-/// Removes the temporary files of all writers, for a process that ends at once: until the lock is released no writer makes a file or
-/// commits one.
+/// A folder to be filled; one that it made itself it removes again, unless something is in it. It must outlive the writers of its files.
+class MadeFolder {
+ public:
+  /// Throws Error when there is no such folder and none can be made.
+  explicit MadeFolder(const std::filesystem::path& path);
+  ~MadeFolder();
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+
+ private:
+  std::filesystem::path path_;
+  bool made_ = false;
+};
+
+/// Removes the temporary files of all writers and the made folders that are empty then, for a process that ends at once: until the lock is
+/// released no writer makes a file or commits one.
 [[nodiscard]] std::unique_lock<std::mutex> remove_temporary_files();
 
 /// Writes `bytes` as the whole content of `target`, atomically.

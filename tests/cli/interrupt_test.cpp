@@ -31,7 +31,8 @@ int end_while_writing(const std::filesystem::path& graph, const std::filesystem:
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
   pid_t child = 0;
   if (posix_spawn(&child, command.c_str(), nullptr, nullptr, arguments, environ) != 0) fail("cannot start {}", command);
-  for (int i = 0; i < 60000 && std::filesystem::is_empty(output); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 60000 && (!std::filesystem::exists(output) || std::filesystem::is_empty(output)); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   kill(child, signal);
   int status = 0;
   waitpid(child, &status, 0);
@@ -48,6 +49,22 @@ TEST(Interrupt, LeavesNoFileOfEval) {
     EXPECT_EQ(WTERMSIG(status), signal);
     EXPECT_TRUE(std::filesystem::is_empty(folder / "out"));
   }
+}
+
+TEST(Interrupt, LeavesNoFolderThatItMade) {
+  const TemporaryFolder folder;
+  write_text(folder / "big.rlx", big_graph);
+  EXPECT_EQ(WTERMSIG(end_while_writing(folder / "big.rlx", folder / "out", SIGINT)), SIGINT);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(Interrupt, WhatAKilledCommandLeavesIsGoneAfterTheNext) {
+  const TemporaryFolder folder;
+  write_text(folder / "big.rlx", big_graph);
+  EXPECT_EQ(WTERMSIG(end_while_writing(folder / "big.rlx", folder / "out", SIGKILL)), SIGKILL);
+  EXPECT_FALSE(std::filesystem::is_empty(folder / "out"));
+  EXPECT_EQ(run_rlx("eval " + (folder / "big.rlx").string() + " --out " + (folder / "out").string()).status, 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "out"), {}), 2);
 }
 
 TEST(Interrupt, SignalsThatAreIgnoredStayIgnored) {

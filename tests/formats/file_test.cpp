@@ -1,4 +1,7 @@
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file_writer.h"
 #include "base/mapped_file.h"
@@ -159,6 +162,52 @@ TEST(FileWriter, TemporaryFilesCanBeRemovedAtOnce) {
     const auto lock = remove_temporary_files();
   }
   EXPECT_EQ(folder.entries(), 0);
+}
+
+TEST(FileWriter, TakesOverWhatAKilledWriterLeft) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a.0.tmp", "the start of a long file");
+  FileWriter writer(folder / "a");
+  writer.write("x");
+  writer.commit();
+  EXPECT_EQ(test::read_text(folder / "a"), "x");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(FileWriter, LeavesTheFilesOfOthersAlone) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "a.0.tmp", "of another process");
+  const int locked = ::open((folder / "a.0.tmp").c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(locked, LOCK_EX), 0);
+  test::write_text(folder / "b", "elsewhere");
+  std::filesystem::create_symlink(folder / "b", folder / "a.1.tmp");
+  {
+    FileWriter first(folder / "a"), second(folder / "a");
+    first.write("first");
+    second.write("second");
+    first.finish();
+    FileWriter third(folder / "a");
+    first.commit();
+    second.commit();
+  }
+  ::close(locked);
+  EXPECT_EQ(test::read_text(folder / "a"), "second");
+  EXPECT_EQ(test::read_text(folder / "b"), "elsewhere");
+  EXPECT_EQ(test::read_text(folder / "a.0.tmp"), "of another process");
+  EXPECT_EQ(folder.entries(), 4);
+}
+
+TEST(MadeFolder, GoesWithTheTemporaryFilesThatWereInIt) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "file", "");
+  EXPECT_NE(error_of([&] { const MadeFolder made(folder / "file"); }).find("the folder cannot be made"), std::string::npos);
+  const MadeFolder made(folder / "made");
+  FileWriter writer(folder / "made/a");
+  EXPECT_EQ(folder.entries(), 2);
+  {
+    const auto lock = remove_temporary_files();
+  }
+  EXPECT_EQ(folder.entries(), 1);
 }
 
 TEST(Names, AreQuotedForOneLine) {

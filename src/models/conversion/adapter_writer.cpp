@@ -15,7 +15,6 @@
 #include "formats/safetensors.h"
 #include "models/adapters.h"
 #include "models/conversion/folder_model.h"
-#include "models/conversion/made_folder.h"
 #include "models/model_forms.h"
 #include "models/param_changes.h"
 #include "models/tensor_names.h"

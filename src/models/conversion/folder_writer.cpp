@@ -12,7 +12,6 @@
 #include "base/names.h"
 #include "formats/safetensors.h"
 #include "models/conversion/folder_model.h"
-#include "models/conversion/made_folder.h"
 #include "models/tokenizer/tokenizer_files.h"
 #include "quant/format.h"
 
