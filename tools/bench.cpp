@@ -12,6 +12,7 @@
 #include "models/cached_decoder.h"
 #include "models/decoder_files.h"
 #include "rlx/session.h"
+#include "say.h"
 #include "stopwatch.h"
 
 namespace rlx::command {
@@ -138,7 +139,7 @@ void bench(const BenchOptions& options) {
   const CacheType cache = resolved(options.cache, session.precision());
   const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache)
                                                      : many_sequences(session, model, context, options.sequences, cache);
-  fmt::print(stderr, "loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
+  say("loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
   print_rates(options, session, rates(options, sequences));
   warn_about_cache(session);
 }

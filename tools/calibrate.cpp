@@ -7,6 +7,7 @@
 #include "progress_bar.h"
 #include "rlx/error.h"
 #include "rlx/sentence_encoder.h"
+#include "say.h"
 #include "text_lines.h"
 #include "writable.h"
 
@@ -31,7 +32,7 @@ void calibrate(const CalibrateOptions& options) {
   }
   save_calibration(options.out, calibration);
   warn_about_cache(session);
-  fmt::print(stderr, "{}: ranges of {} products over {} texts\n", options.out, calibration.ranges.size(), texts.size());
+  say("{}: ranges of {} products over {} texts\n", options.out, calibration.ranges.size(), texts.size());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "models/tokenizer/decoder.h"
 #include "models/tokenizer/json_field.h"
 #include "rlx/model.h"
+#include "say.h"
 #include "stopwatch.h"
 #include "terminal.h"
 #include "writable.h"
@@ -243,7 +244,7 @@ class Conversation {
     } catch (const Error& error) {
       failed_ = true;
       if (editor_.is_terminal()) fmt::print("{}\n", coloured("31", error.what()));
-      else std::fflush(stdout), fmt::print(stderr, "rlx: {}\n", error.what());
+      else std::fflush(stdout), say("rlx: {}\n", error.what());
       return false;
     }
   }

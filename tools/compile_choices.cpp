@@ -1,10 +1,9 @@
 #include "compile_choices.h"
 
-#include <cstdio>
-
 #include <fmt/ranges.h>
 
 #include "progress_bar.h"
+#include "say.h"
 
 namespace rlx::command {
 
@@ -66,8 +65,7 @@ Session open_session(const CompileChoices& choices, Precision usual) {
 
 void warn_about_cache(const Session& session) {
   const std::string reason = session.counters().cache_error;
-  if (!reason.empty())
-    fmt::print(stderr, "rlx: nothing that was compiled or timed is kept: {} (RLX_CACHE may name another folder)\n", reason);
+  if (!reason.empty()) say("rlx: nothing that was compiled or timed is kept: {} (RLX_CACHE may name another folder)\n", reason);
 }
 
 }  // namespace rlx::command

@@ -8,6 +8,7 @@
 #include "progress_bar.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
+#include "say.h"
 #include "stopwatch.h"
 #include "text_lines.h"
 #include "writable.h"
@@ -46,13 +47,12 @@ void print_timing(const Session& session, const Timing& timing, std::span<const 
   const CompileCounters counters = session.counters();
   std::size_t tokens = 0;
   for (const Embedding& embedding : embeddings) tokens += embedding.ids.size();
-  fmt::print(stderr, "model opened in {:.0f} ms: {} kernels compiled, {} from the disk cache, {} shared with an equal one\n", timing.open,
-             counters.kernels_compiled, counters.kernels_from_disk, counters.kernels_shared);
-  if (timing.first_texts > 0)
-    fmt::print(stderr, "first {} texts after {:.0f} ms more, in which weights were packed\n", timing.first_texts, timing.first);
+  say("model opened in {:.0f} ms: {} kernels compiled, {} from the disk cache, {} shared with an equal one\n", timing.open,
+      counters.kernels_compiled, counters.kernels_from_disk, counters.kernels_shared);
+  if (timing.first_texts > 0) say("first {} texts after {:.0f} ms more, in which weights were packed\n", timing.first_texts, timing.first);
   const double count = embeddings.empty() ? 1 : static_cast<double>(embeddings.size());
-  fmt::print(stderr, "{} texts of {} tokens embedded in {:.1f} ms on {} threads: {:.2f} ms each\n", embeddings.size(), tokens,
-             timing.encode, session.threads(), timing.encode / count);
+  say("{} texts of {} tokens embedded in {:.1f} ms on {} threads: {:.2f} ms each\n", embeddings.size(), tokens, timing.encode,
+      session.threads(), timing.encode / count);
 }
 
 void embed(const EmbedOptions& options) {

@@ -14,8 +14,11 @@
 #include "interrupt.h"
 #include "rlx/error.h"
 #include "rlx/version.h"
+#include "say.h"
 
 namespace {
+
+using rlx::command::say;
 
 constexpr int user_error = 1, usage_error = 2, internal_error = 70;
 
@@ -86,8 +89,8 @@ int end_of_parsing(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
   // A word that was not understood is the cause of what is missing.
   const std::vector<std::string> unknown = app.remaining(true);
-  fmt::print(stderr, "rlx: {}; try 'rlx {}--help'.\n", unknown.empty() ? error.what() : unknown_word(command, unknown.front()),
-             &command == &app ? "" : command.get_name() + " ");
+  say("rlx: {}; try 'rlx {}--help'.\n", unknown.empty() ? error.what() : unknown_word(command, unknown.front()),
+      &command == &app ? "" : command.get_name() + " ");
   return usage_error;
 }
 
@@ -101,15 +104,15 @@ int run(CLI::App& app, int argc, char** argv, int& output_error) {
   } catch (const CLI::ParseError& error) {
     return end_of_parsing(app, error);
   } catch (const rlx::InternalError& fault) {
-    fmt::print(stderr, "rlx: internal error: {}\nThis is a bug of RLX; please report it with the command and its files.\n", fault.what());
+    say("rlx: internal error: {}\nThis is a bug of RLX; please report it with the command and its files.\n", fault.what());
     return internal_error;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "rlx: there is not enough memory\n");
+    say("rlx: there is not enough memory\n");
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) output_error = error.code().value();
-    else fmt::print(stderr, "rlx: {}\n", error.what());
+    else say("rlx: {}\n", error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rlx: {}\n", error.what());
+    say("rlx: {}\n", error.what());
   }
   return user_error;
 }
@@ -119,13 +122,14 @@ int checked_output(int status, int output_error) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
   const int reason = output_error != 0 ? output_error : errno != 0 ? errno : EIO;
-  fmt::print(stderr, "rlx: standard output: {}\n", std::strerror(reason));
+  say("rlx: standard output: {}\n", std::strerror(reason));
   return status == 0 ? user_error : status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  rlx::command::keep_standard_streams();
   rlx::command::remove_temporary_files_on_signals();
   CLI::App app("RLX compiles and runs machine-learning models. Start with: rlx embed --help", "rlx");
   app.require_subcommand(1);

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "rlx/progress.h"
+#include "say.h"
 
 namespace rlx::command {
 namespace {
@@ -36,7 +37,7 @@ void ProgressBar::update(std::size_t done, std::size_t total) {
   const std::size_t filled = width * done / total;
   const std::string bar = fmt::format("{} [{}{}] {}/{}", what_, std::string(filled, '#'), std::string(width - filled, '.'), done, total);
   if (bar.size() >= columns_of_terminal()) return;  // a line that is broken in two could not be drawn over
-  fmt::print(stderr, "\r{}\x1b[K", bar);
+  say("\r{}\x1b[K", bar);
   std::fflush(stderr);
   shown_ = true;
   drawn_ = now;

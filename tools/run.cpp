@@ -10,6 +10,7 @@
 #include "generation_choices.h"
 #include "models/tokenizer/decoder.h"
 #include "rlx/model.h"
+#include "say.h"
 #include "stopwatch.h"
 #include "text_lines.h"
 #include "writable.h"
@@ -35,10 +36,10 @@ struct RunTimes {
 
 void print_run_times(const RunTimes& t, Guesses guesses, int threads) {
   const auto rate = [](std::size_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; };
-  fmt::print(stderr, "\nopened in {:.2f} s, {} threads; prompt: {} tokens in {:.2f} s ({:.1f} tok/s); answer: {} tokens, {:.1f} tok/s{}\n",
-             t.open, threads, t.prompt_tokens, t.prompt, rate(t.prompt_tokens, t.prompt), t.answer_tokens,
-             rate(t.answer_tokens > 0 ? t.answer_tokens - 1 : 0, t.answer),
-             guesses.tried > 0 ? fmt::format("; {} of {} guesses were right", guesses.right, guesses.tried) : "");
+  say("\nopened in {:.2f} s, {} threads; prompt: {} tokens in {:.2f} s ({:.1f} tok/s); answer: {} tokens, {:.1f} tok/s{}\n", t.open,
+      threads, t.prompt_tokens, t.prompt, rate(t.prompt_tokens, t.prompt), t.answer_tokens,
+      rate(t.answer_tokens > 0 ? t.answer_tokens - 1 : 0, t.answer),
+      guesses.tried > 0 ? fmt::format("; {} of {} guesses were right", guesses.right, guesses.tried) : "");
 }
 
 void print_text(Generation& answer) {
@@ -134,8 +135,8 @@ void run(const RunOptions& options) {
   if (!options.cache.empty()) model.save_cache(options.cache);
   if (!options.no_stats) print_run_times(times, answer.guesses(), session.threads());
   if (answer.finish_reason() == FinishReason::context_full)
-    fmt::print(stderr, "the context of {} tokens is full (--context N makes room{})\n", model.context(),
-               model.continues_texts() ? ", --context-shift forgets" : "");
+    say("the context of {} tokens is full (--context N makes room{})\n", model.context(),
+        model.continues_texts() ? ", --context-shift forgets" : "");
   warn_about_cache(session);
 }
 

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "bounded_input.h"
 #include "rlx/error.h"
+#include "say.h"
 
 namespace rlx::command {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 /// The lines of the file, or of standard input for "-".
 std::string read_text(const std::string& file) {
   if (file == "-") {
-    if (isatty(STDIN_FILENO) == 1) std::cerr << "Type text; end with Ctrl-D.\n";
+    if (isatty(STDIN_FILENO) == 1) say("Type text; end with Ctrl-D.\n");
     return read_bounded(std::cin, input_name(file));
   }
   std::error_code error;

@@ -9,6 +9,7 @@
 #include "formats/json.h"
 #include "rlx/error.h"
 #include "rlx/verify.h"
+#include "say.h"
 
 namespace rlx::command {
 namespace {
@@ -49,7 +50,7 @@ bool verify_one(const VerifyOptions& options, const std::string& folder, const S
   return std::all_of(tensors.begin(), tensors.end(), [](const VerifiedTensor& tensor) { return tensor.passed(); });
 } catch (const Error& error) {
   std::fflush(stdout);  // in the order of the folders
-  fmt::print(stderr, "rlx: {}\n", error.what());
+  say("rlx: {}\n", error.what());
   return false;
 }
 

@@ -36,6 +36,31 @@ TEST(Usage, WrongUsageEndsWithTwoAndAHint) {
   }
 }
 
+/// A shell makes such streams; run_rlx's own redirections come before them.
+TEST(Usage, AnErrorStreamThatCannotBeWrittenChangesNoStatus) {
+  const TemporaryFolder folder;
+  for (const std::string stream : {" 2>&-", " 2>/dev/full"}) {
+    EXPECT_EQ(run_rlx("fly" + stream).status, 2) << stream;
+    EXPECT_EQ(run_rlx("inspect nowhere.gguf" + stream).status, 1) << stream;
+    // With a warning: a cache cannot be in a file.
+    const std::string out = (folder / "out").string();
+    write_text(folder / "file", "");
+    setenv("RLX_CACHE", (folder / "file").c_str(), 1);
+    write_text(folder / "iota.rlx", "graph g {\n  %a = iota {shape=[3], dtype=f32}\n  %b = exp(%a)\n  output y = %b\n}\n");
+    const CommandResult warned = run_rlx("eval " + (folder / "iota.rlx").string() + " --out " + out + stream);
+    unsetenv("RLX_CACHE");
+    EXPECT_EQ(warned.status, 0) << stream;
+    EXPECT_NE(warned.out.find("y.npy"), std::string::npos);
+  }
+}
+
+TEST(Usage, ClosedStreamsAreNotTakenForFiles) {
+  EXPECT_EQ(run_rlx("version >&-").status, 1);
+  const CommandResult unread = run_rlx("inspect - <&-");
+  EXPECT_EQ(unread.status, 1);
+  EXPECT_NE(unread.err.find("standard input"), std::string::npos) << unread.err;
+}
+
 /// Each pair: a command line, and what its message must contain.
 TEST(Usage, TheMessageNamesTheMistake) {
   const std::pair<const char*, const char*> cases[] = {
