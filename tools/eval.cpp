@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "base/names.h"
@@ -43,8 +44,7 @@ NamedOutputs run_compiled(const Graph& graph, const NamedArrays& values, const C
   return {outputs.begin(), outputs.end()};
 }
 
-/// An output becomes the file DIR/<name>.npy: its name must not lead elsewhere, and npy must have its dtype. Found before the time is
-/// spent.
+/// An output becomes the file DIR/<name>.npy: its name must not lead elsewhere. Found before the time is spent.
 void check_outputs(const Graph& graph) {
   constexpr std::size_t longest_name = 224;  // of the 255 bytes of a file name, some are for .npy and the suffix while it is written
   if (graph.outputs().empty()) fail("graph '{}': it has no outputs", graph.name());
@@ -54,8 +54,6 @@ void check_outputs(const Graph& graph) {
     if (name.size() > longest_name)
       fail("graph '{}': output {} cannot be a file name ({} bytes, allowed: {})", graph.name(), quote_name(name), name.size(),
            longest_name);
-    if (!npy_holds(value.dtype()))
-      fail("graph '{}': output {} is {}, which npy files cannot hold", graph.name(), quote_name(name), rlx::name(value.dtype()));
   }
 }
 
@@ -101,6 +99,16 @@ void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outp
   FileWriter::commit_all(files);
 }
 
+/// How NumPy reads types that it does not have itself.
+void explain_types(const std::filesystem::path& folder, const NamedOutputs& outputs) {
+  const auto found = std::ranges::find_if(outputs, [](const auto& output) { return needs_ml_dtypes(output.second.dtype()); });
+  if (found == outputs.end()) return;
+  const auto& [name, array] = *found;
+  fmt::print(
+      "numpy.load reads {} once the package ml_dtypes is imported; without it, its raw bytes are numpy.fromfile({}, \"u{}\", offset={})\n",
+      name, quote_name((folder / (name + ".npy")).string()), std::max(info(array.dtype()).bits / 8, 1), npy_header_bytes(array));
+}
+
 void eval(const EvalOptions& options) {
   const auto [graph, weights] = read_graph(options.graph);
   check_outputs(graph);
@@ -112,6 +120,7 @@ void eval(const EvalOptions& options) {
   fmt::print("{:<24} {:<20} {}\n", "output", "type", "file");
   for (const auto& [name, array] : outputs)
     fmt::print("{:<24} {:<20} {}\n", name, type_text(array.dtype(), array.shape()), (folder / (name + ".npy")).string());
+  explain_types(folder, outputs);
 }
 
 }  // namespace

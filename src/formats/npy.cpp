@@ -43,6 +43,19 @@ constexpr std::array<NpyType, 14> npy_types{{
     {"c16", c128},
 }};
 
+/// Types of the package ml_dtypes by their names, which numpy knows once it is imported; an element of 4 bits takes a byte. numpy.save
+/// itself writes what it takes to be their layout instead ('<V2'), which readers get back as bytes, and which names a type only where one
+/// has it.
+constexpr std::array<NpyType, 7> ml_types{{
+    {"bfloat16", bf16},
+    {"float8_e4m3fn", f8e4m3},
+    {"float8_e5m2", f8e5m2},
+    {"int4", i4},
+    {"uint4", u4},
+    {"<V2", bf16},
+    {"<f1", f8e5m2},
+}};
+
 /// Bytes that are reversed as one when the byte order changes: each part of a complex number has its own order.
 std::size_t bytes_per_part(DType dtype) {
   const auto bytes = static_cast<std::size_t>(info(dtype).bits / 8);
@@ -56,13 +69,20 @@ struct Layout {
 
 Layout parse_descr(std::string_view descr, std::string_view file) {
   if (descr == "|O" || descr == "O") fail("{}: unsupported dtype '{}': objects are pickles, which are never loaded", file, descr);
+  for (const NpyType& type : ml_types)
+    if (type.code == descr) return {type.dtype, false};
+  if (descr == "<V1") fail("{}: dtype '<V1' does not say which type of 4 or 8 bits it is (float8_e4m3fn, int4 and uint4 do)", file);
   const char order = descr.empty() ? '\0' : descr[0];
   for (const NpyType& type : npy_types) {
     if (descr.empty() || descr.substr(1) != type.code) continue;
     const bool single = bytes_per_part(type.dtype) == 1;
     if (order == '<' || order == '>' || (order == '|' && single)) return {type.dtype, order == '>' && !single};
   }
-  fail("{}: unsupported dtype {} (allowed: b1, i1..i8, u1..u8, f2, f4, f8, c8, c16, after '<' or '>')", file, quote_name(descr));
+  fail(
+      "{}: unsupported dtype {} (allowed: b1, i1..i8, u1..u8, f2, f4, f8, c8, c16, after '<' or '>', and bfloat16, float8_e4m3fn, "
+      "float8_e5m2, "
+      "int4, uint4)",
+      file, quote_name(descr));
 }
 
 std::size_t read_little_endian(std::span<const std::byte> bytes) {
@@ -118,20 +138,31 @@ void reverse_parts(std::span<std::byte> bytes, std::size_t part) {
     std::reverse(at, at + static_cast<std::ptrdiff_t>(part));
 }
 
-std::string_view npy_code(DType dtype) {
-  for (const NpyType& type : npy_types)
-    if (type.dtype == dtype) return type.code;
-  return {};
+/// '<f4', or the name of a type that only ml_dtypes knows.
+std::string descr_of(DType dtype) {
+  for (const NpyType& type : ml_types)
+    if (type.dtype == dtype) return std::string(type.code);
+  const auto known = std::ranges::find(npy_types, dtype, &NpyType::dtype);
+  return fmt::format("{}{}", bytes_per_part(dtype) == 1 ? '|' : '<', known->code);
 }
 
-std::string header_for(const Array& array) {
-  const char order = bytes_per_part(array.dtype()) == 1 ? '|' : '<';
-  std::string shape = fmt::format("{}", fmt::join(array.shape(), ", "));
-  if (array.rank() == 1) shape += ",";
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", order, npy_code(array.dtype()), shape);
+std::string header_for(DType dtype, const std::vector<std::int64_t>& sizes) {
+  std::string shape = fmt::format("{}", fmt::join(sizes, ", "));
+  if (sizes.size() == 1) shape += ",";
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr_of(dtype), shape);
   const std::size_t used = magic.size() + 4 + text.size() + 1;
   text.append((header_alignment - used % header_alignment) % header_alignment, ' ');
   return text + "\n";
+}
+
+/// The type of which a file has elements: those of 4 bits take a byte there.
+DType type_in_file(DType dtype) { return is_packed(dtype) ? u8 : dtype; }
+
+/// The elements as numbers of `to`, of which 4 bits are used.
+Array with_nibbles(const Array& from, DType to) {
+  Array result(to, from.shape());
+  for (std::int64_t i = 0; i < from.size(); ++i) result.set_uint(i, from.get_uint(i) & 15);
+  return result;
 }
 
 }  // namespace
@@ -140,18 +171,20 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view name, std::sh
   const std::string_view text = header_text(bytes, name);
   const NpyHeader header = parse_npy_header(text, name);
   const Layout layout = parse_descr(header.descr, name);
-  const auto needed = static_cast<std::uint64_t>(dense_bytes(layout.dtype, header.shape, fmt::format("{}: header", name)));
+  const DType dtype = type_in_file(layout.dtype);
+  const auto needed = static_cast<std::uint64_t>(dense_bytes(dtype, header.shape, fmt::format("{}: header", name)));
   const auto start = static_cast<std::size_t>(text.data() + text.size() - reinterpret_cast<const char*>(bytes.data()));
   const auto data = bytes.subspan(start);
   if (data.size() != needed)
     fail("{}: {} takes {} bytes, the file holds {} after its header", name, type_text(layout.dtype, header.shape), needed, data.size());
   const bool transposed = header.fortran_order && header.shape.size() > 1;
-  if (!transposed && !layout.big_endian) return to_array({std::string(name), layout.dtype, header.shape, data}, std::move(owner));
-  Array out(layout.dtype, header.shape);
-  if (transposed) copy_column_major(data, header.shape, static_cast<std::size_t>(info(layout.dtype).bits / 8), out.mutable_bytes());
+  if (!transposed && !layout.big_endian && dtype == layout.dtype)
+    return to_array({std::string(name), dtype, header.shape, data}, std::move(owner));
+  Array out(dtype, header.shape);
+  if (transposed) copy_column_major(data, header.shape, static_cast<std::size_t>(info(dtype).bits / 8), out.mutable_bytes());
   else std::copy(data.begin(), data.end(), out.mutable_bytes().begin());
-  if (layout.big_endian) reverse_parts(out.mutable_bytes(), bytes_per_part(layout.dtype));
-  return out;
+  if (layout.big_endian) reverse_parts(out.mutable_bytes(), bytes_per_part(dtype));
+  return dtype == layout.dtype ? out : with_nibbles(out, layout.dtype);
 }
 
 Array load_npy(const std::filesystem::path& path) {
@@ -160,16 +193,17 @@ Array load_npy(const std::filesystem::path& path) {
   return parse_npy(bytes, path.string(), std::move(mapping));
 }
 
-bool npy_holds(DType dtype) { return !npy_code(dtype).empty(); }
+bool needs_ml_dtypes(DType dtype) { return std::ranges::find(ml_types, dtype, &NpyType::dtype) != ml_types.end(); }
+
+std::size_t npy_header_bytes(const Array& array) { return magic.size() + 4 + header_for(array.dtype(), array.shape()).size(); }
 
 FileWriter begin_npy(const std::filesystem::path& path, const Array& array) {
-  if (!npy_holds(array.dtype())) fail("{}: npy has no dtype for {}", path.string(), name(array.dtype()));
   dense_bytes(array.dtype(), array.shape(), path.string());  // refuses a rank that no reader accepts
-  const std::string header = header_for(array);
+  const std::string header = header_for(array.dtype(), array.shape());
   const std::array<char, 4> version_and_length{1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
   FileWriter writer(path);
   writer.write(fmt::format("{}{}{}", magic, std::string_view(version_and_length.data(), version_and_length.size()), header));
-  writer.write(array.bytes());
+  writer.write(is_packed(array.dtype()) ? with_nibbles(array, u8).bytes() : array.bytes());
   writer.finish();
   return writer;
 }

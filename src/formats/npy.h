@@ -16,7 +16,10 @@ Array parse_npy(std::span<const std::byte> bytes, std::string_view name, std::sh
 /// `save_npy` up to its last step: the file appears when the writer that is returned is committed.
 FileWriter begin_npy(const std::filesystem::path& path, const Array& array);
 
-/// Whether numpy has the dtype.
-bool npy_holds(DType dtype);
+/// Whether numpy reads files of the dtype only where the package ml_dtypes is imported.
+bool needs_ml_dtypes(DType dtype);
+
+/// Where the elements begin in the file of an array.
+std::size_t npy_header_bytes(const Array& array);
 
 }  // namespace rlx
