@@ -186,6 +186,31 @@ TEST(WordPieceTokenizer, SpecialTokensAreLeftOutEvenIfTheNormalizerChangesThem) 
   EXPECT_EQ(tokenizer.decode(encoding.ids, false), "a <end> b");
 }
 
+/// Forty rules that each write ten letters for one would make 10^40.
+TEST(WordPieceTokenizer, RulesThatMultiplyATextAreBounded) {
+  const Value tenfold = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+  const std::string long_text(1 << 20, 'a');
+  const Value many = {{"type", "Sequence"}, {"normalizers", std::vector<Value>(40, tenfold)}};
+  const Value nested = {{"type", "Sequence"}, {"normalizers", {many, many}}};
+  const Value once = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", long_text}};
+  for (const Value& normalizer : {many, nested}) {
+    Value file = small_file();
+    file["normalizer"] = normalizer;
+    const Tokenizer tokenizer = make(file);
+    EXPECT_EQ(error_of([&] { tokenizer.encode_ids("a"); }), "tokenizer: the rules of its file make more than 65600 characters of a text");
+    EXPECT_FALSE(tokenizer.encode_ids("bbb").empty());
+  }
+  Value file = small_file();
+  file["normalizer"] = once;
+  EXPECT_NE(error_of([&] { make(file).encode_ids(long_text); }).find("more than"), std::string::npos);
+  file["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers", std::vector<Value>(1000, {{"type", "Prepend"}, {"prepend", long_text.substr(0, 1000)}})}};
+  EXPECT_NE(error_of([&] { make(file).encode_ids("b"); }).find("more than"), std::string::npos);
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", std::vector<Value>(40, tenfold)}};
+  file.erase("normalizer");
+  EXPECT_NE(error_of([&] { make(file).decode(make(file).encode_ids("a")); }).find("more than"), std::string::npos);
+}
+
 TEST(WordPieceTokenizer, ServesThreadsAtTheSameTime) {
   const Tokenizer tokenizer = small();
   const std::vector<std::int32_t> expected = tokenizer.encode("Hello, world!").ids;

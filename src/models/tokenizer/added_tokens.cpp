@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/names.h"
+#include "models/tokenizer/growth.h"
 #include "models/tokenizer/unicode.h"
 
 namespace rlx {
@@ -61,7 +62,7 @@ void AddedTokens::read(const JsonField& field, const WordModel& model, const Nor
   if (ids_.contains(token.content)) field.at("content").refuse("the token {} is listed twice", quote_name(token.content));
 
   AlignedText pattern = align(token.content);
-  if (token.normalized && normalizer) normalizer->apply(pattern);
+  if (token.normalized && normalizer) normalizer->apply(pattern, most_after_rules(pattern.size()));
   token.shown = to_utf8(pattern);
   const std::string content = token.content;
   const std::string shown = token.shown;

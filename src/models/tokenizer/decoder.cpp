@@ -90,7 +90,9 @@ class MetaspaceDecoder : public Decoder {
     bool prefixed = true;
     if (const auto scheme = field.find("prepend_scheme")) prefixed = scheme->as_one_of({"always", "first", "never"}) != 2;
     else if (const auto add = field.find("add_prefix_space")) prefixed = add->as_bool();
-    return std::make_unique<MetaspaceDecoder>(field.at("replacement").as_string(), prefixed);
+    const JsonField marker = field.at("replacement");
+    if (marker.as_string().empty()) marker.refuse("an empty marker cannot be found");
+    return std::make_unique<MetaspaceDecoder>(marker.as_string(), prefixed);
   }
 
   void apply(std::vector<std::string>& tokens) const override {
@@ -173,7 +175,12 @@ class ReplaceDecoder : public Decoder {
  public:
   ReplaceDecoder(std::unique_ptr<Pattern> pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(std::vector<std::string>& tokens) const override {
-    for (std::string& token : tokens) token = replace_matches(*pattern_, token, content_);
+    constexpr std::size_t most_bytes = std::size_t{1} << 28;
+    std::size_t total = 0;
+    for (std::string& token : tokens) {
+      token = replace_matches(*pattern_, token, content_, most_bytes - total);
+      total += token.size();
+    }
   }
 
  private:

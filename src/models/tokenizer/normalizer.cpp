@@ -9,6 +9,7 @@
 #include "models/tokenizer/base64.h"
 #include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/charsmap.h"
+#include "models/tokenizer/growth.h"
 #include "models/tokenizer/pattern.h"
 #include "models/tokenizer/unicode.h"
 #include "models/tokenizer/unicode_form.h"
@@ -66,7 +67,7 @@ class BertNormalizer : public Normalizer {
     if (const auto given = field.find("strip_accents")) strip_accents_ = given->as_bool();
   }
 
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t /*most*/) const override {
     if (clean_) clean(text);
     if (chinese_) space_chinese(text);
     if (strip_accents_) {
@@ -85,13 +86,13 @@ class BertNormalizer : public Normalizer {
 
 class Lowercase : public Normalizer {
  public:
-  void apply(AlignedText& text) const override { lowercase(text); }
+  void apply(AlignedText& text, std::size_t /*most*/) const override { lowercase(text); }
 };
 
 class FormNormalizer : public Normalizer {
  public:
   explicit FormNormalizer(UnicodeForm form) : form_(form) {}
-  void apply(AlignedText& text) const override { to_unicode_form(text, form_); }
+  void apply(AlignedText& text, std::size_t /*most*/) const override { to_unicode_form(text, form_); }
 
  private:
   UnicodeForm form_;
@@ -99,7 +100,7 @@ class FormNormalizer : public Normalizer {
 
 class StripAccents : public Normalizer {
  public:
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t /*most*/) const override {
     std::erase_if(text, [](const AlignedChar& c) { return unicode::is_mark(c.value); });
   }
 };
@@ -108,7 +109,7 @@ class Strip : public Normalizer {
  public:
   explicit Strip(const JsonField& field) : left_(field.at("strip_left").as_bool()), right_(field.at("strip_right").as_bool()) {}
 
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t /*most*/) const override {
     const auto solid = [](const AlignedChar& c) { return !unicode::is_whitespace(c.value); };
     if (right_) text.erase(std::find_if(text.rbegin(), text.rend(), solid).base(), text.end());
     if (left_) text.erase(text.begin(), std::find_if(text.begin(), text.end(), solid));
@@ -128,7 +129,7 @@ class Replace : public Normalizer {
   Replace(std::string_view text, std::string_view by) : pattern_(string_pattern(std::string(text))), content_(by) {}
 
   /// What replaces a match has the origin of the last code point of the match.
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t most) const override {
     const std::string bytes = to_utf8(text);
     const std::u32string content = unicode::to_utf32(content_);
     AlignedText result;
@@ -141,6 +142,7 @@ class Replace : public Normalizer {
         result.insert(result.end(), text.begin() + static_cast<std::ptrdiff_t>(first), text.begin() + static_cast<std::ptrdiff_t>(next));
       if (!matches || text.empty()) return;
       const AlignedChar& origin = text[next > 0 ? next - 1 : 0];
+      check_growth(result.size() + content.size(), most);
       for (const char32_t c : content) result.push_back({c, origin.begin, origin.end});
     });
     text = std::move(result);
@@ -158,7 +160,7 @@ class Precompiled : public Normalizer {
   explicit Precompiled(const JsonField& field)
       : rules_(decode_base64(field.at("precompiled_charsmap").as_string(), field.place()), field.place()) {}
 
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t most) const override {
     AlignedText result;
     result.reserve(text.size());
     for (std::size_t begin = 0; begin < text.size();) {
@@ -170,6 +172,7 @@ class Precompiled : public Normalizer {
           if (!rewrite({&c, 1}, result)) result.push_back(c);
         }
       }
+      check_growth(result.size(), most);
       begin = end;
     }
     text = std::move(result);
@@ -201,7 +204,7 @@ class Precompiled : public Normalizer {
 /// Control characters out, and what counts as white space made a space.
 class Nmt : public Normalizer {
  public:
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t /*most*/) const override {
     std::erase_if(text, [](const AlignedChar& c) { return is_dropped(c.value); });
     for (AlignedChar& c : text) c.value = is_space(c.value) ? U' ' : c.value;
   }
@@ -219,7 +222,7 @@ class Nmt : public Normalizer {
 /// Each byte becomes the character by which byte-level vocabularies write it.
 class ByteLevelNormalizer : public Normalizer {
  public:
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t /*most*/) const override {
     AlignedText result;
     for (const AlignedChar& c : text) {
       for (const char byte : to_utf8({&c, 1})) {
@@ -234,8 +237,9 @@ class Prepend : public Normalizer {
  public:
   explicit Prepend(std::string_view prefix) : prefix_(unicode::to_utf32(prefix)) {}
 
-  void apply(AlignedText& text) const override {
+  void apply(AlignedText& text, std::size_t most) const override {
     if (text.empty()) return;
+    check_growth(text.size() + prefix_.size(), most);
     const AlignedChar first = text.front();
     AlignedText prefix;
     for (char32_t c : prefix_) prefix.push_back({c, first.begin, first.end});
@@ -252,8 +256,11 @@ class NormalizerSequence : public Normalizer {
   explicit NormalizerSequence(const JsonField& field) {
     for (const JsonField& step : field.at("normalizers").items()) steps_.push_back(read_normalizer(step));
   }
-  void apply(AlignedText& text) const override {
-    for (const auto& step : steps_) step->apply(text);
+  void apply(AlignedText& text, std::size_t most) const override {
+    for (const auto& step : steps_) {
+      step->apply(text, most);
+      check_growth(text.size(), most);
+    }
   }
 
  private:

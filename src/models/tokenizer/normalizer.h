@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -12,7 +13,8 @@ namespace rlx {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual void apply(AlignedText& text) const = 0;
+  /// Throws Error where the text grows beyond `most` code points (growth.h).
+  virtual void apply(AlignedText& text, std::size_t most) const = 0;
 };
 
 /// Reads every normalizer of `tokenizers` 0.23, with its meaning there. Throws Error for any other kind and for malformed fields.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/tokenizer/growth.h"
 #include "models/tokenizer/unicode.h"
 
 namespace rlx {
@@ -83,9 +84,13 @@ std::unique_ptr<Pattern> string_pattern(std::string text) { return std::make_uni
 
 std::unique_ptr<Pattern> char_pattern(std::function<bool(char32_t)> test) { return std::make_unique<CharPattern>(std::move(test)); }
 
-std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by) {
+std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by, std::size_t most) {
   std::string result;
-  pattern.cut(text, [&](bool matches, TextRange range) { result += matches ? by : text.substr(range.begin, range.end - range.begin); });
+  pattern.cut(text, [&](bool matches, TextRange range) {
+    const std::string_view part = matches ? by : text.substr(range.begin, range.end - range.begin);
+    check_growth(result.size() + part.size(), most);
+    result += part;
+  });
   return result;
 }
 

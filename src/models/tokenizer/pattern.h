@@ -28,7 +28,7 @@ std::unique_ptr<Pattern> string_pattern(std::string text);
 /// Matches single code points.
 std::unique_ptr<Pattern> char_pattern(std::function<bool(char32_t)> test);
 
-/// `text` with each match replaced.
-std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by);
+/// `text` with each match replaced. Throws Error where it grows beyond `most` bytes.
+std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by, std::size_t most);
 
 }  // namespace rlx

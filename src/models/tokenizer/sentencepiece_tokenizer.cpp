@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "models/tokenizer/bpe.h"
 #include "models/tokenizer/charsmap.h"
+#include "models/tokenizer/growth.h"
 #include "models/tokenizer/sentencepiece.h"
 #include "models/tokenizer/tokenizer_parts.h"
 #include "models/tokenizer/unicode.h"
@@ -24,8 +25,8 @@ class SentencePieceNormalizer : public Normalizer {
     if (!model.charsmap.empty()) rules_.emplace(model.charsmap, what);
   }
 
-  void apply(AlignedText& text) const override {
-    if (rules_) apply_rules(text);
+  void apply(AlignedText& text, std::size_t most) const override {
+    if (rules_) apply_rules(text, most);
     if (text.empty()) return;
     const AlignedChar first = text.front();
     if (merge_spaces_) merge_spaces(text);
@@ -34,7 +35,7 @@ class SentencePieceNormalizer : public Normalizer {
   }
 
  private:
-  void apply_rules(AlignedText& text) const {
+  void apply_rules(AlignedText& text, std::size_t most) const {
     const std::string bytes = to_utf8(text);
     AlignedText result;
     result.reserve(text.size());
@@ -47,6 +48,7 @@ class SentencePieceNormalizer : public Normalizer {
       else {
         for (const char32_t c : unicode::to_utf32(match->replacement)) result.push_back({c, origin.begin, origin.end});
       }
+      check_growth(result.size(), most);
       for (const std::size_t end = at + length; at < end; ++at) next += unicode::starts_code_point(bytes[at]) ? 1 : 0;
     }
     text = std::move(result);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/names.h"
+#include "models/tokenizer/growth.h"
 #include "models/tokenizer/unicode.h"
 #include "rlx/error.h"
 
@@ -18,7 +19,7 @@ void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> w
       word({{&whole, segment.range}, segment.token});
     } else if (normalizer) {
       AlignedText normalized = whole.align(segment.range);
-      normalizer->apply(normalized);
+      normalizer->apply(normalized, most_after_rules(normalized.size()));
       split_part(Text(normalized, with_origins), at_start, word);
     } else if (segment.range.begin == 0 && segment.range.end == whole.bytes().size()) {
       split_part(whole, at_start, word);
