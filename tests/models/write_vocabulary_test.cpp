@@ -56,6 +56,23 @@ TEST(GgufVocabulary, ByteLevelBpe) {
   EXPECT_EQ(file.value("tokenizer.chat_template").string(), "{{ x }}");
 }
 
+/// As the tokens of German letters in DeepSeek's files, which are not written in the characters of bytes: "ü" there would be the byte FC.
+TEST(GgufVocabulary, UserDefinedTokensOfByteLevelVocabulariesAreTextAsItStands) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  const GgufFile file = described(folder, R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+      "added_tokens": [{"id": 4, "content": "ü", "special": false}, {"id": 5, "content": "a ü\n", "special": false}],
+      "model": {"type": "BPE", "vocab": {"a": 0, "Ã": 1, "¼": 2, "Ã¼": 3}, "merges": [["Ã", "¼"]]}})",
+                                  6);
+  const Tokenizer tokenizer = read_gguf_tokenizer(file);
+  EXPECT_EQ(tokenizer.encode_ids("aüa"), (std::vector<std::int32_t>{0, 4, 0}));
+  EXPECT_EQ(tokenizer.encode_ids("a ü\na"), (std::vector<std::int32_t>{5, 0}));
+  EXPECT_EQ(tokenizer.decode(std::vector<std::int32_t>{0, 4, 5, 3, 0}, true), "aüa ü\nüa");
+  EXPECT_EQ(tokenizer.bytes_of(4), "ü");
+  EXPECT_EQ(tokenizer.bytes_of(5), "a ü\n");
+  EXPECT_EQ(tokenizer.id_to_token(4), "ü");
+}
+
 TEST(GgufVocabulary, AllChatTemplatesGoThereAndBack) {
   const TemporaryFolder folder;
   test::write_text(folder / "config.json", "{}");

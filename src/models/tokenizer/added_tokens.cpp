@@ -80,9 +80,8 @@ bool AddedTokens::add(AddedToken token, bool is_new) {
   return true;
 }
 
-void AddedTokens::add_plain(std::string_view content, std::int32_t id, bool special, bool is_new) {
-  const AddedToken token = {std::string(content), std::string(content), id, special, false, false, false, false};
-  add(token, is_new);
+void AddedTokens::add_plain(std::string_view content, std::int32_t id, bool special, bool is_new, std::string written) {
+  add({std::string(content), std::string(content), id, special, false, false, false, false, std::move(written)}, is_new);
 }
 
 std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) const {

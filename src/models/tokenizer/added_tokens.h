@@ -18,10 +18,13 @@ struct AddedToken {
   std::string content;
   std::string shown;  // the normalized content, if the token is looked for in normalized text
   std::int32_t id;
-  bool special;         // left out by decode
-  bool single_word;     // matches only where no word character is next to it
-  bool lstrip, rstrip;  // takes the white space on this side
-  bool normalized;      // looked for, in normalized form, in the normalized text
+  bool special;              // left out by decode
+  bool single_word;          // matches only where no word character is next to it
+  bool lstrip, rstrip;       // takes the white space on this side
+  bool normalized;           // looked for, in normalized form, in the normalized text
+  std::string written = {};  // as the decoder takes it, where that is not as it is shown
+
+  std::string_view for_decoder() const { return written.empty() ? shown : written; }
 };
 
 /// A part of a text: one added token, or (token is null) what is left for the model.
@@ -40,8 +43,9 @@ class AddedTokens {
 
   /// Adds a token that is looked for in the text as it is given. False if it is empty, or another one has its text.
   bool add(AddedToken token, bool is_new);
-  /// Adds a token that is looked for as it is. One without text, or with that of another one, is not added.
-  void add_plain(std::string_view content, std::int32_t id, bool special, bool is_new = false);
+  /// Adds a token that is looked for as it is, and which the decoder takes as `written`, unless that is empty. One without text, or with
+  /// that of another one, is not added.
+  void add_plain(std::string_view content, std::int32_t id, bool special, bool is_new = false, std::string written = {});
 
   /// Cuts a text at the added tokens that are (`normalized`) or are not looked for in normalized text: leftmost first, the longest of
   /// those that start at the same place. Segments cover the text, none is empty.

@@ -35,6 +35,12 @@ const Tables& tables() {
 
 std::string_view character(std::uint8_t byte) { return tables().characters[byte]; }
 
+std::string text_for(std::string_view bytes) {
+  std::string result;
+  for (const char byte : bytes) result += character(static_cast<std::uint8_t>(byte));
+  return result;
+}
+
 std::optional<std::string> bytes(std::string_view text) {
   const Tables& known = tables();
   std::string result;

@@ -9,6 +9,8 @@ namespace rlx::byte_chars {
 
 /// The UTF-8 of the character for a byte.
 std::string_view character(std::uint8_t byte);
+/// What is written for the bytes.
+std::string text_for(std::string_view bytes);
 /// The bytes that `text` is written for, or nothing if one of its characters stands for none.
 std::optional<std::string> bytes(std::string_view text);
 

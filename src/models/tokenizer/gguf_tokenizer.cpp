@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "models/tokenizer/bpe.h"
+#include "models/tokenizer/byte_chars.h"
 #include "models/tokenizer/gguf_patterns.h"
 #include "models/tokenizer/sentencepiece.h"
 #include "models/tokenizer/space_words.h"
@@ -79,10 +80,13 @@ class GgufVocabulary {
     return vocabulary;
   }
 
-  AddedTokens added_tokens() const {
+  /// Those of a vocabulary whose other tokens are written in characters that stand for bytes are text all the same.
+  AddedTokens added_tokens(bool of_bytes) const {
     AddedTokens result;
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
-      if (is_added(id)) result.add_plain(tokens_[id], static_cast<std::int32_t>(id), types_[id] != Type::user_defined);
+      if (!is_added(id)) continue;
+      result.add_plain(tokens_[id], static_cast<std::int32_t>(id), types_[id] != Type::user_defined, false,
+                       of_bytes ? byte_chars::text_for(tokens_[id]) : "");
     }
     return result;
   }
@@ -144,7 +148,7 @@ Tokenizer read_bpe(const GgufFile& file, const GgufVocabulary& vocabulary, std::
   Tokenizer::Parts parts;
   add_text_parts(pattern, vocabulary, parts);
   parts.model = std::move(model);
-  parts.added_tokens = vocabulary.added_tokens();
+  parts.added_tokens = vocabulary.added_tokens(pattern.alphabet == GgufAlphabet::bytes);
   const Tokens begin = vocabulary.special(vocabulary.flag("add_bos_token", pattern.add_begin), vocabulary.id("bos", 11), "bos");
   const Tokens end = vocabulary.special(vocabulary.flag("add_eos_token", false), vocabulary.id("eos", 11), "eos");
   const Tokens separator =
@@ -185,7 +189,7 @@ Tokenizer read_word_pieces(const GgufVocabulary& vocabulary) {
   parts.model = std::make_unique<WordPiece>(vocabulary.all(), space_marker, *unknown, in_texts);
   parts.normalizer = bert_normalizer(vocabulary.flag("normalizer.lowercase", true), vocabulary.flag("normalizer.strip_accents", true));
   parts.pre_tokenizer = bert_pre_tokenizer();
-  parts.added_tokens = vocabulary.added_tokens();
+  parts.added_tokens = vocabulary.added_tokens(false);
   const auto begin = vocabulary.id("cls", vocabulary.id("bos", 101).value_or(-1));
   const auto separator = vocabulary.id("seperator", 102);
   parts.post_processor =

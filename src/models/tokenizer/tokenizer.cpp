@@ -139,7 +139,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
   for (const std::int32_t id : ids) {
     const AddedToken* added = added_tokens_->find(id);
     if (added && added->special && skip_special_tokens) continue;
-    if (added) tokens.push_back(added->shown);
+    if (added) tokens.emplace_back(added->for_decoder());
     else if (const auto token = model_->id_to_token(id)) tokens.emplace_back(*token);
   }
   decoder_->apply(tokens);
@@ -150,7 +150,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
 
 std::string Tokenizer::bytes_of(std::int32_t id) const {
   const AddedToken* added = added_tokens_->find(id);
-  const auto token = added ? std::optional<std::string_view>(added->shown) : model_->id_to_token(id);
+  const auto token = added ? std::optional(added->for_decoder()) : model_->id_to_token(id);
   if (!token || (added && added->special)) return {};
   constexpr std::string_view before = "a", replacement = "\xEF\xBF\xBD";
   std::vector<std::string> tokens{std::string(before), std::string(*token)};
