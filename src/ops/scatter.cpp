@@ -4,10 +4,8 @@
 
 #include "ir/array_type.h"
 #include "ir/extremum.h"
-#include "ir/op.h"
-#include "ops/broadcasting.h"
 #include "ops/gather_numbers.h"
-#include "rlx/ops.h"
+#include "ops/wide.h"
 
 namespace rlx {
 namespace {
@@ -116,8 +114,35 @@ struct Scatter {
       case ScatterKind::min:
       case ScatterKind::max: return {extreme_jvp(s, x, y[0], base, updates)};
     }
-    if (dx[2]) fail("rlx.scatter: kind mul is not differentiable by its updates: several may meet in one element");
-    return {scatter(base, x[1], x[2], s.numbers(), ScatterKind::mul, s.mode)};
+    Value total = dx[0] ? scatter(base, x[1], x[2], s.numbers(), ScatterKind::mul, s.mode) : base;
+    if (!dx[2]) return {total};
+    Value slope = widen(read_back(s, x[0], x[1], x[0].type(), x[2].type())) * product_of_others(s, x);
+    return {scatter(total, x[1], cast(widen(updates) * slope, x[0].dtype()), s.numbers(), ScatterKind::add, s.mode)};
+  }
+  /// For each update the product of the others of its element: of those in front of it times of those behind it. Nothing is divided, so
+  /// zeros are right in derivatives of any order. The updates are brought in the order of their elements for that.
+  static Value product_of_others(const Scatter& s, std::span<const Value> x) {
+    const Dim count = x[2].type().size();
+    Value ids = reshape(iota(x[0], {x[0].type().size()}, i64), x[0].shape());
+    Value to = gather(ids, x[1], s.numbers(), window_sizes(s, x[0].type(), x[2].type()), s.mode, -1);
+    const Values sorted = sort({reshape(to, {count}), iota(to, {count}, i64)}, 1, 0);
+    Value factors = take(reshape(widen(x[2]), {count}), sorted[1]);
+    Value others = product_in_front(factors, sorted[0], false) * product_in_front(factors, sorted[0], true);
+    return reshape(take(others, argsort(sorted[1], 0)), x[2].shape());
+  }
+  /// The product of those in front of each factor that are of the same element, twice as many in each step. No number of another element
+  /// takes part, be it infinite.
+  static Value product_in_front(Value factors, Value element, bool reverse) {
+    const auto moved = [&](Value v, std::int64_t places, double fill) {
+      const std::int64_t by = reverse ? -places : places;
+      return pad(v, {by}, {-by}, {}, fill);
+    };
+    const auto in_front = [&](Value v, std::int64_t places) {
+      return select(eq(element, moved(element, places, -2)), moved(v, places, 1), like(v, 1));
+    };
+    Value product = in_front(factors, 1);
+    for (std::int64_t places = 1; places < element.dim(0).upper(); places *= 2) product = product * in_front(product, places);
+    return product;
   }
   /// Ties, among updates and with x, share the derivative evenly.
   static Value extreme_jvp(const Scatter& s, std::span<const Value> x, Value y, Value base, Value updates) {
@@ -161,8 +186,7 @@ struct Scatter {
                           {{i32, {7, 1}}, -2, 6},
                           {{t, {7, 4}}, is_unsigned_int(t) ? 0.0 : -2.0, 2}},
                          attrs_of(Scatter{kind, {1}, {0}, {0}, {}, {}, mode}),
-                         0,
-                         kind != ScatterKind::mul});
+                         kind == ScatterKind::mul ? 1e-6 : 0});
     const Sample::Operand x{{f32, {5, 4}}}, points{{i32, {3, 4, 2}}, 0, 4}, rows{{i64, {5, 3, 1}}, 0, 3};
     all.push_back({{x, points, {{f32, {3, 4}}}}, attrs_of(Scatter{ScatterKind::add, {}, {0, 1}, {0, 1}, {}, {}, IndexMode::fill})});
     all.push_back({{x, rows, {{f32, {5, 3}}}}, attrs_of(Scatter{ScatterKind::set, {}, {1}, {1}, {0}, {0}, IndexMode::clip})});
@@ -174,7 +198,8 @@ const Op<Scatter> scatter_op;
 }  // namespace
 
 /// x with windows of `updates` combined into it at the start positions in the last axis of `indices`; see GatherNumbers, whose result is
-/// the updates here. Updates are taken in row-major order; a window not wholly inside is moved inside (clip) or dropped (fill).
+/// the updates here. Updates are taken in row-major order; a window not wholly inside is moved inside (clip) or dropped (fill). The
+/// derivative of a product by an update is the product of the others, without division.
 Value scatter(Operand x, Operand indices, Operand updates, GatherNumbers numbers, ScatterKind kind /*= ScatterKind::set*/,
               IndexMode mode /*= IndexMode::clip*/) {
   return scatter_op({kind, numbers.offset_dims, numbers.collapsed_slice_dims, numbers.start_index_map, numbers.operand_batching_dims,

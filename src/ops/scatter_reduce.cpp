@@ -6,8 +6,6 @@
 namespace rlx {
 namespace {
 
-using In = std::span<const Value>;
-
 // Update [.., j, ..] goes to [.., indices[.., j, ..], ..]: every axis but one runs along.
 GatherNumbers along(std::int64_t axis, int rank) {
   GatherNumbers numbers{.offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
@@ -28,43 +26,6 @@ void check(std::string_view op, Value x, Value indices, Value updates, std::int6
     fail("rlx.{}: x {}, indices {}, updates {} (allowed: integers and {} of the shape of x but for axis {})", op, x.type().to_string(),
          indices.type().to_string(), updates.type().to_string(), name(x.dtype()), axis);
 }
-
-struct ScatterProduct {
-  static constexpr OpKind kind = OpKind::composite;
-  static constexpr std::string_view name = "scatter_product";
-  static constexpr std::string_view formula =
-      "x[.., k, ..] times every updates[.., j, ..] whose indices[.., j, ..] is k, along `axis`; the derivative needs no division";
-  static constexpr std::array<int, 1> integer_operands{1};
-  Axis axis;
-  static auto fields() { return Fields<&ScatterProduct::axis>{}; }
-  static Value body(const ScatterProduct& op, Value x, Value indices, Value updates) {
-    check(name, x, indices, updates, op.axis);
-    return combined(x, indices, updates, op.axis, ScatterKind::mul);
-  }
-  // The factors of every element on a new last axis: its old value, then each update, or 1 where the update goes elsewhere.
-  static Value factors(Value x, Value hits, Value updates, std::int64_t axis, double elsewhere) {
-    Value spread = select(hits, expand_dims(move_axis(updates, axis, -1), {axis}), like(updates, elsewhere));
-    return concat({expand_dims(x, {-1}), spread}, -1);
-  }
-  // Each factor's tangent times all the others: those before it and those behind it.
-  static Values jvp(const ScatterProduct& op, In x, In, In dx) {
-    if (!dx[0] && !dx[2]) return {Value()};
-    Dims places(x[0].shape().size() + 1, 1);
-    places[static_cast<std::size_t>(op.axis.value)] = x[0].dim(op.axis);
-    Value hits = eq(expand_dims(move_axis(cast(x[1], i64), op.axis, -1), {op.axis}), iota(x[0], places, i64, op.axis));
-    Value all = factors(widen(x[0]), hits, widen(x[2]), op.axis, 1);
-    Value tangents = factors(widen(dx[0] ? dx[0] : zeros_like(x[0])), hits, widen(dx[2] ? dx[2] : zeros_like(x[2])), op.axis, 0);
-    Value others = cumprod(all, -1, true) * cumprod(all, -1, true, true);
-    return {cast(sum(others * tangents, {-1}), x[0].dtype())};
-  }
-  static std::vector<Sample> samples() {
-    const Sample::Operand x{{f32, {3, 4}}}, rows{{i32, {5, 4}}, -1, 3}, columns{{i64, {3, 2}}, 0, 3};
-    return {{{x, rows, {{f32, {5, 4}}}}, attrs_of(ScatterProduct{0}), 1e-6},
-            {{x, columns, {{f32, {3, 2}}}}, attrs_of(ScatterProduct{1}), 1e-6},
-            {{{{i32, {3, 4}}}, rows, {{i32, {5, 4}}}}, attrs_of(ScatterProduct{0})}};
-  }
-};
-const Op<ScatterProduct> scatter_product_op;
 
 struct ScatterReduce {
   static constexpr OpKind kind = OpKind::composite;
@@ -91,6 +52,10 @@ struct ScatterReduce {
     Value lowest = like(x, is_signed_int(x.dtype()) ? -static_cast<double>(std::uint64_t{1} << (info(x.dtype()).bits - 1)) : 0);
     return max ? lowest : logical_not(lowest);
   }
+  static ScatterKind kind_of(ScatterReduceKind reduce) {
+    if (reduce == ScatterReduceKind::prod) return ScatterKind::mul;
+    return reduce == ScatterReduceKind::max ? ScatterKind::max : ScatterKind::min;
+  }
   static Value body(const ScatterReduce& op, Value x, Value indices, Value updates) {
     check(name, x, indices, updates, op.axis);
     const DType dtype = x.dtype();
@@ -99,8 +64,7 @@ struct ScatterReduce {
     if (adds) x = widen(x), updates = widen(updates);
     Value count = !mean && op.include_self ? Value() : counts(x, indices, op.axis);
     if (!op.include_self) x = select(gt(count, scalar(count, 0, i32)), neutral(x, op.reduce), x);
-    if (op.reduce == ScatterReduceKind::prod) return scatter_product_op({op.axis}, x, indices, updates);
-    if (!adds) return combined(x, indices, updates, op.axis, op.reduce == ScatterReduceKind::max ? ScatterKind::max : ScatterKind::min);
+    if (!adds) return combined(x, indices, updates, op.axis, kind_of(op.reduce));
     Value total = combined(x, indices, updates, op.axis, ScatterKind::add);
     if (mean) total = total / cast(op.include_self ? count + scalar(count, 1, i32) : max(count, scalar(count, 1, i32)), x.dtype());
     return cast(total, dtype);
@@ -129,8 +93,7 @@ const Op<ScatterReduce> scatter_reduce_op;
 
 /// PyTorch's scatter_reduce: element k of x along `axis` becomes the reduction of itself (with include_self) and of every update whose
 /// index is k; without an update it stays. indices and updates have the shape of x but for `axis`; indices outside are dropped. Ties of
-/// max and min share the gradient. mean is for floats. The derivative of prod needs no division, but one element for each pair of an
-/// element and an update along `axis`. Throws Error when shapes differ.
+/// max and min share the gradient; that of prod is without division. mean is for floats. Throws Error when shapes differ.
 Value scatter_reduce(Operand x, Operand indices, Operand updates, Axis axis, ScatterReduceKind reduce, bool include_self /*= true*/) {
   return scatter_reduce_op({axis, reduce, include_self}, x, indices, cast(updates, x.dtype()));
 }
