@@ -38,26 +38,27 @@ struct Reduce {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "reduce";
   static constexpr std::string_view formula =
-      "sum, max, min or prod over `axes`, which disappear; narrow types accumulate in 32 bits; NaN wins";
+      "sum, max, min or prod over `axes`, which disappear; of nothing 0, the least value, the greatest, 1; narrow types accumulate in 32 "
+      "bits; NaN wins";
   ReduceKind op = ReduceKind::sum;
   Axes axes;
   static auto fields() { return Fields<&Reduce::op, &Reduce::axes>{}; }
 
   static bool kept(const Reduce& r, std::int64_t axis) { return !r.axes.contains(axis); }
+  static bool is_ordered(const Reduce& r) { return r.op == ReduceKind::max || r.op == ReduceKind::min; }
   static Type infer(const Reduce& r, const Type& x) {
-    const bool ordered = r.op == ReduceKind::max || r.op == ReduceKind::min;
+    const bool ordered = is_ordered(r);
     if (ordered && is_complex(x.dtype)) fail("rlx.reduce: {} has no order", x.to_string());
     if (is_bool(x.dtype) && !ordered) fail("rlx.reduce: a sum of bool: cast it first, or use max (any) and min (all)");
     Type result{x.dtype, {}};
-    for (int axis = 0; axis < x.rank(); ++axis) {
+    for (int axis = 0; axis < x.rank(); ++axis)
       if (kept(r, axis)) result.shape.push_back(x.dim(axis));
-      else if (ordered && x.dim(axis) == Dim(0))
-        fail("rlx.reduce: the {} of no elements: axis {} of {}", enum_words(r.op)[static_cast<std::size_t>(r.op)], axis, x.to_string());
-    }
     return result;
   }
   static Loop loop(const Reduce& r, std::span<const Type> x, const Type&, const At& at, const FreshVariable& fresh) {
-    Loop result{r.op, accumulation_type(x[0].dtype), {}, {}};
+    // A maximum needs no room, and of no elements is an end of its own type.
+    const bool narrow = is_ordered(r) && !is_float(x[0].dtype);
+    Loop result{r.op, narrow ? x[0].dtype : accumulation_type(x[0].dtype), {}, {}};
     Source source;
     auto next = at.begin();
     for (int axis = 0; axis < x[0].rank(); ++axis) {
@@ -90,28 +91,31 @@ struct Reduce {
     Array& y = out[0];
     const bool low = r.op == ReduceKind::max, high = r.op == ReduceKind::min;
     const bool one = r.op == ReduceKind::prod;
+    const int bits = is_bool(x.dtype()) ? 1 : info(x.dtype()).bits;
+    const double end = x.dtype() == f8e4m3 ? 448 : INFINITY;  // which has no infinity
+    const auto greatest = static_cast<std::int64_t>(~0ull >> (65 - std::max(bits, 2)));
     if (is_complex(x.dtype()))
       accumulate<std::complex<double>>(
           r, x, y, one ? 1 : 0, [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
     else if (is_float(x.dtype()))
       accumulate<double>(
           r, x, y,
-          low    ? -INFINITY
-          : high ? INFINITY
+          low    ? -end
+          : high ? end
                  : one,
           [&](auto i) { return x.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
     else if (is_signed_int(x.dtype()))
       accumulate<std::int64_t>(
           r, x, y,
-          low    ? INT64_MIN
-          : high ? INT64_MAX
+          low    ? -greatest - 1
+          : high ? greatest
                  : one,
           [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
     else
       accumulate<std::uint64_t>(
           r, x, y,
           low    ? 0
-          : high ? UINT64_MAX
+          : high ? ~0ull >> (64 - bits)
                  : one,
           [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { is_bool(y.dtype()) ? y.set_double(i, v != 0) : y.set_uint(i, v); });
   }
@@ -127,7 +131,12 @@ struct Reduce {
     if (r.op == ReduceKind::prod) return {prod_jvp(r, x[0], dx[0])};
     // Ties share the derivative evenly.
     Value at_extreme = eq(x[0], expand(r, y[0], x[0].shape()));
-    return {sum(select(at_extreme, dx[0], zeros_like(dx[0])), r.axes) / sum(cast(at_extreme, dx[0].dtype()), r.axes)};
+    Value ties = sum(cast(at_extreme, dx[0].dtype()), r.axes);
+    if (may_be_empty(r, x[0].type())) ties = max(ties, scalar(ties, 1, ties.dtype()));
+    return {sum(select(at_extreme, dx[0], zeros_like(dx[0])), r.axes) / ties};
+  }
+  static bool may_be_empty(const Reduce& r, const Type& x) {
+    return std::any_of(r.axes.begin(), r.axes.end(), [&](std::int64_t axis) { return !(x.dim(axis) - 1).known_non_negative(); });
   }
   /// Sum over elements of its tangent times the product of the others, without dividing (elements may be zero).
   static Value prod_jvp(const Reduce& r, Value x, Value dx) {
@@ -158,7 +167,8 @@ struct Reduce {
     all.push_back({{{{f32, {3, 4}}, 0.5, 1.5}}, attrs_of(Reduce{ReduceKind::prod, {1}}), 1e-6});
     all.push_back({{{{boolean, {3, 4}}, 0, 1}}, attrs_of(Reduce{ReduceKind::max, {1}})});
     all.push_back({{{{c64, {3, 4}}}}, attrs_of(Reduce{ReduceKind::sum, {0}})});
-    all.push_back({{{{f32, {3, 0}}}}, attrs_of(Reduce{ReduceKind::sum, {1}})});
+    for (ReduceKind kind : {ReduceKind::sum, ReduceKind::max, ReduceKind::min, ReduceKind::prod})
+      all.push_back({{{{f32, {3, 0}}}}, attrs_of(Reduce{kind, {1}}), 0, kind == ReduceKind::sum || kind == ReduceKind::prod});
     return all;
   }
 };
@@ -190,10 +200,10 @@ Value sum(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(Redu
 Value sum_all(Operand x) { return sum(x, all_axes(x)); }
 /// The product over `axes`; as sum.
 Value prod(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
-/// The largest element over `axes`, which disappear or stay as in sum; NaN wins, ties share the gradient. Throws Error for complex numbers
-/// and for an axis without elements.
+/// The largest element over `axes`, which disappear or stay as in sum; NaN wins, ties share the gradient. Of no elements the least value of
+/// the type: -infinity (f8e4m3: -448), the least integer, false. Throws Error for complex numbers.
 Value reduce_max(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
-/// The smallest element over `axes`; as reduce_max.
+/// The smallest element over `axes`; as reduce_max, of no elements the greatest value.
 Value reduce_min(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
 
 }  // namespace rlx

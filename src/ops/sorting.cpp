@@ -135,6 +135,8 @@ struct ArgExtreme {
   bool keep_dims = false;
   static auto fields() { return Fields<&ArgExtreme::axis, &ArgExtreme::keep_dims>{}; }
   static Value body(const ArgExtreme& op, Value x) {
+    if (x.dim(op.axis) == Dim(0))
+      fail("rlx.{}: axis {} of {} has no elements (allowed: at least 1)", name, op.axis.value, x.type().to_string());
     Value extreme = largest ? reduce_max(x, {op.axis}, true) : reduce_min(x, {op.axis}, true);
     Value hit = eq(x, broadcast_to(extreme, x.shape()));
     if (is_float(x.dtype())) hit = logical_or(hit, ne(x, x));

@@ -79,10 +79,12 @@ struct Norm {
     Value zero = eq(v, like(v, 0)), safe = select(zero, like(v, 1), v);
     return select(zero, like(v, 0), power == 0.5 ? sqrt(safe) : pow(safe, like(v, power)));
   }
+  /// The maximum of no sizes is 0.
+  static Value not_negative(Value v) { return select(lt(v, like(v, 0)), like(v, 0), v); }
   static Value body(const Norm& op, Value x) {
     return in_wide(name, x, [&](Value v) {
       Value a = abs(v);
-      if (op.p == INFINITY) return reduce_max(a, op.axes, op.keep_dims);
+      if (op.p == INFINITY) return not_negative(reduce_max(a, op.axes, op.keep_dims));
       if (op.p == -INFINITY) return reduce_min(a, op.axes, op.keep_dims);
       if (op.p == 0) return sum(cast(ne(v, like(v, 0)), v.dtype()), op.axes, op.keep_dims);
       if (op.p == 1) return sum(a, op.axes, op.keep_dims);

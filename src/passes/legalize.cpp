@@ -130,22 +130,29 @@ class Legalizer {
     return result;
   }
 
-  Linearity linearity(const Node& node) const {
+  Loop loop_of(const Node& node) const {
     int variables = 0;
     const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(variables++, extent); };
     std::vector<Index> at;
     for (const Dim& extent : node.results[0].shape) at.push_back(fresh(extent));
     std::vector<Type> types;
     for (ValueId v : node.operands) types.push_back(graph_.type(v));
-    const Loop loop = node.op->loop(node.attrs, types, node.results[0], at, fresh);
+    return node.op->loop(node.attrs, types, node.results[0], at, fresh);
+  }
+  static Linearity linearity(const Node& node, const Loop& loop) {
     if (loop.kind != ReduceKind::sum || loop.factors.size() != node.operands.size() || loop.factors.size() > 2) return Linearity::other;
     return loop.factors.size() == 1 ? Linearity::linear : Linearity::bilinear;
   }
 
   Result reduced(const Node& node) {
     const DType t = node.results[0].dtype;
-    if (!is_complex(t)) return Values{lacks(t) ? wrapped(on_part(node, 0), t) : on_part(node, 0)};
-    switch (linearity(node)) {
+    const Loop loop = loop_of(node);
+    const bool is_extreme = loop.kind == ReduceKind::max || loop.kind == ReduceKind::min;
+    if (!is_complex(t)) {
+      const Value part = on_part(node, 0);
+      return Values{!lacks(t) ? part : is_extreme ? bounded(part, t) : wrapped(part, t)};
+    }
+    switch (linearity(node, loop)) {
       case Linearity::linear: return Values{on_part(node, 0), on_part(node, 1)};
       case Linearity::bilinear: {
         const ComplexValue x = complex_of(parts(node.operands[0])), y = complex_of(parts(node.operands[1]));
@@ -178,6 +185,7 @@ class Legalizer {
     if (op == ScalarOp::complex) return Values{x[0], y[0]};
     if (op == ScalarOp::real) return Values{x[0]};
     if (op == ScalarOp::imag) return Values{x[1]};
+    if (op == ScalarOp::abs) return Values{hypot(x[0], x[1])};
     if (op == ScalarOp::eq) return Values{complex_equal(complex_of(x), complex_of(y))};
     if (op == ScalarOp::ne) return Values{logical_not(complex_equal(complex_of(x), complex_of(y)))};
     const auto z = complex_rule(op, complex_of(x), complex_of(y));

@@ -75,10 +75,14 @@ Value wrapped(Value part, DType t) {
   return t == u4 ? masked(part, 15) : right(left(part, 4), 4);
 }
 
-Value saturated(Value part, DType t) {
-  if (is_float(t)) return decode(encode(part, t), t);
-  return t == u4 ? min(part, like(part, 15)) : min(max(part, like(part, -8)), like(part, 7));
+Value bounded(Value part, DType t) {
+  if (t == f8e5m2) return part;
+  if (t == u4) return min(part, like(part, 15));
+  const double least = t == i4 ? -8 : -448, most = t == i4 ? 7 : 448;
+  return min(max(part, like(part, least)), like(part, most));
 }
+
+Value saturated(Value part, DType t) { return is_float(t) ? decode(encode(part, t), t) : bounded(part, t); }
 
 Value cast_to_part(Value x, DType t) {
   if (!is_float(t)) return is_float(x.dtype()) ? saturated(cast(x, part_type(t)), t) : wrapped(cast(x, part_type(t)), t);

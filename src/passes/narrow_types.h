@@ -19,6 +19,9 @@ Value encode(Value x, DType t);
 /// A part after arithmetic: integers wrap to four bits, floats keep what f32 holds, as f16 does between a load and a store.
 Value wrapped(Value part, DType t);
 
+/// A part after max or min, which of no elements are the ends of the wider type: those of `t` instead, -448 and 448 of f8e4m3.
+Value bounded(Value part, DType t);
+
 /// `x` of any type that kernels have as a part of `t`: floats rounded to it, integers wrapped or saturated, as `cast` does.
 Value cast_to_part(Value x, DType t);
 

@@ -71,6 +71,42 @@ TEST(DynamicSlice, ClampsStartsOfEveryType) {
   EXPECT_EQ(both({x, back}, [](const Values& v) { return dynamic_slice(v[0], {v[1]}, {1}, true); }), (Doubles{199}));
 }
 
+TEST(GatherAndScatter, TakeIndicesUpToTheEndsOfTheirTypes) {
+  const Array x = counting(200);
+  const GatherNumbers elements{{}, {0}, {0}};
+  for (const auto& [dtype, index] : std::vector<std::pair<DType, double>>{{i8, -128},
+                                                                          {i8, 127},
+                                                                          {u8, 255},
+                                                                          {i16, -32768},
+                                                                          {u16, 65535},
+                                                                          {i32, -0x1p31},
+                                                                          {u32, 0x1p32 - 1},
+                                                                          {i64, -0x1p63},
+                                                                          {i64, 0x1p62},
+                                                                          {i64, 0x1p40},
+                                                                          {u64, 0x1p63}}) {
+    SCOPED_TRACE(fmt::format("{} {}", name(dtype), index));
+    const Array at = array_of(dtype, {1, 1}, {index}), ones = floats({1}, {1000});
+    const double clipped = std::clamp(index, 0.0, 199.0);
+    const bool inside = index == clipped;
+    EXPECT_EQ(both({x, at}, [&](const Values& v) { return gather(v[0], v[1], elements, {1}); }), (Doubles{clipped}));
+    expect_near(both({x, at}, [&](const Values& v) { return gather(v[0], v[1], elements, {1}, IndexMode::fill); }), {inside ? index : nan},
+                0);
+    for (const IndexMode mode : {IndexMode::clip, IndexMode::fill}) {
+      const auto added = [&](const Values& v) { return scatter(v[0], v[1], v[2], elements, ScatterKind::add, mode) - v[0]; };
+      Doubles wanted(200, 0);
+      if (inside || mode == IndexMode::clip) wanted[static_cast<std::size_t>(clipped)] = 1000;
+      EXPECT_EQ(both({x, at, ones}, added), wanted);
+    }
+    const Array flat = array_of(dtype, {1}, {index});
+    EXPECT_EQ(both({x, array_of(dtype, {}, {index}), ones},
+                   [](const Values& v) { return slice_axis(dynamic_update(v[0], v[2], {v[1]}), 0, 199, 200); }),
+              (Doubles{index >= 199 ? 1000.0 : 199.0}));
+    EXPECT_EQ(both({flat}, [](const Values& v) { return sum_all(one_hot(v[0], 200)); }), (Doubles{inside ? 1.0 : 0.0}));
+    EXPECT_EQ(both({x, flat}, [](const Values& v) { return embedding(expand_dims(v[0], {1}), v[1]); }), (Doubles{clipped}));
+  }
+}
+
 // Zero tangents
 
 TEST(ZeroTangents, StayZeroBesideInfinities) {
@@ -120,6 +156,106 @@ TEST(EmptyAxes, SortsHaveGradients) {
     });
     EXPECT_EQ(results[0], Doubles{});
   }
+}
+
+/// The least and the greatest number of each type.
+const std::vector<std::tuple<DType, double, double>> ends_of_types{{f64, -infinity, infinity},
+                                                                   {f32, -infinity, infinity},
+                                                                   {f16, -infinity, infinity},
+                                                                   {bf16, -infinity, infinity},
+                                                                   {f8e5m2, -infinity, infinity},
+                                                                   {f8e4m3, -448, 448},
+                                                                   {i4, -8, 7},
+                                                                   {i8, -128, 127},
+                                                                   {i16, -32768, 32767},
+                                                                   {i32, -2147483648.0, 2147483647},
+                                                                   {i64, -0x1p63, 0x1p63},
+                                                                   {u4, 0, 15},
+                                                                   {u8, 0, 255},
+                                                                   {u16, 0, 65535},
+                                                                   {u32, 0, 4294967295},
+                                                                   {u64, 0, 0x1p64},
+                                                                   {boolean, 0, 1}};
+
+TEST(EmptyAxes, HaveTheEndsOfTheTypeAsExtremes) {
+  for (const auto& [dtype, least, greatest] : ends_of_types) {
+    SCOPED_TRACE(name(dtype));
+    const Array none(dtype, {2, 0});
+    EXPECT_EQ(both({none}, [](const Values& v) { return reduce_max(v[0], {1}); }), (Doubles{least, least}));
+    EXPECT_EQ(both({none}, [](const Values& v) { return reduce_min(v[0], {1}); }), (Doubles{greatest, greatest}));
+    EXPECT_EQ(both({none}, [](const Values& v) { return reduce_max(v[0], {0}); }), Doubles{});
+  }
+  EXPECT_EQ(both({Array(boolean, {0})}, [](const Values& v) { return stack({any(v[0], {0}), all(v[0], {0})}); }), (Doubles{0, 1}));
+}
+
+TEST(EmptyAxes, HaveThemWhereOnlyARunFindsThemEmpty) {
+  const Dim n = Dim::symbol("n", 300);
+  for (const auto& [dtype, least, greatest] : ends_of_types) {
+    SCOPED_TRACE(name(dtype));
+    Graph graph;
+    Value x = graph.input("x", {2, n}, dtype);
+    const Value rest = slice_axis(x, 1, 1, n);
+    graph.output("max", reduce_max(rest, {1})), graph.output("min", reduce_min(rest, {1}));
+    const auto program = compiling_session().compile(graph);
+    for (std::int64_t size : {1, 2, 5, 300}) {
+      const double low = is_unsigned_int(dtype) || is_bool(dtype) ? 0 : -8, high = is_bool(dtype) ? 1 : 7;
+      std::mt19937 random(1);
+      const Array in = random_array({dtype, {2, size}}, low, high, random);
+      const Outputs seen = program.run({{"x", in}});
+      const auto wanted = evaluate(graph, {{"x", in}});
+      for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(values_of(seen[i]), values_of(wanted[i]));
+      if (size > 1) continue;
+      EXPECT_EQ(values_of(seen[0]), (Doubles{least, least}));
+      EXPECT_EQ(values_of(seen[1]), (Doubles{greatest, greatest}));
+    }
+  }
+}
+
+TEST(EmptyAxes, ExtremesHaveTheTangentZero) {
+  const Array none(f32, {2, 0});
+  for (const auto reduce : {reduce_max, reduce_min, prod}) {
+    const auto results = both_all({none}, [&](const Values& v) {
+      Value y = reduce(v[0], Axes{1}, false);
+      return Values{jvp({y}, v, v)[0], grad(sum_all(y), v)[0]};
+    });
+    EXPECT_EQ(results[0], (Doubles{0, 0}));
+    EXPECT_EQ(results[1], Doubles{});
+  }
+}
+
+TEST(EmptyAxes, WhatIsMadeOfExtremes) {
+  const Array none(f32, {2, 0});
+  EXPECT_EQ(both({none}, [](const Values& v) { return softmax(v[0], 1); }), Doubles{});
+  EXPECT_EQ(both({none}, [](const Values& v) { return logsumexp(v[0], {1}); }), (Doubles{-infinity, -infinity}));
+  EXPECT_EQ(both({none}, [](const Values& v) { return norm(v[0], {1}, infinity); }), (Doubles{0, 0}));
+  EXPECT_EQ(error_of([&] { run({none}, [](const Values& v) { return argmax(v[0], 1); }); }),
+            "rlx.argmax: axis 1 of f32[2,0] has no elements (allowed: at least 1)");
+}
+
+// Products that meet in one element
+
+TEST(ScatterMul, HasDerivativesOfAnyOrderBesideZeros) {
+  // Elements 0 and 2 of 0 to 3 take three updates, two and none of which are 0; one update goes outside.
+  const Array x = floats({4}, {2, 3, 0.5, 7}), at = ints({7, 1}, {0, 2, 0, 9, 2, 0, 2}), u = floats({7}, {0, 2, 0, 5, -3, 4, 0.5});
+  const auto product = [](const Values& v) { return scatter(v[0], v[1], v[2], {{}, {0}, {0}}, ScatterKind::mul, IndexMode::fill); };
+  EXPECT_EQ(both({x, at, u}, product), (Doubles{0, 3, -1.5, 7}));
+  const auto first = both_all({x, at, u}, [&](const Values& v) { return grad(sum_all(product(v)), {v[0], v[2]}); });
+  EXPECT_EQ(first[0], (Doubles{0, 1, -3, 1}));
+  EXPECT_EQ(first[1], (Doubles{0, -0.75, 0, 0, 0.5, 0, -3}));
+  // The derivative of that of update 0 by update 2 is x times update 5, though both are 0.
+  const auto second = both({x, at, u}, [&](const Values& v) {
+    Value by_update = grad(sum_all(product(v)), {v[2]})[0];
+    return grad(sum_all(slice_axis(by_update, 0, 0, 1)), {v[2]})[0];
+  });
+  EXPECT_EQ(second, (Doubles{0, 0, 8, 0, 0, 0, 0}));
+  // What one element has is infinite, in front of and behind another's.
+  const auto apart = both_all({floats({3}, {1, 1, 1}), ints({6, 1}, {1, 2, 0, 2, 1, 0}), floats({6}, {2, infinity, infinity, 1, 3, 5})},
+                              [&](const Values& v) { return grad(sum_all(product(v)), {v[0], v[2]}); });
+  EXPECT_EQ(apart[0], (Doubles{infinity, 6, infinity}));
+  EXPECT_EQ(apart[1], (Doubles{3, 1, 5, infinity, 2, infinity}));
+  const Array nothing(f32, {0}), nowhere(i32, {0, 1});
+  const auto empty = both_all({x, nowhere, nothing}, [&](const Values& v) { return grad(sum_all(product(v)), {v[0], v[2]}); });
+  EXPECT_EQ(empty, (std::vector<Doubles>{{1, 1, 1, 1}, {}}));
 }
 
 TEST(TopK, RefusesMoreThanThereIs) {
