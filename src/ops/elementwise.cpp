@@ -1,4 +1,4 @@
-// Elementwise ops whose types an attribute or an operand decides: select, cast, bitcast, complex, real, imag.
+// Elementwise ops whose types an attribute or an operand decides: select, cast, bitcast, complex, real, imag, conj.
 #include "ops/broadcasting.h"
 #include "ops/scalar.h"
 #include "rlx/ops.h"
@@ -178,6 +178,16 @@ struct Imag : Part<Imag> {
 };
 const Op<Imag> imag_op;
 
+struct Conj {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "conj";
+  static constexpr std::string_view formula = "re - i * im";
+  static auto fields() { return Fields<>{}; }
+  static Value body(const Conj&, Value z) { return complex(real(z), -imag(z)); }
+  static std::vector<Sample> samples() { return {{{{{c64, {4}}}}, {}}, {{{{c128, {2, 3}}}}, {}}}; }
+};
+const Op<Conj> conj_op;
+
 }  // namespace
 
 /// `a` where `condition` (bool) holds, else `b`; the three broadcast against each other to the shape of the result, a and b are promoted
@@ -206,5 +216,8 @@ Value real(Operand z) { return real_op({}, z); }
 
 /// The imaginary part of a complex value.
 Value imag(Operand z) { return imag_op({}, z); }
+
+/// The complex conjugate; real values of any type stay as they are.
+Value conj(Operand z) { return is_complex(z.dtype()) ? conj_op({}, z) : Value(z); }
 
 }  // namespace rlx

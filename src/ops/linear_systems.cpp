@@ -164,8 +164,6 @@ struct Lu {
 };
 const Op<Lu> lu_op;
 
-Value conjugate(Value z) { return is_complex(z.dtype()) ? complex(real(z), -imag(z)) : z; }
-
 struct Cholesky {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "cholesky";
@@ -210,8 +208,8 @@ struct Cholesky {
   static Values jvp(const Cholesky&, std::span<const Value>, std::span<const Value> y, std::span<const Value> dx) {
     Value below = triangle(dx[0], true, -1), diagonal = triangle(dx[0], true, 0) - below;
     if (is_complex(dx[0].dtype())) diagonal = complex(real(diagonal), zeros_like(imag(diagonal)));
-    Value f = triangular_solve(y[0], below + diagonal + swap_last(conjugate(below)));
-    f = triangular_solve(conjugate(y[0]), f, false, true, true);
+    Value f = triangular_solve(y[0], below + diagonal + swap_last(conj(below)));
+    f = triangular_solve(conj(y[0]), f, false, true, true);
     Value strictly = triangle(f, true, -1), on = triangle(f, true, 0) - strictly;
     return {matmul(y[0], strictly + on * 0.5)};
   }

@@ -37,10 +37,10 @@ T mul(T x, T z) {
   return static_cast<T>(bits_of(x) * bits_of(z));
 }
 template <class T>
-T abs(T x) {
+auto abs(T x) {
   if constexpr (std::is_same_v<T, std::uint64_t>) return x;
   else if constexpr (std::is_integral_v<T>) return x < 0 ? static_cast<T>(0 - static_cast<std::uint64_t>(x)) : x;
-  else return std::fabs(x);
+  else return std::abs(x);
 }
 template <class T>
 T sign(T x) {
@@ -95,7 +95,7 @@ T shr(T x, T z, int bits) {
 namespace {
 
 enum class Types : std::uint8_t { numbers, reals, floats, inexact, bits, integers, any };
-enum class Result : std::uint8_t { same, boolean };
+enum class Result : std::uint8_t { same, boolean, real };
 
 bool allowed(Types types, DType t) {
   switch (types) {
@@ -116,16 +116,26 @@ std::string_view describe(Types types) {
   return words[static_cast<std::size_t>(types)];
 }
 
+DType result_type(Result result, DType t) {
+  if (result == Result::boolean) return boolean;
+  return result == Result::real && is_complex(t) ? t == c128 ? f64 : f32 : t;
+}
+
 std::vector<Type> infer(std::string_view name, Types types, Result result, std::span<const Type> operands) {
   for (const Type& t : operands) {
     if (!allowed(types, t.dtype)) fail("rlx.{}: {} is not allowed (allowed: {})", name, rlx::name(t.dtype), describe(types));
     if (!(t == operands[0])) fail("rlx.{}: operands differ: {} and {}", name, operands[0].to_string(), t.to_string());
   }
-  return {{result == Result::boolean ? boolean : operands[0].dtype, operands[0].shape}};
+  return {{result_type(result, operands[0].dtype), operands[0].shape}};
 }
 
 // Derivative helpers named in the table.
 Value larger(Value x, Value z, Value d) { return select(eq(x, z), d * 0.5, select(gt(x, z), d, zeros_like(d))); }
+Value abs_tangent(Value x, Value y, Value d) {
+  if (!is_complex(x.dtype())) return d * sign(x);
+  Value zero = eq(y, zeros_like(y)), safe = select(zero, ones_like(y), y);
+  return real(d) * (real(x) / safe) + imag(d) * (imag(x) / safe);
+}
 Value trunc_ratio(Value x, Value z) {
   Value ratio = x / z;
   return sign(ratio) * floor(abs(ratio));
