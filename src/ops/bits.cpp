@@ -1,4 +1,5 @@
-// Ops on the bits of elements: counts, reductions by bitwise operations, rounding to fewer bits, and bytes read as another type.
+// Ops on the bits of elements: counts, reductions by bitwise operations, logical shifts, the next number, rounding to fewer bits, and bytes
+// read as another type.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -70,6 +71,71 @@ struct LeadingZeros {
   static std::vector<Sample> samples() { return integer_samples(); }
 };
 const Op<LeadingZeros> clz_op;
+
+DType unsigned_type(int bits) {
+  switch (bits) {
+    case 4: return u4;
+    case 8: return u8;
+    case 16: return u16;
+    case 32: return u32;
+    default: return u64;
+  }
+}
+DType signed_type(int bits) {
+  switch (bits) {
+    case 8: return i8;
+    case 16: return i16;
+    case 32: return i32;
+    default: return i64;
+  }
+}
+
+struct ShrLogical {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "shr_logical";
+  static constexpr std::string_view formula = "the bits of x moved z places down, zeros above them; 0 when z < 0 or z >= width";
+  static auto fields() { return Fields<>{}; }
+  static Value body(const ShrLogical&, Value x, Value z) {
+    check_integer(name, x);
+    const DType bits = unsigned_type(width(x.dtype()));  // where what is below 0 is too large
+    return cast(shr(cast(x, bits), cast(z, bits)), x.dtype());
+  }
+  static std::vector<Sample> samples() {
+    std::vector<Sample> all;
+    for (DType t : {i8, i16, i32, i64, i4, u8, u16, u32, u64, u4}) {
+      const double most = t == i4 ? 7 : t == u4 ? 15 : 100, least = is_unsigned_int(t) ? 0 : -most - 1;
+      all.push_back({{{{t, {3, 7}}, least, most}, {{t, {3, 7}}, is_unsigned_int(t) ? 0.0 : -1.0, 6}}, {}, 0, false});
+    }
+    return all;
+  }
+};
+const Op<ShrLogical> shr_logical_op;
+
+struct NextAfter {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "nextafter";
+  static constexpr std::string_view formula = "the number of the type beside x towards z; z where both are equal";
+  static constexpr std::string_view not_differentiable = "it steps by one unit in the last place";
+  static auto fields() { return Fields<>{}; }
+  /// In integers, as kernels take subnormal numbers for 0: the bits without the sign count the numbers from 0 on.
+  static Value body(const NextAfter&, Value x, Value z) {
+    check_float(name, x);
+    const DType dtype = x.dtype(), word = signed_type(width(dtype));
+    const Value from = bitcast(x, word), to = bitcast(z, word);
+    const Value zero = like(from, 0), lowest = shl(like(from, 1), like(from, width(dtype) - 1)), all = logical_not(lowest);
+    const auto size = [&](Value bits) { return logical_and(bits, all); };
+    const auto place = [&](Value bits) { return select(lt(bits, zero), -size(bits), size(bits)); };
+    const Value at = place(from), end = place(to), step = select(lt(at, end), at + 1, at - 1);
+    const Value below = lt(step, zero), negative = logical_or(below, logical_and(eq(step, zero), lt(from, zero)));
+    const Value next = logical_or(select(below, -step, step), select(negative, lowest, zero));
+    // f8e4m3 has no infinity: its largest number is the last but one of its bits.
+    const Value largest = dtype == f8e4m3 ? all - 1 : bitcast(like(x, infinity), word);
+    const Value is_nan = logical_or(gt(size(from), largest), gt(size(to), largest));
+    return bitcast(select(is_nan, all, select(eq(at, end), to, next)), dtype);
+  }
+  static std::vector<Sample> samples() { return elementwise_samples({}, -2, 2, false, 2); }
+};
+const Op<NextAfter> nextafter_op;
 
 enum class BitReduction : std::uint8_t { bit_or, bit_and, bit_xor };
 constexpr auto enum_words(BitReduction) { return std::array<std::string_view, 3>{"or", "and", "xor"}; }
@@ -210,6 +276,20 @@ bool is_reinterpretation(const Node& node) { return node.op == &Op<Reinterpret>:
 
 /// How many bits of each integer are set, as the same type. Throws Error when x is no integer.
 Value population_count(Operand x) { return population_count_op({}, x); }
+
+/// The bits of x moved z places down, with zeros above them, also for signed types; 0 when z < 0 or z >= the width. x and z broadcast.
+/// Throws Error when they are no integers.
+Value shr_logical(Operand x, Operand z) {
+  std::tie(x, z) = match("shr_logical", x, z);
+  return shr_logical_op({}, x, z);
+}
+
+/// The next number of the type after x towards z, exactly, subnormal numbers too; z where both are equal, NaN beside NaN. x and z
+/// broadcast. Not differentiable. Throws Error when they are no floats.
+Value nextafter(Operand x, Operand z) {
+  std::tie(x, z) = match("nextafter", x, z);
+  return nextafter_op({}, x, z);
+}
 
 /// How many bits are 0 above the highest one that is set; the width of the type for 0. Throws Error when x is no integer.
 Value clz(Operand x) { return clz_op({}, x); }

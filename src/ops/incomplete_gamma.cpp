@@ -1,31 +1,10 @@
 // The incomplete gamma functions, by one quadrature that the graph holds as a sum over an axis of nodes.
-#include <cmath>
 #include <limits>
 
-#include "ir/sources.h"
-#include "ops/wide.h"
+#include "ops/quadrature.h"
 
 namespace rlx {
 namespace {
-
-// Nodes and weights for integrals of decaying functions over 0..infinity, v = e^(t - e^-t) at equal steps of t (Takahasi and Mori, Double
-// exponential formulas, 1974). The decay must lie between e^-v and e^(-v^2 / 2); then the error is below 1e-13.
-struct Quadrature {
-  static constexpr int first = -50, last = 52;
-  static constexpr double step = 1.0 / 12;
-  Value nodes, weights;
-
-  explicit Quadrature(Value near) {
-    Array v(f64, {last - first + 1}), w = Array(f64, {last - first + 1});
-    for (int i = first; i <= last; ++i) {
-      const double t = i * step, node = std::exp(t - std::exp(-t));
-      v.set_double(i - first, node);
-      w.set_double(i - first, step * node * (1 + std::exp(-t)));
-    }
-    nodes = make_constant(near.graph(), v);
-    weights = make_constant(near.graph(), w);
-  }
-};
 
 // With t = x e^-s the integral over 0..x of t^(a-1) e^-t is x^a e^-x times that of e^(-a s + x (1 - e^-s)) over s in 0..infinity; with
 // t = x e^s the integral over x..infinity is x^a e^-x times that of e^(a s - x (e^s - 1)). The first decays for x <= a, the second for
@@ -36,9 +15,8 @@ Value regularized(Value a, Value x, bool upper) {
   Value slow = select(gt(x, a), a, min(a, a - x + sqrt(min(x, a))));
   Value rate = stop_gradient(select(below, slow, x - a + sqrt(x)));
   const Quadrature rule(a);
-  auto over_nodes = [](Value v) { return expand_dims(v, {-1}); };
-  Value s = over_nodes(direction / rate) * rule.nodes;
-  Value integral = sum(exp(over_nodes(a) * s - over_nodes(x) * expm1(s)) * rule.weights, {-1}) / rate;
+  Value s = Quadrature::over_nodes(direction / rate) * rule.nodes;
+  Value integral = sum(exp(Quadrature::over_nodes(a) * s - Quadrature::over_nodes(x) * expm1(s)) * rule.weights, {-1}) / rate;
   Value part = exp(a * log(x) - x - lgamma(a)) * integral;
   return select(upper ? below : logical_not(below), 1 - part, part);
 }

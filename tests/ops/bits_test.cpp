@@ -1,8 +1,11 @@
 // Ops on bits against counting one bit after the other.
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
-#include "ops/near.h"
+#include "ops/both.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx::test {
 namespace {
@@ -29,6 +32,65 @@ TEST(Bits, CountsAgreeWithTheStandardLibrary) {
     EXPECT_EQ(run({x}, [](const Values& v) { return population_count(v[0]); }), set);
     EXPECT_EQ(run({x}, [](const Values& v) { return clz(v[0]); }), leading);
   }
+}
+
+/// Every bit pattern of a type that is a number, in order.
+Doubles numbers_of(DType dtype) {
+  const std::int64_t count = std::int64_t{1} << info(dtype).bits;
+  Array all(dtype, {count});
+  const auto bytes = all.mutable_bytes();
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(&bytes[static_cast<std::size_t>(i * info(dtype).bits / 8)], &i, bytes.size() / count);
+  Doubles numbers = values_of(all);
+  std::erase_if(numbers, [](double v) { return std::isnan(v) || (v == 0 && std::signbit(v)); });
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+TEST(NextAfter, IsTheNeighbourOfEveryNumberOfNarrowTypes) {
+  for (DType dtype : {f16, bf16, f8e4m3, f8e5m2}) {
+    SCOPED_TRACE(name(dtype));
+    const Doubles numbers = numbers_of(dtype);
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    const Array x = array_of(dtype, {count}, numbers);
+    for (const double end : {numbers.front(), numbers.back(), 0.0}) {
+      Doubles wanted;
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        wanted.push_back(numbers[i] < end ? numbers[i + 1] : numbers[i] > end ? numbers[i - 1] : end);
+      EXPECT_EQ(both({x, array_of(dtype, {}, {end})}, [](const Values& v) { return nextafter(v[0], v[1]); }), wanted) << end;
+    }
+  }
+}
+
+TEST(NextAfter, IsThatOfTheStandardLibrary) {
+  Doubles x, z, wanted, narrow;
+  for (double a : {0.0, -0.0, 1.0, -1.0, 0x1p-126, -0x1p-126, 0x1p-149, -0x1p-149, 0x1.fffffep127, infinity, -infinity, nan, 1.5})
+    for (double b : {0.0, -0.0, 1.0, -1.0, 0x1p-149, infinity, -infinity, nan})
+      x.push_back(a), z.push_back(b), wanted.push_back(std::nextafter(a, b)),
+          narrow.push_back(std::nextafter(static_cast<float>(a), static_cast<float>(b)));
+  const auto size = static_cast<std::int64_t>(x.size());
+  const auto next = [&](DType t) {
+    return both({array_of(t, {size}, x), array_of(t, {size}, z)}, [](const Values& v) { return nextafter(v[0], v[1]); });
+  };
+  const Doubles seen = next(f64), seen_narrow = next(f32);
+  expect_near(seen, wanted, 0);
+  expect_near(seen_narrow, narrow, 0);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(std::isnan(seen[i]) || std::signbit(seen[i]) == std::signbit(wanted[i])) << i;
+  Graph graph;
+  const Value one = graph.input("x", {}, f32);
+  EXPECT_EQ(error_of([&] { grad(nextafter(one, one), {one}); }),
+            "rlx.nextafter: not differentiable: it steps by one unit in the last place");
+}
+
+TEST(Bits, LogicalShiftsFillWithZeros) {
+  for (DType t : {i8, i16, i32, i64, i4}) {
+    const int width = info(t).bits;
+    const double top = std::exp2(width - 1), w = width;
+    const Array x = array_of(t, {7}, {-1, -1, -1, -2, -1, -top, 5}), z = array_of(t, {7}, {0, 1, w - 1, 1, -1, w - 1, 1});
+    EXPECT_EQ(both({x, z}, [](const Values& v) { return shr_logical(v[0], v[1]); }), (Doubles{-1, top - 1, 1, top - 1, 0, 1, 2}));
+  }
+  EXPECT_EQ(both({ints({2}, {-1, 7}), ints({2}, {32, 2147483647})}, [](const Values& v) { return shr_logical(v[0], v[1]); }),
+            (Doubles{0, 0}));
 }
 
 TEST(Bits, Reductions) {

@@ -70,6 +70,20 @@ T exact_tanhshrink(T x) {
 }
 
 template <class T>
+T exact_erf_inv(T x) {
+  const T size = std::fabs(x), rest = 1 - size;
+  if (x == 0 || !(size < 1)) return size == 1 ? x * std::numeric_limits<T>::infinity() : x == 0 ? x : std::numeric_limits<T>::quiet_NaN();
+  // Newton's steps with the curvature (Halley), from the first terms of the series or of the tail; of erfc where it is the smaller one.
+  T y = size < T(0.5) ? size * T(0.9) : std::sqrt(-std::log(rest));
+  for (int i = 0; i < 60; ++i) {
+    const T error = size < T(0.5) ? std::erf(y) - size : rest - std::erfc(y);
+    const T step = error / (2 * std::numbers::inv_sqrtpi_v<T> * std::exp(-y * y));
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+
+template <class T>
 T exact_sinc(T x) {
   const T turns = std::nearbyint(x), y = std::sin((x - turns) * std::numbers::pi_v<T>) / (x * std::numbers::pi_v<T>);
   return x == 0 ? 1 : std::fmod(turns, T(2)) == 0 ? y : -y;
@@ -113,6 +127,7 @@ std::vector<ExactFunction<T>> exact_functions() {
       {"tanh", [](Value x) { return tanh(x); }, F(std::tanh), 2},
       {"atan", [](Value x) { return atan(x); }, F(std::atan), 2},
       {"erf", [](Value x) { return erf(x); }, F(std::erf), 2},
+      {"erf_inv", [](Value x) { return erf_inv(x); }, exact_erf_inv<T>, 4},
       {"sinh", [](Value x) { return sinh(x); }, F(std::sinh), 4},
       {"cosh", [](Value x) { return cosh(x); }, F(std::cosh), 4},
       {"asinh", [](Value x) { return asinh(x); }, F(std::asinh), 2},
