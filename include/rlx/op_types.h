@@ -106,9 +106,12 @@ constexpr auto enum_words(PadMode) {
   return std::array<std::string_view, 6>{"constant", "reflect", "edge", "wrap", "symmetric", "linear_ramp"};
 }
 
-/// How resize finds an element: nearest is floor(o * in / out), nearest_exact floor((o + 0.5) * in / out).
-enum class ResizeMode : std::uint8_t { nearest, nearest_exact, linear, cubic };
-constexpr auto enum_words(ResizeMode) { return std::array<std::string_view, 4>{"nearest", "nearest_exact", "linear", "cubic"}; }
+/// How resize finds an element: nearest is floor(o * in / out), nearest_exact floor((o + 0.5) * in / out); lanczos weighs 6 or 10
+/// neighbours by windowed sincs.
+enum class ResizeMode : std::uint8_t { nearest, nearest_exact, linear, cubic, lanczos3, lanczos5 };
+constexpr auto enum_words(ResizeMode) {
+  return std::array<std::string_view, 6>{"nearest", "nearest_exact", "linear", "cubic", "lanczos3", "lanczos5"};
+}
 
 /// How grid_sample reads between elements: the nearest one (half to even), linear or cubic (a = -0.75) interpolation.
 enum class GridMode : std::uint8_t { nearest, linear, cubic };
@@ -126,12 +129,12 @@ constexpr auto enum_words(LogMelForm) { return std::array<std::string_view, 3>{"
 enum class BagMode : std::uint8_t { sum, mean, max };
 constexpr auto enum_words(BagMode) { return std::array<std::string_view, 3>{"sum", "mean", "max"}; }
 
-/// The options of resize. All but the mode and align_corners are for linear and cubic.
+/// The options of resize. All but the mode and align_corners are for linear, cubic and lanczos.
 struct ResizeOptions {
   ResizeMode mode = ResizeMode::nearest;
   bool align_corners = false;       // the first and last elements of source and result lie on each other; else the borders do
   bool antialias = false;           // where the result is smaller, the kernel is stretched over all it stands for; implies exclude_outside
-  bool exclude_outside = false;     // neighbours outside do not count (JAX); else they are the border element (PyTorch)
+  bool exclude_outside = false;     // neighbours outside do not count (JAX, lanczos); else they are the border element (PyTorch)
   double cubic_a = -0.75;           // Keys' coefficient: -0.75 in PyTorch, -0.5 in JAX, and in PyTorch with antialias
   std::vector<double> scales = {};  // result elements for one source element, per size; empty: size / source size
 };

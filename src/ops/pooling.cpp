@@ -144,6 +144,27 @@ struct SumPool {
 };
 const Op<SumPool> sum_pool_op;
 
+struct ProdPool {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "prod_pool";
+  static constexpr std::string_view formula = "the product of each window over the last axes; padding is 1";
+  Ints window, strides, padding, dilation;
+  bool ceil_mode = false;
+  static auto fields() {
+    return Fields<&ProdPool::window, &ProdPool::strides, &ProdPool::padding, &ProdPool::dilation, &ProdPool::ceil_mode>{};
+  }
+  static Value body(const ProdPool& op, Value x) {
+    const Windows w{op.window, op.strides, op.padding, op.dilation, op.ceil_mode};
+    check(name, w, x);
+    return prod(windows(w, padded(w, x, 1, Padding::all, x.shape())), window_axes(w, x.rank()));
+  }
+  static std::vector<Sample> samples() {
+    return {sample({2, 7, 6}, attrs_of(ProdPool{{3, 2}, {2, 1}, {1, 1}, {1, 1}, false}), f32, 1e-6),
+            sample({2, 8}, attrs_of(ProdPool{{3}, {2}, {1}, {2}, true}), i32)};
+  }
+};
+const Op<ProdPool> prod_pool_op;
+
 struct AvgPool {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "avg_pool";
@@ -223,6 +244,13 @@ Value max_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int
 Value sum_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
                std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
   return sum_pool_op(
+      {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
+}
+
+/// The product of each window, padding being 1; arguments as in max_pool. Its derivative needs no division, so elements may be 0.
+Value prod_pool(Operand x, std::vector<std::int64_t> window, std::vector<std::int64_t> strides /*= {}*/,
+                std::vector<std::int64_t> padding /*= {}*/, std::vector<std::int64_t> dilation /*= {}*/, bool ceil_mode /*= false*/) {
+  return prod_pool_op(
       {window, filled(strides, window), filled(padding, Ints(window.size(), 0)), filled(dilation, Ints(window.size(), 1)), ceil_mode}, x);
 }
 

@@ -1,6 +1,7 @@
 // Resampling of the last axes of a tensor, one axis after the other.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
 
 #include "ir/sources.h"
@@ -48,15 +49,29 @@ Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred, bool ali
   return strided(x, axis, centred ? from : 0, scale * from, scale * to, to);
 }
 
-// The weight of a neighbour at `distance`: the triangle, or Keys' cubic with the coefficient a.
+// How far the neighbours lie that count.
+double radius(ResizeMode mode) {
+  switch (mode) {
+    case ResizeMode::linear: return 1;
+    case ResizeMode::lanczos3: return 3;
+    case ResizeMode::lanczos5: return 5;
+    default: return 2;
+  }
+}
+bool is_lanczos(ResizeMode mode) { return mode == ResizeMode::lanczos3 || mode == ResizeMode::lanczos5; }
+
+double sinc_of(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
+
+// The weight of a neighbour at `distance`: the triangle, Keys' cubic with the coefficient a, or Lanczos' windowed sinc.
 double kernel(ResizeMode mode, double a, double distance) {
   const double d = std::abs(distance);
   if (mode == ResizeMode::linear) return std::max(0.0, 1 - d);
+  if (is_lanczos(mode)) return d < radius(mode) ? sinc_of(d) * sinc_of(d / radius(mode)) : 0;
   if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-// One axis of a resize in linear or cubic mode. `step` is how many source elements one result element stands for.
+// One axis of a resize that weighs neighbours. `step` is how many source elements one result element stands for.
 struct Line {
   std::int64_t in, out;
   double step;
@@ -69,9 +84,9 @@ struct Line {
   /// The weights of the source elements for one result element. Neighbours outside count for the border element, or not at all, and then
   /// the others are scaled to the sum 1.
   std::vector<double> weights(std::int64_t o) const {
-    const bool only_inside = options.exclude_outside || options.antialias;
+    const bool only_inside = options.exclude_outside || options.antialias || is_lanczos(options.mode);
     const double at = source_position(o), stretch = options.antialias ? std::max(1.0, step) : 1;
-    const double reach = stretch * (options.mode == ResizeMode::linear ? 1 : 2);
+    const double reach = stretch * radius(options.mode);
     std::vector<double> row(static_cast<std::size_t>(in));
     double total = 0;
     const auto last = static_cast<std::int64_t>(std::floor(at + reach));
@@ -109,8 +124,8 @@ struct Resize {
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view formula =
       "the last axes resampled to `sizes`; half-pixel centres (nearest: element floor(o in / out)), or corners on corners with "
-      "align_corners (nearest: the nearest element, the lower of two); cubic by Keys with the coefficient a; antialias stretches the "
-      "kernel over a result element";
+      "align_corners (nearest: the nearest element, the lower of two); cubic by Keys with the coefficient a; lanczos by sinc(d) "
+      "sinc(d / 3) or sinc(d) sinc(d / 5); antialias stretches the kernel over a result element";
   Dims sizes;
   ResizeMode mode = ResizeMode::nearest;
   bool align_corners = false, antialias = false, exclude_outside = false;
@@ -127,9 +142,11 @@ struct Resize {
     if (!is_nearest(op) && !is_float(x.dtype))
       fail("rlx.resize: {} is not allowed (allowed: floats, or any type in nearest mode)", x.to_string());
     if (op.align_corners && op.mode == ResizeMode::nearest_exact)
-      fail("rlx.resize: align_corners with mode 'nearest_exact', which has half-pixel centres (allowed: nearest, linear, cubic)");
+      fail(
+          "rlx.resize: align_corners with mode 'nearest_exact', which has half-pixel centres (allowed: nearest, linear, cubic, lanczos3, "
+          "lanczos5)");
     if (is_nearest(op) && (op.antialias || op.exclude_outside || op.scales.size() > 0))
-      fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic)",
+      fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic, lanczos3, lanczos5)",
            enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
     if (op.align_corners && (op.antialias || op.scales.size() > 0))
       fail("rlx.resize: align_corners with antialias or scales (allowed: one of them)");
@@ -188,7 +205,7 @@ struct Resize {
     for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
       for (DType t : {f32, f64, bf16})
         all.push_back({{{{t, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .align_corners = true}), 4e-6});
-    for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic}) {
+    for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic, ResizeMode::lanczos3, ResizeMode::lanczos5}) {
       all.push_back({{{{f32, {2, 7, 5}}}}, attrs_of(Resize{.sizes = {3, 8}, .mode = mode, .antialias = true, .cubic_a = -0.5}), 4e-6});
       all.push_back({{{{f32, {2, 7}}}}, attrs_of(Resize{.sizes = {4}, .mode = mode, .exclude_outside = true}), 4e-6});
       Array scales(f64, {1});
@@ -205,15 +222,16 @@ const Op<Resize> resize_op;
 
 /// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`; the modes agree with PyTorch's interpolate. Nearest
 /// takes any dtype and copies elements exactly; with align_corners, which PyTorch lacks there, it is ONNX's align_corners with
-/// round_prefer_floor. Sizes are static, except for whole multiples in nearest mode without align_corners. A non-finite element spreads
-/// over the whole line in linear and cubic mode. Throws Error for options that do not go together; see ResizeOptions.
+/// round_prefer_floor. lanczos3 and lanczos5 with antialias are those of jax.image.resize. Sizes are static, except for whole multiples in
+/// nearest mode without align_corners. A non-finite element spreads over the whole line, but in nearest mode. Throws Error for options that
+/// do not go together; see ResizeOptions.
 Value resize(Operand x, Dims sizes, ResizeOptions options) {
   Array scales(f64, {static_cast<std::int64_t>(options.scales.size())});
   for (std::size_t i = 0; i < options.scales.size(); ++i) scales.set_double(static_cast<std::int64_t>(i), options.scales[i]);
   return resize_op({sizes, options.mode, options.align_corners, options.antialias, options.exclude_outside, options.cubic_a, scales}, x);
 }
 
-/// The same without antialiasing: nearest, nearest_exact, linear (bilinear, trilinear) or cubic (bicubic, a = -0.75).
+/// The same without antialiasing: nearest, nearest_exact, linear (bilinear, trilinear), cubic (bicubic, a = -0.75), lanczos3 or lanczos5.
 Value resize(Operand x, Dims sizes, ResizeMode mode /*= ResizeMode::nearest*/, bool align_corners /*= false*/) {
   return resize(x, sizes, ResizeOptions{.mode = mode, .align_corners = align_corners});
 }
