@@ -167,8 +167,8 @@ TEST(Jax, Casts) { check_jax_group("cast", casts()); }
 
 // The tests of this folder know every group of the index.
 TEST(Jax, EveryGroupIsTested) {
-  const std::set<std::string> tested{"elementwise", "integer", "cast", "structure", "reduce", "sort",    "gather_scatter", "dot",
-                                     "conv",        "window",  "nn",   "fft",       "linalg", "control", "vmap",           "transforms"};
+  const std::set<std::string> tested{"elementwise", "integer", "cast", "structure", "reduce",  "sort", "gather_scatter", "dot",      "conv",
+                                     "window",      "nn",      "fft",  "linalg",    "control", "vmap", "transforms",     "functions"};
   for (const json::Value& entry : jax_index()["cases"]) EXPECT_TRUE(tested.contains(entry["group"].get<std::string>())) << entry["name"];
 }
 

@@ -1,0 +1,62 @@
+// Functions, pools, scans and products of groups against values and derivatives computed by JAX; see fixtures/jax/record_functions.py.
+#include "vectors/jax_case.h"
+
+namespace rlx::test {
+namespace {
+
+/// Computed in f64 and rounded once; derivatives of the quadrature in f64 are within 1e-12 of themselves.
+constexpr Tolerance by_f64{5e-7, 0};
+constexpr Tolerance quadrature{1e-12, 0};
+/// The derivatives of erf_inv are powers of e to y^2, which is up to 15 (f64: 34) and as many times as wrong as y.
+constexpr Tolerance f32_powers{4e-6, 0}, f64_powers{2e-14, 0};
+
+JaxMapping resized(ResizeMode mode, Dims sizes, bool antialias) {
+  return made([=](auto& x) { return Values{resize(x[0], sizes, {.mode = mode, .antialias = antialias})}; });
+}
+
+JaxMapping scanned(bool reverse) {
+  return made([reverse](auto& x) {
+    const auto combine = [](const Values& e, const Values& l) { return Values{e[0] * l[0], l[0] * e[1] + l[1]}; };
+    return associative_scan(combine, x, 1, reverse);
+  });
+}
+
+JaxMapping multiplied(const GatherNumbers& numbers, bool points) {
+  return made([=](auto& x) {
+    return Values{scatter(x[0], points ? expand_dims(x[1], {-1}) : x[1], x[2], numbers, ScatterKind::mul, IndexMode::fill)};
+  });
+}
+
+JaxGroup functions() {
+  JaxGroup group{.rules = {{"erf_inv_f32", unary(erf_inv, f32_powers)},
+                           {"erf_inv_f64", unary(erf_inv, f64_powers)},
+                           {"lax.nextafter", binary(nextafter, exact)},
+                           {"lax.shift_right_logical", binary(shr_logical)},
+                           {"lax.ragged_dot", made([](auto& x) { return Values{ragged_dot(x[0], x[1], x[2])}; })},
+                           {"lax.conj", unary(conj, exact)},
+                           {"lax.abs", unary(abs)}}};
+  for (const std::string type : {"f32", "f64"}) {
+    group.rules["betainc_" + type] = made([](auto& x) { return Values{betainc(x[0], x[1], x[2])}; }, type == "f32" ? by_f64 : quadrature);
+    for (const auto& [name, mode] : {std::pair{"lanczos3", ResizeMode::lanczos3}, std::pair{"lanczos5", ResizeMode::lanczos5}}) {
+      group.rules[fmt::format("resize_{}_9_{}", name, type)] = resized(mode, {9, 5}, true);
+      group.rules[fmt::format("resize_{}_4_{}", name, type)] = resized(mode, {4, 13}, false);
+    }
+    group.rules["prod_pool_" + type] = made([](auto& x) { return Values{prod_pool(x[0], {2, 2}, {2, 1}, {1, 1})}; });
+    group.rules["associative_scan_" + type] = scanned(false);
+    group.rules["associative_scan_reverse_" + type] = scanned(true);
+    group.rules["scatter_mul_unique_" + type] = multiplied({{1}, {0}, {0}}, false);
+    group.rules["scatter_mul_meeting_" + type] = multiplied({{}, {0}, {0}}, true);
+  }
+  for (const json::Value& entry : jax_index()["cases"]) {
+    const auto name = entry["name"].get<std::string>();
+    const std::int64_t axis = name.find("empty_f") == std::string::npos ? 0 : 1;
+    if (name.starts_with("reduce_max_empty")) group.rules[name] = made([axis](auto& x) { return Values{reduce_max(x[0], {axis})}; });
+    if (name.starts_with("reduce_min_empty")) group.rules[name] = made([axis](auto& x) { return Values{reduce_min(x[0], {axis})}; });
+  }
+  return group;
+}
+
+TEST(Jax, Functions) { check_jax_group("functions", functions()); }
+
+}  // namespace
+}  // namespace rlx::test
