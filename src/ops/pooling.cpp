@@ -70,17 +70,15 @@ Axes window_axes(const Windows& w, int rank) {
   return axes;
 }
 
-// The windows with their elements on one last axis, in row-major order.
-Value flat_windows(const Windows& w, Value x) {
-  const Axes inner = window_axes(w, x.rank());
-  Value all = windows(w, x);
-  Ints perm;
-  Dims shape;
-  for (std::int64_t axis = 0; axis < all.rank(); ++axis)
-    if (!inner.contains(axis)) perm.push_back(axis), shape.push_back(all.dim(axis));
-  perm.insert(perm.end(), inner.begin(), inner.end());
-  shape.push_back(w.elements());
-  return reshape(transpose(all, perm), shape);
+// The place of each element in its window, in row-major order.
+Value places(const Windows& w, Value all) {
+  const Axes inner = window_axes(w, all.rank() - static_cast<int>(w.count()));
+  Value place;
+  for (std::size_t i = 0; i < w.count(); ++i) {
+    Value along = iota(all, all.shape(), i32, inner.values[i]);
+    place = i == 0 ? along : place * static_cast<double>(w.length[i]) + along;
+  }
+  return place;
 }
 
 // Below every value; padding never wins.
@@ -108,13 +106,17 @@ struct MaxPool {
     Value all = windows(w, padded(w, x, lowest(x.dtype()), Padding::all, x.shape()));
     return reduce_max(all, window_axes(w, x.rank()));
   }
-  static Values jvp(const MaxPool& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
+  static Values jvp(const MaxPool& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     if (!dx[0]) return {Value()};
     const Windows w = geometry(op);
-    Value values = flat_windows(w, padded(w, x[0], lowest(x[0].dtype()), Padding::all, x[0].shape()));
-    Value tangents = flat_windows(w, padded(w, dx[0], 0, Padding::all, x[0].shape()));
-    Value first = eq(iota(values, values.shape(), i32, -1), argmax(values, -1, true));
-    return {sum(select(first, tangents, scalar(tangents, 0, tangents.dtype())), {-1})};
+    // No axis is moved or joined, so that channels stay where a convolution put them.
+    Value values = windows(w, padded(w, x[0], lowest(x[0].dtype()), Padding::all, x[0].shape()));
+    Value tangents = windows(w, padded(w, dx[0], 0, Padding::all, x[0].shape()));
+    const Axes inner = window_axes(w, x[0].rank());
+    Value is_largest = logical_or(eq(values, expand_dims(y[0], inner)), ne(values, values));  // NaN wins
+    Value place = places(w, values), none = scalar(values, static_cast<double>(w.elements()), i32);
+    Value first = reduce_min(select(is_largest, place, none), inner, true);
+    return {sum(select(eq(place, first), tangents, scalar(tangents, 0, tangents.dtype())), inner)};
   }
   static std::vector<Sample> samples() {
     return {sample({2, 7, 6}, attrs_of(MaxPool{{2, 2}, {2, 2}, {0, 0}, {1, 1}, false})),

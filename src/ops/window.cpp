@@ -72,15 +72,27 @@ struct Fold {
     return result;
   }
   static Loop loop(const Fold& op, std::span<const Type> x, const Type&, const At& at, const FreshVariable& fresh) {
-    const Index k = fresh(x[0].dim(op.axis + 1));
     const auto i = static_cast<std::size_t>(op.axis.value);
-    const Index offset = at[i] - k * Dim(op.dilation);
-    Source source{{at_least_zero(offset)}, 0, at, 0};
-    if (op.stride != 1) source.guards.push_back({Guard::Kind::zero, Index::remainder(offset, op.stride)});
-    source.guards.push_back(at_least_zero(Index((x[0].dim(op.axis) - 1) * op.stride) - offset));
-    source.index[i] = Index::quotient(offset, op.stride);
+    const Dim &windows = x[0].dim(op.axis), &length = x[0].dim(op.axis + 1);
+    Source source{{}, 0, at, 0};
+    Index o, k, variable;
+    if (op.dilation == 1 && length.is_static()) {
+      // Only every stride-th place of a window can be n: where windows do not overlap there is one, and no loop.
+      variable = fresh((length.value() - 1) / op.stride + 1);
+      o = Index::quotient(at[i], op.stride) - variable;
+      k = Index::remainder(at[i], op.stride) + variable * Dim(op.stride);
+      source.guards = {at_least_zero(o), at_least_zero(Index(length - 1) - k), at_least_zero(Index(windows - 1) - o)};
+    } else {
+      variable = k = fresh(length);
+      const Index offset = at[i] - k * Dim(op.dilation);
+      source.guards = {at_least_zero(offset)};
+      if (op.stride != 1) source.guards.push_back({Guard::Kind::zero, Index::remainder(offset, op.stride)});
+      source.guards.push_back(at_least_zero(Index((windows - 1) * op.stride) - offset));
+      o = Index::quotient(offset, op.stride);
+    }
+    source.index[i] = o;
     source.index.insert(source.index.begin() + op.axis + 1, k);
-    return {ReduceKind::sum, accumulation_type(x[0].dtype), {k}, {{source, {{}, Source::fill_value, {}, 0}}}};
+    return {ReduceKind::sum, accumulation_type(x[0].dtype), {variable}, {{source, {{}, Source::fill_value, {}, 0}}}};
   }
   static void evaluate(const Fold& op, std::span<const Array> x, std::span<Array> y) {
     const auto axis = static_cast<std::size_t>(op.axis.value);

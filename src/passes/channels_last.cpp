@@ -71,6 +71,16 @@ Ints with_two_of(const Ints& order, std::int64_t axis) {
   return result;
 }
 
+/// The order where an axis and the one behind it became one; nothing where they do not lie so.
+std::optional<Ints> with_one_of(const Ints& order, std::int64_t axis) {
+  const std::int64_t stored = order[at(axis)];
+  if (order[at(axis) + 1] != stored + 1) return std::nullopt;
+  Ints result;
+  for (std::int64_t each : order)
+    if (each != stored + 1) result.push_back(each - (each > stored));
+  return result;
+}
+
 /// Whether the result of an op has the axes of its operands, also with its attributes reordered.
 bool keeps_axes(const OpDef& op) {
   constexpr std::array<std::string_view, 4> names{"pad", "slice", "reverse", "concat"};
@@ -101,6 +111,8 @@ class Rewriter {
     if (keeps_axes(*node.op)) return Reordered{applied(node, operands, order), order};
     if (node.op->name == "reduce") return Reordered{applied(node, operands, order), without(order, axes_of(node))};
     if (node.op->name == "window") return Reordered{applied(node, operands, order), with_two_of(order, axes_of(node)[0])};
+    if (node.op->name == "fold")
+      if (const auto folded = with_one_of(order, axes_of(node)[0])) return Reordered{applied(node, operands, order), *folded};
     return std::nullopt;
   }
 

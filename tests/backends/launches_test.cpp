@@ -258,6 +258,15 @@ TEST(Launches, CalibratedRoundingIsAnEpilogueOfTheProductBefore) {
   EXPECT_EQ(program.graph.type(launches[1]->writes.at(0)).dtype, i8);
 }
 
+TEST(Launches, FoldsOfWindowsThatDoNotOverlapHaveNoLoop) {
+  Graph graph;
+  graph.output("y", fold(fold(graph.input("x", {8, 2, 16, 2}, f32), 2, 33, 2), 0, 16, 2));
+  const cpu::Program program = cpu::lower(graph, {});
+  ASSERT_EQ(program.launches.size(), 1u);
+  for (const cpu::GeneratedKernel* generated : program.launches[0].kernels())
+    for (const Expr& e : generated->kernel.exprs) EXPECT_NE(e.kind, Expr::Kind::reduce);
+}
+
 // Compiling takes time in proportion to the graph, not to its square: no kernel grows without bound.
 TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
   Graph graph;

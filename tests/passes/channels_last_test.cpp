@@ -10,6 +10,7 @@
 #include "ir/reference.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx {
 namespace {
@@ -57,6 +58,23 @@ TEST(ChannelsLast, ABlockOfConvolutionsMovesNoAxes) {
   graph.output("features", sum(relu(y + z), {2, 3}));
   EXPECT_EQ(moved(channels_last(expanded(graph))), 0);
   expect_same_values(graph);
+}
+
+TEST(ChannelsLast, WhereTheLargestLieIsKeptSoToo) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3, 9, 10}, f32), w1 = graph.param("w1", {8, 3, 3, 3}, f32),
+              w2 = graph.param("w2", {4, 8, 3, 3}, f32);
+  const Value pooled = max_pool(conv(x, w1, {1}, {1}), {3, 3}, {2, 2}, {1, 1});
+  const Values gradients = grad(sum(conv(pooled, w2), {0, 1, 2, 3}), {w1, w2});
+  graph.output("w1", gradients[0]);
+  graph.output("w2", gradients[1]);
+  expect_same_values(graph);
+  const Graph rewritten = channels_last(expanded(graph));
+  std::vector<Dim> last;
+  for (std::int32_t id : needed_nodes(rewritten.data(), output_ids(rewritten)))
+    if (const Type& type = rewritten.node(id).results[0]; rewritten.node(id).op->name == "reduce" && type.dtype == i32)
+      last.push_back(type.shape.back());
+  EXPECT_EQ(last, std::vector<Dim>{8});
 }
 
 TEST(ChannelsLast, OpsAlongAxesFollowThem) {

@@ -60,22 +60,24 @@ std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> v
   return result;
 }
 
-/// True when a choice between two expressions turns on whether the innermost variable is even.
+/// True when a choice between two expressions, or a number, turns on whether the innermost variable is even.
 bool alternates(const Kernel& kernel) {
   if (kernel.loops.empty()) return false;
   const int last = kernel.loops.back();
   const auto is_last = [&](const Atom& atom) { return atom.kind == Atom::Kind::variable && atom.id == last; };
-  const auto turns = [&](const Guard& guard) {
+  const auto turns = [&](const Index& index) {
     bool found = false;
-    guard.index.for_each_atom([&](const Atom& atom) {
+    index.for_each_atom([&](const Atom& atom) {
       if (is_last(atom)) found = found || kernel.extent(last) == Dim(2);
       else if (atom.kind == Atom::Kind::remainder && atom.denominator == Dim(2))
         atom.numerator->for_each_atom([&](const Atom& inner) { found = found || is_last(inner); });
     });
     return found;
   };
-  return std::any_of(kernel.exprs.begin(), kernel.exprs.end(),
-                     [&](const Expr& e) { return e.kind == Expr::Kind::choose && std::any_of(e.guards.begin(), e.guards.end(), turns); });
+  return std::ranges::any_of(kernel.exprs, [&](const Expr& e) {
+    if (e.kind == Expr::Kind::position) return turns(e.index);
+    return e.kind == Expr::Kind::choose && std::ranges::any_of(e.guards, [&](const Guard& guard) { return turns(guard.index); });
+  });
 }
 
 }  // namespace
