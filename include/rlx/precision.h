@@ -19,8 +19,13 @@ namespace rlx {
 ///          the weight's rows have brought both operands' elements nearer to each other (products that read the same operand share them);
 ///          sums in i32. An attention is computed as under bf16; other products stay f32. A Calibration (rlx/calibrator.h) replaces what is
 ///          found at run time
+/// A weight is computed from parameters alone. States are none: under f16 and int8 products with them stay f32, as they would be rounded in
+/// every run, and their gradients too.
 enum class Precision : std::uint8_t { f32, bf16, f16, int8 };
 constexpr auto enum_words(Precision) { return std::array<std::string_view, 4>{"f32", "bf16", "f16", "int8"}; }
+
+/// f32, bf16, f16 or int8.
+constexpr std::string_view name(Precision precision) { return enum_words(precision)[static_cast<std::size_t>(precision)]; }
 
 /// The precision of that name, if there is one.
 constexpr std::optional<Precision> precision_named(std::string_view name) {

@@ -257,6 +257,7 @@ class PrecisionPass {
   /// Why a product has no weight whose columns can have scales, or stays f32 in any case.
   std::string_view not_a_weighted_product(const Node& product) const {
     if (std::string_view reason = not_worth_it(product); !reason.empty()) return reason;
+    if (is_state(product.operands[1])) return "its weight is a state, which runs may change: it would be rounded in every run";
     if (!is_invariant(product.operands[1]))
       return is_invariant(product.operands[0]) ? "its weight is the left operand" : no_weight(product);
     if (graph_.type(product.operands[1]).size() == Dim(0)) return "its weight has no elements";
@@ -313,6 +314,10 @@ class PrecisionPass {
     Dim product = 1;
     for (std::size_t i = first; i < axes.size(); ++i) product = product * type.dim(axes[i]);
     return product.upper();
+  }
+  bool is_state(ValueId v) const {
+    const Node& from = moved(graph_.data(), graph_.node(v.node));
+    return is_input(from) && input_from(from.attrs).kind == InputKind::state;
   }
   bool is_invariant(ValueId v) const { return invariant_[static_cast<std::size_t>(v.node)]; }
   bool comes_from_outside(ValueId v) const {

@@ -223,9 +223,8 @@ std::vector<NodeReport> Executable::explain() const {
       reports.push_back({node_text(node), "decomposed", ""});
   }
   for (const PrecisionChoice& choice : state_->precision)
-    reports.push_back({choice.product, "precision",
-                       fmt::format("{}{}{}", enum_words(choice.precision)[static_cast<std::size_t>(choice.precision)],
-                                   choice.reason.empty() ? "" : ": ", choice.reason)});
+    reports.push_back(
+        {choice.product, "precision", fmt::format("{}{}{}", name(choice.precision), choice.reason.empty() ? "" : ": ", choice.reason)});
   for (NodeReport& report : node_reports(*state_, "")) reports.push_back(std::move(report));
   return reports;
 }

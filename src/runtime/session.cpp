@@ -30,8 +30,7 @@ Session::Session(Device, SessionOptions options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
   if (options.calibration && options.precision != Precision::int8)
-    fail("session: a calibration is of int8, but the precision is {}",
-         enum_words(options.precision)[static_cast<std::size_t>(options.precision)]);
+    fail("session: a calibration is of int8, but the precision is {}", name(options.precision));
   state_ = std::make_shared<State>(std::move(options));
 }
 

@@ -142,6 +142,21 @@ TEST(Precision, F16LeavesWhatHasNoWeightInF32) {
                                                  "its columns are few", "no operand is a weight", "no operand is a weight"}));
 }
 
+TEST(Precision, StatesAreNoWeights) {
+  Graph graph;
+  const Value x = graph.input("x", {8, 96}, f32), w = graph.state("w", {40, 96}, f32);
+  graph.output("y", linear(x, w));
+  for (const Precision precision : {Precision::f16, Precision::int8}) {
+    const auto choices = in_precision(graph, precision).choices;
+    ASSERT_EQ(choices.size(), 1u);
+    EXPECT_EQ(choices[0].precision, Precision::f32) << name(precision);
+    EXPECT_EQ(choices[0].reason, "its weight is a state, which runs may change: it would be rounded in every run");
+  }
+  EXPECT_EQ(in_precision(graph, Precision::bf16).choices.at(0).precision, Precision::bf16);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::f16, Precision::int8})
+    EXPECT_EQ(precision_named(name(precision)), precision);
+}
+
 TEST(Precision, Int8ScalesRowsAndColumns) {
   auto given = layer_values(7);
   for (std::int64_t k = 0; k < 96; ++k) given["x"].set_double(3 * 96 + k, 0);                              // a row of zeros
