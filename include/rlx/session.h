@@ -39,6 +39,10 @@ struct SessionOptions {
   // Of compiled kernels and timed choices; an empty path: none. Nothing: the variable RLX_CACHE, else rlx in XDG_CACHE_HOME, else
   // ~/.cache/rlx.
   std::optional<std::filesystem::path> cache_folder = std::nullopt;
+  // true: a run is an Error, and changes no state, where an index that its integer inputs give (an id of take, gather or embedding, the
+  // start of a dynamic slice) lies outside of its axis. It is clamped else. What reads a fill value outside is not checked, nor are
+  // indices that the graph computes from anything else, or inside of control flow. It takes a pass over these inputs.
+  bool check_indices = false;
 };
 
 /// What a session's compiler did so far.

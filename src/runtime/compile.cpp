@@ -60,6 +60,9 @@ Executable Session::compile(const Graph& given) const {
   for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
   auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program));
   executable->precision = std::move(lowered.precision);
+  if (state_->options.check_indices)
+    if (IndexChecks indices = index_checks(graph); !indices.checks.empty())
+      executable->index_checks = {compile(indices.graph), std::move(indices.checks)};
   return Executable(std::move(executable));
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "backends/cpu/execute.h"
+#include "passes/index_checks.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
 #include "runtime/arena.h"
@@ -18,6 +19,12 @@ struct Session::State {
   cpu::Jit jit;
   cpu::PackedWeights packed;
   std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
+};
+
+/// What a run checks before it begins, where the session asks for that.
+struct CompiledIndexChecks {
+  Executable places;  // from the integer inputs to the least and the largest place of each check
+  std::vector<IndexCheck> checks;
 };
 
 /// Where a stored value lives.
@@ -44,6 +51,7 @@ struct Executable::State {
   Graph source;  // as the user gave it
   cpu::Program program;
   std::vector<PrecisionChoice> precision;  // of its products
+  std::optional<CompiledIndexChecks> index_checks;
   std::vector<Slot> slots;
   std::vector<int> output_slots;             // of every output
   std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none

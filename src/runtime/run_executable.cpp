@@ -70,6 +70,24 @@ Bound bind(Executable::State& state, const std::map<std::string, Feed>& fed, boo
   return bound;
 }
 
+/// Throws Error where an integer input names a place outside of its axis, if the session asks for that.
+void check_indices(const Executable::State& state, const Bound& bound) {
+  if (!state.index_checks) return;
+  std::map<std::string, Feed> fed;
+  for (std::size_t i = 0; i < bound.arrays.size(); ++i)
+    if (const Input& input = state.source.inputs()[i].first; input.kind == InputKind::input && is_integer(input.type.dtype))
+      fed.emplace(input.name, *bound.arrays[i]);
+  const Outputs places = state.index_checks->places.run(fed);
+  for (std::size_t c = 0; c < state.index_checks->checks.size(); ++c) {
+    const IndexCheck& check = state.index_checks->checks[c];
+    const std::int64_t size = check.size.evaluate(bound.bindings);
+    for (const std::int64_t place : {places[2 * c].get_int(0), places[2 * c + 1].get_int(0)})
+      if (place < 0 || place >= size)
+        fail("graph '{}': input {}: index {} of {} is out of range (allowed: 0..{})", state.source.name(), check.inputs, place, check.op,
+             size - 1);
+  }
+}
+
 /// Results are written while inputs are still read, in any order.
 void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<const Array*>& inputs) {
   std::vector<std::span<const std::byte>> others;
@@ -125,6 +143,7 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
   if (state_->has_states) turn.lock();
   Bound bound = bind(*state_, inputs, true);
+  check_indices(*state_, bound);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory, true);
   run.execute();
