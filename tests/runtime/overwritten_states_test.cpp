@@ -4,7 +4,6 @@
 #include <random>
 
 #include "ir/reference.h"
-#include "message.h"
 #include "ops/evaluated.h"
 #include "own_memory.h"
 #include "rlx/ops.h"
