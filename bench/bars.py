@@ -71,6 +71,11 @@ def bert(precision):
     return beside_best("bert_base", *(f"batch {batch}, 128 tokens, {precision}" for batch in (1, 8)))
 
 
+def training_memory(files, bar):
+    row = model("training", "gpt2, f32")(files)
+    return f"{row['ratio_to_best']['peak_bytes']:.2f}", f"{row['sides']['rlx']['peak_bytes'] / 1e9:.1f} GB", "", row["ratio_to_best"]["peak_bytes"] <= bar
+
+
 def minilm(precision):
     """Sentences a second over those of ONNX Runtime in f32, which has batches by length."""
     def side(files, kind, way, name):
@@ -197,6 +202,10 @@ BARS = [
       for kind in ("f32", "bf16")),
     ("ResNet-50, batch 1 and 8, f32", "ahead of ONNX Runtime and OpenVINO", 1, 1, beside_best("vision", "resnet50, batch 1, f32", "resnet50, batch 8, f32"), "vision"),
     ("ViT-B/16, batch 1 and 8, f32", "ahead of ONNX Runtime and OpenVINO", 1, 1, beside_best("vision", "vit_b16, batch 1, f32", "vit_b16, batch 8, f32"), "vision"),
+    *((f"GPT-2 124M, a step with AdamW, 4 x 64 tokens, {kind}", "at most {} of PyTorch's best time", bar, bar, beside_best("training", f"gpt2, {kind}"), "training")
+      for kind, bar in (("f32", 0.8), ("bf16", 0.75))),
+    ("the same, the most memory held, f32", "at most {} of PyTorch's", 1, 1, training_memory, "training"),
+    ("a step of a small network of convolutions, f32", "ahead of PyTorch's best", 1, 1, beside_best("training", "convnet, f32"), "training"),
     ("softmax, norm, GELU, residual + norm, 4096 x 4096", "at least {:.0%} of copying memory", 0.85, 0.85, rows, "rows"),
     ("compiling a decoder of 24 layers", "below 1 s cold, 0.1 s from disk, nothing for a new length", None, None, compiling, "compile"),
     ("compiling twelve families of graphs, values read at many places", "linear in nodes, at most {} ms a node", 2, 2, compiling_families, "compile_families"),

@@ -147,7 +147,7 @@ def beside_torch(title):
 MODEL_COLUMNS = [("version", "version", str), ("min_ms", "min, ms", "{:.2f}".format), ("median_ms", "median, ms", "{:.2f}".format),
                  ("sentences_per_s", "sentences/s", "{:.1f}".format), ("share_of_peak", "of peak", lambda share: f"{100 * share:.0f}%" if share else "-"),
                  ("min_cosine", "cosine to f32", "{:.6f}".format), ("difference", "difference", "{:.1e}".format),
-                 ("first_result_s", "first result, ms", lambda seconds: f"{1e3 * seconds:.0f}")]
+                 ("peak_bytes", "peak, GB", lambda peak: f"{peak / 1e9:.2f}"), ("first_result_s", "first result, ms", lambda seconds: f"{1e3 * seconds:.0f}")]
 
 
 def side_bar(name, side):
@@ -183,6 +183,11 @@ def model(title):
         charts = [model_chart(row) for row in data["rows"]]
         return Section(title, note, data["command"], charts + ([open_chart(data["compile"])] if "compile" in data else []))
     return section
+
+
+def training(data):
+    return Section("Training steps", f"Minimum and median, {data['threads']} threads, all sides in turn in one run; the losses of the first steps are compared first. Peak: "
+                   "the most memory that a side held, weights as they were read included.", data["command"], [model_chart(row) for row in data["rows"]])
 
 
 def shape_text(shape):
@@ -280,7 +285,7 @@ TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and mo
 OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "f16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
-SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "llama_speed": llama_speed,
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "training": training, "llama_speed": llama_speed,
             "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_families": llama_families, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims(), **{f"claims_{level}": claims(level) for level in ("avx512", "avx2", "neon", "portable")},
             "pack": shares("Packing weights"), "compile": compile_times, "compile_families": compile_families, "busy": busy}
 for name, title in OPERATIONS.items():

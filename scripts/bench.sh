@@ -86,6 +86,7 @@ bert_base() {
 run bert_base bert_base
 run vision "$python" bench/vision_peers.py --bench "$build/bench/vision" --folder build/vision --peaks "$results/peaks.json" \
   --json "$results/vision.json"
+run training "$python" bench/training_peers.py --bench "$build/bench/training" --folder build/training --json "$results/training.json"
 run tokenize "$python" bench/tokenize_peers.py "$build/bench/tokenize" --out "$results/tokenize.json"
 for case in tokens perplexity speed depth quantize; do
   run "llama_$case" "$python" bench/llama_peers.py "$case" --build "$build" --results "$results"
