@@ -131,7 +131,10 @@ void add_eval(CLI::App& app) {
   command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")
       ->required()
       ->type_name("GRAPH");
-  command->add_option("--in", options->inputs, "Value of an input or state, NAME=FILE.npy; or FILE.safetensors, its tensors by their names")
+  command
+      ->add_option("--in", options->inputs,
+                   "Value of an input or state: NAME=FILE.npy; NAME=FILE.safetensors, the tensor of that name or the only one "
+                   "(FILE.safetensors:TENSOR: another); or FILE.safetensors, all its tensors by their names")
       ->type_name("NAME=FILE");
   command->add_option("--param", options->params, "Value of a parameter, in the same forms")->type_name("NAME=FILE");
   command->add_option("--out", options->out, "Folder for the results, one NAME.npy for each output; made when missing")

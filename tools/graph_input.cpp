@@ -94,6 +94,25 @@ void read_all_tensors(const std::string& file, NamedArrays& into) {
   for (const auto& [name, array] : tensors.arrays) add_array(name, array, into);
 }
 
+/// The tensor that `place` names, "FILE.safetensors:TENSOR"; behind a file alone the one called `name`, or the file's only one.
+Array read_tensor(const std::string& name, const std::string& place) {
+  constexpr std::string_view ending = ".safetensors";
+  const std::size_t end = place.rfind(ending) + ending.size();
+  const TensorFile file = load_safetensors(place.substr(0, end));
+  const std::string wanted = end < place.size() ? place.substr(end + 1) : name;
+  if (const auto found = file.arrays.find(wanted); found != file.arrays.end()) return found->second;
+  if (end == place.size() && file.arrays.size() == 1) return file.arrays.begin()->second;
+  std::vector<std::string_view> known;
+  for (const auto& [tensor, array] : file.arrays) known.push_back(tensor);
+  fail("{}: there is no tensor {}{}; {}:TENSOR names another", place.substr(0, end), quote_name(wanted), near_hint(wanted, known),
+       place.substr(0, end));
+}
+
+/// Whether it is "FILE.safetensors" or "FILE.safetensors:TENSOR".
+bool names_safetensors(std::string_view place) {
+  return place.ends_with(".safetensors") || place.find(".safetensors:") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool looks_like_graph_text(std::string_view text) {
@@ -124,9 +143,10 @@ void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into) {
     if (equals == std::string::npos && argument.ends_with(".safetensors")) {
       read_all_tensors(argument, into);
     } else if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
-      throw CLI::ValidationError(fmt::format("{}: not of the form NAME=FILE.npy or FILE.safetensors", argument));
+      throw CLI::ValidationError(fmt::format("{}: not of the form NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors", argument));
     } else {
-      add_array(argument.substr(0, equals), load_npy(argument.substr(equals + 1)), into);
+      const std::string name = argument.substr(0, equals), place = argument.substr(equals + 1);
+      add_array(name, names_safetensors(place) ? read_tensor(name, place) : load_npy(place), into);
     }
   }
 }

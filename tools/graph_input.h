@@ -22,8 +22,9 @@ bool looks_like_graph_text(std::string_view text);
 /// Whether the bytes can only be a safetensors file, which a graph file is: a JSON object behind the 8 bytes of its length.
 bool looks_like_safetensors(std::string_view bytes);
 
-/// Adds the arrays that arguments of the command line name: NAME=FILE.npy, or FILE.safetensors for all of its tensors by their names.
-/// Throws CLI::ValidationError for an argument of another form, Error for a bad file or a name given twice.
+/// Adds the arrays that arguments of the command line name: NAME=FILE.npy, NAME=FILE.safetensors for the tensor of that name (or the only
+/// one, or FILE.safetensors:TENSOR for another), or FILE.safetensors for all of its tensors by their names. Throws CLI::ValidationError for
+/// an argument of another form, Error for a bad file or a name given twice.
 void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into);
 
 /// Sizes of symbols from arguments NAME=SIZE. Throws CLI::ValidationError.

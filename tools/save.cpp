@@ -34,8 +34,9 @@ void add_save(CLI::App& app) {
       ->required()
       ->type_name("GRAPH");
   command
-      ->add_option("--param", options->params,
-                   "Value of a parameter or state, NAME=FILE.npy; or FILE.safetensors, its tensors by their names")
+      ->add_option(
+          "--param", options->params,
+          "Value of a parameter or state, NAME=FILE.npy or NAME=FILE.safetensors[:TENSOR]; or FILE.safetensors, its tensors by their names")
       ->type_name("NAME=FILE");
   command
       ->add_option("-o,--out", options->out, "The file to write: safetensors with the graph as metadata; rlx::load_graph reads it in C++")

@@ -29,7 +29,9 @@ void add_work(CLI::App& command, Work& work) {
   command.add_option("--model", work.model, "The encoder of this folder, by its config.json, instead of a graph")
       ->type_name("DIR")
       ->excludes(graph);
-  command.add_option("--in", work.inputs, "Value of an input, parameter or state, NAME=FILE.npy; what is not given is made up")
+  command
+      .add_option("--in", work.inputs,
+                  "Value of an input, parameter or state, NAME=FILE.npy or NAME=FILE.safetensors[:TENSOR]; what is not given is made up")
       ->type_name("NAME=FILE");
   command.add_option("--size", work.sizes, "Size of a symbol, NAME=SIZE")->type_name("NAME=SIZE");
   command.add_option("--default-size", work.default_size, "Size of the other symbols, but at most their bounds")

@@ -78,6 +78,22 @@ TEST(Eval, TakesTensorsOfASafetensorsFile) {
   EXPECT_EQ(files.output("loss").get_double(0), mlp_loss);
 }
 
+TEST(Eval, TakesOneTensorOfASafetensorsFile) {
+  const MlpFiles files;
+  const Array w = load_npy(files.folder / "w.npy"), x = load_npy(files.folder / "x.npy");
+  const auto two = files.folder / "two.safetensors", one = files.folder / "one.safetensors";
+  save_safetensors(two, {{"w", w}, {"layer.x", x}});
+  save_safetensors(one, {{"weight", w}});
+  const std::string out = " --out " + quoted(files.folder / "out");
+  for (const std::string& weights : {"w=" + two.string(), "w=" + two.string() + ":w", "w=" + one.string()}) {
+    const CommandResult ended = run_rlx("eval " + mlp + " --in 'x=" + two.string() + ":layer.x' --param '" + weights + "'" + out);
+    ASSERT_EQ(ended.status, 0) << weights << ended.err;
+    EXPECT_EQ(files.output("loss").get_double(0), mlp_loss) << weights;
+  }
+  expect_error("eval " + mlp + " --in 'x=" + two.string() + "'" + out, "two.safetensors: there is no tensor 'x' (near: 'layer.x'");
+  expect_error("eval " + mlp + " --in 'x=" + one.string() + ":w'" + out, "one.safetensors: there is no tensor 'w'");
+}
+
 TEST(Eval, WritesTypesThatNumpyHasByMlDtypesAndSaysHowTheyAreRead) {
   const TemporaryFolder folder;
   write_text(
