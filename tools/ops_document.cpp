@@ -29,6 +29,10 @@ derivative, its batching and its kernels.
 NaN and infinities follow IEEE 754. In compiled programs denormal numbers of f32, f64 and bf16 count as the zero of their sign, as operands and
 as results; the reference (`rlx eval --reference`) keeps them.
 
+Values of f16, bf16 and 8-bit floats are computed in f32. The reference rounds the result of every op to its type. A compiled program rounds what it
+stores and what a `cast` names: a value between two ops that fusion joins keeps all bits of f32, so that results differ from the reference's, and
+from those of a graph that is cut otherwise (`rlx eval --no-fusion`), by about one rounding of the narrow type for each such value.
+
 Types in blocks like `abs(f32[5]) -> f32[5]` are examples, those that the generated tests run.
 )";
 
