@@ -1,0 +1,53 @@
+// The configs of small models of all families as transformers 4 and 5 save them (scripts/hf_configs.py): other fields, the same models.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fixture.h"
+#include "models/decoder_family.h"
+#include "models/encoder.h"
+#include "models/t5.h"
+#include "rlx/text.h"
+
+namespace rlx {
+namespace {
+
+/// The model that a config describes, with all that its graph depends on.
+std::string described(const json::Value& config) {
+  const JsonField field(config, "config.json");
+  const auto type = config.at("model_type").get<std::string>();
+  if (type == "t5") return to_text(t5_graph(T5Config::read(field), {1, 8, 8}));
+  const DecoderConfig c = DecoderFamily::find(type)->read(field);
+  if (c.causal) return fmt::format("context {}\n{}", c.max_positions, to_text(decoder_graph(c, {.capacity = 32, .chunk = 8})));
+  Graph graph("encoder");
+  const EncodedText text = encode_text(Flow(graph), c, 2, 8);
+  graph.output("states", text.states.back());
+  return to_text(graph);
+}
+
+json::Value configs_of(int version) {
+  return json::read_file(test::fixture(fmt::format("hf_configs/transformers{}.json", version)), {.allow_non_finite = true});
+}
+
+TEST(ConfigVersions, SayTheSameModels) {
+  const json::Value old = configs_of(4), now = configs_of(5);
+  for (const auto& [name, config] : old.items()) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(now.contains(name));
+    EXPECT_NE(config, now.at(name));
+    EXPECT_EQ(described(config), described(now.at(name)));
+  }
+}
+
+TEST(ConfigVersions, EveryFamilyIsAmongThem) {
+  std::set<std::string, std::less<>> seen;
+  const json::Value now = configs_of(5);
+  for (const auto& [name, config] : now.items()) {
+    EXPECT_FALSE(described(config).empty()) << name;
+    seen.insert(config.at("model_type").get<std::string>());
+  }
+  for (const std::string_view type : DecoderFamily::model_types()) EXPECT_TRUE(seen.contains(type)) << type;
+}
+
+}  // namespace
+}  // namespace rlx
