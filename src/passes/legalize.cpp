@@ -78,7 +78,7 @@ class Legalizer {
 
   bool is_lacking_packed(ValueId v) const { return is_packed(graph_.type(v).dtype) && lacks(graph_.type(v).dtype); }
   bool computes_whole(const Node& node) const {
-    return node.op->kind == OpKind::primitive && !has_regions(node) &&
+    return node.op->kind == OpKind::primitive && !has_regions(node) && !is_reinterpretation(node) &&
            std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId v) { return is_lacking_packed(v); });
   }
   void on_bytes(std::int32_t id) {

@@ -1,6 +1,7 @@
 // What kernels have no form for: products and powers of complex numbers, and 4-bit integers whose rows end inside a byte.
 #include <algorithm>
 #include <complex>
+#include <limits>
 
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
@@ -58,11 +59,19 @@ bool takes_product(const Graph&, const Node& node) {
 
 // -- powers in f64
 
+/// As the op has it: anything to the zero is 1, and zero to a positive power 0.
+Complex power(Complex x, Complex y) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (y == Complex()) return 1;
+  if (x == Complex()) return y.real() > 0 ? Complex() : Complex{nan, nan};
+  return std::pow(x, y);
+}
+
 void raise(const RoutineCall& call) {
   const auto *x = call.operands[0].as<const Complex>(), *y = call.operands[1].as<const Complex>();
   auto* z = call.results[0].as<Complex>();
   call.pool.parallel_for(size_of(call.results[0]), 256, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t i = begin; i < end; ++i) z[i] = std::pow(x[i], y[i]);
+    for (std::int64_t i = begin; i < end; ++i) z[i] = power(x[i], y[i]);
   });
 }
 bool takes_power(const Graph&, const Node& node) { return node.results[0].dtype == c128; }

@@ -213,32 +213,34 @@ class Scattering {
     }
   }
 
-  void scatter_by_blocks() const {
-    const std::int64_t unit = places_.unit(), block = block_elements / unit * unit, blocks = (places_.span() + block - 1) / block;
+  /// Brings the windows into the order of blocks. Parts of them are counted and then moved by a thread each; in the end `ends` of the last
+  /// part is where each block ends in `order`.
+  void sort_windows(std::int64_t block, std::int64_t blocks, std::uint32_t* ends, std::uint32_t* order) const {
     const std::int64_t parts = call_.pool.size(), part = (rows_->windows + parts - 1) / parts;
-    const auto counters = static_cast<std::size_t>(parts * blocks),
-               wide_bytes = is_widened ? static_cast<std::size_t>(parts * block) * sizeof(T) : 0;
-    const auto windows = static_cast<std::size_t>(rows_->windows);
-    std::byte* space = call_.scratch(wide_bytes + (counters + windows) * sizeof(std::uint32_t));
-    auto* wide = reinterpret_cast<T*>(space);
-    auto* ends = reinterpret_cast<std::uint32_t*>(space + wide_bytes);  // of each part in each block
-    auto* order = ends + counters;
-    const auto for_part = [&](std::int64_t p, const auto& run) {
-      for_windows(std::min(rows_->windows, p * part), std::min(rows_->windows, (p + 1) * part), block, run);
+    const auto for_parts = [&](const auto& run) {
+      call_.pool.parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t p = begin; p < end; ++p)
+          for_windows(std::min(rows_->windows, p * part), std::min(rows_->windows, (p + 1) * part), block,
+                      [&](std::uint32_t window, std::int64_t b) { run(ends[p * blocks + b], window); });
+      });
     };
-    call_.pool.parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t p = begin; p < end; ++p) {
-        std::fill_n(ends + p * blocks, blocks, 0);
-        for_part(p, [&](std::uint32_t, std::int64_t b) { ++ends[p * blocks + b]; });
-      }
-    });
+    std::fill_n(ends, parts * blocks, 0);
+    for_parts([](std::uint32_t& count, std::uint32_t) { ++count; });
     std::uint32_t place = 0;
     for (std::int64_t b = 0; b < blocks; ++b)
       for (std::int64_t p = 0; p < parts; ++p) place += std::exchange(ends[p * blocks + b], place);
-    call_.pool.parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t p = begin; p < end; ++p)
-        for_part(p, [&](std::uint32_t window, std::int64_t b) { order[ends[p * blocks + b]++] = window; });
-    });
+    for_parts([order](std::uint32_t& end, std::uint32_t window) { order[end++] = window; });
+  }
+
+  void scatter_by_blocks() const {
+    const std::int64_t block = block_elements / places_.unit() * places_.unit(), blocks = (places_.span() + block - 1) / block;
+    const std::int64_t parts = call_.pool.size(), counters = parts * blocks, wide_elements = is_widened ? parts * block : 0;
+    const auto wide_bytes = static_cast<std::size_t>(wide_elements) * sizeof(T);
+    std::byte* space = call_.scratch(wide_bytes + static_cast<std::size_t>(counters + rows_->windows) * sizeof(std::uint32_t));
+    auto* wide = reinterpret_cast<T*>(space);
+    auto* ends = reinterpret_cast<std::uint32_t*>(space + wide_bytes);
+    auto* order = ends + counters;
+    sort_windows(block, blocks, ends, order);
     const std::uint32_t* last_ends = ends + (parts - 1) * blocks;
     call_.pool.parallel_pieces(rows_->stretches * blocks, 1, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
       for (std::int64_t i = begin; i < end; ++i) {

@@ -109,7 +109,7 @@ class TopK {
 
  private:
   void add(std::int64_t line, std::int64_t begin, std::int64_t end, Best<Bits>& best) const {
-    constexpr std::int64_t group = 64;
+    constexpr std::int64_t group = 16;
     const Bits* x = call_.operands[0].as<const Bits>() + from_.begin(line);
     const E* elements = call_.operands[0].as<const E>() + from_.begin(line);
     for (std::int64_t i = begin; i < end; i += group) {
