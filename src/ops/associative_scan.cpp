@@ -1,5 +1,4 @@
 // Running results of any associative function, in logarithmically many steps.
-#include <algorithm>
 #include <functional>
 
 #include "ir/op.h"

@@ -55,10 +55,10 @@ struct Reduce {
       if (kept(r, axis)) result.shape.push_back(x.dim(axis));
     return result;
   }
+  /// An extreme needs no room, and of no elements is an end of its own type: of bool, those of u8 are false and true.
+  static DType extreme_type(DType t) { return is_float(t) ? accumulation_type(t) : is_bool(t) ? u8 : t; }
   static Loop loop(const Reduce& r, std::span<const Type> x, const Type&, const At& at, const FreshVariable& fresh) {
-    // A maximum needs no room, and of no elements is an end of its own type.
-    const bool narrow = is_ordered(r) && !is_float(x[0].dtype);
-    Loop result{r.op, narrow ? x[0].dtype : accumulation_type(x[0].dtype), {}, {}};
+    Loop result{r.op, is_ordered(r) ? extreme_type(x[0].dtype) : accumulation_type(x[0].dtype), {}, {}};
     Source source;
     auto next = at.begin();
     for (int axis = 0; axis < x[0].rank(); ++axis) {

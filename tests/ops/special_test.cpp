@@ -54,6 +54,25 @@ TEST(Special, Zeta) {
   expect_near(of(zeta, {1, 0.5, 2, 2, nan}, {2, 1, 0, -1, 1}), {infinity, nan, nan, nan, nan}, 0);
 }
 
+TEST(Special, IncompleteBeta) {
+  const auto betainc_of = [](const Doubles& a, const Doubles& b, const Doubles& x, const std::function<Value(const Values&)>& f) {
+    const auto size = static_cast<std::int64_t>(a.size());
+    return run({array_of(f64, {size}, a), array_of(f64, {size}, b), array_of(f64, {size}, x), array_of(f64, {size}, Doubles(a.size(), 1))},
+               f);
+  };
+  const auto value = [](const Values& v) { return betainc(v[0], v[1], v[2]); };
+  const Doubles a{2.5, 80, 0.25, 7}, b{0.75, 30, 300, 7}, x{0.5, 0.75, 0.001, 0.25};
+  expect_near(betainc_of(a, b, x, value), {0.12408240258168674, 0.69543417444795766, 0.77121729793263247, 0.024290144443511963}, 1e-12);
+  const std::vector<Doubles> slopes{{-0.094877391733592671, -0.019810394263842493, -0.89654877168975213, -0.0202379935585224},
+                                    {0.20370101780465816, 0.056206548489494212, 0.00050471786106651131, 0.011922124505254983},
+                                    {0.6579700492858666, 8.5398150169700217, 151.30192847753458, 0.5219428539276123}};
+  for (std::size_t by = 0; by < 3; ++by)
+    expect_near(betainc_of(a, b, x, [&](const Values& v) { return jvp({value(v)}, {v[by]}, {v[3]})[0]; }), slopes[by], 1e-10);
+  expect_near(betainc_of({2, 2, 0, 2, -1, 2, 2, nan, infinity, 1e-300}, {3, 3, 3, 0, 2, 3, 3, 1, 1, 1},
+                         {0, 1, 0.5, 0.5, 0.5, -0.1, 1.1, 0.5, 0.5, 0.5}, value),
+              {0, 1, nan, nan, nan, nan, nan, nan, nan, 1}, 0);
+}
+
 TEST(Special, BesselFunctions) {
   expect_near(of(bessel_i0e, {0, 1e-8, 0.5, 5, 19.9, 20.1, 100, 1e6, -5, infinity}),
               {1, 0.99999999, 0.6450352704491501, 0.18354081260932836, 0.0900085888643896, 0.08955376362061344, 0.03994437929909668,
