@@ -119,10 +119,10 @@ struct Input {
 };
 
 /// A tensor program: an append-only table of nodes, named inputs and named outputs. Copies share the table.
-/// Threads: what adds to the table (builders, transforms, `input`, `output`) needs it for itself: meanwhile no other thread may use the graph,
-/// a copy, or a value of it. A graph to which nobody adds may be read, compiled, evaluated and copied (`snapshot`) by any number of threads at
-/// a time. Different graphs share nothing, so that each may be built on a thread of its own. The function of a region (scan, cond, vmap) is
-/// called, and must build, on the thread of the builder that takes it.
+/// Threads: what adds to the table (builders, transforms, `input`, `output`) needs it for itself: meanwhile no other thread may use the
+/// graph, a copy, or a value of it. A graph to which nobody adds may be read, compiled, evaluated and copied (`snapshot`) by any number of
+/// threads at a time. Different graphs share nothing, so that each may be built on a thread of its own. The function of a region (scan,
+/// cond, vmap) is called, and must build, on the thread of the builder that takes it.
 class Graph {
  public:
   explicit Graph(std::string name = "graph");

@@ -30,9 +30,9 @@ TensorFile load_safetensors(const std::filesystem::path& path);
 /// for names and metadata that are not UTF-8.
 void save_safetensors(const std::filesystem::path& path, const NamedArrays& arrays, const Metadata& metadata = {});
 
-/// Reads an .npy file (versions 1.0, 2.0, 3.0) of booleans, integers, floats or complex numbers, those of the package ml_dtypes too (bfloat16,
-/// float8_e4m3fn, float8_e5m2, int4, uint4). Little-endian row-major data stays mapped, but for 4 bits; other data is converted into memory.
-/// Object arrays (pickles), structured dtypes and bytes after the data are refused.
+/// Reads an .npy file (versions 1.0, 2.0, 3.0) of booleans, integers, floats or complex numbers, those of the package ml_dtypes too
+/// (bfloat16, float8_e4m3fn, float8_e5m2, int4, uint4). Little-endian row-major data stays mapped, but for 4 bits; other data is converted
+/// into memory. Object arrays (pickles), structured dtypes and bytes after the data are refused.
 Array load_npy(const std::filesystem::path& path);
 
 /// Writes version 1.0, little-endian, row-major. numpy reads bf16, 8-bit floats and 4-bit integers (a byte each) by their own types once
