@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,11 @@
 
 #include "base/names.h"
 #include "models/grammar/grammar.h"
+#include "models/grammar/json_rules.h"
+#include "models/grammar/member_rules.h"
+#include "models/grammar/number_rules.h"
+#include "models/grammar/pattern_rules.h"
+#include "models/grammar/schema_limits.h"
 #include "rlx/error.h"
 
 namespace rlx::grammar {
@@ -22,37 +28,7 @@ namespace {
 constexpr int deepest_schema = 100;
 constexpr std::size_t longest_gbnf = 1 << 22;
 constexpr std::int64_t most_items = 10'000;
-
-/// Rules for JSON as such. White space is short, so that no model fills its answer with it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> base_rules = {{
-    {"ws", R"([ \t\n\r]{0,20})"},
-    {"char", R"([^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4}))"},
-    {"string", R"("\"" char* "\"")"},
-    {"integer", R"("-"? ("0" | [1-9] [0-9]{0,17}))"},
-    {"natural", R"("0" | [1-9] [0-9]{0,17})"},
-    {"positive", R"([1-9] [0-9]{0,17})"},
-    {"number", R"(integer ("." [0-9]{1,17})? ([eE] [-+]? [0-9]{1,3})?)"},
-    {"boolean", R"("true" | "false")"},
-    {"null", R"("null")"},
-    {"array", R"("[" ws (value (ws "," ws value)*)? ws "]")"},
-    {"object", R"("{" ws (member (ws "," ws member)*)? ws "}")"},
-    {"member", R"(string ws ":" ws value)"},
-    {"value", "object | array | string | number | boolean | null"},
-    {"date", R"([0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]))"},
-    {"time",
-     R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
-}};
-
-/// GBNF for exactly this text.
-std::string literal(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
-    else out += c;
-  }
-  return out + '"';
-}
+constexpr std::size_t most_unique = 10;
 
 std::string in_parentheses(const std::vector<std::string>& alternatives) { return fmt::format("({})", fmt::join(alternatives, " | ")); }
 
@@ -64,8 +40,7 @@ class SchemaWriter {
     const std::string body = write(root_, "#");
     std::string out = fmt::format("root ::= {}\n", body);
     for (const auto& [name, rule] : rules_) out += fmt::format("{} ::= {}\n", name, rule);
-    for (const auto& [name, rule] : base_rules) out += fmt::format("{} ::= {}\n", name, rule);
-    return out;
+    return out + json_rules() + (has_formats_ ? format_rules() : "");
   }
 
  private:
@@ -82,41 +57,21 @@ class SchemaWriter {
     return name;
   }
 
+  AddRule adder() {
+    return [this](std::string body) { return add_rule(std::move(body)); };
+  }
+
+  /// The place for messages.
+  std::string full(const std::string& place) const { return fmt::format("{}: {}", what_, place); }
+
   /// Keywords that tell people something, and those that are looked at; of the others nobody knows what they forbid.
   void check_keywords(const json::Value& schema, const std::string& place) const {
-    static const std::set<std::string_view> known = {"title",
-                                                     "description",
-                                                     "default",
-                                                     "examples",
-                                                     "$schema",
-                                                     "$id",
-                                                     "$comment",
-                                                     "$defs",
-                                                     "definitions",
-                                                     "deprecated",
-                                                     "readOnly",
-                                                     "writeOnly",
-                                                     "type",
-                                                     "enum",
-                                                     "const",
-                                                     "properties",
-                                                     "required",
-                                                     "items",
-                                                     "prefixItems",
-                                                     "minItems",
-                                                     "maxItems",
-                                                     "anyOf",
-                                                     "oneOf",
-                                                     "allOf",
-                                                     "$ref",
-                                                     "minLength",
-                                                     "maxLength",
-                                                     "format",
-                                                     "minimum",
-                                                     "exclusiveMinimum",
-                                                     "additionalProperties",
-                                                     "strict",
-                                                     "nullable"};
+    static const std::set<std::string_view> known = {// clang-format off
+        "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions", "deprecated", "readOnly",
+        "writeOnly", "strict", "nullable", "type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref",
+        "properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems", "uniqueItems",
+        "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
+    // clang-format on
     for (const auto& [key, value] : schema.items())
       if (!known.contains(key)) refuse(place, "keyword {} is not supported", quote_name(key));
   }
@@ -137,8 +92,7 @@ class SchemaWriter {
 
   std::string write_object_of_keywords(const json::Value& schema, const std::string& place) {
     if (schema.contains("$ref")) return write_reference(schema["$ref"], place);
-    if (schema.contains("const")) return literal(schema["const"].dump());
-    if (schema.contains("enum")) return write_enum(schema["enum"], place);
+    if (schema.contains("const") || schema.contains("enum")) return write_values(listed_values(schema, full(place)));
     for (const char* key : {"anyOf", "oneOf"})
       if (schema.contains(key)) return write_choice(schema[key], place + "/" + key);
     if (schema.contains("allOf")) return write_all(schema, place);
@@ -157,15 +111,20 @@ class SchemaWriter {
   static std::string implied_type(const json::Value& schema) {
     for (const char* key : {"properties", "required", "additionalProperties"})
       if (schema.contains(key)) return "object";
-    for (const char* key : {"items", "prefixItems", "minItems", "maxItems"})
+    for (const char* key : {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"})
       if (schema.contains(key)) return "array";
-    for (const char* key : {"minLength", "maxLength", "format"})
+    for (const char* key : {"minLength", "maxLength", "pattern", "format"})
       if (schema.contains(key)) return "string";
-    return schema.contains("minimum") || schema.contains("exclusiveMinimum") ? "number" : "value";
+    return limits_numbers(schema) ? "number" : "value";
   }
 
-  std::string write_enum(const json::Value& values, const std::string& place) {
-    if (!values.is_array() || values.empty()) refuse(place, "enum is {} (allowed: an array of values)", values.dump());
+  static bool limits_numbers(const json::Value& schema) {
+    constexpr std::array keys = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
+    return std::ranges::any_of(keys, [&](const char* key) { return schema.contains(key); });
+  }
+
+  std::string write_values(const std::vector<json::Value>& values) {
+    if (values.size() == 1) return literal(values[0].dump());
     std::vector<std::string> alternatives;
     for (const json::Value& value : values) alternatives.push_back(literal(value.dump()));
     return add_rule(in_parentheses(alternatives));
@@ -234,15 +193,11 @@ class SchemaWriter {
     refuse(place, "type {} (allowed: object, array, string, number, integer, boolean, null)", quote_name(type));
   }
 
-  std::string write_number(const std::string& type, const json::Value& schema, const std::string& place) const {
-    const bool least = schema.contains("minimum"), above = schema.contains("exclusiveMinimum");
-    if (!least && !above) return type;
-    const json::Value& bound = schema[least ? "minimum" : "exclusiveMinimum"];
-    const bool zero = bound == 0, one = bound == 1;
-    if (type != "integer" || (least && above) || !(least ? zero || one : zero))
-      refuse(place, "{} {} of a {} is not supported (supported: integers of at least 0 or 1)", least ? "minimum" : "exclusiveMinimum",
-             bound.dump(), type);
-    return least && zero ? "natural" : "positive";
+  std::string write_number(const std::string& type, const json::Value& schema, const std::string& place) {
+    if (!limits_numbers(schema)) return type;
+    const std::string rule = number_rules(number_limits(schema, type == "integer", full(place)), adder(), full(place));
+    if (rule.empty()) refuse(place, "there is no {} of up to 18 digits within the limits", type);
+    return rule;
   }
 
   std::int64_t count(const json::Value& schema, const char* key, const std::string& place, std::int64_t initial) const {
@@ -258,38 +213,87 @@ class SchemaWriter {
     return most < 0 ? fmt::format("{{{},}}", least) : fmt::format("{{{},{}}}", least, most);
   }
 
-  std::string write_string(const json::Value& schema, const std::string& place) const {
+  std::string write_string(const json::Value& schema, const std::string& place) {
     const std::int64_t least = count(schema, "minLength", place, 0), most = count(schema, "maxLength", place, -1);
     if (most >= 0 && most < least) refuse(place, "minLength {} is above maxLength {}", least, most);
-    if (schema.contains("format")) return write_format(schema["format"], place);
-    return least == 0 && most < 0 ? "string" : fmt::format("\"\\\"\" char{} \"\\\"\"", times(least, most));
+    const bool format = schema.contains("format"), pattern = schema.contains("pattern");
+    if (format && (pattern || least > 0 || most >= 0)) refuse(place, "format beside pattern, minLength or maxLength is not supported");
+    if (format) return write_format(schema["format"], place);
+    if (!pattern) return least == 0 && most < 0 ? "string" : fmt::format(R"("\"" char{} "\"")", times(least, most));
+    if (!schema["pattern"].is_string()) refuse(place, "pattern is {} (allowed: a regular expression)", schema["pattern"].dump());
+    const std::optional<std::int64_t> bound = most < 0 ? std::nullopt : std::optional(most);
+    return add_rule(
+        fmt::format(R"("\"" {} "\"")", pattern_rules(schema["pattern"].get<std::string>(), least, bound, adder(), full(place))));
   }
 
-  std::string write_format(const json::Value& format, const std::string& place) const {
-    if (format == "date") return R"("\"" date "\"")";
-    if (format == "time") return R"("\"" time "\"")";
-    if (format == "date-time") return R"("\"" date "T" time "\"")";
-    if (format == "uuid") return R"("\"" [0-9a-fA-F]{8} ("-" [0-9a-fA-F]{4}){3} "-" [0-9a-fA-F]{12} "\"")";
-    refuse(place, "format {} is not supported (supported: date, time, date-time, uuid)", format.dump());
+  std::string write_format(const json::Value& format, const std::string& place) {
+    const std::string_view rule = format.is_string() ? format_rule(format.get<std::string>()) : std::string_view();
+    if (rule.empty()) refuse(place, "format {} is not supported (supported: {})", format.dump(), format_names());
+    has_formats_ = true;
+    return fmt::format(R"("\"" {} "\"")", rule);
   }
 
   std::string write_array(const json::Value& schema, const std::string& place) {
     const std::int64_t least = count(schema, "minItems", place, 0), most = count(schema, "maxItems", place, -1);
     if (most >= 0 && most < least) refuse(place, "minItems {} is above maxItems {}", least, most);
-    if (schema.contains("prefixItems")) return write_tuple(schema, place);
+    if (schema.contains("prefixItems")) return write_tuple(schema, least, most, place);
     if (most == 0) return R"("[" ws "]")";
+    if (most != 1 && is_unique(schema, place)) return write_unique(schema, least, most, place);
     const std::string item = add_rule(schema.contains("items") ? write(schema["items"], place + "/items") : "value");
     const std::string more = fmt::format("(ws \",\" ws {}){}", item, times(std::max<std::int64_t>(least - 1, 0), most < 0 ? -1 : most - 1));
     const std::string items = fmt::format("{} {}", item, more);
     return add_rule(fmt::format("\"[\" ws {} ws \"]\"", least > 0 ? items : fmt::format("({})?", items)));
   }
 
+  bool is_unique(const json::Value& schema, const std::string& place) const {
+    if (!schema.contains("uniqueItems")) return false;
+    if (!schema["uniqueItems"].is_boolean()) refuse(place, "uniqueItems is {} (allowed: true, false)", schema["uniqueItems"].dump());
+    return schema["uniqueItems"].get<bool>();
+  }
+
+  /// All values that items may have.
+  std::vector<json::Value> values_of_items(const json::Value& schema, const std::string& place) const {
+    const json::Value* items = schema.contains("items") ? &schema["items"] : nullptr;
+    for (int steps = 0; items && items->is_object() && items->contains("$ref") && steps < deepest_schema; ++steps)
+      items = &referred((*items)["$ref"], place);
+    if (items && items->is_object()) {
+      if (items->contains("enum") || items->contains("const")) return listed_values(*items, full(place + "/items"));
+      if (items->contains("type") && (*items)["type"] == "boolean") return {true, false};
+    }
+    refuse(place, "uniqueItems is supported where items are listed (enum, const, boolean)");
+  }
+
+  /// In any order, each at most once: a rule for each set of values that are left.
+  std::string write_unique(const json::Value& schema, std::int64_t least, std::int64_t most, const std::string& place) {
+    const std::vector<json::Value> values = values_of_items(schema, place);
+    if (values.size() > most_unique)
+      refuse(place, "uniqueItems of {} values takes too many rules (supported: up to {})", values.size(), most_unique);
+    if (least > static_cast<std::int64_t>(values.size())) refuse(place, "minItems {} of {} values cannot be unique", least, values.size());
+    const unsigned all = (1U << values.size()) - 1;
+    std::vector<std::string> rules(all + 1);  // by the set of values that were used
+    for (unsigned used = all + 1; used-- > 0;) {
+      const int length = std::popcount(used);
+      std::vector<std::string> alternatives;
+      for (std::size_t i = 0; i < values.size() && (most < 0 || length < most); ++i)
+        if ((used >> i & 1) == 0)
+          alternatives.push_back(fmt::format("{}{} {}", used == 0 ? "" : "ws \",\" ws ", literal(values[i].dump()), rules[used | 1U << i]));
+      if (length >= least) alternatives.emplace_back(R"("")");
+      rules[used] = add_rule(in_parentheses(alternatives));
+    }
+    return add_rule(fmt::format(R"("[" ws {} ws "]")", rules[0]));
+  }
+
   /// Exactly the items that prefixItems lists.
-  std::string write_tuple(const json::Value& schema, const std::string& place) {
+  std::string write_tuple(const json::Value& schema, std::int64_t least, std::int64_t most, const std::string& place) {
     const json::Value& prefix = schema["prefixItems"];
     if (!prefix.is_array() || prefix.empty()) refuse(place, "prefixItems: expected an array of schemas");
     if (schema.contains("items") && schema["items"] != false)
       refuse(place, "items beside prefixItems are not supported (supported: false)");
+    if (is_unique(schema, place)) refuse(place, "uniqueItems beside prefixItems is not supported");
+    const auto length = static_cast<std::int64_t>(prefix.size());
+    if (length < least || (most >= 0 && length > most))
+      refuse(place, "prefixItems lists {} items, minItems and maxItems allow {}..{}", length, least,
+             most < 0 ? "" : fmt::format("{}", most));
     std::string items;
     for (std::size_t i = 0; i < prefix.size(); ++i)
       items += fmt::format("{}{}", i > 0 ? " ws \",\" ws " : "", write(prefix[i], fmt::format("{}/prefixItems/{}", place, i)));
@@ -316,36 +320,23 @@ class SchemaWriter {
     if (!schema.contains("required")) return names;
     if (!schema["required"].is_array())
       refuse(place, "required: a value of type {} (allowed: an array of names)", schema["required"].type_name());
+    std::set<std::string_view> listed;
+    for (const auto& [name, property] : properties.items()) listed.insert(name);
     for (const json::Value& name : schema["required"]) {
       if (!name.is_string()) refuse(place, "required has {} (allowed: names)", name.dump());
-      if (!properties.contains(name.get<std::string>()))
+      if (!listed.contains(name.get<std::string>()))
         refuse(place, "required {} is not among the properties", quote_name(name.get<std::string>()));
       names.insert(name.get<std::string>());
     }
     return names;
   }
 
-  /// From the last property to the first: what may follow where nothing is written yet, and where a comma is due.
   std::string write_properties(const json::Value& properties, const std::set<std::string>& required,
                                const std::optional<std::string>& others, const std::string& place) {
-    std::vector<std::pair<std::string, bool>> members;  // a member's rule, and whether it must be there
+    std::vector<Member> members;
     for (const auto& [name, schema] : properties.items())
-      members.emplace_back(add_rule(fmt::format("{} ws \":\" ws {}", literal(json::Value(name).dump()),
-                                                write(schema, fmt::format("{}/properties/{}", place, name)))),
-                           required.contains(name));
-    std::string first, later;
-    if (others) {
-      const std::string other = add_rule(*others);
-      later = add_rule(fmt::format("(ws \",\" ws {})*", other));
-      first = add_rule(fmt::format("({} {})?", other, later));
-    }
-    for (auto member = members.rbegin(); member != members.rend(); ++member) {
-      const std::string with = fmt::format("{} {}", member->first, later);
-      first = add_rule(member->second ? with : first.empty() ? fmt::format("({})?", with) : fmt::format("{} | {}", with, first));
-      const std::string after_comma = fmt::format(R"(ws "," ws {})", member->first);
-      later = add_rule(member->second ? fmt::format("{} {}", after_comma, later) : fmt::format("({})? {}", after_comma, later));
-    }
-    return first;
+      members.push_back({json::Value(name).dump(), write(schema, fmt::format("{}/properties/{}", place, name)), required.contains(name)});
+    return member_rules(members, others, adder());
   }
 
   const json::Value& root_;
@@ -353,6 +344,7 @@ class SchemaWriter {
   std::vector<std::pair<std::string, std::string>> rules_;
   std::map<std::string, std::string> references_;
   std::size_t written_ = 0;
+  bool has_formats_ = false;
   int depth_ = 0;
 };
 

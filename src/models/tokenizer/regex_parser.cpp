@@ -30,7 +30,8 @@ CharSet either_case(char32_t value) {
 
 class RegexParser {
  public:
-  RegexParser(std::string_view pattern, std::string_view what) : what_(what), text_(unicode::to_utf32(pattern)) {
+  RegexParser(std::string_view pattern, std::string_view what, RegexSyntax syntax)
+      : what_(what), text_(unicode::to_utf32(pattern)), ecma_(syntax == RegexSyntax::ecma) {
     if (pattern.size() > max_pattern) refuse("is longer than 65536 bytes");
   }
 
@@ -115,7 +116,7 @@ class RegexParser {
     const auto low = number();
     const bool range = accept(U",");
     const auto high = range ? number() : low;
-    if ((!low && !high) || !accept(U"}")) {
+    if ((!low && (!high || ecma_)) || !accept(U"}")) {
       at_ = start;
       return false;
     }
@@ -129,7 +130,7 @@ class RegexParser {
     switch (const char32_t c = take()) {
       case '(': return group(depth);
       case '[': return of_set(bracket(depth));
-      case '.': return of_set(CharSet('\n', '\n').complement());
+      case '.': return of_set((ecma_ ? CharSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}) : CharSet('\n', '\n')).complement());
       case '^': return {.kind = Kind::place, .place = RegexNode::Place::line_begin};
       case '$': return {.kind = Kind::place, .place = RegexNode::Place::line_end};
       case '\\': return escape();
@@ -163,13 +164,16 @@ class RegexParser {
     return result;
   }
 
+  CharSet digits() const { return ecma_ ? CharSet('0', '9') : CharSet::digits(); }
+  CharSet words() const { return ecma_ ? CharSet({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}) : CharSet::words(); }
+
   /// A class such as \s, if `c` names one.
   std::optional<CharSet> named_class(char32_t c) {
     switch (c) {
-      case 'd': return CharSet::digits();
-      case 'D': return CharSet::digits().complement();
-      case 'w': return CharSet::words();
-      case 'W': return CharSet::words().complement();
+      case 'd': return digits();
+      case 'D': return digits().complement();
+      case 'w': return words();
+      case 'W': return words().complement();
       case 's': return CharSet::spaces();
       case 'S': return CharSet::spaces().complement();
       case 'h': return CharSet({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
@@ -246,8 +250,10 @@ class RegexParser {
     const bool negated = accept(U"^");
     CharSet set;
     std::optional<CharSet> left;  // of &&
-    for (bool first = true; first || peek() != ']'; first = false) {
-      if (accept(U"&&")) {
+    for (bool first = !ecma_; first || peek() != ']'; first = false) {
+      if (ecma_) {
+        set.add(member());
+      } else if (accept(U"&&")) {
         left = left ? left->intersection(set) : set;
         set = {};
       } else if (accept(U"[")) {
@@ -270,7 +276,7 @@ class RegexParser {
       first = c == 'b' ? 8 : escaped(c);
     }
     char32_t last = first;
-    if (peek() == '-' && at_ + 1 < text_.size() && peek(1) != ']' && peek(1) != '[') {
+    if (peek() == '-' && at_ + 1 < text_.size() && peek(1) != ']' && (ecma_ || peek(1) != '[')) {
       take();
       last = take();
       if (last == '\\') last = escaped(take());
@@ -286,11 +292,14 @@ class RegexParser {
   std::string_view what_;
   std::u32string text_;
   std::size_t at_ = 0;
+  bool ecma_;
   bool ignore_case_ = false;
 };
 
 }  // namespace
 
-RegexNode parse_regex(std::string_view pattern, std::string_view what) { return RegexParser(pattern, what).parse(); }
+RegexNode parse_regex(std::string_view pattern, std::string_view what, RegexSyntax syntax) {
+  return RegexParser(pattern, what, syntax).parse();
+}
 
 }  // namespace rlx

@@ -35,9 +35,12 @@ struct RegexNode {
   Place place = Place::text_begin;
 };
 
+/// Whose syntax, where they differ: Oniguruma's, or that of ECMA-262, where \d and \w are ASCII and sets do not nest.
+enum class RegexSyntax : std::uint8_t { oniguruma, ecma };
+
 /// Parses the syntax that Oniguruma calls Ruby's, as far as patterns of tokenizers use it: sets with properties, nested sets, && and
 /// ranges; groups, (?i) and (?i:...), look-around, atomic groups; greedy, lazy and possessive quantifiers; ^ $ \A \z \Z \b \B. No back
 /// references. Throws Error naming `what` and the byte for anything else.
-RegexNode parse_regex(std::string_view pattern, std::string_view what);
+RegexNode parse_regex(std::string_view pattern, std::string_view what, RegexSyntax syntax = RegexSyntax::oniguruma);
 
 }  // namespace rlx
