@@ -240,6 +240,26 @@ Operands last_queries(const Case& all, const Operands& x, std::int64_t queries) 
   return last;
 }
 
+// One query, few, a vector of them and many; keys of one chunk and of several, features that fill no vector.
+TEST(AttentionLevels, RowsHaveTheSameBitsAloneAndTogether) {
+  for (const Case& all : {Case{71, 300, 64, 32, 0, true}, Case{71, 2200, 37, 21, 3, true, 1300}}) {
+    const Operands x(all);
+    for (const CpuLevel level : allowed_levels(cpu_features())) {
+      const std::vector<float> of_all = attend(all, x, level);
+      for (const std::int64_t queries : {1, 2, 3, 5, 9, 17, 39}) {
+        Case some = all;
+        some.queries = queries;
+        const std::vector<float> of_some = attend(some, last_queries(all, x, queries), level);
+        const std::int64_t count = queries * all.values;
+        for (std::int64_t head = 0; head < heads; ++head)
+          EXPECT_TRUE(std::equal(of_some.begin() + head * count, of_some.begin() + (head + 1) * count,
+                                 of_all.begin() + (head + 1) * all.queries * all.values - count))
+              << some.name() << ", head " << head << " at " << to_string(level);
+      }
+    }
+  }
+}
+
 // Of neither number of queries is a last block left at any level that is so small as to be multiplied along the features.
 TEST(AttentionLevels, RoundedRowsDoNotDependOnThoseBeside) {
   for (const std::int64_t window : {std::int64_t{0}, std::int64_t{77}}) {

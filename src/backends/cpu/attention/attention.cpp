@@ -14,9 +14,6 @@
 namespace rlx::cpu {
 namespace {
 
-/// Keys of one task where few rows see many keys.
-constexpr std::int64_t key_chunk = 1024;
-
 /// To share a loop costs about a microsecond; what one core multiplies in that time.
 constexpr double multiply_adds_per_share = 50e3;
 
@@ -37,7 +34,7 @@ struct Merge {
 };
 
 /// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
-/// of rows, or few queries, as when a text is continued, and only by what is seen of them: the threads must not change the bits.
+/// of rows, or few queries, as when a text is continued.
 template <class T, class K>
 class Cut {
  public:
@@ -47,7 +44,7 @@ class Cut {
   std::int64_t partials() const {
     std::int64_t cut_items = 0;
     for (std::int64_t item = 0; item < args_.batch; ++item) cut_items += is_cut(item) ? blocks_of(item) : 0;
-    const std::int64_t chunks = divide_up(args_.keys, key_chunk);
+    const std::int64_t chunks = divide_up(args_.keys, attention_key_chunk);
     const auto all = checked_product(std::initializer_list<std::int64_t>{chunks > 1 ? cut_items : 0, args_.kv_heads, chunks});
     if (!all) fail("attention: {} keys for {} heads are more sums than 64 bits count", args_.keys, args_.kv_heads);
     return *all;
@@ -63,7 +60,7 @@ class Cut {
         for (std::int64_t block = 0; block < blocks; ++block) {
           const std::int64_t row0 = block * lanes;
           const Task task{item, head, row0, std::min(lanes, rows - row0), seen[static_cast<std::size_t>(block)]};
-          if (is_cut(item) && divide_up(task.keys.end, key_chunk) - task.keys.begin / key_chunk > 1) add_chunks(task);
+          if (is_cut(item) && divide_up(task.keys.end, attention_key_chunk) - task.keys.begin / attention_key_chunk > 1) add_chunks(task);
           else add(task);
         }
     }
@@ -87,9 +84,9 @@ class Cut {
 
  private:
   std::int64_t lanes_of(std::int64_t item) const {
-    return args_.is_few(item) ? kernel_.few : kernel_.vector_lanes * AttentionKernel::most_vectors;
+    return is_few(args_, item) ? kernel_.few : kernel_.vector_lanes * AttentionKernel::most_vectors;
   }
-  bool is_cut(std::int64_t item) const { return args_.is_few(item) || blocks_of(item) == 1; }
+  bool is_cut(std::int64_t item) const { return args_.queries_of(item) <= most_few_queries || blocks_of(item) == 1; }
   std::int64_t rows_of(std::int64_t item) const { return args_.heads / args_.kv_heads * args_.queries_of(item); }
   std::int64_t blocks_of(std::int64_t item) const { return divide_up(rows_of(item), lanes_of(item)); }
 
@@ -113,12 +110,12 @@ class Cut {
   }
 
   void add_chunks(Task task) {
-    const std::int64_t first = task.keys.begin / key_chunk, end = divide_up(task.keys.end, key_chunk);
+    const std::int64_t first = task.keys.begin / attention_key_chunk, end = divide_up(task.keys.end, attention_key_chunk);
     const Range all = task.keys;
     merges_.push_back({task, end - first});
     merges_.back().rows.partial = partials_;
     for (std::int64_t chunk = first; chunk < end; ++chunk) {
-      task.keys = {std::max(chunk * key_chunk, all.begin), std::min((chunk + 1) * key_chunk, all.end)};
+      task.keys = {std::max(chunk * attention_key_chunk, all.begin), std::min((chunk + 1) * attention_key_chunk, all.end)};
       task.partial = partials_++;
       add(task);
     }
@@ -147,7 +144,8 @@ std::int64_t blocks_together(const AttentionArgs<T, K>& args) {
 template <class T, class K>
 std::size_t worker_bytes(const AttentionArgs<T, K>& args) {
   const QueryBlockBytes bytes = query_block_bytes(args);
-  const auto own = checked_mul(bytes.own, static_cast<std::size_t>(blocks_together(args)));
+  const auto block = checked_add(bytes.own, bytes.before);
+  const auto own = block ? checked_mul(*block, static_cast<std::size_t>(blocks_together(args))) : std::nullopt;
   const auto all = own ? checked_add(*own, bytes.shared) : std::nullopt;
   if (!all) fail("attention: heads of {} and {} features take more bytes than 64 bits count", args.head_size, args.value_size);
   return *all;
@@ -195,7 +193,7 @@ class Worker {
     return count;
   }
 
-  void add_block() { blocks_.emplace_back(args_, workspace_, workspace_ + bytes_.shared + blocks_.size() * bytes_.own); }
+  void add_block() { blocks_.emplace_back(args_, workspace_, workspace_ + bytes_.shared + blocks_.size() * (bytes_.own + bytes_.before)); }
 
   void attend(std::span<const Task> tasks) {
     if constexpr (!std::is_same_v<K, float>)

@@ -12,6 +12,8 @@ struct TileProducts;
 
 /// Keys are brought into the softmax by blocks of this many, which begin at multiples of it.
 inline constexpr std::int64_t attention_key_block = 128;
+/// The sums of so many keys are merged, in the order of the keys: tasks of their own compute them where few rows see many keys.
+inline constexpr std::int64_t attention_key_chunk = 1024;
 
 /// A strided operand (batch, head, row, column): element (b, h, r, c) is data[items[b] + h * head_stride + r * row_stride + c *
 /// column_stride]. An axis that is repeated has stride 0. Rows of keys and values may lie in pages, of whole blocks of keys: row r is then
@@ -73,10 +75,6 @@ struct AttentionArgs {
   }
   /// Whether an item has a query for each key up to the position of its last query: it is a whole text.
   bool is_text(std::int64_t item) const { return queries_of(item) > position(item, queries_of(item) - 1); }
-  /// Whether an item continues a text by so few tokens that their rows are summed as those of one are: what is guessed and then checked has
-  /// the bits of what is computed token by token.
-  bool is_few(std::int64_t item) const { return queries_of(item) <= most_few_queries && !is_text(item); }
-  static constexpr std::int64_t most_few_queries = 16;
 };
 
 /// Whether products of Bf16 elements are done as they are. Else, where features are odd in number, and for few queries, they are widened.

@@ -36,6 +36,19 @@ const IntegerProducts* integer_products(const AttentionArgs<T, K>& args) {
   return nullptr;
 }
 
+/// Most queries of an item that continues a text which are widened where pairs of bf16 numbers could be multiplied.
+inline constexpr std::int64_t most_few_queries = 16;
+
+/// Whether the rows of an item are multiplied along their features, a few at a time. In f32 that changes no bits, and they are as few as
+/// one block takes. Pairs of bf16 numbers are other numbers: what is guessed and then checked is to have the bits of what is computed token
+/// by token, and the bits of a text are to stay the same in a batch, where it may be padded or lie beside longer ones.
+template <class T, class K>
+bool is_few(const AttentionArgs<T, K>& args, std::int64_t item) {
+  const std::int64_t queries = args.queries_of(item);
+  if (pair_products(args)) return queries <= most_few_queries && !args.is_text(item);
+  return args.heads / args.kv_heads * queries <= attention_kernel(args.level).few;
+}
+
 /// Whether blocks of more than few queries take the keys or values of a block in a form that is made once for all of them.
 template <class T, class K>
 bool shares_rows(const AttentionArgs<T, K>& args) {

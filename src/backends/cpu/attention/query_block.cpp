@@ -48,7 +48,8 @@ std::size_t scratch_bytes(const AttentionArgs<T, K>& args, std::int64_t features
 template <class T, class K>
 QueryBlockBytes query_block_bytes(const AttentionArgs<T, K>& args) {
   constexpr std::int64_t own_numbers = 3 + 2 * sizeof(std::int64_t) / sizeof(float);
-  return {scratch_bytes(args, 1, 2 * key_block + 4, in_place<K> ? 0 : key_block), scratch_bytes(args, 2, own_numbers, 0)};
+  return {scratch_bytes(args, 1, 2 * key_block + 4, in_place<K> ? 0 : key_block), scratch_bytes(args, 2, own_numbers, 0),
+          args.keys > attention_key_chunk ? scratch_bytes(args, 1, 2, 0) : 0};
 }
 
 template <class T, class K>
@@ -68,8 +69,10 @@ QueryBlock<T, K>::QueryBlock(const AttentionArgs<T, K>& args, std::byte* shared,
       integers_(integer_products(args)),
       masks_(args, most_lanes(args.level), shared, own) {
   const std::int64_t lanes = most_lanes(args.level), features = most_features(args);
-  for (float** numbers : {&largest_, &total_, &query_factors_}) *numbers = take<float>(own, lanes);
-  for (float** part : {&queries_, &sums_}) *part = take<float>(own, features * lanes);
+  for (float** numbers : {&now_.largest, &now_.total, &query_factors_}) *numbers = take<float>(own, lanes);
+  for (float** part : {&queries_, &now_.sums}) *part = take<float>(own, features * lanes);
+  for (float** numbers : {&before_.largest, &before_.total}) *numbers = take<float>(own, lanes);
+  before_.sums = take<float>(own, features * lanes);
   scores_ = take<float>(shared, key_block * lanes);
   for (float** numbers : {&decay_, &weight_factors_}) *numbers = take<float>(shared, lanes);
   rows_ = take<float>(shared, features * lanes);
@@ -85,15 +88,20 @@ void QueryBlock<T, K>::begin(std::int64_t item, std::int64_t kv_head, std::int64
     block_.rows[static_cast<std::size_t>(lane)] = at;
     if (++at.query == queries) at = {at.head + 1, 0};
   }
-  is_empty_ = true;
-  // Few are summed in another order. The bits of a text stay the same in a batch, where it may be padded or lie beside longer ones.
-  is_few_ = args_.is_few(item);
+  is_few_ = is_few(args_, item);
   vectors_ = count > kernel_.vector_lanes ? 2 : 1;
   block_.lanes = vectors_ * kernel_.vector_lanes;
   pack_queries();
   masks_.begin(block_);
-  std::fill_n(largest_, block_.lanes, hidden_score);
-  std::fill_n(total_, block_.lanes, 0.0f);
+  clear(now_);
+  has_before_ = false;
+}
+
+template <class T, class K>
+void QueryBlock<T, K>::clear(Sums& of) const {
+  std::fill_n(of.largest, block_.lanes, hidden_score);
+  std::fill_n(of.total, block_.lanes, 0.0f);
+  of.is_empty = true;
 }
 
 template <class T, class K>
@@ -117,28 +125,42 @@ void QueryBlock<T, K>::attend(Range keys, const SharedRows<T, K>& rows) {
 
 template <class T, class K>
 void QueryBlock<T, K>::save(float* partial) const {
-  partial = std::copy_n(largest_, block_.lanes, partial);
-  partial = std::copy_n(total_, block_.lanes, partial);
-  if (is_empty_) std::fill_n(partial, args_.value_size * block_.lanes, 0.0f);
-  else std::copy_n(sums_, args_.value_size * block_.lanes, partial);
+  partial = std::copy_n(now_.largest, block_.lanes, partial);
+  partial = std::copy_n(now_.total, block_.lanes, partial);
+  if (now_.is_empty) std::fill_n(partial, args_.value_size * block_.lanes, 0.0f);
+  else std::copy_n(now_.sums, args_.value_size * block_.lanes, partial);
 }
 
 template <class T, class K>
 void QueryBlock<T, K>::merge(const float* partial) {
-  const float *const largest = partial, *const total = partial + block_.lanes, *const sums = partial + 2 * block_.lanes;
-  if (is_empty_) std::fill_n(sums_, args_.value_size * block_.lanes, 0.0f);
-  is_empty_ = false;
+  merge(now_, partial, partial + block_.lanes, partial + 2 * block_.lanes);
+}
+
+template <class T, class K>
+void QueryBlock<T, K>::merge(Sums& into, const float* largest, const float* total, const float* sums) const {
+  if (into.is_empty) std::fill_n(into.sums, args_.value_size * block_.lanes, 0.0f);
+  into.is_empty = false;
   for (std::int64_t lane = 0; lane < block_.count; ++lane) {
-    const float now = largest_[lane] > largest[lane] ? largest_[lane] : largest[lane];  // std::max would drop a NaN on the right
+    const float now = into.largest[lane] > largest[lane] ? into.largest[lane] : largest[lane];  // std::max would drop a NaN on the right
     if (now == hidden_score) continue;
-    const float mine = std::exp2(largest_[lane] - now), theirs = std::exp2(largest[lane] - now);
-    largest_[lane] = now;
-    total_[lane] = total_[lane] * mine + total[lane] * theirs;
+    const float mine = std::exp2(into.largest[lane] - now), theirs = std::exp2(largest[lane] - now);
+    into.largest[lane] = now;
+    into.total[lane] = into.total[lane] * mine + total[lane] * theirs;
     for (std::int64_t d = 0; d < args_.value_size; ++d) {
       const std::int64_t at = is_few_ ? lane * args_.value_size + d : d * block_.lanes + lane;
-      sums_[at] = sums_[at] * mine + sums[at] * theirs;
+      into.sums[at] = into.sums[at] * mine + sums[at] * theirs;
     }
   }
+}
+
+/// Merges the sums of a chunk of keys with those before it, as partial sums of chunks are: neither how many queries there are nor who
+/// computes the chunks changes the bits.
+template <class T, class K>
+void QueryBlock<T, K>::end_chunk() {
+  if (!has_before_) clear(before_);
+  has_before_ = true;
+  if (!now_.is_empty) merge(before_, now_.largest, now_.total, now_.sums);
+  clear(now_);
 }
 
 /// What makes a score one of 2^x, or of the cap.
@@ -200,18 +222,22 @@ QueryBlock<T, K>::Rows QueryBlock<T, K>::wide_rows(const KeyRows<K>& rows, std::
 /// Brings a block of keys into the running softmax and the sums.
 template <class T, class K>
 void QueryBlock<T, K>::add_keys(Range keys) {
+  if (const std::int64_t chunk = keys.begin / attention_key_chunk; chunk != chunk_) {
+    if (!now_.is_empty) end_chunk();
+    chunk_ = chunk;
+  }
   multiply_queries(keys);
   ScoreRules rules = masks_.rules(block_, keys);
   if (args_.softcap > 0) rules.cap = args_.softcap * log2_e;
   weigh(keys, rules);
-  add_values(keys, is_empty_ ? nullptr : decay_);
-  is_empty_ = false;
+  add_values(keys, now_.is_empty ? nullptr : decay_);
+  now_.is_empty = false;
 }
 
 /// scores_ -> weights, in the form that the product with the values takes.
 template <class T, class K>
 void QueryBlock<T, K>::weigh(Range keys, const ScoreRules& rules) {
-  const RunningSoftmax running{largest_, total_, decay_};
+  const RunningSoftmax running{now_.largest, now_.total, decay_};
   if constexpr (std::is_same_v<T, float>)
     if (in_integers())
       return integers_->weigh[vectors_ - 1](scores_, keys.size(), rules, running, shared_rows_->value_factors(keys.begin), weight_factors_);
@@ -291,31 +317,31 @@ void QueryBlock<T, K>::add_values_as_integers(Range keys, const float* decay)
   const auto* const weights = reinterpret_cast<const std::uint32_t*>(scores_);
   for_panels(args_.value_size, kernel_, [&](Range part) {
     integers_->values[vectors_ - 1][part.size()](divide_up(keys.size(), 2), shared_rows_->values(keys.begin) + part.begin, args_.value_size,
-                                                 weights, weight_factors_, decay, sums_ + part.begin * block_.lanes);
+                                                 weights, weight_factors_, decay, now_.sums + part.begin * block_.lanes);
   });
 }
 
-/// sums_ = v^T scores_, plus what the blocks before left, times `decay`.
+/// now_.sums = v^T scores_, plus what the blocks before left, times `decay`.
 template <class T, class K>
 void QueryBlock<T, K>::add_values(Range keys, const float* decay) {
   if constexpr (std::is_same_v<T, float>)
     if (in_integers()) return add_values_as_integers(keys, decay);
   const KeyRows<K> v = rows_from(args_.v, args_.v_factors, block_.item, block_.kv_head, keys.begin);
   const std::int64_t size = args_.value_size;
-  if (is_few_) return kernel_.of<K>().values[block_.count](size, keys.size(), v, scores_, sums_, decay);
+  if (is_few_) return kernel_.of<K>().values[block_.count](size, keys.size(), v, scores_, now_.sums, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_tiles()) return add_values_in_tiles(keys, decay);
   if constexpr (std::is_same_v<T, Bf16>)
     if (in_pairs())
       return for_panels(size, kernel_, [&](Range part) {
         pairs_->values[vectors_ - 1][part.size()](units_of<Bf16>(keys.size()), shared_rows_->values(keys.begin) + part.begin, size,
-                                                  reinterpret_cast<const std::uint32_t*>(scores_), sums_ + part.begin * block_.lanes,
+                                                  reinterpret_cast<const std::uint32_t*>(scores_), now_.sums + part.begin * block_.lanes,
                                                   decay);
       });
   const Rows rows = wide_rows(v, keys.size(), size);
   for_panels(size, kernel_, [&](Range part) {
-    kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_, sums_ + part.begin * block_.lanes,
-                                              decay);
+    kernel_.values[vectors_ - 1][part.size()](keys.size(), rows.data + part.begin, rows.stride, scores_,
+                                              now_.sums + part.begin * block_.lanes, decay);
   });
 }
 
@@ -329,7 +355,7 @@ void QueryBlock<T, K>::add_values_in_tiles(Range keys, const float* decay) {
                    reinterpret_cast<std::uint32_t*>(wide_), size, side);
   std::fill(scores_ + units * block_.lanes, scores_ + steps * side * block_.lanes, 0.0f);
   tiles_->multiply[vectors_ - 1](size, steps, {wide_, side * unit, side * side * unit, size * side * unit},
-                                 {scores_, block_.lanes * unit, side * unit, side * block_.lanes * unit}, sums_, decay);
+                                 {scores_, block_.lanes * unit, side * unit, side * block_.lanes * unit}, now_.sums, decay);
 }
 
 /// The sums divided by the totals, at their places in the result. Where rows can be empty, an empty one gives zeros.
@@ -338,11 +364,13 @@ void QueryBlock<T, K>::store() {
   const bool may_be_empty = args_.mask.data || args_.bias.data || args_.causal || args_.window > 0 || args_.keys == 0;
   const std::int64_t size = args_.value_size;
   if (size == 0) return;
-  if (is_empty_) std::fill_n(sums_, size * block_.lanes, 0.0f);
-  if (!is_few_) pack_panel<float>({sums_, block_.lanes, 1}, size, block_.count, rows_, size);
+  if (has_before_) end_chunk();
+  const Sums& all = has_before_ ? before_ : now_;
+  if (all.is_empty) std::fill_n(all.sums, size * block_.lanes, 0.0f);
+  if (!is_few_) pack_panel<float>({all.sums, block_.lanes, 1}, size, block_.count, rows_, size);
   for (std::int64_t lane = 0; lane < block_.count; ++lane) {
-    const float factor = total_[lane] == 0 && may_be_empty ? 0 : 1 / total_[lane];
-    const float* const from = (is_few_ ? sums_ : rows_) + lane * size;
+    const float factor = all.total[lane] == 0 && may_be_empty ? 0 : 1 / all.total[lane];
+    const float* const from = (is_few_ ? all.sums : rows_) + lane * size;
     T* const to = args_.out.at(block_.item, block_.row(lane).head, block_.row(lane).query);
     const std::int64_t stride = args_.out.column_stride;
     if (stride != 1)

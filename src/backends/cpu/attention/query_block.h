@@ -10,9 +10,10 @@
 
 namespace rlx::cpu {
 
-/// Scratch memory of QueryBlocks, in whole cache lines: what those that take turns share, and what each has of its own.
+/// Scratch memory of QueryBlocks, in whole cache lines: what those that take turns share, and what each has of its own: what it works on,
+/// and where there are several chunks of keys the sums of those before.
 struct QueryBlockBytes {
-  std::size_t shared, own;
+  std::size_t shared, own, before;
 };
 
 /// Throws Error for sizes beyond 64 bits.
@@ -88,14 +89,26 @@ class QueryBlock {
   const IntegerProducts* integers_ = nullptr;
   const SharedRows<T, K>* shared_rows_ = nullptr;
   ScoreMasks<T, K> masks_;
-  float *queries_, *scores_, *sums_;        // (head_size, lanes), (keys, lanes), (value_size, lanes)
+  float *queries_, *scores_;                // (head_size, lanes), (keys, lanes)
   float *rows_, *wide_;                     // (lanes, features), (keys, features)
-  float *largest_, *total_, *decay_;        // by lane
+  float* decay_;                            // by lane
   float *query_factors_, *weight_factors_;  // by lane: see IntegerProducts
+
+  /// What keys amount to.
+  struct Sums {
+    float *largest, *total;  // by lane
+    float* sums;             // (value_size, lanes)
+    bool is_empty = true;    // no keys yet: `sums` is not defined
+  };
+  void clear(Sums& of) const;
+  void merge(Sums& into, const float* largest, const float* total, const float* sums) const;
+  void end_chunk();
+  Sums now_, before_;  // of the chunk of keys that was begun, and of those before it
+  bool has_before_ = false;
+  std::int64_t chunk_ = 0;
 
   QueryRows block_;
   bool is_few_ = false;
-  bool is_empty_ = true;  // no keys yet: sums_ is not defined
   int vectors_ = 1;
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -42,38 +43,79 @@ template <class K>
   if constexpr (std::is_same_v<K, std::int8_t>) return static_cast<float>(row.data[d]) * row.scales[d >> row.scale_shift];
   else return widened(row.data[d]);
 }
+/// Of single numbers, with the rounding of Simd's.
+template <class Simd>
+[[gnu::always_inline]] inline float multiply_add(float a, float b, float sum) {
+  using Vector = typename Simd::Vector;
+  return Simd::multiply_add(Vector{} + a, Vector{} + b, Vector{} + sum)[0];
+}
 template <class K>
 [[gnu::always_inline]] inline void to_next(KeyRows<K>& row) {
   row.data += row.stride, row.scales += row.scale_stride;
 }
 
-template <class Simd, int vectors, int rows, bool rows_adjacent>
-void multiply_rows(std::int64_t depth, const float* a, std::int64_t stride, const float* b, float* c, const float* decay) {
+/// Numbers of a tile, by row of A and vector of B.
+template <class Simd, int vectors, int rows>
+using TileSums = typename Simd::Vector[rows][vectors];
+
+/// Calls `of(row, vector)` for all of a tile.
+template <int vectors, int rows, class Of>
+[[gnu::always_inline]] inline void for_each_sum(const Of& of) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) of(r, v);
+  }
+}
+
+/// Adds one step of depth: a number of each row of A, `stride` apart, times a row of B.
+template <class Simd, int vectors, int rows>
+[[gnu::always_inline]] inline void add_step(const float* a, std::int64_t stride, const float* b, TileSums<Simd, vectors, rows>& sums) {
+  typename Simd::Vector right[vectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; ++v) right[v] = Simd::load(b + v * Simd::lanes);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+    const auto left = Simd::broadcast(a + r * stride);
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
+  }
+}
+
+template <class Simd, int vectors, int rows>
+void multiply_values(std::int64_t keys, const float* a, std::int64_t stride, const float* b, float* c, const float* decay) {
   using Vector = typename Simd::Vector;
   constexpr int lanes = vectors * Simd::lanes;
-  Vector sums[rows][vectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v)
-      sums[r][v] = decay ? Simd::load(c + r * lanes + v * Simd::lanes) * Simd::load(decay + v * Simd::lanes) : Vector{};
-  }
-  for (std::int64_t k = 0; k < depth; ++k, a += rows_adjacent ? stride : 1, b += lanes) {
-    Vector right[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) right[v] = Simd::load(b + v * Simd::lanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const Vector left = Simd::broadcast(a + (rows_adjacent ? r : r * stride));
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) sums[r][v] = Simd::multiply_add(left, right[v], sums[r][v]);
+  TileSums<Simd, vectors, rows> sums;
+  for_each_sum<vectors, rows>([&](int r, int v) {
+    sums[r][v] = decay ? Simd::load(c + r * lanes + v * Simd::lanes) * Simd::load(decay + v * Simd::lanes) : Vector{};
+  });
+  for (std::int64_t key = 0; key < keys; ++key, a += stride, b += lanes) add_step<Simd, vectors, rows>(a, 1, b, sums);
+  for_each_sum<vectors, rows>([&](int r, int v) { Simd::store(c + r * lanes + v * Simd::lanes, sums[r][v]); });
+}
+
+/// The chains of every lane that few_scores adds up along the features, one after the other, added in the order of Simd::sum: halves of
+/// what is left of a vector. So a score has the same bits among few queries and among many.
+template <class Simd, int vectors, int rows>
+void multiply_keys(std::int64_t features, const float* a, std::int64_t stride, const float* b, float* c, const float*) {
+  constexpr int lanes = vectors * Simd::lanes, halvings = std::bit_width(unsigned{Simd::lanes}) - 1;
+  const std::int64_t whole = features / Simd::lanes * Simd::lanes;
+  TileSums<Simd, vectors, rows> sums = {}, left[halvings];  // what waits for its other half
+  int waiting = 0;
+  for (unsigned chain = 0; whole > 0 && chain < unsigned{Simd::lanes}; ++chain) {
+    std::int64_t first = 0;
+    for (int bit = 0; bit < halvings; ++bit) first |= std::int64_t{chain >> bit & 1} << (halvings - 1 - bit);
+    for_each_sum<vectors, rows>([&](int r, int v) { sums[r][v] = typename Simd::Vector{}; });
+    for (std::int64_t d = first; d < whole; d += Simd::lanes) add_step<Simd, vectors, rows>(a + d, stride, b + d * lanes, sums);
+    for (unsigned done = chain; (done & 1) != 0; done >>= 1) {
+      --waiting;
+      for_each_sum<vectors, rows>([&](int r, int v) { sums[r][v] += left[waiting][r][v]; });
     }
+    for_each_sum<vectors, rows>([&](int r, int v) { left[waiting][r][v] = sums[r][v]; });
+    ++waiting;
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) Simd::store(c + r * lanes + v * Simd::lanes, sums[r][v]);
-  }
+  for (std::int64_t d = whole; d < features; ++d) add_step<Simd, vectors, rows>(a + d, stride, b + d * lanes, sums);
+  for_each_sum<vectors, rows>([&](int r, int v) { Simd::store(c + r * lanes + v * Simd::lanes, sums[r][v]); });
 }
 
 /// 2^x for x below 30, relative error 1e-7; 0 below -127; NaN stays.
@@ -208,7 +250,7 @@ void few_scores(std::int64_t features, std::int64_t keys, const KeyRows<K>& k, c
     }
     store_totals<Simd>(sums, scores);
     for (; d < features; ++d)
-      for (int r = 0; r < rows; ++r) scores[r] += queries[r * features + d] * feature(row, d);
+      for (int r = 0; r < rows; ++r) scores[r] = multiply_add<Simd>(queries[r * features + d], feature(row, d), scores[r]);
   }
 }
 
@@ -245,7 +287,8 @@ void few_values(std::int64_t features, std::int64_t keys, const KeyRows<K>& v, c
     for (int r = 0; r < rows; ++r) {
       float total = decay ? sums[r * features + d] * decay[r] : 0;
       KeyRows<K> row = v;
-      for (std::int64_t key = 0; key < keys; ++key, to_next(row)) total += weights[key * Simd::lanes + r] * feature(row, d);
+      for (std::int64_t key = 0; key < keys; ++key, to_next(row))
+        total = multiply_add<Simd>(weights[key * Simd::lanes + r], feature(row, d), total);
       sums[r * features + d] = total;
     }
 }
@@ -284,8 +327,8 @@ void narrow_all(const float* from, std::int64_t count, float factor, Bf16* to) {
 
 template <class Simd, int vectors, int... index>
 consteval void add_pieces(AttentionKernel& kernel, std::integer_sequence<int, index...>) {
-  ((kernel.scores[vectors - 1][index + 1] = multiply_rows<Simd, vectors, index + 1, false>), ...);
-  ((kernel.values[vectors - 1][index + 1] = multiply_rows<Simd, vectors, index + 1, true>), ...);
+  ((kernel.scores[vectors - 1][index + 1] = multiply_keys<Simd, vectors, index + 1>), ...);
+  ((kernel.values[vectors - 1][index + 1] = multiply_values<Simd, vectors, index + 1>), ...);
   kernel.weigh[vectors - 1] = weigh_scores<Simd, vectors>;
 }
 

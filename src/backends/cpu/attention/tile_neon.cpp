@@ -24,7 +24,7 @@ struct Floats {
   static Vector broadcast(const float* from) { return vld1q_dup_f32(from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
   static Vector max(Vector a, Vector b) { return vmaxq_f32(a, b); }  // NaN where one is NaN
-  static float sum(Vector x) { return vaddvq_f32(x); }
+  static float sum(Vector x) { return vpadds_f32(vadd_f32(vget_low_f32(x), vget_high_f32(x))); }
   static Vector round(Vector x) { return vrndnq_f32(x); }
   static Vector times_power_of_two(Vector x, Vector exponent) {
     const int32x4_t field = vaddq_s32(vcvtq_s32_f32(exponent), vdupq_n_s32(127));

@@ -20,7 +20,7 @@ struct Floats {
   static Vector broadcast(const float* from) { return Vector{} + *from; }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return a * b + sum; }
   static Vector max(Vector a, Vector b) { return a > b ? a : b; }  // b where one is NaN
-  static float sum(Vector x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+  static float sum(Vector x) { return (x[0] + x[2]) + (x[1] + x[3]); }
   static Vector round(Vector x) { return x + to_whole - to_whole; }
   static Vector times_power_of_two(Vector x, Vector exponent) {
     const Bits field = reinterpret_cast<Bits>(exponent + (to_whole + 127));  // the sum's lowest bits are exponent + 127

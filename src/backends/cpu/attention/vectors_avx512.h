@@ -20,7 +20,11 @@ struct Floats {
   static Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
   static Vector multiply_add(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
   static Vector max(Vector a, Vector b) { return _mm512_max_ps(a, b); }  // b where one is NaN
-  static float sum(Vector x) { return _mm512_reduce_add_ps(x); }
+  static float sum(Vector x) {
+    const __m256 eight = _mm512_castps512_ps256(x) + _mm512_extractf32x8_ps(x, 1);
+    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1), two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
+  }
   /// Lane r: the sum of x[r]; the others 0.
   static Vector sums_of_eight(const Vector* x) {
     // Each step adds halves of what is left of two vectors: 256 bits, 128, 64.
