@@ -16,8 +16,8 @@
 
 namespace rlx {
 
-/// Where graphs run. Only the CPU is built in so far: with the best instruction sets that it has, or with those that the environment
-/// variable RLX_CPU names (portable, avx2, avx512, amx; on ARM portable, neon).
+/// Where graphs run. Only the CPU is built in so far. What is said of it is said of the level that a session has by itself, see
+/// SessionOptions::cpu_level.
 class Device {
  public:
   static Device cpu() { return {}; }
@@ -43,6 +43,9 @@ struct SessionOptions {
   // start of a dynamic slice) lies outside of its axis. It is clamped else. What reads a fill value outside is not checked, nor are
   // indices that the graph computes from anything else, or inside of control flow. It takes a pass over these inputs.
   bool check_indices = false;
+  // Instruction sets: portable, avx2, avx512, amx; on ARM portable, neon. Empty: those that the variable RLX_CPU names when the process
+  // first asks, else the best that the CPU has.
+  std::string cpu_level = {};
 };
 
 /// What a session's compiler did so far.
@@ -204,7 +207,7 @@ class Session {
  public:
   struct State;
   /// Throws Error for a number of threads outside 0..4095 (0: as many CPUs as the process may use), for a calibration beside a precision
-  /// other than int8, and where RLX_CPU names what the CPU does not have.
+  /// other than int8, and where cpu_level or RLX_CPU names what the CPU does not have.
   explicit Session(Device device = Device::cpu(), SessionOptions options = {});
   /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, when a node cannot run on
   /// the device, and where the session's calibration is of other products than the graph's.

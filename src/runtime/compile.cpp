@@ -40,19 +40,20 @@ void check_outputs(const Graph& graph) {
 
 }  // namespace
 
-LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options) {
+LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, cpu::CpuLevel level) {
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, options.allow_host}),
-          std::move(precise.choices)};
+  return {
+      cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, options.allow_host, level}),
+      std::move(precise.choices)};
 }
 
 Executable Session::compile(const Graph& given) const {
   check_outputs(given);
   check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
-  LoweredGraph lowered = lower_graph(graph, state_->options);
+  LoweredGraph lowered = lower_graph(graph, state_->options, state_->level);
   const std::vector<cpu::GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -15,6 +15,7 @@ namespace rlx {
 struct Session::State {
   explicit State(SessionOptions given);
   SessionOptions options;
+  const cpu::CpuLevel level;
   ThreadPool pool;
   cpu::Jit jit;
   cpu::PackedWeights packed;
@@ -121,7 +122,7 @@ struct LoweredGraph {
   cpu::Program program;
   std::vector<PrecisionChoice> precision;
 };
-LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options);
+LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, cpu::CpuLevel level);
 
 /// What each launch costs at these sizes; not timed.
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings);

@@ -20,15 +20,15 @@ std::string kind(const cpu::Launch& launch) {
 }
 
 /// See LaunchReport::arithmetic.
-std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch) {
+std::string arithmetic_of(const Graph& graph, const cpu::Launch& launch, cpu::CpuLevel level) {
   if (const auto* product = std::get_if<cpu::Product>(&launch.what)) {
     return product->element == i8 ? "int8" : std::string(name(product->float_left ? f32 : product->element));
   }
   const auto writes = [&](DType dtype) {
     return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == dtype; });
   };
-  if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) return dot->kernel(cpu::cpu_level()) ? "int8" : "f32";
-  if (std::holds_alternative<cpu::Attention>(launch.what)) return writes(bf16) && cpu::multiplies_bf16(cpu::cpu_level()) ? "bf16" : "f32";
+  if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) return dot->kernel(level) ? "int8" : "f32";
+  if (std::holds_alternative<cpu::Attention>(launch.what)) return writes(bf16) && cpu::multiplies_bf16(level) ? "bf16" : "f32";
   return writes(f64) ? "f64" : "f32";
 }
 
@@ -78,7 +78,15 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const cpu::Launch& launch = state.program.launches[l];
     const Cost cost = launch_cost(graph, launch, bindings);
-    LaunchReport report{launch.name(), state.is_prepared[l] ? "prepared" : kind(launch), {}, arithmetic_of(graph, launch), 0, 0, 0, 0, {}};
+    LaunchReport report{launch.name(),
+                        state.is_prepared[l] ? "prepared" : kind(launch),
+                        {},
+                        arithmetic_of(graph, launch, state.session->level),
+                        0,
+                        0,
+                        0,
+                        0,
+                        {}};
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     report.flops = cost.flops, report.bytes = cost.bytes;
     reports.push_back(std::move(report));

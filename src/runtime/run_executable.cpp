@@ -137,11 +137,19 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
 
 }  // namespace
 
+namespace {
+
+/// Who holds it sees the states that no run changes.
+std::unique_lock<std::mutex> turn_of(Executable::State& state) {
+  return state.has_states ? std::unique_lock(state.turn) : std::unique_lock<std::mutex>();
+}
+
+}  // namespace
+
 Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { return run(inputs, {}); }
 
 Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
-  std::unique_lock<std::mutex> turn(state_->turn, std::defer_lock);
-  if (state_->has_states) turn.lock();
+  const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, true);
   check_indices(*state_, bound);
   const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
@@ -157,6 +165,7 @@ std::int64_t Executable::live_bytes() const { return state_->plan.live_bytes; }
 void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
+  const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
   if (repeats == 0) return reports;
@@ -166,6 +175,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
 }
 
 std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
+  const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
   return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
 }

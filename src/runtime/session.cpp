@@ -19,11 +19,12 @@ bool Device::multiplies(DType dtype) const {
 
 Session::State::State(SessionOptions given)
     : options(std::move(given)),
+      level(options.cpu_level.empty() ? cpu::cpu_level() : cpu::choose_level(cpu::cpu_features(), options.cpu_level, "session: cpu_level")),
       pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
-      jit(cpu::cpu_level(), options.cache_folder.value_or(cpu::default_cache_folder())) {
+      jit(level, options.cache_folder.value_or(cpu::default_cache_folder())) {
   if (options.tune)
-    tuned =
-        std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()), cpu::tuning_machine(pool.size()));
+    tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()),
+                                                cpu::tuning_machine(level, pool.size()));
 }
 
 Session::Session(Device, SessionOptions options) {

@@ -191,5 +191,37 @@ TEST(ConcurrentRuns, WhatIsPreparedBelongsToOneValueOfAParameter) {
   });
 }
 
+/// Eight rows that runs overwrite where they lie, one after the other. Whoever looks sees what whole runs left, and keeps it.
+TEST(ConcurrentRuns, StatesProfilesAndTimelinesWaitForRuns) {
+  const Session session(Device::cpu(), two_threads());
+  constexpr std::int64_t rows = 8, columns = 4096;
+  Graph graph;
+  const Value state = graph.state("rows", {rows, columns}, f32), next = graph.input("next", {rows, columns}, f32);
+  const Value zero = graph.input("zero", {}, i32);
+  graph.output("rows", dynamic_update(state, next + 1, {zero, zero}));
+  graph.output("sum", sum(state, {0, 1}));
+  const Executable program = session.compile(graph);
+  const auto feeds = [&](float v) {
+    return std::map<std::string, Feed>{{"next", Array::of<float>({rows, columns}, std::vector<float>(rows * columns, v))},
+                                       {"zero", Array::of<std::int32_t>({}, std::vector<std::int32_t>{0})}};
+  };
+  on_all_threads([&](int t) {
+    for (int i = 0; i < runs_each; ++i) {
+      if (t % 4 == 0) {
+        const Array seen = program.state("rows");
+        const float first = seen.values<float>()[0];
+        for (int again = 0; again < 2; ++again, std::this_thread::yield())
+          for (const float x : seen.values<float>()) ASSERT_EQ(x, first);
+      } else if (t % 4 == 1) {
+        ASSERT_FALSE(program.profile(feeds(-1), 1).empty());
+      } else if (t % 4 == 2) {
+        ASSERT_FALSE(program.trace(feeds(-1), 1).empty());
+      } else {
+        program.run(feeds(static_cast<float>(t * runs_each + i)));
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -1,6 +1,7 @@
 // Sessions and sizes; outputs of every kind; empty tensors; states; memory that is reused in place.
 #include <gtest/gtest.h>
 
+#include "backends/cpu/cpu_features.h"
 #include "base/cpu_count.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"
@@ -74,6 +75,29 @@ TEST(Sessions, RefuseAbsurdNumbersOfThreads) {
     options.threads = threads;
     expect_error(error_of([&] { Session(Device::cpu(), options); }), {"threads (allowed: 1..4095"});
   }
+}
+
+TEST(Sessions, HaveLevelsOfTheirOwn) {
+  Graph graph;
+  const Value x = graph.input("x", {5, 300}, f32), w = graph.param("w", {300, 40}, f32);
+  graph.output("y", exp(matmul(x, w) * 0.01));
+  Array ones(f32, {300, 40}), more(f32, {5, 300});
+  for (std::int64_t i = 0; i < ones.size(); ++i) ones.set_double(i, std::sin(static_cast<double>(i)));
+  for (std::int64_t i = 0; i < more.size(); ++i) more.set_double(i, std::cos(static_cast<double>(i)));
+  std::vector<Array> results;
+  for (const cpu::CpuLevel level : cpu::allowed_levels(cpu::cpu_features())) {
+    const Session session(Device::cpu(), {.cpu_level = std::string(cpu::to_string(level))});
+    Executable program = session.compile(graph);
+    program.set_param("w", ones);
+    results.push_back(program.run({{"x", more}}).at("y"));
+    for (std::int64_t i = 0; i < results[0].size(); ++i)
+      EXPECT_NEAR(results.back().get_double(i), results[0].get_double(i), 1e-5) << cpu::to_string(level);
+  }
+  if (cpu::allowed_levels(cpu::cpu_features()).size() > 1) {
+    EXPECT_NE(results.back(), results[0]) << "portable kernels round twice where others fuse";
+  }
+  const std::string error = error_of([] { Session(Device::cpu(), {.cpu_level = "avx3"}); });
+  EXPECT_TRUE(error.starts_with("session: cpu_level: 'avx3' is not a level of this CPU")) << error;
 }
 
 TEST(Compile, RefusesGraphsWithoutOutputsAndStatesOfAnotherType) {

@@ -242,7 +242,7 @@ std::vector<CpuLevel> allowed_levels(const CpuFeatures& f) {
 
 CpuLevel best_level(const CpuFeatures& features) { return allowed_levels(features).back(); }
 
-CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word) {
+CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word, std::string_view asked_by) {
   if (!word) return best_level(features);
   std::string allowed;
   for (CpuLevel level : allowed_levels(features)) {
@@ -251,11 +251,11 @@ CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_vie
   }
   if (misses_tiles(features) && *word == to_string(CpuLevel::amx)) {
     fail(
-        "RLX_CPU: 'amx' needs tile registers, which this CPU has and the system refuses: run on Linux 5.16 or later, outside of sandboxes "
+        "{}: 'amx' needs tile registers, which this CPU has and the system refuses: run on Linux 5.16 or later, outside of sandboxes "
         "that forbid arch_prctl, and without small alternate signal stacks (allowed as it is: {})",
-        allowed);
+        asked_by, allowed);
   }
-  fail("RLX_CPU: '{}' is not a level of this CPU, {} (allowed: {})", *word, features.name, allowed);
+  fail("{}: '{}' is not a level of this CPU, {} (allowed: {})", asked_by, *word, features.name, allowed);
 }
 
 CpuLevel cpu_level() {

@@ -47,9 +47,10 @@ CpuLevel best_level(const CpuFeatures& features);
 
 /// `word`, the name of a level, when given, else the best. Throws Error for another word, for a level that the CPU lacks, and for amx where
 /// the system refuses it.
-CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word);
+/// `asked_by` names who gave the word.
+CpuLevel choose_level(const CpuFeatures& features, std::optional<std::string_view> word, std::string_view asked_by = "RLX_CPU");
 
-/// The level this process works at: choose_level of this CPU and the environment variable RLX_CPU, decided on the first call.
+/// The level of what names none: choose_level of this CPU and the environment variable RLX_CPU, decided on the first call.
 CpuLevel cpu_level();
 
 }  // namespace rlx::cpu

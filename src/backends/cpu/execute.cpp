@@ -111,7 +111,7 @@ void prepare_product(Step& step, const Product& p, SizeTable& f, const std::func
 }  // namespace
 
 std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
-                             const std::function<bool(ValueId)>& is_weight) {
+                             const std::function<bool(ValueId)>& is_weight, CpuLevel level) {
   std::vector<Step> steps;
   for (const Launch& launch : program.launches) {
     Step step;
@@ -142,7 +142,7 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
     } else if (const auto* dot = std::get_if<BlockDot>(&launch.what)) {
       step.a = slot_of(dot->x), step.b = slot_of(dot->blocks), step.c = slot_of(dot->node);
       step.weights = is_weight(dot->blocks);
-      step.block_kernel = dot->kernel(cpu_level());
+      step.block_kernel = dot->kernel(level);
       step.rows[0] = sizes(dot->rows);
       if (dot->experts) step.operands.push_back(slot_of(*dot->experts));
     } else {

@@ -74,7 +74,7 @@ struct Step {
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.
 std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
-                             const std::function<bool(ValueId)>& is_weight);
+                             const std::function<bool(ValueId)>& is_weight, CpuLevel level);
 
 /// Everything that one run reads and writes.
 struct RunState {

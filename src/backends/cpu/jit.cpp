@@ -1,12 +1,17 @@
 #include "backends/cpu/jit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/object_cache.h"
+#include "base/function_ref.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
@@ -17,6 +22,40 @@ std::filesystem::path default_cache_folder() {
   if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "rlx";
   return {};
 }
+
+namespace {
+
+/// Calls `body` with each of 0..count - 1, one after the other as threads are done: times may differ widely. The first exception is thrown
+/// again. Where the system starts no more threads, fewer do it all.
+void by_threads(int most, std::size_t count, FunctionRef<void(std::size_t)> body) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) body(i);
+    } catch (...) {
+      next = count;
+      const std::scoped_lock lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const auto start = [&] {
+      try {
+        return others.emplace_back(work), true;
+      } catch (const std::system_error&) {
+        return false;
+      }
+    };
+    for (bool more = true; more && others.size() + 1 < std::min(static_cast<std::size_t>(most), count);) more = start();
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
 
 struct Jit::State {
   CpuLevel level;
@@ -81,11 +120,7 @@ std::vector<KernelFunction> Jit::load(std::span<const KernelText> texts, ThreadP
   std::vector<const KernelText*> work;
   for (const auto& [name, text] : missing) work.push_back(text);
   std::vector<std::string> objects(work.size());
-  std::atomic<std::size_t> next = 0;
-  // Compile times differ widely, so workers take kernels one by one.
-  pool.parallel_for(pool.size(), 1, [&](std::int64_t, std::int64_t, int) {
-    for (std::size_t i = next++; i < work.size(); i = next++) objects[i] = state_->object_of(*work[i]);
-  });
+  by_threads(pool.size(), work.size(), [&](std::size_t i) { objects[i] = state_->object_of(*work[i]); });
   const std::scoped_lock lock(state_->mutex);
   for (std::size_t i = 0; i < work.size(); ++i)
     if (const std::string& name = work[i]->name; !state_->loaded.count(name))  // else another thread was faster

@@ -34,7 +34,8 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  /// One function for each text. Texts that are not loaded yet come from the disk cache or are compiled, in parallel on `pool`.
+  /// One function for each text. Texts that are not loaded yet come from the disk cache or are compiled, by as many threads as `pool` has;
+  /// its own stay free for runs.
   /// A cache that cannot be read or written is done without; the counters say why.
   std::vector<KernelFunction> load(std::span<const KernelText> texts, ThreadPool& pool);
   JitCounters counters() const;

@@ -407,7 +407,7 @@ class Lowering {
   const bool inner_;
   const Graph& graph_;
   const LowerOptions& options_;
-  CpuLevel level_ = cpu_level();
+  const CpuLevel level_ = options_.level;
   std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;           // by the dot: what the claim computes

@@ -7,6 +7,7 @@ struct LowerOptions {
   bool claims = true;
   bool fuse = true;
   bool allow_host = true;
+  CpuLevel level = cpu_level();
 };
 
 /// Chooses which values are stored and builds one launch for each: claims, generated kernels, routines, host nodes.

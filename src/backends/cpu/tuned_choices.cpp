@@ -35,8 +35,8 @@ std::optional<ProductChoice> choice_from(const std::optional<std::vector<std::by
 
 }  // namespace
 
-std::string tuning_machine(int threads) {
-  return fmt::format("rlx {}, {}, {} threads", version, describe(cpu_features(), cpu_level()), threads);
+std::string tuning_machine(CpuLevel level, int threads) {
+  return fmt::format("rlx {}, {}, {} threads", version, describe(cpu_features(), level), threads);
 }
 
 TunedChoices::TunedChoices(const std::filesystem::path& folder, std::string machine)

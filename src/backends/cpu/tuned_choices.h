@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/object_cache.h"
 #include "base/function_ref.h"
@@ -45,6 +46,6 @@ class TunedChoices {
 };
 
 /// This machine, version and number of threads, as keys name them.
-std::string tuning_machine(int threads);
+std::string tuning_machine(CpuLevel level, int threads);
 
 }  // namespace rlx::cpu
