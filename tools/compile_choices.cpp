@@ -1,5 +1,7 @@
 #include "compile_choices.h"
 
+#include <utility>
+
 #include <fmt/ranges.h>
 
 #include "progress_bar.h"
@@ -64,8 +66,10 @@ Session open_session(const CompileChoices& choices, Precision usual) {
 }
 
 void warn_about_cache(const Session& session) {
+  static bool is_said = false;
   const std::string reason = session.counters().cache_error;
-  if (!reason.empty()) say("rlx: nothing that was compiled or timed is kept: {} (RLX_CACHE may name another folder)\n", reason);
+  if (reason.empty() || std::exchange(is_said, true)) return;
+  say("rlx: nothing that was compiled or timed is kept: {} (RLX_CACHE may name another folder)\n", reason);
 }
 
 }  // namespace rlx::command

@@ -89,9 +89,9 @@ TEST(Cache, TheOldestObjectsMakeRoom) {
     std::uintmax_t bytes = 0;
     for (const fs::path& file : files_in(folder.path())) bytes += fs::file_size(file);
     EXPECT_LE(bytes, 10000u);
-    EXPECT_TRUE(cache.find(fmt::format("key {}", i)).has_value()) << "what was just stored stays";
+    EXPECT_TRUE(cache.find(fmt::format("key {}", i), reason).has_value()) << "what was just stored stays";
   }
-  EXPECT_FALSE(cache.find("key 0").has_value());
+  EXPECT_FALSE(cache.find("key 0", reason).has_value());
   write_text(folder / "notes.txt", std::string(20000, 'n'));
   cache.store("key 20", object, reason);
   EXPECT_TRUE(fs::exists(folder / "notes.txt")) << "a file that is not the cache's own";
@@ -203,6 +203,60 @@ TEST(Cache, AFolderThatMayOnlyBeReadStillServes) {
   EXPECT_EQ(unwritten.kernels_compiled, 1);
   EXPECT_NE(unwritten.cache_error, "");
   EXPECT_EQ(files_in(folder.path()).size(), 2u);
+}
+
+TEST(Cache, IsMadeForItsUserAlone) {
+  const TemporaryFolder folder;
+  compile_in(folder / "a/b");
+  EXPECT_EQ(fs::status(folder / "a/b").permissions(), fs::perms::owner_all);
+  for (const fs::path& file : files_in(folder / "a/b"))
+    EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST(Cache, AFolderThatOthersMayWriteToIsNotUsed) {
+  const TemporaryFolder folder;
+  compile_in(folder.path());
+  for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(folder.path(), fs::perms::owner_all | others);
+    const CompileCounters counters = compile_in(folder.path());
+    EXPECT_EQ(counters.kernels_from_disk, 0);
+    EXPECT_EQ(counters.kernels_compiled, 2);
+    EXPECT_EQ(counters.cache_error,
+              folder.path().string() + ": others may write to it, and what is there is run (chmod go-w makes it ours)");
+  }
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_EQ(compile_in(folder.path()).kernels_from_disk, 2);
+}
+
+TEST(Cache, FilesThatOthersMayWriteToAreCompiledAgain) {
+  EXPECT_EQ(recompiled_after([](const fs::path& file) { fs::permissions(file, fs::perms::group_write, fs::perm_options::add); }), 2);
+}
+
+TEST(Cache, FilesThatAreLinksAreCompiledAgain) {
+  const TemporaryFolder elsewhere;
+  EXPECT_EQ(recompiled_after([&](const fs::path& file) {
+              fs::rename(file, elsewhere / file.filename().string());
+              fs::create_symlink(elsewhere / file.filename().string(), file);
+            }),
+            2);
+}
+
+TEST(Cache, FilesOfAnotherUserAreNotRun) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, who gives files away";
+  const TemporaryFolder folder;
+  compile_in(folder.path());
+  const fs::path theirs = files_in(folder.path())[0];
+  ASSERT_EQ(chown(theirs.c_str(), 65534, 65534), 0);
+  fs::permissions(folder.path(), fs::perms::all | fs::perms::sticky_bit);
+  const CompileCounters counters = compile_in(folder.path());
+  EXPECT_EQ(counters.kernels_from_disk, 1);
+  EXPECT_EQ(counters.kernels_compiled, 1);
+  EXPECT_EQ(counters.cache_error, theirs.string() + ": belongs to another user, whose code is not run");
+
+  ASSERT_EQ(chown(folder.path().c_str(), 65534, 65534), 0);
+  const CompileCounters none = compile_in(folder.path());
+  EXPECT_EQ(none.kernels_compiled, 2);
+  EXPECT_EQ(none.cache_error, folder.path().string() + ": belongs to another user, whose code is not run");
 }
 
 TEST(Cache, FilesOfAnotherUserThatCannotBeReadAreDoneWithout) {

@@ -78,16 +78,17 @@ struct Jit::State {
   /// The object of one kernel, from disk or from the compiler.
   std::string object_of(const KernelText& kernel) {
     const std::string key = flags + "\n" + kernel.text;
-    if (auto found = cache.find(key)) {
+    std::string reason;
+    if (auto found = cache.find(key, reason)) {
       const std::scoped_lock lock(mutex);
       ++counters.from_disk;
       return {reinterpret_cast<const char*>(found->data()), found->size()};
     }
-    std::string object = compiler().compile(kernel), reason;
-    const bool stored = cache.store(key, object, reason);
+    std::string object = compiler().compile(kernel);
+    cache.store(key, object, reason);
     const std::scoped_lock lock(mutex);
     ++counters.compiled;
-    if (!stored && counters.cache_error.empty()) counters.cache_error = reason;
+    if (counters.cache_error.empty()) counters.cache_error = reason;
     return object;
   }
 

@@ -12,7 +12,8 @@ namespace rlx::cpu {
 
 /// Compiled objects on disk, one file each, named by the hash of what they were made from. A file that is cut short, foreign or
 /// damaged counts as absent: every file carries the hash of its key and of its bytes. The folder may be shared by processes; once its
-/// objects exceed `most_bytes`, those that were written first are removed. Thread-safe.
+/// objects exceed `most_bytes`, those that were written first are removed. What is found is run as code: a folder that others than its
+/// user (or root) own or may write to is not used, and neither are their files. Thread-safe.
 class ObjectCache {
  public:
   static constexpr std::int64_t default_most_bytes = std::int64_t{1} << 30;
@@ -21,12 +22,14 @@ class ObjectCache {
       : folder_(std::move(folder)), most_bytes_(most_bytes), unswept_(most_bytes) {}
 
   /// The object stored under `key` (the text and flags it was made from), or nothing.
-  std::optional<std::vector<std::byte>> find(std::string_view key) const;
-  /// Stores an object; false when the folder cannot be written, with the reason in `reason`.
+  /// `reason`: why what may be there is not taken; else it is left as it is.
+  std::optional<std::vector<std::byte>> find(std::string_view key, std::string& reason) const;
+  /// Stores an object; false when the folder cannot be written, or is not used, with the reason in `reason`.
   bool store(std::string_view key, std::string_view object, std::string& reason);
 
  private:
   std::filesystem::path file_of(std::string_view key) const;
+  std::string refusal() const;
   void remove_oldest() const;
 
   std::filesystem::path folder_;  // empty: nothing is kept

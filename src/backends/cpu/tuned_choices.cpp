@@ -60,17 +60,17 @@ ProductChoice TunedChoices::get(const ProductKey& key, FunctionRef<bool(const Pr
 ProductChoice TunedChoices::find_or_measure(const ProductKey& key, FunctionRef<bool(const ProductChoice&)> is_possible,
                                             FunctionRef<ProductChoice()> measure) {
   const std::string text = fmt::format("{}: product {}", machine_, fmt::join(key, " "));
-  if (const auto stored = choice_from(disk_.find(text)); stored && is_possible(*stored)) {
+  std::string reason;
+  if (const auto stored = choice_from(disk_.find(text, reason)); stored && is_possible(*stored)) {
     const std::scoped_lock lock(mutex_);
     ++counters_.from_disk;
     return *stored;
   }
   const ProductChoice choice = measure();
-  std::string reason;
-  const bool kept = disk_.store(text, bytes_of(choice), reason);
+  disk_.store(text, bytes_of(choice), reason);
   const std::scoped_lock lock(mutex_);
   ++counters_.timed;
-  if (!kept) counters_.error = reason;
+  if (!reason.empty()) counters_.error = reason;
   return choice;
 }
 
