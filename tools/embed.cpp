@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "say.h"
 #include "stopwatch.h"
 #include "text_lines.h"
+#include "text_parts.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -25,34 +27,56 @@ struct EmbedOptions {
   CompileChoices compile;
 };
 
-void print_results(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings,
-                   std::int64_t width) {
+/// Results that only all texts together give; the others are printed as they are there.
+bool needs_all(const EmbedOptions& options) { return options.similarity || !options.npy.empty(); }
+
+void print_part(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings) {
+  if (options.similarity) return;
+  if (options.json) print_json(texts, embeddings);
+  else if (options.npy.empty()) print_table(texts, embeddings);
+  flush_output();
+}
+
+void write_all(const EmbedOptions& options, std::span<const std::string> texts, std::span<const Embedding> embeddings, std::int64_t width) {
   if (!options.npy.empty()) save_npy(options.npy, embedding_matrix(embeddings, width));
-  if (options.similarity) {
-    (options.json ? print_similarity_json : print_similarity)(texts, embeddings);
-  } else if (options.json) {
-    print_json(texts, embeddings);
-  } else if (options.npy.empty()) {
-    print_table(texts, embeddings);
-  }
+  if (options.similarity) (options.json ? print_similarity_json : print_similarity)(texts, embeddings);
 }
 
 /// Milliseconds of an embedding. The first batch also has the weights prepared and packed, so `first` says what a user waits for.
 struct Timing {
   double open = 0, first = 0, encode = 0;  // opening the model; from there to the results of the first batch, and of all
   std::size_t first_texts = 0;             // of that batch
+  std::size_t texts = 0, tokens = 0;
 };
 
-void print_timing(const Session& session, const Timing& timing, std::span<const Embedding> embeddings) {
+void print_timing(const Session& session, const Timing& timing) {
   const CompileCounters counters = session.counters();
-  std::size_t tokens = 0;
-  for (const Embedding& embedding : embeddings) tokens += embedding.ids.size();
   say("model opened in {:.0f} ms: {} kernels compiled, {} from the disk cache, {} shared with an equal one\n", timing.open,
       counters.kernels_compiled, counters.kernels_from_disk, counters.kernels_shared);
   if (timing.first_texts > 0) say("first {} texts after {:.0f} ms more, in which weights were packed\n", timing.first_texts, timing.first);
-  const double count = embeddings.empty() ? 1 : static_cast<double>(embeddings.size());
-  say("{} texts of {} tokens embedded in {:.1f} ms on {} threads: {:.2f} ms each\n", embeddings.size(), tokens, timing.encode,
-      session.threads(), timing.encode / count);
+  say("{} texts of {} tokens embedded in {:.1f} ms on {} threads: {:.2f} ms each\n", timing.texts, timing.tokens, timing.encode,
+      session.threads(), timing.encode / static_cast<double>(std::max<std::size_t>(timing.texts, 1)));
+}
+
+/// All texts; those of each part are printed when it is done.
+std::vector<Embedding> embed_texts(const EmbedOptions& options, const SentenceEncoder& encoder, std::span<const std::string> texts,
+                                   Timing& timing) {
+  std::vector<Embedding> all;
+  ProgressBar bar("embedding");
+  const Stopwatch time;
+  for (const std::span<const std::string> part : parts_of(texts, options.batch_size)) {
+    const auto embeddings = encoder.encode(part, [&](std::size_t done, std::size_t) {
+      if (timing.first_texts == 0) timing.first = time.milliseconds(), timing.first_texts = done;
+      bar.update(timing.texts + done, texts.size());
+    });
+    for (const Embedding& embedding : embeddings) timing.tokens += embedding.ids.size();
+    timing.texts += part.size();
+    bar.clear();
+    print_part(options, part, embeddings);
+    if (needs_all(options)) all.insert(all.end(), embeddings.begin(), embeddings.end());
+  }
+  timing.encode = time.milliseconds();
+  return all;
 }
 
 void embed(const EmbedOptions& options) {
@@ -65,19 +89,11 @@ void embed(const EmbedOptions& options) {
       options.model, session,
       {.batch_size = options.batch_size, .pooling = options.pooling, .normalize = options.normalize, .adapters = options.adapters});
   timing.open = open_time.milliseconds();
-  const Stopwatch encode_time;
-  std::vector<Embedding> embeddings;
-  {
-    ProgressBar bar("embedding");
-    embeddings = encoder.encode(texts, [&](std::size_t done, std::size_t total) {
-      if (timing.first_texts == 0) timing.first = encode_time.milliseconds(), timing.first_texts = done;
-      bar.update(done, total);
-    });
-  }
-  timing.encode = encode_time.milliseconds();
-  print_results(options, texts, embeddings, encoder.width());
+  if (!options.json && !needs_all(options) && !texts.empty()) print_table_head(encoder.width());
+  const std::vector<Embedding> embeddings = embed_texts(options, encoder, texts, timing);
+  write_all(options, texts, embeddings, encoder.width());
   warn_about_cache(session);
-  if (options.timing) print_timing(session, timing, embeddings);
+  if (options.timing) print_timing(session, timing);
 }
 
 }  // namespace

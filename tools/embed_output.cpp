@@ -24,7 +24,7 @@ std::string json_numbers(std::span<const float> values) {
   return fmt::format("[{}]", fmt::join(words, ","));
 }
 
-std::string json_text(const std::string& text, std::size_t line) { return json::quote(text, fmt::format("line {}", line + 1)); }
+std::string json_text(const std::string& text) { return json::quote(text, "text"); }
 
 void print_matrix(std::span<const std::string> texts, const Array& matrix) {
   const auto values = matrix.values<float>();
@@ -57,10 +57,10 @@ std::string fit_columns(const std::string& text, std::size_t columns) {
   return fitted + std::string(columns - used, ' ');
 }
 
+void print_table_head(std::int64_t width) { fmt::print("{}  tokens  embedding ({} values)\n", fit_columns("text", text_columns), width); }
+
 void print_table(std::span<const std::string> texts, std::span<const Embedding> embeddings) {
-  if (texts.empty()) return;
   constexpr std::size_t shown = 5;
-  fmt::print("{}  tokens  embedding ({} values)\n", fit_columns("text", text_columns), embeddings[0].values.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     fmt::print("{}  {:>6} ", fit_columns(texts[i], text_columns), embeddings[i].ids.size());
     const auto values = std::span(embeddings[i].values);
@@ -71,7 +71,7 @@ void print_table(std::span<const std::string> texts, std::span<const Embedding> 
 
 void print_json(std::span<const std::string> texts, std::span<const Embedding> embeddings) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    fmt::print("{{\"text\":{},\"ids\":[{}],\"embedding\":{}}}\n", json_text(texts[i], i), fmt::join(embeddings[i].ids, ","),
+    fmt::print("{{\"text\":{},\"ids\":[{}],\"embedding\":{}}}\n", json_text(texts[i]), fmt::join(embeddings[i].ids, ","),
                json_numbers(embeddings[i].values));
   }
 }
@@ -93,7 +93,7 @@ void print_similarity_json(std::span<const std::string> texts, std::span<const E
   const Array matrix = similarity_matrix(embeddings);
   std::vector<std::string> lines, rows, pairs;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    lines.push_back(json_text(texts[i], i));
+    lines.push_back(json_text(texts[i]));
     rows.push_back(json_numbers(matrix.values<float>().subspan(i * texts.size(), texts.size())));
   }
   for (const SimilarPair& pair : nearest_pairs(matrix)) {

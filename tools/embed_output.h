@@ -9,7 +9,8 @@ namespace rlx::command {
 /// `text` in exactly `columns` columns of a terminal: cut with "..." or filled with spaces, control characters as spaces.
 std::string fit_columns(const std::string& text, std::size_t columns);
 
-/// For people: the text, its number of tokens, the first values.
+/// For people: the line above the texts, and a line for each: the text, its number of tokens, the first values.
+void print_table_head(std::int64_t width);
 void print_table(std::span<const std::string> texts, std::span<const Embedding> embeddings);
 /// One object a line: {"text": ..., "ids": [...], "embedding": [...]}. Values have the digits that give the same float back.
 void print_json(std::span<const std::string> texts, std::span<const Embedding> embeddings);

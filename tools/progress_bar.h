@@ -14,6 +14,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   void update(std::size_t done, std::size_t total);
+  /// Makes room for output on the same terminal, until the next update.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;

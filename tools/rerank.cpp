@@ -2,44 +2,63 @@
 #include <optional>
 
 #include "adapter_choices.h"
+#include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
 #include "progress_bar.h"
 #include "rlx/reranker.h"
 #include "text_lines.h"
+#include "text_parts.h"
+#include "writable.h"
 
 namespace rlx::command {
 namespace {
 
 struct RerankOptions {
   std::string model, query, file = "-";
-  bool json = false;
+  bool json = false, in_order = false;
   std::optional<bool> sigmoid;
   std::int64_t batch_size = 32;
   std::vector<Adapter> adapters;
   CompileChoices compile;
 };
 
-void print_ranked_json(const RankedText& ranked, const std::string& text) {
-  const json::Value line{{"line", ranked.index + 1}, {"score", ranked.score}, {"text", text}};
-  fmt::print("{}\n", json::line(line));
+/// A line of the result; `text` is line `index` of the input, from 0.
+void print_scored(bool as_json, std::size_t index, float score, const std::string& text) {
+  const auto line = [&] { return json::line({{"line", index + 1}, {"score", score}, {"text", text}}); };
+  fmt::print("{}\n", as_json ? line() : fmt::format("{:>10.6f}  {}", score, text));
 }
 
-void rerank(const RerankOptions& options) {
-  const std::vector<std::string> texts = read_text_lines(options.file);
-  const Session session = open_session(options.compile);
-  const auto reranker =
-      Reranker::open(options.model, session, {.batch_size = options.batch_size, .sigmoid = options.sigmoid, .adapters = options.adapters});
+void print_sorted(const RerankOptions& options, const Reranker& reranker, std::span<const std::string> texts) {
   std::vector<RankedText> ranked;
   {
     ProgressBar bar("scoring");
     ranked = reranker.rank(options.query, texts, [&](std::size_t done, std::size_t total) { bar.update(done, total); });
   }
-  for (const RankedText& each : ranked) {
-    if (options.json) print_ranked_json(each, texts[each.index]);
-    else fmt::print("{:>10.6f}  {}\n", each.score, texts[each.index]);
+  for (const RankedText& each : ranked) print_scored(options.json, each.index, each.score, texts[each.index]);
+}
+
+/// Each part of the texts as soon as it has its scores.
+void print_in_order(const RerankOptions& options, const Reranker& reranker, std::span<const std::string> texts) {
+  ProgressBar bar("scoring");
+  std::size_t printed = 0;
+  for (const std::span<const std::string> part : parts_of(texts, options.batch_size)) {
+    const auto show = [&](std::size_t done, std::size_t) { bar.update(printed + done, texts.size()); };
+    const std::vector<float> scores = reranker.score(options.query, part, show);
+    bar.clear();
+    for (float score : scores) print_scored(options.json, printed, score, texts[printed]), ++printed;
+    flush_output();
   }
+}
+
+void rerank(const RerankOptions& options) {
+  check_utf8(options.query, "--query");
+  const std::vector<std::string> texts = read_text_lines(options.file);
+  const Session session = open_session(options.compile);
+  const auto reranker =
+      Reranker::open(options.model, session, {.batch_size = options.batch_size, .sigmoid = options.sigmoid, .adapters = options.adapters});
+  (options.in_order ? print_in_order : print_sorted)(options, reranker, texts);
   warn_about_cache(session);
 }
 
@@ -54,6 +73,7 @@ void add_rerank(CLI::App& app) {
   command->add_option("--query", options->query, "What the lines are to answer")->required()->type_name("TEXT");
   command->add_option("file", options->file, "File of text lines; - reads standard input (the default)")->type_name("FILE");
   command->add_flag("--json", options->json, R"(One object a line: {"line", "score", "text"}, lines counted from 1)");
+  command->add_flag("--in-order", options->in_order, "Lines in the order of the input, each as soon as it has its score");
   CLI::Option* sigmoid = command->add_flag_callback(
       "--sigmoid", [options] { options->sigmoid = true; },
       "Scores in 0..1 by a sigmoid, whatever the model's config says (the default where it says nothing)");

@@ -91,7 +91,7 @@ std::vector<float> Reranker::score(const std::string& query, std::span<const std
   for (const Encoding& pair : pairs) rows.push_back({.ids = pair.ids, .types = pair.type_ids});
   std::vector<float> scores(texts.size());
   const auto take = [&](std::size_t row, std::span<const float> values) {
-    if (std::isnan(values[0])) fail("the model's score of text {} is no number", row + 1);
+    if (std::isnan(values[0])) fail("the model's score of {} is no number", quote_name(texts[row]));
     scores[row] = state_->sigmoid ? 1 / (1 + std::exp(-values[0])) : values[0];
   };
   run_in_batches(state_->executable, text_form(state_->encoder), rows, state_->batch_size, "scores", take, progress);

@@ -1,3 +1,6 @@
+#include <csignal>
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
@@ -114,6 +117,24 @@ TEST_F(EmbedCommand, AClosedPipeEndsQuietly) {
       run_rlx("embed --json --model " + model_.path().string() + " " + (folder_ / "lines.txt").string() + " | head -n 1");
   EXPECT_EQ(line_count(result.out), 1);
   EXPECT_EQ(result.err, "");
+}
+
+TEST_F(EmbedCommand, ResultsAreWrittenAsTheyAreThereInTheOrderOfTheLines) {
+  std::string lines;
+  for (int i = 0; i < 200000; ++i) lines += i % 3 == 0 ? "a cat\n" : "a cat sat a dog ran a cat sat\n";
+  write_text(folder_ / "lines.txt", lines);
+  const std::string out = (folder_ / "out").string();
+  // Ended as soon as something is there, which is long before the last line has its turn.
+  const std::string command =
+      fmt::format("{} embed --json --batch-size 2 --model {} {} > {} & while ! [ -s {} ] && kill -0 $!; do :; done; kill $!; wait $!",
+                  RLX_COMMAND, model_.path().string(), (folder_ / "lines.txt").string(), out, out);
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 128 + SIGTERM);
+  std::istringstream written(read_text(out));
+  std::size_t count = 0;
+  for (std::string line; std::getline(written, line) && line.ends_with('}'); ++count)
+    EXPECT_EQ(json::parse(line, "line").at("text"), count % 3 == 0 ? "a cat" : "a cat sat a dog ran a cat sat");
+  EXPECT_GT(count, 1U);
+  EXPECT_LT(count, 200000U);
 }
 
 TEST_F(EmbedCommand, AnInterruptLeavesNoFile) {

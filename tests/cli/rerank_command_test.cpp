@@ -30,6 +30,23 @@ TEST(RerankCommand, LinesComeSortedByScore) {
   EXPECT_EQ(seen, (std::vector<bool>{false, true, true, true}));
 }
 
+TEST(RerankCommand, LinesStayInOrderWhereThatIsAskedForWithTheSameScores) {
+  const std::string lines = "Prices rose\nA small dog\nThe beach\nA dog\nRain\n";
+  std::map<std::size_t, double> sorted;
+  std::istringstream by_score(rerank("--json", lines).out), in_order(rerank("--json --in-order --batch-size 1", lines).out);
+  for (std::string line; std::getline(by_score, line);) {
+    const json::Value object = json::parse(line, "line");
+    sorted.emplace(object.at("line").get<std::size_t>(), object.at("score").get<double>());
+  }
+  std::size_t number = 0;
+  for (std::string line; std::getline(in_order, line);) {
+    const json::Value object = json::parse(line, "line");
+    EXPECT_EQ(object.at("line").get<std::size_t>(), ++number);
+    EXPECT_NEAR(object.at("score").get<double>(), sorted.at(number), 1e-6);  // in a batch of another size
+  }
+  EXPECT_EQ(number, 5U);
+}
+
 TEST(RerankCommand, ErrorsAreOneLineAndStatusOne) {
   EXPECT_EQ(rerank("", "").out, "");
   const CommandResult wrong = run_rlx("rerank --model " + fixture("hf_more/roberta").string() + " --query dog /dev/null");
