@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "base/names.h"
+#include "base/near_files.h"
 #include "bounded_input.h"
 #include "rlx/error.h"
 #include "say.h"
@@ -28,7 +29,10 @@ std::string read_text(const std::string& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) fail("{}: is a folder (expected a file of text lines)", file);
   std::ifstream in(file);
-  if (!in) fail("{}: {}", file, std::strerror(errno));
+  if (!in) {
+    const int reason = errno;
+    fail("{}: {}{}", file, std::strerror(reason), near_files(file));
+  }
   return read_bounded(in, file);
 }
 

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/near_files.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -29,7 +30,8 @@ struct Descriptor {
 
 [[noreturn]] void fail_with_errno(const std::filesystem::path& path, std::string_view action) {
   const int reason = errno;
-  fail("{}: {}: {}", path.string(), action, std::generic_category().message(reason));
+  const std::string near = reason == ENOENT ? near_files(path) : "";
+  fail("{}: {}: {}{}", path.string(), action, std::generic_category().message(reason), near);
 }
 
 /// The mappings of the process.

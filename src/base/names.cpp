@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "rlx/error.h"
 
@@ -40,14 +40,16 @@ bool is_control(std::string_view character) {
   return lead == 0xC2 && static_cast<std::uint8_t>(character[1]) < 0xA0;  // the C1 controls, U+0080..U+009F
 }
 
+/// Characters that are missing, added or others, and neighbours that changed places.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before.swap(last), last.swap(row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
+      row[j] = std::min({last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
@@ -68,27 +70,32 @@ std::size_t name_distance(std::string_view name, std::string_view known, std::si
   return edit_distance(name, known);
 }
 
-}  // namespace
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+/// The length of the well-formed part at the front.
+std::size_t utf8_part(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
     std::uint64_t eight = 0;
-    if (text.size() >= sizeof eight) {
-      std::memcpy(&eight, text.data(), sizeof eight);
+    if (text.size() - at >= sizeof eight) {
+      std::memcpy(&eight, text.data() + at, sizeof eight);
       if ((eight & 0x8080808080808080) == 0) {  // plain ASCII, eight at a time
-        text.remove_prefix(sizeof eight);
+        at += sizeof eight;
         continue;
       }
     }
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
   }
-  return true;
+  return at;
 }
 
+}  // namespace
+
+bool is_utf8(std::string_view text) { return utf8_part(text) == text.size(); }
+
 void check_utf8(std::string_view text, std::string_view what) {
-  if (!is_utf8(text)) fail("{}: {} is not UTF-8", what, quote_name(text));
+  if (const std::size_t at = utf8_part(text); at < text.size())
+    fail("{}: is not UTF-8: byte \\x{:02x} at offset {}", what, static_cast<std::uint8_t>(text[at]), at);
 }
 
 std::string quote_name(std::string_view name) {
@@ -127,6 +134,12 @@ std::string near_hint(std::string_view name, std::span<const std::string_view> k
   std::string list;
   for (std::string_view near : near_names(name, known)) list += (list.empty() ? "" : ", ") + quote_name(near);
   return list.empty() ? list : fmt::format(" (near: {})", list);
+}
+
+std::string near_or_allowed(std::string_view name, std::span<const std::string_view> known) {
+  std::string near;
+  for (std::string_view each : near_names(name, known)) near += (near.empty() ? "near: " : ", ") + quote_name(each);
+  return fmt::format(" ({}{}allowed: {})", near, near.empty() ? "" : "; ", fmt::join(known, ", "));
 }
 
 }  // namespace rlx

@@ -64,7 +64,8 @@ AdapterNames names_for(const AdapterFile& adapter, const std::filesystem::path& 
 const DecoderFamily& family_of(const ModelFolder& folder) {
   const DecoderFamily* family = DecoderFamily::find(folder.model_type());
   if (family == nullptr) {
-    folder.check_model_type(fmt::format("{}", fmt::join(DecoderFamily::model_types(), ", ")));
+    const std::vector<std::string_view> known = DecoderFamily::model_types();
+    folder.check_model_type(fmt::format("{}", fmt::join(known, ", ")), near_hint(folder.model_type(), known));
     fail_internal("decoder: the family {} is listed and not found", folder.model_type());
   }
   return *family;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/names.h"
+#include "base/near_files.h"
 
 namespace rlx {
 
@@ -28,7 +29,7 @@ ModelFolder::ModelFolder(std::filesystem::path path, ConfigFile config)
 ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error))
-    fail("{}: {}", path.string(), error ? error.message() : "not a folder (expected one with a model's config.json)");
+    fail("{}: {}{}", path.string(), error ? error.message() : "not a folder (expected one with a model's config.json)", near_files(path));
   const std::filesystem::path config = path / "config.json";
   if (!std::filesystem::exists(config, error)) {
     if (error) fail("{}: {}", config.string(), error.message());
@@ -37,9 +38,9 @@ ModelFolder ModelFolder::open(const std::filesystem::path& path) {
   return {path, ConfigFile::open(config)};
 }
 
-void ModelFolder::check_model_type(std::string_view supported) const {
+void ModelFolder::check_model_type(std::string_view supported, std::string_view hint) const {
   if (model_type_ != supported) {
-    config().at("model_type").refuse("{} is not supported (supported: {})", quote_name(model_type_), supported);
+    config().at("model_type").refuse("{} is not supported{} (supported: {})", quote_name(model_type_), hint, supported);
   }
 }
 

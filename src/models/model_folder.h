@@ -40,7 +40,7 @@ class ModelFolder {
   /// As the config says: "bert".
   const std::string& model_type() const { return model_type_; }
   /// Throws Error naming the model's type and the one that is supported.
-  void check_model_type(std::string_view supported) const;
+  void check_model_type(std::string_view supported, std::string_view hint = {}) const;
 
  private:
   ModelFolder(std::filesystem::path path, ConfigFile config);

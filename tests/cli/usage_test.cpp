@@ -66,6 +66,8 @@ TEST(Usage, TheMessageNamesTheMistake) {
   const std::pair<const char*, const char*> cases[] = {
       {"fly", "unknown command 'fly'"},
       {"evl", "unknown command 'evl' (near: 'eval')"},
+      {"caht", "unknown command 'caht' (near: 'chat')"},
+      {"run m.gguf --promt x", "unknown option '--promt' (near: '--prompt')"},
       {"--verion", "unknown option '--verion' (near: '--version')"},
       {"embed --modl x", "unknown option '--modl' (near: '--model'); try 'rlx embed --help'"},
       {"eval --nowhere=3", "unknown option '--nowhere'"},
@@ -95,6 +97,20 @@ TEST(Usage, TheMessageNamesTheMistake) {
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
   }
+}
+
+TEST(Usage, AMissingFileIsToldWithWhatIsNear) {
+  const TemporaryFolder folder;
+  write_text(folder / "model.gguf", "");
+  write_text(folder / "texts.txt", "");
+  const std::string name = (folder / "modle.gguf").string();
+  for (const char* command : {"run {} -p x", "inspect {}", "tokenize --model {} x", "embed --model {} /dev/null"}) {
+    const CommandResult result = run_rlx(fmt::format(fmt::runtime(command), name));
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_NE(result.err.find("modle.gguf: "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("No such file or directory (near: 'model.gguf')"), std::string::npos) << result.err;
+  }
+  EXPECT_NE(run_rlx("perplexity m.gguf -f " + (folder / "text.txt").string()).err.find("(near: 'texts.txt')"), std::string::npos);
 }
 
 TEST(Usage, HelpSaysNumbersInWords) {

@@ -217,12 +217,30 @@ TEST(Names, AreQuotedForOneLine) {
   EXPECT_EQ(quote_name(std::string(500, 'x')), "'" + std::string(120, 'x') + "...'");
 }
 
+TEST(Names, AByteThatIsNotUtf8IsToldByItsOffset) {
+  const auto error_of = [](std::string_view text) {
+    try {
+      check_utf8(text, "text");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error_of("plain and é"), "");
+  EXPECT_EQ(error_of("a\xff"), "text: is not UTF-8: byte \\xff at offset 1");
+  EXPECT_EQ(error_of("eight letters, é\xe2\x82"), "text: is not UTF-8: byte \\xe2 at offset 17");
+}
+
 TEST(Names, NearOnesAreFound) {
   const std::vector<std::string_view> known{"encoder.layer.0.weight", "encoder.layer.1.weight", "pooler.bias", "model.pooler.weight"};
   EXPECT_EQ(near_hint("pooler.bais", known), " (near: 'pooler.bias')");
   EXPECT_EQ(near_names("pooler.weight", known).at(0), "model.pooler.weight");
   EXPECT_EQ(near_names("encoder.layer.2.weight", known).size(), 2u);
   EXPECT_EQ(near_hint("something else", known), "");
+  const std::vector<std::string_view> commands{"chat", "eval", "embed"};
+  EXPECT_EQ(near_hint("caht", commands), " (near: 'chat')");  // two letters changed places
+  EXPECT_EQ(near_or_allowed("evl", commands), " (near: 'eval'; allowed: chat, eval, embed)");
+  EXPECT_EQ(near_or_allowed("fly", commands), " (allowed: chat, eval, embed)");
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(Json, ReadsFilesAndNamesThem) {
 
 TEST(Json, QuotesStringsThatAreUtf8) {
   EXPECT_EQ(json::quote("a\"\n\x01é", "f"), "\"a\\\"\\n\\u0001é\"");
-  EXPECT_EQ(error_of([] { json::quote("\xff", "f"); }), "f: '\\xff' is not UTF-8");
+  EXPECT_EQ(error_of([] { json::quote("\xff", "f"); }), "f: is not UTF-8: byte \\xff at offset 0");
   EXPECT_EQ(json::quote("a\u2028b\u2029\u2029\u0085", "f"), "\"a\\u2028b\\u2029\\u2029\\u0085\"");
 }
 

@@ -71,7 +71,8 @@ const GgufArchitecture& find_architecture(std::string_view name, std::string_vie
     if (each.name == name) return each;
     names.push_back(each.name);
   }
-  fail("{}: general.architecture: {} is not supported (supported: {})", file, quote_name(name), fmt::join(names, ", "));
+  fail("{}: general.architecture: {} is not supported{} (supported: {})", file, quote_name(name), near_hint(name, names),
+       fmt::join(names, ", "));
 }
 
 void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
