@@ -14,3 +14,9 @@ configure_package_config_file(cmake/rlxConfig.cmake.in ${PROJECT_BINARY_DIR}/rlx
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rlxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT rlxTargets NAMESPACE rlx:: DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/rlxConfig.cmake ${PROJECT_BINARY_DIR}/rlxConfigVersion.cmake DESTINATION ${package_dir})
+
+# For builds without CMake: `c++ -std=c++20 main.cpp $(pkg-config --cflags --libs rlx)`. Paths are relative, as an installed tree may move.
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH RLX_PREFIX_FROM_PC /${pkgconfig_dir} /)
+configure_file(cmake/rlx.pc.in ${PROJECT_BINARY_DIR}/rlx.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rlx.pc DESTINATION ${pkgconfig_dir})

@@ -38,7 +38,7 @@ std::span<const Builder> builders() { return table; }
 }  // namespace rlx::command
 """
 BUILDER = re.compile(r"((?:^///[^\n]*\n)+)^((?:Value|Values|std::pair<[^\n(]*>) (\w+)\([^;]*?\)) \{(.*?)(?:\}\n(?=\n|///|\}|Value)|^\}\n)", re.M | re.S)
-ROW = re.compile(r'^SCALAR\((\w+), (\d),.*"([^"]*)"\)', re.M)
+ROW = re.compile(r'^SCALAR\((\w+), (\d), \w+, (\w+),.*"([^"]*)"\)', re.M)
 OP_NAME = re.compile(r'^struct (\w+)[^\n]*\{(?:(?!^struct ).)*?string_view name = "(\w+)"', re.M | re.S)
 FUNCTION = re.compile(r"^(?:Value|Values) (\w+)\([^;]*?\) \{(.*?)^\}\n", re.M | re.S)
 OP_OBJECT = re.compile(r"^const Op<(\w+)> (\w+);", re.M)
@@ -49,9 +49,12 @@ def declarations(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if path.endswith(".def"):
-        for name, operands, formula in ROW.findall(text):
+        for name, operands, result, formula in ROW.findall(text):
             comment = f"/// {formula}; operands are promoted and broadcast.\n" if operands == "2" else f"/// {formula}.\n"
             yield name, f"Value {name}({', '.join(('Operand x', 'Operand z')[: int(operands)])});", comment, [name]
+            if result == "boolean":
+                comment = f"/// {formula}; a number takes the element type of the other operand, else Error.\n"
+                yield name, f"Value {name}(Operand x, double z);\nValue {name}(double x, Operand z);", comment, [name]
         return
     names = dict(OP_NAME.findall(text))
     objects = {variable: names[struct] for struct, variable in OP_OBJECT.findall(text) if struct in names}

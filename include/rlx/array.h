@@ -55,6 +55,8 @@ class Array {
   /// A copy of the values, row-major. Throws Error unless they are as many as the shape has elements.
   template <class T>
   static Array of(std::vector<std::int64_t> shape, std::span<const T> values);
+  /// The same in elements of any type but a complex one, by the rules of `cast`: Array::of(bf16, {2, 3}, floats).
+  static Array of(DType dtype, std::vector<std::int64_t> shape, std::span<const float> values);
 
   DType dtype() const { return dtype_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
@@ -74,6 +76,9 @@ class Array {
   /// The same to write to; throws InternalError for a view of foreign bytes, too.
   template <class T>
   std::span<T> mutable_values();
+
+  /// The elements as floats, by the rules of `cast`; those of f16, bf16 and 8-bit floats exactly. Throws Error for a complex array.
+  std::vector<float> floats() const;
 
   // Element access with conversion, for reference code and tests: any dtype, flat row-major index. Throws Error for an index outside
   // 0..size() - 1, and InternalError where a view of foreign bytes is to be written.

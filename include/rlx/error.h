@@ -20,19 +20,24 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// ", built at examples/hello.cpp:17" while a builder works for that line of the caller's code on this thread; else nothing.
-std::string build_place();
+/// What an error says that happens now: see fail.
+std::string in_call(std::string message);
 
-/// Throws Error with a formatted message, and the place of the call that builds a graph if there is one.
+// In the library, so that programs that include this link to it alone.
+[[noreturn]] void throw_error(fmt::string_view text, fmt::format_args args);
+[[noreturn]] void throw_internal_error(fmt::string_view text, fmt::format_args args);
+
+/// Throws Error with a formatted message. While a builder works for a line of the caller's code on this thread, the message begins with the
+/// builder that is called there and ends with ", built at examples/hello.cpp:17".
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw Error(fmt::format(text, std::forward<Args>(args)...) + build_place());
+  throw_error(text, fmt::make_format_args(args...));
 }
 
 /// Throws InternalError with a formatted message.
 template <class... Args>
 [[noreturn]] void fail_internal(fmt::format_string<Args...> text, Args&&... args) {
-  throw InternalError(fmt::format(text, std::forward<Args>(args)...));
+  throw_internal_error(text, fmt::make_format_args(args...));
 }
 
 }  // namespace rlx

@@ -82,7 +82,7 @@ class Operand : public Value {
   }
 
  private:
-  friend std::string build_place();
+  friend std::string in_call(std::string message);
   void leave();
 
   std::source_location at_;   // line 0: no place

@@ -1,12 +1,27 @@
 #pragma once
 
-/// Everything a program needs: graphs, ops, transforms, sessions, files.
+/// Everything a program needs: graphs, ops, transforms, sessions, files, and models.
 #include "rlx/array.h"
+#include "rlx/batch.h"
 #include "rlx/calibrator.h"
+#include "rlx/chat_template.h"
+#include "rlx/convert.h"
+#include "rlx/format.h"
 #include "rlx/graph.h"
 #include "rlx/io.h"
+#include "rlx/mask_filler.h"
+#include "rlx/model.h"
+#include "rlx/model_file.h"
 #include "rlx/ops.h"
+#include "rlx/perplexity.h"
+#include "rlx/progress.h"
+#include "rlx/reranker.h"
+#include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
+#include "rlx/similarity.h"
 #include "rlx/tensor.h"
 #include "rlx/text.h"
+#include "rlx/text_tokenizer.h"
 #include "rlx/transform.h"
+#include "rlx/verify.h"
+#include "rlx/version.h"

@@ -107,6 +107,22 @@ Array::Array(DType dtype, std::vector<std::int64_t> shape, std::span<const std::
     fail("array: {} bytes for {} elements of {} (needed: {})", bytes_.size(), size_, name(dtype_), wanted);
 }
 
+Array Array::of(DType dtype, std::vector<std::int64_t> shape, std::span<const float> values) {
+  if (is_complex(dtype)) fail("array: floats are no values of {}", name(dtype));
+  Array array(dtype, std::move(shape));
+  if (array.size() != std::ssize(values)) fail("array: {} values for a shape of {} elements", values.size(), array.size());
+  for (std::int64_t i = 0; i < array.size(); ++i) array.set_double(i, static_cast<double>(values[static_cast<std::size_t>(i)]));
+  return array;
+}
+
+std::vector<float> Array::floats() const {
+  if (is_complex(dtype_)) fail("array: {} has no values that are floats", name(dtype_));
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(size_));
+  for (std::int64_t i = 0; i < size_; ++i) values.push_back(static_cast<float>(get_double(i)));
+  return values;
+}
+
 std::span<std::byte> Array::mutable_bytes() {
   if (!writable_ && !bytes_.empty()) fail_internal("array: a view of foreign bytes cannot be written");
   return {writable_, bytes_.size()};

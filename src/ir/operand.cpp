@@ -1,4 +1,11 @@
 // The calls of builders that are in progress, so that an error can name the caller's line.
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
 #include <string_view>
 
 #include "rlx/error.h"
@@ -29,6 +36,31 @@ std::string_view last_two_parts(std::string_view file) {
   return folder == std::string_view::npos ? file : file.substr(folder + 1);
 }
 
+/// The function of this library that other code called last, where it was adding an op to a graph: "matmul". Else empty. Only builders know
+/// by which name they were called, and there are hundreds: the stack says it, too, and nobody else pays for an error.
+std::string called_builder() {
+  std::array<void*, 256> calls{};
+  const int count = backtrace(calls.data(), static_cast<int>(calls.size()));
+  Dl_info here{}, call{};
+  dladdr(calls[0], &here);
+  std::string_view outermost;
+  bool adds_op = false;
+  for (int i = 0; i < count; ++i) {
+    const bool known = dladdr(static_cast<char*>(calls[static_cast<std::size_t>(i)]) - 1, &call) != 0;  // within the call, not behind it
+    if (!known || call.dli_fbase != here.dli_fbase) break;
+    outermost = call.dli_sname ? call.dli_sname : "";
+    adds_op = adds_op || outermost.starts_with("_ZN3rlx5applyE");
+  }
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(std::string(outermost).c_str(), nullptr, nullptr, &status),
+                                                             &std::free);
+  const std::string_view name = adds_op && readable ? readable.get() : "";  // rlx::matmul(rlx::Operand, rlx::Operand)
+  constexpr std::string_view space = "rlx::";
+  if (!name.starts_with(space)) return "";
+  const std::string_view plain = name.substr(space.size(), name.find('(') - space.size());
+  return plain.find_first_of(":<") == std::string_view::npos ? std::string(plain) : "";
+}
+
 }  // namespace
 
 Operand::Operand(Value value, std::source_location at) : Value(value), at_(at) {
@@ -46,12 +78,23 @@ void Operand::leave() {
   }
 }
 
-std::string build_place() {
+/// An error inside of a call that is in progress: where an op of another name failed, the message names the builder that was called, as
+/// matmul where its dot has failed; it ends with the line of the call.
+std::string in_call(std::string message) {
   for (const Operand* call = innermost_call; call; call = call->outer_) {
     const std::string_view file = call->at_.file_name();
-    if (is_callers(file)) return fmt::format(", built at {}:{}", last_two_parts(file), call->at_.line());
+    if (!is_callers(file)) continue;
+    constexpr std::string_view prefix = "rlx.";
+    const std::string builder = called_builder();
+    const std::size_t colon = message.find(':');
+    if (!builder.empty() && builder != "apply" && message.starts_with(prefix) && colon != std::string::npos)
+      message.replace(prefix.size(), colon - prefix.size(), builder);
+    return fmt::format("{}, built at {}:{}", message, last_two_parts(file), call->at_.line());
   }
-  return {};
+  return message;
 }
+
+void throw_error(fmt::string_view text, fmt::format_args args) { throw Error(in_call(fmt::vformat(text, args))); }
+void throw_internal_error(fmt::string_view text, fmt::format_args args) { throw InternalError(fmt::vformat(text, args)); }
 
 }  // namespace rlx

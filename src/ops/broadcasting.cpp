@@ -68,8 +68,6 @@ Value zeros_like(Operand x) { return full_like(x, 0); }
 /// Ones with the shape and dtype of x.
 Value ones_like(Operand x) { return full_like(x, 1); }
 
-namespace {
-// A number beside x in `op`: it must be one of x's element type.
 Value literal(std::string_view op, Value x, double value) {
   if (is_integer(x.dtype()) || is_bool(x.dtype())) {
     Array converted(x.dtype(), {});
@@ -80,7 +78,6 @@ Value literal(std::string_view op, Value x, double value) {
   }
   return scalar(x, value, x.dtype());
 }
-}  // namespace
 
 Value operator+(Operand a, Operand b) { return add(a, b); }
 Value operator-(Operand a, Operand b) { return sub(a, b); }

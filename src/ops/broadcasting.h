@@ -13,6 +13,9 @@ Dims broadcast_shapes(std::string_view op, const Dims& a, const Dims& b);
 /// Both values with the promoted dtype and the common shape.
 std::pair<Value, Value> match(std::string_view op, Value a, Value b);
 
+/// A number beside x in `op`, a scalar of x's element type; throws Error when that cannot hold it, as an integer cannot hold 0.5.
+Value literal(std::string_view op, Value x, double value);
+
 /// The type sums of `t` are kept in: f32 for narrower floats, i32 for narrower integers, else t.
 DType accumulation_type(DType t);
 

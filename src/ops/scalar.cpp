@@ -299,10 +299,18 @@ std::string_view name(ScalarOp op) {
   Value op(Operand x) { return build<ScalarOp::op>(x); }
 #define SCALAR_2(op) \
   Value op(Operand x, Operand z) { return build<ScalarOp::op>(x, z); }
-#define SCALAR(op, arity, ...) SCALAR_##arity(op)
+#define NUMBERS_same(op)
+#define NUMBERS_real(op)
+#define NUMBERS_boolean(op)                                                            \
+  Value op(Operand x, double z) { return build<ScalarOp::op>(x, literal(#op, x, z)); } \
+  Value op(double x, Operand z) { return build<ScalarOp::op>(literal(#op, z, x), z); }
+#define SCALAR(op, arity, types, result, ...) SCALAR_##arity(op) NUMBERS_##result(op)
 #include "ops/scalar.def"
 #undef SCALAR
 #undef SCALAR_1
 #undef SCALAR_2
+#undef NUMBERS_same
+#undef NUMBERS_real
+#undef NUMBERS_boolean
 
 }  // namespace rlx

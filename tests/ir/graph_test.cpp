@@ -132,7 +132,7 @@ TEST(Graph, BuildersNameWhatTheySawAndWhatIsAllowed) {
   const Value x = graph.input("x", {2, 8}, f32), y = other.input("y", {2, 8}, f32);
   EXPECT_EQ(error_of([&] { softmax(x, 4); }), "rlx.softmax: axis 4 is out of range for f32[2,8] (allowed: -2..1)");
   EXPECT_EQ(error_of([&] { softmax(sum(x, {0, 1}), 0); }), "rlx.softmax: axis 0 is out of range: f32[] has no axes");
-  EXPECT_EQ(error_of([&] { sum(x, {1, -1}); }), "rlx.reduce: an axis is named twice in [1,1]");
+  EXPECT_EQ(error_of([&] { sum(x, {1, -1}); }), "rlx.sum: an axis is named twice in [1,1]");
   EXPECT_NE(error_of([&] { x + y; }).find("operands belong to different graphs 'g' and 'other'"), std::string::npos);
   EXPECT_NE(error_of([&] { abs(Value()); }).find("rlx.abs: "), std::string::npos);
 }

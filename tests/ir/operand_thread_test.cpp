@@ -108,18 +108,18 @@ TEST_F(OperandTest, NothingStaysBehind) {
   Operand kept = x_;
   Operand copy = kept;
   copy = tanh(kept);
-  EXPECT_EQ(build_place(), built_at(here() - 3));
+  EXPECT_EQ(in_call(""), built_at(here() - 3));
   expect_place(whole_error_of([&] { exp(n_); }), here());
   {
     auto first = std::make_unique<Operand>(x_), second = std::make_unique<Operand>(far_);
     first.reset();
   }
-  EXPECT_EQ(build_place(), built_at(here() - 9));
+  EXPECT_EQ(in_call(""), built_at(here() - 9));
 }
 
 TEST_F(OperandTest, ErrorsThatAreNotOfBuildersNameNoLine) {
   whole_error_of([&] { softmax(x_, 4); });
-  EXPECT_EQ(build_place(), "");
+  EXPECT_EQ(in_call(""), "");
   EXPECT_EQ(whole_error_of([] { fail("file.npy: too short"); }), "file.npy: too short");
   const std::string graph = "graph g {\n  %0: f32[2,8] = input {label=\"x\"}\n  %1 = softmax(%0) {axis=7}\n}";
   const std::string text = whole_error_of([&] { parse_graph(graph, "bad.rlx"); });
@@ -139,7 +139,7 @@ TEST_F(OperandTest, ThreadsNameTheirOwnLines) {
       std::string message;
       if (which == 0) message = whole_error_of([&] { lines[0] = here(), softmax(exp(x), 4); });
       else message = whole_error_of([&] { lines[1] = here(), reshape(x * 2, {3}); });
-      if (!message.ends_with(built_at(lines[which])) || !build_place().empty()) ++wrong;
+      if (!message.ends_with(built_at(lines[which])) || !in_call("").empty()) ++wrong;
     }
   };
   std::thread first([&] { build(0); }), second([&] { build(1); });

@@ -183,9 +183,9 @@ TEST(While, NamesTheCarryThatChangesItsType) {
               while_loop([](const Values& c) { return lt(c[0], scalar(c[0], 1, f32)); },
                          [](const Values& c) { return Values{c[0], sum_all(c[1])}; }, {sum_all(x), x});
             }),
-            "rlx.while: carry 1 is f32[3], the step gives f32[]");
+            "rlx.while_loop: carry 1 is f32[3], the step gives f32[]");
   EXPECT_EQ(error_of([&] { while_loop([](const Values& c) { return c[0]; }, [](const Values& c) { return c; }, {x}); }),
-            "rlx.while: the predicate is f32[3] (allowed: a bool scalar)");
+            "rlx.while_loop: the predicate is f32[3] (allowed: a bool scalar)");
 }
 
 // `scan`
