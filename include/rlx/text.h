@@ -14,7 +14,8 @@ namespace rlx {
 ///     output y = %2
 ///   }
 /// Nodes are numbered by their ids. Symbols stand in the head with their bounds. Attributes at their initial value are left out. A node
-/// with several results lists their types, and `%5.1` is its second one. Throws Error when one symbol has two bounds.
+/// with several results lists their types, and `%5.1` is its second one. Behind nodes that a derivative in reverse has made stands
+/// `backward`. Throws Error when one symbol has two bounds.
 std::string to_text(const Graph& graph);
 
 /// Builds a graph from its text. Beyond what `to_text` writes, it takes comments (`#` to the end of the line), any names after `%`, and

@@ -199,6 +199,7 @@ Graph Graph::snapshot() const {
   Graph copy(name());
   GraphData& to = *copy.data_;
   to.nodes = data_->nodes;
+  to.origins = data_->origins;
   to.by_hash = data_->by_hash;
   for (const auto& [input, value] : data_->inputs) to.inputs.emplace_back(input, Value(&to, value.id()));
   for (const auto& [output, value] : data_->outputs) to.outputs.emplace_back(output, Value(&to, value.id()));

@@ -15,6 +15,12 @@ struct GraphHome {
   GraphData* graph = nullptr;
 };
 
+/// Where a node comes from, for those who look at a program: nothing is computed by it.
+struct NodeOrigin {
+  const OpDef* composite = nullptr;  // the op whose body it is part of, the outermost
+  bool backward = false;             // made by a derivative in reverse
+};
+
 /// The table behind Graph. Nodes are never changed or removed; a pass builds a new table.
 struct GraphData {
   GraphData();
@@ -33,6 +39,13 @@ struct GraphData {
   Values captures;                                         // values of enclosing graphs
   std::map<std::pair<GraphData*, ValueId>, Value> lifted;  // captured value -> the input that stands for it
 
+  std::vector<NodeOrigin> origins;  // by node, of the first ones: see note_origins
+
+  NodeOrigin origin(std::int32_t id) const {
+    return static_cast<std::size_t>(id) < origins.size() ? origins[static_cast<std::size_t>(id)] : NodeOrigin{};
+  }
+  /// Says where the nodes come from that were made since the last call.
+  void note_origins(NodeOrigin origin) { origins.resize(nodes.size(), origin); }
   const Node& node(std::int32_t id) const { return nodes[static_cast<std::size_t>(id)]; }
   const Type& type(ValueId id) const { return node(id.node).results[static_cast<std::size_t>(id.result)]; }
 };

@@ -62,6 +62,7 @@ Values inline_graph(const Graph& callee, std::span<const Value> operands) {
 
 Rebuilder::Rebuilder(const Graph& graph) : source_(graph), result_(graph.name()), needed_(needed_nodes(graph.data(), output_ids(graph))) {
   for (const auto& [input, value] : graph.inputs()) values_[value.id()] = make_input(result_.data(), input);
+  result_.data().note_origins({});
 }
 
 Value Rebuilder::value(ValueId id) const {
@@ -88,6 +89,10 @@ void Rebuilder::replace(std::int32_t node, const Values& results) {
   if (results.size() != old.results.size())
     fail_internal("rebuild of '{}': {} results for {}, needs {}", source_.name(), results.size(), old.op->name, old.results.size());
   for (std::size_t r = 0; r < results.size(); ++r) values_[{node, static_cast<std::int32_t>(r)}] = results[r];
+  NodeOrigin origin = source_.data().origin(node);
+  const bool is_body = old.op->kind == OpKind::composite && result_.size() > 0 && result_.data().nodes.back().op != old.op;
+  if (!origin.composite && is_body) origin.composite = old.op;
+  result_.data().note_origins(origin);
 }
 
 Graph Rebuilder::finish() {

@@ -68,7 +68,7 @@ class GraphReader {
     lexer_.placed(at, [&] { scope.graph.output(std::move(name), value); });
   }
 
-  /// %2: f32[B,2], i32[B,2] = op(%0, %1) {attribute=value}
+  /// %2: f32[B,2], i32[B,2] = op(%0, %1) {attribute=value} backward
   void node(Scope& scope) {
     const Token name = lexer_.take();
     if (name.text.find('.') != std::string_view::npos)
@@ -85,7 +85,9 @@ class GraphReader {
     const Values operands = lexer_.accept("(") ? operand_list(scope) : Values();
     Attrs attrs = attributes(op, types);
     const Values results = lexer_.placed(word.at, [&] { return build(scope.graph, op, std::move(attrs), operands); });
+    for (const Value& result : results) values_.check_size(word.at, result.type());
     if (types_at.line > 0) check_types(types_at, name.text, op, types, results);
+    scope.graph.data().note_origins({.composite = nullptr, .backward = lexer_.accept_word("backward")});
     scope.values.emplace(name.text, results);
   }
 
@@ -119,7 +121,11 @@ class GraphReader {
     const std::size_t dot = token.text.find('.');
     const std::string_view name = token.text.substr(0, dot);
     const auto it = scope.values.find(name);
-    if (it == scope.values.end()) lexer_.fail_at(token.at, fmt::format("{} has no value here", name));
+    if (it == scope.values.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [each, results] : scope.values) known.push_back(each);
+      lexer_.fail_at(token.at, fmt::format("{} has no value here{}", name, near_hint(name, known)));
+    }
     const Values& results = it->second;
     std::size_t result = 0;
     if (dot == std::string_view::npos) {
@@ -150,7 +156,7 @@ class GraphReader {
       const auto i = static_cast<std::size_t>(std::find(names.begin(), names.end(), name.text) - names.begin());
       if (i == names.size())
         lexer_.fail_at(name.at,
-                       fmt::format("rlx.{} has no attribute {} (allowed: {})", op.name, quote_name(name.text), fmt::join(names, ", ")));
+                       fmt::format("rlx.{} has no attribute {}{}", op.name, quote_name(name.text), near_or_allowed(name.text, names)));
       if (given[i]) lexer_.fail_at(name.at, fmt::format("attribute '{}' is given twice", name.text));
       given[i] = true;
       lexer_.expect("=");

@@ -136,6 +136,7 @@ class Printer {
       out_ += "(" + list + ")";
     }
     attributes(node);
+    if (graph_.data().origin(id).backward) out_ += " backward";
     out_ += '\n';
   }
 

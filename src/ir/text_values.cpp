@@ -106,7 +106,7 @@ DType ValueReader::dtype() {
   if (auto found = parse_dtype(token.text)) return *found;
   std::vector<std::string_view> names;
   for (const DTypeInfo& row : dtype_table) names.push_back(row.name);
-  lexer_.fail_at(token.at, fmt::format("element type {} is unknown (allowed: {})", quote_name(token.text), fmt::join(names, ", ")));
+  lexer_.fail_at(token.at, fmt::format("element type {} is unknown{}", quote_name(token.text), near_or_allowed(token.text, names)));
 }
 
 Dim ValueReader::factor(bool negative) {
@@ -154,8 +154,18 @@ Dims ValueReader::dims() {
 }
 
 Type ValueReader::type() {
+  const Position at = lexer_.peek().at;
   const DType element = dtype();
-  return {element, dims()};
+  Type type{element, dims()};
+  check_size(at, type);
+  return type;
+}
+
+/// That the bytes of a value can be counted, with the symbols at their least.
+void ValueReader::check_size(Position at, const Type& type) const {
+  std::vector<std::int64_t> sizes;
+  for (const Dim& dim : type.shape) sizes.push_back(lexer_.placed(at, [&] { return dim.lower(); }));
+  if (!element_count(sizes)) lexer_.fail_at(at, fmt::format("{} has too many elements (allowed: below 2^59)", type.to_string()));
 }
 
 std::vector<std::int64_t> ValueReader::integers() {
@@ -174,8 +184,7 @@ std::string ValueReader::text(const Field& field) {
   std::string value = lexer_.name(fmt::format("a word or string for '{}'", field.name));
   bool known = field.words.empty();
   for (std::string_view word : field.words) known = known || word == value;
-  if (!known)
-    lexer_.fail_at(at, fmt::format("{} {} is unknown (allowed: {})", field.name, quote_name(value), fmt::join(field.words, ", ")));
+  if (!known) lexer_.fail_at(at, fmt::format("{} {} is unknown{}", field.name, quote_name(value), near_or_allowed(value, field.words)));
   return value;
 }
 
@@ -255,7 +264,7 @@ Array ValueReader::array() {
     shape.push_back(dim.value());
   }
   const auto count = element_count(shape);
-  if (!count) lexer_.fail_at(at, fmt::format("{} has too many elements", type.to_string()));
+  if (!count) fail_internal("text: the size of {} was not checked", type.to_string());
   if (lexer_.accept_word("bytes")) return bytes(shape, type.dtype, *count);
   if (lexer_.accept_word("array")) return named_array(type);
   if (!lexer_.at("{")) lexer_.fail_expected("'{', 'bytes' or 'array'");

@@ -20,6 +20,8 @@ class ValueReader {
   Type type();
   /// A value of the field's kind; regions are read by the caller.
   Attr value(const Field& field);
+  /// Throws Error for a type whose values no memory holds.
+  void check_size(Position at, const Type& type) const;
   /// Digits, after an optional '-'.
   std::int64_t integer();
 

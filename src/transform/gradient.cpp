@@ -109,7 +109,9 @@ BackwardPass run_backward(std::string_view op, const Values& outputs, const Valu
   Linearized pass{{}, Graph("linear", graph), {}};
   const Values tangents = tangent_inputs(pass.linear, types);
   finish_linearized(pass, differentiate_between(outputs, seen_in(graph, inputs), tangents, Mode::reverse));
+  graph.note_origins({});
   Values dx = pull_back(graph, pass, seeds(pass.results));
+  graph.note_origins({.composite = nullptr, .backward = true});
   for (std::size_t i = 0; i < dx.size(); ++i) {
     const auto same = std::find(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(i), inputs[i]) - inputs.begin();
     dx[i] = static_cast<std::size_t>(same) < i ? dx[static_cast<std::size_t>(same)] : materialized(graph, dx[i], types[i]);

@@ -298,13 +298,16 @@ TEST(Text, RuleErrorsCarryThePosition) {
 
 TEST(Text, AttributeErrorsCarryThePosition) {
   const std::string head(x_line);
-  EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axes=1}\n}"), "f.rlx:3:19: rlx.softmax has no attribute 'axes' (allowed: axis, zero_empty)");
+  EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axes=1}\n}"),
+            "f.rlx:3:19: rlx.softmax has no attribute 'axes' (near: 'axis'; allowed: axis, zero_empty)");
   EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axis=1, axis=1}\n}"), "f.rlx:3:27: attribute 'axis' is given twice");
   EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axis=1.5}\n}"), "f.rlx:3:24: 1.5 is no integer");
   EXPECT_EQ(error_of(head + "%1 = softmax(%0) {axis=[1]}\n}"), "f.rlx:3:24: '[' where a number is needed");
-  EXPECT_EQ(error_of(head + "%1 = cast(%0) {to=f33}\n}").substr(0, 50), "f.rlx:3:19: element type 'f33' is unknown (allowed");
+  EXPECT_EQ(error_of(head + "%1 = cast(%0) {to=f33}\n}").substr(0, 58), "f.rlx:3:19: element type 'f33' is unknown (near: 'f32'; al");
   EXPECT_EQ(error_of(head + "%1 = input {label=\"y\", role=weight}\n}"),
             "f.rlx:3:29: role 'weight' is unknown (allowed: input, param, state)");
+  EXPECT_EQ(error_of(head + "%1 = reduce(%0) {op=sun}\n}"), "f.rlx:3:21: op 'sun' is unknown (near: 'sum'; allowed: sum, max, min, prod)");
+  EXPECT_EQ(error_of(head + "%row = abs(%0)\n%2 = abs(%rows)\n}"), "f.rlx:4:10: %rows has no value here (near: '%row')");
   EXPECT_EQ(error_of(head + "%1 = leaky_relu(%0) {slope=nan \"3ff0000000000000\"}\n}"),
             "f.rlx:3:32: '3ff0000000000000' are not the bits of a NaN");
 }
@@ -317,7 +320,8 @@ TEST(Text, ArraysAreCheckedBeforeMemoryIsTaken) {
   EXPECT_EQ(constant_error("f32[2] {1}"), "f.rlx:1:47: 1 elements, the shape has 2");
   EXPECT_EQ(constant_error("f32[1] {1, 2}"), "f.rlx:1:49: more than the 1 elements of the shape");
   EXPECT_EQ(constant_error("f32[1000000000000] {1}"), "f.rlx:1:57: the text ends before the 1000000000000 elements");
-  EXPECT_EQ(constant_error("f32[4294967296,4294967296] {}"), "f.rlx:1:38: f32[4294967296,4294967296] has too many elements");
+  EXPECT_EQ(constant_error("f32[4294967296,4294967296] {}"),
+            "f.rlx:1:38: f32[4294967296,4294967296] has too many elements (allowed: below 2^59)");
   EXPECT_EQ(constant_error("f32[B] {}"), "f.rlx:1:38: an array cannot have the type f32[B]");
   EXPECT_EQ(constant_error("f32[-1] {}"), "f.rlx:1:38: an array cannot have the type f32[-1]");
   EXPECT_EQ(constant_error("f32[1000000000000] bytes \"00\""), "f.rlx:1:63: 2 hexadecimal digits (needed: 8000000000000)");
@@ -329,6 +333,14 @@ TEST(Text, ArraysAreCheckedBeforeMemoryIsTaken) {
   EXPECT_EQ(constant_error("c64[1] {1}"), "f.rlx:1:46: '1' where '(' is needed");
   EXPECT_EQ(constant_error("f32[1] {1e39}").substr(0, 34), "f.rlx:1:46: 1e39 is out of range (");
   EXPECT_EQ(constant_error("f32[1] array \"w\""), "f.rlx:1:51: an array is kept outside of this text, in a graph file");
+}
+
+TEST(Text, SizesThatOverflowCarryThePosition) {
+  const std::string head(x_line), many = "has too many elements (allowed: below 2^59)";
+  EXPECT_EQ(error_of("graph g { %0: f32[4294967296,4294967296] = input {label=\"x\"} }"), "f.rlx:1:15: f32[4294967296,4294967296] " + many);
+  EXPECT_EQ(error_of(head + "%1 = broadcast(%0) {shape=[4294967296,4294967296,B,2], axes=[2, 3]}\n}"),
+            "f.rlx:3:6: f32[4294967296,4294967296,B,2] " + many);
+  EXPECT_EQ(error_of(head + "%1 = iota {shape=[576460752303423488], dtype=i8}\n}"), "f.rlx:3:6: i8[576460752303423488] " + many);
 }
 
 TEST(Text, SizesOfTextCannotExhaustTheReader) {
