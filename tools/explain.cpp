@@ -43,12 +43,14 @@ Report make_report(const ExplainOptions& options) {
 }
 
 void print_nodes(const std::vector<NodeReport>& nodes) {
-  fmt::print("{:<11} {:<24} {}\n", "how", "by", "node");
-  for (const NodeReport& node : nodes) fmt::print("{:<11} {:<24} {}\n", node.how, node.by, node.text);
+  std::size_t width = 24;
+  for (const NodeReport& node : nodes) width = std::max(width, node.by.size());
+  fmt::print("{:<11} {:<{}} {}\n", "how", "by", width, "node");
+  for (const NodeReport& node : nodes) fmt::print("{:<11} {:<{}} {}\n", node.how, node.by, width, node.text);
 }
 
-void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
-  fmt::print("{:<24} {:<8} {:>9} {:>9}", launch.name, launch.kind, with_unit(launch.bytes), with_unit(launch.flops));
+void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline, std::size_t width) {
+  fmt::print("{:<{}} {:<8} {:>9} {:>9}", label(launch), width, launch.kind, with_unit(launch.bytes, "B"), with_unit(launch.flops));
   if (roofline && is_prepared(launch)) {
     fmt::print("{:41}", "");
   } else if (roofline) {
@@ -60,13 +62,15 @@ void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roo
 }
 
 void print_launches(const Report& report) {
-  fmt::print("\n{:<24} {:<8} {:>9} {:>9}", "launch", "kind", "bytes", "flops");
+  std::size_t width = 24;
+  for (const LaunchReport& launch : report.launches) width = std::max(width, label(launch).size());
+  fmt::print("\n{:<{}} {:<8} {:>9} {:>9}", "launch", width, "kind", "bytes", "flops");
   if (report.roofline) fmt::print(" {:>11} {:>11} {:>7}  {:<7}", "us", "least us", "reached", "bound");
   fmt::print("  writes\n");
   double seconds = 0, least = 0, flops = 0, bytes = 0;
   std::size_t prepared = 0;
   for (const LaunchReport& launch : report.launches) {
-    print_launch(launch, report.roofline);
+    print_launch(launch, report.roofline, width);
     if (is_prepared(launch)) {
       ++prepared;
       continue;
@@ -74,7 +78,7 @@ void print_launches(const Report& report) {
     seconds += launch.seconds, flops += launch.flops, bytes += launch.bytes;
     if (report.roofline) least += report.roofline->seconds(launch);
   }
-  fmt::print("{} launches, {} bytes, {} flops", report.launches.size() - prepared, with_unit(bytes), with_unit(flops));
+  fmt::print("{} launches, {}, {}", report.launches.size() - prepared, with_unit(bytes, "B"), with_unit(flops, "flops"));
   if (prepared > 0) fmt::print(" in each run, and {} once", prepared);
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
@@ -89,7 +93,7 @@ void print_launches(const Report& report) {
 /// What was chosen by time, where that was asked for.
 void print_blocks(const Report& report) {
   for (const LaunchReport& launch : report.launches)
-    if (!launch.blocks.empty()) fmt::print("tuned: {:<24} {}  {}\n", launch.name, launch.types, launch.blocks);
+    if (!launch.blocks.empty()) fmt::print("tuned: {}  {}  {}\n", label(launch), launch.types, launch.blocks);
 }
 
 /// What launches need beside the arena, one after the other.
@@ -100,16 +104,17 @@ std::size_t most_scratch(const Report& report) {
 }
 
 void print_memory(const Report& report) {
-  fmt::print("Activations take {}B at the bounds of the symbols, where {}B live at one time",
-             with_unit(static_cast<double>(report.arena_bytes)), with_unit(static_cast<double>(report.live_bytes)));
+  fmt::print("Activations take {} at the bounds of the symbols, where {} live at one time",
+             with_unit(static_cast<double>(report.arena_bytes), "B"), with_unit(static_cast<double>(report.live_bytes), "B"));
   if (report.roofline)
-    fmt::print("; launches need at most {}B more, for all threads", with_unit(static_cast<double>(most_scratch(report))));
+    fmt::print("; launches need at most {} more, for all threads", with_unit(static_cast<double>(most_scratch(report)), "B"));
   fmt::print(".\n");
 }
 
 json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
-  json::Value one{{"name", launch.name},   {"kind", launch.kind},  {"writes", launch.types}, {"arithmetic", launch.arithmetic},
-                  {"bytes", launch.bytes}, {"flops", launch.flops}};
+  json::Value one{
+      {"name", launch.name},    {"layer", launch.layer},           {"ops", launch.ops},     {"pass", launch.pass},  {"kind", launch.kind},
+      {"writes", launch.types}, {"arithmetic", launch.arithmetic}, {"bytes", launch.bytes}, {"flops", launch.flops}};
   if (roofline && !is_prepared(launch)) {
     one["seconds"] = launch.seconds;
     one["least_seconds"] = roofline->seconds(launch);
@@ -163,7 +168,7 @@ void add_explain(CLI::App& app) {
       "of its own), fused (part of another kernel), a view (no computation), a constant, prepared (computed once, from parameters alone),\n"
       "control (it runs the regions listed under it), or host (computed by the reference loops). With --precision, each product of\n"
       "f32 has a line in front that says what it is computed in, or why it stays f32.\n\n"
-      "Example:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64");
+      "Examples:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64\n  rlx explain --model model.gguf --tokens 1000");
   command->callback([options] { explain(*options); });
 }
 

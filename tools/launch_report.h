@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "rlx/session.h"
 
@@ -9,7 +10,13 @@ namespace rlx::command {
 /// It runs once, so it is no part of a run's time.
 inline bool is_prepared(const LaunchReport& launch) { return launch.kind == "prepared"; }
 
-/// 12345678 -> "12.35M".
-std::string with_unit(double value);
+/// "layers.3.attention.q: dot, add".
+std::string label(const LaunchReport& launch);
+
+/// The same for all layers with numbers: "layers.*.attention.q: dot, add".
+std::string label_of_layers(const LaunchReport& launch);
+
+/// (12345678, "B") -> "12.35 MB"; without a unit "12.35 M".
+std::string with_unit(double value, std::string_view unit = "");
 
 }  // namespace rlx::command

@@ -8,7 +8,7 @@
 namespace rlx::command {
 namespace {
 
-constexpr double width = 1000, height = 420, margin = 60;
+constexpr double width = 1000, height = 460, margin = 100;  // of the charts, with room for a label on each side
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -29,8 +29,8 @@ std::string_view colour(std::string_view kind) {
 }
 
 std::string title_of(const LaunchReport& launch, const Roofline& roofline) {
-  return fmt::format("{}: {:.2f} us, {} flops ({}), {} bytes, {:.0f}% of the roof&#10;{}", escaped(launch.name), launch.seconds * 1e6,
-                     with_unit(launch.flops), launch.arithmetic, with_unit(launch.bytes), roofline.percent_reached(launch),
+  return fmt::format("{}: {:.2f} us, {} of {}, {}, {:.0f}% of the roof&#10;{}", escaped(label(launch)), launch.seconds * 1e6,
+                     with_unit(launch.flops, "flops"), launch.arithmetic, with_unit(launch.bytes, "B"), roofline.percent_reached(launch),
                      escaped(launch.types));
 }
 
@@ -51,9 +51,9 @@ class RooflineChart {
   std::string svg() const {
     std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"roofline\">\n", width, height);
     out += grid();
-    for (const auto& [arithmetic, flops] : profile_.roofline.flops) out += roof(arithmetic, flops);
     for (const LaunchReport& launch : profile_.launches)
       if (is_point(launch)) out += point(launch);
+    for (const auto& [arithmetic, flops] : profile_.roofline.flops) out += roof(arithmetic, flops);  // labels lie above what they name
     return out + "</svg>\n";
   }
 
@@ -68,21 +68,21 @@ class RooflineChart {
   std::string grid() const {
     std::string out;
     for (double flops = std::pow(10, std::ceil(std::log10(lowest_))); flops < highest_; flops *= 10)
-      out += fmt::format("<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text x=\"4\" y=\"{:.1f}\">{}FLOP/s</text>\n", margin, y(flops),
-                         width - margin, y(flops) + 4, with_unit(flops));
+      out += fmt::format("<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", margin,
+                         y(flops), width - margin, margin - 6, y(flops) + 4, with_unit(flops, "FLOP/s"));
     for (double intensity = std::pow(10, std::ceil(std::log10(least_))); intensity < most_; intensity *= 10)
-      out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/><text x=\"{0:.1f}\" y=\"{3}\">{4:g} flops a byte</text>\n",
-                         x(intensity), margin / 2, height - margin / 2, height - 8, intensity);
-    return out;
+      out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
+                         x(intensity), margin / 2, height - margin / 2, height - margin / 2 + 18, intensity);
+    return out + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">flops for each byte</text>\n", width / 2, height - 8);
   }
 
   /// Memory up to the balance of the arithmetic, its peak from there on.
   std::string roof(const std::string& arithmetic, double flops) const {
     const double balance = std::clamp(flops / profile_.roofline.bytes, least_, most_);
     return fmt::format(
-        "<path class=\"roof\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}FLOP/s</text>\n",
+        "<path class=\"roof\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n",
         x(least_), y(least_ * profile_.roofline.bytes), x(balance), y(balance * profile_.roofline.bytes), width - margin, width - margin,
-        y(flops) - 6, arithmetic, with_unit(flops));
+        y(flops) - 6, arithmetic, with_unit(flops, "FLOP/s"));
   }
 
   std::string point(const LaunchReport& launch) const {
@@ -108,25 +108,26 @@ std::string timeline(const Profile& profile) {
     out += fmt::format(
         "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"><title>{}: {:.2f} us from {:.2f}</title></rect>\n",
         margin + event.begin * scale, row * event.thread + 4, std::max((event.end - event.begin) * scale, 0.2), row - 8,
-        colour(launch.kind), escaped(launch.name), (event.end - event.begin) * 1e6, event.begin * 1e6);
+        colour(launch.kind), escaped(label(launch)), (event.end - event.begin) * 1e6, event.begin * 1e6);
   }
   return out + "</svg>\n";
 }
 
 std::string table(const Profile& profile) {
-  std::string out = "<table><tr><th>launch<th>kind<th>us<th>least us<th>of the roof<th>bound by<th>flops<th>bytes<th>writes</tr>\n";
+  std::string out = "<table><tr><th>launch<th>kind<th>pass<th>us<th>least us<th>of the roof<th>bound by<th>flops<th>bytes<th>writes</tr>\n";
   for (const LaunchReport& launch : profile.launches) {
     if (is_prepared(launch)) continue;
-    out += fmt::format("<tr><td>{}<td>{}<td>{:.2f}<td>{:.2f}<td>{:.0f}%<td>{}<td>{}<td>{}<td>{}</tr>\n", escaped(launch.name), launch.kind,
-                       launch.seconds * 1e6, profile.roofline.seconds(launch) * 1e6, profile.roofline.percent_reached(launch),
-                       profile.roofline.bound_by_memory(launch) ? "memory" : "compute", with_unit(launch.flops), with_unit(launch.bytes),
-                       escaped(launch.types));
+    out += fmt::format("<tr><td>{}<td>{}<td>{}<td>{:.2f}<td>{:.2f}<td>{:.0f}%<td>{}<td>{}<td>{}<td>{}</tr>\n", escaped(label(launch)),
+                       launch.kind, launch.pass, launch.seconds * 1e6, profile.roofline.seconds(launch) * 1e6,
+                       profile.roofline.percent_reached(launch), profile.roofline.bound_by_memory(launch) ? "memory" : "compute",
+                       with_unit(launch.flops), with_unit(launch.bytes, "B"), escaped(launch.types));
   }
   return out + "</table>\n";
 }
 
 constexpr std::string_view style =
-    "body{font:14px sans-serif;max-width:1040px;margin:2em auto;padding:0 1em}svg{width:100%;font-size:11px}"
+    "body{font:14px sans-serif;max-width:1040px;margin:2em auto;padding:0 1em}svg{width:100%;min-width:720px;font-size:14px}"
+    "text{fill:#222;paint-order:stroke;stroke:#fff;stroke-width:4px}"
     ".grid{stroke:#ddd}.roof{stroke:#333;stroke-width:2;fill:none}circle{fill-opacity:.6}rect{stroke:#fff;stroke-width:.2}"
     "table{border-collapse:collapse;font-size:12px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #eee}";
 
@@ -140,10 +141,10 @@ std::string profile_page(const Profile& profile) {
       "<span style=\"color:{6}\">others</span>.</p>\n"
       "<h2>Roofline</h2>\n<p>A circle is a launch, its area the time it takes; under the line is what it leaves unused. What stays in "
       "caches "
-      "can lie above the slope, which is that of memory ({7}B/s). Launches without arithmetic are in the table only.</p>\n{8}"
+      "can lie above the slope, which is that of memory ({7}). Launches without arithmetic are in the table only.</p>\n{8}"
       "<h2>Timeline</h2>\n{9}<h2>Launches</h2>\n{10}</html>\n",
       escaped(profile.graph), style, profile.seconds() * 1e3, profile.threads, colour("claim"), colour("kernel"), colour("host"),
-      with_unit(profile.roofline.bytes), RooflineChart(profile).svg(), timeline(profile), table(profile));
+      with_unit(profile.roofline.bytes, "B/s"), RooflineChart(profile).svg(), timeline(profile), table(profile));
 }
 
 }  // namespace rlx::command

@@ -1,4 +1,5 @@
 #include "formats/json.h"
+#include "launch_report.h"
 #include "profile.h"
 
 namespace rlx::command {
@@ -9,14 +10,16 @@ json::Value named(std::string_view what, int thread, const std::string& name) {
 }
 
 json::Value slice(const TraceEvent& event, const LaunchReport& launch) {
-  json::Value one{{"name", event.whole ? launch.name : launch.name + " share"},
+  json::Value one{{"name", event.whole ? label(launch) : label(launch) + " share"},
                   {"cat", launch.kind},
                   {"ph", "X"},
                   {"pid", 1},
                   {"tid", event.thread},
                   {"ts", event.begin * 1e6},
                   {"dur", (event.end - event.begin) * 1e6}};
-  if (event.whole) one["args"] = {{"launch", event.launch}, {"writes", launch.types}, {"flops", launch.flops}, {"bytes", launch.bytes}};
+  if (event.whole)
+    one["args"] = {{"launch", event.launch}, {"pass", launch.pass},   {"kernel", launch.name},
+                   {"writes", launch.types}, {"flops", launch.flops}, {"bytes", launch.bytes}};
   return one;
 }
 

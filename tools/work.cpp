@@ -1,10 +1,15 @@
 #include "work.h"
 
+#include <filesystem>
+#include <optional>
+
 #include "graph_input.h"
+#include "models/cached_decoder.h"
 #include "models/decoder_family.h"
 #include "models/decoder_files.h"
 #include "models/encoder.h"
 #include "models/model_folder.h"
+#include "rlx/model.h"
 
 namespace rlx::command {
 namespace {
@@ -12,13 +17,29 @@ namespace {
 constexpr std::int64_t largest_batch = 4096;
 
 /// The encoder of a model folder. Its weights need not be read: no time depends on their values.
-SavedGraph model_graph(const std::string& path) {
-  const ModelFolder folder = ModelFolder::open(path);
-  const DecoderConfig config = family_of(folder).read(folder.config());
-  if (config.causal) fail("{}: the model continues texts; one that encodes them is needed, such as BERT", path);
+SavedGraph encoder_graph(const DecoderConfig& config) {
   Graph graph("encoder");
   graph.output("last_hidden_state", encode_text(Flow(graph), config, largest_batch, config.max_positions).states.back());
   return {graph, {}};
+}
+
+/// What the model of that path is, where it is no encoder-decoder.
+DecoderConfig description(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return DecoderFiles::open(path).config;
+  const ModelFolder folder = ModelFolder::open(path);
+  return family_of(folder).read(folder.config());
+}
+
+/// A run that reads a prompt, or that writes one token behind others. Which they are changes no time.
+LoadedWork language_model(const Work& work, const CompileChoices& choices) {
+  constexpr std::int64_t usual_prompt = 512;
+  if (!work.inputs.empty() || !work.sizes.empty()) throw CLI::ValidationError("--in and --size", "are not for language models");
+  Session session = open_session(choices, usual_precision(work.model));
+  const DecoderFiles files = DecoderFiles::open(work.model);
+  const std::int64_t past = work.tokens, count = past > 0 ? 1 : work.prompt > 0 ? work.prompt : usual_prompt;
+  const CachedDecoder decoder(session, files,
+                              {.context = past + count, .chunk = count, .cache = resolved(CacheType::usual, session.precision())});
+  return {std::move(session), decoder.executable(), decoder.inputs(past, count)};
 }
 
 }  // namespace
@@ -26,9 +47,13 @@ SavedGraph model_graph(const std::string& path) {
 void add_work(CLI::App& command, Work& work) {
   CLI::Option* graph = command.add_option("graph", work.graph, "File with a graph in text form, or a graph file; - reads standard input")
                            ->type_name("GRAPH");
-  command.add_option("--model", work.model, "The encoder of this folder, by its config.json, instead of a graph")
-      ->type_name("DIR")
-      ->excludes(graph);
+  CLI::Option* model = command.add_option("--model", work.model, "A model instead of a graph: a folder or a GGUF file");
+  model->type_name("PATH")->excludes(graph);
+  const auto count = [&](const char* name, std::int64_t& value, const char* text) {
+    return command.add_option(name, value, text)->type_name("N")->needs(model)->check(CLI::Range(1, 1 << 20).description(""));
+  };
+  CLI::Option* prompt = count("--prompt", work.prompt, "Of a language model: a run that reads a prompt of N tokens (default: 512)");
+  count("--tokens", work.tokens, "Of a language model: a run that writes one token behind N others")->excludes(prompt);
   command
       .add_option("--in", work.inputs,
                   "Value of an input, parameter or state, NAME=FILE.npy or NAME=FILE.safetensors[:TENSOR]; what is not given is made up")
@@ -42,7 +67,11 @@ void add_work(CLI::App& command, Work& work) {
 
 LoadedWork load(const Work& work, const CompileChoices& choices) {
   if (work.graph.empty() && work.model.empty()) throw CLI::RequiredError("graph or --model");
-  const auto [graph, weights] = work.model.empty() ? read_graph(work.graph) : model_graph(work.model);
+  std::optional<DecoderConfig> config;
+  if (!work.model.empty()) config = description(work.model);
+  if (config && config->causal) return language_model(work, choices);
+  if (work.prompt + work.tokens > 0) fail("{}: is no language model, which --prompt and --tokens are for (--size S=N)", work.model);
+  const auto [graph, weights] = config ? encoder_graph(*config) : read_graph(work.graph);
   NamedArrays values;
   read_arrays(work.inputs, values);
   values.insert(weights.begin(), weights.end());

@@ -15,9 +15,10 @@ struct Work {
   std::string graph, model;
   std::vector<std::string> inputs, sizes;
   std::int64_t default_size = 128;
+  std::int64_t prompt = 0, tokens = 0;  // of a language model; 0: not given
 };
 
-/// GRAPH or --model, --in, --size, --default-size.
+/// GRAPH or --model, --prompt, --tokens, --in, --size, --default-size.
 void add_work(CLI::App& command, Work& work);
 
 struct LoadedWork {

@@ -121,6 +121,8 @@ class Model {
   std::int64_t vocab_size() const;
   /// Tokens that fit into the cache; of an encoder with a decoder as many of a prompt as of its answer.
   std::int64_t context() const;
+  /// Tokens that its makers trained it to see, as its files say: what it says behind more may make no sense.
+  std::int64_t trained_context() const;
   /// False for an encoder with a decoder.
   bool continues_texts() const;
 

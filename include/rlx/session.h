@@ -46,6 +46,9 @@ struct SessionOptions {
   // Instruction sets: portable, avx2, avx512, amx; on ARM portable, neon. Empty: those that the variable RLX_CPU names when the process
   // first asks, else the best that the CPU has.
   std::string cpu_level = {};
+  // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and decode the weights
+  // to f32 once, which takes the memory of these.
+  bool round_activations = true;
 };
 
 /// What a session's compiler did so far.
@@ -124,8 +127,11 @@ struct NodeReport {
 /// One launch of a program, with its cost at given sizes. One that is prepared runs once for all runs: it reads parameters only.
 struct LaunchReport {
   std::string name;
-  std::string kind;                // kernel, claim, host, control, prepared
-  std::string types;               // of what it writes
+  std::string kind;   // kernel, claim, host, control, prepared
+  std::string types;  // of what it writes
+  std::string layer;  // the names of parameters that it works with, as far as they agree, or lies between: "layers.3.attention"
+  std::string ops;    // what it computes: "dot, add, gelu"
+  std::string pass;   // forward, backward, or update (behind it), in a graph with a derivative in reverse
   std::string arithmetic = "f32";  // of its multiply-adds: f32, f64, bf16 (sums in f32) or int8 (sums in i32)
   double flops = 0, bytes = 0;
   double seconds = 0;             // measured in a run, where asked for
@@ -215,6 +221,7 @@ class Session {
   CompileCounters counters() const;
   int threads() const;
   Precision precision() const;
+  bool rounds_activations() const;
 
  private:
   std::shared_ptr<State> state_;

@@ -27,6 +27,8 @@ class TextTokenizer {
   std::optional<std::int32_t> id_of(std::string_view token) const;
   /// A token as the vocabulary spells it. Throws Error if no token has this id.
   std::string_view token_of(std::int32_t id) const;
+  /// What a token adds to a text that has begun: its space too, and perhaps a part of a code point. Empty for special tokens.
+  std::string bytes_of(std::int32_t id) const;
   std::int64_t vocab_size() const;
 
  private:

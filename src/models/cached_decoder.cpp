@@ -195,14 +195,9 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<b
     std::vector<std::int32_t> rows;  // never none
     for (std::int64_t row = std::min(count - 1, std::max<std::int64_t>(end - wanted - at, 0)); row < count; ++row)
       rows.push_back(static_cast<std::int32_t>(row));
-    const auto past = static_cast<std::int32_t>(at), context = static_cast<std::int32_t>(end);
-    std::map<std::string, Feed> feeds{{"input_ids", Feed(ids)}, {"past", Feed(std::span(&past, 1))}, {"rows", Feed(rows)}};
-    if (config_.length_of_short_factors() > 0) feeds.emplace("context", Feed(std::span(&context, 1)));
-    if (config_.is_recurrent()) feeds.emplace("mask", token_mask(1, count));
-    for (const auto& [window, pages] : rings_) feeds.emplace(ring_name(window), ring_table(window, pages, at));
     if (at == 0) least_ = 0;
     held_ = 0;  // until the run has ended: it may fail halfway
-    const Array result = executable_.run(feeds).at("logits");
+    const Array result = executable_.run(feeds(ids, at, end, rows)).at("logits");
     held_ = at + count;
     least_ = std::max(least_, least_behind(held_));
     if (held_ <= end - wanted) continue;
@@ -211,6 +206,26 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<b
   }
   tell(end);
   return logits;
+}
+
+std::map<std::string, Feed> CachedDecoder::feeds(std::span<const std::int32_t> ids, std::int64_t past, std::int64_t context,
+                                                 std::span<const std::int32_t> rows) const {
+  const auto number = [](std::vector<std::int64_t> shape, std::int64_t value) {
+    Array array(i32, std::move(shape));
+    array.set_int(0, value);
+    return array;
+  };
+  std::map<std::string, Feed> all{
+      {"input_ids", Array::of({1, std::ssize(ids)}, ids)}, {"past", number({1}, past)}, {"rows", Array::of({1, std::ssize(rows)}, rows)}};
+  if (config_.length_of_short_factors() > 0) all.emplace("context", number({}, context));
+  if (config_.is_recurrent()) all.emplace("mask", token_mask(1, std::ssize(ids)));
+  for (const auto& [window, pages] : rings_) all.emplace(ring_name(window), ring_table(window, pages, past));
+  return all;
+}
+
+std::map<std::string, Feed> CachedDecoder::inputs(std::int64_t past, std::int64_t count) const {
+  const std::vector<std::int32_t> ids(static_cast<std::size_t>(count), 1), rows{static_cast<std::int32_t>(count - 1)};
+  return feeds(ids, past, past + count, rows);
 }
 
 std::int64_t CachedDecoder::fewest_saved(const Input& state, std::int64_t tokens) const {

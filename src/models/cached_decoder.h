@@ -36,6 +36,10 @@ class CachedDecoder : public TokenPredictor {
   std::span<const std::int32_t> ids() const override { return ids_; }
   std::int64_t context() const override { return options_.context; }
   std::int64_t vocab_size() const override { return config_.vocab_size; }
+  /// The compiled model, whose states are the caches.
+  const Executable& executable() const { return executable_; }
+  /// What a run reads that appends `count` tokens behind so many, for those who look at the program: arrays of its own.
+  std::map<std::string, Feed> inputs(std::int64_t past, std::int64_t count) const;
   CacheType cache_type() const { return options_.cache; }
   const DecoderConfig& config() const { return config_; }
 
@@ -63,6 +67,8 @@ class CachedDecoder : public TokenPredictor {
  private:
   CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph);
   void check(std::span<const std::int32_t> ids, std::int64_t wanted) const;
+  std::map<std::string, Feed> feeds(std::span<const std::int32_t> ids, std::int64_t past, std::int64_t context,
+                                    std::span<const std::int32_t> rows) const;
   bool cache_has_short_factors(std::int64_t length) const;
   /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens. Where it is cancelled it forgets those
   /// that have not run, and gives none.

@@ -58,6 +58,9 @@ std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session
                                     options.context > 0 ? options.context : std::min(files.config.n_positions, usual_context));
 }
 
+std::int64_t trained_context_of(const DecoderFiles& files) { return files.config.max_positions; }
+std::int64_t trained_context_of(const T5Files& files) { return files.config.n_positions; }
+
 std::string fingerprint_of(const DecoderFiles& files, Precision precision) { return cache_fingerprint(files, precision); }
 std::string fingerprint_of(const T5Files&, Precision) { return {}; }  // its caches are not kept
 
@@ -85,9 +88,15 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
   const auto opened = [&](const auto& files) {
     std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
     std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint);
-    return std::make_shared<State>(State{predictor_of(files, session, options), std::move(tokenizer), files.end_tokens, path,
-                                         fingerprint_of(files, session.precision()), rlx::recommended_sampling(path, files.checkpoint),
-                                         std::move(chat)});
+    const std::string rounding = session.rounds_activations() ? "" : " f32 activations";
+    return std::make_shared<State>(State{.predictor = predictor_of(files, session, options),
+                                         .tokenizer = std::move(tokenizer),
+                                         .end_tokens = files.end_tokens,
+                                         .path = path,
+                                         .fingerprint = fingerprint_of(files, session.precision()) + rounding,
+                                         .sampling = rlx::recommended_sampling(path, files.checkpoint),
+                                         .chat = std::move(chat),
+                                         .trained_context = trained_context_of(files)});
   };
   return Model(std::visit(opened, open_language_model(path, options.adapters)));
 }
@@ -109,6 +118,7 @@ Model load(const std::filesystem::path& path, ModelOptions options) {
 
 std::int64_t Model::vocab_size() const { return state_->predictor->vocab_size(); }
 std::int64_t Model::context() const { return state_->predictor->context(); }
+std::int64_t Model::trained_context() const { return state_->trained_context; }
 bool Model::continues_texts() const { return state_->decoder() != nullptr; }
 std::span<const std::int32_t> Model::end_tokens() const { return state_->end_tokens; }
 

@@ -32,6 +32,7 @@ struct Model::State {
   std::optional<ChatTemplate> chat;                             // of a folder read when a chat begins
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
   std::weak_ptr<const State> draft = {};                        // the last one, which has the same tokens
+  std::int64_t trained_context = 0;
 
   /// The predictor where it continues texts, else null.
   CachedDecoder* decoder() const { return dynamic_cast<CachedDecoder*>(predictor.get()); }

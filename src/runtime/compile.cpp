@@ -1,5 +1,7 @@
 // From a graph to an executable.
 #include "backends/cpu/claims.h"
+#include "ir/op.h"
+#include "ir/rebuild.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/expand.h"
@@ -38,9 +40,23 @@ void check_outputs(const Graph& graph) {
   }
 }
 
+/// The graph without rounding of activations, in each op that has a choice of 8 bits.
+Graph with_exact_activations(const Graph& graph) {
+  Rebuilder out(graph);
+  for (std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    Attrs attrs = map_regions(node.attrs, with_exact_activations);
+    for (std::size_t i = 0; i < attrs.size(); ++i)
+      if (node.op->fields[i].name == "int8") attrs[i] = false;
+    out.replace(id, emit(out.data(), *node.op, attrs, out.operands(id)));
+  }
+  return out.finish();
+}
+
 }  // namespace
 
-LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, cpu::CpuLevel level) {
+LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cpu::CpuLevel level) {
+  const Graph graph = options.round_activations ? given : with_exact_activations(given);
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);

@@ -9,6 +9,7 @@
 #include "passes/expand.h"
 #include "rlx/text.h"
 #include "runtime/executable.h"
+#include "runtime/launch_names.h"
 
 namespace rlx {
 namespace {
@@ -74,19 +75,15 @@ Cost launch_cost(const Graph& graph, const cpu::Launch& launch, const Bindings& 
 
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings) {
   const Graph& graph = state.program.graph;
+  const std::vector<LaunchName> names = launch_names(state);
   std::vector<LaunchReport> reports;
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const cpu::Launch& launch = state.program.launches[l];
     const Cost cost = launch_cost(graph, launch, bindings);
-    LaunchReport report{launch.name(),
-                        state.is_prepared[l] ? "prepared" : kind(launch),
-                        {},
-                        arithmetic_of(graph, launch, state.session->level),
-                        0,
-                        0,
-                        0,
-                        0,
-                        {}};
+    LaunchReport report;
+    report.name = launch.name(), report.kind = state.is_prepared[l] ? "prepared" : kind(launch);
+    report.layer = names[l].layer, report.ops = names[l].ops, report.pass = names[l].pass;
+    report.arithmetic = arithmetic_of(graph, launch, state.session->level);
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     report.flops = cost.flops, report.bytes = cost.bytes;
     reports.push_back(std::move(report));
@@ -150,13 +147,14 @@ std::string node_text(const Node& node) {
 /// Which launches compute the nodes of a program.
 class NodeLaunches {
  public:
-  explicit NodeLaunches(const Executable::State& state) : state_(state), names_(graph().size()) {
+  explicit NodeLaunches(const Executable::State& state) : state_(state), labels_(launch_names(state)), names_(graph().size()) {
     for (const cpu::Launch& launch : state.program.launches) {
       for (ValueId v : launch.writes) writer_[v] = &launch;
-      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claimed_[product->dot] = launch.name();
-      if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claimed_[attention->node] = launch.name();
-      if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claimed_[dot->node] = launch.name();
-      if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what); host && host->routine) claimed_[{host->node, 0}] = launch.name();
+      const auto claim = [&](ValueId node, const std::string& name) { claimed_[node] = fmt::format("{} in {}", name, label(launch)); };
+      if (const auto* product = std::get_if<cpu::Product>(&launch.what)) claim(product->dot, "gemm");
+      if (const auto* attention = std::get_if<cpu::Attention>(&launch.what)) claim(attention->node, launch.name());
+      if (const auto* dot = std::get_if<cpu::BlockDot>(&launch.what)) claim(dot->node, launch.name());
+      if (const auto* host = std::get_if<cpu::HostLaunch>(&launch.what); host && host->routine) claim({host->node, 0}, launch.name());
     }
     name_launches();
   }
@@ -179,17 +177,23 @@ class NodeLaunches {
  private:
   const Graph& graph() const { return state_.program.graph; }
 
+  std::string label(const cpu::Launch& launch) const {
+    const LaunchName& name = labels_[static_cast<std::size_t>(&launch - state_.program.launches.data())];
+    return name.layer.empty() ? name.ops : fmt::format("{}: {}", name.layer, name.ops);
+  }
+
   /// A value that is not stored is part of the kernels of its users; the first is named.
   void name_launches() {
     for (auto id = static_cast<std::int32_t>(names_.size()); id-- > 0;) {
       auto& mine = names_[static_cast<std::size_t>(id)];
-      if (const auto it = writer_.find({id, 0}); it != writer_.end()) mine = it->second->name();
+      if (const auto it = writer_.find({id, 0}); it != writer_.end()) mine = label(*it->second);
       for (ValueId operand : graph().node(id).operands)
         if (!writer_.count(operand) && !mine.empty()) names_[static_cast<std::size_t>(operand.node)] = mine;
     }
   }
 
   const Executable::State& state_;
+  std::vector<LaunchName> labels_;  // by launch
   std::map<ValueId, const cpu::Launch*> writer_;
   std::map<ValueId, std::string> claimed_;  // the launch, by the op's own result
   std::vector<std::string> names_;          // of launches, by node

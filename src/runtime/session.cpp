@@ -37,6 +37,7 @@ Session::Session(Device, SessionOptions options) {
 
 int Session::threads() const { return state_->pool.size(); }
 Precision Session::precision() const { return state_->options.precision; }
+bool Session::rounds_activations() const { return state_->options.round_activations; }
 
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();

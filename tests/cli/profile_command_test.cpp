@@ -27,8 +27,34 @@ TEST(Profile, TellsTheTimeOfEachKernel) {
   ASSERT_EQ(ended.status, 0) << ended.err;
   const auto explained = explanation();
   for (const auto& launch : explained["launches"])
-    EXPECT_NE(ended.out.find(launch["name"].get<std::string>()), std::string::npos) << ended.out;
+    EXPECT_NE(ended.out.find(launch["layer"].get<std::string>() + ": " + launch["ops"].get<std::string>()), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("w: dot, mul, reduce"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("Thread 0 busy "), std::string::npos) << ended.out;
+}
+
+TEST(Profile, TellsLayersAndPassesOfAGradient) {
+  const test::TemporaryFolder folder;
+  const std::string graph = fmt::format("'{}'", (folder / "grad.rlx").string());
+  ASSERT_EQ(run_rlx(fmt::format("grad {} --wrt w --value -o {}", mlp, graph)).status, 0);
+  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --threads 1", graph));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("forward: "), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("backward: "), std::string::npos) << ended.out;
+}
+
+TEST(Profile, TakesLanguageModels) {
+  const std::string model = fmt::format("--model '{}'", test::fixture("hf/llama").string());
+  for (const char* run : {"--prompt 7", "--tokens 5"}) {
+    const auto together = run_rlx(fmt::format("profile {} {} --repeats 2 --threads 1", model, run));
+    ASSERT_EQ(together.status, 0) << together.err;
+    EXPECT_NE(together.out.find("layers.*."), std::string::npos) << together.out;
+    const auto each = run_rlx(fmt::format("profile {} {} --repeats 2 --threads 1 --layers", model, run));
+    EXPECT_NE(each.out.find("layers.1."), std::string::npos) << each.out;
+  }
+  const auto nodes = run_rlx(fmt::format("explain {} --tokens 5 --no-time", model));
+  ASSERT_EQ(nodes.status, 0) << nodes.err;
+  EXPECT_NE(nodes.out.find("attention in layers.1.attention: "), std::string::npos) << nodes.out;
+  EXPECT_EQ(run_rlx(fmt::format("profile {} --prompt 5 --tokens 5", model)).status, 2);
 }
 
 TEST(Profile, WritesATraceOfEveryLaunch) {
@@ -57,6 +83,7 @@ TEST(Profile, WritesAPageThatNeedsNothingElse) {
   EXPECT_EQ(count(page, "<circle "), with_flops);
   EXPECT_EQ(count(page, "<tr><td>"), explained["launches"].size());
   EXPECT_EQ(count(page, "<svg "), 2u);
+  EXPECT_NE(page.find(" GFLOP/s</text>"), std::string::npos);
   for (const char* remote : {"src=", "href=", "@import", "nan", "inf\""}) EXPECT_EQ(page.find(remote), std::string::npos) << remote;
 }
 

@@ -20,6 +20,8 @@ std::optional<std::int32_t> TextTokenizer::id_of(std::string_view token) const {
 
 std::string_view TextTokenizer::token_of(std::int32_t id) const { return tokenizer_->id_to_token(id); }
 
+std::string TextTokenizer::bytes_of(std::int32_t id) const { return tokenizer_->bytes_of(id); }
+
 std::int64_t TextTokenizer::vocab_size() const { return static_cast<std::int64_t>(tokenizer_->vocab_size()); }
 
 }  // namespace rlx
