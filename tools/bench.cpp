@@ -14,6 +14,7 @@
 #include "rlx/session.h"
 #include "say.h"
 #include "stopwatch.h"
+#include "warnings.h"
 
 namespace rlx::command {
 namespace {
@@ -136,6 +137,8 @@ void bench(const BenchOptions& options) {
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
   const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);
+  warn_about_context(context, model.config.max_positions);
+  warn_about_precision(options.compile, options.model);
   const CacheType cache = resolved(options.cache, session.precision());
   const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache)
                                                      : many_sequences(session, model, context, options.sequences, cache);
@@ -171,6 +174,7 @@ void add_bench(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("The mean and standard deviation of tokens a second.\n\nExample:\n  rlx bench model.gguf -p 512 -n 128");
   command->callback([options] { bench(*options); });

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/file_writer.h"
+#include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -17,6 +18,8 @@
 #include "say.h"
 #include "stopwatch.h"
 #include "terminal.h"
+#include "warnings.h"
+#include "wrapped_text.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -39,7 +42,7 @@ constexpr const char* chat_help =
     "  /help           this list\n"
     "  /reset          forget the conversation\n"
     "  /retry          answer the last message again\n"
-    "  /system TEXT    what the model is told before the conversation; forgets it\n"
+    "  /system TEXT    what the model is told before the conversation; forgets it. Without TEXT shows it\n"
     "  /save FILE      write the conversation as text; as JSON if the name ends with .json\n"
     "  /load FILE      go on with a conversation that is in a .json file\n"
     "  /exit           leave; Ctrl-D does, too\n"
@@ -84,7 +87,8 @@ class Conversation {
  public:
   Conversation(Model model, GenerateOptions options, const ChatOptions& choices)
       : model_(std::move(model)),
-        editor_({"/help", "/reset", "/retry", "/system ", "/save ", "/load ", "/exit"}, choices.no_history ? "" : history_file()),
+        editor_({"/help", "/reset", "/retry", "/system ", "/save ", "/load ", "/exit"}, {"/save ", "/load "},
+                choices.no_history ? "" : history_file()),
         options_(std::move(options)),
         colours_(wants_colours()),
         cache_(choices.cache) {
@@ -102,27 +106,42 @@ class Conversation {
         if (!obey(typed->text.substr(0, typed->text.find_last_not_of('\n') + 1))) return;  // what is pasted may end a line
       } else {
         const std::vector<ChatMessage> before = messages_;
-        messages_.push_back({"user", typed->text});
-        answer(before);
+        if (try_to([&] { check_utf8(typed->text, "the message"); })) {
+          messages_.push_back({"user", typed->text});
+          answer(before);
+        }
       }
-      try_to([this] { keep(); });
+      keep();
     }
+    keep();
     fmt::print("\n");
   }
 
-  /// Whether something failed that nobody saw on a terminal.
-  bool failed_unseen() const { return failed_ && !editor_.is_terminal(); }
+  /// Whether something failed that nobody saw on a terminal, or the conversation could not be kept.
+  bool failed() const { return (failed_ && !editor_.is_terminal()) || !not_kept_.empty(); }
 
-  /// Writes the conversation where it is to be kept, if it is another one than there.
+ private:
+  /// Writes the conversation where it is to be kept, if it is another one than there. What prevents that is said once.
   void keep() {
     if (cache_.empty() || model_.ids().empty()) return;
     std::string now = written(messages_);
     if (now == kept_) return;
-    model_.save_cache(cache_, {{messages_note, now}});
-    kept_ = std::move(now);
+    try {
+      model_.save_cache(cache_, {{messages_note, now}});
+      kept_ = std::move(now);
+      not_kept_.clear();
+    } catch (const Error& error) {
+      if (not_kept_ != error.what()) tell(error);
+      not_kept_ = error.what();
+    }
   }
 
- private:
+  /// Into the conversation, or where a program that is no terminal looks for it.
+  void tell(const Error& error) const {
+    if (editor_.is_terminal()) fmt::print("{}\n", coloured("31", error.what()));
+    else std::fflush(stdout), say("rlx: {}\n", error.what());
+  }
+
   std::string coloured(std::string_view code, std::string_view text) const {
     return colours_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
   }
@@ -189,7 +208,7 @@ class Conversation {
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/help") fmt::print("{}", chat_help);
     else if (command == "/reset") begin(system_text());
-    else if (command == "/system") begin(rest);
+    else if (command == "/system") change_system(rest);
     else if (command == "/retry") retry();
     else if (command == "/save") save(rest);
     else if (command == "/load") load(rest);
@@ -198,6 +217,11 @@ class Conversation {
   }
 
   std::string system_text() const { return !messages_.empty() && messages_[0].role == "system" ? messages_[0].content : ""; }
+
+  void change_system(const std::string& text) {
+    if (!text.empty()) return begin(text);
+    fmt::print("{}\n", system_text().empty() ? coloured("2", "[the model is told nothing beforehand]") : system_text());
+  }
 
   void retry() {
     const std::vector<ChatMessage> before = messages_;
@@ -235,7 +259,7 @@ class Conversation {
     if (!try_to([this] { speak(); })) messages_ = before;
   }
 
-  /// False after an Error of the user's, which is printed: into the conversation, or where a program that is no terminal looks for it.
+  /// False after an Error of the user's, which is printed.
   template <class Action>
   bool try_to(Action action) {
     try {
@@ -243,8 +267,7 @@ class Conversation {
       return true;
     } catch (const Error& error) {
       failed_ = true;
-      if (editor_.is_terminal()) fmt::print("{}\n", coloured("31", error.what()));
-      else std::fflush(stdout), say("rlx: {}\n", error.what());
+      tell(error);
       return false;
     }
   }
@@ -272,9 +295,10 @@ class Conversation {
     options.cancelled = [&] { return interrupt.pressed(); };
     Generation generation = model_.generate(prompt, options);
     std::string text;
+    WrappedText wrapped(wrapping_columns());
     for (auto piece = generation.next(); piece; piece = generation.next()) {
       text += *piece;
-      fmt::print("{}", *piece);
+      fmt::print("{}", wrapped.next(*piece));
       flush_output();
     }
     const bool stopped = generation.finish_reason() == FinishReason::cancelled;
@@ -294,19 +318,21 @@ class Conversation {
   LineEditor editor_;
   GenerateOptions options_;
   bool colours_, failed_ = false;
-  std::string cache_;  // the file that keeps the conversation; empty: none
-  std::string kept_;   // the messages that are there
+  std::string cache_;     // the file that keeps the conversation; empty: none
+  std::string kept_;      // the messages that are there
+  std::string not_kept_;  // why those of now are not
   std::vector<ChatMessage> messages_;
 };
 
 void chat(const ChatOptions& options) {
+  check_utf8(options.system, "--system");
   const Session session = open_session(options.compile, usual_precision(options.generation.model));
+  warn_about_precision(options.compile, options.generation.model);
   auto [model, generate] = open_model(options.generation, session);
   Conversation conversation(std::move(model), std::move(generate), options);
   conversation.hold();
-  conversation.keep();
   warn_about_cache(session);
-  if (conversation.failed_unseen()) throw CLI::RuntimeError(1);
+  if (conversation.failed()) throw CLI::RuntimeError(1);
 }
 
 }  // namespace
@@ -324,6 +350,7 @@ void add_chat(CLI::App& app) {
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       fmt::format("Options of sampling that are not given are those that the model's file recommends (general.sampling.*, or the folder's\n"

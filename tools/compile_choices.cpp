@@ -45,6 +45,16 @@ std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileCho
   return {precision, calibration};
 }
 
+CLI::Option* add_activations(CLI::App& command, CompileChoices& choices) {
+  const auto choose = [&choices](const std::string& word) { choices.round_activations = word == "int8"; };
+  return command
+      .add_option_function<std::string>("--activations", choose,
+                                        "What meets weights in blocks (Q4_K and the like): int8, rounded to 8 bits, or f32, as it is: "
+                                        "weights then take the memory of f32 (default: int8)")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember(std::vector<std::string>{"int8", "f32"}).description(""));
+}
+
 CLI::Option* add_pooling(CLI::App& command, std::string& pooling) {
   return command
       .add_option("--pooling", pooling,
@@ -60,6 +70,7 @@ Session open_session(const CompileChoices& choices, Precision usual) {
   options.fuse = !choices.no_fusion;
   options.tune = choices.tune;
   options.precision = choices.precision.value_or(usual);
+  options.round_activations = choices.round_activations;
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
   show_progress();
   return Session(Device::cpu(), options);

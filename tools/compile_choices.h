@@ -16,6 +16,7 @@ struct CompileChoices {
   bool no_claims = false, no_fusion = false, tune = false;
   std::optional<Precision> precision;
   std::string calibration;  // a file; empty: none
+  bool round_activations = true;
 };
 
 /// --threads N
@@ -31,6 +32,9 @@ CLI::Option* add_precision(CLI::App& command, CompileChoices& choices, std::stri
 std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileChoices& choices);
 /// The word where it is usual_precision of the model.
 inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the CPU multiplies it, else f32";
+
+/// --activations int8|f32, of commands for language models
+CLI::Option* add_activations(CLI::App& command, CompileChoices& choices);
 
 /// --pooling MODE, of commands for sentence encoders
 CLI::Option* add_pooling(CLI::App& command, std::string& pooling);

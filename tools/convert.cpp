@@ -6,10 +6,10 @@
 
 #include "command.h"
 #include "compile_choices.h"
-#include "losses.h"
 #include "progress_bar.h"
 #include "rlx/convert.h"
 #include "rlx/error.h"
+#include "warnings.h"
 
 namespace rlx::command {
 namespace {
@@ -41,6 +41,7 @@ void run_convert(const ConvertCommand& command) {
                          .dtype = parse_dtype(command.dtype).value_or(f32),
                          .base = command.base,
                          .threads = command.threads.threads};
+  warn_about_importance(options);
   const QuantizeReport report = with_progress(command, std::move(options));
   warn_about_losses(report);
   for (const QuantizedType& type : report.types) fmt::print("{:<10} {:>8} tensors {:>16} bytes\n", type.type, type.tensors, type.bytes);

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
@@ -27,6 +28,7 @@ void print_json(std::size_t line, std::size_t mask, const std::vector<MaskWord>&
 }
 
 void fill(const FillOptions& options) {
+  check_utf8(options.text, "the text");
   const std::vector<std::string> texts = options.file.empty() ? std::vector{options.text} : read_text_lines(options.file);
   const Session session = open_session(options.compile);
   const MaskFiller filler = MaskFiller::open(options.model, session, options.filler);

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "cache_choice.h"
 #include "rlx/error.h"
+#include "warnings.h"
 
 namespace rlx::command {
 
@@ -55,6 +56,7 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
   Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache});
+  warn_about_context(model.context(), model.trained_context());
   if (choices.recommended) recommend(choices.sampling, model, options.sampling);
   name_tokens(choices.sampling, model, options.sampling);
   if (choices.lookup || !choices.draft.empty()) options.guesses = choices.guesses;

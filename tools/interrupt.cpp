@@ -85,4 +85,9 @@ AnswerInterrupt::AnswerInterrupt() { answer = Answer::running; }
 AnswerInterrupt::~AnswerInterrupt() { answer = Answer::none; }
 bool AnswerInterrupt::pressed() const { return answer == Answer::stopped; }
 
+void end_by_interrupt() {
+  kill(getpid(), SIGINT);
+  for (;;) pause();
+}
+
 }  // namespace rlx::command

@@ -19,4 +19,7 @@ class AnswerInterrupt {
   bool pressed() const;
 };
 
+/// Ends the process as Ctrl-C does, so that the parent sees it; after an AnswerInterrupt has noted one, and what was to be kept is.
+[[noreturn]] void end_by_interrupt();
+
 }  // namespace rlx::command

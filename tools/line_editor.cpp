@@ -3,12 +3,14 @@
 #include <histedit.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -28,11 +30,33 @@ void choose_encoding() {
   if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+/// What follows the beginning of a file's name in all names that have it; a / behind the only one, where it is a folder.
+std::string rest_of_file_name(std::string_view typed) {
+  const std::size_t slash = typed.rfind('/') + 1;  // 0 where there is none
+  const std::string folder(typed.substr(0, slash)), start(typed.substr(slash));
+  std::error_code error;
+  std::optional<std::string> rest;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (!name.starts_with(start) || (start.empty() && name.starts_with('.'))) continue;
+    if (std::error_code failed; entry->is_directory(failed)) name += '/';
+    name.erase(0, start.size());
+    if (rest) name.resize(static_cast<std::size_t>(std::ranges::mismatch(name, *rest).in1 - name.begin()));
+    rest = std::move(name);
+  }
+  return rest.value_or("");
+}
+
 }  // namespace
 
 struct LineEditor::State {
-  State(std::vector<std::string> completions, std::filesystem::path kept)
-      : words(std::move(completions)), file(std::move(kept)), history(history_init()), editor(el_init("rlx", stdin, stdout, stderr)) {
+  State(std::vector<std::string> completions, std::vector<std::string> before_files, std::filesystem::path kept)
+      : words(std::move(completions)),
+        file_words(std::move(before_files)),
+        file(std::move(kept)),
+        history(history_init()),
+        editor(el_init("rlx", stdin, stdout, stderr)) {
     if (editor == nullptr || history == nullptr) return;
     HistEvent event;
     ::history(history, &event, H_SETSIZE, most_remembered);
@@ -76,14 +100,19 @@ struct LineEditor::State {
   static unsigned char complete(EditLine* editor, int /*key*/) {
     const LineInfo* line = el_line(editor);
     const std::string_view typed(line->buffer, static_cast<std::size_t>(line->cursor - line->buffer));
+    for (const std::string& word : of(editor).file_words)
+      if (typed.starts_with(word)) return insert(editor, rest_of_file_name(typed.substr(word.size())));
     const std::string* only = nullptr;
     for (const std::string& word : of(editor).words) {
       if (typed.empty() || !word.starts_with(typed)) continue;
       if (only != nullptr) return CC_REFRESH_BEEP;
       only = &word;
     }
-    if (only == nullptr || el_insertstr(editor, only->c_str() + typed.size()) != 0) return CC_REFRESH_BEEP;
-    return CC_REFRESH;
+    return insert(editor, only ? only->substr(typed.size()) : "");
+  }
+
+  static unsigned char insert(EditLine* editor, const std::string& text) {
+    return text.empty() || el_insertstr(editor, text.c_str()) != 0 ? CC_REFRESH_BEEP : CC_REFRESH;
   }
 
   static unsigned char begin_anew(EditLine* editor, int /*key*/) {
@@ -122,7 +151,7 @@ struct LineEditor::State {
     if (!write_history(file, entries)) file.clear();
   }
 
-  std::vector<std::string> words;
+  std::vector<std::string> words, file_words;
   std::filesystem::path file;
   std::string prompt;
   TypedKeys keys;
@@ -130,11 +159,11 @@ struct LineEditor::State {
   EditLine* editor;
 };
 
-LineEditor::LineEditor(std::vector<std::string> words, std::filesystem::path history) {
+LineEditor::LineEditor(std::vector<std::string> words, std::vector<std::string> file_words, std::filesystem::path history) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
   wait_for_foreground();
   choose_encoding();
-  state_ = std::make_unique<State>(std::move(words), std::move(history));
+  state_ = std::make_unique<State>(std::move(words), std::move(file_words), std::move(history));
   if (state_->editor == nullptr || state_->history == nullptr) state_.reset();
 }
 

@@ -11,9 +11,9 @@ namespace rlx::command {
 /// terminal; else plain lines without prompts. Ctrl-C empties the line. What is pasted is part of the line, line breaks and all.
 class LineEditor {
  public:
-  /// Tab completes a line to one of `words`, where that is the only one. The history goes on from the file `history` and is kept there
-  /// after each line; empty: nowhere.
-  LineEditor(std::vector<std::string> words, std::filesystem::path history);
+  /// Tab completes a line to one of `words`, where that is the only one, and behind one of `file_words` the name of a file. The history
+  /// goes on from the file `history` and is kept there after each line; empty: nowhere.
+  LineEditor(std::vector<std::string> words, std::vector<std::string> file_words, std::filesystem::path history);
   ~LineEditor();
 
   /// Whether somebody types: prompts and hints are of use.

@@ -10,6 +10,7 @@
 #include "progress_bar.h"
 #include "stopwatch.h"
 #include "text_lines.h"
+#include "warnings.h"
 
 namespace rlx::command {
 namespace {
@@ -60,6 +61,8 @@ void measure_perplexity(const PerplexityCommand& command) {
   const Session session = open_session(command.compile, usual_precision(command.model));
   Model model =
       Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
+  warn_about_context(options.context, model.trained_context());
+  warn_about_precision(command.compile, command.model);
   const Stopwatch time;
   const Perplexity result = with_progress(model, text, std::move(options));
   print_result(command, session, result, time.seconds());
@@ -86,6 +89,7 @@ void add_perplexity(CLI::App& app) {
   command->add_flag("--json", options->json, "The result as one JSON object");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       "exp(mean of -log(probability)) of the judged tokens, with its standard error, as llama.cpp's tool has it: the text is cut into\n"

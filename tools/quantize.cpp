@@ -6,11 +6,11 @@
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
-#include "losses.h"
 #include "models/type_mix.h"
 #include "progress_bar.h"
 #include "rlx/convert.h"
 #include "rlx/error.h"
+#include "warnings.h"
 
 namespace rlx::command {
 namespace {
@@ -68,8 +68,10 @@ QuantizeReport with_progress(const QuantizeCommand& command, ConvertOptions opti
 void run_quantize(const QuantizeCommand& command) {
   ConvertOptions options{.type = command.type, .importance = command.importance, .pure = command.pure, .threads = command.threads.threads};
   for (const std::string& text : command.overrides) options.tensor_types.push_back(parse_override(text));
+  warn_about_importance(options);
   const QuantizeReport report = with_progress(command, std::move(options));
   warn_about_losses(report);
+  warn_about_size(report);
   (command.json ? print_error_json : print_error_table)(report);
 }
 

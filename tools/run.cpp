@@ -2,17 +2,20 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json.h"
 #include "generation_choices.h"
+#include "interrupt.h"
 #include "models/tokenizer/decoder.h"
 #include "rlx/model.h"
 #include "say.h"
 #include "stopwatch.h"
 #include "text_lines.h"
+#include "warnings.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -114,13 +117,18 @@ std::string prompt_of(const RunOptions& options) {
 
 void run(const RunOptions& options) {
   const std::string text = prompt_of(options);
+  for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   if (!options.cache.empty()) check_writable(options.cache);
   const Session session = open_session(options.compile, usual_precision(options.generation.model));
   RunTimes times;
   const Stopwatch open;
   auto [model, generate] = open_model(options.generation, session);
+  warn_about_precision(options.compile, options.generation.model);
   generate.stop = options.stop;
   load_cache(model, options.cache);
+  std::optional<AnswerInterrupt> interrupt;  // what is computed is kept
+  if (!options.cache.empty()) interrupt.emplace();
+  if (interrupt) generate.cancelled = [&] { return interrupt->pressed(); };
   times.open = open.seconds();
   const std::vector<std::int32_t> prompt = model.tokenize(text);
   times.prompt_tokens = prompt.size();
@@ -132,7 +140,8 @@ void run(const RunOptions& options) {
   else if (generate.sampling.log_probabilities >= 0) print_log_probabilities(model, answer);
   else print_text(answer);
   times.answer = answer_time.seconds(), times.answer_tokens = answer.ids().size();
-  if (!options.cache.empty()) model.save_cache(options.cache);
+  if (!options.cache.empty() && !model.ids().empty()) model.save_cache(options.cache);
+  if (interrupt && interrupt->pressed()) end_by_interrupt();
   if (!options.no_stats) print_run_times(times, answer.guesses(), session.threads());
   if (answer.finish_reason() == FinishReason::context_full)
     say("the context of {} tokens is full (--context N makes room{})\n", model.context(),
@@ -161,13 +170,14 @@ void add_run(CLI::App& app) {
       ->check(CLI::Range(0, 1000).description(""));
   command->add_flag("--json", options->json, "A JSON object for each token, on a line of its own, and one for the whole answer");
   command
-      ->add_option(
-          "--cache", options->cache,
-          "Where the computed tokens are kept: read if the file exists, written at the end. What a prompt shares with them is free")
+      ->add_option("--cache", options->cache,
+                   "Where the computed tokens are kept: read if the file exists, written at the end, by Ctrl-C too. What a prompt shares "
+                   "with them is free")
       ->type_name("FILE");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       "Examples:\n  rlx run model.gguf 'Once upon a time' -n 64\n"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/names.h"
 #include "models/sampling/sampler.h"
 #include "text_lines.h"
 
@@ -107,6 +108,7 @@ void recommend(const SamplingChoices& choices, const Model& model, SamplingOptio
 
 void name_tokens(const SamplingChoices& choices, const Model& model, SamplingOptions& options) {
   for (const std::string& text : choices.dry_breakers) {
+    check_utf8(text, "--dry-breaker");
     const auto ids = model.tokenize(text, false);
     if (ids.empty()) fail("--dry-breaker: '{}' has no tokens", text);
     options.dry_breakers.push_back(ids.back());

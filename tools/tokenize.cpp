@@ -5,11 +5,14 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "base/names.h"
 #include "bounded_input.h"
 #include "command.h"
 #include "formats/json.h"
@@ -66,6 +69,29 @@ std::vector<std::int32_t> read_ids(const TextTokenizer& tokenizer, const std::st
   return ids;
 }
 
+/// The length of the character that the text begins with; 0 where that is none.
+std::size_t character_length(std::string_view text) {
+  for (std::size_t length = 1; length <= std::min<std::size_t>(text.size(), 4); ++length)
+    if (is_utf8(text.substr(0, length))) return length;
+  return 0;
+}
+
+/// A token's text in quotes, as JSON has it; bytes that are no whole characters as <0x..>, special tokens as the vocabulary spells them.
+std::string shown(const TextTokenizer& tokenizer, std::int32_t id) {
+  const std::string bytes = tokenizer.bytes_of(id);
+  if (bytes.empty()) return json_text(tokenizer.token_of(id));
+  std::string out, text;
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const std::size_t length = character_length(rest);
+    text += rest.substr(0, length);
+    const bool ends = length == 0 || length == rest.size();
+    if (ends && !text.empty()) out += json_text(std::exchange(text, {}));
+    if (length == 0) out += fmt::format("<0x{:02X}>", static_cast<unsigned char>(rest[0]));
+    rest.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
 void print_text(const TokenizeOptions& options, const TextTokenizer& tokenizer, const std::string& text) {
   if (options.decode) {
     const std::string decoded = tokenizer.decode(read_ids(tokenizer, text), options.no_special);
@@ -78,12 +104,15 @@ void print_text(const TokenizeOptions& options, const TextTokenizer& tokenizer, 
   }
   const std::vector<std::int32_t> ids = tokenizer.encode(text, !options.no_special);
   if (!options.count)
-    for (std::int32_t id : ids) fmt::print("{:>8}  {}\n", id, json_text(tokenizer.token_of(id)));
+    for (std::int32_t id : ids) fmt::print("{:>8}  {}\n", id, shown(tokenizer, id));
   fmt::print("{}{}\n", ids.size(), options.count ? "" : " tokens");
 }
 
 std::vector<std::string> texts_of(const TokenizeOptions& options) {
-  if (!options.texts.empty()) return options.texts;
+  if (!options.texts.empty()) {
+    for (const std::string& text : options.texts) check_utf8(text, "the text");
+    return options.texts;
+  }
   return {read_whole_text(options.file.empty() ? "-" : options.file)};
 }
 

@@ -75,6 +75,7 @@ void add_verify(CLI::App& app) {
   command->add_flag("--json", options->json, "One JSON object a line for each recorded tensor");
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
+  add_activations(*command, options->compile);
   add_calibrated_precision(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(

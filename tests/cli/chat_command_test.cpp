@@ -148,6 +148,18 @@ TEST_F(ChatCommand, LinesAreEdited) {
   EXPECT_EQ(leave(), 0);
 }
 
+TEST_F(ChatCommand, TabCompletesTheNamesOfFiles) {
+  write_text(folder_ / "conversation.json", R"([{"role": "user", "content": "w5"}])");
+  std::filesystem::create_directory(folder_ / "convent");
+  start("3");
+  type("/load " + (folder_ / "conversa").string() + "\t\n");
+  EXPECT_NE(read_until(prompt).find("conversation.json: 1 messages]"), std::string::npos);
+  type("/load " + (folder_ / "con").string() + "\tnt\tx\n");  // as far as both names agree; then a folder
+  EXPECT_NE(read_until("/load needs the name").find("convent/x"), std::string::npos);
+  read_until(prompt);
+  EXPECT_EQ(leave(), 0);
+}
+
 TEST_F(ChatCommand, AMessageMayHaveSeveralLines) {
   start("3");
   type("\"\"\"\nw4\nw5\"\"\"\n");
@@ -330,7 +342,7 @@ TEST_F(ChatCommand, AConversationIsKeptInAFile) {
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_NE(second.out.find("kept: 2 messages, "), std::string::npos) << second.out;
-  EXPECT_EQ(chat("bytes", "w8 \xFF").status, 0);  // which JSON cannot hold
+  EXPECT_EQ(chat("bytes", "w8 \xFF").status, 1);  // refused, and not kept
   std::filesystem::remove(cache);
   chat("whole", "w5 w6\nw7");
   EXPECT_EQ(read_text(folder_ / "second"), read_text(folder_ / "whole"));
@@ -397,8 +409,12 @@ TEST_F(ChatCommand, AConversationGoesOnAsItWasBegun) {
   EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);
   EXPECT_EQ(chat_about("", choices + "w8").out.find("begun without"), std::string::npos);
   EXPECT_NE(chat_about("", choices + "w9").out.find("in the context, begun without this --system]"), std::string::npos);
-  chat_about("/system\n", choices + "w8");  // nothing is left of it
-  EXPECT_NE(chat_about("", choices + "w9").out.find("kept: 1 messages, "), std::string::npos);
+  const CommandResult shown = chat_about("/system\n", choices + "w8");
+  EXPECT_NE(shown.out.find("\nw8\n"), std::string::npos) << shown.out;
+  EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);  // it goes on
+  const std::string bare = fmt::format("-n 3 --cache {}", (folder_ / "bare").string());
+  EXPECT_NE(chat_about("w5 w6\n/system\n/reset\n", bare).out.find("[the model is told nothing beforehand]"), std::string::npos);
+  EXPECT_NE(chat_about("", bare + " --system w9").out.find("bare: 1 messages, "), std::string::npos);
 }
 
 TEST_F(ChatCommand, WhatIsQuotedIsNoCommand) {
@@ -411,6 +427,13 @@ TEST_F(ChatCommand, SaysThatTheContextIsFullAndWhatMakesRoom) {
   const CommandResult result = chat_about("w5 w6\nw7 w8\n", "--context 12");
   EXPECT_NE(result.out.find(" of 12 in the context, which is full]"), std::string::npos) << result.out;
   EXPECT_NE(result.err.find("leaves no room for an answer (allowed: below 12; --context N makes room"), std::string::npos) << result.err;
+}
+
+TEST_F(ChatCommand, AMessageThatIsNotUtf8IsRefusedByItsByte) {
+  const CommandResult result = chat_about("w5 \xff\nw5\n", "-n 3");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, "rlx: the message: is not UTF-8: byte \\xff at offset 3\n");
+  EXPECT_NE(result.out.find("tok/s"), std::string::npos) << result.out;  // the other is answered
 }
 
 TEST_F(ChatCommand, MessagesMayComeFromAFile) {

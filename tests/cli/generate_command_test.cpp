@@ -1,3 +1,9 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -100,6 +106,47 @@ TEST_F(RunCommand, KeepsItsCacheInAFile) {
   EXPECT_EQ(read_text(file), "no cache");
 }
 
+TEST_F(RunCommand, AnInterruptKeepsTheCache) {
+  const TemporaryFolder files;
+  const std::string file = (files / "cache").string(), out = (files / "out").string();
+  const std::string line = fmt::format("exec {} run {} -n 0 --context 200000 --no-stats --cache {} -p '{}' > {} 2> /dev/null", RLX_COMMAND,
+                                       folder().string(), file, words_of(recorded_ids("prompt_ids")), out);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+  std::error_code error;
+  for (int i = 0; i < 60000 && !(std::filesystem::exists(out) && std::filesystem::file_size(out, error) > 0); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until an answer has begun that takes long
+  kill(child, SIGINT);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  ASSERT_TRUE(std::filesystem::exists(file));
+  EXPECT_EQ(run("-n 9 --context 200000 --no-stats --cache " + file).out, recorded_answer(9) + "\n");
+}
+
+TEST_F(RunCommand, WarnsOfAContextThatTheModelWasNotTrainedFor) {
+  const std::string warning =
+      "rlx: a context of 300 tokens is longer than the 256 that the model was trained for: text behind those may make no sense\n";
+  EXPECT_EQ(run("-n 1 --no-stats --context 300").err, warning);
+  EXPECT_EQ(run("-n 1 --no-stats --context 256").err, "");
+  const CommandResult bench = run_rlx(fmt::format("bench {} -p 300 -n 0 -r 1", folder().string()));
+  EXPECT_EQ(bench.err.find(warning), 0U) << bench.err;
+}
+
+TEST_F(RunCommand, TellsThatAPrecisionDoesNotReachBlocks) {
+  const std::string blocks = fixture("gguf_models/llama.gguf").string();
+  const TemporaryFolder files;
+  const std::string small = (files / "small.gguf").string();
+  ASSERT_EQ(run_rlx(fmt::format("quantize {} {} --type Q8_0", blocks, small)).status, 0);
+  const std::string warning =
+      "rlx: --precision does not reach matrices in blocks, as this model's are (--activations says how they multiply)\n";
+  EXPECT_EQ(run_rlx(fmt::format("bench {} --precision bf16 -p 2 -n 0 -r 1", small)).err.find(warning), 0U);
+  EXPECT_EQ(run("-n 1 --no-stats --precision bf16").err, "");
+}
+
 TEST_F(RunCommand, TheEndOfAFilesLastLineIsNoPartOfThePrompt) {
   const TemporaryFolder files;
   const TinyLanguageModel bytes(tokenizer_of_bytes());
@@ -123,7 +170,8 @@ TEST_F(RunCommand, TakesPromptsFromFilesAndPipes) {
   EXPECT_EQ(run_rlx(fmt::format("run {} '{}' -n 9", model, text)).out, recorded_answer(9) + "\n");
   EXPECT_EQ(run_rlx(fmt::format("run {} -p x -f {}", model, file)).status, 2);
   for (const char* option : {"", "-p "})
-    EXPECT_EQ(run_rlx(fmt::format("run {} {}'a\xFF'", model, option)).err, "rlx: the prompt: 'a\\xff' is not UTF-8\n") << option;
+    EXPECT_EQ(run_rlx(fmt::format("run {} {}'a\xFF'", model, option)).err, "rlx: the prompt: is not UTF-8: byte \\xff at offset 1\n")
+        << option;
   EXPECT_EQ(run_rlx(fmt::format("run {} < /dev/null", model)).err, "rlx: there are no tokens to continue\n");
   EXPECT_NE(run_rlx(fmt::format("run {} -f {}", model, (folder() / "model.safetensors").string())).err.find("is not UTF-8"),
             std::string::npos);

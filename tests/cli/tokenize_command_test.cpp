@@ -6,6 +6,7 @@
 #include "cli/run_command.h"
 #include "fixture.h"
 #include "formats/json.h"
+#include "models/tiny_language_model.h"
 
 namespace rlx::test {
 namespace {
@@ -94,11 +95,17 @@ TEST_P(TokenizeCommand, TurnsIdsIntoTheRecordedTexts) {
 
 TEST_P(TokenizeCommand, ListsTheTokensOfAText) {
   const Value& item = cases_[3];
-  std::string listed;
-  for (std::size_t i = 0; i < item.at("ids").size(); ++i)
-    listed += fmt::format("{:>8}  {}\n", item.at("ids")[i].get<int>(), item.at("tokens")[i].dump());
   const std::string text = shell_word(item.at("text").get<std::string>());
-  EXPECT_EQ(tokenize("--no-special " + text).out, fmt::format("{}{} tokens\n", listed, item.at("ids").size()));
+  std::istringstream lines(tokenize("--no-special " + text).out);
+  std::string line, pieces;
+  for (const Value& id : item.at("ids")) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(line.substr(0, 10), fmt::format("{:>8}  ", id.get<int>()));
+    pieces += json::parse(line.substr(10), "piece").get<std::string>();
+  }
+  if (pieces.starts_with(' ')) pieces.erase(0, 1);  // before the first word there is none
+  EXPECT_EQ(pieces, item.at("decoded"));            // pieces are text, and make it
+  EXPECT_TRUE(std::getline(lines, line) && line == fmt::format("{} tokens", item.at("ids").size())) << line;
   EXPECT_EQ(tokenize("--count " + text).out, fmt::format("{}\n", item.at("ids_special").size()));
 }
 
@@ -107,6 +114,15 @@ INSTANTIATE_TEST_SUITE_P(All, TokenizeCommand, testing::Values("bpe-llama3", "wo
   std::erase(name, '-');
   return name;
 });
+
+TEST(TokenizeText, BytesThatAreNoCharactersAreShownAsSuch) {
+  const TinyLanguageModel bytes(tokenizer_of_bytes());
+  const CommandResult result = run_rlx(fmt::format("tokenize --model {} 'a\u00e9 '", bytes.path().string()));
+  EXPECT_EQ(result.out, fmt::format("{:>8}  \"a\"\n{:>8}  <0xC3>\n{:>8}  <0xA9>\n{:>8}  \" \"\n4 tokens\n", 97, 195, 169, 32))
+      << result.err;
+  EXPECT_EQ(run_rlx(fmt::format("tokenize --model {} 'a\xff'", bytes.path().string())).err,
+            "rlx: the text: is not UTF-8: byte \\xff at offset 1\n");
+}
 
 TEST(TokenizeLines, AWrongLineIsNamedBehindTheAnswersBeforeIt) {
   const TemporaryFolder files;
