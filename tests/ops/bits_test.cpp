@@ -125,7 +125,7 @@ TEST(Bits, Errors) {
   Graph graph;
   const Value x = graph.input("x", {2}, f32), n = graph.input("n", {2}, i32);
   EXPECT_EQ(error_of([&] { clz(x); }), "rlx.clz: f32[2] is not allowed (allowed: integers)");
-  EXPECT_EQ(error_of([&] { reduce_or(x, {0}); }), "rlx.reduce_bits: f32[2] is not allowed (allowed: integers, bool)");
+  EXPECT_EQ(error_of([&] { reduce_or(x, {0}); }), "rlx.reduce_or: f32[2] is not allowed (allowed: integers, bool)");
   EXPECT_EQ(error_of([&] { reduce_precision(n, 8, 7); }), "rlx.reduce_precision: i32 is not allowed (allowed: f64, f32, bf16, f16)");
   EXPECT_EQ(error_of([&] { reduce_precision(x, 0, 7); }),
             "rlx.reduce_precision: 0 exponent bits and 7 mantissa bits (allowed: at least 1 and 0)");
