@@ -1,15 +1,13 @@
 #include "warnings.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <string_view>
-
-#include <fmt/core.h>
 
 #include "base/names.h"
 #include "formats/checkpoint.h"
 #include "models/type_mix.h"
+#include "say.h"
 
 namespace rlx::command {
 namespace {
@@ -24,9 +22,8 @@ bool needs_importance(std::string_view type) {
 
 void warn_about_context(std::int64_t tokens, std::int64_t trained) {
   if (tokens > trained)
-    fmt::print(stderr,
-               "rlx: a context of {} tokens is longer than the {} that the model was trained for: text behind those may make no sense\n",
-               tokens, trained);
+    say("rlx: a context of {} tokens is longer than the {} that the model was trained for: text behind those may make no sense\n", tokens,
+        trained);
 }
 
 void warn_about_precision(const CompileChoices& choices, const std::filesystem::path& model) {
@@ -36,7 +33,7 @@ void warn_about_precision(const CompileChoices& choices, const std::filesystem::
   for (const Checkpoint::File& file : checkpoint.files())
     for (const TensorView& tensor : file.tensors) bytes += tensor.data.size(), blocks += is_packed(tensor) ? tensor.data.size() : 0;
   if (blocks > bytes / 2)
-    fmt::print(stderr, "rlx: --precision does not reach matrices in blocks, as this model's are (--activations says how they multiply)\n");
+    say("rlx: --precision does not reach matrices in blocks, as this model's are (--activations says how they multiply)\n");
 }
 
 void warn_about_importance(const ConvertOptions& options) {
@@ -44,20 +41,19 @@ void warn_about_importance(const ConvertOptions& options) {
   std::string_view type = find_type_mix(options.type).name;
   for (const auto& [pattern, other] : options.tensor_types)
     if (!needs_importance(type) && needs_importance(other)) type = other;
-  if (needs_importance(type))
-    fmt::print(stderr, "rlx: {} without --imatrix: an importance matrix would keep more of the model in so few bits\n", type);
+  if (needs_importance(type)) say("rlx: {} without --imatrix: an importance matrix would keep more of the model in so few bits\n", type);
 }
 
 void warn_about_losses(const QuantizeReport& report) {
   if (!report.losses.empty())
-    fmt::print(stderr, "rlx: GGUF files cannot say all of {} tokens, so texts may become other ones: {}\n", report.losses.size(),
-               some_names(report.losses));
+    say("rlx: GGUF files cannot say all of {} tokens, so texts may become other ones: {}\n", report.losses.size(),
+        some_names(report.losses));
 }
 
 void warn_about_size(const QuantizeReport& report) {
   if (report.bytes > report.source_bytes + report.source_bytes / 100)
-    fmt::print(stderr, "rlx: the weights take {} bytes, more than the {} of the source, of which they have no more digits\n", report.bytes,
-               report.source_bytes);
+    say("rlx: the weights take {} bytes, more than the {} of the source, of which they have no more digits\n", report.bytes,
+        report.source_bytes);
 }
 
 }  // namespace rlx::command
