@@ -77,6 +77,7 @@ peers conv_f32_peers "$build/bench/conv"
 peers rows_peers "$build/bench/rows"
 run library "$python" bench/library_peers.py "$build/bench/library" --json "$results/library.json"
 run recurrent "$python" bench/recurrent_peers.py "$build/bench/recurrent" --json "$results/recurrent.json"
+run sums "$python" bench/sums_peers.py "$build/bench/sums" --json "$results/sums.json"
 run minilm "$python" bench/peers.py --bench "$build/bench/sentence_model" --model build/minilm --cases b1 mixed --precision f32 bf16 int8 \
   --peaks "$results/peaks.json" --no-claims --json "$results/minilm.json"
 bert_base() {

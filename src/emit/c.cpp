@@ -88,15 +88,21 @@ class CPrinter : public KernelPrinter {
     }
   }
 
-  void declare_variable(ExprId id, std::int64_t elements) override {
+  void declare_variable(const Kept& kept, std::int64_t elements) override {
     const std::string size = elements > 1 ? fmt::format("[{}]", elements) : "";
-    entry_ += fmt::format("  {} var{}{};\n", c_register_type(kernel_.expr(id).dtype), id, size);
+    entry_ += fmt::format("  {} {}{};\n", c_register_type(kernel_.expr(kept.expr).dtype), kept.name(), size);
   }
-  void set_variable(ExprId id, const std::string& lane, const std::string& value) override {
-    line(variable(id, lane) + " = " + value + ";");
+  void set_variable(const Kept& kept, const std::string& lane, const std::string& value) override {
+    line(variable(kept, lane) + " = " + value + ";");
   }
-  std::string variable(ExprId id, const std::string& lane) override {
-    return lane.empty() ? fmt::format("var{}", id) : fmt::format("var{}[{}]", id, lane);
+  std::string variable(const Kept& kept, const std::string& lane) override {
+    return lane.empty() ? kept.name() : fmt::format("{}[{}]", kept.name(), lane);
+  }
+  std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) override {
+    return assign(c_register_type(dtype), scalars_.emit(op, {{a, dtype}, {b, dtype}}, dtype));
+  }
+  std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) override {
+    return assign(c_register_type(dtype), fmt::format("{0} == {0} ? {0} : {1}", value, instead));
   }
   std::string neutral(const Expr& reduction) override { return c_neutral(reduction.reduce, reduction.dtype); }
   std::string combined(const Expr& e, const std::string& before) override {

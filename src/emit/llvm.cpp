@@ -184,22 +184,31 @@ class LlvmPrinter : public KernelPrinter {
     line("br label %" + name + (holds_loops ? "" : parallel(mine, hints(low, high))));
     label(name + ".exit");
   }
-  void declare_variable(ExprId id, std::int64_t elements) override {
-    const std::string type = llvm_register_type(kernel_.expr(id).dtype);
-    entry_ +=
-        elements > 1 ? fmt::format("  %var{} = alloca [{} x {}]\n", id, elements, type) : fmt::format("  %var{} = alloca {}\n", id, type);
+  std::string type_of(const Kept& kept) const { return llvm_register_type(kernel_.expr(kept.expr).dtype); }
+  /// Arrays begin on a line of the caches: else most vectors of them would lie on two.
+  void declare_variable(const Kept& kept, std::int64_t elements) override {
+    const std::string type = type_of(kept);
+    entry_ += elements > 1 ? fmt::format("  %{} = alloca [{} x {}], align {}\n", kept.name(), elements, type, cache_line)
+                           : fmt::format("  %{} = alloca {}\n", kept.name(), type);
   }
-  std::string variable_address(ExprId id, const std::string& lane) {
-    if (lane.empty()) return fmt::format("%var{}", id);
-    return assign(fmt::format("getelementptr inbounds {}, ptr %var{}, i64 {}", llvm_register_type(kernel_.expr(id).dtype), id, lane));
+  std::string variable_address(const Kept& kept, const std::string& lane) {
+    if (lane.empty()) return "%" + kept.name();
+    return assign(fmt::format("getelementptr inbounds {}, ptr %{}, i64 {}", type_of(kept), kept.name(), lane));
   }
-  void set_variable(ExprId id, const std::string& lane, const std::string& value) override {
+  void set_variable(const Kept& kept, const std::string& lane, const std::string& value) override {
     const std::string tag = lane.empty() ? "" : access();
-    line(fmt::format("store {} {}, ptr {}{}", llvm_register_type(kernel_.expr(id).dtype), value, variable_address(id, lane), tag));
+    line(fmt::format("store {} {}, ptr {}{}", type_of(kept), value, variable_address(kept, lane), tag));
   }
-  std::string variable(ExprId id, const std::string& lane) override {
+  std::string variable(const Kept& kept, const std::string& lane) override {
     const std::string tag = lane.empty() ? "" : access();
-    return assign(fmt::format("load {}, ptr {}{}", llvm_register_type(kernel_.expr(id).dtype), variable_address(id, lane), tag));
+    return assign(fmt::format("load {}, ptr {}{}", type_of(kept), variable_address(kept, lane), tag));
+  }
+  std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) override {
+    return scalars().emit(op, {{a, dtype}, {b, dtype}}, dtype);
+  }
+  std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) override {
+    const std::string is_nan = scalars().emit(ScalarOp::ne, {{value, dtype}, {value, dtype}}, boolean);
+    return scalars().emit(ScalarOp::select, {{is_nan, boolean}, {instead, dtype}, {value, dtype}}, dtype);
   }
   std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
   std::string combined(const Expr& e, const std::string& before) override {
@@ -224,8 +233,10 @@ class LlvmPrinter : public KernelPrinter {
   /// The steps of a loop from 0, if they are few; else 0.
   static int few_steps(const std::string& low, const std::string& high) {
     constexpr int most_digits = 3;
-    const bool is_number = std::ranges::all_of(high, [](char c) { return c >= '0' && c <= '9'; });
-    return low == "0" && is_number && !high.empty() && high.size() <= most_digits ? std::stoi(high) : 0;
+    return low == "0" && is_number(high) && high.size() <= most_digits ? std::stoi(high) : 0;
+  }
+  static bool is_number(const std::string& text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   }
   /// Whether the steps behind the last whole vector, one by one, would take longer than to mask all vectors, which costs about a fifth.
   static bool is_ragged(int steps) {
@@ -240,11 +251,12 @@ class LlvmPrinter : public KernelPrinter {
   /// Metadata that has LLVM mask a loop's vectors, or take as many of them at a time as leave none behind.
   std::string hints(const std::string& low, const std::string& high) const {
     constexpr const char* mask = ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}";
+    constexpr const char* whole = ", !{!\"llvm.loop.unroll.disable\"}";  // else few steps become scalar code before they are vectors
+    if (masks_ == VectorMasks::none) return "";
+    if (low != "0" && is_number(low) && is_number(high)) return fmt::format("{}{}", mask, whole);  // what was cut off
     constexpr int most_vectors = 4;
     const int steps = few_steps(low, high);
     if (masks_ == VectorMasks::all) return is_ragged(steps) ? mask : "";
-    if (masks_ == VectorMasks::none) return "";
-    if (few_steps("0", low) > 0) return mask;  // what was cut off
     if (steps < cut_lanes) return "";
     return fmt::format(", !{{!\"llvm.loop.interleave.count\", i32 {}}}", std::gcd(steps / cut_lanes, most_vectors));
   }

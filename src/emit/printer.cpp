@@ -76,18 +76,21 @@ void KernelPrinter::print_block(const Block& block) {
 void KernelPrinter::print(const Statement& s) {
   switch (s.kind) {
     case Statement::Kind::compute: print_compute(s); break;
-    case Statement::Kind::begin: set(s.expr, neutral(kernel_.expr(s.expr))); break;
+    case Statement::Kind::begin: begin(s.expr); break;
+    case Statement::Kind::restart: set(s.expr, neutral(kernel_.expr(s.expr))); break;
+    case Statement::Kind::carry: carry(s.expr); break;
+    case Statement::Kind::runs: print_runs(s); break;
     case Statement::Kind::accumulate: {
       const std::string lane = per_lane(s.expr) ? lane_ : "";
       set_variable(s.expr, lane, combined(kernel_.expr(s.expr), variable(s.expr, lane)));
-      open_reductions_.push_back(s.expr);
+      if (std::ranges::find(open_reductions_, s.expr) == open_reductions_.end()) open_reductions_.push_back(s.expr);
       break;
     }
     case Statement::Kind::store: store(kernel_.stores[static_cast<std::size_t>(s.store)]); break;
     case Statement::Kind::loop: print_loop(s); break;
     case Statement::Kind::blocks: {
       const auto [low, high] = range(s.variable);
-      for (ExprId id : scheduled_.per_lane) declare_variable(id, block_lanes);
+      for (ExprId id : scheduled_.per_lane) declare(id, block_lanes);
       loop(low, high, block_lanes, [&](const std::string& first) {
         const std::string past = size_op(SizeOp::add, first, std::to_string(block_lanes));
         block_range_ = {first, size_op(SizeOp::min, past, high)};
@@ -95,7 +98,7 @@ void KernelPrinter::print(const Statement& s) {
       });
       break;
     }
-    case Statement::Kind::lanes: print_lanes(s); break;
+    case Statement::Kind::lanes: print_lanes(s, [&] { print_block(s.body); }); break;
   }
 }
 
@@ -110,6 +113,7 @@ void KernelPrinter::print_compute(const Statement& s) {
 }
 
 void KernelPrinter::print_loop(const Statement& s) {
+  if (print_unrolled(s)) return;
   const auto [low, high] = range(s.variable);
   const LoopBody body = [&](const std::string& i) {
     variables_[static_cast<std::size_t>(s.variable)] = i;
@@ -119,28 +123,112 @@ void KernelPrinter::print_loop(const Statement& s) {
   const std::string cut = innermost ? cut_of_loop(low, high) : std::string();
   if (!cut.empty()) loop(low, cut, 1, body);
   loop(cut.empty() ? low : cut, high, 1, body);
+  if (!runs_.count(s.variable)) finish_reductions(s.variable);
+}
+
+void KernelPrinter::print_runs(const Statement& s) {
+  const auto [low, high] = range(s.variable);
+  const Dim& extent = kernel_.extent(s.variable);
+  const std::string steps = std::to_string(s.steps);
+  const std::int64_t rest = s.whole > 0 && extent.is_static() ? extent.value() % s.whole : -1;  // -1: not known
+  std::string end = high;                                                                       // of the whole runs
+  if (rest > 0) end = std::to_string(extent.value() - rest);
+  else if (rest < 0 && s.whole > 0) end = size_op(SizeOp::subtract, high, size_op(SizeOp::remainder, high, std::to_string(s.whole)));
+  if (end == steps) {
+    print_run(s, low, end, true);
+  } else {
+    loop(low, end, s.steps, [&](const std::string& first) {
+      const std::string past = size_op(SizeOp::add, first, steps);
+      const bool exact = s.whole == s.steps;
+      print_run(s, first, exact ? past : size_op(SizeOp::min, past, end), exact);
+    });
+  }
+  if (s.whole > 0 && rest != 0) print_run(s, end, high, false);
   finish_reductions(s.variable);
 }
 
-void KernelPrinter::print_lanes(const Statement& s) {
+void KernelPrinter::print_run(const Statement& s, const std::string& low, const std::string& high, bool whole) {
+  runs_[s.variable] = {low, high, whole};
+  print_block(s.body);
+  runs_.erase(s.variable);
+}
+
+/// Several steps of a whole run for each of the lanes, whose accumulators are then loaded and stored once for all of these. False where
+/// that does not pay.
+bool KernelPrinter::print_unrolled(const Statement& s) {
+  constexpr std::size_t most_statements = 8;
+  const auto run = runs_.find(s.variable);
+  if (run == runs_.end() || !run->second.whole || s.body.size() != 1 || s.body[0].kind != Statement::Kind::lanes) return false;
+  if (s.body[0].body.size() > most_statements) return false;
+  // Rows that are one block lie behind each other in memory, which is read best in order.
+  const int steps = kernel_.extent(s.body[0].variable).upper() > block_lanes ? 4 : 2;
+  loop(run->second.low, run->second.high, steps, [&](const std::string& first) {
+    std::vector<std::string> at{first};
+    for (int step = 1; step < steps; ++step) at.push_back(size_op(SizeOp::add, first, std::to_string(step)));
+    const Statement& lanes = s.body[0];
+    print_lanes(lanes, [&] {
+      for (const std::string& step : at) {
+        variables_[static_cast<std::size_t>(s.variable)] = step;
+        print_block(lanes.body);
+      }
+    });
+  });
+  return true;
+}
+
+void KernelPrinter::print_lanes(const Statement& s, const std::function<void()>& body) {
   loop(block_range_.first, block_range_.second, 1, [&](const std::string& i) {
     variables_[static_cast<std::size_t>(s.variable)] = i;
     lane_ = size_op(SizeOp::subtract, i, block_range_.first);
     for (ExprId id : scheduled_.per_lane) values_[static_cast<std::size_t>(id)].clear();
-    print_block(s.body);
+    body();
   });
 }
 
 /// What an earlier loop over the lanes left is read when it is first asked for.
 const std::string& KernelPrinter::value(ExprId id) {
   std::string& text = values_[static_cast<std::size_t>(id)];
-  if (text.empty() && per_lane(id)) text = variable(id, lane_);
+  if (text.empty() && per_lane(id)) text = reduced(id);
   return text;
 }
 
-void KernelPrinter::set(ExprId id, const std::string& value) {
-  if (!per_lane(id) && declared_.insert(id).second) declare_variable(id, 1);
-  set_variable(id, per_lane(id) ? lane_ : "", value);
+void KernelPrinter::declare(ExprId id, std::int64_t elements) {
+  declare_variable(id, elements);
+  if (!in_runs(id)) return;
+  declare_variable({id, Kept::Part::total}, elements);
+  declare_variable({id, Kept::Part::lost}, elements);
+}
+
+void KernelPrinter::begin(ExprId id) {
+  if (!per_lane(id) && declared_.insert(id).second) declare(id, 1);
+  const std::string start = neutral(kernel_.expr(id));
+  if (!in_runs(id)) return set(id, start);
+  set({id, Kept::Part::total}, start);
+  set({id, Kept::Part::lost}, start);
+}
+
+void KernelPrinter::set(const Kept& kept, const std::string& value) { set_variable(kept, per_lane(kept.expr) ? lane_ : "", value); }
+
+/// Adds a run to the total. What that rounds off is a number of the same type (Knuth, The Art of Computer Programming 2, 4.2.2, theorem B).
+void KernelPrinter::carry(ExprId id) {
+  const Kept total{id, Kept::Part::total}, lost{id, Kept::Part::lost};
+  const std::string lane = per_lane(id) ? lane_ : "";
+  const auto add = [&](const std::string& a, const std::string& b) { return rounded(ScalarOp::add, a, b, kernel_.expr(id).dtype); };
+  const auto sub = [&](const std::string& a, const std::string& b) { return rounded(ScalarOp::sub, a, b, kernel_.expr(id).dtype); };
+  const std::string before = variable(total, lane), run = variable(id, lane);
+  const std::string after = add(before, run), added = sub(after, before);
+  const std::string rest = add(sub(before, sub(after, added)), sub(run, added));
+  set(total, after);
+  set(lost, add(variable(lost, lane), rest));
+}
+
+/// The value of a reduction behind its loops. Where a total is infinite, nothing is known of what was lost.
+std::string KernelPrinter::reduced(ExprId id) {
+  const std::string lane = per_lane(id) ? lane_ : "";
+  if (!in_runs(id)) return variable(id, lane);
+  const DType dtype = kernel_.expr(id).dtype;
+  const std::string total = variable({id, Kept::Part::total}, lane), lost = variable({id, Kept::Part::lost}, lane);
+  return unless_nan(rounded(ScalarOp::add, total, lost, dtype), total, dtype);
 }
 
 std::pair<std::string, std::string> KernelPrinter::range(int variable) {
@@ -152,6 +240,7 @@ std::pair<std::string, std::string> KernelPrinter::range(int variable) {
       return {std::move(low), size_argument(at + 1)};
     }
   }
+  if (auto it = runs_.find(variable); it != runs_.end()) return {it->second.low, it->second.high};
   if (variable == scheduled_.split) return split_range_;
   return {"0", dim(kernel_.extent(variable))};
 }
@@ -160,7 +249,7 @@ std::pair<std::string, std::string> KernelPrinter::range(int variable) {
 void KernelPrinter::finish_reductions(int variable) {
   std::erase_if(open_reductions_, [&](ExprId id) {
     if (kernel_.expr(id).variables.front() != variable) return false;
-    if (!per_lane(id)) values_[static_cast<std::size_t>(id)] = this->variable(id, "");
+    if (!per_lane(id)) values_[static_cast<std::size_t>(id)] = reduced(id);
     return true;
   });
 }

@@ -23,6 +23,17 @@ class KernelPrinter {
   /// On 64-bit integers, as in C; grid positions are divided as unsigned ones.
   enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder, subtract, min };
   using LoopBody = std::function<void(const std::string& variable)>;
+  /// What is kept across loops for an expression: its accumulator, or its value for each lane of a block or each place of a row; and for a
+  /// sum in runs the total of earlier runs, and what their additions rounded off.
+  struct Kept {
+    enum class Part : std::uint8_t { value, total, lost };
+    Kept(ExprId e, Part p = Part::value) : expr(e), part(p) {}  // NOLINT(google-explicit-constructor): most keep their value alone
+    std::string name() const {
+      return "var" + std::to_string(expr) + (part == Part::value ? "" : part == Part::total ? "_total" : "_lost");
+    }
+    ExprId expr;
+    Part part;
+  };
 
   // -- what a dialect defines
   virtual std::string size_op(SizeOp op, const std::string& a, const std::string& b) = 0;
@@ -37,14 +48,17 @@ class KernelPrinter {
   virtual std::string cut_of_loop(const std::string& /*low*/, const std::string& /*high*/) const { return {}; }
   virtual std::string compute(ExprId id) = 0;
   virtual void store(const KernelStore& store) = 0;
-  /// A variable that lives across loops: a reduction's accumulator, or a value kept for each lane of a block or each place of a row,
-  /// whose element `lane` is meant where that is not empty.
-  virtual void declare_variable(ExprId id, std::int64_t elements) = 0;
-  virtual void set_variable(ExprId id, const std::string& lane, const std::string& value) = 0;
-  virtual std::string variable(ExprId id, const std::string& lane) = 0;
+  /// A variable that lives across loops, whose element `lane` is meant where that is not empty.
+  virtual void declare_variable(const Kept& kept, std::int64_t elements) = 0;
+  virtual void set_variable(const Kept& kept, const std::string& lane, const std::string& value) = 0;
+  virtual std::string variable(const Kept& kept, const std::string& lane) = 0;
   virtual std::string neutral(const Expr& reduction) = 0;
   /// The accumulator `before` combined with the reduction's body.
   virtual std::string combined(const Expr& reduction, const std::string& before) = 0;
+  /// `a` + or - `b`, rounded as it stands.
+  virtual std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) = 0;
+  /// `value`, or `instead` where that is NaN.
+  virtual std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) = 0;
 
   // -- what they get
   void print_block(const Block& block);
@@ -73,9 +87,17 @@ class KernelPrinter {
   std::string atom(const Atom& a);
   void print_compute(const Statement& s);
   void print_loop(const Statement& s);
-  void print_lanes(const Statement& s);
+  void print_lanes(const Statement& s, const std::function<void()>& body);
+  void print_runs(const Statement& s);
+  void print_run(const Statement& s, const std::string& low, const std::string& high, bool whole);
+  bool print_unrolled(const Statement& s);
   bool per_lane(ExprId id) const { return scheduled_.per_lane.count(id) > 0; }
-  void set(ExprId id, const std::string& value);
+  bool in_runs(ExprId id) const { return scheduled_.in_runs.count(id) > 0; }
+  void declare(ExprId id, std::int64_t elements);
+  void begin(ExprId id);
+  void set(const Kept& kept, const std::string& value);
+  void carry(ExprId id);
+  std::string reduced(ExprId id);
   void finish_reductions(int variable);
 
   std::vector<std::string> values_, variables_;
@@ -83,7 +105,12 @@ class KernelPrinter {
   std::vector<ExprId> open_reductions_;
   std::set<ExprId> declared_;
   std::pair<std::string, std::string> split_range_, block_range_;
-  std::string lane_;  // position in the block at hand
+  struct Run {
+    std::string low, high;
+    bool whole;
+  };
+  std::map<int, Run> runs_;  // by variable: the run at hand
+  std::string lane_;         // position in the block at hand
 };
 
 }  // namespace rlx

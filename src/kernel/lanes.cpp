@@ -18,7 +18,7 @@ class LaneSplitter {
     for (Statement& s : block) {
       if (!depends(s)) {
         out.push_back(std::move(s));  // needs nothing of the lanes, so it may run before them
-      } else if (s.kind == Statement::Kind::loop) {
+      } else if (holds_loop(s)) {
         flush();
         s.body = split(std::move(s.body));
         out.push_back(std::move(s));
@@ -47,9 +47,10 @@ class LaneSplitter {
   }
 
  private:
+  static bool holds_loop(const Statement& s) { return s.kind == Statement::Kind::loop || s.kind == Statement::Kind::runs; }
   bool depends(const Statement& s) const {
     if (s.kind == Statement::Kind::store) return true;
-    if (s.kind != Statement::Kind::loop) return free_[static_cast<std::size_t>(s.expr)].count(lane_) > 0;
+    if (!holds_loop(s)) return free_[static_cast<std::size_t>(s.expr)].count(lane_) > 0;
     for (const Statement& inner : s.body)
       if (depends(inner)) return true;
     return false;

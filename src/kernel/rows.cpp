@@ -1,5 +1,7 @@
 #include "kernel/rows.h"
 
+#include <algorithm>
+
 namespace rlx {
 namespace {
 
@@ -11,15 +13,22 @@ class RowKeeper {
     std::map<int, std::set<ExprId>> left;  // by variable: what earlier loops of this block computed
     for (Statement& s : block) {
       visit(s.body);
-      if (s.kind != Statement::Kind::loop || kernel_.extent(s.variable).upper() > on_chip_row) continue;
-      std::set<ExprId>& earlier = left[s.variable];
-      keep(s, earlier);
-      for (const Statement& inner : s.body)
+      Statement* const loop = row_loop(s);
+      if (!loop || kernel_.extent(loop->variable).upper() > on_chip_row) continue;
+      std::set<ExprId>& earlier = left[loop->variable];
+      keep(*loop, earlier);
+      for (const Statement& inner : loop->body)
         if (inner.kind == Statement::Kind::compute) earlier.insert(inner.expr);
     }
   }
 
  private:
+  /// A loop over a whole row, also where it is cut into runs.
+  static Statement* row_loop(Statement& s) {
+    if (s.kind == Statement::Kind::loop) return &s;
+    if (s.kind != Statement::Kind::runs) return nullptr;
+    return &*std::ranges::find(s.body, Statement::Kind::loop, &Statement::kind);
+  }
   /// Marks the values of this loop that are dear, were left by an earlier loop, and are read by something new.
   void keep(Statement& loop, const std::set<ExprId>& earlier) {
     std::set<ExprId> again;

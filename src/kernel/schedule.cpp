@@ -4,6 +4,7 @@
 
 #include "kernel/lanes.h"
 #include "kernel/rows.h"
+#include "kernel/runs.h"
 
 namespace rlx {
 namespace {
@@ -18,6 +19,7 @@ class Scheduler {
   Scheduled run() {
     const auto& loops = kernel_.loops;
     const bool blocks = worth_blocks(kernel_, free_);
+    if (blocks) lane_ = loops.back();
     const bool inner = !loops.empty() && (blocks || kernel_.tile || grid_loops(kernel_) < loops.size());
     const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
     Scheduled result;
@@ -35,6 +37,7 @@ class Scheduler {
     result.body = close();
     if (kernel_.tile)
       for (auto it = outer; it != loops.begin();) result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
+    result.in_runs = std::move(in_runs_);
     find_guarded_loads(result);
     keep_rows(kernel_, result);
     return result;
@@ -107,11 +110,14 @@ class Scheduler {
       need(kernel_.expr(member).args[0]);
       scopes_.back().block.push_back({Statement::Kind::accumulate, member, -1, -1, {}});
     }
+    std::optional<Runs> runs;
     for (std::size_t i = e.variables.size(); i-- > 0;) {
       Block body = close();
-      if (i == 0)
-        for (ExprId member : group) scopes_.back().block.push_back({Statement::Kind::begin, member, -1, -1, {}});
-      scopes_.back().block.push_back({Statement::Kind::loop, -1, e.variables[i], -1, std::move(body)});
+      if (i == 0) push_each(scopes_.back().block, Statement::Kind::begin, group);
+      Block loop{{Statement::Kind::loop, -1, e.variables[i], -1, std::move(body)}};
+      if (i + 1 == e.variables.size()) runs = runs_of_sums(group, loop);
+      if (runs && i == runs->at + (runs->steps == 1 ? 1 : 0)) loop = in_runs(std::move(loop), *runs, group);
+      std::ranges::move(loop, std::back_inserter(scopes_.back().block));
     }
     for (ExprId member : group) under_way_.erase(member);
     while (!aside.empty()) {
@@ -119,6 +125,33 @@ class Scheduler {
       scopes_.push_back(std::move(aside.back()));
       aside.pop_back();
     }
+  }
+  static void push_each(Block& block, Statement::Kind kind, const std::vector<ExprId>& members) {
+    for (ExprId member : members) block.push_back({kind, member, -1, -1, {}});
+  }
+  static std::size_t count(const Block& block) {
+    std::size_t all = block.size();
+    for (const Statement& s : block) all += count(s.body);
+    return all;
+  }
+  std::optional<Runs> runs_of_sums(const std::vector<ExprId>& group, const Block& innermost) const {
+    constexpr std::size_t light = 24;  // statements
+    const std::set<int>& free = free_[static_cast<std::size_t>(group[0])];
+    if (std::ranges::none_of(group, [&](ExprId member) { return is_float_sum(kernel_.expr(member)); })) return std::nullopt;
+    return runs_of(kernel_, kernel_.expr(group[0]).variables, free.count(lane_) > 0, count(innermost) <= light);
+  }
+  /// The loop in runs, or where these are of one step as a run of its own, with the sums among `group` carried from run to run.
+  Block in_runs(Block loop, const Runs& runs, const std::vector<ExprId>& group) {
+    std::vector<ExprId> sums;
+    std::ranges::copy_if(group, std::back_inserter(sums), [&](ExprId member) { return is_float_sum(kernel_.expr(member)); });
+    in_runs_.insert(sums.begin(), sums.end());
+    const int variable = loop[0].variable;
+    Block run;
+    push_each(run, Statement::Kind::restart, sums);
+    run.push_back(std::move(loop[0]));
+    push_each(run, Statement::Kind::carry, sums);
+    if (runs.steps == 1) return run;
+    return {{Statement::Kind::runs, -1, variable, -1, std::move(run), false, runs.steps, runs.whole}};
   }
   /// The reductions that can run in the loops of `id`: over the same variables, at the same place, with terms that are known, and not
   /// needed by `id` itself.
@@ -200,7 +233,9 @@ class Scheduler {
   const Kernel& kernel_;
   std::vector<std::set<int>> free_;
   std::vector<bool> done_, reachable_;
+  int lane_ = -1;               // the loop whose lanes run in blocks
   std::set<ExprId> under_way_;  // reductions whose loops are being built
+  std::set<ExprId> in_runs_;
   std::vector<Scope> scopes_;
 };
 

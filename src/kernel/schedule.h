@@ -17,7 +17,10 @@ struct Statement {
     loop,        // `body` for each value of `variable`
     blocks,      // `body` for each run of up to `block_lanes` values of `variable`
     lanes,       // `body` for each value of `variable` in the block at hand
+    runs,        // `body` for each run of values of `variable`, through which a loop inside goes
+    restart,     // accumulator of the sum `expr` set to 0 for the next run
     accumulate,  // accumulator of `expr` combined with its body
+    carry,       // accumulator of the sum `expr` added to its total
     store,       // kernel.stores[store]
   };
   Kind kind;
@@ -25,7 +28,8 @@ struct Statement {
   int variable = -1;
   int store = -1;
   Block body;
-  bool kept = false;  // compute: an earlier loop over the same row left the value
+  bool kept = false;                  // compute: an earlier loop over the same row left the value
+  std::int64_t steps = 0, whole = 0;  // runs: see Runs
 };
 
 inline constexpr int block_lanes = 128;
@@ -43,6 +47,8 @@ struct Scheduled {
   std::set<ExprId> per_lane;
   /// Values that a loop leaves, for each value of its variable, for later loops over that variable.
   std::map<ExprId, int> per_row;
+  /// Sums of many terms: the accumulator holds those of one run, and what adding a run to the total rounds off is kept beside it.
+  std::set<ExprId> in_runs;
 };
 
 /// Merges neighbouring loops wherever every index treats them as one. Guarantees: the same stores.
@@ -52,6 +58,7 @@ void merge_loops(Kernel& kernel);
 /// once for each value of the variables it depends on. Reductions over the same range that do not need each other share a loop.
 /// What a later loop over the same row would compute again at some cost is kept.
 /// A reduction whose terms lie side by side along the innermost loop, and apart along its own, runs over blocks of lanes.
+/// Long sums of floats are cut into runs (`runs.h`), so that their error does not grow with their length.
 Scheduled schedule(const Kernel& kernel);
 
 }  // namespace rlx
