@@ -7,6 +7,8 @@
 
 namespace rlx {
 
+struct Scan;
+
 /// One run of a program: the arrays of all inputs by position, the sizes, and the memory of every slot. The arrays must live as long.
 class Run {
  public:
@@ -35,6 +37,8 @@ class Run {
   void run_missing();
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
+  void run_step(const Scan& op, std::int64_t n, std::int64_t length, std::span<const Array> inputs, std::span<std::byte* const> other,
+                std::span<std::byte* const> results);
   bool run_loop(const Node& node, std::span<const Array> operands, std::span<std::byte* const> results);
   std::vector<bool> weights_among(std::span<const Array> operands) const;
   void write_output(std::size_t output, std::byte* bytes);

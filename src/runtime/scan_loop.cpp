@@ -26,33 +26,38 @@ void Run::write_output(std::size_t output, std::byte* bytes) {
   if (direct_[output]) run_.memory[static_cast<std::size_t>(state_.output_slots[output])] = bytes;
 }
 
-/// The carry takes turns between the results' memory and another; which is first is chosen so that the last step writes the results. What
-/// all steps read is packed once. False for other ops than scan, and for one that is left to the op's evaluation.
+/// The step number `n` of a scan: the carry comes from where the step before wrote it, and goes to the results or to `other`, in turn, so
+/// that the last step writes the results. `inputs` are those of slice 0.
+void Run::run_step(const Scan& op, std::int64_t n, std::int64_t length, std::span<const Array> inputs, std::span<std::byte* const> other,
+                   std::span<std::byte* const> results) {
+  const std::int64_t at = op.reverse ? length - 1 - n : n;
+  const auto carries = static_cast<std::size_t>(op.carries), moving = carries + static_cast<std::size_t>(op.scanned);
+  for (std::size_t k = 0; k < carries && n > 0; ++k) run_.memory[k] = output_bytes_[k];
+  for (std::size_t k = carries; k < moving; ++k)
+    run_.memory[k] = const_cast<std::byte*>(inputs[k].bytes().data()) + at * std::ssize(inputs[k].bytes());
+  for (std::size_t k = 0; k < carries; ++k) write_output(k, (length - n) % 2 == 1 ? results[k] : other[k]);
+  for (std::size_t k = carries; k < results.size(); ++k) write_output(k, results[k] + at * std::ssize(outputs_[k].bytes()));
+  execute();
+  copy_outputs();
+}
+
+/// Runs a scan without copies. What all steps read is packed once. False for other ops, and for a scan that is left to the op's evaluation.
 bool Run::run_loop(const Node& node, std::span<const Array> operands, std::span<std::byte* const> results) {
   if (node.op != &Op<Scan>::def()) return false;
   const Scan op = Op<Scan>::from(node.attrs);
-  const auto carries = static_cast<std::size_t>(op.carries), moving = carries + static_cast<std::size_t>(op.scanned);
   const std::int64_t length = op.length[0].evaluate(run_.bindings);
   if (length == 0 || !std::ranges::all_of(operands, has_bytes)) return false;
   std::vector<Array> inputs(operands.begin(), operands.end());
-  for (std::size_t k = carries; k < moving; ++k) inputs[k] = first_slice(operands[k]);
+  const auto moving = op.carries + op.scanned;
+  std::transform(inputs.begin() + op.carries, inputs.begin() + moving, inputs.begin() + op.carries, first_slice);
   std::vector<const Array*> places;
   for (const Array& input : inputs) places.push_back(&input);
   Run step(*state_.regions.at(op.step.get()), std::move(places), weights_among(inputs), run_.bindings, nullptr);
   if (!std::ranges::all_of(step.outputs_, has_bytes)) return false;
   step.stays_in_loop_.assign(inputs.size(), false);
-  std::fill(step.stays_in_loop_.begin() + static_cast<std::ptrdiff_t>(moving), step.stays_in_loop_.end(), length > 1);
+  std::fill(step.stays_in_loop_.begin() + moving, step.stays_in_loop_.end(), length > 1);
   const std::vector<std::byte*> other = step.output_bytes_;
-  for (std::int64_t n = 0; n < length; ++n) {
-    const std::int64_t at = op.reverse ? length - 1 - n : n;
-    for (std::size_t k = 0; k < carries && n > 0; ++k) step.run_.memory[k] = step.output_bytes_[k];
-    for (std::size_t k = carries; k < moving; ++k)
-      step.run_.memory[k] = const_cast<std::byte*>(inputs[k].bytes().data()) + at * std::ssize(inputs[k].bytes());
-    for (std::size_t k = 0; k < carries; ++k) step.write_output(k, (length - n) % 2 == 1 ? results[k] : other[k]);
-    for (std::size_t k = carries; k < results.size(); ++k) step.write_output(k, results[k] + at * std::ssize(step.outputs_[k].bytes()));
-    step.execute();
-    step.copy_outputs();
-  }
+  for (std::int64_t n = 0; n < length; ++n) step.run_step(op, n, length, inputs, other, results);
   return true;
 }
 
