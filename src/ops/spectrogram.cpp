@@ -18,8 +18,9 @@ struct Frames {
 
   void check(std::string_view op, In x) const {
     detail::check_arity(op, 1u + has_window, x.size());
-    if (n_fft < 1 || hop < 1 || win_length < 1 || win_length > n_fft)
-      fail("rlx.{}: n_fft {}, hop {}, win_length {} (allowed: >= 1, win_length at most n_fft)", op, n_fft, hop, win_length);
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    if (n_fft < 1 || n_fft > most || hop < 1 || hop > most || win_length < 1 || win_length > n_fft)
+      fail("rlx.{}: n_fft {}, hop {}, win_length {} (allowed: 1 to {}, win_length at most n_fft)", op, n_fft, hop, win_length, most);
     if (has_window && (!is_float(x[1].dtype()) || !(x[1].shape() == Dims{win_length})))
       fail("rlx.{}: the window is {} (allowed: floats of shape [{}])", op, x[1].type().to_string(), win_length);
   }
@@ -29,6 +30,41 @@ struct Frames {
     return pad(has_window ? cast(x[1], type) : full(x[0], {win_length}, 1, type), {left}, {n_fft - win_length - left});
   }
   double scale() const { return normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1; }
+
+  /// How many steps of a hop a frame touches: cut into such pieces, an element lies in no more frames than that, not in n_fft.
+  std::int64_t pieces() const { return (n_fft + hop - 1) / hop; }
+  /// x (..., length) as frames (..., t, n_fft).
+  Value cut(Value x) const {
+    const std::int64_t length = x.dim(-1).value(), count = (length - n_fft) / hop + 1, used = (count + pieces() - 1) * hop;
+    const Value parts = reshape(longer(x, used - length), with_last(x, {used / hop, hop}));
+    const Value frames = window(parts, x.rank() - 1, pieces());  // (..., t, pieces, hop)
+    return slice_axis(reshape(frames, with_last(x, {count, pieces() * hop})), -1, 0, n_fft);
+  }
+  /// Frames (..., t, n_fft) added where they overlap: (..., (t - 1) hop + n_fft).
+  Value add(Value frames) const {
+    const Dim count = frames.dim(-2), used = (count + pieces() - 1) * hop;
+    Dims shape = frames.shape();
+    shape.back() = pieces();
+    shape.push_back(hop);
+    const Value parts = reshape(longer(frames, pieces() * hop - n_fft), shape);
+    const Value sums = fold(parts, frames.rank() - 2, count + pieces() - 1);
+    shape.resize(shape.size() - 2);
+    shape.back() = used;
+    return slice_axis(reshape(sums, shape), -1, 0, (count - 1) * hop + n_fft);
+  }
+
+ private:
+  /// x with so many zeros behind, or with fewer elements.
+  static Value longer(Value x, std::int64_t by) {
+    Dims behind(x.shape().size(), 0);
+    behind.back() = by;
+    return pad(x, Dims(behind.size(), 0), behind);
+  }
+  static Dims with_last(Value x, const Dims& last) {
+    Dims shape(x.shape().begin(), x.shape().end() - 1);
+    shape.insert(shape.end(), last.begin(), last.end());
+    return shape;
+  }
 };
 
 DType part_of(Value z) { return z.dtype() == c128 || z.dtype() == f64 ? f64 : f32; }
@@ -59,7 +95,7 @@ struct Stft : Frames {
   static Value body(const Stft& op, In x) {
     op.check(name, x);
     check_signal(op, x[0]);
-    Value frames = window(mirrored(op, x[0]), x[0].rank() - 1, op.n_fft, op.hop);  // (..., t, j)
+    Value frames = op.cut(mirrored(op, x[0]));  // (..., t, j)
     if (op.has_window) frames = frames * op.window_of(x, part_of(frames));
     if (!op.onesided && !is_complex(frames.dtype())) frames = complex(frames, zeros_like(frames));
     return move_axis(times(op.onesided ? rfft(frames) : fft(frames), op.scale()), -1, -2);
@@ -199,7 +235,7 @@ Frames frames_of(std::int64_t n_fft, std::int64_t hop, std::int64_t win_length) 
 /// The short-time Fourier transform of x [..., length], as torch.stft has it: [..., bins, frames], complex. Frames of n_fft samples begin
 /// every `hop` ones (0: n_fft / 4); window [win_length] (0: n_fft; null: ones) lies in the middle of a frame. `center` mirrors n_fft / 2
 /// samples to both sides of x first, `normalized` divides by sqrt(n_fft), `onesided` gives the n_fft / 2 + 1 bins of real x, else all
-/// n_fft. Throws Error for x that is shorter than a frame, or with `center` than half of one and a sample.
+/// n_fft. Throws Error for x that is shorter than a frame, or with `center` than half of one and a sample, and for a symbolic length.
 Value stft(Operand x, std::int64_t n_fft, std::int64_t hop /*= 0*/, Operand window /*= {}*/, std::int64_t win_length /*= 0*/,
            bool center /*= true*/, bool normalized /*= false*/, bool onesided /*= true*/) {
   Frames frames = frames_of(n_fft, hop, win_length);
