@@ -26,6 +26,7 @@ struct BenchOptions {
   int repeats = 5;
   bool json = false;
   CacheType cache = CacheType::usual;
+  bool exact = false;
   CompileChoices compile;
 };
 
@@ -61,14 +62,16 @@ struct Sequences {
   std::function<void(std::span<const std::int32_t>)> append;
 };
 
-Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context, CacheType cache) {
-  const auto decoder = std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context, .cache = cache});
+Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context, CacheType cache, bool exact) {
+  const auto decoder =
+      std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context, .cache = cache, .exact = exact});
   return {model.config.vocab_size, [=](std::int64_t length) { decoder->rewind(length); },
           [=](std::span<const std::int32_t> ids) { decoder->append(ids); }};
 }
 
-Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count, CacheType cache) {
-  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens), .cache = cache};
+Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count, CacheType cache,
+                         bool exact) {
+  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens), .cache = cache, .exact = exact};
   const auto decoder = std::make_shared<BatchedDecoder>(session, model, options);
   std::vector<BatchedDecoder::Sequence> all;
   for (std::int64_t i = 0; i < count; ++i) all.push_back(decoder->add());
@@ -140,8 +143,8 @@ void bench(const BenchOptions& options) {
   warn_about_context(context, model.config.max_positions);
   warn_about_precision(options.compile, options.model);
   const CacheType cache = resolved(options.cache, session.precision());
-  const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache)
-                                                     : many_sequences(session, model, context, options.sequences, cache);
+  const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache, options.exact)
+                                                     : many_sequences(session, model, context, options.sequences, cache, options.exact);
   say("loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
   print_rates(options, session, rates(options, sequences));
   warn_about_cache(session);
@@ -171,6 +174,7 @@ void add_bench(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   add_cache_type(*command, options->cache);
+  add_exact(*command, options->exact);
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
   add_kernel_choices(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);

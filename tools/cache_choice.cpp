@@ -16,4 +16,9 @@ CLI::Option* add_cache_type(CLI::App& command, CacheType& type) {
       ->check(CLI::IsMember(names).description(""));
 }
 
+void add_exact(CLI::App& command, bool& exact) {
+  command.add_flag("--exact", exact,
+                   "A token has the same bits in a prompt of any length, behind a kept cache and alone; long prompts take longer");
+}
+
 }  // namespace rlx::command

@@ -21,6 +21,7 @@ void add_generation(CLI::App& command, GenerationChoices& choices) {
   number("-n,--tokens", choices.tokens, "Most tokens of an answer; 0: until the context is full")->capture_default_str();
   number("--context", choices.context, "Tokens that fit, of everything together; 0: as many as the model allows, at most 8192");
   add_cache_type(command, choices.cache);
+  add_exact(command, choices.exact);
   CLI::Option* shift = command.add_flag("--context-shift", choices.context_shift,
                                         "Where the context is full, forget the older half and go on; with -n 0 an answer may have no end");
   number("--keep", choices.keep, "Never forget the first N tokens")->needs(shift);
@@ -55,7 +56,8 @@ AnsweringModel open_model(const GenerationChoices& choices, const Session& sessi
   GenerateOptions options = read_sampling(choices.sampling);
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
-  Model model = Model::open(choices.model, session, {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache});
+  Model model = Model::open(choices.model, session,
+                            {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache, .exact = choices.exact});
   warn_about_context(model.context(), model.trained_context());
   if (choices.recommended) recommend(choices.sampling, model, options.sampling);
   name_tokens(choices.sampling, model, options.sampling);

@@ -15,6 +15,7 @@ struct GenerationChoices {
   bool context_shift = false, lookup = false;
   std::vector<Adapter> adapters;
   CacheType cache = CacheType::usual;
+  bool exact = false;
   bool recommended = false;  // where no option says otherwise, tokens are drawn as the model's files recommend
   SamplingChoices sampling;
 };

@@ -16,6 +16,7 @@ struct BatchOptions {
   std::int64_t sequences = 8;          // most prompts that are answered at a time; memory grows with their tokens
   std::vector<Adapter> adapters = {};  // several add up
   CacheType cache = CacheType::usual;
+  bool exact = false;  // as in ModelOptions
 };
 
 struct Answer {

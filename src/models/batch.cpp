@@ -33,7 +33,8 @@ BatchedDecoder::Options batch_decoder_options(const DecoderFiles& files, const B
   return {.context = context,
           .chunk = options.chunk,
           .tokens = (options.sequences + 1) * (context + page_tokens),
-          .cache = resolved(options.cache, precision)};
+          .cache = resolved(options.cache, precision),
+          .exact = options.exact};
 }
 
 /// Whole pages of tokens that all prompts begin with, where each has more behind them.

@@ -30,10 +30,10 @@ std::vector<BatchPiece> next_run(std::vector<BatchPiece>& waiting, std::int64_t 
   return run;
 }
 
-std::vector<BatchPiece> next_even_run(std::vector<BatchPiece>& waiting, std::int64_t chunk, std::int64_t most) {
+std::vector<BatchPiece> next_even_run(std::vector<BatchPiece>& waiting, std::int64_t chunk, std::int64_t most, std::int64_t most_each) {
   const auto count = std::min({static_cast<std::int64_t>(waiting.size()), chunk, most});
   const std::span<BatchPiece> those = std::span(waiting).first(static_cast<std::size_t>(count));
-  std::int64_t tokens = chunk / count;
+  std::int64_t tokens = std::min(chunk / count, most_each);
   for (const BatchPiece& piece : those) tokens = std::min(tokens, piece.end - piece.begin);
   std::vector<BatchPiece> run;
   for (BatchPiece& piece : those) run.push_back(first_of(piece, tokens));

@@ -20,7 +20,11 @@ BatchedDecoder::Options with_defaults(const DecoderFiles& model, BatchedDecoder:
 }
 
 DecoderGraphOptions graph_options(const BatchedDecoder::Options& options) {
-  return {.pages = pages_for(options.tokens), .capacity = options.context, .chunk = options.chunk, .cache = options.cache};
+  return {.pages = pages_for(options.tokens),
+          .capacity = options.context,
+          .chunk = options.chunk,
+          .cache = options.cache,
+          .exact = options.exact};
 }
 
 Graph graph_with_pages(const DecoderFiles& model, const BatchedDecoder::Options& options) {
@@ -169,9 +173,16 @@ std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> t
       for (const BatchPiece& piece : waiting) at(piece.sequence).ids.resize(static_cast<std::size_t>(piece.begin));
       return {};
     }
-    run(config_.is_recurrent() ? next_even_run(waiting, options_.chunk, most_even_sequences) : next_run(waiting, options_.chunk), logits);
+    run(config_.is_recurrent() ? next_even_run(waiting, options_.chunk, most_even_sequences, most_each())
+                               : next_run(waiting, options_.chunk),
+        logits);
   }
   return logits;
+}
+
+/// Tokens of a sequence in a run of a recurrent model.
+std::int64_t BatchedDecoder::most_each() const {
+  return options_.exact && config_.has_mixer(Mixer::state_space_heads) ? 1 : options_.chunk;
 }
 
 BatchedDecoder::Feeds BatchedDecoder::feeds_of(std::span<const BatchPiece> run) const {

@@ -24,6 +24,7 @@ class BatchedDecoder {
     std::int64_t chunk = 512;  // most tokens in one run, of all sequences
     std::int64_t tokens = 0;   // that the caches hold in all, in pages of page_tokens; 0: as many as `context`
     CacheType cache = CacheType::f32;
+    bool exact = false;  // tokens have the same bits one by one, a few at a time and many
   };
   using Sequence = RecurrentStates::Sequence;
   struct Tokens {
@@ -70,6 +71,7 @@ class BatchedDecoder {
   void forget(State& state, std::int64_t held);
   State& extended(const Tokens& tokens);
   using Feeds = std::map<std::string, Feed>;
+  std::int64_t most_each() const;
   Feeds feeds_of(std::span<const BatchPiece> run) const;
   void feed_pages(std::span<const BatchPiece> run, std::int64_t length, std::size_t pool, Feeds& feeds) const;
   void run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits);

@@ -53,6 +53,7 @@ void write_cache(const std::filesystem::path& path, const CachedDecoder& decoder
                     {"version", std::string(cache_version)},
                     {"model", fingerprint},
                     {"type", std::string(name_of(decoder.cache_type()))},
+                    {"exact", decoder.is_exact() ? "yes" : "no"},
                     {"factors", cache.short_factors ? "short" : "long"}};
   for (const auto& [name, text] : notes) metadata.emplace(fmt::format("{}{}", note_prefix, name), text);
   save_safetensors(path, cache.states, metadata);
@@ -71,6 +72,7 @@ Metadata read_cache(const std::filesystem::path& path, CachedDecoder& decoder, c
   if (!is("type", name_of(decoder.cache_type())))
     fail("{}: is a cache of type {} (this model's is {}; --cache-type chooses)", path.string(), quote_name(entry("type")),
          name_of(decoder.cache_type()));
+  if (decoder.is_exact() && !is("exact", "yes")) fail("{}: is a cache that was made without --exact", path.string());
   const auto ids = file.arrays.find(ids_name);
   if (ids == file.arrays.end() || ids->second.dtype() != i32 || ids->second.rank() != 1)
     fail("{}: tensor '{}' is missing, or no list of i32", path.string(), ids_name);

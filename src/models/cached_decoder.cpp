@@ -16,6 +16,7 @@ CachedDecoder::Options resolved(const DecoderFiles& model, CachedDecoder::Option
   model.check_makes_text();
   if (options.context == 0) options.context = model.config.max_positions;
   options.chunk = std::min(options.chunk, options.context);
+  if (options.exact && model.config.has_mixer(Mixer::state_space_heads)) options.chunk = 1;
   return options;
 }
 
@@ -23,6 +24,7 @@ Graph graph_of(const DecoderFiles& model, const CachedDecoder::Options& options)
   return decoder_graph(model.config, {.capacity = options.context,
                                       .chunk = options.chunk,
                                       .cache = options.cache,
+                                      .exact = options.exact,
                                       .storage = stored_types(model.checkpoint, model.names),
                                       .adapters = model.adapters.forms()});
 }
@@ -152,6 +154,16 @@ void CachedDecoder::rewind(std::int64_t length) {
 std::int64_t CachedDecoder::least_behind(std::int64_t held) const {
   const auto is_full = [&](const auto& ring) { return held > ring.second * page_tokens; };
   return std::ranges::any_of(rings_, is_full) ? held - options_.chunk : 0;
+}
+
+std::int64_t CachedDecoder::most_together() const {
+  if (config_.has_mixer(Mixer::state_space_heads)) return 1;  // their chunks are products, which round otherwise
+  // Attention may round what runs with more tokens; two such runs, of which the first is taken back, are read as one.
+  constexpr std::int64_t most_unrounded = 15;
+  const auto length = static_cast<std::int64_t>(ids_.size()), last_short = config_.length_of_short_factors();
+  std::int64_t most = options_.exact ? options_.context : most_unrounded - unread();
+  if (length <= last_short) most = std::min(most, last_short - length);  // those behind turn keys otherwise, of the tokens before too
+  return std::max<std::int64_t>(most, 1);
 }
 
 void CachedDecoder::mark() {

@@ -27,6 +27,7 @@ class CachedDecoder : public TokenPredictor {
     std::int64_t context = 0;  // tokens that the cache holds; 0: as many as the model was made for
     std::int64_t chunk = 512;  // most tokens in one run
     CacheType cache = CacheType::f32;
+    bool exact = false;  // tokens have the same bits one by one, a few at a time and many
   };
 
   /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config.
@@ -41,6 +42,7 @@ class CachedDecoder : public TokenPredictor {
   /// What a run reads that appends `count` tokens behind so many, for those who look at the program: arrays of its own.
   std::map<std::string, Feed> inputs(std::int64_t past, std::int64_t count) const;
   CacheType cache_type() const { return options_.cache; }
+  bool is_exact() const { return options_.exact; }
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no tokens,
@@ -58,6 +60,7 @@ class CachedDecoder : public TokenPredictor {
   void mark() override;
   /// Tokens that are read again with the next ones.
   std::int64_t unread() const override { return static_cast<std::int64_t>(ids_.size()) - held_; }
+  std::int64_t most_together() const override;
 
   /// Of as many tokens as the caches stand for.
   DecoderCache cache() const;

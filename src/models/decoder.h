@@ -176,6 +176,7 @@ struct DecoderGraphOptions {
   std::int64_t capacity = 0;   // tokens of a cache
   std::int64_t chunk = 0;      // most tokens of a sequence in one run
   CacheType cache = CacheType::f32;
+  bool exact = false;  // attention is exact_attention
   HiddenStates hidden_states = HiddenStates::none;
   WeightStorage storage = {};  // of the parameters
   LowRankForms adapters = {};  // of matrices

@@ -57,6 +57,7 @@ Value rows_of_text(const PackedTexts& texts, Value x) {
 
 /// Who keeps f32 asks for exact results, as encoders, which keep nothing, do.
 Value attend(const DecoderStep& step, Value q, Value k, Value v, const AttentionOptions& options) {
+  if (step.options.exact) return exact_attention(q, k, v, options);
   return step.options.cache == CacheType::f32 ? attention(q, k, v, options) : rounded_attention(q, k, v, options);
 }
 

@@ -118,7 +118,8 @@ struct Generation::State {
     const std::size_t held = run.size();
     run.push_back(tokens.back());
     if (drafter && predictor.unread() <= options.guesses)  // else a run without guesses brings a recurrent model's states up to date
-      guesses = drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1})));
+      guesses =
+          drafter->guess(run, static_cast<std::size_t>(std::min({options.guesses, room - 1, left() - 1, predictor.most_together() - 1})));
     if (!guesses.empty()) predictor.mark();
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());

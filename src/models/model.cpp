@@ -46,7 +46,8 @@ std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Se
   check_context(options, files.config.position_embedding ? most : longest_context);
   const CachedDecoder::Options its{.context = options.context > 0 ? options.context : std::min(most, usual_context),
                                    .chunk = options.chunk,
-                                   .cache = resolved(options.cache, session.precision())};
+                                   .cache = resolved(options.cache, session.precision()),
+                                   .exact = options.exact};
   return std::make_unique<CachedDecoder>(session, files, its);
 }
 

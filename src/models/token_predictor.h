@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,8 @@ class TokenPredictor {
   virtual void mark() {}
   /// Tokens that are computed again with the next ones.
   virtual std::int64_t unread() const { return 0; }
+  /// Tokens that `append` takes at a time with the results that they have one by one, to the bit; 1 and more.
+  virtual std::int64_t most_together() const { return std::numeric_limits<std::int64_t>::max(); }
 };
 
 }  // namespace rlx

@@ -22,15 +22,16 @@ struct Attention {
   static constexpr std::string_view formula =
       "softmax(cap(q k^T * scale) + bias, masked) v; a row that sees no key gives 0. Operands: q, k, v, then those of mask, bias, "
       "positions that are there. With int16, 32 queries and more may be computed from rounded numbers: rows of q "
-      "and k to 2^-16 of their length, those of v to 2^-14 of their largest, weights to 2^-12 of theirs";
+      "and k to 2^-16 of their length, those of v to 2^-14 of their largest, weights to 2^-12 of theirs. With exact, no policy of "
+      "precision narrows it";
   double scale = 0, softcap = 0;
   bool causal = false;
   std::int64_t window = 0;
-  bool int16 = false;
+  bool int16 = false, exact = false;
   bool has_mask = false, has_bias = false, has_positions = false;
   static auto fields() {
-    return Fields<&Attention::scale, &Attention::softcap, &Attention::causal, &Attention::window, &Attention::int16, &Attention::has_mask,
-                  &Attention::has_bias, &Attention::has_positions>{};
+    return Fields<&Attention::scale, &Attention::softcap, &Attention::causal, &Attention::window, &Attention::int16, &Attention::exact,
+                  &Attention::has_mask, &Attention::has_bias, &Attention::has_positions>{};
   }
 
   /// Heads of q for each head of k and v.
@@ -150,13 +151,14 @@ struct Attention {
                  .scale = 0.5, .softcap = 3, .causal = true, .window = 4, .has_mask = true, .has_bias = true, .has_positions = true}),
              4e-6},
             {{q, kv, kv}, attrs_of(Attention{.int16 = true}), 4e-6},
+            {{q, kv, kv}, attrs_of(Attention{.exact = true}), 4e-6},
             {{half, half, half}, attrs_of(Attention{.causal = true}), 4e-6},
             {{wide, wide, wide}, attrs_of(Attention{.causal = true}), 4e-6}};
   }
 };
 const Op<Attention> attention_op;
 
-Value attention_of(Value q, Value k, Value v, const AttentionOptions& options, bool int16) {
+Value attention_of(Value q, Value k, Value v, const AttentionOptions& options, bool int16, bool exact) {
   const DType dtype = promote(q.dtype(), promote(k.dtype(), v.dtype()));
   q = cast(q, dtype), k = cast(k, dtype), v = cast(v, dtype);
   Values operands{q, k, v};
@@ -164,8 +166,8 @@ Value attention_of(Value q, Value k, Value v, const AttentionOptions& options, b
   if (options.mask) operands.push_back(with_rank(options.mask, q.rank()));
   if (options.bias) operands.push_back(with_rank(options.bias, q.rank()));
   if (options.positions) operands.push_back(options.positions.rank() == 0 ? options.positions : with_rank(options.positions, q.rank() - 2));
-  return attention_op.of({options.scale, options.softcap, options.causal, options.window, int16, bool(options.mask), bool(options.bias),
-                          bool(options.positions)},
+  return attention_op.of({options.scale, options.softcap, options.causal, options.window, int16, exact, bool(options.mask),
+                          bool(options.bias), bool(options.positions)},
                          operands);
 }
 
@@ -174,8 +176,12 @@ Value attention_of(Value q, Value k, Value v, const AttentionOptions& options, b
 /// softmax(q k^T * scale) v for each head: q (B, H, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), H a multiple of Hkv (each run of
 /// H / Hkv heads shares one head of keys); the result is (B, H, Sq, Dv). Scores are kept in f32 at least. In this order: scale, soft cap,
 /// bias, then the masks; a row that sees no key gives zeros, and takes no gradient. Other layouts are transposes, which cost nothing.
-Value attention(Operand q, Operand k, Operand v, const AttentionOptions& options /*= {}*/) { return attention_of(q, k, v, options, false); }
+Value attention(Operand q, Operand k, Operand v, const AttentionOptions& options /*= {}*/) {
+  return attention_of(q, k, v, options, false, false);
+}
 
-Value rounded_attention(Value q, Value k, Value v, const AttentionOptions& options) { return attention_of(q, k, v, options, true); }
+Value rounded_attention(Value q, Value k, Value v, const AttentionOptions& options) { return attention_of(q, k, v, options, true, false); }
+
+Value exact_attention(Value q, Value k, Value v, const AttentionOptions& options) { return attention_of(q, k, v, options, false, true); }
 
 }  // namespace rlx

@@ -241,6 +241,8 @@ class PrecisionPass {
     const auto widens = [&](const Node& node, DType type) {
       return node.op->scalar == static_cast<int>(ScalarOp::cast) && graph_.type(node.operands[0]).dtype == type;
     };
+    const auto exact = std::ranges::find(attention.op->fields, "exact", &Field::name) - attention.op->fields.begin();
+    if (std::get<bool>(attention.attrs[static_cast<std::size_t>(exact)])) return "it is to be exact";
     for (const std::size_t rows : {1U, 2U}) {
       const Node& node = moved(graph_.data(), graph_.node(attention.operands[rows].node));
       if (widens(node, f16)) return "its keys are f16";

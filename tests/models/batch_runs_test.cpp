@@ -58,7 +58,7 @@ TEST(BatchRuns, AreEvenWhereTheyAreToBe) {
   for (const std::int64_t chunk : {1, 7, 64, 1000})
     for (const std::int64_t most : {1, 4, 100})
       expect_all_run(
-          some_pieces(random, 9), chunk, [&](Pieces& waiting) { return next_even_run(waiting, chunk, most); },
+          some_pieces(random, 9), chunk, [&](Pieces& waiting) { return next_even_run(waiting, chunk, most, chunk); },
           [&](const Pieces& run, std::int64_t tokens, bool) {
             EXPECT_LE(static_cast<std::int64_t>(run.size()), most);
             for (const BatchPiece& piece : run) EXPECT_EQ((piece.end - piece.begin) * static_cast<std::int64_t>(run.size()), tokens);
@@ -68,8 +68,8 @@ TEST(BatchRuns, AreEvenWhereTheyAreToBe) {
 // One that joins with a prompt while others go on token by token: they run together once, then the prompt runs alone.
 TEST(BatchRuns, AreAsManyAsThereAreUnlikeLengths) {
   Pieces waiting{{0, 10, 11, 0}, {1, 90, 91, 1}, {2, 0, 300, 2}, {3, 5, 6, 3}};
-  EXPECT_EQ(next_even_run(waiting, 512, 64).size(), 4U);
-  EXPECT_EQ(next_even_run(waiting, 512, 64).size(), 1U);
+  EXPECT_EQ(next_even_run(waiting, 512, 64, 512).size(), 4U);
+  EXPECT_EQ(next_even_run(waiting, 512, 64, 512).size(), 1U);
   EXPECT_TRUE(waiting.empty());
 }
 

@@ -265,9 +265,23 @@ TEST_P(RecurrentGuesses, DoNotChangeTheAnswer) {
       all.tried += generation.guesses().tried, all.right += generation.guesses().right;
       EXPECT_EQ(model.ids().size(), prompt.size() + expected.size() - 1);  // nothing of the wrong guesses is left
     }
+    if (std::string_view(GetParam()) == "hf_more/mamba2") {
+      EXPECT_EQ(all.tried, 0) << "chunks of its tokens round otherwise than single ones";
+      continue;
+    }
     EXPECT_GT(all.right, 0);
     EXPECT_LT(all.right, all.tried);
   }
+}
+
+// Longrope turns all keys anew behind 16 tokens here: those that run together would all be turned so.
+TEST(LongRopeGuesses, DoNotChangeTheAnswer) {
+  constexpr ModelOptions short_context{.context = 60};
+  Model model = open(fixture("hf/phi3-longrope"), short_context);
+  const auto same = std::make_shared<Model>(open(fixture("hf/phi3-longrope"), short_context));
+  const Ids prompt{5, 18, 31, 5, 18, 31, 5};
+  const Ids expected = ids_of(model.generate(prompt, {.max_tokens = 40}));
+  EXPECT_EQ(ids_of(model.generate(prompt, {.max_tokens = 40, .guesses = 5, .draft = same})), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, RecurrentGuesses,
