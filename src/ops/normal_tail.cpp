@@ -79,10 +79,12 @@ Fraction slow_part(Value x, double stretch) {
     return {horner(fma(lost, inverse, near), p), x + border};
   }
   std::array<double, 4> top{124.363836071, 108.369879666, 45.0977982342, 9.94572435967};
-  std::array<double, 5> below{99.2293929709, 165.641517435, 118.531051475, 46.0820456778, 9.94659742089};
+  std::array<double, 5> rest{99.2293929709, 41.277681364, 10.161171809, 0.9842474436, 0.00087306122};
   for (std::size_t k = 0; k < top.size(); ++k) top[k] *= std::pow(stretch, static_cast<double>(k) - 4);
-  for (std::size_t k = 0; k < below.size(); ++k) below[k] *= std::pow(stretch, static_cast<double>(k) - 5);
-  return {monic_horner(x, top), monic_horner(x, below)};
+  for (std::size_t k = 0; k < rest.size(); ++k) rest[k] *= std::pow(stretch, static_cast<double>(k) - 5);
+  // The lower polynomial is x times the upper one, and a small rest: what the upper one is off by cancels.
+  const Value upper = monic_horner(x, top);
+  return {upper, fma(x, upper, horner(x, rest))};
 }
 double slow_scale(DType t, double stretch) { return t == f64 ? 1 : 0.39894794419135402 / stretch; }
 

@@ -147,7 +147,7 @@ std::vector<ExactFunction<T>> exact_functions() {
       {"softplus", [](Value x) { return softplus(x); }, exact_softplus<T>, 2},
       {"log_sigmoid", [](Value x) { return log_sigmoid(x); }, [](T x) { return -exact_softplus(-x); }, 2},
       {"silu", [](Value x) { return silu(x); }, [](T x) { return x / (1 + std::exp(-x)); }, 4},
-      {"gelu", [](Value x) { return gelu(x); }, exact_gelu<T>, 5},
+      {"gelu", [](Value x) { return gelu(x); }, exact_gelu<T>, 4},
       {"gelu_tanh", [](Value x) { return gelu_tanh(x); }, exact_gelu_tanh<T>, 4},
       {"mish", [](Value x) { return mish(x); }, [](T x) { return x * std::tanh(std::log1p(std::exp(x))); }, 4},
       {"softsign", [](Value x) { return softsign(x); }, [](T x) { return x / (1 + std::fabs(x)); }, 2},
