@@ -315,7 +315,7 @@ TEST(Scan, SumsProductsForWeightsBehindTheBackwardLoop) {
 }
 
 TEST(Scan, KeepsASumInTheLoopThatSomethingElseReads) {
-  // The carry w c is of products, but every step reads it; and a sum of outer products of long vectors would keep more than it holds.
+  // The carry grows by products, but every step reads it.
   check(
       [](const Values& v) {
         const Values y =
