@@ -62,6 +62,18 @@ TEST(Lu, SolvesASystemWithTheTriangularSolves) {
   expect_near(x, {1, 2, 3}, few_roundings);
 }
 
+TEST(Solve, TakesBatchesThatBroadcastSeveralRightSidesAndTheTranspose) {
+  std::mt19937 random(3);
+  const Array a = random_array({f64, {2, 1, 4, 4}}, -1, 1, random), b = random_array({f64, {1, 3, 4, 5}}, -1, 1, random);
+  for (bool transposed : {false, true}) {
+    const auto results = run_all({a, b}, [&](const Values& v) {
+      const Value solved = solve(v[0], v[1], transposed), matrix = transposed ? move_axis(v[0], -1, -2) : v[0];
+      return Values{matmul(matrix, solved), broadcast_to(v[1], {2, 3, 4, 5})};
+    });
+    expect_near(values_of(results[0]), values_of(results[1]), 1e-11);  // 4 x 4 systems whose condition is below 1000
+  }
+}
+
 TEST(TriangularSolve, ReadsOneTriangle) {
   const Array a = floats({2, 2}, {2, 100, 3, 4}), b = floats({2, 1}, {2, 11});
   const auto solved = [&](bool lower, bool transposed, bool unit) {
