@@ -28,12 +28,11 @@ class Device {
 };
 
 struct SessionOptions {
-  int threads = 0;                                        // 0: as many as the process may use when the session is made; at most 4095
-  bool claims = true;                                     // false: hand-written kernels are not used
-  bool fuse = true;                                       // false: every node is a kernel of its own
-  Precision precision = Precision::f32;                   // of matrix products; `explain` lists what became of each
+  int threads = 0;                       // 0: as many as the process may use when the session is made; at most 4095
+  bool claims = true;                    // false: hand-written code is not used; what no kernel computes is left to the ops' own evaluation
+  bool fuse = true;                      // false: every node is a kernel of its own
+  Precision precision = Precision::f32;  // of matrix products; `explain` lists what became of each
   std::optional<Calibration> calibration = std::nullopt;  // of int8, for graphs with the products that it was made for
-  bool allow_host = true;                                 // false: a node that only the host reference can compute is an Error
   bool tune = false;  // times ways to cut a matrix product into blocks, when it is first run in a size, and keeps the fastest in
                       // cache_folder; results have the same bits
   // Of compiled kernels and timed choices; an empty path: none. Nothing: the variable RLX_CACHE, else rlx in XDG_CACHE_HOME, else

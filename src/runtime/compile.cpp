@@ -60,9 +60,8 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cpu:
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  return {
-      cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, options.allow_host, level}),
-      std::move(precise.choices)};
+  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, level}),
+          std::move(precise.choices)};
 }
 
 Executable Session::compile(const Graph& given) const {

@@ -13,7 +13,6 @@ namespace {
 Session session_of(int threads) {
   SessionOptions options = without_disk();
   options.threads = threads;
-  options.allow_host = false;
   return Session(Device::cpu(), options);
 }
 

@@ -28,7 +28,7 @@ Array keys(DType dtype, const Dims& dims, std::mt19937& random) {
 void expect_reference(const Graph& graph, const std::map<std::string, Array>& inputs, const std::string& what) {
   const std::vector<Array> wanted = evaluate(graph, inputs);
   for (const int threads : {1, 2, 3}) {
-    const Session session(Device::cpu(), {.threads = threads, .allow_host = false});
+    const Session session(Device::cpu(), {.threads = threads});
     const auto seen = session.compile(graph).run(std::map<std::string, Feed>(inputs.begin(), inputs.end()));
     for (std::size_t r = 0; r < wanted.size(); ++r)
       ASSERT_TRUE(std::ranges::equal(seen[r].bytes(), wanted[r].bytes())) << what << " result " << r << " threads " << threads;

@@ -16,13 +16,9 @@ inline SessionOptions without_disk() {
   options.cache_folder = "";
   return options;
 }
-/// A session that refuses graphs with a node that only the host can compute.
+/// A session that keeps nothing on disk.
 inline const Session& kernels_only() {
-  static const Session session = [] {
-    SessionOptions options = without_disk();
-    options.allow_host = false;
-    return Session(Device::cpu(), options);
-  }();
+  static const Session session(Device::cpu(), without_disk());
   return session;
 }
 

@@ -40,7 +40,7 @@ class Lowering {
 
   Program run() {
     share_bytes();
-    if (!options_.allow_host) refuse_host();
+    if (options_.claims) refuse_unknown();
     claim_attentions();
     claim_block_dots();
     claim_state_updates();
@@ -72,11 +72,10 @@ class Lowering {
   /// None without claims: the op's own evaluation is then what computes it.
   const Routine* routine_for(const Node& node) const { return options_.claims ? cpu::routine_for(graph_, node) : nullptr; }
 
-  void refuse_host() const {
+  void refuse_unknown() const {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
       if (cut_.on_host(id) && !has_regions(graph_.node(id)) && !views_.count({id, 0}) && !routine_for(graph_.node(id)))
-        fail("no kernel: {}<{}> on cpu: it runs on the host only, and host segments are not allowed", graph_.node(id).op->name,
-             graph_.node(id).results[0].to_string());
+        fail("no kernel: {}<{}> on cpu", graph_.node(id).op->name, graph_.node(id).results[0].to_string());
   }
 
   // -- attention: the composites of the graph, which only claims compute

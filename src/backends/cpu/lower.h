@@ -6,14 +6,13 @@ namespace rlx::cpu {
 struct LowerOptions {
   bool claims = true;
   bool fuse = true;
-  bool allow_host = true;
   CpuLevel level = cpu_level();
 };
 
 /// Chooses which values are stored and builds one launch for each: claims, generated kernels, routines, host nodes.
 /// Assumes: a graph of primitives, and with claims of composites that `is_claimed` takes. Guarantees: every output is stored; launches are
-/// in an order in which they can run. Throws Error naming op and types for a node that needs the host when that is not allowed; control
-/// flow needs it only for what its regions compute.
+/// in an order in which they can run. Throws Error naming op and types for a node that neither a kernel nor a routine computes; without
+/// claims the op's own evaluation does.
 Program lower(const Graph& graph, const LowerOptions& options);
 
 /// True when a kernel can compute the node.

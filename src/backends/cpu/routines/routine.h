@@ -33,7 +33,7 @@ struct RoutineCall {
 /// semantics and the oracle of tests; the same operands give the same bits at any number of threads.
 struct Routine {
   std::string_view op;
-  bool (*takes)(const Graph& graph, const Node& node);  // by attributes and types; a node that it leaves runs on the reference
+  bool (*takes)(const Graph& graph, const Node& node);  // by attributes and types
   void (*run)(const RoutineCall& call);
   int filled = -1;       // an operand that is given as one element, of no axes, where all are that constant
   int in_place_of = -1;  // an operand whose memory the only result may take over
