@@ -149,14 +149,13 @@ TEST_F(ChatCommand, LinesAreEdited) {
 }
 
 TEST_F(ChatCommand, TabCompletesTheNamesOfFiles) {
-  write_text(folder_ / "conversation.json", R"([{"role": "user", "content": "w5"}])");
   std::filesystem::create_directory(folder_ / "convent");
+  for (const char* file : {"conversation.json", "convent/x.json"}) write_text(folder_ / file, R"([{"role": "user", "content": "w5"}])");
   start("3");
   type("/load " + (folder_ / "conversa").string() + "\t\n");
   EXPECT_NE(read_until(prompt).find("conversation.json: 1 messages]"), std::string::npos);
-  type("/load " + (folder_ / "con").string() + "\tnt\tx\n");  // as far as both names agree; then a folder
-  EXPECT_NE(read_until("/load needs the name").find("convent/x"), std::string::npos);
-  read_until(prompt);
+  type("/load " + (folder_ / "con").string() + "\tnt\tx\t\n");  // as far as both names agree; then a folder, and what is in it
+  EXPECT_NE(read_until(prompt).find("convent/x.json: 1 messages]"), std::string::npos);
   EXPECT_EQ(leave(), 0);
 }
 
