@@ -32,6 +32,9 @@ void set_float_control(unsigned) {}
 FlushDenormals::FlushDenormals() : saved_(float_control()) { set_float_control(saved_ | flush); }
 FlushDenormals::~FlushDenormals() { set_float_control(saved_); }
 
+KeepDenormals::KeepDenormals() : saved_(float_control()) { set_float_control(saved_ & ~flush); }
+KeepDenormals::~KeepDenormals() { set_float_control(saved_); }
+
 void flush_denormals() { set_float_control(float_control() | flush); }
 
 }  // namespace rlx::cpu

@@ -14,6 +14,18 @@ class FlushDenormals {
   unsigned saved_;
 };
 
+/// Denormals are numbers like others while it lives, on the thread that made it.
+class KeepDenormals {
+ public:
+  KeepDenormals();
+  ~KeepDenormals();
+  KeepDenormals(const KeepDenormals&) = delete;
+  KeepDenormals& operator=(const KeepDenormals&) = delete;
+
+ private:
+  unsigned saved_;
+};
+
 /// Makes the current thread flush denormals for good, as every worker of a pool that runs kernels does.
 void flush_denormals();
 

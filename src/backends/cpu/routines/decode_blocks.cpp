@@ -1,0 +1,29 @@
+// The values of weights in blocks, where something else than a product reads them.
+#include <algorithm>
+
+#include "backends/cpu/denormals.h"
+#include "backends/cpu/routines/routine.h"
+#include "quant/format.h"
+
+namespace rlx::cpu {
+namespace {
+
+void decode(const RoutineCall& call) {
+  const BlockFormat& format = *find_block_format(std::get<std::string>(call.attrs[0]));
+  std::int64_t blocks = 1;
+  for (std::int64_t extent : call.operands[0].shape) blocks *= extent;
+  blocks /= format.bytes;
+  const std::int64_t worth_a_thread = std::max<std::int64_t>(4096 / format.values, 1);
+  call.pool.parallel_for(blocks, worth_a_thread, [&](std::int64_t begin, std::int64_t end, int) {
+    const KeepDenormals keep;  // scales are f16 numbers, the least of which are subnormal
+    format.decode(call.operands[0].bytes + begin * format.bytes, call.results[0].as<float>() + begin * format.values,
+                  (end - begin) * format.values);
+  });
+}
+
+bool takes(const Graph&, const Node&) { return true; }
+
+const RegisterRoutine decode_blocks_routine({"decode_blocks", takes, decode});
+
+}  // namespace
+}  // namespace rlx::cpu
