@@ -85,11 +85,12 @@ class SumsBehind {
     return it != input_places_.end() && it->second >= carries_ + static_cast<std::size_t>(op_.scanned);
   }
 
-  /// The term that the step adds to carry k, which nothing else reads.
+  /// The term that the step adds to carry k, if nothing else reads the carry or the sum.
   std::optional<Term> added_to(std::size_t k) const {
-    const Node& add = step_.node(step_.outputs()[k].second.id().node);
-    const ValueId carry = step_.inputs()[k].second.id();
+    const ValueId next = step_.outputs()[k].second.id(), carry = step_.inputs()[k].second.id();
+    const Node& add = step_.node(next.node);
     const auto uses = uses_.find(carry);
+    if (uses_.at(next) != 1) return std::nullopt;
     if (add.op->name != "add" || uses == uses_.end() || uses->second != 1) return std::nullopt;
     if (std::ranges::count(add.operands, carry) != 1) return std::nullopt;
     Term term;
@@ -102,13 +103,17 @@ class SumsBehind {
     return moves && (is_sum || term.source->op->name == "dot") ? std::optional(term) : std::nullopt;
   }
 
-  /// Makes the term's operands results of the step, where they are not at hand for all steps and take no more than the carry.
+  /// Makes the term's operands results of the step, where they are not at hand for all steps. They may take no more than the carry, and not
+  /// more than twice what each step reads of its own, so that a long loop's memory stays of the size that it was.
   bool keep_operands(const Term& term, std::size_t k) {
     std::vector<ValueId> more;
-    Dim left = step_.inputs()[k].second.type().size();
+    Dim needed(0), read(0);
     for (ValueId v : term.source->operands)
-      if (!is_scanned(v) && !output_of(v)) more.push_back(v), left = left - step_.type(v).size();
-    if (!left.known_non_negative()) return false;
+      if (!is_scanned(v) && !output_of(v)) more.push_back(v), needed = needed + step_.type(v).size();
+    for (std::size_t i = carries_; i < carries_ + static_cast<std::size_t>(op_.scanned); ++i)
+      read = read + step_.inputs()[i].second.type().size();
+    const Dim carry = step_.inputs()[k].second.type().size();
+    if (!(carry - needed).known_non_negative() || !(read * 2 - needed).known_non_negative()) return false;
     for (ValueId v : more)
       if (!output_of(v)) step_.output("kept" + std::to_string(step_.outputs().size()), Value(&step_.data(), v));
     return true;

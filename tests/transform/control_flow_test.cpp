@@ -326,6 +326,29 @@ TEST(Scan, KeepsASumInTheLoopThatSomethingElseReads) {
       recurrence_operands());
 }
 
+TEST(Scan, KeepsASumInTheLoopThatTheStepReads) {
+  // Attention without a softmax: the backward step adds to the derivative of the state, and multiplies with the sum.
+  check(
+      [](const Values& v) {
+        const auto step = [](const Values& state, const Values& at) {
+          const Value next = state[0] + matmul(transpose(at[1], {1, 0}), at[2]);
+          return std::pair{Values{next}, Values{matmul(at[0], next)}};
+        };
+        return sum_all(sin(scan(step, {v[0]}, {v[1], v[2], v[3]})[1]));
+      },
+      {random_f64({3, 2}, 1), random_f64({4, 2, 3}, 2), random_f64({4, 2, 3}, 3), random_f64({4, 2, 2}, 4)});
+  // The sum itself is the derivative of what is added in each step.
+  check(
+      [](const Values& v) {
+        const auto step = [](const Values& state, const Values& at) {
+          const Value next = state[0] + at[0];
+          return std::pair{Values{next}, Values{broadcast_to(next, {3, 2}) * at[1]}};
+        };
+        return sum_all(sin(scan(step, {v[0]}, {v[1], v[2]})[1]));
+      },
+      {random_f64({2}, 1), random_f64({4, 2}, 2), random_f64({4, 3, 2}, 3)});
+}
+
 TEST(Scan, BatchesItsOperandsAndCaptures) {
   const std::vector<Array> x{random_f64({2, 3}, 1), random_f64({2, 4, 3}, 2), random_f64({2, 3, 3}, 3)};
   check_vmap([](const Values& v) { return recurrence(v[0], v[1], v[2]); }, x);
