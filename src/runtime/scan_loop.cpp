@@ -52,7 +52,9 @@ bool Run::run_loop(const Node& node, std::span<const Array> operands, std::span<
   std::transform(inputs.begin() + op.carries, inputs.begin() + moving, inputs.begin() + op.carries, first_slice);
   std::vector<const Array*> places;
   for (const Array& input : inputs) places.push_back(&input);
-  Run step(*state_.regions.at(op.step.get()), std::move(places), weights_among(inputs), run_.bindings, nullptr);
+  std::vector<bool> weights = weights_among(inputs);
+  std::fill_n(weights.begin(), op.carries, false);  // each step has others
+  Run step(*state_.regions.at(op.step.get()), std::move(places), std::move(weights), run_.bindings, nullptr);
   if (!std::ranges::all_of(step.outputs_, has_bytes)) return false;
   step.stays_in_loop_.assign(inputs.size(), false);
   std::fill(step.stays_in_loop_.begin() + moving, step.stays_in_loop_.end(), length > 1);

@@ -146,6 +146,20 @@ TEST(ControlFlow, CarriesThatChangePlacesAndResultsThatAreOperands) {
     }
 }
 
+/// A parameter or a constant that a loop begins with is read by the first step alone.
+TEST(ControlFlow, CarriesThatBeginAsWeights) {
+  Graph graph("powers");
+  const Value a = graph.input("a", {64, 64}, f32), p = graph.param("p", {64, 64}, f32);
+  const auto power = [&](const Values& carry, const Values&) { return std::pair{Values{matmul(a, carry[0])}, Values{}}; };
+  const auto twice = [&](const Values& carry, const Values&) { return std::pair{scan(power, carry, {}, {2}), Values{}}; };
+  graph.output("of_a_parameter", scan(power, {p}, {}, {3})[0]);
+  graph.output("of_a_constant", scan(power, {full(a, {64, 64}, 0.5)}, {}, {3})[0]);
+  graph.output("in_a_loop", scan(twice, {p}, {}, {2})[0]);
+  Executable program = session().compile(graph);
+  for (unsigned seed : {1u, 2u})
+    expect_like_reference(graph, program, {{"a", uniform(f32, {64, 64}, -0.2, 0.2, seed)}, {"p", uniform(f32, {64, 64}, -1, 1, 9)}});
+}
+
 /// What stays is packed once for a loop; another run of the same program brings other numbers at the same place.
 TEST(ControlFlow, WeightsThatAreComputedAreReadAnewInEveryRun) {
   Graph graph("computed");
