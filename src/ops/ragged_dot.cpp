@@ -10,6 +10,9 @@ Value count_passed(Value positions, Value ends) { return sum(cast(ge(expand_dims
 // v where `there` holds for its row, else 0.
 Value only_there(Value there, Value v) { return select(expand_dims(there, {-1}), v, like(v, 0)); }
 
+// The positions, those behind the last of an axis at the last.
+Value within(Value positions, const Dim& size) { return min(positions, dim_value(positions, size, i64) - 1); }
+
 // Rows as blocks of which each lies in one group, with rows of zeros behind the last of a group. A product is then one of blocks, and what
 // it reads of the matrices, and its derivative by them, are as many matrices as there are blocks, not rows.
 class RowBlocks {
@@ -25,17 +28,17 @@ class RowBlocks {
 
   // (R, C) as (blocks, length, C).
   Value split(Value x) const {
-    const Value slot = iota(x, {count() * length_}, i64), group = count_passed(slot / length(), block_ends_);
+    const Value slot = iota(x, {count() * length_}, i64), group = within(count_passed(slot / length(), block_ends_), groups_);
     const Value row = take(starts_, group) + slot - take(first_blocks_, group) * length();
-    return reshape(only_there(lt(row, take(ends_, group)), take(x, row)), {count(), length_, x.dim(1)});
+    return reshape(only_there(lt(row, take(ends_, group)), take(x, within(row, rows_))), {count(), length_, x.dim(1)});
   }
   // The matrix of each block.
-  Value matrices(Value w) const { return take(w, count_passed(iota(w, {count()}, i64), block_ends_)); }
+  Value matrices(Value w) const { return take(w, within(count_passed(iota(w, {count()}, i64), block_ends_), groups_)); }
   // The rows again; zeros where a row is in no group.
   Value join(Value y) const {
-    const Value row = iota(y, {rows_}, i64), group = count_passed(row, ends_);
-    const Value slot = take(first_blocks_, group) * length() + row - take(starts_, group);
-    return only_there(lt(group, dim_value(y, groups_, i64)), take(reshape(y, {count() * length_, y.dim(2)}), slot));
+    const Value row = iota(y, {rows_}, i64), passed = count_passed(row, ends_), group = within(passed, groups_);
+    const Value slot = within(take(first_blocks_, group) * length() + row - take(starts_, group), count() * length_);
+    return only_there(lt(passed, dim_value(y, groups_, i64)), take(reshape(y, {count() * length_, y.dim(2)}), slot));
   }
 
  private:

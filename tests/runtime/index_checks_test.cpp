@@ -39,6 +39,18 @@ TEST(IndexChecks, IdsOutsideOfATableAreAnErrorThatChangesNoState) {
   EXPECT_EQ(executable.state("table").get_double(0), 1);
 }
 
+TEST(IndexChecks, LetAllSizesOfGroupsPass) {
+  Graph graph("groups");
+  const Value x = graph.input("x", {256, 4}, f32), w = graph.input("w", {2, 4, 3}, f32), sizes = graph.input("sizes", {2}, i32);
+  graph.output("y", ragged_dot(x, w, sizes));
+  const Executable executable = checking().compile(graph);
+  for (const auto& groups : {std::vector{128, 128}, {0, 256}, {256, 0}, {1, 3}, {0, 0}})
+    EXPECT_EQ(error_of([&] {
+                executable.run({{"x", counting(f32, {256, 4})}, {"w", counting(f32, {2, 4, 3})}, {"sizes", ids({groups[0], groups[1]})}});
+              }),
+              "no error");
+}
+
 TEST(IndexChecks, AreOffUnlessAskedFor) {
   EXPECT_EQ(session().compile(lookup()).run({{"ids", ids({-1, 7})}}).at("rows").shape(), (Shape{2, 2}));
 }
