@@ -90,6 +90,16 @@ TEST(TopK, LongLinesIncreasingDecreasingAndEqual) {
   }
 }
 
+TEST(TopK, OfSubnormalNumbersAreThoseOfEveryNumberOfThreads) {
+  for (const DType dtype : {f32, bf16}) {
+    Graph graph;
+    graph.output("y", top_k(graph.input("x", {1 << 16}, dtype), 3)[1]);
+    Array x(dtype, {1 << 16});
+    for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, static_cast<double>(i) * 1e-43);
+    expect_reference(graph, {{"x", x}}, std::string(name(dtype)));
+  }
+}
+
 TEST(TopK, IsOneLaunchThatDoesNotSort) {
   Graph graph;
   graph.output("y", top_k(graph.input("x", {8, 1000}, f32), 10)[0]);

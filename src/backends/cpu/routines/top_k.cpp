@@ -1,6 +1,8 @@
 // The k largest elements of lines, without sorting the others: what is above the least of the best k so far is collected, and thinned out
 // when there is too much of it.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <span>
 
 #include "backends/cpu/routines/elements.h"
@@ -27,11 +29,14 @@ struct Candidate {
   bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at < other.at; }
 };
 
-/// True unless none of the elements is larger than `least`, which is no NaN.
+/// True unless none of the elements is larger than `least`, which is no NaN. Comparing vectors takes subnormal numbers for zeros, which
+/// ranks do not.
 template <std::int64_t n, class E>
 bool may_be_larger(const E* x, E least) {
   using Number = std::conditional_t<is_narrow_float<E>, float, E>;
   using Vector = typename Side<Number>::Vector;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (std::abs(static_cast<Number>(least)) < std::numeric_limits<Number>::min()) return true;
   const Vector limit = static_cast<Number>(least) - Vector{};
   auto none = limit <= limit;
   for (std::int64_t i = 0; i < n; i += Side<Number>::lanes) {
