@@ -91,13 +91,15 @@ class Scattering {
 
   void scatter_in_order() const {
     const std::int64_t threads = std::min<std::int64_t>(call_.pool.size(), 1 + size_ / 4096);
-    const std::int64_t length = is_widened ? 2 * block_elements : ((size_ + threads - 1) / threads + 63) / 64 * 64;
+    constexpr std::int64_t walks = is_widened ? 4 : 1;  // of all updates by each thread: more would need less memory
+    const std::int64_t even = ((size_ + walks * threads - 1) / (walks * threads) + 63) / 64 * 64;
+    const std::int64_t length = is_widened ? std::max(2 * block_elements, even) : even;
     auto* wide =
         is_widened ? reinterpret_cast<T*>(call_.scratch(static_cast<std::size_t>(call_.pool.size() * length) * sizeof(T))) : nullptr;
     call_.pool.parallel_for((size_ + length - 1) / length, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
       for (std::int64_t part = begin; part < end; ++part) {
         const std::int64_t lo = part * length, hi = std::min(size_, lo + length);
-        T* sums = open(lo, hi, wide + worker * length);
+        T* sums = open(lo, hi, wide ? wide + worker * length : nullptr);
         walk(lo, hi, sums);
         close(lo, hi, sums);
       }
