@@ -40,18 +40,6 @@ struct Frames {
     const Value frames = window(parts, x.rank() - 1, pieces());  // (..., t, pieces, hop)
     return slice_axis(reshape(frames, with_last(x, {count, pieces() * hop})), -1, 0, n_fft);
   }
-  /// Frames (..., t, n_fft) added where they overlap: (..., (t - 1) hop + n_fft).
-  Value add(Value frames) const {
-    const Dim count = frames.dim(-2), used = (count + pieces() - 1) * hop;
-    Dims shape = frames.shape();
-    shape.back() = pieces();
-    shape.push_back(hop);
-    const Value parts = reshape(longer(frames, pieces() * hop - n_fft), shape);
-    const Value sums = fold(parts, frames.rank() - 2, count + pieces() - 1);
-    shape.resize(shape.size() - 2);
-    shape.back() = used;
-    return slice_axis(reshape(sums, shape), -1, 0, (count - 1) * hop + n_fft);
-  }
 
  private:
   /// x with so many zeros behind, or with fewer elements.

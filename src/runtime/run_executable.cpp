@@ -135,10 +135,6 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
   return Outputs(std::move(items));
 }
 
-}  // namespace
-
-namespace {
-
 /// Who holds it sees the states that no run changes.
 std::unique_lock<std::mutex> turn_of(Executable::State& state) {
   return state.has_states ? std::unique_lock(state.turn) : std::unique_lock<std::mutex>();

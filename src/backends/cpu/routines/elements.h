@@ -2,6 +2,7 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "backends/cpu/portable_vectors.h"
