@@ -84,7 +84,7 @@ TEST(ResizeOptions, Errors) {
   Graph graph;
   const Value x = graph.input("x", {4}, f32);
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.antialias = true}); }),
-            "rlx.resize: antialias, exclude_outside or scales with mode 'nearest' (allowed: linear, cubic)");
+            "rlx.resize: antialias, exclude_outside or scales with mode 'nearest' (allowed: linear, cubic, lanczos3, lanczos5)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .align_corners = true, .antialias = true}); }),
             "rlx.resize: align_corners with antialias or scales (allowed: one of them)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .scales = {1, 2}}); }),
