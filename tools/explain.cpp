@@ -166,7 +166,8 @@ void add_explain(CLI::App& app) {
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "
       "kernel\n"
       "of its own), fused (part of another kernel), a view (no computation), a constant, prepared (computed once, from parameters alone),\n"
-      "control (it runs the regions listed under it), or host (with --no-claims: by the reference loops). With --precision, each product of\n"
+      "control (it runs the regions listed under it), or host (with --no-claims: by the reference loops). With --precision, each product "
+      "of\n"
       "f32 has a line in front that says what it is computed in, or why it stays f32.\n\n"
       "Examples:\n  rlx explain --model all-MiniLM-L6-v2 --size S=64\n  rlx explain --model model.gguf --tokens 1000");
   command->callback([options] { explain(*options); });
