@@ -38,7 +38,7 @@ bool may_be_larger(const E* x, E least) {
   if constexpr (std::is_floating_point_v<Number>)
     if (std::abs(static_cast<Number>(least)) < std::numeric_limits<Number>::min()) return true;
   const Vector limit = static_cast<Number>(least) - Vector{};
-  auto none = limit <= limit;
+  decltype(limit <= Vector{}) none = ~decltype(limit <= Vector{}){};
   for (std::int64_t i = 0; i < n; i += Side<Number>::lanes) {
     if constexpr (is_narrow_float<E>) none &= four_floats(x + i) <= limit;
     else none &= *reinterpret_cast<const Vector*>(x + i) <= limit;
