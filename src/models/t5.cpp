@@ -7,6 +7,7 @@
 #include "models/config_field.h"
 #include "models/model_folder.h"
 #include "models/text_encoder.h"
+#include "ops/rounded_attention.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -49,13 +50,16 @@ Value t5_heads(Flow flow, const T5Config& c, std::string_view name, Value x) {
 /// What queries look at, (B, num_heads, S, d_kv) each.
 struct Seen {
   Value keys, values;
+  bool kept = false;  // from run to run: a token sees the same among few and among many, and they are not rounded again for each
 };
 
 Seen seen_in(Flow attention, const T5Config& c, Value x) { return {t5_heads(attention, c, "k", x), t5_heads(attention, c, "v", x)}; }
 
 Value t5_attention(Flow flow, const T5Config& c, Value x, const Seen& seen, AttentionOptions options) {
   options.scale = 1;
-  Value mixed = transpose(attention(t5_heads(flow, c, "q", x), seen.keys, seen.values, options), {0, 2, 1, 3});
+  Value q = t5_heads(flow, c, "q", x);
+  Value mixed = seen.kept ? exact_attention(q, seen.keys, seen.values, options) : attention(q, seen.keys, seen.values, options);
+  mixed = transpose(mixed, {0, 2, 1, 3});
   return flow.linear("o", reshape(mixed, {x.dim(0), x.dim(1), c.num_heads * c.d_kv}), c.d_model, false);
 }
 
@@ -212,11 +216,11 @@ Graph t5_decoder_graph(const T5Config& c, const T5CacheSizes& sizes, const Weigh
   stack.own = [&](Flow attention, Value x) {
     const Seen fresh = seen_in(attention, c, x);
     return Seen{appended(attention, "keys", fresh.keys, past, sizes.capacity),
-                appended(attention, "values", fresh.values, past, sizes.capacity)};
+                appended(attention, "values", fresh.values, past, sizes.capacity), true};
   };
   stack.encoded = [&](const Flow&, std::int64_t i) {
     const Dims shape{1, c.num_heads, length, c.d_kv};
-    return Seen{graph.input(keys_name(i), shape, f32), graph.input(values_name(i), shape, f32)};
+    return Seen{graph.input(keys_name(i), shape, f32), graph.input(values_name(i), shape, f32), true};
   };
   Value last = t5_states(decoder, c, stack, c.num_decoder_layers, rows_of(table, ids)).back();
   graph.output("logits", t5_logits(flow, c, table, last));

@@ -10,6 +10,7 @@
 #include "logits.h"
 #include "models/batched_decoder.h"
 #include "models/cached_decoder.h"
+#include "models/cached_t5.h"
 #include "models/random_llama.h"
 
 namespace rlx::test {
@@ -129,6 +130,27 @@ TEST(EveryPrecision, HasTheSameLogitsHoweverTokensAreRead) {
       CachedDecoder exact(narrow, files, {.context = 100, .cache = cache, .exact = true});
       expect_same_all(exact, some_ids(100), what);
     }
+  }
+}
+
+// Whatever is to be exact: any number of tokens is guessed together.
+TEST(EncodersWithADecoder, HaveTheSameLogitsHoweverAnAnswerIsRead) {
+  const T5Files files = T5Files::open(fixture("hf/t5"));
+  const Ids prompt = some_ids(50), answer = some_ids(60, 7);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    CachedT5 model(Session(Device::cpu(), {.precision = precision}), files, 64);
+    const auto logits = [&](std::size_t step) {
+      model.begin(prompt, {});
+      std::vector<float> all;
+      for (std::size_t at = 0; at < answer.size(); at += step) {
+        const std::vector<float> some = model.append(std::span(answer).subspan(at, step), static_cast<std::int64_t>(step), {});
+        all.insert(all.end(), some.begin(), some.end());
+      }
+      return all;
+    };
+    const std::vector<float> wanted = logits(1);
+    for (const std::size_t step : {4, 15, 20, 60})
+      EXPECT_TRUE(logits(step) == wanted) << "precision " << static_cast<int>(precision) << ", " << step << " together";
   }
 }
 
