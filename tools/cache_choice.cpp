@@ -18,7 +18,8 @@ CLI::Option* add_cache_type(CLI::App& command, CacheType& type) {
 
 void add_exact(CLI::App& command, bool& exact) {
   command.add_flag("--exact", exact,
-                   "A token has the same bits in a prompt of any length, behind a kept cache and alone; long prompts take longer");
+                   "A token has the same bits in a prompt of any length (of longrope: on either side of its short length), behind a kept "
+                   "cache and alone; long prompts take longer");
 }
 
 }  // namespace rlx::command

@@ -25,9 +25,10 @@ struct ModelOptions {
   std::int64_t chunk = 512;            // most tokens of a prompt that run together
   std::vector<Adapter> adapters = {};  // several add up
   CacheType cache = CacheType::usual;
-  /// A token has the same bits in a prompt of any length, behind a kept cache, a few at a time and alone. Without it those of a prompt's
-  /// runs of 16 tokens and more may be rounded otherwise (see CacheType), but where keys are f32; guesses change no bits in any case.
-  /// Prompts take longer, those of models with heads of state spaces (Mamba-2) many times as long.
+  /// A token has the same bits in a prompt of any length, behind a kept cache, a few at a time and alone; with longrope as long as the text
+  /// stays on one side of the length behind which all keys are turned otherwise. Without it those of a prompt, and of more than 16 that run
+  /// together, may be rounded otherwise (see CacheType), but where keys are f32; guesses change no bits in any case. Prompts take longer,
+  /// those of models with heads of state spaces (Mamba-2) many times as long. An encoder with a decoder answers so in any case.
   bool exact = false;
 };
 
@@ -43,8 +44,8 @@ struct GenerateOptions {
   bool context_shift = false;
   std::int64_t keep = 0;
   /// Tokens that are guessed at a time (speculative decoding), by a smaller model with the same tokens or, without one, from what followed
-  /// the same tokens before; at most 14, and none of models with heads of state spaces (Mamba-2). Right ones cost less than others;
-  /// guesses do not change which tokens are chosen.
+  /// the same tokens before; at most 14 where more would not be `exact`, and none of models with heads of state spaces (Mamba-2). Right
+  /// ones cost less than others; guesses do not change which tokens are chosen.
   std::int64_t guesses = 0;
   std::shared_ptr<Model> draft = {};
   /// Chooses the next token from the logits (-infinity: the grammar forbids it) and all tokens so far, with those of the prompt where it is

@@ -56,6 +56,15 @@ void expect_same_all(CachedDecoder& decoder, const Ids& ids, const std::string& 
   EXPECT_TRUE(rest == behind(wanted, ids.size() - 41, decoder)) << what << ", behind a kept cache";
 }
 
+/// Every way that first reads more than the `length` tokens behind which all keys are turned otherwise, and those that read no more.
+void expect_same_beyond(CachedDecoder& decoder, const Ids& ids, std::size_t length, const std::string& what) {
+  const std::vector<float> wanted = behind(logits_of(decoder, ids, length + 1, 1), length + 1, decoder);
+  for (const auto& [prompt, step] : {std::pair<std::size_t, std::size_t>{ids.size(), 1}, {length + 1, 40}, {length + 1, 5}})
+    EXPECT_TRUE(behind(logits_of(decoder, ids, prompt, step), length + 1, decoder) == wanted) << what << ", " << prompt << ", " << step;
+  const Ids few(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length));
+  EXPECT_TRUE(logits_of(decoder, few, length, 1) == logits_of(decoder, few, 1, 1)) << what;
+}
+
 /// A long prompt beside a short one, then single tokens of both together: the last logits of the long one.
 void expect_same_in_batch(CachedDecoder& decoder, BatchedDecoder& many, const Ids& ids, const std::string& what) {
   const std::vector<float> all = logits_of(decoder, ids, ids.size() - 3, 1), wanted = behind(all, ids.size() - 1, decoder);
@@ -177,6 +186,9 @@ TEST_P(OfFamily, TokensHaveTheSameLogitsHoweverTheyAreRead) {
     if (usual.most_together() > 1) expect_same_few(usual, some_ids(60), 28, std::string(name_of(cache)));
     CachedDecoder exact(session(), files, {.context = 60, .cache = cache, .exact = true});
     if (files.config.length_of_short_factors() == 0) expect_same_all(exact, some_ids(60), std::string(name_of(cache)));
+    else
+      expect_same_beyond(exact, some_ids(60), static_cast<std::size_t>(files.config.length_of_short_factors()),
+                         std::string(name_of(cache)));
   }
 }
 
