@@ -121,6 +121,45 @@ def compiling_families(files, bar):
     return f"at most {most:.2f} ms, and {growth:.2f} times that of the next smaller graph", "", "", most <= bar and growth <= 1.25
 
 
+def case_name(row):
+    """A case of bench/library_peers.py, recurrent_peers.py or sums_peers.py."""
+    if "case" in row:
+        kind, layers, size, batch, steps = row["case"]
+        return f"{kind}, {layers} x {size}, batch {batch}, {steps} steps"
+    axes = f" over {', '.join(map(str, row['axes']))}" if "axes" in row else ""
+    return f"{row['op']}{axes}, {' x '.join(map(str, row['shape']))}, {row['type']}"
+
+
+def to_best(row):
+    """Our time over that of the fastest peer, by minimum and by median, and which is the fastest."""
+    peers = {name: times for name, times in row["seconds"].items() if name != "rlx"}
+    fastest, median = (ours / min(times[i] for times in peers.values()) for i, ours in enumerate(row["seconds"]["rlx"]))
+    return fastest, median, min(peers, key=peers.get)
+
+
+def in_turn(name, *begins):
+    """Of cases whose names begin so: how many reach it, and which do not."""
+    def reached(files, bar):
+        found = {case_name(row): to_best(row) for row in files[name]["rows"] if case_name(row).startswith(begins)}
+        slow = [f"{case}: {ratio:.2f}" for case, (ratio, _, _) in found.items() if ratio > bar]
+        ratios, medians = zip(*((ratio, median) for ratio, median, _ in found.values()))
+        return (f"{len(found) - len(slow)} of {len(found)} reach it" + (f"; {', '.join(slow)}" if slow else ""),
+                f"ratios {min(ratios):.2f} to {max(ratios):.2f} (medians to {max(medians):.2f})", "", not slow)
+    return reached
+
+
+def least_error(row):
+    """Of the peers, whose largest relative errors these are."""
+    return min(error[0] for name, error in row["errors"].items() if name != "rlx")
+
+
+def sums(files, bar):
+    cases = files["sums"]["rows"]
+    wrong = [case_name(row) for row in cases if row["errors"]["rlx"][0] > bar * least_error(row)]
+    return (f"{len(cases) - len(wrong)} of {len(cases)} reach it" + (f"; not {', not '.join(wrong)}" if wrong else ""),
+            f"errors {max(row['errors']['rlx'][0] for row in cases):.1e} at most, peers' {max(map(least_error, cases)):.1e}", "", not wrong)
+
+
 def busy(files, bar):
     ratios = [case["ratio"] for case in files["busy"]["cases"]]
     return " and ".join(map(percent, ratios)), "", "", min(ratios) >= bar
@@ -206,6 +245,12 @@ BARS = [
       for kind, bar in (("f32", 0.8), ("bf16", 0.75))),
     ("the same, the most memory held, f32", "at most {} of PyTorch's", 1, 1, training_memory, "training"),
     ("a step of a small network of convolutions, f32", "ahead of PyTorch's best", 1, 1, beside_best("training", "convnet, f32"), "training"),
+    ("an LSTM of 2 x 512, batch 16, 128 steps, forward and backward", "ahead of PyTorch", 1, 1, in_turn("recurrent", "lstm, 2 x 512,"), "recurrent"),
+    ("sums of 1e4, 1e6 and 1e8 elements, all layouts", "errors at most PyTorch's and NumPy's", 1, 1, sums, "sums"),
+    ("an embedding's gradient: 50000 rows of 768 added into 30000", "at most {} of PyTorch's time", 1, 1, in_turn("library", "scatter_add,"), "library"),
+    ("sort, argsort, top_k, cumsum", "ahead of PyTorch and NumPy", 1, 1, in_turn("library", "sort,", "argsort,", "top_k,", "cumsum"), "library"),
+    ("fft and rfft of 2^20, 1e6, a prime, 64 x 4096, 512 x 512", "at most {} of PyTorch's and SciPy's best time", 1, 1, in_turn("library", "fft", "rfft,"), "library"),
+    ("lu, cholesky, triangular_solve of 1024 and 256 x 32 x 32", "at most {} of PyTorch's time", 1.1, 1.1, in_turn("library", "lu,", "cholesky,", "triangular_solve,"), "library"),
     ("softmax, norm, GELU, residual + norm, 4096 x 4096", "at least {:.0%} of copying memory", 0.85, 0.85, rows, "rows"),
     ("compiling a decoder of 24 layers", "below 1 s cold, 0.1 s from disk, nothing for a new length", None, None, compiling, "compile"),
     ("compiling twelve families of graphs, values read at many places", "linear in nodes, at most {} ms a node", 2, 2, compiling_families, "compile_families"),

@@ -190,6 +190,19 @@ def training(data):
                    "the most memory that a side held, weights as they were read included.", data["command"], [model_chart(row) for row in data["rows"]])
 
 
+def in_turn(title, note, more=()):
+    """Cases of one operation each, and columns of (name, text of a row)."""
+    def section(data):
+        rows = []
+        for row in data["rows"]:
+            ratio, median, peer = bars.to_best(row)
+            rows.append(Bar(bars.case_name(row), ratio, f"{ratio:.2f} of {peer}'s time", [both(*row["seconds"]["rlx"]), f"{both(*row['seconds'][peer])} ({peer})",
+                                                                                          f"{ratio:.2f}", f"{median:.2f}", *(text(row) for _, text in more)], ratio <= 1))
+        return Section(title, f"{note} Minimum and median, {data['threads']} threads, all sides in turn in one run: our time over that of the fastest peer; the line is where both are as fast.",
+                       data["command"], [Chart("", ["case", "rlx, us", "best peer, us", "ratio", "median ratio", *(name for name, _ in more)], rows, 1)])
+    return section
+
+
 def shape_text(shape):
     return ", ".join(f"{key} {value}" for key, value in shape.items())
 
@@ -282,10 +295,15 @@ def tokenize(data):
 
 TYPED = {"gemm_model": "Products of MiniLM", "gemm_large": "Products, 512 and more", "gemm_small": "Products, 1 to 256",
          "gemm_memory": "Products with weights from memory", "attention": "Attention", "conv": "Convolutions of ResNet-50"}
+# Files of cases of one operation each.
+LIBRARY = in_turn("Fourier transforms, factorisations, sorts, scatters and running sums", "Beside PyTorch, SciPy and NumPy.")
+RECURRENT = in_turn("Recurrent networks", "A training step by x and all weights beside PyTorch, losses and gradients compared.")
+SUMS = in_turn("Sums", "Beside PyTorch and NumPy over the same numbers; errors are the largest relative ones, of the peers the least of those.",
+               [("error", lambda row: f"{row['errors']['rlx'][0]:.1e}"), ("peers' error", lambda row: f"{bars.least_error(row):.1e}")])
 OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.items() for kind in ("f32", "bf16", "f16", "int8")} | {"rows": "Row and elementwise programs"}
 
 # The files of a folder of results in the order of the page; those that are not there are left out.
-SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "training": training, "llama_speed": llama_speed,
+SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "training": training, "recurrent": RECURRENT, "library": LIBRARY, "sums": SUMS, "llama_speed": llama_speed,
             "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_families": llama_families, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims(), **{f"claims_{level}": claims(level) for level in ("avx512", "avx2", "neon", "portable")},
             "pack": shares("Packing weights"), "compile": compile_times, "compile_families": compile_families, "busy": busy}
 for name, title in OPERATIONS.items():

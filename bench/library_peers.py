@@ -13,6 +13,9 @@ import numpy as np
 import scipy.fft
 import torch
 
+import machine
+
+THREADS = 2
 TYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
 PRIME = 999983
 
@@ -27,8 +30,6 @@ def cases():
         for op in ("lu", "cholesky", "triangular_solve"):
             yield op, kind, (1024, 1024)
             yield op, kind, (256, 32, 32)
-
-
     for kind in ("f32", "bf16"):
         yield "scatter_add", kind, (50000, 768)
     for op in ("sort", "argsort", "top_k"):
@@ -79,7 +80,7 @@ def ways(op, x):
         return {"torch": lambda: torch.linalg.lu_factor(t)}
     if op == "cholesky":
         return {"torch": lambda: torch.linalg.cholesky(t)}
-    return {"torch": lambda: getattr(torch.fft, op)(t), "scipy": lambda: getattr(scipy.fft, op)(x, workers=2)}
+    return {"torch": lambda: getattr(torch.fft, op)(t), "scipy": lambda: getattr(scipy.fft, op)(x, workers=THREADS)}
 
 
 def timed(call, seconds):
@@ -100,7 +101,7 @@ def main():
     parser.add_argument("--only", default="", help="ops whose names begin so")
     parser.add_argument("--json")
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(THREADS)
     ours = subprocess.Popen([args.bench], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows = []
     for op, kind, shape in cases():
@@ -123,7 +124,7 @@ def main():
     ours.stdin.close()
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows}, file, indent=1)
+            json.dump({"machine": machine.describe(), "command": machine.command(), "threads": THREADS, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import time
 import numpy as np
 import torch
 
+import machine
+
+THREADS = 2
 # kind, layers, size, batch, steps
 CASES = (("lstm", 2, 512, 16, 128), ("gru", 2, 512, 16, 128), ("rnn", 2, 512, 16, 128), ("lstm", 1, 128, 32, 64))
 MOST_DIFFERENCE = 1e-4  # of the loss and of each gradient's sum of absolute values: f32 sums of thousands of terms in another order
@@ -61,7 +64,7 @@ def main():
     parser.add_argument("--only", default="", help="kinds whose names begin so")
     parser.add_argument("--json")
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(THREADS)
     ours = subprocess.Popen([args.bench], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows = []
     for case in CASES:
@@ -83,7 +86,7 @@ def main():
     ours.stdin.close()
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows}, file, indent=1)
+            json.dump({"machine": machine.describe(), "command": machine.command(), "threads": THREADS, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

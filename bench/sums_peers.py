@@ -14,6 +14,9 @@ import time
 import numpy as np
 import torch
 
+import machine
+
+THREADS = 2
 TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
@@ -137,7 +140,7 @@ def measure(args):
     ours.stdin.close()
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows}, file, indent=1)
+            json.dump({"machine": machine.describe(), "command": machine.command(), "threads": THREADS, "rows": rows}, file, indent=1)
 
 
 def main():
@@ -149,7 +152,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--record")
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(THREADS)
     if args.record:
         record(args.record)
     else:
