@@ -95,7 +95,7 @@ class Legalizer {
       parts_[{id, static_cast<std::int32_t>(r)}] = {part};
       results[r] = store_parts({part}, type);
     }
-    out_.replace(id, std::move(results));
+    out_.replace(id, results);
   }
 
   /// The node on part `part` of each operand.
