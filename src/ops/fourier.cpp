@@ -100,8 +100,9 @@ const Op<Fft> fft_op;
 // length n.
 Value conjugate_by(Value z, std::int64_t axis, std::int64_t n, double edges, double others) {
   const DType part = z.dtype() == c64 ? f32 : f64;
+  const std::int64_t middle = n / 2;
   Value k = iota(z, z.shape(), i64, axis), own = eq(k, scalar(z, 0, i64));
-  if (n % 2 == 0) own = logical_or(own, eq(k, scalar(z, static_cast<double>(n / 2), i64)));
+  if (n % 2 == 0) own = logical_or(own, eq(k, scalar(z, static_cast<double>(middle), i64)));
   Value weight = select(own, scalar(z, edges, part), scalar(z, others, part));
   return complex(real(z) * weight, -(imag(z) * weight));
 }

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
