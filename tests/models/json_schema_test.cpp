@@ -139,6 +139,10 @@ TEST(JsonSchemaLimits, PatternsAreSearchedForInTheText) {
   EXPECT_EQ(error(R"({"pattern": "a\\b"})"), "f: #: pattern: anchors are supported at the ends of the pattern; word boundaries are not");
   EXPECT_EQ(error(R"({"pattern": "["})"), "f: #: the pattern ends too early, at code point 1");
   EXPECT_EQ(error(R"({"pattern": "^[]$"})"), "f: #: pattern: a set of characters is empty");
+  EXPECT_EQ(error(fmt::format(R"({{"pattern": "a{}"}})", std::string(60'000, '*'))),
+            "f: #: the pattern is nested too deeply, at code point 63");
+  EXPECT_EQ(error(R"({"pattern": "^(a{1000}{1000}{1000}{1000}{1000}{1000}{1000}b){2}$", "maxLength": 9})"),
+            "f: #: maxLength 9 beside this pattern, which allows more, is not supported");
   EXPECT_EQ(error(R"({"pattern": 3})"), "f: #: pattern is 3 (allowed: a regular expression)");
   EXPECT_EQ(error(R"({"pattern": "^ab+c$", "maxLength": 3})"),
             "f: #: maxLength 3 beside this pattern, which allows more, is not supported");

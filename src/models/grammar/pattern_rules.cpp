@@ -1,6 +1,7 @@
 #include "models/grammar/pattern_rules.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/checked.h"
 #include "models/tokenizer/regex_tree.h"
 #include "rlx/error.h"
 
@@ -33,14 +35,16 @@ struct Length {
   std::optional<std::int64_t> most = 0;  // none: any number
 };
 
+constexpr std::int64_t no_text_is_longer = std::numeric_limits<std::int64_t>::max();
+
 Length length_of(const RegexNode& node) {
   if (node.kind == Kind::set) return {1, 1};
   Length result;
   if (node.kind == Kind::repeat) {
     const Length child = length_of(node.children[0]);
-    result.least = child.least * node.min;
+    result.least = checked_mul<std::int64_t>(child.least, node.min).value_or(no_text_is_longer);
     if (!child.most || (node.max == RegexNode::unbounded && *child.most > 0)) result.most = std::nullopt;
-    else result.most = *child.most * (node.max == RegexNode::unbounded ? 0 : node.max);
+    else result.most = checked_mul<std::int64_t>(*child.most, node.max == RegexNode::unbounded ? 0 : node.max);
     return result;
   }
   for (bool first = true; const RegexNode& child : node.children) {
@@ -50,8 +54,8 @@ Length length_of(const RegexNode& node) {
       if (first) result.most = one.most;
       else result.most = result.most && one.most ? std::optional(std::max(*result.most, *one.most)) : std::nullopt;
     } else {
-      result.least += one.least;
-      result.most = result.most && one.most ? std::optional(*result.most + *one.most) : std::nullopt;
+      result.least = checked_add(result.least, one.least).value_or(no_text_is_longer);
+      result.most = result.most && one.most ? checked_add(*result.most, *one.most) : std::nullopt;
     }
     first = false;
   }

@@ -12,6 +12,7 @@ namespace {
 using Kind = RegexNode::Kind;
 
 constexpr int max_depth = 60;
+constexpr int max_stacked = 60;
 constexpr std::uint32_t max_count = 1000;
 constexpr std::size_t max_pattern = 1 << 16;
 
@@ -84,7 +85,7 @@ class RegexParser {
   }
 
   RegexNode repeated(RegexNode child) {
-    for (;;) {
+    for (bool stacked = false;; stacked = true) {
       std::uint32_t min = 0;
       std::uint32_t max = RegexNode::unbounded;
       bool interval = false;
@@ -93,6 +94,7 @@ class RegexParser {
       else if (accept(U"?")) max = 1;
       else if (counts(min, max)) interval = true;
       else return child;
+      if (stacked && ++stacked_ > max_stacked) refuse("is nested too deeply");
       RegexNode result = {.kind = Kind::repeat, .min = min, .max = max};
       if (accept(U"?")) result.greed = RegexNode::Greed::lazy;
       else if (!interval && accept(U"+")) result.greed = RegexNode::Greed::possessive;  // after {}, a + repeats once more
@@ -292,6 +294,7 @@ class RegexParser {
   std::string_view what_;
   std::u32string text_;
   std::size_t at_ = 0;
+  int stacked_ = 0;  // quantifiers behind quantifiers, in the whole pattern: each is a level more, whatever groups they stand in
   bool ecma_;
   bool ignore_case_ = false;
 };
