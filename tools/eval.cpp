@@ -84,15 +84,8 @@ NamedArrays read_values(const Graph& graph, const EvalOptions& options) {
   return values;
 }
 
-void create_folders(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail("{}: {}", folder.string(), error.message());
-}
-
 /// All files or none.
 void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outputs) {
-  if (folder.has_parent_path()) create_folders(folder.parent_path());
   const MadeFolder made(folder);
   std::vector<FileWriter> files;
   for (const auto& [name, array] : outputs) files.push_back(begin_npy(folder / (name + ".npy"), array));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ranges>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -71,12 +72,16 @@ FileWriter::FileWriter(const std::filesystem::path& target) : target_(follow_lin
   if (exists && S_ISDIR(status.st_mode)) fail("{}: is a directory, it cannot be replaced by a file", target_.string());
   if (exists && !S_ISREG(status.st_mode)) fail("{}: is not a regular file, it cannot be replaced", target_.string());
   open_temporary();
-  if (exists && ::fchmod(descriptor_, status.st_mode & 07777) != 0) fail_with_errno("cannot set the permissions");
+  if (!exists) return;
+  mode_ = status.st_mode & 07777;
+  // Not yet read-only: who takes over what a killed writer leaves must be able to write it.
+  if (::fchmod(descriptor_, *mode_ | S_IWUSR) != 0) fail_with_errno("cannot set the permissions");
 }
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
+      mode_(other.mode_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       lock_(std::exchange(other.lock_, -1)) {}
 
@@ -133,7 +138,7 @@ void FileWriter::commit_all(std::span<FileWriter> writers) {
 
 /// The caller holds the mutex of the temporaries.
 void FileWriter::rename_temporary() {
-  const bool renamed = ::rename(temporary_.c_str(), target_.c_str()) == 0;
+  const bool renamed = (!mode_ || ::chmod(temporary_.c_str(), *mode_) == 0) && ::rename(temporary_.c_str(), target_.c_str()) == 0;
   const int reason = errno;
   if (!renamed) ::unlink(temporary_.c_str());
   temporaries().paths.erase(temporary_);
@@ -166,23 +171,35 @@ void FileWriter::fail_with_errno(std::string_view action) {
 std::unique_lock<std::mutex> remove_temporary_files() {
   std::unique_lock lock(temporaries().mutex);
   for (const std::filesystem::path& path : temporaries().paths) ::unlink(path.c_str());
-  for (const std::filesystem::path& folder : temporaries().folders) ::rmdir(folder.c_str());
+  for (const std::filesystem::path& folder : std::views::reverse(temporaries().folders)) ::rmdir(folder.c_str());  // inner ones first
   return lock;
 }
 
-MadeFolder::MadeFolder(const std::filesystem::path& path) : path_(path) {
+MadeFolder::MadeFolder(const std::filesystem::path& path) {
   const std::scoped_lock lock(temporaries().mutex);
-  std::error_code error;
-  made_ = std::filesystem::create_directory(path, error);
-  if (error || !std::filesystem::is_directory(path)) fail("{}: the folder cannot be made: {}", path.string(), error.message());
-  if (made_) temporaries().folders.insert(path_);
+  std::filesystem::path folder;
+  for (const std::filesystem::path& name : path) {
+    folder /= name;
+    std::error_code error;
+    if (std::filesystem::is_directory(folder, error)) continue;
+    if (std::filesystem::create_directory(folder, error)) made_.push_back(*temporaries().folders.insert(folder).first);
+    if (!error) continue;
+    remove();
+    fail("{}: the folder cannot be made: {}", folder.string(), error.message());
+  }
 }
 
 MadeFolder::~MadeFolder() {
-  if (!made_) return;
   const std::scoped_lock lock(temporaries().mutex);
-  ::rmdir(path_.c_str());
-  temporaries().folders.erase(path_);
+  remove();
+}
+
+/// The caller holds the mutex of the temporaries.
+void MadeFolder::remove() noexcept {
+  for (const std::filesystem::path& folder : std::views::reverse(made_)) {
+    ::rmdir(folder.c_str());
+    temporaries().folders.erase(folder);
+  }
 }
 
 void write_file(const std::filesystem::path& target, std::span<const std::byte> bytes) {

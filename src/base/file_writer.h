@@ -2,8 +2,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace rlx {
 
@@ -38,11 +40,13 @@ class FileWriter {
   [[noreturn]] void fail_with_errno(std::string_view action);
 
   std::filesystem::path target_, temporary_;  // temporary_: empty once there is none
+  std::optional<unsigned> mode_;              // of a target that exists
   int descriptor_ = -1;
   int lock_ = -1;  // of a finished file, which has a lock for as long as it is open
 };
 
-/// A folder to be filled; one that it made itself it removes again, unless something is in it. It must outlive the writers of its files.
+/// A folder to be filled, made when missing, as are those above it; the ones that it made itself it removes again, unless something is in
+/// them. It must outlive the writers of its files.
 class MadeFolder {
  public:
   /// Throws Error when there is no such folder and none can be made.
@@ -52,8 +56,9 @@ class MadeFolder {
   MadeFolder& operator=(const MadeFolder&) = delete;
 
  private:
-  std::filesystem::path path_;
-  bool made_ = false;
+  void remove() noexcept;
+
+  std::vector<std::filesystem::path> made_;  // each in the one before it
 };
 
 /// Removes the temporary files of all writers and the made folders that are empty then, for a process that ends at once: until the lock is

@@ -54,8 +54,8 @@ TEST(Interrupt, LeavesNoFileOfEval) {
 TEST(Interrupt, LeavesNoFolderThatItMade) {
   const TemporaryFolder folder;
   write_text(folder / "big.rlx", big_graph);
-  EXPECT_EQ(WTERMSIG(end_while_writing(folder / "big.rlx", folder / "out", SIGINT)), SIGINT);
-  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  EXPECT_EQ(WTERMSIG(end_while_writing(folder / "big.rlx", folder / "in/out/", SIGINT)), SIGINT);
+  EXPECT_FALSE(std::filesystem::exists(folder / "in"));
 }
 
 TEST(Interrupt, WhatAKilledCommandLeavesIsGoneAfterTheNext) {

@@ -174,6 +174,18 @@ TEST(FileWriter, TakesOverWhatAKilledWriterLeft) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(FileWriter, WhatAKilledWriterLeavesOfAReadOnlyFileCanBeWritten) {
+  using std::filesystem::perms;
+  const TemporaryFolder folder;
+  const auto permissions = [&](const char* name) { return std::filesystem::status(folder / name).permissions(); };
+  test::write_text(folder / "a", "");
+  std::filesystem::permissions(folder / "a", perms::owner_read | perms::group_read);
+  FileWriter writer(folder / "a");
+  EXPECT_EQ(permissions("a.0.tmp"), perms::owner_read | perms::owner_write | perms::group_read);
+  writer.commit();
+  EXPECT_EQ(permissions("a"), perms::owner_read | perms::group_read);
+}
+
 TEST(FileWriter, LeavesTheFilesOfOthersAlone) {
   const TemporaryFolder folder;
   test::write_text(folder / "a.0.tmp", "of another process");
@@ -208,6 +220,23 @@ TEST(MadeFolder, GoesWithTheTemporaryFilesThatWereInIt) {
     const auto lock = remove_temporary_files();
   }
   EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(MadeFolder, GoesWithThoseAboveItThatItMade) {
+  const TemporaryFolder folder;
+  {
+    const MadeFolder made(folder / "a/b/");
+    EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b"));
+  }
+  EXPECT_EQ(folder.entries(), 0);
+  const MadeFolder made(folder / "a/b/c/");
+  FileWriter writer(folder / "a/b/c/file");
+  {
+    const auto lock = remove_temporary_files();
+  }
+  EXPECT_EQ(folder.entries(), 0);
+  test::write_text(folder / "file", "");
+  EXPECT_NE(error_of([&] { const MadeFolder part(folder / "file/d"); }).find("file: the folder cannot be made"), std::string::npos);
 }
 
 TEST(Names, AreQuotedForOneLine) {
