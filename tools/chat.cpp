@@ -219,8 +219,12 @@ class Conversation {
   std::string system_text() const { return !messages_.empty() && messages_[0].role == "system" ? messages_[0].content : ""; }
 
   void change_system(const std::string& text) {
-    if (!text.empty()) return begin(text);
-    fmt::print("{}\n", system_text().empty() ? coloured("2", "[the model is told nothing beforehand]") : system_text());
+    const auto change = [&] {
+      check_utf8(text, "/system");
+      begin(text);
+    };
+    if (!text.empty()) try_to(change);
+    else fmt::print("{}\n", system_text().empty() ? coloured("2", "[the model is told nothing beforehand]") : system_text());
   }
 
   void retry() {

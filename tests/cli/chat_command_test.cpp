@@ -416,6 +416,12 @@ TEST_F(ChatCommand, AConversationGoesOnAsItWasBegun) {
   EXPECT_NE(chat_about("", bare + " --system w9").out.find("bare: 1 messages, "), std::string::npos);
 }
 
+TEST_F(ChatCommand, ASystemTextThatIsNotUtf8IsRefused) {
+  const CommandResult result = chat_about("/system w8\xff\n/system\n", "-n 3 --system w9");
+  EXPECT_NE(result.err.find("rlx: /system: is not UTF-8: byte \\xff at offset 2\n"), std::string::npos) << result.err;
+  EXPECT_NE(result.out.find("w9\n"), std::string::npos) << result.out;
+}
+
 TEST_F(ChatCommand, WhatIsQuotedIsNoCommand) {
   const std::string saved = (folder_ / "saved").string();
   chat_about(fmt::format("\"\"\"/exit w5\nw6\"\"\"\n/save {}\n", saved), "-n 3");
