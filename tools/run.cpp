@@ -86,6 +86,7 @@ void print_json(const Model& model, Generation& answer) {
     fmt::print("{}\n", json::line(line));
   });
   fmt::print("{}\n", json::line({{"text", text}, {"tokens", answer.ids().size()}, {"finish_reason", name_of(answer.finish_reason())}}));
+  flush_output();
 }
 
 /// One line a token: its log-probability and text, then those of the likeliest.

@@ -106,11 +106,11 @@ TEST_F(RunCommand, KeepsItsCacheInAFile) {
   EXPECT_EQ(read_text(file), "no cache");
 }
 
-TEST_F(RunCommand, AnInterruptKeepsTheCache) {
+TEST_F(RunCommand, AnInterruptKeepsTheCacheAndEndsTheOutput) {
   const TemporaryFolder files;
   const std::string file = (files / "cache").string(), out = (files / "out").string();
-  const std::string line = fmt::format("exec {} run {} -n 0 --context 200000 --no-stats --cache {} -p '{}' > {} 2> /dev/null", RLX_COMMAND,
-                                       folder().string(), file, words_of(recorded_ids("prompt_ids")), out);
+  const std::string line = fmt::format("exec {} run {} -n 0 --json --context 200000 --no-stats --cache {} -p '{}' > {} 2> /dev/null",
+                                       RLX_COMMAND, folder().string(), file, words_of(recorded_ids("prompt_ids")), out);
   const pid_t child = fork();
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
@@ -123,6 +123,7 @@ TEST_F(RunCommand, AnInterruptKeepsTheCache) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_TRUE(read_text(out).ends_with("\"finish_reason\":\"cancelled\"}\n"));
   ASSERT_TRUE(std::filesystem::exists(file));
   EXPECT_EQ(run("-n 9 --context 200000 --no-stats --cache " + file).out, recorded_answer(9) + "\n");
 }
