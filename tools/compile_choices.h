@@ -33,7 +33,7 @@ std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileCho
 /// The word where it is usual_precision of the model.
 inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the CPU multiplies it, else f32";
 
-/// --activations int8|f32, of commands for language models
+/// --activations int8|f32, of commands for models that may have weights in blocks
 CLI::Option* add_activations(CLI::App& command, CompileChoices& choices);
 
 /// --pooling MODE, of commands for sentence encoders

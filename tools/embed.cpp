@@ -13,6 +13,7 @@
 #include "stopwatch.h"
 #include "text_lines.h"
 #include "text_parts.h"
+#include "warnings.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -89,6 +90,7 @@ void embed(const EmbedOptions& options) {
       options.model, session,
       {.batch_size = options.batch_size, .pooling = options.pooling, .normalize = options.normalize, .adapters = options.adapters});
   timing.open = open_time.milliseconds();
+  warn_about_precision(options.compile, options.model);
   if (!options.json && !needs_all(options) && !texts.empty()) print_table_head(encoder.width());
   const std::vector<Embedding> embeddings = embed_texts(options, encoder, texts, timing);
   write_all(options, texts, embeddings, encoder.width());
@@ -124,6 +126,7 @@ void add_embed(CLI::App& app) {
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_calibrated_precision(*command, options->compile);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  echo 'Hello, world' | rlx embed --model all-MiniLM-L6-v2 --json");
   command->callback([options] { embed(*options); });

@@ -6,6 +6,7 @@
 #include "formats/json.h"
 #include "rlx/mask_filler.h"
 #include "text_lines.h"
+#include "warnings.h"
 
 namespace rlx::command {
 namespace {
@@ -32,6 +33,7 @@ void fill(const FillOptions& options) {
   const std::vector<std::string> texts = options.file.empty() ? std::vector{options.text} : read_text_lines(options.file);
   const Session session = open_session(options.compile);
   const MaskFiller filler = MaskFiller::open(options.model, session, options.filler);
+  warn_about_precision(options.compile, options.model);
   const auto filled = filler.fill(texts);
   for (std::size_t line = 0; line < filled.size(); ++line)
     for (std::size_t mask = 0; mask < filled[line].size(); ++mask) {
@@ -70,6 +72,7 @@ void add_fill(CLI::App& app) {
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_precision(*command, options->compile);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  rlx fill --model bert-base-uncased -k 3 'The capital of France is [MASK].'");
   command->callback([options, text, file] {

@@ -10,6 +10,7 @@
 #include "rlx/reranker.h"
 #include "text_lines.h"
 #include "text_parts.h"
+#include "warnings.h"
 #include "writable.h"
 
 namespace rlx::command {
@@ -58,6 +59,7 @@ void rerank(const RerankOptions& options) {
   const Session session = open_session(options.compile);
   const auto reranker =
       Reranker::open(options.model, session, {.batch_size = options.batch_size, .sigmoid = options.sigmoid, .adapters = options.adapters});
+  warn_about_precision(options.compile, options.model);
   (options.in_order ? print_in_order : print_sorted)(options, reranker, texts);
   warn_about_cache(session);
 }
@@ -86,6 +88,7 @@ void add_rerank(CLI::App& app) {
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile);
   add_precision(*command, options->compile);
+  add_activations(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer("Example:\n  rlx rerank --model bge-reranker-base --query 'how do I reset my password?' answers.txt");
   command->callback([options] { rerank(*options); });

@@ -30,6 +30,19 @@ TEST_F(EmbedCommand, ATableShowsEachLine) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST_F(EmbedCommand, SaysWhatItsChoicesDoForWeightsInBlocks) {
+  const std::string blocks = (folder_ / "blocks.gguf").string();
+  ASSERT_EQ(run_rlx(fmt::format("quantize {} {} --type Q8_0", model_.path().string(), blocks)).status, 0);
+  write_text(folder_ / "line.txt", "a cat\n");
+  const auto embed_blocks = [&](std::string_view choice) {
+    return run_rlx(fmt::format("embed --model {} --pooling mean {} < {}", blocks, choice, (folder_ / "line.txt").string()));
+  };
+  const CommandResult rounded = embed_blocks(""), exact = embed_blocks("--activations f32"), narrow = embed_blocks("--precision bf16");
+  EXPECT_EQ(rounded.err + exact.err, "");
+  EXPECT_NE(rounded.out, exact.out);
+  EXPECT_EQ(narrow.err, "rlx: --precision does not reach matrices in blocks, as this model's are (--activations says how they multiply)\n");
+}
+
 TEST_F(EmbedCommand, JsonLinesHoldTextIdsAndEmbedding) {
   const CommandResult result = embed("--json -", "a \"cat\"\r\nsat");
   ASSERT_EQ(line_count(result.out), 2) << result.err;
