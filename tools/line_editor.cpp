@@ -3,7 +3,6 @@
 #include <histedit.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "line_history.h"
+#include "models/tokenizer/unicode.h"
 #include "terminal.h"
 #include "typed_keys.h"
 
@@ -42,7 +42,7 @@ std::string rest_of_file_name(std::string_view typed) {
     if (!name.starts_with(start) || (start.empty() && name.starts_with('.'))) continue;
     if (std::error_code failed; entry->is_directory(failed)) name += '/';
     name.erase(0, start.size());
-    if (rest) name.resize(static_cast<std::size_t>(std::ranges::mismatch(name, *rest).in1 - name.begin()));
+    if (rest) name.resize(unicode::common_prefix(name, *rest));
     rest = std::move(name);
   }
   return rest.value_or("");

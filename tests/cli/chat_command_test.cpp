@@ -154,6 +154,9 @@ TEST_F(ChatCommand, TabCompletesTheNamesOfFiles) {
   start("3");
   type("/load " + (folder_ / "conversa").string() + "\t\n");
   EXPECT_NE(read_until(prompt).find("conversation.json: 1 messages]"), std::string::npos);
+  for (const char* file : {"ab\xC3\xA9.json", "ab\xC3\xA8.json"}) write_text(folder_ / file, "[]");
+  type("/load " + (folder_ / "").string() + "a\t\xC3\xA9\t\n");  // as far as whole characters agree
+  EXPECT_NE(read_until(prompt).find("ab\xC3\xA9.json: 0 messages]"), std::string::npos);
   type("/load " + (folder_ / "con").string() + "\tnt\tx\t\n");  // as far as both names agree; then a folder, and what is in it
   EXPECT_NE(read_until(prompt).find("convent/x.json: 1 messages]"), std::string::npos);
   EXPECT_EQ(leave(), 0);

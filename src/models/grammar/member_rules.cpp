@@ -75,11 +75,11 @@ class MemberWriter {
     while (!sorted.empty()) {
       const std::string_view first = name(sorted.front());
       std::size_t count = 1, length = unicode::decode_valid(first.data() + skip).bytes;
-      while (count < sorted.size() && shared(first, name(sorted[count])) >= skip + length) ++count;
+      while (count < sorted.size() && unicode::common_prefix(first, name(sorted[count])) >= skip + length) ++count;
       if (count == 1) {
         alternatives.push_back(fmt::format("{} {}", literal(first.substr(skip)), behind_[sorted.front()]));
       } else {
-        const std::size_t same = shared(first, name(sorted[count - 1]));
+        const std::size_t same = unicode::common_prefix(first, name(sorted[count - 1]));
         alternatives.push_back(fmt::format("{} {}", literal(first.substr(skip, same - skip)), one_of(sorted.first(count), same)));
       }
       sorted = sorted.subspan(count);
@@ -88,13 +88,6 @@ class MemberWriter {
   }
 
   std::string_view name(std::size_t i) const { return members_[i].name; }
-
-  /// How many bytes of whole code points two names begin with.
-  static std::size_t shared(std::string_view a, std::string_view b) {
-    auto same = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-    while (same > 0 && same < a.size() && !unicode::starts_code_point(a[same])) --same;
-    return same;
-  }
 
   const std::vector<Member>& members_;
   const AddRule& add_rule_;

@@ -1,5 +1,7 @@
 #include "models/tokenizer/unicode.h"
 
+#include <algorithm>
+
 #include <utf8proc.h>
 
 #include "rlx/error.h"
@@ -66,6 +68,12 @@ void append_utf8(std::string& text, char32_t value) {
   } else {
     text += {static_cast<char>(0xF0 | (value >> 18)), tail(12), tail(6), tail(0)};
   }
+}
+
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  auto same = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  while (same > 0 && same < a.size() && !starts_code_point(a[same])) --same;
+  return same;
 }
 
 std::u32string to_utf32(std::string_view text) {

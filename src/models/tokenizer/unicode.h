@@ -44,6 +44,9 @@ inline std::size_t code_point_before(std::string_view text, std::size_t end) {
   return end;
 }
 
+/// How many bytes of whole code points two texts begin with.
+std::size_t common_prefix(std::string_view a, std::string_view b);
+
 /// The code points of `text`, with U+FFFD for what is not UTF-8.
 std::u32string to_utf32(std::string_view text);
 
