@@ -258,7 +258,8 @@ TEST(Sums, OfLengthsKnownAtRunTime) {
       for (std::int64_t i = 0; i < 10; ++i) {
         long double want = 0;
         for (std::int64_t k = 0; k < length; ++k) want += in.get_double(columns ? k * 10 + i : i * length + k);
-        EXPECT_NEAR(y.get_double(i), static_cast<double>(want), 3 * 0x1p-24 * static_cast<double>(want)) << length;
+        // A lane of 8 adds up 62 of 500 terms, each of which rounds a partial sum of an eighth.
+        EXPECT_NEAR(y.get_double(i), static_cast<double>(want), 4 * 0x1p-24 * static_cast<double>(want)) << length;
       }
     }
   }
