@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return std::filesystem::directory_iterator(folder.path())->path().filename().string();
   }();
   folder.write(file, {reinterpret_cast<const char*>(data), size});
-  const auto found = cache.find("key");
+  std::string reason;
+  const auto found = cache.find("key", reason);
   if (found && (found->size() >= size || !std::ranges::equal(*found, std::as_bytes(std::span(data, size)).last(found->size()))))
     __builtin_trap();
   return 0;

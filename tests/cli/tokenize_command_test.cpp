@@ -103,8 +103,8 @@ TEST_P(TokenizeCommand, ListsTheTokensOfAText) {
     EXPECT_EQ(line.substr(0, 10), fmt::format("{:>8}  ", id.get<int>()));
     pieces += json::parse(line.substr(10), "piece").get<std::string>();
   }
-  if (pieces.starts_with(' ')) pieces.erase(0, 1);  // before the first word there is none
-  EXPECT_EQ(pieces, item.at("decoded"));            // pieces are text, and make it
+  if (pieces.starts_with(' ')) pieces.erase(0, 1);           // before the first word there is none
+  EXPECT_EQ(pieces, item.at("decoded").get<std::string>());  // pieces are text, and make it
   EXPECT_TRUE(std::getline(lines, line) && line == fmt::format("{} tokens", item.at("ids").size())) << line;
   EXPECT_EQ(tokenize("--count " + text).out, fmt::format("{}\n", item.at("ids_special").size()));
 }
