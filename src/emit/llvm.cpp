@@ -258,7 +258,9 @@ class LlvmPrinter : public KernelPrinter {
     const int steps = few_steps(low, high);
     if (masks_ == VectorMasks::all) return is_ragged(steps) ? mask : "";
     if (steps < cut_lanes) return "";
-    return fmt::format("{}, !{{!\"llvm.loop.interleave.count\", i32 {}}}", whole, std::gcd(steps / cut_lanes, most_vectors));
+    // Sums of more steps, written out, would be one chain. Fewer are left to LLVM: a rest behind few vectors costs more than these.
+    const bool stays = steps / cut_lanes > most_vectors;
+    return fmt::format("{}, !{{!\"llvm.loop.interleave.count\", i32 {}}}", stays ? whole : "", std::gcd(steps / cut_lanes, most_vectors));
   }
 
   static constexpr int cut_lanes = 8;  // of f32 in the vectors of AVX2, where the last alone is masked
