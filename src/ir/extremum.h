@@ -1,9 +1,17 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
+#include "rlx/dtype.h"
+
 namespace rlx {
+
+/// The largest integer of a type.
+inline std::uint64_t largest_integer(DType dtype) {
+  return ~std::uint64_t{0} >> (64 - (is_bool(dtype) ? 1 : info(dtype).bits) + (is_signed_int(dtype) ? 1 : 0));
+}
 
 /// maximum and minimum of IEEE 754-2019: NaN wins, and -0 is below +0. Of integers: the larger, the smaller.
 template <class T>

@@ -64,18 +64,16 @@ struct Cumulative {
     Array& y = out[0];
     const bool max = op.op == ReduceKind::max, min = op.op == ReduceKind::min, prod = op.op == ReduceKind::prod;
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    const int bits = info(x.dtype()).bits;
-    const auto greatest = static_cast<std::int64_t>(~0ull >> (65 - bits));
     if (is_signed_int(x.dtype()))
       run<std::int64_t>(
           op, x,
-          max   ? -greatest - 1
-          : min ? greatest
+          max   ? -static_cast<std::int64_t>(largest_integer(x.dtype())) - 1
+          : min ? static_cast<std::int64_t>(largest_integer(x.dtype()))
                 : prod,
           [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
     else if (is_unsigned_int(x.dtype()))
       run<std::uint64_t>(
-          op, x, min ? ~0ull >> (64 - bits) : prod, [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
+          op, x, min ? largest_integer(x.dtype()) : prod, [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { y.set_uint(i, v); });
     else
       run<std::complex<double>>(
           op, x,

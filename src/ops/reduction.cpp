@@ -91,9 +91,7 @@ struct Reduce {
     Array& y = out[0];
     const bool low = r.op == ReduceKind::max, high = r.op == ReduceKind::min;
     const bool one = r.op == ReduceKind::prod;
-    const int bits = is_bool(x.dtype()) ? 1 : info(x.dtype()).bits;
     const double end = x.dtype() == f8e4m3 ? 448 : INFINITY;  // which has no infinity
-    const auto greatest = static_cast<std::int64_t>(~0ull >> (65 - std::max(bits, 2)));
     if (is_complex(x.dtype()))
       accumulate<std::complex<double>>(
           r, x, y, one ? 1 : 0, [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
@@ -104,18 +102,18 @@ struct Reduce {
           : high ? end
                  : one,
           [&](auto i) { return x.get_double(i); }, [&](auto i, auto v) { y.set_double(i, v); });
-    else if (is_signed_int(x.dtype()))
+    else if (const auto largest = largest_integer(x.dtype()); is_signed_int(x.dtype()))
       accumulate<std::int64_t>(
           r, x, y,
-          low    ? -greatest - 1
-          : high ? greatest
+          low    ? -static_cast<std::int64_t>(largest) - 1
+          : high ? static_cast<std::int64_t>(largest)
                  : one,
           [&](auto i) { return x.get_int(i); }, [&](auto i, auto v) { y.set_int(i, v); });
     else
       accumulate<std::uint64_t>(
           r, x, y,
           low    ? 0
-          : high ? ~0ull >> (64 - bits)
+          : high ? largest
                  : one,
           [&](auto i) { return x.get_uint(i); }, [&](auto i, auto v) { is_bool(y.dtype()) ? y.set_double(i, v != 0) : y.set_uint(i, v); });
   }
