@@ -16,6 +16,9 @@ namespace {
 
 thread_local Operand* innermost_call = nullptr;
 
+/// Lies where this library does.
+constexpr char library = 0;
+
 /// The folder of this library's own sources, as the compiler was given it.
 constexpr std::string_view library_folder() {
   std::string_view file = std::source_location::current().file_name();
@@ -42,12 +45,15 @@ std::string called_builder() {
   std::array<void*, 256> calls{};
   const int count = backtrace(calls.data(), static_cast<int>(calls.size()));
   Dl_info here{}, call{};
-  dladdr(calls[0], &here);
+  dladdr(&library, &here);
   std::string_view outermost;
-  bool adds_op = false;
+  bool adds_op = false, is_inside = false;
   for (int i = 0; i < count; ++i) {
     const bool known = dladdr(static_cast<char*>(calls[static_cast<std::size_t>(i)]) - 1, &call) != 0;  // within the call, not behind it
-    if (!known || call.dli_fbase != here.dli_fbase) break;
+    const bool is_library = known && call.dli_fbase == here.dli_fbase;
+    if (is_inside && !is_library) break;
+    is_inside = is_inside || is_library;  // a sanitizer's backtrace may come first
+    if (!is_inside) continue;
     outermost = call.dli_sname ? call.dli_sname : "";
     adds_op = adds_op || outermost.starts_with("_ZN3rlx5applyE");
   }
