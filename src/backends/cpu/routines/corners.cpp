@@ -11,12 +11,6 @@ namespace {
 
 using Complex = std::complex<double>;
 
-std::int64_t size_of(const RoutineArray& x) {
-  std::int64_t size = 1;
-  for (std::int64_t extent : x.shape) size *= extent;
-  return size;
-}
-
 // -- the product of complex numbers over axes
 
 template <class T>
@@ -39,7 +33,7 @@ void multiply_over_axes(const RoutineCall& call) {
     for (const Extent& extent : extents) at += number % extent.size * extent.stride, number /= extent.size;
     return at;
   };
-  call.pool.parallel_for(size_of(y), std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, terms)),
+  call.pool.parallel_for(y.size(), std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, terms)),
                          [&](std::int64_t begin, std::int64_t end, int) {
                            for (std::int64_t i = begin; i < end; ++i) {
                              const auto* from = x.as<const std::complex<T>>() + place(kept, i);
@@ -70,7 +64,7 @@ Complex power(Complex x, Complex y) {
 void raise(const RoutineCall& call) {
   const auto *x = call.operands[0].as<const Complex>(), *y = call.operands[1].as<const Complex>();
   auto* z = call.results[0].as<Complex>();
-  call.pool.parallel_for(size_of(call.results[0]), 256, [&](std::int64_t begin, std::int64_t end, int) {
+  call.pool.parallel_for(call.results[0].size(), 256, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) z[i] = power(x[i], y[i]);
   });
 }
@@ -82,14 +76,14 @@ void unpack(const RoutineCall& call) {
   const auto* x = call.operands[0].as<const std::uint8_t>();
   auto* y = call.results[0].as<std::uint8_t>();
   const int fill = call.operands[0].dtype == i4 ? 8 : 0;  // the sign
-  call.pool.parallel_for(size_of(call.results[0]), 1 << 14, [&](std::int64_t begin, std::int64_t end, int) {
+  call.pool.parallel_for(call.results[0].size(), 1 << 14, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<std::uint8_t>(((x[i / 2] >> (i % 2 * 4) & 15) ^ fill) - fill);
   });
 }
 void pack(const RoutineCall& call) {
   const auto* x = call.operands[0].as<const std::uint8_t>();
   auto* y = call.results[0].as<std::uint8_t>();
-  const std::int64_t n = size_of(call.results[0]);
+  const std::int64_t n = call.results[0].size();
   call.pool.parallel_for((n + 1) / 2, 1 << 14, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) y[i] = static_cast<std::uint8_t>((x[2 * i] & 15) | (2 * i + 1 < n ? x[2 * i + 1] << 4 : 0));
   });

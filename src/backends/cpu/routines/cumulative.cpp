@@ -16,8 +16,7 @@ T combined(T a, T b) {
   if constexpr (kind == ReduceKind::sum) return static_cast<T>(a + b);
   else if constexpr (kind == ReduceKind::max) return maximum(a, b);
   else if constexpr (kind == ReduceKind::min) return minimum(a, b);
-  else if constexpr (std::is_integral_v<T>) return static_cast<T>(std::uint64_t{a} * b);
-  else return a * b;
+  else return product(a, b);
 }
 
 /// What changes no other value.

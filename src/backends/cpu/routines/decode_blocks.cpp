@@ -10,10 +10,7 @@ namespace {
 
 void decode(const RoutineCall& call) {
   const BlockFormat& format = *find_block_format(std::get<std::string>(call.attrs[0]));
-  std::int64_t blocks = 1;
-  for (std::int64_t extent : call.operands[0].shape) blocks *= extent;
-  blocks /= format.bytes;
-  const std::int64_t worth_a_thread = std::max<std::int64_t>(4096 / format.values, 1);
+  const std::int64_t blocks = call.operands[0].size() / format.bytes, worth_a_thread = std::max<std::int64_t>(4096 / format.values, 1);
   call.pool.parallel_for(blocks, worth_a_thread, [&](std::int64_t begin, std::int64_t end, int) {
     const KeepDenormals keep;  // scales are f16 numbers, the least of which are subnormal
     format.decode(call.operands[0].bytes + begin * format.bytes, call.results[0].as<float>() + begin * format.values,

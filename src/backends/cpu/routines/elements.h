@@ -53,6 +53,13 @@ inline constexpr bool is_narrow_float = std::is_same_v<T, Half> || std::is_same_
 template <class T>
 inline constexpr bool is_complex_number = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
+/// a * b; of integers that wraps, however narrow they are.
+template <class T>
+T product(T a, T b) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(std::uint64_t{a} * b);
+  else return a * b;
+}
+
 /// What sums and products that go on and on are computed in: floats in f64, however many there are.
 template <class S>
 using Wide = std::conditional_t<std::is_same_v<S, std::complex<float>>, std::complex<double>,

@@ -13,6 +13,11 @@ struct RoutineArray {
   std::vector<std::int64_t> shape;
   std::byte* bytes = nullptr;  // of an operand: to be read only
 
+  std::int64_t size() const {
+    std::int64_t elements = 1;
+    for (std::int64_t extent : shape) elements *= extent;
+    return elements;
+  }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(bytes);

@@ -18,8 +18,7 @@ T combined(T a, T b) {
   else if constexpr (kind == ScatterKind::min) return minimum(a, b);
   else if constexpr (kind == ScatterKind::max) return maximum(a, b);
   else if constexpr (kind == ScatterKind::add) return static_cast<T>(a + b);
-  else if constexpr (std::is_integral_v<T>) return static_cast<T>(std::uint64_t{a} * b);
-  else return a * b;
+  else return product(a, b);
 }
 
 /// Combines n neighbours into n neighbours.
@@ -52,7 +51,7 @@ class Scattering {
         x_(call.operands[0].as<const S>()),
         updates_(call.operands[2].as<const S>()),
         y_(call.results[0].as<S>()),
-        size_(count(call.results[0].shape)),
+        size_(call.results[0].size()),
         is_filled_(call.operands[0].shape != call.results[0].shape),
         rows_(find_rows()) {}
 
@@ -65,12 +64,6 @@ class Scattering {
  private:
   static constexpr bool is_widened = !std::is_same_v<S, T>;
   static constexpr std::int64_t block_elements = 1 << 15;  // in the caches
-
-  static std::int64_t count(const std::vector<std::int64_t>& shape) {
-    std::int64_t all = 1;
-    for (std::int64_t extent : shape) all *= extent;
-    return all;
-  }
 
   // -- parts of the result
 
