@@ -1,7 +1,6 @@
 // Fourier transforms, factorisations, sorts, scatters and running sums, as a session runs them: answers lines "OP TYPE SECONDS SIZE..."
 // with the fastest and the median run in seconds. bench/library_peers.py asks it and its peers in turn.
 #include <algorithm>
-#include <chrono>
 #include <complex>
 #include <iostream>
 #include <map>
@@ -14,11 +13,11 @@
 
 #include "rlx/ops.h"
 #include "rlx/session.h"
+#include "timed.h"
 
 namespace {
 
 using namespace rlx;
-using Clock = std::chrono::steady_clock;
 
 /// Rows of x added to those of a smaller table, as the gradient of an embedding is.
 Value scattered(Graph& graph, Value x) {
@@ -73,26 +72,16 @@ Array places(std::int64_t count, std::int64_t rows) {
 }
 
 std::vector<double> times(const Executable& executable, const std::map<std::string, Feed>& inputs, double seconds) {
-  std::vector<double> all;
   Array y = executable.run(inputs).at("y");
   std::map<std::string, Target> into;
   if (y.dtype() != bf16) into.emplace("y", target_of(y));  // torch's results come from its heap, whose pages are there already
-  for (const auto begin = Clock::now(); all.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds;) {
-    const auto start = Clock::now();
-    executable.run(inputs, into);
-    all.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::sort(all.begin(), all.end());
-  return all;
+  return bench::timed([&] { executable.run(inputs, into); }, seconds);
 }
 
 }  // namespace
 
 int main() {
-  SessionOptions options;
-  options.threads = 2;
-  options.cache_folder = "";
-  const Session session(Device::cpu(), options);
+  const Session session = bench::peers_session();
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string op, type;

@@ -7,13 +7,13 @@ import argparse
 import json
 import statistics
 import subprocess
-import time
 
 import numpy as np
 import scipy.fft
 import torch
 
 import machine
+from timed import timed
 
 THREADS = 2
 TYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
@@ -81,16 +81,6 @@ def ways(op, x):
     if op == "cholesky":
         return {"torch": lambda: torch.linalg.cholesky(t)}
     return {"torch": lambda: getattr(torch.fft, op)(t), "scipy": lambda: getattr(scipy.fft, op)(x, workers=THREADS)}
-
-
-def timed(call, seconds):
-    call()
-    times, begin = [], time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times), statistics.median(times)
 
 
 def main():

@@ -2,7 +2,6 @@
 // LAYERS SIZE BATCH STEPS" with the fastest and the median run in seconds, the loss and the sums of the gradients' absolute values.
 // bench/recurrent_peers.py asks it and PyTorch in turn. Weights are inputs, as they change from step to step.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -16,11 +15,11 @@
 #include "rlx/ops.h"
 #include "rlx/session.h"
 #include "rlx/transform.h"
+#include "timed.h"
 
 namespace {
 
 using namespace rlx;
-using Clock = std::chrono::steady_clock;
 
 struct Case {
   std::string kind;
@@ -67,17 +66,6 @@ Training training_of(const Case& c) {
   return training;
 }
 
-std::vector<double> times(const Executable& executable, const std::map<std::string, Feed>& feeds, double seconds) {
-  std::vector<double> all;
-  for (const auto begin = Clock::now(); all.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds;) {
-    const auto start = Clock::now();
-    executable.run(feeds);
-    all.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
 double magnitude(const Array& x) {
   double total = 0;
   for (float v : x.values<float>()) total += std::abs(static_cast<double>(v));
@@ -87,17 +75,14 @@ double magnitude(const Array& x) {
 }  // namespace
 
 int main() {
-  SessionOptions options;
-  options.threads = 2;
-  options.cache_folder = "";
-  const Session session(Device::cpu(), options);
+  const Session session = bench::peers_session();
   for (std::string line; std::getline(std::cin, line);) {
     Case c;
     std::istringstream(line) >> c.kind >> c.seconds >> c.layers >> c.size >> c.batch >> c.steps;
     const Training training = training_of(c);
     const Executable executable = session.compile(training.graph);
     const Outputs results = executable.run(training.feeds);
-    const std::vector<double> all = times(executable, training.feeds, c.seconds);
+    const std::vector<double> all = bench::timed([&] { executable.run(training.feeds); }, c.seconds);
     std::vector<double> sums{results[0].get_double(0)};
     for (std::size_t i = 1; i < results.size(); ++i) sums.push_back(magnitude(results[i]));
     fmt::print("{} {} {}\n", all.front(), all[all.size() / 2], fmt::join(sums, " "));

@@ -7,12 +7,12 @@ import argparse
 import json
 import statistics
 import subprocess
-import time
 
 import numpy as np
 import torch
 
 import machine
+from timed import timed
 
 THREADS = 2
 # kind, layers, size, batch, steps
@@ -40,14 +40,6 @@ class Torch:
     def sums(self):
         y, gradients = self.step()
         return [float((y.detach().double() * self.dy).sum()), *(float(g.double().abs().sum()) for g in gradients)]
-
-    def timed(self, seconds):
-        times, begin = [], time.perf_counter()
-        while len(times) < 3 or time.perf_counter() - begin < seconds:
-            start = time.perf_counter()
-            self.step()
-            times.append(time.perf_counter() - start)
-        return min(times), statistics.median(times)
 
 
 def check(ours, theirs, case):
@@ -78,7 +70,7 @@ def main():
             answer = list(map(float, ours.stdout.readline().split()))
             check(answer[2:], sums, case)
             sides["rlx"].append(answer[:2])
-            sides["torch"].append(peer.timed(args.seconds / args.rounds))
+            sides["torch"].append(timed(peer.step, args.seconds / args.rounds))
         best = {name: (min(t[0] for t in times), statistics.median(t[1] for t in times)) for name, times in sides.items()}
         rows.append({"case": case, "seconds": best})
         print(f"{case[0]:5} {'x'.join(map(str, case[1:])):16} " + "  ".join(f"{n} {a * 1e3:8.2f} ({b * 1e3:8.2f}) ms" for n, (a, b) in best.items())

@@ -2,7 +2,6 @@
 // seconds, and the largest and the mean relative error over all results. bench/sums_peers.py asks it and its peers in turn, over the same
 // numbers.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -15,11 +14,11 @@
 
 #include "rlx/ops.h"
 #include "rlx/session.h"
+#include "timed.h"
 
 namespace {
 
 using namespace rlx;
-using Clock = std::chrono::steady_clock;
 
 /// 24 bits of the finisher of MurmurHash3.
 double bits(std::uint32_t i) {
@@ -86,13 +85,7 @@ void answer(const Session& session, const Case& c, double seconds) {
     const auto error = static_cast<double>(std::abs((y.get_double(i) - want) / want));
     largest = std::max(largest, error), total += error;
   }
-  std::vector<double> times;
-  for (const auto begin = Clock::now(); times.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds;) {
-    const auto start = Clock::now();
-    executable.run(inputs);
-    times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::ranges::sort(times);
+  const std::vector<double> times = bench::timed([&] { executable.run(inputs); }, seconds);
   fmt::print("{} {} {} {}\n", times.front(), times[times.size() / 2], largest, total / static_cast<double>(y.size()));
   std::fflush(stdout);
 }
@@ -100,10 +93,7 @@ void answer(const Session& session, const Case& c, double seconds) {
 }  // namespace
 
 int main() {
-  SessionOptions options;
-  options.threads = 2;
-  options.cache_folder = "";
-  const Session session(Device::cpu(), options);
+  const Session session = bench::peers_session();
   const std::map<std::string, DType> types{{"f32", f32}, {"f64", f64}, {"bf16", bf16}, {"f16", f16}};
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);

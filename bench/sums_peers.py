@@ -9,12 +9,12 @@ import argparse
 import json
 import statistics
 import subprocess
-import time
 
 import numpy as np
 import torch
 
 import machine
+from timed import timed
 
 THREADS = 2
 TYPES = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -97,15 +97,6 @@ def sides(op, kind, axes, shape):
         array = x.numpy()
         ways["numpy"] = lambda: by_numpy(op, array, axes)
     return ways, {name: error(torch.as_tensor(way()).double().numpy(), exact) for name, way in ways.items()}
-
-
-def timed(call, seconds):
-    times, begin = [], time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times), statistics.median(times)
 
 
 def text_of(op, kind, axes, shape):
