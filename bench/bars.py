@@ -1,4 +1,4 @@
-"""The bars that this project sets itself on the CPU, and what a folder of results says of each: the first table of docs/performance.md.
+"""The bars that this project sets itself on the CPU, and what a folder of results says of each: the table of bars beside them.
 
 With AMX (tiles) and without the bars differ, as the machines do. A comparison is judged by the fastest runs; medians stand in brackets.
 """
@@ -276,7 +276,8 @@ COLUMNS = ["work", "bar", "reached", "best peer in the same run", "share of the 
 
 
 def lines(files):
-    """For each bar its cells and whether it is met, None where its files are not there: files is a mapping from names to what is in them."""
+    """For each bar the name of its file, its cells and whether it is met, None where its files are not there: files is a mapping from names to what
+    is in them."""
     tiles = any("tile" in name for name in files["peaks"]["peaks"][-1]["operations_per_s"]) if "peaks" in files else False
     for work, text, with_amx, without, reached, name in BARS:
         bar = with_amx if tiles else without
@@ -284,4 +285,4 @@ def lines(files):
             figures, peer, share, met = reached(files, bar)
         except (KeyError, TypeError, ValueError):  # a file, or a line of one, that this machine has no results of
             figures, peer, share, met = NOT_MEASURED
-        yield [work, text.format(bar), figures, peer, share, "-" if met is None else "yes" if met else "**no**", f"`{name}`"], met
+        yield name, [work, text.format(bar), figures, peer, share, "-" if met is None else "yes" if met else "**no**", f"`{name}`"], met

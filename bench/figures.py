@@ -1,4 +1,4 @@
-"""What the files of a folder of results say, as sections with charts: the page and the tables of docs/performance.md are made of the same."""
+"""What the files of a folder of results say, as sections with charts: the page and the tables beside the files are made of the same."""
 import json
 from dataclasses import dataclass, field
 
@@ -29,7 +29,6 @@ class Section:
     note: str
     command: str
     charts: list = field(default_factory=list)
-    folds: bool = True  # in a document, where it is long
 
 
 class Fields(dict):
@@ -317,17 +316,25 @@ def section_of(path):
         raise SystemExit(f"{path}: {error}: it is incomplete, or of another version; measure it again (make bench)")
 
 
-def bar_section(paths):
-    rows = [Bar(cells[0], None if met is None else float(met), cells[2], cells[1:], bool(met)) for cells, met in bars.lines({path.stem: json.loads(path.read_text()) for path in paths})]
+def bar_section(files):
+    rows = [Bar(cells[0], None if met is None else float(met), cells[2], cells[1:], bool(met)) for _, cells, met in bars.lines(files)]
     met, measured = sum(row.ours for row in rows), sum(row.value is not None for row in rows)
     return Section("What is aimed at, and what is reached", f"{met} of {measured} bars are met, by the fastest runs; medians are in brackets. What the last column names measures a line "
-                   "again; each has a table below. Ratios are of our time to the best peer's in the same run.", "python3 bench/report.py bench/results/MACHINE --markdown docs/performance.md",
-                   [Chart("", bars.COLUMNS, rows)], folds=False)
+                   "again. Ratios are of our time to the best peer's in the same run.", "python3 bench/report.py", [Chart("", bars.COLUMNS, rows)])
 
 
-def sections(folder):
-    """Of all files that are there. Ends where there is none, or a file is not as this version writes it."""
+def paths_of(folder):
+    """Of the files that are there. Ends where there is none."""
     paths = [path for path in (folder / f"{name}.json" for name in SECTIONS) if path.exists()]
     if not paths:
         raise SystemExit(f"{folder}: no results (make bench writes them)")
-    return [bar_section(paths), *map(section_of, paths)]
+    return paths
+
+
+def contents_of(folder):
+    return {path.stem: json.loads(path.read_text()) for path in paths_of(folder)}
+
+
+def sections(folder):
+    """Of all files that are there, by their names. Ends where a file is not as this version writes it."""
+    return {path.stem: section_of(path) for path in paths_of(folder)}

@@ -1,99 +1,128 @@
-"""Makes one HTML page with charts of what `make bench` measured, which needs no network, and the tables of docs/performance.md, of which the
-first says for each bar of bars.py what was reached.
+"""Writes what `make bench` measured as documents: in each folder of results a table for each file, README.md with the bars of bars.py and two
+charts, and in docs/performance.md what stands between the two lines that name the machine. Also makes one HTML page with charts.
 
-usage: report.py bench/results/MACHINE [--out build/bench.html] [--markdown docs/performance.md]
+usage: report.py [bench/results/MACHINE]... [--html build/bench.html] [--check]
 
-In the Markdown file the text between the two lines that name the machine is replaced; where there are none, they are added at the end.
+Without a folder: all of them. With --check nothing is written, and what differs is an error.
 """
 import argparse
 import html
 import pathlib
 
+import charts
 import figures
+import summary
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PERFORMANCE = ROOT / "docs" / "performance.md"
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem } p { margin: .3rem 0; color: #555 }
-svg { display: block; width: 100%; height: auto; font-size: 12px } svg text { fill: #222 } .quiet { fill: #777 }
-.rlx { fill: #2563a8 } .peer { fill: #b9c4d0 } .line { stroke: #d33; stroke-dasharray: 3 3 }
-@media (prefers-color-scheme: dark) { body { background: #16181b; color: #ddd } p { color: #aaa } svg text { fill: #ddd } .peer { fill: #55606b } }
+@media (prefers-color-scheme: dark) { body { background: #16181b; color: #ddd } p { color: #aaa } }
 """
-LABEL, WIDTH, ROW = 300, 900, 20  # pixels: the place of labels, all, one bar
-FOLDED = 12  # rows
-
-
-def bars(chart):
-    """Horizontal bars, and a line at the limit."""
-    drawn = [bar for bar in chart.bars if bar.value is not None]
-    largest = max([bar.value for bar in drawn] + ([chart.limit] if chart.limit else []), default=0) or 1
-    scale = (WIDTH - LABEL - 190) / largest
-    height = ROW * len(chart.bars)
-    lines = [f'<svg viewBox="0 0 {WIDTH} {height + 4}" role="img">']
-    for i, bar in enumerate(chart.bars):
-        y, width = i * ROW, max(1, (bar.value or 0) * scale)
-        lines.append(f'<text x="{LABEL - 8}" y="{y + 15}" text-anchor="end">{html.escape(bar.label)}</text>'
-                     f'<rect class="{"rlx" if bar.ours else "peer"}" x="{LABEL}" y="{y + 4}" width="{width:.1f}" height="{ROW - 6}" rx="2"/>'
-                     f'<text class="quiet" x="{LABEL + width + 6:.1f}" y="{y + 15}">{html.escape(bar.text)}</text>')
-    if chart.limit:
-        x = LABEL + chart.limit * scale
-        lines.append(f'<line class="line" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}"/>')
-    return "\n".join([*lines, "</svg>"])
 
 
 def section_html(section):
     parts = [f"<h2>{html.escape(section.title)}</h2>", f"<p>{html.escape(section.note)}</p>", f"<p><code>{html.escape(section.command)}</code></p>"]
     for chart in section.charts:
         title = f"<b>{html.escape(chart.title)}</b> " if chart.title else ""
-        parts += [f"<p>{title}{html.escape(chart.note)}</p>" if title or chart.note else "", bars(chart)]
+        parts += [f"<p>{title}{html.escape(chart.note)}</p>" if title or chart.note else "", charts.svg(chart)]
     return "\n".join(parts)
 
 
 def page(machine, sections):
     body = "\n".join(map(section_html, sections))
-    return f"<!doctype html>\n<meta charset=\"utf-8\">\n<title>RLX benchmarks</title>\n<style>{STYLE}</style>\n<h1>RLX benchmarks</h1>\n<p>{html.escape(machine)}</p>\n{body}\n"
+    style = STYLE + charts.STYLE
+    return f"<!doctype html>\n<meta charset=\"utf-8\">\n<title>RLX benchmarks</title>\n<style>{style}</style>\n<h1>RLX benchmarks</h1>\n<p>{html.escape(machine)}</p>\n{body}\n"
 
 
-def table(chart):
-    rows = [chart.columns, ["---"] * len(chart.columns), *([bar.label, *bar.cells] for bar in chart.bars)]
-    lines = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([*([f"**{chart.title}**", ""] if chart.title else []), *lines, *(["", chart.note] if chart.note else [])])
+def table(columns, rows):
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in (columns, ["---"] * len(columns), *rows))
 
 
-def section_markdown(section):
-    """A long table is folded away."""
-    tables = "\n\n".join(map(table, section.charts))
-    if section.folds and sum(len(chart.bars) for chart in section.charts) > FOLDED and len(section.charts) == 1:
-        tables = f"<details><summary>{len(section.charts[0].bars)} cases</summary>\n\n{tables}\n\n</details>"
-    return f"### {section.title}\n\n`{section.command}`\n\n{section.note}\n\n{tables}"
+def chart_table(chart):
+    parts = [f"**{chart.title}**"] if chart.title else []
+    return "\n\n".join([*parts, table(chart.columns, [[bar.label, *bar.cells] for bar in chart.bars]), *([chart.note] if chart.note else [])])
 
 
-def with_tables(text, machine, sections):
-    """The text of a Markdown file with the tables of a machine in place of those that it had."""
+def section_markdown(section, more):
+    tables = "\n\n".join(map(chart_table, section.charts))
+    return f"# {section.title}\n\n`{section.command}`\n\n{section.note} {more}\n\n{tables}\n"
+
+
+def areas_text(files, results):
+    """Results: how the folder of all results is reached from the document."""
+    areas = list(summary.areas(files))
+    counts = [[f"[{title}]({results}{area}.md)", f"{met} of {measured}" if measured else "not measured"] for title, area, met, measured, _ in areas]
+    missed = [[f"[{cells[0]}]({results}{area}.md)", cells[1], cells[2]] for _, area, _, _, cells_of_area in areas for cells in cells_of_area]
+    return f"{table(['area', 'bars met'], counts)}\n\n" + (table(["missed, and why", "asked for", "reached"], missed) if missed else "No bar is missed.")
+
+
+def charts_text(folder):
+    return (f"Our time over the fastest peer's. Left of the line we are ahead; of several cases the bar is the geometric mean.\n\n![Our time over the fastest peer's]({folder}peers.svg)\n\n"
+            f"Shares of what this machine can do. The line is all of it; of several cases the bar is the geometric mean.\n\n![Shares of the machine's limits]({folder}limits.svg)")
+
+
+def readme(machine, files, sections):
+    bars = figures.bar_section(files)
+    links = "\n".join(f"- [{section.title}]({name}.md)" for name, section in sections.items())
+    return (f"# Results of {machine}\n\nWritten by `{bars.command}` from the files beside it; do not edit.\n\n## By area\n\n{areas_text(files, '../')}\n\n"
+            f"## {bars.title}\n\n{bars.note}\n\n{chart_table(bars.charts[0])}\n\n## Charts\n\n{charts_text('')}\n\n## Tables\n\n{links}\n")
+
+
+def with_summary(text, folder, files):
+    """The text of docs/performance.md with a machine's results in place of those that it had, or at the end."""
+    machine = folder.name
     begin, end = f"<!-- begin {machine} (written by bench/report.py) -->", f"<!-- end {machine} -->"
     if begin not in text:
         text = f"{text.rstrip()}\n\n{begin}\n{end}\n"
     before, _, rest = text.partition(begin)
-    old, found, after = rest.partition(end)
+    _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{begin}: no line {end} follows")
-    tables = "\n\n".join(map(section_markdown, sections))
-    return f"{before}{begin}\n\n## {machine}\n\n{tables}\n\n{end}{after}"
+        raise SystemExit(f"{PERFORMANCE}: no line {end} follows {begin}")
+    met, measured = (sum(area[i] for area in summary.areas(files)) for i in (2, 3))
+    results = f"../bench/results/{machine}/"
+    return (f"{before}{begin}\n\n### {machine}\n\n{met} of {measured} bars are met; [each bar and each table]({results}README.md).\n\n"
+            f"{areas_text(files, '../bench/results/')}\n\n{charts_text(results)}\n\n{end}{after}")
+
+
+def documents(folders):
+    """What is to be written: texts by paths."""
+    texts = {PERFORMANCE: PERFORMANCE.read_text()}
+    for folder in folders:
+        files, sections = figures.contents_of(folder), figures.sections(folder)
+        texts[PERFORMANCE] = with_summary(texts[PERFORMANCE], folder, files)
+        texts[folder / "README.md"] = readme(folder.name, files, sections)
+        for name, section in sections.items():
+            area = summary.area_of(name)
+            texts[folder / f"{name}.md"] = section_markdown(section, f"What binds: [{area}](../{area}.md).")
+        for name, chart in (("peers", summary.beside_peers(files)), ("limits", summary.beside_limits(files))):
+            texts[folder / f"{name}.svg"] = charts.svg_file(chart)
+    return texts
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="the HTML page")
-    parser.add_argument("--markdown", type=pathlib.Path, help="the file whose tables are replaced")
+    parser.add_argument("folder", type=pathlib.Path, nargs="*")
+    parser.add_argument("--html", type=pathlib.Path, help="the HTML page, of the last folder")
+    parser.add_argument("--check", action="store_true", help="fail where a document is not what would be written")
     args = parser.parse_args()
-    sections = figures.sections(args.folder)
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(page(args.folder.name, sections))
-        print(f"report: {args.out}")
-    if args.markdown:
-        args.markdown.write_text(with_tables(args.markdown.read_text(), args.folder.name, sections))
-        print(f"tables: {args.markdown}")
+    folders = [folder.resolve() for folder in args.folder] or sorted(path for path in (ROOT / "bench" / "results").iterdir() if path.is_dir())
+    texts = documents(folders)
+    stale = [path for folder in folders for path in folder.glob("*.md") if path not in texts]
+    if args.check:
+        wrong = [path for path, text in texts.items() if not path.exists() or path.read_text() != text] + stale
+        raise SystemExit("".join(f"{path.relative_to(ROOT)}: not what bench/report.py writes\n" for path in wrong) or 0)
+    for path, text in texts.items():
+        path.write_text(text)
+    for path in stale:
+        path.unlink()
+    print(f"report: {len(texts)} documents")
+    if args.html:
+        args.html.parent.mkdir(parents=True, exist_ok=True)
+        args.html.write_text(page(folders[-1].name, [figures.bar_section(figures.contents_of(folders[-1])), *figures.sections(folders[-1]).values()]))
+        print(f"page: {args.html}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every benchmark, one after the other, and keeps the results with the machine's description in bench/results/MACHINE; the page with
-# charts is build/bench.html, the tables go to docs/performance.md. What fails or cannot be had is named, and named again at the end, and the
+# charts is build/bench.html, the tables lie beside the results. What fails or cannot be had is named, and named again at the end, and the
 # others go on; the exit status is then 1. Usage: scripts/bench.sh build/release [name]...: all of them, or those whose names begin so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -96,6 +96,6 @@ done
 run llama_families "$python" bench/llama_families.py --build "$build" --results "$results"
 run llama_limits "$python" bench/llama_limits.py --build "$build" --results "$results"
 
-python3 bench/report.py "$results" --out build/bench.html --markdown docs/performance.md
+python3 bench/report.py "$results" --html build/bench.html
 for name in "${missing[@]:-}"; do [ -z "$name" ] || echo "bench: missing: $name"; done
 [ ${#missing[@]} -eq 0 ]

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes cli.md, from the help texts of all commands, and ops.md, from the registry.
+# Writes cli.md, from the help texts of all commands, and ops.md, from the registry; without a FOLDER also the tables and charts of
+# the results of benchmarks.
 # Usage: generate_docs.sh [RLX [FOLDER]]: the built command (default: build/release/rlx) and where to write (default: docs).
 set -eu
 root=$(dirname "$0")/..
@@ -31,3 +32,4 @@ commands() {
 "$rlx" ops --markdown > "$folder/ops.md.new"
 mv "$folder/cli.md.new" "$folder/cli.md"
 mv "$folder/ops.md.new" "$folder/ops.md"
+[ $# -ge 2 ] || python3 "$root/bench/report.py"
