@@ -4,6 +4,7 @@
 
 #include "ir/array_type.h"
 #include "ir/op.h"
+#include "ops/axis_list.h"
 #include "ops/broadcasting.h"
 #include "rlx/ops.h"
 
@@ -12,8 +13,6 @@ namespace {
 
 using At = std::vector<Index>;
 using Ints = std::vector<std::int64_t>;
-
-bool contains(const Ints& list, std::int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
 
 struct Dot {
   static constexpr OpKind kind = OpKind::primitive;

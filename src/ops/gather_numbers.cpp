@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/axis_list.h"
 #include "ops/broadcasting.h"
 #include "rlx/ops.h"
 
@@ -9,8 +10,6 @@ namespace rlx {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
-
-bool contains(const Ints& list, std::int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
 
 void check_axes(std::string_view op, std::string_view what, const Ints& axes, std::int64_t rank, bool increasing) {
   Ints sorted = axes;

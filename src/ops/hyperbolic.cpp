@@ -7,7 +7,6 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double square_is_safe = 1e10;  // above it x * x + 1 = x * x in every type, below it x * x is finite in f32
 
 /// 1 / sqrt(square(v)), where that is v^2 but for a term that counts below `square_is_safe` only.

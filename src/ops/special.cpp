@@ -2,7 +2,6 @@
 // the results, which would leave f32 no digits: every dtype is computed in f64 and rounded once.
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "ops/wide.h"
@@ -11,7 +10,7 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double pi = std::numbers::pi, nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double pi = std::numbers::pi;
 
 // Bernoulli's numbers B2, B4, ... B16: with arguments from `shift` on, the first one left out is below 1e-17 of the result.
 constexpr std::array<double, 8> bernoulli{1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
@@ -23,7 +22,7 @@ Value in_f64(std::string_view op, Value x, Body body) {
   return cast(body(cast(x, f64)), x.dtype());
 }
 // The tangent of op's operand times `slope`.
-Values times(Value dx, Value slope) { return {cast(cast(dx, f64) * slope, dx.dtype())}; }
+Values times_in_f64(Value dx, Value slope) { return {cast(cast(dx, f64) * slope, dx.dtype())}; }
 
 // coefficients[0] + coefficients[1] * x + ...
 Value polynomial(Value x, std::span<const double> coefficients) {
@@ -89,7 +88,7 @@ struct LogGamma {
       return select(pole, like(v, infinity), select(reflect, mirrored, y));
     });
   }
-  static Values jvp(const LogGamma&, In x, In, In dx) { return times(dx[0], digamma(cast(x[0], f64))); }
+  static Values jvp(const LogGamma&, In x, In, In dx) { return times_in_f64(dx[0], digamma(cast(x[0], f64))); }
   static std::vector<Sample> samples() { return around_poles(); }
 };
 const Op<LogGamma> lgamma_op;
@@ -173,7 +172,7 @@ struct BesselI0e {
   }
   static Values jvp(const BesselI0e&, In x, In y, In dx) {
     Value v = cast(x[0], f64);
-    return times(dx[0], bessel_i1e(v) - sign(v) * cast(y[0], f64));
+    return times_in_f64(dx[0], bessel_i1e(v) - sign(v) * cast(y[0], f64));
   }
   static std::vector<Sample> samples() { return elementwise_samples({}, -25, 25); }
 };
@@ -190,7 +189,7 @@ struct BesselI1e {
   static Values jvp(const BesselI1e&, In x, In y, In dx) {
     Value v = cast(x[0], f64), z = cast(y[0], f64), zero = eq(v, like(v, 0));
     Value ratio = select(zero, like(v, 0.5), z / select(zero, like(v, 1), v));
-    return times(dx[0], bessel_i0e(v) - ratio - sign(v) * z);
+    return times_in_f64(dx[0], bessel_i0e(v) - ratio - sign(v) * z);
   }
   static std::vector<Sample> samples() { return elementwise_samples({}, -25, 25); }
 };

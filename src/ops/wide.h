@@ -11,6 +11,7 @@ namespace rlx {
 // What the bodies of composites share: they compute in the accumulation type, so that f16 and bf16 are rounded once, at the end.
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// x in the type that sums of its elements are kept in.
 inline Value widen(Value x) { return cast(x, accumulation_type(x.dtype())); }
