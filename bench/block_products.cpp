@@ -12,7 +12,7 @@
 
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/peaks/peaks.h"
-#include "backends/cpu/quantised/block_dot.h"
+#include "backends/cpu/quantized/block_dot.h"
 #include "cases/cases.h"
 #include "quant/format.h"
 #include "rlx/error.h"

@@ -19,8 +19,8 @@
 
 #include "backends/cpu/cpu_features.h"
 #include "cases/program.h"
-#include "models/decoder_family.h"
-#include "models/encoder.h"
+#include "models/families/decoder_family.h"
+#include "models/layers/encoder.h"
 #include "rlx/error.h"
 
 namespace {

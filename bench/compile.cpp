@@ -14,7 +14,7 @@
 #include "backends/cpu/cpu_features.h"
 #include "cases/new_process.h"
 #include "cases/program.h"
-#include "models/flow.h"
+#include "models/layers/flow.h"
 #include "rlx/ops.h"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "backends/cpu/peaks/peaks.h"
 #include "base/thread_pool.h"
 #include "cases/cases.h"
-#include "models/cached_decoder.h"
+#include "models/run/caches/cached_decoder.h"
 #include "rlx/io.h"
 #include "rlx/model.h"
 #include "serve.h"

@@ -13,8 +13,8 @@
 
 #include "backends/cpu/gemm/packed_b.h"
 #include "backends/cpu/peaks/peaks.h"
-#include "base/file_writer.h"
-#include "base/mapped_file.h"
+#include "base/files/file_writer.h"
+#include "base/files/mapped_file.h"
 #include "cases/cases.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/fastest_seconds.h"
-#include "models/tokenizer/open_tokenizer.h"
+#include "text/tokenizer/files/open_tokenizer.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "backends/cpu/peaks/peaks.h"
 #include "base/fastest_seconds.h"
 #include "cases/cases.h"
-#include "models/flow.h"
+#include "models/layers/flow.h"
 #include "rlx/ops.h"
 #include "serve.h"
 

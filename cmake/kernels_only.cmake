@@ -4,11 +4,12 @@
 set(emulated_cpus max cortex-a72)
 set(googletest /usr/src/googletest/googletest CACHE PATH "The sources of GoogleTest")
 
-file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/backends/cpu/gemm/*.cpp src/backends/cpu/peaks/*.cpp src/quant/*.cpp)
+file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/base/memory/*.cpp src/backends/cpu/gemm/*.cpp
+  src/backends/cpu/gemm/micro_kernels/*.cpp src/backends/cpu/peaks/*.cpp src/quant/*.cpp)
 foreach(source ir/operand backends/cpu/cpu_features backends/cpu/denormals)
   list(APPEND library_sources ${PROJECT_SOURCE_DIR}/src/${source}.cpp)
 endforeach()
-file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/quantised/*.cpp)
+file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/quantized/*.cpp)
 list(FILTER claim_sources EXCLUDE REGEX "/(claim|operand_views|run)\\.cpp$")  # of graphs
 list(APPEND library_sources ${claim_sources})
 include(cmake/cpu_variants.cmake)

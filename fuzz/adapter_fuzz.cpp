@@ -2,9 +2,9 @@
 #include <span>
 #include <string_view>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "fuzz_folder.h"
-#include "models/adapter_file.h"
+#include "models/weights/adapter_file.h"
 #include "parts.h"
 #include "rlx/error.h"
 

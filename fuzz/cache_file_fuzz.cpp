@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz_folder.h"
-#include "models/cache_file.h"
+#include "models/run/caches/cache_file.h"
 #include "parts.h"
 #include "rlx/session.h"
 #include "zero_weights.h"

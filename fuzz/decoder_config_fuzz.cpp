@@ -4,13 +4,13 @@
 
 #include "fuzz_folder.h"
 #include "ir/verify.h"
-#include "models/decoder_files.h"
-#include "models/families/gguf.h"
-#include "models/folder_config.h"
-#include "models/gguf_config.h"
-#include "models/model_folder.h"
-#include "models/recommended_sampling.h"
-#include "models/t5_files.h"
+#include "models/config/model_folder.h"
+#include "models/config/recommended_sampling.h"
+#include "models/families/export/folder_config.h"
+#include "models/families/export/gguf_config.h"
+#include "models/families/gguf/gguf.h"
+#include "models/weights/decoder_files.h"
+#include "models/weights/t5_files.h"
 #include "parts.h"
 
 namespace {

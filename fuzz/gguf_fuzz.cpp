@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/gguf.h"
-#include "formats/gguf_json.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_json.h"
 
 /// Whatever the reader accepts must be readable: every value of the metadata, and every byte that a view claims to have.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,18 +6,18 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf_writer.h"
-#include "formats/json.h"
+#include "formats/gguf/gguf_writer.h"
+#include "formats/json/json.h"
 #include "ir/verify.h"
+#include "models/api/model_summary.h"
 #include "models/conversion/folder_model.h"
-#include "models/families/gguf.h"
-#include "models/model_source.h"
-#include "models/model_summary.h"
-#include "models/t5_files.h"
-#include "models/tokenizer/gguf_tokenizer.h"
-#include "models/tokenizer/tokenizer_files.h"
+#include "models/conversion/model_source.h"
+#include "models/families/gguf/gguf.h"
+#include "models/weights/t5_files.h"
 #include "quant/format.h"
 #include "rlx/error.h"
+#include "text/tokenizer/files/gguf_tokenizer.h"
+#include "text/tokenizer/files/tokenizer_files.h"
 
 namespace {
 

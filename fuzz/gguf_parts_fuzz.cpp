@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "fuzz_folder.h"
 #include "rlx/error.h"
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "models/grammar/automaton.h"
-#include "models/grammar/grammar.h"
 #include "parts.h"
 #include "rlx/error.h"
+#include "text/grammar/automaton.h"
+#include "text/grammar/grammar.h"
 
 /// The input is a grammar, or behind a first '{' a JSON schema, and behind a zero byte a text that is read by it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

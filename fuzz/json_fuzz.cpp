@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "rlx/error.h"
 
 /// What is accepted is the same when it is written and read again.

@@ -2,10 +2,10 @@
 
 #include "fuzz_folder.h"
 #include "ir/verify.h"
-#include "models/decoder_family.h"
-#include "models/decoder_files.h"
-#include "models/model_folder.h"
-#include "models/sentence_model.h"
+#include "models/config/model_folder.h"
+#include "models/families/decoder_family.h"
+#include "models/run/sentence_model.h"
+#include "models/weights/decoder_files.h"
 #include "parts.h"
 
 /// The input is the files of an encoder's folder, with zero bytes between. What is accepted, and is small, must give a sound graph.

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "formats/npy.h"
+#include "formats/tensors/npy.h"
 
 /// Whatever the reader accepts must be readable: every byte of the array is touched, and its last element.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

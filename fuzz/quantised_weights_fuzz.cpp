@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "fuzz_folder.h"
-#include "models/quantised/folder_weights.h"
+#include "models/weights/quantized/folder_weights.h"
 #include "parts.h"
 #include "rlx/error.h"
 

@@ -2,10 +2,10 @@
 #include <cstdint>
 
 #include "fuzz_folder.h"
-#include "models/decoder_family.h"
-#include "models/model_folder.h"
-#include "models/tensor_names.h"
-#include "models/verify.h"
+#include "models/config/model_folder.h"
+#include "models/families/decoder_family.h"
+#include "models/run/verify.h"
+#include "models/weights/tensor_names.h"
 #include "parts.h"
 #include "zero_weights.h"
 

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 
 /// Whatever the reader accepts must be readable: every byte that a view claims to have is touched.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
-#include "models/tokenizer/sentencepiece.h"
 #include "rlx/error.h"
+#include "text/tokenizer/files/sentencepiece.h"
 
 /// The input as a `tokenizer.model`; what can be read must tokenize and give back ids that decode.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

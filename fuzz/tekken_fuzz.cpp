@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/json.h"
-#include "models/tokenizer/tekken.h"
+#include "formats/json/json.h"
 #include "rlx/error.h"
+#include "text/tokenizer/files/tekken.h"
 
 /// The input as a `tekken.json`.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

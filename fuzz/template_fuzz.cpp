@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/json.h"
-#include "models/chat_template.h"
+#include "formats/json/json.h"
+#include "models/config/chat_template.h"
 #include "parts.h"
 #include "rlx/error.h"
 

@@ -1,9 +1,9 @@
 // The files of a tokenizer's folder: what they say of the chat template and its tokens, and how they are written to a GGUF file.
 #include <cstdint>
 
-#include "formats/gguf_metadata.h"
+#include "formats/gguf/gguf_metadata.h"
 #include "fuzz_folder.h"
-#include "models/chat_template.h"
+#include "models/config/chat_template.h"
 #include "models/conversion/gguf_vocabulary.h"
 #include "parts.h"
 #include "rlx/error.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "models/tokenizer/text_stream.h"
-#include "models/tokenizer/tokenizer.h"
 #include "rlx/error.h"
+#include "text/tokenizer/text_stream.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/names.h"
-#include "models/tokenizer/regex.h"
 #include "parts.h"
 #include "rlx/error.h"
+#include "text/regex/regex.h"
 
 /// The input up to the first zero as a pattern, the rest as a text: matches are in order and lie in the text.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

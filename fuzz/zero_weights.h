@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/same_model.h"
+#include "models/families/export/same_model.h"
 #include "rlx/io.h"
 
 namespace rlx::fuzz {

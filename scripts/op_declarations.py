@@ -86,7 +86,7 @@ def literal(text):
 
 def main(out_header, out_table, sources):
     header, table = HEADER, TABLE
-    for path in sorted(sources):
+    for path in sorted(sources, key=os.path.basename):
         header += f"\n// {os.path.basename(path)}\n"
         for name, declaration, comment, ops in declarations(path):
             header += f"{comment}{declaration}\n\n"

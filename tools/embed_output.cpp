@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 #include <utf8proc.h>
 
-#include "formats/json.h"
-#include "models/tokenizer/unicode.h"
+#include "formats/json/json.h"
 #include "rlx/similarity.h"
+#include "text/unicode/unicode.h"
 
 namespace rlx::command {
 namespace {

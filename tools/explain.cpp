@@ -4,7 +4,7 @@
 
 #include "command.h"
 #include "compile_choices.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "launch_report.h"
 #include "rlx/session.h"
 #include "roofline.h"

@@ -3,7 +3,7 @@
 #include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "rlx/mask_filler.h"
 #include "text_lines.h"
 #include "warnings.h"

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "command.h"
 #include "graph_input.h"
 #include "rlx/text.h"

@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "bounded_input.h"
 #include "ir/symbols.h"

@@ -6,14 +6,14 @@
 #include <fmt/ranges.h>
 
 #include "base/checked.h"
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "bounded_input.h"
 #include "command.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/graph_file.h"
-#include "formats/json.h"
-#include "formats/npy.h"
+#include "formats/json/json.h"
+#include "formats/tensors/npy.h"
 #include "graph_input.h"
 #include "inspect_model.h"
 #include "rlx/text.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/ranges.h>
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 namespace rlx::command {
 namespace {

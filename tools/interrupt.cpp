@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "terminal.h"
 
 namespace rlx::command {

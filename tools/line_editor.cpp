@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "line_history.h"
-#include "models/tokenizer/unicode.h"
 #include "terminal.h"
+#include "text/unicode/unicode.h"
 #include "typed_keys.h"
 
 namespace rlx::command {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/file_writer.h"
-#include "models/tokenizer/decoder.h"
+#include "base/files/file_writer.h"
 #include "rlx/error.h"
+#include "text/tokenizer/decoder.h"
 
 namespace rlx::command {
 namespace {

@@ -6,7 +6,7 @@
 #include "cache_choice.h"
 #include "command.h"
 #include "compile_choices.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "progress_bar.h"
 #include "stopwatch.h"
 #include "text_lines.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "command.h"
 #include "launch_report.h"
 #include "rlx/error.h"

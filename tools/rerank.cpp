@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "command.h"
 #include "compile_choices.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "progress_bar.h"
 #include "rlx/reranker.h"
 #include "text_lines.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/names.h"
-#include "models/sampling/sampler.h"
+#include "models/run/sampling/sampler.h"
 #include "text_lines.h"
 
 namespace rlx::command {

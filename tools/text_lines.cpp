@@ -11,8 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "base/files/near_files.h"
 #include "base/names.h"
-#include "base/near_files.h"
 #include "bounded_input.h"
 #include "rlx/error.h"
 #include "say.h"

@@ -15,7 +15,7 @@
 #include "base/names.h"
 #include "bounded_input.h"
 #include "command.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "rlx/error.h"
 #include "rlx/text_tokenizer.h"
 #include "text_lines.h"

@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "compile_choices.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "rlx/error.h"
 #include "rlx/verify.h"
 #include "say.h"

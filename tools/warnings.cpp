@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "formats/checkpoint.h"
-#include "models/type_mix.h"
+#include "models/conversion/type_mix.h"
 #include "say.h"
 
 namespace rlx::command {

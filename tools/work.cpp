@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "graph_input.h"
-#include "models/cached_decoder.h"
-#include "models/decoder_family.h"
-#include "models/decoder_files.h"
-#include "models/encoder.h"
-#include "models/model_folder.h"
+#include "models/config/model_folder.h"
+#include "models/families/decoder_family.h"
+#include "models/layers/encoder.h"
+#include "models/run/caches/cached_decoder.h"
+#include "models/weights/decoder_files.h"
 #include "rlx/model.h"
 
 namespace rlx::command {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
-#include "models/tokenizer/unicode.h"
 #include "terminal.h"
+#include "text/unicode/unicode.h"
 
 namespace rlx::command {
 

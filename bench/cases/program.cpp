@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "ops/rounded_attention.h"
+#include "ops/nn/rounded_attention.h"
 #include "quant/format.h"
 #include "rlx/ops.h"
 

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/names.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 namespace rlx {
 namespace {

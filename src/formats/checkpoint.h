@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/gguf.h"
-#include "formats/safetensors.h"
+#include "formats/gguf/gguf.h"
+#include "formats/tensors/safetensors.h"
 
 namespace rlx {
 

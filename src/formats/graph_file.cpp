@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/names.h"
-#include "ir/text_arrays.h"
+#include "ir/text/text_arrays.h"
 
 namespace rlx {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 #include "rlx/io.h"
 
 namespace rlx {

@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "base/checked.h"
+#include "base/memory/zero_memory.h"
 #include "base/small_float.h"
-#include "base/zero_memory.h"
 
 namespace rlx {
 namespace {

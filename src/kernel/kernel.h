@@ -8,7 +8,7 @@
 
 #include "ir/index.h"
 #include "ir/op.h"
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx {
 

@@ -8,7 +8,7 @@
 
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
-#include "ops/convolution.h"
+#include "ops/contraction/convolution.h"
 #include "passes/conv_as_dot.h"
 #include "rlx/ops.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx {
 

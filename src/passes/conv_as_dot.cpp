@@ -2,8 +2,8 @@
 
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
-#include "ops/convolution.h"
-#include "ops/scalar.h"
+#include "ops/contraction/convolution.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "ir/graph_data.h"
 #include "ir/sources.h"
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 #include "passes/run_invariant.h"
 
 namespace rlx {

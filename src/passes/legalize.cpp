@@ -8,7 +8,7 @@
 #include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "ops/broadcasting.h"
-#include "ops/reinterpret.h"
+#include "ops/scalar/reinterpret.h"
 #include "passes/complex_rules.h"
 #include "passes/narrow_types.h"
 #include "passes/storage_form.h"

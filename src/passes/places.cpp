@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/guards.h"
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx {
 namespace {

@@ -11,11 +11,11 @@
 #include "ir/rearranges.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
-#include "ops/convolution.h"
-#include "ops/dot_axes.h"
-#include "ops/scalar.h"
+#include "ops/contraction/convolution.h"
+#include "ops/contraction/dot_axes.h"
+#include "ops/scalar/scalar.h"
 #include "passes/expand.h"
-#include "passes/quantise.h"
+#include "passes/quantize.h"
 #include "passes/run_invariant.h"
 
 namespace rlx {

@@ -1,7 +1,7 @@
 #include "passes/storage_form.h"
 
 #include "ir/sources.h"
-#include "ops/reinterpret.h"
+#include "ops/scalar/reinterpret.h"
 #include "passes/narrow_types.h"
 #include "rlx/ops.h"
 

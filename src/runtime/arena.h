@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/pages.h"
+#include "base/memory/pages.h"
 
 namespace rlx {
 

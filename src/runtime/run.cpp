@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "backends/cpu/denormals.h"
-#include "backends/cpu/quantised/run.h"
-#include "base/mapped_file.h"
+#include "backends/cpu/quantized/run.h"
+#include "base/files/mapped_file.h"
 #include "base/progress.h"
 #include "ir/array_type.h"
 #include "ir/sources.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ir/array_type.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 #include "runtime/run.h"
 
 namespace rlx {

@@ -4,7 +4,7 @@
 
 #include "ir/rebuild.h"
 #include "ir/region.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 #include "rlx/ops.h"
 #include "transform/batch.h"
 #include "transform/substitute.h"

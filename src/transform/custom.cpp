@@ -3,7 +3,7 @@
 
 #include "ir/graph_data.h"
 #include "ir/region.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 #include "rlx/transform.h"
 #include "transform/batch.h"
 #include "transform/custom.h"

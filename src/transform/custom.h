@@ -1,5 +1,5 @@
 #pragma once
-#include "ops/control.h"
+#include "ops/control/control.h"
 
 namespace rlx {
 

@@ -6,7 +6,7 @@
 
 #include "ir/rebuild.h"
 #include "ir/region.h"
-#include "ops/dot_axes.h"
+#include "ops/contraction/dot_axes.h"
 #include "transform/tangent.h"
 
 namespace rlx {

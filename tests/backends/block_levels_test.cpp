@@ -9,7 +9,7 @@
 #include "backends/block_cases.h"
 #include "backends/cpu/denormals.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/quantised/block_dot.h"
+#include "backends/cpu/quantized/block_dot.h"
 #include "backends/tile_trap.h"
 
 namespace rlx::cpu {

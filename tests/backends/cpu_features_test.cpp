@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/gemm/matrix_tile.h"
+#include "backends/cpu/gemm/micro_kernels/matrix_tile.h"
 
 namespace rlx::test {
 

@@ -1,5 +1,5 @@
 // Pieces of huge pages: their boundaries, that they do not overlap, and what they leave behind.
-#include "base/page_pieces.h"
+#include "base/memory/page_pieces.h"
 
 #include <gtest/gtest.h>
 

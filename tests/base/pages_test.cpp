@@ -1,5 +1,5 @@
 // Memory in pages: its boundary, its zeros, and sizes that cannot be had.
-#include "base/pages.h"
+#include "base/memory/pages.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 namespace rlx::test {
 namespace {

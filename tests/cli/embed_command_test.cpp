@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
-#include "formats/json.h"
-#include "formats/npy.h"
+#include "formats/json/json.h"
+#include "formats/tensors/npy.h"
 #include "models/tiny_sentence_model.h"
 
 namespace rlx::test {

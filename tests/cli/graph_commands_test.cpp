@@ -3,8 +3,8 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/json/json.h"
+#include "formats/tensors/safetensors.h"
 #include "ir/op.h"
 #include "rlx/io.h"
 #include "rlx/text.h"

@@ -1,7 +1,7 @@
 // Model files and folders as `rlx inspect` shows them.
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 
 namespace rlx::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "models/tiny_language_model.h"
 
 namespace rlx::test {

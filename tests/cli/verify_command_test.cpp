@@ -2,8 +2,8 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/json/json.h"
+#include "formats/tensors/safetensors.h"
 
 namespace rlx::test {
 namespace {

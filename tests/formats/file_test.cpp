@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_writer.h"
-#include "base/mapped_file.h"
+#include "base/files/file_writer.h"
+#include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"

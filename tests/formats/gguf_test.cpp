@@ -1,13 +1,13 @@
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 
 #include <bit>
 #include <map>
 #include <optional>
 
 #include "fixture.h"
-#include "formats/gguf_json.h"
-#include "formats/safetensors.h"
+#include "formats/gguf/gguf_json.h"
 #include "formats/temporary_folder.h"
+#include "formats/tensors/safetensors.h"
 
 namespace rlx {
 namespace {

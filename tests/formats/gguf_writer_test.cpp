@@ -1,8 +1,8 @@
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_writer.h"
 
 #include "fixture.h"
-#include "formats/gguf.h"
-#include "formats/gguf_json.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_json.h"
 #include "formats/temporary_folder.h"
 #include "quant/format.h"
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "formats/safetensors.h"
 #include "formats/temporary_folder.h"
+#include "formats/tensors/safetensors.h"
 #include "rlx/ops.h"
 
 namespace rlx {

@@ -5,11 +5,11 @@
 #include <new>
 
 #include "fixture.h"
-#include "formats/gguf.h"
-#include "formats/json.h"
-#include "formats/npy.h"
-#include "formats/safetensors.h"
+#include "formats/gguf/gguf.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
+#include "formats/tensors/npy.h"
+#include "formats/tensors/safetensors.h"
 
 namespace {
 std::size_t largest_allocation = 0;

@@ -1,4 +1,4 @@
-#include "formats/npy.h"
+#include "formats/tensors/npy.h"
 
 #include <bit>
 #include <cstring>

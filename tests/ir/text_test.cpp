@@ -7,7 +7,7 @@
 
 #include "ir/graph_data.h"
 #include "ir/op.h"
-#include "ir/text_arrays.h"
+#include "ir/text/text_arrays.h"
 #include "ir/verify.h"
 #include "rlx/ops.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx::test {
 

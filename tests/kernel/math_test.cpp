@@ -1,4 +1,4 @@
-#include "kernel/math.h"
+#include "kernel/math/math.h"
 #include "kernel/exact_functions.h"
 
 #include <gtest/gtest.h>

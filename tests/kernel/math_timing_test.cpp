@@ -6,7 +6,7 @@
 
 #include "kernel/compiled.h"
 #include "kernel/exact_functions.h"
-#include "kernel/math.h"
+#include "kernel/math/math.h"
 #include "ops/evaluated.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"

@@ -9,7 +9,7 @@
 #include "emit/emit.h"
 #include "kernel/compiled.h"
 #include "kernel/exact_functions.h"
-#include "kernel/math.h"
+#include "kernel/math/math.h"
 
 namespace rlx {
 namespace {

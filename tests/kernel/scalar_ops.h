@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "ops/sample_operands.h"
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 #include "rlx/ops.h"
 
 // Graphs of scalar ops for kernels, and what their results may differ from the reference.

@@ -7,7 +7,7 @@
 #include "backends/cpu/cpu_features.h"
 #include "backends/cpu/denormals.h"
 #include "kernel/graph_kernel.h"
-#include "kernel/math.h"
+#include "kernel/math/math.h"
 #include "kernel/scalar_ops.h"
 
 namespace rlx::test {

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "fixture.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/temporary_folder.h"
-#include "models/adapter_file.h"
 #include "models/recorded_adapter.h"
+#include "models/weights/adapter_file.h"
 
 namespace rlx {
 namespace {

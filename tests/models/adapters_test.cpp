@@ -1,17 +1,17 @@
 // Adapters of the folder lora, recorded by scripts/lora_adapters.py, and others that are made here.
-#include "models/adapters.h"
+#include "models/weights/adapters.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
+#include "models/conversion/model_source.h"
 #include "models/conversion/quantize_model.h"
-#include "models/decoder_files.h"
-#include "models/model_source.h"
 #include "models/recorded_adapter.h"
+#include "models/weights/decoder_files.h"
 #include "rlx/batch.h"
 #include "rlx/io.h"
 #include "rlx/model.h"

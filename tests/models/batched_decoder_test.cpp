@@ -1,5 +1,5 @@
 // Sequences of unlike lengths in one run, against each of them alone and against what other software recorded.
-#include "models/batched_decoder.h"
+#include "models/run/batches/batched_decoder.h"
 #include "formats/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "fixture.h"
-#include "formats/safetensors.h"
-#include "models/cached_decoder.h"
+#include "formats/tensors/safetensors.h"
 #include "models/logits.h"
+#include "models/run/caches/cached_decoder.h"
 #include "rlx/session.h"
 
 namespace rlx {

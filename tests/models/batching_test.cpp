@@ -1,5 +1,5 @@
 // How texts are cut into batches: against every way to cut them.
-#include "models/batching.h"
+#include "models/run/batches/batching.h"
 
 #include <gtest/gtest.h>
 

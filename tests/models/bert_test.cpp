@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "fixture.h"
 #include "formats/temporary_folder.h"
 #include "ir/reference.h"
-#include "models/decoder_family.h"
-#include "models/model_folder.h"
-#include "models/verify.h"
+#include "models/config/model_folder.h"
+#include "models/families/decoder_family.h"
+#include "models/run/verify.h"
 #include "rlx/session.h"
 
 namespace rlx {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "models/cached_decoder.h"
+#include "models/run/caches/cached_decoder.h"
 #include "own_memory.h"
 
 namespace rlx::test {

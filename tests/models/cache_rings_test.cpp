@@ -3,10 +3,10 @@
 
 #include "fixture.h"
 #include "message.h"
-#include "models/batched_decoder.h"
-#include "models/cached_decoder.h"
-#include "models/decoder_cache.h"
+#include "models/layers/decoder_cache.h"
 #include "models/logits.h"
+#include "models/run/batches/batched_decoder.h"
+#include "models/run/caches/cached_decoder.h"
 #include "rlx/session.h"
 
 namespace rlx {

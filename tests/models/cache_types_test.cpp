@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "fixture.h"
-#include "formats/safetensors.h"
-#include "models/batched_decoder.h"
-#include "models/cached_decoder.h"
+#include "formats/tensors/safetensors.h"
 #include "models/logits.h"
+#include "models/run/batches/batched_decoder.h"
+#include "models/run/caches/cached_decoder.h"
 #include "rlx/session.h"
 
 namespace rlx {

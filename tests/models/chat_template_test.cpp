@@ -1,4 +1,4 @@
-#include "models/chat_template.h"
+#include "models/config/chat_template.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "fixture.h"
-#include "formats/gguf_metadata.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "formats/gguf/gguf_writer.h"
 #include "formats/temporary_folder.h"
 #include "message.h"
 

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "fixture.h"
-#include "models/decoder_family.h"
-#include "models/encoder.h"
-#include "models/t5.h"
+#include "models/families/decoder_family.h"
+#include "models/layers/encoder.h"
+#include "models/layers/t5.h"
 #include "rlx/text.h"
 
 namespace rlx {

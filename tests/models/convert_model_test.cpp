@@ -5,20 +5,20 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/gguf_json.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_json.h"
+#include "formats/gguf/gguf_writer.h"
 #include "formats/temporary_folder.h"
 #include "models/conversion/dense_model.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/folder_writer.h"
 #include "models/conversion/quantize_model.h"
+#include "models/run/verify.h"
 #include "models/tiny_sentence_model.h"
-#include "models/tokenizer/open_tokenizer.h"
-#include "models/verify.h"
 #include "quant/format.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
+#include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx {
 namespace {

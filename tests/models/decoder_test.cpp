@@ -1,4 +1,4 @@
-#include "models/encoder.h"
+#include "models/layers/encoder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,18 +8,18 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "fixture.h"
 #include "formats/temporary_folder.h"
-#include "models/cached_decoder.h"
+#include "models/config/model_folder.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/quantize_model.h"
-#include "models/decoder_family.h"
-#include "models/decoder_files.h"
+#include "models/families/decoder_family.h"
 #include "models/logits.h"
-#include "models/model_folder.h"
-#include "models/t5_files.h"
-#include "models/verify.h"
+#include "models/run/caches/cached_decoder.h"
+#include "models/run/verify.h"
+#include "models/weights/decoder_files.h"
+#include "models/weights/t5_files.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
 

@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "ir/reference.h"
-#include "models/decoder_files.h"
 #include "models/logits.h"
 #include "models/minilm.h"
-#include "models/sentence_model.h"
-#include "models/text_encoder.h"
+#include "models/run/sentence_model.h"
+#include "models/run/text_encoder.h"
 #include "models/tiny_sentence_model.h"
+#include "models/weights/decoder_files.h"
 #include "rlx/ops.h"
 #include "rlx/similarity.h"
 

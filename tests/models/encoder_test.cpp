@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
-#include "models/decoder_family.h"
-#include "models/encoder.h"
-#include "models/verify.h"
+#include "models/families/decoder_family.h"
+#include "models/layers/encoder.h"
+#include "models/run/verify.h"
 #include "rlx/mask_filler.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"

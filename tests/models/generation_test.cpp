@@ -7,8 +7,8 @@
 #include "message.h"
 #include "models/logits.h"
 #include "models/tiny_language_model.h"
-#include "models/tokenizer/open_tokenizer.h"
 #include "rlx/model.h"
+#include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx::test {
 namespace {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/gguf_writer.h"
-#include "formats/json.h"
+#include "formats/gguf/gguf_writer.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
-#include "models/tokenizer/gguf_patterns.h"
-#include "models/tokenizer/gguf_tokenizer.h"
+#include "text/tokenizer/files/gguf_patterns.h"
+#include "text/tokenizer/files/gguf_tokenizer.h"
 
 namespace rlx {
 namespace {

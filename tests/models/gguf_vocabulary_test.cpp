@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "models/tokenizer/open_tokenizer.h"
+#include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx {
 namespace {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "message.h"
-#include "models/grammar/grammar.h"
-#include "models/grammar/matcher.h"
 #include "models/grammar_texts.h"
+#include "text/grammar/grammar.h"
+#include "text/grammar/matcher.h"
 
 namespace rlx::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/grammar/automaton.h"
-#include "models/grammar/grammar.h"
+#include "text/grammar/automaton.h"
+#include "text/grammar/grammar.h"
 
 namespace rlx::test {
 

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "message.h"
-#include "models/template/template.h"
+#include "text/template/template.h"
 
 namespace rlx::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fixture.h"
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 #include "rlx/session.h"
 
 // A session and tokens for the models of the fixtures, and how far apart the logits behind them are.

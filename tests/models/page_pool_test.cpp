@@ -1,10 +1,10 @@
 // Pages of sequences: who holds which, and what is given back.
-#include "models/page_pool.h"
+#include "models/run/caches/page_pool.h"
 
 #include <gtest/gtest.h>
 
 #include "message.h"
-#include "models/decoder.h"
+#include "models/layers/decoder.h"
 
 namespace rlx {
 namespace {

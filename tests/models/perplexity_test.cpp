@@ -8,8 +8,8 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/json/json.h"
+#include "formats/tensors/safetensors.h"
 #include "models/tiny_language_model.h"
 
 namespace rlx {

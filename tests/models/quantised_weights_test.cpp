@@ -12,14 +12,14 @@
 
 #include "base/half.h"
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
+#include "models/api/model_summary.h"
 #include "models/conversion/dense_model.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/quantize_model.h"
-#include "models/model_summary.h"
-#include "models/quantised/folder_weights.h"
-#include "models/verify.h"
+#include "models/run/verify.h"
+#include "models/weights/quantized/folder_weights.h"
 #include "rlx/model.h"
 #include "rlx/session.h"
 

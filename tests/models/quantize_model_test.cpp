@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fixture.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_writer.h"
 #include "formats/temporary_folder.h"
 
 namespace rlx {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/block_cases.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_writer.h"
 
 namespace rlx::test {
 

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "fixture.h"
-#include "formats/gguf.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_writer.h"
 #include "formats/temporary_folder.h"
 #include "message.h"
 #include "models/tiny_language_model.h"

@@ -8,10 +8,10 @@
 #include "backends/cpu/cpu_features.h"
 #include "formats/temporary_folder.h"
 #include "logits.h"
-#include "models/batched_decoder.h"
-#include "models/cached_decoder.h"
-#include "models/cached_t5.h"
 #include "models/random_llama.h"
+#include "models/run/batches/batched_decoder.h"
+#include "models/run/caches/cached_decoder.h"
+#include "models/run/caches/cached_t5.h"
 
 namespace rlx::test {
 namespace {

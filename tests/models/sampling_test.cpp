@@ -6,9 +6,9 @@
 
 #include "base/philox.h"
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "message.h"
-#include "models/sampling/sampler.h"
+#include "models/run/sampling/sampler.h"
 
 namespace rlx::test {
 namespace {

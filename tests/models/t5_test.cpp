@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "message.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/folder_writer.h"

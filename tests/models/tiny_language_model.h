@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "fixture.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
-#include "models/tokenizer/byte_chars.h"
+#include "formats/tensors/safetensors.h"
+#include "text/unicode/byte_chars.h"
 
 namespace rlx::test {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "fixture.h"
-#include "formats/json.h"
-#include "models/tokenizer/open_tokenizer.h"
-#include "models/tokenizer/text_stream.h"
-#include "models/tokenizer/tokenizer.h"
+#include "formats/json/json.h"
+#include "text/tokenizer/files/open_tokenizer.h"
+#include "text/tokenizer/text_stream.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace rlx {
 namespace {

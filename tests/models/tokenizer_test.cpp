@@ -1,4 +1,4 @@
-#include "models/tokenizer/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include <cstdlib>
 #include <thread>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/json.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
 #include "models/minilm.h"
 #include "rlx/error.h"

@@ -1,4 +1,4 @@
-#include "models/type_mix.h"
+#include "models/conversion/type_mix.h"
 
 #include <map>
 

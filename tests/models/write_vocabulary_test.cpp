@@ -1,18 +1,18 @@
 #include "models/conversion/gguf_vocabulary.h"
 
+#include "base/base64.h"
 #include "fixture.h"
-#include "formats/gguf.h"
-#include "formats/gguf_writer.h"
-#include "formats/json.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_writer.h"
+#include "formats/json/json.h"
 #include "formats/temporary_folder.h"
 #include "models/conversion/splitting_name.h"
-#include "models/tokenizer/base64.h"
-#include "models/tokenizer/byte_chars.h"
-#include "models/tokenizer/gguf_patterns.h"
-#include "models/tokenizer/gguf_tokenizer.h"
-#include "models/tokenizer/open_tokenizer.h"
-#include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/tokenizer_files.h"
+#include "text/tokenizer/files/gguf_patterns.h"
+#include "text/tokenizer/files/gguf_tokenizer.h"
+#include "text/tokenizer/files/open_tokenizer.h"
+#include "text/tokenizer/files/tokenizer_files.h"
+#include "text/tokenizer/tokenizer.h"
+#include "text/unicode/byte_chars.h"
 
 namespace rlx {
 namespace {

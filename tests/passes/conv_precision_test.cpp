@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "ops/cosine.h"
 #include "ops/evaluated.h"
 #include "passes/expand.h"

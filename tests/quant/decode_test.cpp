@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 #include "quant/format.h"
 
 namespace rlx {

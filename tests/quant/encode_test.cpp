@@ -17,7 +17,7 @@
 
 #include "base/half.h"
 #include "fixture.h"
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 #include "message.h"
 #include "quant/format.h"
 

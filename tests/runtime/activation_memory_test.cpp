@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "backends/random_graph.h"
-#include "models/decoder_family.h"
-#include "models/encoder.h"
+#include "models/families/decoder_family.h"
+#include "models/layers/encoder.h"
 #include "runtime/executable.h"
 
 namespace rlx::test {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "fixture.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
+#include "formats/json/json.h"
+#include "formats/tensors/safetensors.h"
 #include "ir/reference.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "backends/cpu/attention/claim.h"
-#include "backends/cpu/quantised/claim.h"
+#include "backends/cpu/quantized/claim.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
 

@@ -8,7 +8,7 @@
 
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/quantised/run.h"
+#include "backends/cpu/quantized/run.h"
 #include "backends/cpu/run_product.h"
 #include "base/checked.h"
 #include "ir/reference.h"

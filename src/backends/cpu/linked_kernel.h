@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/pages.h"
+#include "base/memory/pages.h"
 
 namespace rlx::cpu {
 

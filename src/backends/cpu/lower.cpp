@@ -7,10 +7,10 @@
 #include "backends/cpu/parts.h"
 #include "backends/cpu/product_kernels.h"
 #include "ir/rebuild.h"
-#include "kernel/math.h"
+#include "kernel/math/math.h"
 #include "kernel/simplify.h"
 #include "kernel/starts.h"
-#include "ops/reinterpret.h"
+#include "ops/scalar/reinterpret.h"
 #include "passes/cut.h"
 #include "passes/run_invariant.h"
 

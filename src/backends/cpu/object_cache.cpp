@@ -8,8 +8,8 @@
 
 #include <xxhash.h>
 
-#include "base/file_writer.h"
-#include "base/mapped_file.h"
+#include "base/files/file_writer.h"
+#include "base/files/mapped_file.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {

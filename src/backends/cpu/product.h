@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/jit.h"
 #include "kernel/pull.h"
 

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/strided_view.h"
 #include "kernel/cost.h"
-#include "ops/scalar.h"
+#include "ops/scalar/scalar.h"
 
 namespace rlx::cpu {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "backends/cpu/attention/claim.h"
 #include "backends/cpu/product.h"
-#include "backends/cpu/quantised/claim.h"
+#include "backends/cpu/quantized/claim.h"
 #include "backends/cpu/routines/routine.h"
 #include "backends/cpu/state_update.h"
 

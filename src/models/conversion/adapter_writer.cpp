@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "base/names.h"
-#include "formats/gguf_writer.h"
-#include "formats/json.h"
-#include "formats/safetensors.h"
-#include "models/adapters.h"
+#include "formats/gguf/gguf_writer.h"
+#include "formats/json/json.h"
+#include "formats/tensors/safetensors.h"
 #include "models/conversion/folder_model.h"
-#include "models/model_forms.h"
-#include "models/param_changes.h"
-#include "models/tensor_names.h"
+#include "models/weights/adapters.h"
+#include "models/weights/model_forms.h"
+#include "models/weights/param_changes.h"
+#include "models/weights/tensor_names.h"
 #include "quant/format.h"
 #include "rlx/io.h"
 

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "models/converted_tensors.h"
-#include "models/families/gguf.h"
-#include "models/folder_config.h"
-#include "models/param_changes.h"
-#include "models/same_model.h"
-#include "models/t5_files.h"
+#include "models/families/export/folder_config.h"
+#include "models/families/export/same_model.h"
+#include "models/families/gguf/gguf.h"
+#include "models/weights/converted_tensors.h"
+#include "models/weights/param_changes.h"
+#include "models/weights/t5_files.h"
 
 namespace rlx {
 namespace {

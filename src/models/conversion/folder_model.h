@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf.h"
-#include "formats/json.h"
-#include "models/model_source.h"
+#include "formats/gguf/gguf.h"
+#include "formats/json/json.h"
+#include "models/conversion/model_source.h"
 
 namespace rlx {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <filesystem>
 
-#include "models/model_source.h"
+#include "models/conversion/model_source.h"
 
 namespace rlx {
 

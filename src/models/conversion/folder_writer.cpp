@@ -8,12 +8,12 @@
 #include <system_error>
 #include <vector>
 
-#include "base/file_writer.h"
+#include "base/files/file_writer.h"
 #include "base/names.h"
-#include "formats/safetensors.h"
+#include "formats/tensors/safetensors.h"
 #include "models/conversion/folder_model.h"
-#include "models/tokenizer/tokenizer_files.h"
 #include "quant/format.h"
+#include "text/tokenizer/files/tokenizer_files.h"
 
 namespace rlx {
 namespace {

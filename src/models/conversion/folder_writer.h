@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "rlx/dtype.h"
 
 namespace rlx {

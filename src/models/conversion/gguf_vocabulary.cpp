@@ -14,14 +14,14 @@
 
 #include <fmt/format.h>
 
-#include "base/mapped_file.h"
+#include "base/base64.h"
+#include "base/files/mapped_file.h"
 #include "base/names.h"
-#include "models/chat_template.h"
+#include "models/config/chat_template.h"
+#include "models/config/model_folder.h"
 #include "models/conversion/splitting_name.h"
-#include "models/model_folder.h"
-#include "models/tokenizer/base64.h"
-#include "models/tokenizer/open_tokenizer.h"
-#include "models/tokenizer/sentencepiece.h"
+#include "text/tokenizer/files/open_tokenizer.h"
+#include "text/tokenizer/files/sentencepiece.h"
 
 namespace rlx {
 namespace {

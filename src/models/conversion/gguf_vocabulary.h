@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf_metadata.h"
+#include "formats/gguf/gguf_metadata.h"
 
 namespace rlx {
 

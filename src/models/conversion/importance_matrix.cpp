@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 #include "base/names.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "rlx/error.h"
 
 namespace rlx {

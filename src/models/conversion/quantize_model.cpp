@@ -10,7 +10,7 @@
 
 #include "base/names.h"
 #include "base/thread_pool.h"
-#include "formats/gguf_writer.h"
+#include "formats/gguf/gguf_writer.h"
 
 namespace rlx {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/conversion/importance_matrix.h"
-#include "models/model_source.h"
-#include "models/type_mix.h"
+#include "models/conversion/model_source.h"
+#include "models/conversion/type_mix.h"
 #include "rlx/convert.h"
 
 namespace rlx {

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "formats/gguf_writer.h"
-#include "models/families/gguf.h"
-#include "models/same_model.h"
+#include "formats/gguf/gguf_writer.h"
+#include "models/families/export/same_model.h"
+#include "models/families/gguf/gguf.h"
 #include "quant/format.h"
 #include "rlx/error.h"
 

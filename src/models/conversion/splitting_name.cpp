@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/names.h"
-#include "models/tokenizer/bpe.h"
-#include "models/tokenizer/byte_chars.h"
-#include "models/tokenizer/gguf_patterns.h"
-#include "models/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/files/gguf_patterns.h"
+#include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/word_models/bpe.h"
+#include "text/unicode/byte_chars.h"
 
 namespace rlx {
 namespace {

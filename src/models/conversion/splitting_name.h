@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "models/tokenizer/json_field.h"
+#include "formats/json/json_field.h"
 
 namespace rlx {
 

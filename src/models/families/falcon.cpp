@@ -1,9 +1,9 @@
 // Falcon: attention and feed-forward block side by side, layer norms, matrices without biases; one head of keys, or groups of them.
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/model_folder.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

@@ -2,12 +2,12 @@
 // sliding layers, and soft caps (2) or norms of queries and keys with a rope of their own for sliding layers (3).
 #include <cmath>
 
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 #include "models/families/text_part.h"
-#include "models/model_folder.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

@@ -1,9 +1,9 @@
 // GPT-2: learned positions, layer norms, biases everywhere, matrices stored (in, out).
 #include "models/families/gpt2.h"
 
-#include "models/config_field.h"
-#include "models/decoder_family.h"
-#include "models/model_folder.h"
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
+#include "models/families/decoder_family.h"
 
 namespace rlx {
 

@@ -1,11 +1,11 @@
 // Granite: Llama with four multipliers.
 #include <cmath>
 
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/model_folder.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

@@ -1,7 +1,7 @@
 // Mistral: Llama, every layer of which may look back over a window.
-#include "models/decoder_family.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

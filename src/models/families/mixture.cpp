@@ -1,7 +1,7 @@
 #include "models/families/mixture.h"
 
-#include "models/config_field.h"
-#include "models/model_folder.h"
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
 
 namespace rlx {
 

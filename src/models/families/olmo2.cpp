@@ -1,8 +1,8 @@
 // OLMo 2 and 3: norms behind attention and the feed-forward block, and over all heads of queries and keys together; 3 has sliding layers,
 // whose rope is never stretched.
-#include "models/decoder_family.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

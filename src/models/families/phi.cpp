@@ -1,8 +1,8 @@
 // Phi 1 and 2: attention and feed-forward block side by side on one layer norm, biases everywhere, part of a head turns.
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

@@ -1,7 +1,7 @@
 // Phi 3 and 4: Llama with one tensor for queries, keys and values and one for both halves of the feed-forward block; part of a head turns.
-#include "models/decoder_family.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

@@ -1,10 +1,10 @@
 // Qwen 2 and 3: biases on queries, keys and values, later a norm for each of their heads; the upper layers may slide. The MoE models of
 // both have a mixture in (some of) the layers.
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 #include "models/families/mixture.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

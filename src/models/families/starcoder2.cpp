@@ -1,8 +1,8 @@
 // StarCoder 2: Llama's attention with biases, layer norms, and a feed-forward block without a gate.
-#include "models/config_field.h"
-#include "models/decoder_family.h"
+#include "models/config/config_field.h"
+#include "models/config/rope_config.h"
+#include "models/families/decoder_family.h"
 #include "models/families/llama.h"
-#include "models/rope_config.h"
 
 namespace rlx {
 namespace {

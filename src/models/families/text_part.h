@@ -1,6 +1,6 @@
 #pragma once
-#include "models/decoder.h"
-#include "models/tokenizer/json_field.h"
+#include "formats/json/json_field.h"
+#include "models/layers/decoder.h"
 
 namespace rlx {
 

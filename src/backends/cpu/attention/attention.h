@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/gemm/format.h"
+#include "backends/cpu/gemm/micro_kernels/format.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

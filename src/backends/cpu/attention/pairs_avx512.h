@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/gemm/tile.h"
+#include "backends/cpu/gemm/micro_kernels/tile.h"
 
 namespace rlx::cpu {
 namespace {

@@ -123,7 +123,7 @@ template <class Simd>
 typename Simd::Vector exp2(typename Simd::Vector x) {
   using Vector = typename Simd::Vector;
   constexpr double ln2 = 0.6931471805599453;
-  // e^r for |r| <= ln 2 / 2 within 3e-9, as in kernel/math_exponential.cpp, with r = ln 2 * fraction.
+  // e^r for |r| <= ln 2 / 2 within 3e-9, as in kernel/math/math_exponential.cpp, with r = ln 2 * fraction.
   constexpr double of_e[] = {1, 1, 0.49999994, 0.166665152, 0.0416680835, 0.0083693536, 0.00138405629};
   x = Simd::max(Vector{} + Simd::lowest, x);
   const Vector whole = Simd::round(x), fraction = x - whole;
@@ -137,7 +137,7 @@ typename Simd::Vector exp2(typename Simd::Vector x) {
   return Simd::times_power_of_two(power, whole);
 }
 
-/// Within 3 ulp; the same two pieces as in kernel/math_exponential.cpp.
+/// Within 3 ulp; the same two pieces as in kernel/math/math_exponential.cpp.
 template <class Simd>
 typename Simd::Vector tanh(typename Simd::Vector x) {
   using Vector = typename Simd::Vector;

@@ -1,5 +1,5 @@
 #include "backends/cpu/attention/tile_products.h"
-#include "backends/cpu/gemm/amx_registers.h"
+#include "backends/cpu/gemm/micro_kernels/amx_registers.h"
 
 namespace rlx::cpu {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "backends/cpu/attention/tile_kernel.h"
-#include "backends/cpu/gemm/tile_config.h"
+#include "backends/cpu/gemm/micro_kernels/tile_config.h"
 
 namespace rlx::cpu {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <new>
 
-#include "base/pages.h"
+#include "base/memory/pages.h"
 
 namespace rlx::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/gemm/format.h"
+#include "backends/cpu/gemm/micro_kernels/format.h"
 
 namespace rlx::cpu {
 

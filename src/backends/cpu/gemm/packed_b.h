@@ -3,10 +3,10 @@
 #include <span>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "base/function_ref.h"
-#include "base/page_pieces.h"
+#include "base/memory/page_pieces.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 
 namespace rlx::cpu {
 

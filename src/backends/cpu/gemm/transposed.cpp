@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/gemm/micro_kernel.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 
 namespace rlx::cpu {
 namespace {

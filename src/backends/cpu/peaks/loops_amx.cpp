@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "backends/cpu/gemm/tile_config.h"
+#include "backends/cpu/gemm/micro_kernels/tile_config.h"
 #include "backends/cpu/peaks/loops.h"
 
 namespace rlx::cpu {

@@ -1,4 +1,4 @@
-// Fourier transforms: fft, rfft and irfft of src/ops/fourier.cpp.
+// Fourier transforms: fft, rfft and irfft of src/ops/signal/fourier.cpp.
 #include <algorithm>
 
 #include "backends/cpu/routines/fft_plan.h"

@@ -1,4 +1,4 @@
-// Factors of matrices and triangular systems: lu, cholesky and triangular_solve of src/ops/linear_systems.cpp.
+// Factors of matrices and triangular systems: lu, cholesky and triangular_solve of src/ops/linalg/linear_systems.cpp.
 #include <algorithm>
 #include <cstring>
 #include <limits>

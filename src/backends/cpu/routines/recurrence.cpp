@@ -1,5 +1,5 @@
 // Linear recurrences and the derivatives of running extremes, line by line: what running products, maxima and minima need backwards.
-#include "ops/recurrence.h"
+#include "ops/reduction/recurrence.h"
 
 #include <algorithm>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/gather_numbers.h"
+#include "ops/addressing/gather_numbers.h"
 
 namespace rlx::cpu {
 namespace {

@@ -9,7 +9,7 @@
 #include "backends/cpu/routines/ranks.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
-#include "ops/recurrence.h"
+#include "ops/reduction/recurrence.h"
 
 namespace rlx::cpu {
 namespace {

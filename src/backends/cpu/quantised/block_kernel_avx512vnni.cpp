@@ -1,8 +1,0 @@
-#include "backends/cpu/quantised/block_kernels.h"
-#include "backends/cpu/quantised/block_tile.h"
-
-namespace rlx::cpu {
-
-constinit const BlockKernelTable avx512_vnni_block_kernels = for_block_types<BlockKernelTable, Avx512, TileKernels>();
-
-}  // namespace rlx::cpu

@@ -1,0 +1,53 @@
+#include "backends/cpu/quantized/claim.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "backends/cpu/quantized/wide_dot.h"
+#include "ir/op.h"
+
+namespace rlx::cpu {
+namespace {
+
+template <class T>
+const T& block_dot_attribute(const Node& node, std::string_view name) {
+  for (std::size_t i = 0; i < node.attrs.size(); ++i)
+    if (node.op->fields[i].name == name) return std::get<T>(node.attrs[i]);
+  fail_internal("claim: {} has no attribute {}", node.op->name, name);
+}
+
+}  // namespace
+
+bool is_block_dot(const Node& node) {
+  return node.op->kind == OpKind::composite && (node.op->name == "block_dot" || node.op->name == "grouped_block_dot");
+}
+
+bool takes_block_dot(const Graph& graph, const Node& node) {
+  const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
+  const auto is_static = [](const Dim& dim) { return dim.is_static() && dim.value() > 0; };
+  const bool has_kernel = block_dot_attribute<bool>(node, "int8") || has_wide_panels(block_dot_attribute<std::string>(node, "type"));
+  const bool fits =
+      has_kernel && x.dtype == f32 && is_static(x.shape.back()) && std::all_of(blocks.shape.begin(), blocks.shape.end(), is_static);
+  if (node.operands.size() < 3) return fits;
+  const DType experts = graph.type(node.operands[2]).dtype;
+  return fits && (experts == i32 || experts == i64);
+}
+
+BlockDot as_block_dot(const Graph& graph, ValueId node) {
+  const Node& op = graph.node(node.node);
+  const Dims &x = graph.type(op.operands[0]).shape, &blocks = graph.type(op.operands[1]).shape;
+  const bool grouped = op.operands.size() > 2;
+  Dim rows = 1;
+  for (std::size_t axis = 0; axis + 1 < x.size(); ++axis) rows = rows * x[axis];
+  return {.node = node,
+          .x = op.operands[0],
+          .blocks = op.operands[1],
+          .experts = grouped ? std::optional(op.operands[2]) : std::nullopt,
+          .type = block_dot_attribute<std::string>(op, "type"),
+          .rows = rows,
+          .columns = blocks[grouped ? 1 : 0],
+          .depth = x.back(),
+          .matrices = grouped ? blocks[0] : Dim(1)};
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,32 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "backends/cpu/quantized/block_kernel.h"
+#include "rlx/graph.h"
+
+namespace rlx::cpu {
+
+/// The ops `block_dot` and `grouped_block_dot` as kernels take them: all values are stored, row after row.
+struct BlockDot {
+  ValueId node;  // the op and the value that it stores
+  ValueId x, blocks;
+  std::optional<ValueId> experts;  // by row, the matrix that it is multiplied with
+  std::string type;                // of the blocks
+  Dim rows, columns;               // of the result
+  Dim depth;
+  Dim matrices = 1;
+
+  /// The kernel that multiplies blocks of this type as they are; null: they are widened.
+  const BlockKernel* kernel(CpuLevel level) const { return block_kernel(type, level); }
+};
+
+bool is_block_dot(const Node& node);
+
+/// The products of f32 of sizes that are known when the graph is compiled, but for the number of rows: with blocks as the kernels take
+/// them, x rounded to 8 bits, and with plain types that kernels widen.
+bool takes_block_dot(const Graph& graph, const Node& node);
+
+BlockDot as_block_dot(const Graph& graph, ValueId node);
+
+}  // namespace rlx::cpu

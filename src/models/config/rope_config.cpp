@@ -1,0 +1,150 @@
+#include "models/config/rope_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "models/config/config_field.h"
+#include "models/config/model_folder.h"
+#include "models/families/export/gguf_config.h"
+#include "models/families/export/same_model.h"
+
+namespace rlx {
+namespace {
+
+std::optional<JsonField> member(const std::optional<JsonField>& object, std::string_view name) {
+  return object ? object->find(name) : std::nullopt;
+}
+
+std::vector<double> read_factors(const JsonField& rope, std::string_view name, std::int64_t pairs) {
+  const auto items = rope.at(name).items();
+  if (static_cast<std::int64_t>(items.size()) != pairs)
+    rope.at(name).refuse("{} factors for {} pairs of a head's elements", items.size(), pairs);
+  std::vector<double> factors;
+  for (const JsonField& item : items) factors.push_back(as_number(item, 1e-6, 1e6));
+  return factors;
+}
+
+double trained_length(const JsonField& config, const JsonField& rope) {
+  const std::int64_t own = size_or(config, "original_max_position_embeddings", size_or(config, "max_position_embeddings", 2048));
+  return static_cast<double>(size_or(rope, "original_max_position_embeddings", own));
+}
+
+void read_longrope(const JsonField& config, const JsonField& rope, RopeOptions& options) {
+  options.scaling = RopeScaling::longrope;
+  options.original_length = trained_length(config, rope);
+  options.factor = std::max(1.0, static_cast<double>(as_size(config.at("max_position_embeddings"))) / options.original_length);
+  if (!config.find("original_max_position_embeddings")) options.factor = number_or(rope, "factor", options.factor);
+  // Written out, because both sets of factors share it, whatever lengths they are for.
+  const double derived = options.factor <= 1 ? 1 : std::sqrt(1 + std::log(options.factor) / std::log(options.original_length));
+  options.attention_factor = number_or(rope, "attention_factor", derived);
+  options.short_factors = read_factors(rope, "short_factor", options.dims / 2);
+  options.long_factors = read_factors(rope, "long_factor", options.dims / 2);
+}
+
+/// What YaRN multiplies by where contexts are `factor` times longer, with a weight that DeepSeek's configs bring.
+double yarn_scale(double factor, double weight) { return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1; }
+
+/// YaRN's factor of sines and cosines.
+double yarn_magnitude(const JsonField& rope, double factor) {
+  const double given = number_or(rope, "attention_factor", 0);
+  if (given > 0 || !rope.find("mscale") || !rope.find("mscale_all_dim")) return given;
+  return yarn_scale(factor, number_or(rope, "mscale", 1)) / yarn_scale(factor, number_or(rope, "mscale_all_dim", 1));
+}
+
+void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& options) {
+  auto kind = rope.find("rope_type");
+  if (!kind) kind = rope.find("type");
+  if (!kind) return;
+  const std::size_t which = kind->as_one_of({"default", "linear", "llama3", "yarn", "longrope", "su"});
+  if (which == 0) return;
+  if (which >= 4) return read_longrope(config, rope, options);
+  options.factor = as_number(rope.at("factor"), 1e-6, 1e6);
+  if (which == 1) {
+    options.scaling = RopeScaling::linear;
+    return;
+  }
+  options.original_length = trained_length(config, rope);
+  if (which == 2) {
+    options.scaling = RopeScaling::llama3;
+    options.low_freq_factor = as_number(rope.at("low_freq_factor"), 1e-6, 1e6);
+    options.high_freq_factor = as_number(rope.at("high_freq_factor"), options.low_freq_factor * 1.000001, 1e7);
+    return;
+  }
+  options.scaling = RopeScaling::yarn;
+  options.beta_fast = number_or(rope, "beta_fast", 32);
+  options.beta_slow = number_or(rope, "beta_slow", 1);
+  options.attention_factor = yarn_magnitude(rope, options.factor);
+}
+
+/// Llama 3's scaling, of which a file keeps only the factors. All its models have these two bounds; the length is found by trying.
+json::Value llama3_scaling(const RopeOptions& rope) {
+  RopeOptions tried = rope;
+  tried.factor = *std::max_element(rope.short_factors.begin(), rope.short_factors.end());
+  tried.low_freq_factor = 1, tried.high_freq_factor = 4;
+  for (tried.original_length = 16; tried.original_length < 1 << 20; tried.original_length *= 2) {
+    const std::vector<float> factors = llama3_factors(tried);
+    if (nearly({factors.begin(), factors.end()}, rope.short_factors)) break;
+  }
+  return {{"rope_type", "llama3"},
+          {"factor", tried.factor},
+          {"low_freq_factor", tried.low_freq_factor},
+          {"high_freq_factor", tried.high_freq_factor},
+          {"original_max_position_embeddings", static_cast<std::int64_t>(tried.original_length)}};
+}
+
+}  // namespace
+
+std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double part) {
+  const auto dims = static_cast<std::int64_t>(static_cast<double>(head_size) * part);
+  if (!(part > 0 && part <= 1) || dims < 2 || dims % 2 != 0)
+    config.refuse("a part of {} turns {} of a head's {} elements (allowed: an even number, at least 2)", part, dims, head_size);
+  return dims;
+}
+
+RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::string_view layer_type) {
+  auto rope = config.find("rope_parameters");
+  if (const auto own = layer_type.empty() ? std::nullopt : member(rope, layer_type)) rope = own;
+  const bool nested = rope.has_value();
+  if (!rope) rope = config.find("rope_scaling");
+  RopeOptions options;
+  const JsonField& numbers = nested ? *rope : config;
+  options.theta = number_or(numbers, "rope_theta", number_or(config, "rope_theta", 10000));
+  if (!(options.theta > 0)) config.refuse("rope_theta {} (allowed: above 0)", options.theta);
+  const double part = number_or(numbers, "partial_rotary_factor", number_or(config, "partial_rotary_factor", 1));
+  options.dims = rotary_part(config, head_size, part);
+  if (rope) read_scaling(config, *rope, options);
+  return options;
+}
+
+void write_rope(const DecoderConfig& c, json::Value& out) {
+  if (c.ropes.empty()) return;
+  const RopeOptions& rope = c.ropes.front();
+  out["rope_theta"] = rope.theta;
+  if (rope.dims != c.head_size) out["partial_rotary_factor"] = static_cast<double>(rope.dims) / static_cast<double>(c.head_size);
+  const auto length = static_cast<std::int64_t>(rope.original_length);
+  if (rope.scaling == RopeScaling::linear) out["rope_scaling"] = {{"rope_type", "linear"}, {"factor", rope.factor}};
+  if (rope.scaling == RopeScaling::yarn)
+    out["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", rope.factor}, {"original_max_position_embeddings", length}};
+  if (rope.scaling != RopeScaling::longrope) return;
+  if (rope.short_factors == rope.long_factors) {
+    out["rope_scaling"] = llama3_scaling(rope);
+  } else {
+    out["original_max_position_embeddings"] = length;
+    out["rope_scaling"] = {{"rope_type", "longrope"},
+                           {"short_factor", rope.short_factors},
+                           {"long_factor", rope.long_factors},
+                           {"attention_factor", rope.attention_factor}};
+  }
+}
+
+double yarn_score_factor(const JsonField& config) {
+  auto rope = config.find("rope_parameters");
+  if (!rope) rope = config.find("rope_scaling");
+  if (!rope || !rope->find("mscale_all_dim") || !rope->find("factor")) return 1;
+  const double scale = yarn_scale(number_or(*rope, "factor", 1), number_or(*rope, "mscale_all_dim", 0));
+  return scale * scale;
+}
+
+}  // namespace rlx

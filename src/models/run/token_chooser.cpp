@@ -1,0 +1,43 @@
+#include "models/run/token_chooser.h"
+
+#include <limits>
+#include <vector>
+
+#include "models/run/caches/token_predictor.h"
+
+namespace rlx {
+
+TokenChooser::TokenChooser(const GenerateOptions& options, std::int64_t vocabulary, std::span<const std::int32_t> prompt,
+                           std::optional<grammar::Matcher> matcher)
+    : caller_(options.choose),
+      log_probabilities_(options.sampling.log_probabilities),
+      sampler_(options.sampling, vocabulary),
+      matcher_(std::move(matcher)) {
+  check_ids(prompt, vocabulary);
+  for (std::int32_t id : prompt) sampler_.accept(id);
+}
+
+sampling::Sample TokenChooser::ask_caller(std::span<const float> logits, sampling::TokenMask allowed,
+                                          std::span<const std::int32_t> ids) const {
+  std::vector<float> masked;
+  if (!allowed.empty()) {
+    masked.assign(logits.begin(), logits.end());
+    for (std::size_t id = 0; id < masked.size(); ++id)
+      if ((allowed[id / 64] >> (id % 64) & 1) == 0) masked[id] = -std::numeric_limits<float>::infinity();
+  }
+  const std::int32_t id = caller_(allowed.empty() ? logits : masked, ids);
+  if (id < 0 || id >= static_cast<std::int32_t>(logits.size()))
+    fail("generate: token {} was chosen (allowed: 0..{})", id, logits.size() - 1);
+  if (log_probabilities_ < 0) return {id, {}};
+  return {id, sampling::log_probabilities(logits, id, log_probabilities_)};
+}
+
+sampling::Sample TokenChooser::choose(std::span<const float> logits, std::span<const std::int32_t> ids) {
+  const sampling::TokenMask allowed = matcher_ ? matcher_->allowed() : sampling::TokenMask();
+  sampling::Sample sample = caller_ ? ask_caller(logits, allowed, ids) : sampler_.sample(logits, allowed);
+  if (matcher_) matcher_->accept(sample.id);
+  sampler_.accept(sample.id);
+  return sample;
+}
+
+}  // namespace rlx

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "formats/checkpoint.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "formats/json/json.h"
+#include "models/layers/t5.h"
+
+namespace rlx {
+
+class ModelFolder;
+
+/// What a T5's folder in Hugging Face's layout, or its GGUF file, says. Weights stay in their mapped files.
+struct T5Files {
+  T5Config config;
+  WeightNames names;
+  Checkpoint checkpoint;
+  std::vector<std::int32_t> end_tokens = {};  // any of them ends an answer
+
+  static bool is_in(const GgufFile& file);
+  static bool is_in(const ModelFolder& folder);
+  /// Throws Error naming the file and the field or key for what is missing, malformed or not supported.
+  static T5Files open(const std::filesystem::path& path);
+  static T5Files of_gguf(Checkpoint checkpoint);
+  static T5Files of_folder(const ModelFolder& folder);
+};
+
+/// The T5 that a GGUF file holds.
+T5Config read_gguf_t5(const GgufFile& file);
+/// The names of its tensors there: those of the encoder's layers begin with enc.blk, of the decoder's with dec.blk.
+WeightNames t5_gguf_names(const T5Config& config);
+/// The keys that describe the model. Throws Error for an activation that GGUF files cannot say.
+void describe_t5(const ModelFolder& folder, const T5Config& config, GgufMetadata& metadata);
+/// The config.json of a T5's folder; `read_gguf_t5` has what it says, but for the ids of special tokens.
+json::Value t5_folder_config(const T5Config& config);
+
+}  // namespace rlx

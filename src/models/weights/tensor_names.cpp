@@ -1,0 +1,160 @@
+#include "models/weights/tensor_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "base/names.h"
+#include "models/weights/quantized/folder_weights.h"
+
+namespace rlx {
+namespace {
+
+/// True for `part` itself and for every name below it.
+bool is_below(std::string_view name, std::string_view part) {
+  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
+}
+
+/// "layers.3.attention.q.weight" -> "attention.q.weight", with `number` "3"; nothing for other names.
+std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
+  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
+  const std::string_view rest = name.substr(layers.size() + 1);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
+  number = rest.substr(0, digits);
+  return rest.substr(digits + 1);
+}
+
+bool is_unused(std::string_view name, const WeightNames& names) {
+  std::string_view number;
+  const auto rest = behind_layer(name, names.layers, number);
+  std::size_t layer = 0;
+  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
+      layer >= names.used_layers)
+    return true;
+  return std::any_of(names.unused.begin(), names.unused.end(),
+                     [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
+}
+
+std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
+  std::string text(pattern);
+  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
+  return text;
+}
+
+std::int64_t rows_of_param(const Graph& graph, std::string_view name) {
+  for (const auto& [input, value] : graph.inputs())
+    if (input.name == name) return first_size(input);
+  fail_internal("weights: a table names the parameter {}, which the graph lacks", name);
+}
+
+}  // namespace
+
+std::int64_t first_size(const Input& param) { return param.type.shape.empty() ? 1 : param.type.dim(0).value(); }
+
+TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
+  std::string_view number, rest = param;
+  const auto in_layer = behind_layer(param, "layers", number);
+  if (in_layer) rest = *in_layer;
+  const auto& table = in_layer ? names.layer : names.whole;
+  for (auto line = table.rbegin(); line != table.rend(); ++line) {
+    const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
+    if (own == line->params.end()) continue;
+    const std::string_view ending = rest.substr(own->size());
+    const auto full = [&](std::string_view layers, std::string_view name) {
+      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
+    };
+    TensorPlace place{.groups = line->groups, .transposed = line->transposed};
+    if (line->params.size() > 1)
+      for (std::string_view each : line->params) place.siblings.push_back(full("layers", each));
+    const std::string tensor = full(names.layers, line->tensor);
+    place.stacked = tensor.find("{e}") != std::string::npos;
+    const std::int64_t count = place.stacked ? experts : 1;
+    for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
+    return place;
+  }
+  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}, .listed = false};
+  return {.tensors = {std::string(param)}, .listed = false};
+}
+
+RowRange range_of(const Graph& graph, std::string_view param, std::int64_t rows, const TensorPlace& place) {
+  RowRange range{0, rows, place.siblings.empty() ? rows : 0, place.groups};
+  bool before = true;
+  for (const std::string& sibling : place.siblings) {
+    if (sibling == param) before = false;
+    const std::int64_t its = rows_of_param(graph, sibling);
+    if (before) range.first += its;
+    range.of += its;
+  }
+  return range;
+}
+
+Array rows_of(const Array& tensor, const RowRange& range) {
+  if (range.count == range.of) return tensor;
+  std::vector<std::int64_t> shape = tensor.shape();
+  shape[0] = range.count;
+  const std::size_t row = tensor.bytes().size() / static_cast<std::size_t>(range.of);
+  const auto bytes = [&](std::int64_t rows) { return static_cast<std::size_t>(rows) * row; };
+  if (range.groups == 1) return {tensor.dtype(), shape, tensor.bytes().subspan(bytes(range.first), bytes(range.count)), tensor.owner()};
+  Array result(tensor.dtype(), shape);
+  const std::int64_t first = range.first / range.groups, count = range.count / range.groups, of = range.of / range.groups;
+  for (std::int64_t group = 0; group < range.groups; ++group)
+    std::memcpy(result.mutable_bytes().data() + bytes(group * count), tensor.bytes().data() + bytes(group * of + first), bytes(count));
+  return result;
+}
+
+Array transposed_matrix(const Array& from) {
+  const std::int64_t rows = from.shape()[0], columns = from.shape()[1];
+  Array result(from.dtype(), {columns, rows});
+  const std::size_t size = from.size() > 0 ? from.bytes().size() / static_cast<std::size_t>(from.size()) : 0;
+  for (std::int64_t column = 0; column < columns; ++column)
+    for (std::int64_t row = 0; row < rows; ++row)
+      std::memcpy(result.mutable_bytes().data() + static_cast<std::size_t>(column * rows + row) * size,
+                  from.bytes().data() + static_cast<std::size_t>(row * columns + column) * size, size);
+  return result;
+}
+
+std::map<std::string, std::string> spelled_names(std::span<const std::string_view> in_file, const WeightNames& names) {
+  const bool prefixed =
+      !names.prefix.empty() && std::any_of(in_file.begin(), in_file.end(), [&](std::string_view n) { return n.starts_with(names.prefix); });
+  std::map<std::string, std::string> result;
+  for (std::string_view name : in_file) {
+    std::string spelled(name);
+    if (prefixed && name.starts_with(names.prefix)) spelled.erase(0, names.prefix.size());
+    for (const auto& [old_end, new_end] : names.endings) {
+      if (spelled.ends_with(old_end)) spelled.replace(spelled.size() - old_end.size(), old_end.size(), new_end);
+    }
+    const auto [at, added] = result.emplace(spelled, name);
+    if (!added) fail("two tensors stand for {}, as {} and {}", quote_name(spelled), quote_name(at->second), quote_name(name));
+  }
+  return result;
+}
+
+void check_tensors(const Checkpoint& checkpoint, const std::map<std::string, std::string>& spelled, const std::set<std::string>& wanted,
+                   const WeightNames& names) {
+  std::vector<std::string> missing, extra;
+  for (const std::string& name : wanted)
+    if (!spelled.contains(name)) missing.push_back(name);
+  for (const auto& [name, in_file] : spelled)
+    if (!wanted.contains(name) && !is_unused(name, names) && !is_idle_bias(checkpoint, in_file)) extra.push_back(in_file);
+  const auto unknown = extra.empty() ? "" : fmt::format("; the model has no use for {}", some_names(extra));
+  if (!missing.empty()) fail("the checkpoint lacks {}{}", some_names(missing), unknown);
+  if (!extra.empty()) fail("the checkpoint has tensors that this model has no use for: {}", some_names(extra));
+}
+
+bool same_but_for_axes(std::vector<std::int64_t> stored, const Dims& shape) {
+  std::vector<std::int64_t> wanted;
+  for (const Dim& size : shape)
+    if (size != Dim(1)) wanted.push_back(size.value());
+  std::erase(stored, 1);
+  if (stored != wanted && stored.size() > 1) {
+    stored[1] *= stored[0];
+    stored.erase(stored.begin());
+  }
+  return stored == wanted;
+}
+
+}  // namespace rlx

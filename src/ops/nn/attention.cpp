@@ -1,0 +1,187 @@
+// Scaled dot-product attention with grouped heads, masks, windows, biases and soft caps.
+#include <cmath>
+
+#include "ops/nn/rounded_attention.h"
+#include "ops/wide.h"
+
+namespace rlx {
+namespace {
+
+using In = std::span<const Value>;
+using Ints = std::vector<std::int64_t>;
+
+Ints first_axes(int count) {
+  Ints axes;
+  for (int i = 0; i < count; ++i) axes.push_back(i);
+  return axes;
+}
+
+struct Attention {
+  static constexpr OpKind kind = OpKind::composite;
+  static constexpr std::string_view name = "attention";
+  static constexpr std::string_view formula =
+      "softmax(cap(q k^T * scale) + bias, masked) v; a row that sees no key gives 0. Operands: q, k, v, then those of mask, bias, "
+      "positions that are there. With int16, 32 queries and more may be computed from rounded numbers: rows of q "
+      "and k to 2^-16 of their length, those of v to 2^-14 of their largest, weights to 2^-12 of theirs. With exact, no policy of "
+      "precision narrows it";
+  double scale = 0, softcap = 0;
+  bool causal = false;
+  std::int64_t window = 0;
+  bool int16 = false, exact = false;
+  bool has_mask = false, has_bias = false, has_positions = false;
+  static auto fields() {
+    return Fields<&Attention::scale, &Attention::softcap, &Attention::causal, &Attention::window, &Attention::int16, &Attention::exact,
+                  &Attention::has_mask, &Attention::has_bias, &Attention::has_positions>{};
+  }
+
+  /// Heads of q for each head of k and v.
+  static Dim heads_per_group(Value q, Value k, Value v) {
+    const int rank = q.rank();
+    bool fits =
+        rank >= 3 && k.rank() == rank && v.rank() == rank && q.dim(-1) == k.dim(-1) && k.dim(-2) == v.dim(-2) && k.dim(-3) == v.dim(-3);
+    for (int axis = 0; fits && axis < rank - 3; ++axis) fits = q.dim(axis) == k.dim(axis) && q.dim(axis) == v.dim(axis);
+    const auto group = fits ? Dim::exact_div(q.dim(-3), k.dim(-3)) : std::nullopt;
+    if (!group || !(*group - 1).known_non_negative())
+      fail(
+          "rlx.attention: q {}, k {}, v {} do not fit (allowed: q [B, H, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], H a multiple of "
+          "Hkv)",
+          q.type().to_string(), k.type().to_string(), v.type().to_string());
+    return *group;
+  }
+  /// (..., H, S, D) as (..., Hkv, G, S, D): the heads that share keys side by side, so that no head is copied.
+  static Value grouped(Value x, const Dim& group) {
+    if (group == Dim(1)) return x;
+    Dims shape = x.shape();
+    const std::size_t heads = shape.size() - 3;
+    shape[heads] = *Dim::exact_div(shape[heads], group);
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(heads) + 1, group);
+    return reshape(x, shape);
+  }
+  /// The product of each query (or row of weights) with the keys (or values) of its own head.
+  static Value by_head(Value rows, Value shared, const Dim& group, std::int64_t contracted) {
+    const int rank = shared.rank();
+    Value many = grouped(rows, group);
+    Dims shape = rows.shape();
+    Value product = dot(many, shared, {many.rank() - 1}, {contracted}, first_axes(rank - 2), first_axes(rank - 2));
+    shape.back() = product.dim(-1);
+    return reshape(product, shape);
+  }
+  /// (..., H, Sq, Sk): a place for each query and key.
+  static Dims score_shape(Value q, Value k) {
+    Dims shape = q.shape();
+    shape.back() = k.dim(-2);
+    return shape;
+  }
+  /// Position of each query minus position of each key, (Sq, Sk) or (..., 1, Sq, Sk).
+  static Value distance(Value q, Value k, Value positions) {
+    const Dim &queries = q.dim(-2), &keys = k.dim(-2);
+    if (positions) {
+      Dims shape = positions.shape();
+      shape.insert(shape.end() - 1, Dim(1));
+      shape.push_back(1);
+      return reshape(cast(positions, i32), shape) - iota(q, {keys}, i32, 0);
+    }
+    // Counted from the end, where the last query and the last key meet: no size is needed as a number.
+    Value query = reverse(iota(q, {queries, 1}, i32, 0), {0}), key = reverse(iota(q, {1, keys}, i32, 1), {1});
+    return key - query;
+  }
+  /// A mask or bias broadcasts to the scores (..., H, Sq, Sk).
+  static void check_fits(std::string_view what, Value operand, const Dims& scores) {
+    if (operand.rank() > static_cast<int>(scores.size()) || !(broadcast_shapes(name, operand.shape(), scores) == scores))
+      fail("rlx.attention: {} {} does not broadcast to the scores {}", what, operand.type().to_string(), to_string(scores));
+  }
+  static void check_mask(Value mask, const Dims& scores) {
+    if (!is_bool(mask.dtype())) fail("rlx.attention: the mask is {} (allowed: bool, true = keep)", mask.type().to_string());
+    check_fits("mask", mask, scores);
+  }
+  static void check_bias(Value bias, const Dims& scores) {
+    if (!is_float(bias.dtype())) fail("rlx.attention: the bias is {} (allowed: floats)", bias.type().to_string());
+    check_fits("bias", bias, scores);
+  }
+  /// Positions are (Sq), or (..., Sq) with the batch axes of the scores.
+  static void check_positions(Value positions, const Dims& scores) {
+    Dims full(scores.begin(), scores.end() - 3);
+    full.push_back(scores[scores.size() - 2]);
+    if (!is_integer(positions.dtype()) || positions.rank() == 0 || !(positions.dim(-1) == full.back()) ||
+        positions.rank() > static_cast<int>(full.size()) || !(broadcast_shapes(name, positions.shape(), full) == full))
+      fail("rlx.attention: positions {} do not fit (allowed: integers that broadcast to {})", positions.type().to_string(),
+           to_string(full));
+  }
+  static void check_attributes(const Attention& op, Value q) {
+    if (!(op.softcap >= 0) || std::isinf(op.softcap) || op.window < 0)
+      fail("rlx.attention: softcap {}, window {} (allowed: >= 0)", op.softcap, op.window);
+    if (!std::isfinite(op.scale)) fail("rlx.attention: scale {} (allowed: finite; 0: 1 / sqrt(D))", op.scale);
+    if (op.scale == 0 && !q.dim(-1).is_static()) fail("rlx.attention: a symbolic head size {} needs a scale", q.dim(-1).to_string());
+  }
+  static Value body(const Attention& op, In operands) {
+    const std::size_t needed = 3u + op.has_mask + op.has_bias + op.has_positions;
+    if (operands.size() != needed) fail("rlx.attention: {} operands, the attributes say {}", operands.size(), needed);
+    check_float(name, operands[0]);
+    Value q = widen(operands[0]), k = widen(operands[1]), v = widen(operands[2]);
+    std::size_t next = 3;
+    Value mask = op.has_mask ? operands[next++] : Value(), bias = op.has_bias ? operands[next++] : Value();
+    Value positions = op.has_positions ? operands[next++] : Value();
+    const Dim group = heads_per_group(q, k, v);
+    check_attributes(op, q);
+    const Dims places = score_shape(q, k);
+    if (mask) check_mask(mask, places);
+    if (bias) check_bias(bias, places);
+    if (positions) check_positions(positions, places);
+    Value scores = by_head(q, k, group, k.rank() - 1) * (op.scale != 0 ? op.scale : 1 / std::sqrt(static_cast<double>(q.dim(-1).value())));
+    if (op.softcap > 0) scores = tanh(scores / op.softcap) * op.softcap;
+    if (bias) scores = scores + cast(bias, scores.dtype());
+    Value keep = mask;
+    auto also = [&](Value condition) { keep = keep ? logical_and(keep, condition) : condition; };
+    if (op.causal || op.window > 0) also(ge(distance(q, k, positions), scalar(q, 0, i32)));
+    if (op.window > 0) also(lt(distance(q, k, positions), scalar(q, static_cast<double>(op.window), i32)));
+    if (keep) scores = select(keep, scores, like(scores, -INFINITY));
+    Value weights = softmax(scores, -1, keep || bias);
+    return cast(by_head(weights, v, group, v.rank() - 2), operands[0].dtype());
+  }
+  static std::vector<Sample> samples() {
+    const Sample::Operand q{{f32, {2, 4, 3, 8}}}, kv{{f32, {2, 2, 5, 8}}}, all_heads{{f32, {2, 4, 5, 8}}},
+        mask{{boolean, {2, 1, 3, 5}}, 0, 1}, bias{{f32, {1, 4, 1, 5}}}, positions{{i32, {1, 3}}, -1, 5}, half{{bf16, {1, 2, 3, 4}}},
+        wide{{f64, {1, 2, 3, 4}}};
+    return {{{q, all_heads, all_heads}, attrs_of(Attention{}), 4e-6},
+            {{q, kv, kv}, attrs_of(Attention{.scale = 0.7, .softcap = 2, .causal = true}), 4e-6},
+            {{q, kv, kv, mask}, attrs_of(Attention{.has_mask = true}), 4e-6},
+            {{q, kv, kv, bias}, attrs_of(Attention{.window = 2, .has_bias = true}), 4e-6},
+            {{q, kv, kv, mask, bias, positions},
+             attrs_of(Attention{
+                 .scale = 0.5, .softcap = 3, .causal = true, .window = 4, .has_mask = true, .has_bias = true, .has_positions = true}),
+             4e-6},
+            {{q, kv, kv}, attrs_of(Attention{.int16 = true}), 4e-6},
+            {{q, kv, kv}, attrs_of(Attention{.exact = true}), 4e-6},
+            {{half, half, half}, attrs_of(Attention{.causal = true}), 4e-6},
+            {{wide, wide, wide}, attrs_of(Attention{.causal = true}), 4e-6}};
+  }
+};
+const Op<Attention> attention_op;
+
+Value attention_of(Value q, Value k, Value v, const AttentionOptions& options, bool int16, bool exact) {
+  const DType dtype = promote(q.dtype(), promote(k.dtype(), v.dtype()));
+  q = cast(q, dtype), k = cast(k, dtype), v = cast(v, dtype);
+  Values operands{q, k, v};
+  // As many axes as the scores (the positions: without heads and keys); the op checks what comes in.
+  if (options.mask) operands.push_back(with_rank(options.mask, q.rank()));
+  if (options.bias) operands.push_back(with_rank(options.bias, q.rank()));
+  if (options.positions) operands.push_back(options.positions.rank() == 0 ? options.positions : with_rank(options.positions, q.rank() - 2));
+  return attention_op.of({options.scale, options.softcap, options.causal, options.window, int16, exact, bool(options.mask),
+                          bool(options.bias), bool(options.positions)},
+                         operands);
+}
+
+}  // namespace
+
+/// softmax(q k^T * scale) v for each head: q (B, H, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), H a multiple of Hkv (each run of
+/// H / Hkv heads shares one head of keys); the result is (B, H, Sq, Dv). Scores are kept in f32 at least. In this order: scale, soft cap,
+/// bias, then the masks; a row that sees no key gives zeros, and takes no gradient. Other layouts are transposes, which cost nothing.
+Value attention(Operand q, Operand k, Operand v, const AttentionOptions& options /*= {}*/) {
+  return attention_of(q, k, v, options, false, false);
+}
+
+Value rounded_attention(Value q, Value k, Value v, const AttentionOptions& options) { return attention_of(q, k, v, options, true, false); }
+
+Value exact_attention(Value q, Value k, Value v, const AttentionOptions& options) { return attention_of(q, k, v, options, false, true); }
+
+}  // namespace rlx

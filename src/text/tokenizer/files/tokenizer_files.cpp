@@ -1,0 +1,344 @@
+#include "text/tokenizer/files/tokenizer_files.h"
+
+#include <bit>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/base64.h"
+#include "base/names.h"
+#include "formats/json/json.h"
+#include "rlx/error.h"
+#include "text/tokenizer/files/gguf_patterns.h"
+#include "text/tokenizer/files/gguf_tokenizer.h"
+#include "text/tokenizer/files/sentencepiece.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace rlx {
+namespace {
+
+using Kind = SentencePieces::Type;
+constexpr std::string_view word_start = "\u2581";
+
+/// Tokens, kinds and flags of a vocabulary.
+class GgufTokens {
+ public:
+  explicit GgufTokens(const GgufFile& file) : file_(file), tokens_(file.value("tokenizer.ggml.tokens").strings()) {
+    kinds_.assign(tokens_.size(), Kind::normal);
+    const GgufValue* types = file.find_value("tokenizer.ggml.token_type");
+    const std::vector<std::int64_t> given = types ? types->integers(0, 6) : std::vector<std::int64_t>();
+    for (std::size_t id = 0; id < given.size() && id < kinds_.size(); ++id)
+      if (given[id] != 0) kinds_[id] = static_cast<Kind>(given[id]);
+  }
+
+  const GgufFile& file() const { return file_; }
+  std::size_t size() const { return tokens_.size(); }
+  std::string_view token(std::size_t id) const { return tokens_[id]; }
+  Kind kind(std::size_t id) const { return kinds_[id]; }
+  bool is_added(std::size_t id) const {
+    return kinds_[id] == Kind::control || kinds_[id] == Kind::user_defined || kinds_[id] == Kind::unknown;
+  }
+  bool flag(std::string_view key, bool otherwise) const {
+    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}", key));
+    return value ? value->boolean() : otherwise;
+  }
+  /// The id of a role such as bos.
+  std::optional<std::size_t> id(std::string_view role) const {
+    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
+    if (!value) return std::nullopt;
+    return static_cast<std::size_t>(value->integer(0, static_cast<std::int64_t>(size()) - 1));
+  }
+
+ private:
+  const GgufFile& file_;
+  std::vector<std::string_view> tokens_;
+  std::vector<Kind> kinds_;
+};
+
+json::Value added_token(const GgufTokens& tokens, std::size_t id) {
+  return {{"id", id},
+          {"content", tokens.token(id)},
+          {"single_word", false},
+          {"lstrip", false},
+          {"rstrip", false},
+          {"normalized", false},
+          {"special", tokens.kind(id) != Kind::user_defined}};
+}
+
+json::Value added_tokens(const GgufTokens& tokens) {
+  json::Value out = json::Value::array();
+  for (std::size_t id = 0; id < tokens.size(); ++id)
+    if (tokens.is_added(id)) out.push_back(added_token(tokens, id));
+  return out;
+}
+
+/// The ids by the texts that `text_of` gives them; of several ids with one text the first.
+template <class TextOf>
+json::Value vocabulary_json(const GgufTokens& tokens, TextOf text_of) {
+  json::Value::object_t vocabulary;  // whose own insertion would look for each text among all before
+  vocabulary.reserve(tokens.size());
+  std::unordered_set<std::string> texts;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    std::string text = text_of(id);
+    if (texts.insert(text).second) vocabulary.emplace_back(std::move(text), id);
+  }
+  return vocabulary;
+}
+
+/// Special tokens around a text, and between two.
+struct Specials {
+  std::optional<std::size_t> before = {}, after = {}, between = {};
+  int second_type = 0;
+};
+
+json::Value template_of(const GgufTokens& tokens, const Specials& specials) {
+  json::Value single = json::Value::array(), pair = json::Value::array(), names = json::Value::object();
+  const auto text = [](json::Value& to, const char* which, int type) { to.push_back({{"Sequence", {{"id", which}, {"type_id", type}}}}); };
+  const auto special = [&](json::Value& to, std::optional<std::size_t> id, int type) {
+    if (!id) return;
+    const std::string name(tokens.token(*id));
+    to.push_back({{"SpecialToken", {{"id", name}, {"type_id", type}}}});
+    names[name] = {{"id", name}, {"ids", json::Value::array({*id})}, {"tokens", json::Value::array({name})}};
+  };
+  special(single, specials.before, 0), text(single, "A", 0), special(single, specials.after, 0);
+  pair = single;
+  special(pair, specials.between, 0), text(pair, "B", specials.second_type), special(pair, specials.after, specials.second_type);
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", names}};
+}
+
+json::Value bpe_json(const GgufTokens& tokens) {
+  const GgufFile& file = tokens.file();
+  const GgufValue* pre = file.find_value("tokenizer.ggml.pre");
+  const GgufPattern& pattern = find_gguf_pattern(pre ? pre->string() : "default", file.name());
+  if (pattern.alphabet != GgufAlphabet::bytes)
+    fail("{}: tokenizer.ggml.pre: {} has no form in tokenizer.json here", file.name(), quote_name(pre->string()));
+  json::Value merges = json::Value::array(), parts = json::Value::array();
+  for (std::string_view merge : file.value("tokenizer.ggml.merges").strings()) merges.push_back(merge);
+  for (std::string_view each : pattern.patterns)
+    parts.push_back({{"type", "Split"}, {"pattern", {{"Regex", each}}}, {"behavior", "Isolated"}, {"invert", false}});
+  parts.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  Specials specials;
+  if (tokens.flag("add_bos_token", pattern.add_begin)) specials.before = tokens.id("bos");
+  if (tokens.flag("add_eos_token", false)) specials.after = tokens.id("eos");
+  if (tokens.flag("add_sep_token", pattern.add_separator)) (specials.after ? specials.between : specials.after) = tokens.id("seperator");
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", parts}}},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}}},
+          {"model",
+           {{"type", "BPE"},
+            {"ignore_merges", pattern.whole_words_first},
+            {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return std::string(tokens.token(id)); })},
+            {"merges", merges}}}};
+}
+
+/// As tokenizer.json has it: pieces that do not begin a word are marked, not those that do.
+std::string word_piece(const GgufTokens& tokens, std::size_t id) {
+  std::string token(tokens.token(id));
+  if (tokens.is_added(id)) return token;
+  return token.starts_with(word_start) ? token.substr(word_start.size()) : "##" + token;
+}
+
+json::Value word_piece_json(const GgufTokens& tokens) {
+  const auto unknown = tokens.id("unknown");
+  if (!unknown) fail("{}: the key tokenizer.ggml.unknown_token_id is missing", tokens.file().name());
+  const auto first = tokens.id("cls");
+  const Specials specials{.before = first ? first : tokens.id("bos"), .after = tokens.id("seperator"), .second_type = 1};
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer",
+           {{"type", "BertNormalizer"},
+            {"clean_text", true},
+            {"handle_chinese_chars", true},
+            {"strip_accents", tokens.flag("normalizer.strip_accents", true)},
+            {"lowercase", tokens.flag("normalizer.lowercase", true)}}},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+          {"model",
+           {{"type", "WordPiece"},
+            {"unk_token", tokens.token(*unknown)},
+            {"continuing_subword_prefix", "##"},
+            {"max_input_chars_per_word", 100},
+            {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return word_piece(tokens, id); })}}}};
+}
+
+json::Value unigram_normalizer(const GgufTokens& tokens) {
+  json::Value rules = json::Value::array();
+  if (const GgufValue* map = tokens.file().find_value("tokenizer.ggml.precompiled_charsmap")) {
+    const std::string_view bytes(reinterpret_cast<const char*>(map->bytes().data()), map->bytes().size());
+    rules.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(bytes)}});
+  }
+  if (tokens.flag("remove_extra_whitespaces", true)) {
+    rules.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
+    rules.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
+  }
+  if (tokens.flag("add_space_prefix", true)) rules.push_back({{"type", "Prepend"}, {"prepend", word_start}});
+  rules.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", word_start}});
+  return {{"type", "Sequence"}, {"normalizers", rules}};
+}
+
+/// Sentencepiece's unigram model of an encoder, whose files say what stands around texts, which tokenizer.model cannot.
+json::Value unigram_json(const GgufTokens& tokens) {
+  const std::vector<double> scores = tokens.file().value("tokenizer.ggml.scores").numbers();
+  json::Value vocabulary = json::Value::array();
+  bool bytes = false;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    vocabulary.push_back(json::Value::array({tokens.token(id), id < scores.size() ? scores[id] : 0}));
+    bytes = bytes || tokens.kind(id) == Kind::byte;
+  }
+  const json::Value words{{"type", "Metaspace"}, {"replacement", word_start}, {"prepend_scheme", "never"}, {"split", true}};
+  const json::Value spaces{{"type", "Metaspace"}, {"replacement", word_start}, {"prepend_scheme", "always"}, {"split", true}};
+  Specials specials{.before = tokens.id("bos"), .after = tokens.id("eos")};
+  if (tokens.flag("add_sep_token", false)) specials.between = tokens.id("seperator");
+  const auto unknown = tokens.id("unknown");
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer", unigram_normalizer(tokens)},
+          {"pre_tokenizer", words},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", spaces},
+          {"model",
+           {{"type", "Unigram"},
+            {"unk_id", unknown ? json::Value(*unknown) : json::Value()},
+            {"vocab", vocabulary},
+            {"byte_fallback", bytes}}}};
+}
+
+/// A protocol buffer, field by field.
+class ProtobufWriter {
+ public:
+  void integer(int field, std::uint64_t value) { key(field, 0), varint(value); }
+  void number(int field, float value) {
+    key(field, 5);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (unsigned shift = 0; shift < 32; shift += 8) text_.push_back(static_cast<char>(bits >> shift & 0xFF));
+  }
+  void bytes(int field, std::string_view value) { key(field, 2), varint(value.size()), text_ += value; }
+  const std::string& text() const { return text_; }
+
+ private:
+  void key(int field, unsigned wire) { varint(static_cast<unsigned>(field) << 3 | wire); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
+    text_.push_back(static_cast<char>(value));
+  }
+
+  std::string text_;
+};
+
+std::string sentencepiece_model(const GgufTokens& tokens, bool unigram) {
+  const GgufFile& file = tokens.file();
+  const std::vector<double> scores = file.value("tokenizer.ggml.scores").numbers();
+  ProtobufWriter model, training, rules;
+  bool bytes = false;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    ProtobufWriter piece;
+    piece.bytes(1, tokens.token(id));
+    piece.number(2, id < scores.size() ? static_cast<float>(scores[id]) : 0);
+    piece.integer(3, static_cast<std::uint64_t>(tokens.kind(id)));
+    bytes = bytes || tokens.kind(id) == Kind::byte;
+    model.bytes(1, piece.text());
+  }
+  training.integer(3, unigram ? 1 : 2);
+  training.integer(35, bytes);
+  constexpr std::pair<int, std::string_view> roles[] = {{40, "unknown"}, {41, "bos"}, {42, "eos"}, {43, "padding"}};
+  for (const auto& [field, role] : roles) {  // -1 is ten bytes of sign
+    const auto id = tokens.id(role);
+    training.integer(field, id ? *id : ~std::uint64_t{0});
+  }
+  model.bytes(2, training.text());
+  if (const GgufValue* map = file.find_value("tokenizer.ggml.precompiled_charsmap"))
+    rules.bytes(2, {reinterpret_cast<const char*>(map->bytes().data()), map->bytes().size()});
+  rules.integer(3, tokens.flag("add_space_prefix", true));
+  rules.integer(4, tokens.flag("remove_extra_whitespaces", unigram));
+  rules.integer(5, 1);
+  model.bytes(3, rules.text());
+  return model.text();
+}
+
+/// Whether texts get a token on both sides, as of encoders.
+bool is_framed(const GgufTokens& tokens) {
+  return tokens.flag("add_bos_token", false) && tokens.flag("add_eos_token", false) && tokens.id("bos") && tokens.id("eos");
+}
+
+/// The text of the only chat template, or all of them by name; null for none.
+json::Value chat_template_field(const GgufFile& file) {
+  const std::map<std::string, std::string> templates = chat_templates_in(file);
+  if (templates.empty()) return nullptr;
+  if (templates.size() == 1 && templates.contains("default")) return templates.at("default");
+  json::Value all = json::Value::array();
+  for (const auto& [name, text] : templates) all.push_back({{"name", name}, {"template", text}});
+  return all;
+}
+
+std::string config_json(const GgufTokens& tokens, std::string_view kind) {
+  json::Value out = json::Value::object();
+  constexpr std::pair<std::string_view, const char*> roles[] = {{"bos", "bos_token"},     {"eos", "eos_token"}, {"unknown", "unk_token"},
+                                                                {"padding", "pad_token"}, {"cls", "cls_token"}, {"seperator", "sep_token"},
+                                                                {"mask", "mask_token"}};
+  for (const auto& [role, field] : roles)
+    if (const auto id = tokens.id(role)) out[field] = tokens.token(*id);
+  for (const char* flag : {"add_bos_token", "add_eos_token"})
+    if (const GgufValue* value = tokens.file().find_value(fmt::format("tokenizer.ggml.{}", flag))) out[flag] = value->boolean();
+  if (json::Value templates = chat_template_field(tokens.file()); !templates.is_null()) out["chat_template"] = std::move(templates);
+  const bool pieces = kind == "t5" && !is_framed(tokens);
+  out["tokenizer_class"] = kind == "llama" ? "LlamaTokenizer" : pieces ? "T5Tokenizer" : "PreTrainedTokenizerFast";
+  return out.dump(2, ' ', false, json::Value::error_handler_t::replace) + "\n";
+}
+
+/// Letters of several scripts, digits, spaces, marks and what few tokenizers know.
+constexpr std::string_view sample_texts[] = {"Hello, world!",
+                                             "  two  spaces and\ttab\n\nlines ",
+                                             "It's 12345.67%, isn't it?",
+                                             "Grüße, café naïve",
+                                             "日本語のテキスト 안녕하세요",
+                                             "def f(x):\n    return x**2  # 🙂",
+                                             ""};
+
+void check_same(const Tokenizer& wanted, const Tokenizer& written, const GgufFile& file) {
+  for (std::string_view text : sample_texts)
+    if (wanted.encode_ids(text) != written.encode_ids(text))
+      fail("{}: the tokenizer has no form in a folder's files here: the text {} would get other tokens", file.name(), quote_name(text));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> chat_templates_in(const GgufFile& file) {
+  constexpr std::string_view key = "tokenizer.chat_template";
+  std::map<std::string, std::string> templates;
+  for (const GgufValue& value : file.metadata()) {
+    if (value.key() == key) templates["default"] = value.string();
+    else if (value.key().starts_with(key) && value.key()[key.size()] == '.')
+      templates[std::string(value.key().substr(key.size() + 1))] = value.string();
+  }
+  return templates;
+}
+
+std::map<std::string, std::string> tokenizer_files(const GgufFile& file) {
+  if (!file.find_value("tokenizer.ggml.model") || !file.find_value("tokenizer.ggml.tokens")) return {};
+  const Tokenizer own = read_gguf_tokenizer(file);
+  const GgufTokens tokens(file);
+  const std::string_view kind = file.value("tokenizer.ggml.model").string();
+  std::map<std::string, std::string> out{{"tokenizer_config.json", config_json(tokens, kind)}};
+  if (kind == "gpt2" || kind == "bert" || (kind == "t5" && is_framed(tokens))) {
+    const json::Value tokenizer = kind == "gpt2" ? bpe_json(tokens) : kind == "bert" ? word_piece_json(tokens) : unigram_json(tokens);
+    const std::string text = tokenizer.dump(1, ' ', false, json::Value::error_handler_t::replace) + "\n";
+    check_same(own, Tokenizer::parse(text, "tokenizer.json"), file);
+    out.emplace("tokenizer.json", text);
+  } else if (kind == "llama" || kind == "t5") {
+    const std::string model = sentencepiece_model(tokens, kind == "t5");
+    const SentencePieces read = read_sentencepiece(std::as_bytes(std::span(model)), "tokenizer.model");
+    check_same(own, sentencepiece_tokenizer(read, "tokenizer.model"), file);
+    out.emplace("tokenizer.model", model);
+  } else {
+    fail("{}: tokenizer.ggml.model: {} has no form in a folder's files here (supported: gpt2, bert, llama, t5)", file.name(),
+         quote_name(kind));
+  }
+  return out;
+}
+
+}  // namespace rlx
