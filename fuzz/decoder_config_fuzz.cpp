@@ -9,6 +9,7 @@
 #include "models/families/export/folder_config.h"
 #include "models/families/export/gguf_config.h"
 #include "models/families/gguf/gguf.h"
+#include "models/layers/t5.h"
 #include "models/weights/decoder_files.h"
 #include "models/weights/t5_files.h"
 #include "parts.h"

@@ -13,6 +13,8 @@
 #include "models/conversion/folder_model.h"
 #include "models/conversion/model_source.h"
 #include "models/families/gguf/gguf.h"
+#include "models/layers/decoder.h"
+#include "models/layers/t5.h"
 #include "models/weights/t5_files.h"
 #include "quant/format.h"
 #include "rlx/error.h"

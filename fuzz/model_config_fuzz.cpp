@@ -3,8 +3,9 @@
 #include "fuzz_folder.h"
 #include "ir/verify.h"
 #include "models/config/model_folder.h"
+#include "models/config/sentence_config.h"
 #include "models/families/decoder_family.h"
-#include "models/run/sentence_model.h"
+#include "models/run/sentence_graph.h"
 #include "models/weights/decoder_files.h"
 #include "parts.h"
 

@@ -11,6 +11,7 @@
 #include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
 #include "models/run/verify.h"
+#include "models/weights/weights.h"
 #include "rlx/session.h"
 
 namespace rlx {

@@ -15,6 +15,7 @@
 #include "models/conversion/folder_source.h"
 #include "models/conversion/quantize_model.h"
 #include "models/families/decoder_family.h"
+#include "models/layers/t5.h"
 #include "models/logits.h"
 #include "models/run/caches/cached_decoder.h"
 #include "models/run/verify.h"

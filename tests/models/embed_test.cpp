@@ -6,11 +6,13 @@
 #include <numeric>
 
 #include "formats/json/json.h"
+#include "formats/json/json_field.h"
 #include "ir/reference.h"
+#include "models/config/sentence_config.h"
+#include "models/layers/pooling.h"
 #include "models/logits.h"
 #include "models/minilm.h"
-#include "models/run/sentence_model.h"
-#include "models/run/text_encoder.h"
+#include "models/run/sentence_graph.h"
 #include "models/tiny_sentence_model.h"
 #include "models/weights/decoder_files.h"
 #include "rlx/ops.h"

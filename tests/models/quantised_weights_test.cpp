@@ -20,6 +20,7 @@
 #include "models/conversion/quantize_model.h"
 #include "models/run/verify.h"
 #include "models/weights/quantized/folder_weights.h"
+#include "models/weights/weights.h"
 #include "rlx/model.h"
 #include "rlx/session.h"
 

@@ -6,10 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "models/config/model_folder.h"
+#include "models/config/sentence_config.h"
 #include "models/layers/decoder_step.h"
 #include "models/run/batches/text_batches.h"
-#include "models/run/sentence_model.h"
-#include "models/run/text_encoder.h"
+#include "models/weights/decoder_files.h"
 #include "rlx/ops.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 

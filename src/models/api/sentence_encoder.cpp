@@ -1,8 +1,9 @@
 #include "rlx/sentence_encoder.h"
 
+#include "models/config/sentence_config.h"
 #include "models/run/batches/text_batches.h"
-#include "models/run/sentence_model.h"
-#include "models/run/text_encoder.h"
+#include "models/run/sentence_graph.h"
+#include "models/weights/decoder_files.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx {
@@ -51,7 +52,7 @@ struct OpenedModel {
     tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
     const Graph graph = sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms());
     NamedArrays known = files.adapters.load(graph);
-    if (config.dense) known.merge(config.dense->load());
+    if (config.dense) known.merge(load_dense(*config.dense));
     NamedArrays weights = load_weights(graph, files.checkpoint, files.names, threads, std::move(known));
     return {std::move(config), std::move(tokenizer), graph, std::move(weights)};
   }
@@ -106,7 +107,7 @@ const Executable& SentenceEncoder::executable() const { return state_->executabl
 std::map<std::string, Feed> SentenceEncoder::inputs(std::span<const TokenRow> texts) const {
   if (texts.empty() || texts.size() > state_->batch_size) fail("{} texts in one run (allowed: 1..{})", texts.size(), state_->batch_size);
   for (std::size_t i = 0; i < texts.size(); ++i) check_tokens(state_->config, texts[i], i);
-  return text_inputs(state_->config.form(), texts);
+  return text_inputs(text_form(state_->config), texts);
 }
 
 std::vector<std::int32_t> SentenceEncoder::token_ids(const std::string& text) const {
@@ -127,7 +128,7 @@ std::vector<Embedding> SentenceEncoder::encode(std::span<const std::string> text
     rows.push_back({.ids = embeddings[i].ids});
   }
   const auto take = [&](std::size_t row, std::span<const float> values) { embeddings[row].values.assign(values.begin(), values.end()); };
-  run_in_batches(state_->executable, state_->config.form(), rows, state_->batch_size, "embedding", take, progress);
+  run_in_batches(state_->executable, text_form(state_->config), rows, state_->batch_size, "embedding", take, progress);
   return embeddings;
 }
 

@@ -6,6 +6,11 @@
 
 namespace rlx {
 
+/// A finite number in [low, high]; throws Error naming the field.
+double as_number(const JsonField& field, double low, double high);
+/// A size of a model: an integer from 1 to 2^31 - 1, so that products of two of them fit 64 bits.
+std::int64_t as_size(const JsonField& field);
+
 // Fields of a config that may be absent or null. All throw Error naming file and field for a value that is not allowed.
 
 /// A size: 1 to 2^31 - 1.

@@ -1,7 +1,5 @@
 #include "models/config/model_folder.h"
 
-#include <limits>
-
 #include "base/files/near_files.h"
 #include "base/names.h"
 
@@ -9,18 +7,6 @@ namespace rlx {
 
 ConfigFile ConfigFile::open(const std::filesystem::path& path) {
   return {json::read_file(path, {.allow_non_finite = true}), path.string()};
-}
-
-double as_number(const JsonField& field, double low, double high) {
-  const json::Value& value = field.value();
-  if (!value.is_number()) field.refuse("expected a number, found a value of type {}", value.type_name());
-  const double number = value.get<double>();
-  if (!(number >= low && number <= high)) field.refuse("expected a number in {}..{}, found {}", low, high, number);
-  return number;
-}
-
-std::int64_t as_size(const JsonField& field) {
-  return static_cast<std::int64_t>(field.as_integer(1, std::numeric_limits<std::int32_t>::max()));
 }
 
 ModelFolder::ModelFolder(std::filesystem::path path, ConfigFile config)

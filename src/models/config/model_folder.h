@@ -24,11 +24,6 @@ class ConfigFile {
   std::string name_;
 };
 
-/// A finite number in [low, high]; throws Error naming the field.
-double as_number(const JsonField& field, double low, double high);
-/// A size of a model: an integer from 1 to 2^31 - 1, so that products of two of them fit 64 bits.
-std::int64_t as_size(const JsonField& field);
-
 /// A folder in the layout of Hugging Face: config.json, safetensors files, and what else the model's kind brings.
 class ModelFolder {
  public:

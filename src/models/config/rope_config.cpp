@@ -6,9 +6,6 @@
 #include <vector>
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
-#include "models/families/export/gguf_config.h"
-#include "models/families/export/same_model.h"
 
 namespace rlx {
 namespace {
@@ -78,22 +75,6 @@ void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& o
   options.attention_factor = yarn_magnitude(rope, options.factor);
 }
 
-/// Llama 3's scaling, of which a file keeps only the factors. All its models have these two bounds; the length is found by trying.
-json::Value llama3_scaling(const RopeOptions& rope) {
-  RopeOptions tried = rope;
-  tried.factor = *std::max_element(rope.short_factors.begin(), rope.short_factors.end());
-  tried.low_freq_factor = 1, tried.high_freq_factor = 4;
-  for (tried.original_length = 16; tried.original_length < 1 << 20; tried.original_length *= 2) {
-    const std::vector<float> factors = llama3_factors(tried);
-    if (nearly({factors.begin(), factors.end()}, rope.short_factors)) break;
-  }
-  return {{"rope_type", "llama3"},
-          {"factor", tried.factor},
-          {"low_freq_factor", tried.low_freq_factor},
-          {"high_freq_factor", tried.high_freq_factor},
-          {"original_max_position_embeddings", static_cast<std::int64_t>(tried.original_length)}};
-}
-
 }  // namespace
 
 std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double part) {
@@ -116,27 +97,6 @@ RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::stri
   options.dims = rotary_part(config, head_size, part);
   if (rope) read_scaling(config, *rope, options);
   return options;
-}
-
-void write_rope(const DecoderConfig& c, json::Value& out) {
-  if (c.ropes.empty()) return;
-  const RopeOptions& rope = c.ropes.front();
-  out["rope_theta"] = rope.theta;
-  if (rope.dims != c.head_size) out["partial_rotary_factor"] = static_cast<double>(rope.dims) / static_cast<double>(c.head_size);
-  const auto length = static_cast<std::int64_t>(rope.original_length);
-  if (rope.scaling == RopeScaling::linear) out["rope_scaling"] = {{"rope_type", "linear"}, {"factor", rope.factor}};
-  if (rope.scaling == RopeScaling::yarn)
-    out["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", rope.factor}, {"original_max_position_embeddings", length}};
-  if (rope.scaling != RopeScaling::longrope) return;
-  if (rope.short_factors == rope.long_factors) {
-    out["rope_scaling"] = llama3_scaling(rope);
-  } else {
-    out["original_max_position_embeddings"] = length;
-    out["rope_scaling"] = {{"rope_type", "longrope"},
-                           {"short_factor", rope.short_factors},
-                           {"long_factor", rope.long_factors},
-                           {"attention_factor", rope.attention_factor}};
-  }
 }
 
 double yarn_score_factor(const JsonField& config) {

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "formats/json/json_field.h"
-#include "models/layers/decoder.h"
 #include "rlx/op_types.h"
 
 namespace rlx {
@@ -15,9 +14,6 @@ std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double
 /// rope_theta, rope_scaling and partial_rotary_factor. `layer_type` picks the member, where there are such.
 /// Throws Error naming the field for a kind of scaling that is not supported, or numbers that make no rope.
 RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::string_view layer_type = "");
-
-/// The first of the ropes, if there is one, in the older spelling. Llama 3's and Phi 3's are told apart by their factors.
-void write_rope(const DecoderConfig& config, json::Value& out);
 
 /// What DeepSeek's configs multiply scores of attention by, beside 1 / sqrt(head size), where their rope is stretched by YaRN.
 double yarn_score_factor(const JsonField& config);

@@ -9,6 +9,7 @@
 #include "models/families/export/folder_config.h"
 #include "models/families/export/same_model.h"
 #include "models/families/gguf/gguf.h"
+#include "models/layers/t5.h"
 #include "models/weights/converted_tensors.h"
 #include "models/weights/param_changes.h"
 #include "models/weights/t5_files.h"

@@ -18,6 +18,7 @@
 #include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "models/config/chat_template.h"
+#include "models/config/config_field.h"
 #include "models/config/model_folder.h"
 #include "models/conversion/splitting_name.h"
 #include "text/tokenizer/files/open_tokenizer.h"

@@ -1,6 +1,6 @@
 #pragma once
+#include "models/config/decoder_config.h"
 #include "models/conversion/model_source.h"
-#include "models/layers/decoder.h"
 
 namespace rlx {
 

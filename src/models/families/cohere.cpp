@@ -1,6 +1,7 @@
 // Command R: attention and feed-forward block side by side on one layer norm without bias; neighbours turn together; scaled logits.
 #include "models/config/config_field.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

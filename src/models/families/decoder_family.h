@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "formats/json/json_field.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
+#include "models/families/weight_names.h"
 
 namespace rlx {
 

@@ -1,7 +1,7 @@
 // Falcon: attention and feed-forward block side by side, layer norms, matrices without biases; one head of keys, or groups of them.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

@@ -2,7 +2,6 @@
 #include "models/families/gpt2.h"
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
 
 namespace rlx {

@@ -1,6 +1,6 @@
 #pragma once
 #include "formats/json/json_field.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
 
 namespace rlx {
 

@@ -1,6 +1,7 @@
 // GPT-NeoX (Pythia): attention and feed-forward block side by side, layer norms, biases, one tensor for queries, keys and values.
 #include "models/config/config_field.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"

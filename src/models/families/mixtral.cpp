@@ -1,6 +1,5 @@
 // Mixtral: Mistral with a mixture of experts in every layer.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
 #include "models/families/decoder_family.h"
 #include "models/families/mixture.h"

@@ -1,7 +1,6 @@
 #include "models/families/mixture.h"
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 
 namespace rlx {
 

@@ -1,6 +1,7 @@
 // Phi 1 and 2: attention and feed-forward block side by side on one layer norm, biases everywhere, part of a head turns.
 #include "models/config/config_field.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

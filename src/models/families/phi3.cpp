@@ -1,5 +1,6 @@
 // Phi 3 and 4: Llama with one tensor for queries, keys and values and one for both halves of the feed-forward block; part of a head turns.
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

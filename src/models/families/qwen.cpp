@@ -2,6 +2,7 @@
 // both have a mixture in (some of) the layers.
 #include "models/config/config_field.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 #include "models/families/mixture.h"

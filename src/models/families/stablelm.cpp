@@ -1,6 +1,7 @@
 // StableLM: Llama with layer norms, part of whose heads turns; in some models each head has a norm of its own.
 #include "models/config/config_field.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/llama.h"
 

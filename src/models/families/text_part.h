@@ -1,6 +1,7 @@
 #pragma once
 #include "formats/json/json_field.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
+#include "models/families/weight_names.h"
 
 namespace rlx {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/layers/activation.h"
 #include "models/layers/decoder_cache.h"
 #include "rlx/ops.h"
 
@@ -87,13 +88,6 @@ Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& option
 
 }  // namespace
 
-std::int64_t DecoderConfig::length_of_short_factors() const {
-  for (const RopeOptions& rope : ropes)
-    if (rope.scaling == RopeScaling::longrope && rope.short_factors != rope.long_factors)
-      return static_cast<std::int64_t>(rope.original_length);
-  return 0;
-}
-
 Value decoder_layer(Flow model, const DecoderStep& step, std::size_t i, Value x) {
   const DecoderConfig& c = step.config;
   const DecoderLayer& layer = c.layers[i];
@@ -125,14 +119,6 @@ Value decoder_logits(Flow flow, const DecoderConfig& c, const StoredMatrix& tabl
   if (c.tied_output && c.output_bias) logits = logits + flow.param("output.bias", {c.vocab_size});
   if (c.logits_scale != 1) logits = logits * c.logits_scale;
   return c.logits_softcap > 0 ? tanh(logits / c.logits_softcap) * c.logits_softcap : logits;
-}
-
-bool DecoderConfig::is_recurrent() const {
-  return std::any_of(layers.begin(), layers.end(), [](const DecoderLayer& layer) { return !is_attention(layer.mixer); });
-}
-
-bool DecoderConfig::has_mixer(Mixer mixer) const {
-  return std::any_of(layers.begin(), layers.end(), [mixer](const DecoderLayer& layer) { return layer.mixer == mixer; });
 }
 
 Value at_rows(Value x, Value rows) {

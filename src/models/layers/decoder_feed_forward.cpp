@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "models/layers/activation.h"
 #include "models/layers/decoder_step.h"
 #include "rlx/ops.h"
 

@@ -1,6 +1,7 @@
 // Layers whose state stands for all tokens before, whatever their number.
 #include <cmath>
 
+#include "models/layers/activation.h"
 #include "models/layers/decoder_step.h"
 #include "rlx/ops.h"
 

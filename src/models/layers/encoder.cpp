@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/layers/activation.h"
 #include "models/layers/decoder_step.h"
 #include "models/layers/pooling.h"
 #include "rlx/ops.h"

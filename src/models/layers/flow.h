@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "formats/checkpoint.h"
 #include "rlx/graph.h"
 #include "rlx/io.h"
 
@@ -93,35 +92,5 @@ class Flow {
   LowRankForms adapters_;
   std::string prefix_;  // empty, or ends with a dot
 };
-
-/// The tensor that holds some parameters of a graph. `{e}` in its name stands for the number of an expert: the experts' tensors are
-/// stacked to one parameter.
-struct WeightName {
-  std::vector<std::string> params;  // names, or parts before a dot; several: their rows lie one below the other
-  std::string tensor;
-  std::int64_t groups = 1;  // of several parameters: the rows come in this many groups, each with a part of every parameter
-  bool transposed = false;  // matrices are (in, out)
-};
-
-/// How the names in a checkpoint differ from those of a graph's parameters, where they do.
-struct WeightNames {
-  std::string_view prefix = {};                                             // removed when any name begins with it
-  std::vector<std::pair<std::string_view, std::string_view>> endings = {};  // older spellings of the ends of names, and today's
-  std::vector<std::string_view> unused = {};  // names, or parts before a dot or after a number, that a file may have and a graph need not
-  std::vector<WeightName> whole = {};         // outside of layers
-  std::string_view layers = "layers";         // what stands before the number of a layer; parameters say `layers.3.`
-  std::vector<WeightName> layer = {};         // behind that number; of two lines for a parameter the last counts
-  std::size_t used_layers = 0;                // a file's layers behind so many are of no use; 0: all are of use
-};
-
-/// How a checkpoint stores the matrices of a model, and the stacked ones of its experts: blocks, bf16, f16 or f32. Experts of several types
-/// become elements of the model.
-WeightStorage stored_types(const Checkpoint& checkpoint, const WeightNames& names);
-
-/// The value of every parameter of `graph`: the file's own mapped bytes where the types agree, else converted (bf16 and f16 to f32).
-/// Parameters of bytes are the blocks of a tensor. `known` are values of parameters that the checkpoint need not have. Rows that are made
-/// (TensorView::make_rows) are made by so many threads; 0: as many as the process may use.
-/// Throws Error that lists the tensors that are missing, the ones that nothing takes, or the one whose shape differs.
-NamedArrays load_weights(const Graph& graph, const Checkpoint& checkpoint, const WeightNames& names, int threads, NamedArrays known = {});
 
 }  // namespace rlx

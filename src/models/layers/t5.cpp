@@ -4,9 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "models/config/config_field.h"
-#include "models/config/model_folder.h"
-#include "models/run/text_encoder.h"
+#include "models/layers/activation.h"
 #include "ops/nn/rounded_attention.h"
 #include "rlx/ops.h"
 
@@ -136,31 +134,6 @@ std::string values_name(std::int64_t layer) { return fmt::format("values.{}", la
 
 }  // namespace
 
-T5Config T5Config::read(const JsonField& config) {
-  constexpr std::uint64_t most_layers = 1024;
-  T5Config c;
-  c.vocab_size = as_size(config.at("vocab_size"));
-  c.d_model = as_size(config.at("d_model")), c.d_kv = as_size(config.at("d_kv")), c.d_ff = as_size(config.at("d_ff"));
-  c.num_heads = as_size(config.at("num_heads"));
-  c.num_layers = static_cast<std::int64_t>(config.at("num_layers").as_integer(1, most_layers));
-  const auto decoder_layers = config.find("num_decoder_layers");
-  c.num_decoder_layers = decoder_layers ? static_cast<std::int64_t>(decoder_layers->as_integer(1, most_layers)) : c.num_layers;
-  c.buckets = static_cast<std::int64_t>(config.at("relative_attention_num_buckets").as_integer(4, 1 << 16));
-  const auto distance = config.find("relative_attention_max_distance");
-  if (distance) c.max_distance = static_cast<std::int64_t>(distance->as_integer(static_cast<std::uint64_t>(c.buckets / 2 + 1), 1 << 20));
-  c.layer_norm_epsilon = non_negative_or(config, "layer_norm_epsilon", 1e-6);
-  const std::size_t kind = config.at("feed_forward_proj").as_one_of({"relu", "gated-gelu", "gelu", "gated-silu", "silu"});
-  c.gated = kind == 1 || kind == 3;
-  c.activation = kind == 0 ? HiddenActivation::relu : kind <= 2 ? HiddenActivation::gelu_tanh : HiddenActivation::silu;
-  if (kind == 2) c.activation = HiddenActivation::gelu;
-  c.tied_output = flag_or(config, "tie_word_embeddings", true);
-  c.n_positions = size_or(config, "n_positions", c.n_positions);
-  auto start = config.find("decoder_start_token_id");
-  if (!start) start = config.find("pad_token_id");
-  if (start) c.decoder_start_token_id = static_cast<std::int32_t>(start->as_integer(0, static_cast<std::uint64_t>(c.vocab_size - 1)));
-  return c;
-}
-
 EncodedText encode_text(Flow flow, const T5Config& c, std::int64_t max_batch, std::int64_t max_length) {
   EncodedText text{.inputs = TextInputs::declare(flow.graph(), {}, max_batch, max_length), .table = embeddings(flow, c), .states = {}};
   Flow encoder = flow.scope("encoder");
@@ -225,11 +198,6 @@ Graph t5_decoder_graph(const T5Config& c, const T5CacheSizes& sizes, const Weigh
   Value last = t5_states(decoder, c, stack, c.num_decoder_layers, rows_of(table, ids)).back();
   graph.output("logits", t5_logits(flow, c, table, last));
   return graph;
-}
-
-WeightNames t5_weight_names() {
-  return {.unused = {"encoder.embed_tokens", "decoder.embed_tokens", "lm_head",
-                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias"}};
 }
 
 }  // namespace rlx

@@ -1,26 +1,11 @@
 #pragma once
 #include <cstdint>
 
-#include "models/layers/activation.h"
+#include "models/config/t5_config.h"
+#include "models/layers/encoder.h"
 #include "models/layers/flow.h"
 
 namespace rlx {
-
-/// The sizes of a T5 (Raffel et al. 2020), named as in Hugging Face's config.json.
-struct T5Config {
-  std::int64_t vocab_size = 0, d_model = 0, d_kv = 0, d_ff = 0;
-  std::int64_t num_heads = 0, num_layers = 0, num_decoder_layers = 0;
-  std::int64_t buckets = 32, max_distance = 128;  // of relative positions
-  double layer_norm_epsilon = 1e-6;
-  HiddenActivation activation = HiddenActivation::relu;
-  bool gated = false;
-  bool tied_output = true;                  // the head's weights are the embeddings, and what it reads is scaled by d_model^-0.5
-  std::int64_t n_positions = 512;           // tokens that it was made for; distances are all that counts, so that more run, too
-  std::int32_t decoder_start_token_id = 0;  // what the decoder reads first
-
-  /// Throws Error naming the file and the field for what is missing, malformed or not supported.
-  static T5Config read(const JsonField& config);
-};
 
 struct T5GraphSizes {
   std::int64_t batch, length, decoder_length;  // bounds of the symbols
@@ -44,7 +29,7 @@ Graph t5_encoder_graph(const T5Config& config, std::int64_t length, const Weight
 /// logits (1, T, vocab_size) and the states of the caches of self attention.
 Graph t5_decoder_graph(const T5Config& config, const T5CacheSizes& sizes, const WeightStorage& storage);
 
-/// Names in T5 checkpoints: those of the parameters, and copies of the embeddings.
-WeightNames t5_weight_names();
+/// The encoder of a T5 alone: EncodedText as of a description.
+EncodedText encode_text(Flow flow, const T5Config& config, std::int64_t max_batch, std::int64_t max_length);
 
 }  // namespace rlx

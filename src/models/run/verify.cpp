@@ -12,6 +12,7 @@
 #include "models/families/decoder_family.h"
 #include "models/layers/decoder_step.h"
 #include "models/layers/encoder.h"
+#include "models/layers/t5.h"
 #include "models/run/caches/cached_decoder.h"
 #include "models/weights/decoder_files.h"
 #include "models/weights/t5_files.h"

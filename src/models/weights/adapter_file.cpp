@@ -9,8 +9,6 @@
 
 #include "base/names.h"
 #include "formats/checkpoint.h"
-#include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/weights/peft_config.h"
 #include "models/weights/tensor_names.h"
 

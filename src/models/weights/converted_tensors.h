@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "formats/checkpoint.h"
-#include "models/conversion/model_source.h"
-#include "models/layers/flow.h"
+#include "models/families/weight_names.h"
+#include "models/weights/source_tensor.h"
 #include "rlx/graph.h"
 
 namespace rlx {

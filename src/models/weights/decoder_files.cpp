@@ -9,7 +9,6 @@
 #include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
 #include "models/families/gguf/gguf.h"
-#include "models/run/text_encoder.h"
 #include "models/weights/model_forms.h"
 #include "models/weights/param_changes.h"
 #include "models/weights/quantized/folder_weights.h"

@@ -10,6 +10,7 @@
 #include "models/layers/decoder.h"
 #include "models/weights/adapters.h"
 #include "models/weights/t5_files.h"
+#include "models/weights/weights.h"
 #include "rlx/model.h"
 
 namespace rlx {
@@ -46,6 +47,9 @@ using LanguageModelFiles = std::variant<DecoderFiles, T5Files>;
 
 /// Throws Error as DecoderFiles::open.
 LanguageModelFiles open_language_model(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
+/// The files of a model that encodes texts, which may do so for a decoder (T5). Throws Error as DecoderFiles::open, and for a model that
+/// continues texts.
+LanguageModelFiles open_text_encoder(const std::filesystem::path& path, std::span<const Adapter> adapters = {});
 /// Throws the Error of what such a model cannot do.
 [[noreturn]] void refuse_encoder_decoder(const std::filesystem::path& path, std::string_view what);
 

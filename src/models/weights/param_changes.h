@@ -1,5 +1,5 @@
 #pragma once
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
 #include "models/weights/converted_tensors.h"
 
 namespace rlx {

@@ -39,6 +39,11 @@ void add_stack(std::string_view stack, std::string_view short_name, std::int64_t
 
 }  // namespace
 
+WeightNames t5_weight_names() {
+  return {.unused = {"encoder.embed_tokens", "decoder.embed_tokens", "lm_head",
+                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias"}};
+}
+
 WeightNames t5_gguf_names(const T5Config& c) {
   WeightNames names{.unused = {"dec.blk.0.cross_attn_rel_b"}, .whole = {{{"shared"}, "token_embd"}, {{"lm_head"}, "output"}}};
   add_stack("encoder", "enc", c.num_layers, false, names.whole);

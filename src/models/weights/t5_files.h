@@ -6,7 +6,8 @@
 #include "formats/checkpoint.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "formats/json/json.h"
-#include "models/layers/t5.h"
+#include "models/config/t5_config.h"
+#include "models/families/weight_names.h"
 
 namespace rlx {
 
@@ -29,6 +30,8 @@ struct T5Files {
 
 /// The T5 that a GGUF file holds.
 T5Config read_gguf_t5(const GgufFile& file);
+/// Names in T5 checkpoints: those of the parameters, and copies of the embeddings.
+WeightNames t5_weight_names();
 /// The names of its tensors there: those of the encoder's layers begin with enc.blk, of the decoder's with dec.blk.
 WeightNames t5_gguf_names(const T5Config& config);
 /// The keys that describe the model. Throws Error for an activation that GGUF files cannot say.

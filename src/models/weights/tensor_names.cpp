@@ -1,49 +1,13 @@
 #include "models/weights/tensor_names.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <optional>
-
-#include <fmt/core.h>
 
 #include "base/names.h"
 #include "models/weights/quantized/folder_weights.h"
 
 namespace rlx {
 namespace {
-
-/// True for `part` itself and for every name below it.
-bool is_below(std::string_view name, std::string_view part) {
-  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
-
-/// "layers.3.attention.q.weight" -> "attention.q.weight", with `number` "3"; nothing for other names.
-std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
-  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
-  const std::string_view rest = name.substr(layers.size() + 1);
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
-  number = rest.substr(0, digits);
-  return rest.substr(digits + 1);
-}
-
-bool is_unused(std::string_view name, const WeightNames& names) {
-  std::string_view number;
-  const auto rest = behind_layer(name, names.layers, number);
-  std::size_t layer = 0;
-  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
-      layer >= names.used_layers)
-    return true;
-  return std::any_of(names.unused.begin(), names.unused.end(),
-                     [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
-}
-
-std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
-  std::string text(pattern);
-  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), with);
-  return text;
-}
 
 std::int64_t rows_of_param(const Graph& graph, std::string_view name) {
   for (const auto& [input, value] : graph.inputs())
@@ -54,31 +18,6 @@ std::int64_t rows_of_param(const Graph& graph, std::string_view name) {
 }  // namespace
 
 std::int64_t first_size(const Input& param) { return param.type.shape.empty() ? 1 : param.type.dim(0).value(); }
-
-TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
-  std::string_view number, rest = param;
-  const auto in_layer = behind_layer(param, "layers", number);
-  if (in_layer) rest = *in_layer;
-  const auto& table = in_layer ? names.layer : names.whole;
-  for (auto line = table.rbegin(); line != table.rend(); ++line) {
-    const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
-    if (own == line->params.end()) continue;
-    const std::string_view ending = rest.substr(own->size());
-    const auto full = [&](std::string_view layers, std::string_view name) {
-      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
-    };
-    TensorPlace place{.groups = line->groups, .transposed = line->transposed};
-    if (line->params.size() > 1)
-      for (std::string_view each : line->params) place.siblings.push_back(full("layers", each));
-    const std::string tensor = full(names.layers, line->tensor);
-    place.stacked = tensor.find("{e}") != std::string::npos;
-    const std::int64_t count = place.stacked ? experts : 1;
-    for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
-    return place;
-  }
-  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}, .listed = false};
-  return {.tensors = {std::string(param)}, .listed = false};
-}
 
 RowRange range_of(const Graph& graph, std::string_view param, std::int64_t rows, const TensorPlace& place) {
   RowRange range{0, rows, place.siblings.empty() ? rows : 0, place.groups};

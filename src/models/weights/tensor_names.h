@@ -7,26 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "models/layers/flow.h"
+#include "formats/checkpoint.h"
+#include "models/families/weight_names.h"
 #include "rlx/array.h"
+#include "rlx/graph.h"
 
 namespace rlx {
 
-/// Where a parameter's values lie in a file. Names are spelled as in the tables: without a prefix that the whole file shares.
-struct TensorPlace {
-  std::vector<std::string> tensors = {};
-  bool stacked = false;                    // along a new first axis, even if it is one
-  std::vector<std::string> siblings = {};  // the parameters that share the tensor's rows, in order; empty: it is alone
-  std::int64_t groups = 1;                 // the rows come in this many groups, each with a part of every sibling
-  bool transposed = false;
-  bool listed = true;  // by the tables; else the tensor has the parameter's own name
-};
-
 /// A parameter's size along its first axis: of experts, how many there are.
 std::int64_t first_size(const Input& param);
-
-/// `experts`: how many a parameter of experts has.
-TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names);
 
 /// Some rows of each of the groups that a tensor's rows come in; all counts are of the groups together.
 struct RowRange {

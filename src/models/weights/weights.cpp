@@ -1,4 +1,6 @@
 // Matching the tensors of a checkpoint with the parameters of a graph.
+#include "models/weights/weights.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -13,7 +15,6 @@
 #include "base/names.h"
 #include "base/progress.h"
 #include "base/thread_pool.h"
-#include "models/layers/flow.h"
 #include "models/weights/tensor_names.h"
 #include "quant/format.h"
 

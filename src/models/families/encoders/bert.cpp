@@ -1,7 +1,6 @@
 // BERT (Devlin et al. 2018), and what differs from it by little: RoBERTa and its kin, whose positions begin behind that of padding, and
 // DistilBERT, whose tokens have no types.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
 #include "models/families/encoders/text_head.h"
 #include "models/families/llama.h"

@@ -1,6 +1,5 @@
 // ModernBERT: an encoder whose layers mostly see a window, with a rope of its own for those; gated blocks without biases.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
 #include "models/families/decoder_family.h"
 #include "models/families/encoders/text_head.h"

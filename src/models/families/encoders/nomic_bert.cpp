@@ -1,7 +1,7 @@
 // nomic-bert: BERT's encoder with rope and a gated feed-forward block.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/gpt2.h"
 #include "models/families/llama.h"

@@ -4,7 +4,8 @@
 
 #include "formats/gguf/gguf.h"
 #include "formats/json/json.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
+#include "models/families/weight_names.h"
 
 namespace rlx {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "formats/gguf/gguf.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
 
 namespace rlx {
 

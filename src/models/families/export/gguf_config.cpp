@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +12,7 @@
 
 #include "base/names.h"
 #include "models/config/model_folder.h"
-#include "models/run/sentence_model.h"
+#include "models/config/sentence_config.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -263,18 +262,6 @@ void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, std::st
   if (c.activation != usual && !(modern && silu)) refuse_encoder(folder, "its activation differs from the architecture's");
   if (modern) keys.text("hidden_activation", silu ? "silu" : "gelu");
   describe_labels(folder, c, modern, keys);
-}
-
-std::vector<float> llama3_factors(const RopeOptions& rope) {
-  const double longest = rope.original_length / rope.low_freq_factor, shortest = rope.original_length / rope.high_freq_factor;
-  std::vector<float> factors;
-  for (std::int64_t i = 0; i < rope.dims / 2; ++i) {
-    const double length = 2 * std::numbers::pi * std::pow(rope.theta, 2.0 * static_cast<double>(i) / static_cast<double>(rope.dims));
-    const double smooth = (rope.original_length / length - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
-    const double factor = length < shortest ? 1 : length > longest ? rope.factor : 1 / ((1 - smooth) / rope.factor + smooth);
-    factors.push_back(static_cast<float>(factor));
-  }
-  return factors;
 }
 
 }  // namespace rlx

@@ -1,9 +1,8 @@
 #pragma once
 #include <string_view>
-#include <vector>
 
 #include "formats/gguf/gguf_metadata.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
 
 namespace rlx {
 
@@ -15,8 +14,5 @@ class ModelFolder;
 /// The keys that only encoders have: how a folder's modules.json pools, windows to both sides, types of tokens, labels of a classifier.
 /// Throws Error for what GGUF files cannot say.
 void describe_encoder(const ModelFolder& folder, const DecoderConfig& config, std::string_view architecture, GgufMetadata& metadata);
-
-/// A divisor for each frequency of rope, as llama.cpp stores those of Llama 3.
-std::vector<float> llama3_factors(const RopeOptions& rope);
 
 }  // namespace rlx

@@ -1,25 +1,12 @@
 #include "models/families/export/same_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "models/families/export/gguf_config.h"
+#include "models/config/rope_factors.h"
 #include "models/layers/encoder.h"
 
 namespace rlx {
-namespace {
-
-constexpr double f32_rounding = 1e-5;  // metadata are f32, and what follows from them is off by a few roundings
-
-bool nearly_equal(double a, double b) { return std::abs(a - b) <= f32_rounding * std::max(std::abs(a), std::abs(b)); }
-
-}  // namespace
-
-bool nearly(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return nearly_equal(x, y); });
-}
-
 namespace {
 
 /// The factors by which a rope divides its frequencies, where they are the same for all lengths.

@@ -1,7 +1,6 @@
 #pragma once
-#include <vector>
-
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
+#include "rlx/graph.h"
 
 namespace rlx {
 
@@ -12,8 +11,5 @@ Graph param_graph(const DecoderConfig& config, bool dense);
 /// Whether two descriptions, each of its own form, are of one model: their graphs are the same but for roundings of numbers to f32 and for
 /// the forms that parameters have.
 bool same_model(const DecoderConfig& wanted, const DecoderConfig& read);
-
-/// Whether numbers are the same but for a few roundings to f32.
-bool nearly(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace rlx

@@ -2,7 +2,8 @@
 #include <string_view>
 
 #include "formats/gguf/gguf.h"
-#include "models/layers/decoder.h"
+#include "models/config/decoder_config.h"
+#include "models/families/weight_names.h"
 
 namespace rlx {
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/names.h"
+#include "formats/json/json_field.h"
 #include "models/families/gguf/gguf.h"
 
 namespace rlx {

@@ -1,7 +1,6 @@
 // The names of tensors in GGUF files, which all architectures share but for a few.
 #include "models/families/gguf/gguf.h"
 #include "models/families/gguf/gguf_encoder.h"
-#include "models/weights/tensor_names.h"
 
 namespace rlx {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
+#include "models/config/decoder_config.h"
 #include "models/families/gguf/gguf_keys.h"
-#include "models/layers/decoder.h"
 
 namespace rlx {
 

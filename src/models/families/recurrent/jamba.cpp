@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
 #include "models/families/mixture.h"
 #include "models/families/recurrent/mamba.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/mixture.h"
 

@@ -1,8 +1,8 @@
 // Qwen3-Next: three gated delta nets for each layer of gated attention, part of whose heads turns; mixtures with a shared expert.
 // Qwen 3.5: the same with one feed-forward block, and what delta nets read in tensors of their own.
 #include "models/config/config_field.h"
-#include "models/config/model_folder.h"
 #include "models/config/rope_config.h"
+#include "models/config/rope_writer.h"
 #include "models/families/decoder_family.h"
 #include "models/families/mixture.h"
 #include "models/families/text_part.h"

@@ -1,5 +1,8 @@
 #include "models/run/caches/cached_t5.h"
 
+#include "models/layers/t5.h"
+#include "models/weights/weights.h"
+
 namespace rlx {
 namespace {
 

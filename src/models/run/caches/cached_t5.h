@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/layers/flow.h"
 #include "models/run/caches/token_predictor.h"
 #include "models/weights/t5_files.h"
 #include "rlx/session.h"

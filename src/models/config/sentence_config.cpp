@@ -1,14 +1,12 @@
-#include "models/run/sentence_model.h"
+#include "models/config/sentence_config.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/names.h"
-#include "formats/checkpoint.h"
 #include "models/config/config_field.h"
 #include "models/config/model_folder.h"
-#include "models/run/text_encoder.h"
 
 namespace rlx {
 namespace {
@@ -151,32 +149,6 @@ SentenceModelConfig SentenceModelConfig::read(const GgufFile& file, const Decode
   read_gguf_pooling(file, result);
   result.choose(file.name(), choices);
   return result;
-}
-
-NamedArrays SentenceDense::load() const {
-  const Checkpoint file = Checkpoint::open(weights);
-  NamedArrays arrays;
-  for (std::string_view name : file.names()) {
-    const Array stored = file.array(name);
-    Array wide(f32, stored.shape());
-    for (std::int64_t i = 0; i < stored.size(); ++i) wide.set_double(i, stored.get_double(i));
-    arrays.emplace(fmt::format("dense.{}", name), std::move(wide));
-  }
-  return arrays;
-}
-
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage, LowRankForms adapters) {
-  Graph graph("sentence_encoder");
-  const Flow flow(graph, f32, std::move(storage), std::move(adapters));
-  const EncodedText text = config.t5 ? encode_text(flow, *config.t5, max_batch, config.max_length)
-                                     : encode_texts(flow, config.encoder, max_batch, config.max_length);
-  Value vector = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
-  if (const auto& dense = config.dense) {
-    vector = flow.scope("dense").linear("linear", vector, dense->out, dense->bias);
-    if (dense->activation) vector = activate(*dense->activation, vector);
-  }
-  graph.output("embedding", config.normalize ? normalize_rows(vector) : vector);
-  return graph;
 }
 
 }  // namespace rlx

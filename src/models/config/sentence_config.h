@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "formats/gguf/gguf.h"
-#include "models/layers/encoder.h"
-#include "models/layers/pooling.h"
-#include "models/layers/t5.h"
+#include "models/config/decoder_config.h"
+#include "models/config/pooling_config.h"
+#include "models/config/t5_config.h"
 
 namespace rlx {
 
@@ -24,9 +24,6 @@ struct SentenceDense {
   std::int64_t out = 0;
   bool bias = true;
   std::optional<HiddenActivation> activation;
-
-  /// The values of the parameters that `sentence_graph` has for it.
-  NamedArrays load() const;
 };
 
 /// An encoder with what makes vectors of its states, and how long a text may be.
@@ -47,7 +44,6 @@ struct SentenceModelConfig {
   static SentenceModelConfig read(const GgufFile& file, const DecoderConfig& encoder, const SentenceChoices& choices = {});
   /// The size of an embedding.
   std::int64_t width() const { return dense ? dense->out : pooled_width(); }
-  TextForm form() const { return t5 ? TextForm{} : text_form(encoder); }
   std::int64_t pooled_width() const { return encoder.hidden_size * static_cast<std::int64_t>(pooling.size()); }
 
  private:
@@ -56,9 +52,5 @@ struct SentenceModelConfig {
 
 /// Most tokens of a text by the configs of a folder: those of the positions, and what the configs of its tokenizer say.
 std::int64_t longest_text(const std::filesystem::path& folder, const DecoderConfig& encoder);
-
-/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights;
-/// `adapters`: what changes them.
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {});
 
 }  // namespace rlx

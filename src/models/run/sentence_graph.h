@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+
+#include "models/config/sentence_config.h"
+#include "models/layers/encoder.h"
+#include "rlx/io.h"
+
+namespace rlx {
+
+/// How its graph reads texts.
+TextForm text_form(const SentenceModelConfig& config);
+
+/// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights;
+/// `adapters`: what changes them.
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {});
+
+/// The values of the parameters that `sentence_graph` has for the layer.
+NamedArrays load_dense(const SentenceDense& dense);
+
+}  // namespace rlx
