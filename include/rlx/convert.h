@@ -24,7 +24,7 @@ struct QuantizedType {
 struct QuantizeReport {
   std::vector<QuantizedType> types;     ///< the largest first
   std::vector<std::string> fallbacks;   ///< tensors whose rows are no whole blocks of the type that they were to get
-  std::vector<std::string> unweighted;  ///< quantised tensors that an importance matrix, where given, does not know
+  std::vector<std::string> unweighted;  ///< quantized tensors that an importance matrix, where given, does not know
   /// Tokens of which GGUF files cannot say all, as "<mask> (lstrip)": texts may become other ones.
   std::vector<std::string> losses;
   std::int64_t source_bytes = 0, bytes = 0, values = 0;
@@ -36,7 +36,7 @@ struct ConvertOptions {
   std::string type = {};
   DType dtype = f32;                      ///< of the floats in safetensors files and folders: f32, f16 or bf16
   std::filesystem::path importance = {};  ///< how much the columns of each matrix matter: a GGUF imatrix or the older .dat
-  bool pure = false;                      ///< one type for all that is quantised
+  bool pure = false;                      ///< one type for all that is quantized
   /// Types of the matrices whose names a regular expression finds; the first that fits counts.
   std::vector<std::pair<std::string, std::string>> tensor_types = {};
   std::filesystem::path base = {};  ///< of an adapter: the model that it changes, a folder or a GGUF file

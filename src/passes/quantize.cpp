@@ -51,12 +51,12 @@ Value in_order(Value values, const Ints& axes) {
 
 /// Numbers q of i8, scales and offsets with x = q * scale + offset, the same for all elements along `axes`; scales and offsets are without
 /// those axes.
-struct Quantised {
+struct Quantized {
   Value numbers, scales, offsets;
 };
 
 /// Weights: the numbers are symmetric, without offsets, as sums over offsets would need the other operand's.
-Quantised symmetric(Value x, const Ints& axes) {
+Quantized symmetric(Value x, const Ints& axes) {
   constexpr double largest = 127;
   const Value size = max(reduce_max(abs(x), axes, true), like(x, smallest));
   return {cast(round(x * (largest / size)), i8), reshape(size / largest, beside(x, axes)), Value()};
@@ -64,7 +64,7 @@ Quantised symmetric(Value x, const Ints& axes) {
 
 /// Activations, of which these are the halves, from `least` to `largest`, which keep their axes: each row uses all 256 numbers, as those
 /// behind a GELU are hardly ever negative. Halves, as the distance of two elements may be beyond the largest f32.
-Quantised spread(Value halves, Value least, Value largest, const Ints& axes) {
+Quantized spread(Value halves, Value least, Value largest, const Ints& axes) {
   constexpr double lowest = -128, steps = 255;
   const Value reach = max(largest - least, like(halves, smallest));
   const Dims shape = beside(halves, axes);
@@ -203,7 +203,7 @@ Value in_int8(const WeightedProduct& product, Value largest_weight) {
       extreme([](Value x, const Ints& axes) { return reduce_min(x, axes, true); }, [](Value x, Value zero) { return min(x, zero); });
   const Value largest =
       extreme([](Value x, const Ints& axes) { return reduce_max(x, axes, true); }, [](Value x, Value zero) { return max(x, zero); });
-  const Quantised rows = spread(product.padded(product.left * halves), least, largest, product.left_summed),
+  const Quantized rows = spread(product.padded(product.left * halves), least, largest, product.left_summed),
                   columns = symmetric(product.right / product.by_weight(balance), product.right_summed);
   const Value total = multiplied(product, rows.numbers, columns.numbers);
   const Value sums = cast(sum(cast(columns.numbers, i32), product.right_summed), f32);
@@ -223,7 +223,7 @@ Value in_int8(const WeightedProduct& product, Value largest_weight, const Calibr
   const Value scale = max(reduce_max(reach / factors, all_places) / largest_number, like(reach, smallest));
   const Value numbers =
       cast(round((product.padded(product.left) - product.by_place(centre)) * product.by_place(1 / (factors * scale))), i8);
-  const Quantised columns = symmetric(product.right * product.by_weight(factors), product.right_summed);
+  const Quantized columns = symmetric(product.right * product.by_weight(factors), product.right_summed);
   return multiplied(product, numbers, columns.numbers) * product.by_column(columns.scales * scale) +
          product.by_column(sum(product.right * product.by_weight(centre), product.right_summed));
 }

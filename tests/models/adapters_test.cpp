@@ -158,7 +158,7 @@ TEST(Adapters, OfScaleZeroChangeNothing) {
 
 // A product with blocks rounds what it multiplies to 8 bits, which the same model with its blocks decoded does not: that much both may
 // differ by, with the adapter as without, as what it adds is not rounded.
-TEST(Adapters, ChangeQuantisedModelsWhoseBlocksStay) {
+TEST(Adapters, ChangeQuantizedModelsWhoseBlocksStay) {
   const TemporaryFolder folder;
   const auto blocks = folder / "blocks.gguf", decoded = folder / "decoded.gguf";
   quantize_model(source_of(GgufFile::open(fixture("gguf_models/llama.gguf"))), blocks, &find_type_mix("Q8_0"), {});

@@ -130,7 +130,7 @@ double length_of(std::span<const float> numbers) {
   return std::sqrt(squares);
 }
 
-TEST(QuantisedT5, LogitsMoveByTheRoundingOfWeightsAndInputs) {
+TEST(QuantizedT5, LogitsMoveByTheRoundingOfWeightsAndInputs) {
   const Recorded each = recorded("t5").back();
   const TemporaryFolder folder;
   convert(fixture("hf/t5"), folder / "q8.gguf", "Q8_0");

@@ -40,7 +40,7 @@ const Case cases[] = {
     {"f8 product", {{f8e4m3, {7, 16}}, {f8e4m3, {16, 5}}}, [](const Values& x) { return matmul(x[0], x[1]); }, 0.125},
     {"f8 convolution", {{f8e5m2, {1, 3, 7}}, {f8e5m2, {2, 3, 3}}}, [](const Values& x) { return conv(x[0], x[1]); }, 0.25},
     {"f8 padded by a number it rounds", {{f8e4m3, {5}}}, [](const Values& x) { return pad(x[0], {1}, {1}, {}, 0.3); }, 0},
-    {"quantised product",
+    {"quantized product",
      {{f32, {7, 15}}, {i4, {15, 5}}},
      [](const Values& x) { return matmul(x[0], (cast(x[1], f32) - 3) * 0.125); },
      1e-6},

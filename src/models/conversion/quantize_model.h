@@ -14,7 +14,7 @@
 namespace rlx {
 
 struct QuantizeOptions {
-  bool pure = false;  ///< one type for all that is quantised
+  bool pure = false;  ///< one type for all that is quantized
   std::vector<TypeOverride> overrides;
   const ImportanceMatrix* importance = nullptr;
   int threads = 1;

@@ -159,7 +159,7 @@ const BlockFormat& format_named(std::string_view name) {
   return *format;
 }
 
-bool is_quantised(const TensorView& tensor) {
+bool is_quantized(const TensorView& tensor) {
   const auto sizes = std::count_if(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t size) { return size > 1; });
   if (sizes < 2 || !tensor.name.ends_with("weight") || tensor.name == "position_embd.weight") return false;
   if (tensor.format && tensor.format->values == 1 && !is_float(tensor.dtype)) return false;
@@ -299,7 +299,7 @@ std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorV
   std::vector<TypeChoice> choices;
   std::vector<bool> counts(overrides.size());
   for (const TensorView& tensor : tensors) {
-    if (!is_quantised(tensor)) {
+    if (!is_quantized(tensor)) {
       choices.push_back({tensor.format, false});
       continue;
     }

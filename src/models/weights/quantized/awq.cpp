@@ -7,7 +7,7 @@
 #include "models/weights/quantized/integer_matrix.h"
 #include "models/weights/quantized/scheme.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 namespace {
 
 std::string lower_case(std::string text) {
@@ -50,4 +50,4 @@ class Awq final : public Scheme {
 
 std::unique_ptr<Scheme> awq_scheme(const JsonField& config) { return std::make_unique<Awq>(config); }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -7,7 +7,7 @@
 #include "models/weights/quantized/integer_matrix.h"
 #include "models/weights/quantized/scheme.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 namespace {
 
 /// The scales (rows, groups), or one for all.
@@ -97,7 +97,7 @@ class SignedBytes final : public Scheme {
 std::unique_ptr<Scheme> compressed_tensors_scheme(const JsonField& config) {
   const JsonField groups = config.at("config_groups"), format = config.at("format");
   if (!groups.value().is_object() || groups.value().size() != 1)
-    groups.refuse("{} groups of layers (supported: one for all quantised layers)", groups.value().size());
+    groups.refuse("{} groups of layers (supported: one for all quantized layers)", groups.value().size());
   const JsonField weights = groups.at(groups.value().items().begin().key()).at("weights");
   const std::string kind = format.as_string();
   const bool of_floats = weights.at("type").as_one_of({"int", "float"}) == 1;
@@ -112,4 +112,4 @@ std::unique_ptr<Scheme> compressed_tensors_scheme(const JsonField& config) {
                 of_floats ? "floats of" : "integers of", weights.at("num_bits").value().dump());
 }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

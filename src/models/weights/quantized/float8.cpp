@@ -5,7 +5,7 @@
 #include "base/small_float.h"
 #include "models/weights/quantized/scheme.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 namespace {
 
 /// The numbers that the bytes stand for.
@@ -90,4 +90,4 @@ std::unique_ptr<Scheme> float8_scheme(const JsonField& config) {
   return float8_scheme(block ? std::optional(block_sizes(*block)) : std::nullopt);
 }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -15,16 +15,16 @@
 namespace rlx {
 namespace {
 
-using quantised::Module;
-using quantised::Scheme;
+using quantized::Module;
+using quantized::Scheme;
 
 using MakeScheme = std::unique_ptr<Scheme> (*)(const JsonField& config);
 
-constexpr std::array<std::pair<std::string_view, MakeScheme>, 5> methods{{{"gptq", quantised::gptq_scheme},
-                                                                          {"awq", quantised::awq_scheme},
-                                                                          {"fp8", quantised::float8_scheme},
-                                                                          {"fbgemm_fp8", quantised::float8_scheme},
-                                                                          {"compressed-tensors", quantised::compressed_tensors_scheme}}};
+constexpr std::array<std::pair<std::string_view, MakeScheme>, 5> methods{{{"gptq", quantized::gptq_scheme},
+                                                                          {"awq", quantized::awq_scheme},
+                                                                          {"fp8", quantized::float8_scheme},
+                                                                          {"fbgemm_fp8", quantized::float8_scheme},
+                                                                          {"compressed-tensors", quantized::compressed_tensors_scheme}}};
 
 /// What belongs to activations and caches, which are rounded by rules of our own.
 constexpr std::array<std::string_view, 7> of_activations{"input_scale", "input_scale_ub", "activation_scale", "output_scale",
@@ -46,7 +46,7 @@ bool is_named(std::string_view name, std::span<const std::string_view> endings) 
   return dot != std::string_view::npos && std::ranges::count(endings, name.substr(dot + 1)) > 0;
 }
 
-/// The tensors with those of each quantised matrix replaced by the matrix.
+/// The tensors with those of each quantized matrix replaced by the matrix.
 Checkpoint with_matrices(Checkpoint stored, const Scheme& scheme) {
   const auto checkpoint = std::make_shared<const Checkpoint>(std::move(stored));
   std::set<std::string, std::less<>> layers;

@@ -11,7 +11,7 @@ namespace rlx {
 /// exactly, or F16. Its rows are made when they are read. Throws Error naming the file and what is missing, malformed or not supported.
 Checkpoint open_weights(const std::filesystem::path& path);
 
-/// Whether the tensor is a bias of zeros beside a matrix whose rows are made: some writers add one to every quantised layer.
+/// Whether the tensor is a bias of zeros beside a matrix whose rows are made: some writers add one to every quantized layer.
 bool is_idle_bias(const Checkpoint& checkpoint, std::string_view tensor);
 
 }  // namespace rlx

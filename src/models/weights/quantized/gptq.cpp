@@ -6,7 +6,7 @@
 #include "models/weights/quantized/integer_matrix.h"
 #include "models/weights/quantized/scheme.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 namespace {
 
 class Gptq final : public Scheme {
@@ -48,4 +48,4 @@ class Gptq final : public Scheme {
 
 std::unique_ptr<Scheme> gptq_scheme(const JsonField& config) { return std::make_unique<Gptq>(config); }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <cstring>
 
-// Where the published layouts of quantised matrices (rows, columns) keep their codes and zeros: a value is scale * (code - zero), with a
+// Where the published layouts of quantized matrices (rows, columns) keep their codes and zeros: a value is scale * (code - zero), with a
 // scale and a zero for each row and group of columns. A row is an output of the layer, a column an input. Sizes are checked by who makes
 // these.
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 
 /// 32-bit words of a file, which need not be aligned.
 struct Words {
@@ -90,4 +90,4 @@ struct ByteCodes {
   }
 };
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

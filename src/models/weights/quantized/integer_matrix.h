@@ -19,7 +19,7 @@
 
 // Matrices of integers with a scale for each group of columns, in the form in which products take them.
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 
 /// The shortest block type whose values are exactly d * i for every f16 d and every integer i in lowest..highest; null: none is.
 inline const BlockFormat* block_type_of(int lowest, int highest) {
@@ -122,4 +122,4 @@ class IntegerMatrix {
   const BlockFormat* format_;
 };
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "rlx/error.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 namespace {
 
 template <class T>
@@ -47,4 +47,4 @@ void put_half(const std::string& tensor, float value, std::byte* to) {
   std::memcpy(to, &half, sizeof half);
 }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -5,7 +5,7 @@
 
 #include "formats/tensors/tensor_view.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 
 /// The scales of a matrix, by row and group of columns: numbers of a tensor of f16, bf16 or f32.
 class Scales {
@@ -26,4 +26,4 @@ class Scales {
 /// Writes the f16 that is nearest to a value of the tensor. Throws Error naming the tensor for a finite value that f16 does not reach.
 void put_half(const std::string& tensor, float value, std::byte* to);
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 
 const TensorView* Module::find(std::string_view ending) const {
   const TensorView* const tensor = checkpoint_->find(fmt::format("{}.{}", name_, ending));
@@ -16,7 +16,7 @@ const TensorView* Module::find(std::string_view ending) const {
 
 const TensorView& Module::at(std::string_view ending) const {
   if (const TensorView* const tensor = find(ending)) return *tensor;
-  fail("{}: the tensor {} is missing, which belongs to the quantised matrix {}", checkpoint_->name(),
+  fail("{}: the tensor {} is missing, which belongs to the quantized matrix {}", checkpoint_->name(),
        quote_name(fmt::format("{}.{}", name_, ending)), quote_name(matrix_name()));
 }
 
@@ -65,4 +65,4 @@ std::pair<std::int64_t, std::int64_t> block_sizes(const JsonField& field) {
   return {size(sizes[0]), size(sizes[1])};
 }
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

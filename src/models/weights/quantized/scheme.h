@@ -12,7 +12,7 @@
 #include "formats/json/json_field.h"
 #include "models/weights/quantized/scales.h"
 
-namespace rlx::quantised {
+namespace rlx::quantized {
 
 /// The tensors of a layer that make its matrix: `<module>.qweight` and what lies beside it. Every size of them is at least 1.
 class Module {
@@ -37,7 +37,7 @@ class Module {
   std::string name_;
 };
 
-/// How the matrices of a folder are quantised.
+/// How the matrices of a folder are quantized.
 class Scheme {
  public:
   virtual ~Scheme() = default;
@@ -58,7 +58,7 @@ std::vector<std::int32_t> groups_of(const TensorView& g_idx, std::int64_t groups
 std::int64_t group_size(const std::optional<JsonField>& field, std::int64_t columns);
 inline std::int64_t group_count(std::int64_t columns, std::int64_t size) { return (columns + size - 1) / size; }
 
-/// A scheme by the quantization_config of a config.json; null where it says that nothing is quantised. Each throws Error naming the field
+/// A scheme by the quantization_config of a config.json; null where it says that nothing is quantized. Each throws Error naming the field
 /// that is missing, or not supported.
 std::unique_ptr<Scheme> gptq_scheme(const JsonField& config);
 std::unique_ptr<Scheme> awq_scheme(const JsonField& config);
@@ -70,4 +70,4 @@ std::unique_ptr<Scheme> float8_scheme(std::optional<std::pair<std::int64_t, std:
 /// Sizes of blocks, [rows, columns].
 std::pair<std::int64_t, std::int64_t> block_sizes(const JsonField& field);
 
-}  // namespace rlx::quantised
+}  // namespace rlx::quantized

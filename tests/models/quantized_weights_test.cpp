@@ -1,4 +1,4 @@
-// Folders with quantised matrices, against the values that the definitions of their layouts give (fixtures/quantised/make_fixtures.py).
+// Folders with quantized matrices, against the values that the definitions of their layouts give (fixtures/quantized/make_fixtures.py).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,13 +32,13 @@ using test::fixture;
 using test::TemporaryFolder;
 using test::write_text;
 
-json::Value described_cases() { return json::read_file(fixture("quantised/cases.json")); }
+json::Value described_cases() { return json::read_file(fixture("quantized/cases.json")); }
 
 /// A folder with the layer of one case: its config, and its tensors under the name "layer".
-class QuantisedLayer {
+class QuantizedLayer {
  public:
-  explicit QuantisedLayer(const std::string& name) : config(described_cases().at(name).at("config")) {
-    const SafetensorsFile all = SafetensorsFile::open(fixture("quantised/matrices.safetensors"));
+  explicit QuantizedLayer(const std::string& name) : config(described_cases().at(name).at("config")) {
+    const SafetensorsFile all = SafetensorsFile::open(fixture("quantized/matrices.safetensors"));
     for (const TensorView& tensor : all.tensors()) {
       if (!tensor.name.starts_with(name + ".")) continue;
       const Array array = all.array(tensor.name);
@@ -83,10 +83,10 @@ Array in_f32(const Array& values) {
   return wide;
 }
 
-class QuantisedMatrix : public testing::TestWithParam<std::string> {};
+class QuantizedMatrix : public testing::TestWithParam<std::string> {};
 
-TEST_P(QuantisedMatrix, HasTheNumbersOfItsDefinition) {
-  const QuantisedLayer layer(GetParam());
+TEST_P(QuantizedMatrix, HasTheNumbersOfItsDefinition) {
+  const QuantizedLayer layer(GetParam());
   const std::string form = described_cases().at(GetParam()).at("form");
   const Checkpoint checkpoint = layer.open();
   ASSERT_EQ(checkpoint.names(), std::vector<std::string_view>{"layer.weight"});
@@ -94,8 +94,8 @@ TEST_P(QuantisedMatrix, HasTheNumbersOfItsDefinition) {
   EXPECT_EQ(in_f32(checkpoint.array("layer.weight")), wanted_values(layer.expected, form));
 }
 
-TEST_P(QuantisedMatrix, GivesAnyOfItsRows) {
-  const Checkpoint checkpoint = QuantisedLayer(GetParam()).open();
+TEST_P(QuantizedMatrix, GivesAnyOfItsRows) {
+  const Checkpoint checkpoint = QuantizedLayer(GetParam()).open();
   const TensorView& matrix = checkpoint.at("layer.weight");
   std::vector<std::byte> all, some;
   row_bytes(matrix, 0, row_count(matrix), all);
@@ -111,13 +111,13 @@ std::vector<std::string> case_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, QuantisedMatrix, testing::ValuesIn(case_names()), [](const auto& each) { return each.param; });
+INSTANTIATE_TEST_SUITE_P(Cases, QuantizedMatrix, testing::ValuesIn(case_names()), [](const auto& each) { return each.param; });
 
-class QuantisedModel : public testing::TestWithParam<std::string> {};
+class QuantizedModel : public testing::TestWithParam<std::string> {};
 
 /// Logits of transformers with the same numbers.
-TEST_P(QuantisedModel, GivesTheRecordedLogits) {
-  for (const VerifiedTensor& t : verify_folder(fixture("quantised/" + GetParam()), Session()))
+TEST_P(QuantizedModel, GivesTheRecordedLogits) {
+  for (const VerifiedTensor& t : verify_folder(fixture("quantized/" + GetParam()), Session()))
     EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
 }
 
@@ -126,9 +126,9 @@ std::vector<float> logits_of(const std::filesystem::path& model) {
   return Model::open(model, Session(), {.cache = CacheType::f32}).append(ids);
 }
 
-TEST_P(QuantisedModel, GivesTheRecordedLogitsAsAGgufFile) {
+TEST_P(QuantizedModel, GivesTheRecordedLogitsAsAGgufFile) {
   const TemporaryFolder folder;
-  const std::filesystem::path original = fixture("quantised/" + GetParam());
+  const std::filesystem::path original = fixture("quantized/" + GetParam());
   quantize_model(source_of_folder(original), folder / "m.gguf", nullptr, {});
   EXPECT_EQ(type_name(GgufFile::open(folder / "m.gguf").at("blk.0.attn_q.weight")), GetParam() == "fp8" ? "F16" : "Q5_0");
   for (const VerifiedTensor& t : verify_model(folder / "m.gguf", original, Session()))
@@ -138,9 +138,9 @@ TEST_P(QuantisedModel, GivesTheRecordedLogitsAsAGgufFile) {
 /// Products with blocks round activations to 8 bits, in the folder as in the file. What differs is the order of sums, as the file's rows
 /// of queries and keys stand as neighbours turn: up to 2^-24 for each of 64 products. A rounding may fall otherwise by it, which moves one
 /// of 64 inputs by 1/127 of the largest of its 32, and so an output by some 2^-9 of its size. Of fp8 no activations are rounded.
-TEST_P(QuantisedModel, RunsAsItsGgufFile) {
+TEST_P(QuantizedModel, RunsAsItsGgufFile) {
   const TemporaryFolder folder;
-  const std::filesystem::path original = fixture("quantised/" + GetParam());
+  const std::filesystem::path original = fixture("quantized/" + GetParam());
   quantize_model(source_of_folder(original), folder / "m.gguf", nullptr, {});
   const std::vector<float> seen = logits_of(original), wanted = logits_of(folder / "m.gguf");
   double largest = 0;
@@ -149,15 +149,15 @@ TEST_P(QuantisedModel, RunsAsItsGgufFile) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(seen[i], wanted[i], allowed);
 }
 
-TEST_P(QuantisedModel, BecomesFloatsWithTheSameNumbers) {
+TEST_P(QuantizedModel, BecomesFloatsWithTheSameNumbers) {
   const TemporaryFolder folder;
-  const Checkpoint quantised = open_weights(fixture("quantised/" + GetParam()));
-  write_dense(quantised, folder / "m.safetensors", f32);
+  const Checkpoint quantized = open_weights(fixture("quantized/" + GetParam()));
+  write_dense(quantized, folder / "m.safetensors", f32);
   const SafetensorsFile written = SafetensorsFile::open(folder / "m.safetensors");
-  for (std::string_view name : quantised.names()) EXPECT_EQ(written.array(name), in_f32(quantised.array(name))) << name;
+  for (std::string_view name : quantized.names()) EXPECT_EQ(written.array(name), in_f32(quantized.array(name))) << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, QuantisedModel, testing::Values("gptq", "awq", "fp8"), [](const auto& each) { return each.param; });
+INSTANTIATE_TEST_SUITE_P(Schemes, QuantizedModel, testing::Values("gptq", "awq", "fp8"), [](const auto& each) { return each.param; });
 
 /// How many threads make the rows of a matrix; they wait for each other to have come, but for no longer than twenty seconds in all.
 std::size_t threads_that_make_rows(int wanted) {
@@ -180,20 +180,20 @@ std::size_t threads_that_make_rows(int wanted) {
   return seen.size();
 }
 
-TEST(QuantisedWeights, AreMadeByAsManyThreadsAsAreAskedFor) {
+TEST(QuantizedWeights, AreMadeByAsManyThreadsAsAreAskedFor) {
   for (const int threads : {1, 3}) EXPECT_EQ(threads_that_make_rows(threads), static_cast<std::size_t>(threads));
 }
 
-TEST(QuantisedWeights, AnotherMethodIsNamed) {
-  QuantisedLayer layer("gptq4");
+TEST(QuantizedWeights, AnotherMethodIsNamed) {
+  QuantizedLayer layer("gptq4");
   layer.config["quant_method"] = "aqlm";
   EXPECT_EQ(layer.error(),
             "/config.json: quantization_config.quant_method: 'aqlm' is not supported (supported: gptq, awq, fp8, fbgemm_fp8, "
             "compressed-tensors)");
 }
 
-TEST(QuantisedWeights, OtherBitsAndLayoutsAreNamed) {
-  QuantisedLayer gptq("gptq4"), awq("awq"), packed("packed4");
+TEST(QuantizedWeights, OtherBitsAndLayoutsAreNamed) {
+  QuantizedLayer gptq("gptq4"), awq("awq"), packed("packed4");
   gptq.config["bits"] = 5;
   EXPECT_EQ(gptq.error(), "/config.json: quantization_config.bits: 5 bits are not supported (supported: 2, 3, 4, 8)");
   gptq.config["bits"] = 4, gptq.config["checkpoint_format"] = "marlin";
@@ -204,20 +204,20 @@ TEST(QuantisedWeights, OtherBitsAndLayoutsAreNamed) {
   EXPECT_NE(packed.error().find("quantization_config.format: 'nvfp4-pack-quantized'"), std::string::npos) << packed.error();
 }
 
-TEST(QuantisedWeights, AMissingTensorIsNamed) {
+TEST(QuantizedWeights, AMissingTensorIsNamed) {
   for (const auto& [name, part] : {std::pair("gptq4", "scales"), std::pair("awq", "qzeros"), std::pair("packed4", "weight_shape"),
                                    std::pair("bytes", "weight_scale")}) {
-    QuantisedLayer layer(name);
+    QuantizedLayer layer(name);
     layer.parts.erase(std::string("layer.") + part);
-    EXPECT_EQ(layer.error(), fmt::format(": the tensor 'layer.{}' is missing, which belongs to the quantised matrix 'layer.weight'", part));
+    EXPECT_EQ(layer.error(), fmt::format(": the tensor 'layer.{}' is missing, which belongs to the quantized matrix 'layer.weight'", part));
   }
-  QuantisedLayer fp8("fp8_blocks");
+  QuantizedLayer fp8("fp8_blocks");
   fp8.parts.erase("layer.weight_scale_inv");
   EXPECT_NE(fp8.error().find("'layer.weight_scale' is missing"), std::string::npos) << fp8.error();
 }
 
-TEST(QuantisedWeights, TensorsThatDisagreeAreNamed) {
-  QuantisedLayer zeros("gptq4"), scales("awq"), groups("gptq4"), blocks("fp8_blocks"), shape("packed4");
+TEST(QuantizedWeights, TensorsThatDisagreeAreNamed) {
+  QuantizedLayer zeros("gptq4"), scales("awq"), groups("gptq4"), blocks("fp8_blocks"), shape("packed4");
   zeros.parts["layer.qzeros"] = Array(i32, {4, 5});
   EXPECT_EQ(zeros.error(), ": tensor 'layer.qzeros' is i32[4,5] (needed: i32[4,4])");
   scales.config["group_size"] = 32;
@@ -232,8 +232,8 @@ TEST(QuantisedWeights, TensorsThatDisagreeAreNamed) {
   EXPECT_EQ(shape.error(), "tensor 'layer.weight_shape': [0,0] does not fit 'layer.weight_packed', 128 codes a row");
 }
 
-TEST(QuantisedWeights, AWeightThatF16DoesNotReachIsNamed) {
-  QuantisedLayer layer("fp8");
+TEST(QuantizedWeights, AWeightThatF16DoesNotReachIsNamed) {
+  QuantizedLayer layer("fp8");
   Array scale(f32, {});
   scale.set_double(0, 1e6);
   layer.parts["layer.weight_scale_inv"] = scale;
