@@ -8,7 +8,7 @@
 #include "models/config/recommended_sampling.h"
 #include "models/families/export/folder_config.h"
 #include "models/families/export/gguf_config.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 #include "models/layers/t5.h"
 #include "models/weights/decoder_files.h"
 #include "models/weights/t5_files.h"

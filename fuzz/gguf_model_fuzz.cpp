@@ -12,7 +12,7 @@
 #include "models/api/model_summary.h"
 #include "models/conversion/folder_model.h"
 #include "models/conversion/model_source.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 #include "models/layers/decoder.h"
 #include "models/layers/t5.h"
 #include "models/weights/t5_files.h"

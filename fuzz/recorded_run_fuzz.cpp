@@ -4,7 +4,7 @@
 #include "fuzz_folder.h"
 #include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "models/weights/tensor_names.h"
 #include "parts.h"
 #include "zero_weights.h"

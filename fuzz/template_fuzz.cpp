@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "formats/json/json.h"
-#include "models/config/chat_template.h"
+#include "models/config/model_chat_template.h"
 #include "parts.h"
 #include "rlx/error.h"
 

@@ -3,7 +3,7 @@
 
 #include "formats/gguf/gguf_metadata.h"
 #include "fuzz_folder.h"
-#include "models/config/chat_template.h"
+#include "models/config/model_chat_template.h"
 #include "models/conversion/gguf_vocabulary.h"
 #include "parts.h"
 #include "rlx/error.h"

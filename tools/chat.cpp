@@ -17,7 +17,7 @@
 #include "say.h"
 #include "stopwatch.h"
 #include "terminal.h"
-#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/token_decoder.h"
 #include "warnings.h"
 #include "wrapped_text.h"
 #include "writable.h"

@@ -11,7 +11,7 @@
 
 #include "base/files/file_writer.h"
 #include "rlx/error.h"
-#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/token_decoder.h"
 
 namespace rlx::command {
 namespace {

@@ -13,7 +13,7 @@
 #include "rlx/model.h"
 #include "say.h"
 #include "stopwatch.h"
-#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/token_decoder.h"
 #include "text_lines.h"
 #include "warnings.h"
 #include "writable.h"

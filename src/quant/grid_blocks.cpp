@@ -12,7 +12,7 @@
 #include "quant/block.h"
 #include "quant/grid_search.h"
 #include "quant/grids.h"
-#include "quant/lanes.h"
+#include "quant/search_lanes.h"
 #include "quant/steps.h"
 
 namespace rlx::quant {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "quant/lanes.h"
 #include "quant/lattice.h"
+#include "quant/search_lanes.h"
 
 // The nearest point of a grid, where coordinates are weighted differently.
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "quant/lanes.h"
+#include "quant/search_lanes.h"
 #include "quant/small_blocks.h"
 
 // The values that codes stand for, before scales: what searches choose from.

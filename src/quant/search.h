@@ -1,5 +1,5 @@
 #pragma once
-#include "quant/lanes.h"
+#include "quant/search_lanes.h"
 
 // Searches for the scales of groups of values, by weighted least squares: what all encoders have in common.
 

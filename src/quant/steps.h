@@ -9,8 +9,8 @@
 
 #include "base/half.h"
 #include "quant/block.h"
-#include "quant/lanes.h"
 #include "quant/search.h"
+#include "quant/search_lanes.h"
 #include "rlx/error.h"
 
 // How encoders walk over a row: some blocks at a time, as numbers that searches can square and sum.

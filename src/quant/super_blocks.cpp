@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "quant/block.h"
-#include "quant/lanes.h"
 #include "quant/lattice.h"
 #include "quant/search.h"
+#include "quant/search_lanes.h"
 #include "quant/steps.h"
 
 namespace rlx::quant {

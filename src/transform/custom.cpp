@@ -5,7 +5,7 @@
 #include "ir/region.h"
 #include "ops/control/control.h"
 #include "rlx/transform.h"
-#include "transform/batch.h"
+#include "transform/batching.h"
 #include "transform/custom.h"
 #include "transform/tangent.h"
 

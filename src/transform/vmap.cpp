@@ -3,7 +3,7 @@
 #include "ir/region.h"
 #include "rlx/ops.h"
 #include "rlx/transform.h"
-#include "transform/batch.h"
+#include "transform/batching.h"
 
 namespace rlx {
 namespace {

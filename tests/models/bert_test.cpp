@@ -10,7 +10,7 @@
 #include "ir/reference.h"
 #include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "models/weights/weights.h"
 #include "rlx/session.h"
 

@@ -12,7 +12,7 @@
 #include "models/conversion/folder_source.h"
 #include "models/conversion/folder_writer.h"
 #include "models/conversion/quantize_model.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "models/tiny_sentence_model.h"
 #include "quant/format.h"
 #include "rlx/reranker.h"

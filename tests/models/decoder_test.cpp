@@ -18,7 +18,7 @@
 #include "models/layers/t5.h"
 #include "models/logits.h"
 #include "models/run/caches/cached_decoder.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "models/weights/decoder_files.h"
 #include "models/weights/t5_files.h"
 #include "rlx/io.h"

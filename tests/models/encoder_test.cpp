@@ -9,7 +9,7 @@
 #include "formats/temporary_folder.h"
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "rlx/mask_filler.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"

@@ -18,7 +18,7 @@
 #include "models/conversion/dense_model.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/quantize_model.h"
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 #include "models/weights/quantized/folder_weights.h"
 #include "models/weights/weights.h"
 #include "rlx/model.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "formats/gguf/gguf_json.h"
-#include "models/config/chat_template.h"
+#include "models/config/model_chat_template.h"
 #include "models/config/model_folder.h"
 #include "models/weights/adapter_file.h"
 #include "models/weights/quantized/folder_weights.h"

@@ -1,4 +1,4 @@
-#include "models/config/chat_template.h"
+#include "models/config/model_chat_template.h"
 
 namespace rlx {
 

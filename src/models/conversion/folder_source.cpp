@@ -17,7 +17,7 @@
 #include "models/families/export/folder_config.h"
 #include "models/families/export/gguf_config.h"
 #include "models/families/export/same_model.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 #include "models/layers/t5.h"
 #include "models/weights/converted_tensors.h"
 #include "models/weights/param_changes.h"

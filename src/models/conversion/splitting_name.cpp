@@ -48,7 +48,7 @@ std::string as_it_is(std::string_view word) { return std::string(word); }
 
 /// The words of a text in UTF-8, as `write` has them.
 Words words_of(const std::string& bytes, const PreTokenizer& cut, const std::function<std::string(std::string_view)>& write) {
-  const Text text(bytes, 0);
+  const TracedText text(bytes, 0);
   Pieces pieces{.made = {}, .pieces = {{&text, {0, text.bytes().size()}}}, .with_origins = false, .at_start = true};
   cut.split(pieces);
   Words words;

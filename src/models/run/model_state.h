@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/config/chat_template.h"
+#include "models/config/model_chat_template.h"
 #include "models/config/recommended_sampling.h"
 #include "models/run/caches/cached_decoder.h"
 #include "rlx/model.h"

@@ -8,7 +8,7 @@
 #include "models/config/end_tokens.h"
 #include "models/config/model_folder.h"
 #include "models/families/decoder_family.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 #include "models/weights/model_forms.h"
 #include "models/weights/param_changes.h"
 #include "models/weights/quantized/folder_weights.h"

@@ -2,7 +2,7 @@
 
 #include "models/config/model_folder.h"
 #include "models/families/export/folder_config.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 
 namespace rlx {
 

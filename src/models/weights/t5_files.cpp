@@ -7,7 +7,7 @@
 #include "models/config/config_field.h"
 #include "models/config/end_tokens.h"
 #include "models/config/model_folder.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 
 namespace rlx {
 namespace {

@@ -47,7 +47,7 @@ Value ratio(Value x) {
   return select(lt(w, like(w, 6.25)), Fit{3.125, wide_near}.of(w), outer);
 }
 
-struct ErfInv : Function<ErfInv> {
+struct ErfInv : UnaryFunction<ErfInv> {
   static constexpr std::string_view name = "erf_inv";
   static constexpr std::string_view formula = "y with erf(y) = x: infinite at -1 and 1, NaN beyond";
   static constexpr double low = -0.95, high = 0.95;

@@ -10,7 +10,7 @@ namespace rlx {
 
 /// What functions of one operand share.
 template <class Self>
-struct Function {
+struct UnaryFunction {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr double low = -3, high = 3;
   static auto fields() { return Fields<>{}; }
@@ -18,7 +18,7 @@ struct Function {
 };
 /// The same for functions of two operands of one type.
 template <class Self>
-struct Function2 : Function<Self> {
+struct BinaryFunction : UnaryFunction<Self> {
   static std::vector<Sample> samples() { return elementwise_samples({}, Self::low, Self::high, true, 2); }
 };
 

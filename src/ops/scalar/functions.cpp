@@ -23,14 +23,14 @@ Value log_times(Value v, double factor, double rest) {
   return select(lt(abs(y), like(v, infinity)), fma(y, like(v, high), y * (factor - high + rest)), y);
 }
 
-struct Square : Function<Square> {
+struct Square : UnaryFunction<Square> {
   static constexpr std::string_view name = "square";
   static constexpr std::string_view formula = "x * x";
   static Value body(const Square&, Value x) { return x * x; }
 };
 const Op<Square> square_op;
 
-struct Reciprocal : Function<Reciprocal> {
+struct Reciprocal : UnaryFunction<Reciprocal> {
   static constexpr std::string_view name = "reciprocal";
   static constexpr std::string_view formula = "1 / x";
   static constexpr double low = 0.3;
@@ -38,14 +38,14 @@ struct Reciprocal : Function<Reciprocal> {
 };
 const Op<Reciprocal> reciprocal_op;
 
-struct Ceil : Function<Ceil> {
+struct Ceil : UnaryFunction<Ceil> {
   static constexpr std::string_view name = "ceil";
   static constexpr std::string_view formula = "smallest integer >= x";
   static Value body(const Ceil&, Value x) { return check_float(name, x), -floor(-x); }
 };
 const Op<Ceil> ceil_op;
 
-struct Trunc : Function<Trunc> {
+struct Trunc : UnaryFunction<Trunc> {
   static constexpr std::string_view name = "trunc";
   static constexpr std::string_view formula = "x rounded towards 0";
   static Value body(const Trunc&, Value x) {
@@ -55,7 +55,7 @@ struct Trunc : Function<Trunc> {
 };
 const Op<Trunc> trunc_op;
 
-struct Exp2 : Function<Exp2> {
+struct Exp2 : UnaryFunction<Exp2> {
   static constexpr std::string_view name = "exp2";
   static constexpr std::string_view formula = "2^x";
   static Value body(const Exp2&, Value x) {  // e^(x ln 2) would carry the rounding of x ln 2 into the exponent
@@ -64,7 +64,7 @@ struct Exp2 : Function<Exp2> {
 };
 const Op<Exp2> exp2_op;
 
-struct Log2 : Function<Log2> {
+struct Log2 : UnaryFunction<Log2> {
   static constexpr std::string_view name = "log2";
   static constexpr std::string_view formula = "log(x) / log(2)";
   static constexpr double low = 0.2, high = 9;
@@ -74,7 +74,7 @@ struct Log2 : Function<Log2> {
 };
 const Op<Log2> log2_op;
 
-struct Log10 : Function<Log10> {
+struct Log10 : UnaryFunction<Log10> {
   static constexpr std::string_view name = "log10";
   static constexpr std::string_view formula = "log(x) / log(10)";
   static constexpr double low = 0.2, high = 9;
@@ -84,7 +84,7 @@ struct Log10 : Function<Log10> {
 };
 const Op<Log10> log10_op;
 
-struct Cbrt : Function<Cbrt> {
+struct Cbrt : UnaryFunction<Cbrt> {
   static constexpr std::string_view name = "cbrt";
   static constexpr std::string_view formula = "sign(x) * |x|^(1/3)";
   static constexpr double low = 0.2;
@@ -105,7 +105,7 @@ struct Cbrt : Function<Cbrt> {
 };
 const Op<Cbrt> cbrt_op;
 
-struct Tan : Function<Tan> {
+struct Tan : UnaryFunction<Tan> {
   static constexpr std::string_view name = "tan";
   static constexpr std::string_view formula = "sin(x) / cos(x)";
   static constexpr double low = -1.3, high = 1.3;
@@ -115,7 +115,7 @@ struct Tan : Function<Tan> {
 };
 const Op<Tan> tan_op;
 
-struct Asin : Function<Asin> {
+struct Asin : UnaryFunction<Asin> {
   static constexpr std::string_view name = "asin";
   static constexpr std::string_view formula = "2 atan(x / (1 + sqrt(1 - x^2)))";
   static constexpr double low = -0.9, high = 0.9;
@@ -132,7 +132,7 @@ struct Asin : Function<Asin> {
 };
 const Op<Asin> asin_op;
 
-struct Acos : Function<Acos> {
+struct Acos : UnaryFunction<Acos> {
   static constexpr std::string_view name = "acos";
   static constexpr std::string_view formula = "2 atan(sqrt((1 - x) / (1 + x)))";
   static constexpr double low = -0.9, high = 0.9;
@@ -146,7 +146,7 @@ struct Acos : Function<Acos> {
 };
 const Op<Acos> acos_op;
 
-struct Erfc : Function<Erfc> {
+struct Erfc : UnaryFunction<Erfc> {
   static constexpr std::string_view name = "erfc";
   static constexpr std::string_view formula = "1 - erf(x), accurate where it is small";
   static constexpr double low = -2, high = 4;
@@ -160,7 +160,7 @@ struct Erfc : Function<Erfc> {
 };
 const Op<Erfc> erfc_op;
 
-struct Sinc : Function<Sinc> {
+struct Sinc : UnaryFunction<Sinc> {
   static constexpr std::string_view name = "sinc";
   static constexpr std::string_view formula = "sin(pi x) / (pi x), 1 at 0";
   static Value body(const Sinc&, Value x) {
@@ -183,7 +183,7 @@ struct Sinc : Function<Sinc> {
 };
 const Op<Sinc> sinc_op;
 
-struct Atan2 : Function2<Atan2> {
+struct Atan2 : BinaryFunction<Atan2> {
   static constexpr std::string_view name = "atan2";
   static constexpr std::string_view formula = "the angle of the point (x, y), operands in the order y, x; -pi..pi";
   static constexpr double low = 0.3;
@@ -205,7 +205,7 @@ struct Atan2 : Function2<Atan2> {
 };
 const Op<Atan2> atan2_op;
 
-struct Hypot : Function2<Hypot> {
+struct Hypot : BinaryFunction<Hypot> {
   static constexpr std::string_view name = "hypot";
   static constexpr std::string_view formula = "sqrt(x^2 + z^2) without overflow; infinity beside NaN too";
   static constexpr double low = 0.3;
@@ -226,7 +226,7 @@ struct Hypot : Function2<Hypot> {
 };
 const Op<Hypot> hypot_op;
 
-struct LogAddExp : Function2<LogAddExp> {
+struct LogAddExp : BinaryFunction<LogAddExp> {
   static constexpr std::string_view name = "logaddexp";
   static constexpr std::string_view formula = "log(e^x + e^z)";
   static Value difference(Value x, Value z) { return select(eq(x, z), like(x, 0), x - z); }  // of two infinities: 0
@@ -244,7 +244,7 @@ struct LogAddExp : Function2<LogAddExp> {
 };
 const Op<LogAddExp> logaddexp_op;
 
-struct Lerp : Function<Lerp> {
+struct Lerp : UnaryFunction<Lerp> {
   static constexpr std::string_view name = "lerp";
   static constexpr std::string_view formula = "x + t * (z - x); exactly z at t = 1";
   static Value body(const Lerp&, Value x, Value z, Value t) {

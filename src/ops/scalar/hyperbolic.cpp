@@ -19,7 +19,7 @@ Value slope(Value v, Square square) {
 // e^|v| / 2, which is finite wherever sinh and cosh are: v - 1 is exact from 1 on, and below it the rounding is half a unit.
 Value half_power(Value v) { return exp(abs(v) - 1) * (std::numbers::e / 2); }
 
-struct Sinh : Function<Sinh> {
+struct Sinh : UnaryFunction<Sinh> {
   static constexpr std::string_view name = "sinh";
   static constexpr std::string_view formula = "(e^x - e^-x) / 2";
   static Value body(const Sinh&, Value x) {
@@ -32,7 +32,7 @@ struct Sinh : Function<Sinh> {
 };
 const Op<Sinh> sinh_op;
 
-struct Cosh : Function<Cosh> {
+struct Cosh : UnaryFunction<Cosh> {
   static constexpr std::string_view name = "cosh";
   static constexpr std::string_view formula = "(e^x + e^-x) / 2";
   static Value body(const Cosh&, Value x) {
@@ -45,7 +45,7 @@ struct Cosh : Function<Cosh> {
 };
 const Op<Cosh> cosh_op;
 
-struct Asinh : Function<Asinh> {
+struct Asinh : UnaryFunction<Asinh> {
   static constexpr std::string_view name = "asinh";
   static constexpr std::string_view formula = "sign(x) * log(|x| + sqrt(x^2 + 1))";
   static Value body(const Asinh&, Value x) {
@@ -61,7 +61,7 @@ struct Asinh : Function<Asinh> {
 };
 const Op<Asinh> asinh_op;
 
-struct Acosh : Function<Acosh> {
+struct Acosh : UnaryFunction<Acosh> {
   static constexpr std::string_view name = "acosh";
   static constexpr std::string_view formula = "log(x + sqrt(x^2 - 1))";
   static constexpr double low = 1.3, high = 8;
@@ -78,7 +78,7 @@ struct Acosh : Function<Acosh> {
 };
 const Op<Acosh> acosh_op;
 
-struct Atanh : Function<Atanh> {
+struct Atanh : UnaryFunction<Atanh> {
   static constexpr std::string_view name = "atanh";
   static constexpr std::string_view formula = "(log1p(x) - log1p(-x)) / 2";
   static constexpr double low = -0.9, high = 0.9;

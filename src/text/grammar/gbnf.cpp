@@ -9,7 +9,7 @@
 
 #include "base/names.h"
 #include "rlx/error.h"
-#include "text/grammar/compiler.h"
+#include "text/grammar/grammar_builder.h"
 #include "text/unicode/unicode.h"
 
 namespace rlx::grammar {
@@ -118,7 +118,7 @@ class GbnfParser {
       skip_space(depth > 0);
       while (repeats(seen())) piece = repetition(piece, depth);
       out.insert(out.end(), piece.begin(), piece.end());
-      if (out.size() > Compiler::most_elements) refuse(at_, "a rule has more than {} elements", Compiler::most_elements);
+      if (out.size() > GrammarBuilder::most_elements) refuse(at_, "a rule has more than {} elements", GrammarBuilder::most_elements);
     }
   }
 
@@ -237,7 +237,7 @@ class GbnfParser {
 
   std::string_view text_, what_;
   std::size_t at_ = 0;
-  Compiler compiler_;
+  GrammarBuilder compiler_;
   std::map<std::uint32_t, std::size_t> used_;  // rules, and where they are first named
 };
 

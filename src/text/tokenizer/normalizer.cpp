@@ -149,7 +149,7 @@ class Replace : public Normalizer {
   }
 
  private:
-  std::unique_ptr<Pattern> pattern_;
+  std::unique_ptr<TextPattern> pattern_;
   std::string content_;
 };
 

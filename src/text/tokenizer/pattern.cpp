@@ -8,7 +8,7 @@
 namespace rlx {
 namespace {
 
-class RegexPattern : public Pattern {
+class RegexPattern : public TextPattern {
  public:
   RegexPattern(std::string_view pattern, std::string_view what) : regex_(pattern, what) {}
 
@@ -27,7 +27,7 @@ class RegexPattern : public Pattern {
   Regex regex_;
 };
 
-class StringPattern : public Pattern {
+class StringPattern : public TextPattern {
  public:
   explicit StringPattern(std::string text) : text_(std::move(text)) {}
 
@@ -44,7 +44,7 @@ class StringPattern : public Pattern {
   std::string text_;
 };
 
-class CharPattern : public Pattern {
+class CharPattern : public TextPattern {
  public:
   explicit CharPattern(std::function<bool(char32_t)> test) : test_(std::move(test)) {}
 
@@ -69,22 +69,22 @@ class CharPattern : public Pattern {
 
 }  // namespace
 
-std::unique_ptr<Pattern> read_pattern(const JsonField& field) {
+std::unique_ptr<TextPattern> read_pattern(const JsonField& field) {
   if (field.value().is_string()) return string_pattern(field.as_string());
   if (const auto text = field.find("String")) return string_pattern(text->as_string());
   const JsonField regex = field.at("Regex");
   return regex_pattern(regex.as_string(), regex.place());
 }
 
-std::unique_ptr<Pattern> regex_pattern(std::string_view pattern, std::string_view what) {
+std::unique_ptr<TextPattern> regex_pattern(std::string_view pattern, std::string_view what) {
   return std::make_unique<RegexPattern>(pattern, what);
 }
 
-std::unique_ptr<Pattern> string_pattern(std::string text) { return std::make_unique<StringPattern>(std::move(text)); }
+std::unique_ptr<TextPattern> string_pattern(std::string text) { return std::make_unique<StringPattern>(std::move(text)); }
 
-std::unique_ptr<Pattern> char_pattern(std::function<bool(char32_t)> test) { return std::make_unique<CharPattern>(std::move(test)); }
+std::unique_ptr<TextPattern> char_pattern(std::function<bool(char32_t)> test) { return std::make_unique<CharPattern>(std::move(test)); }
 
-std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by, std::size_t most) {
+std::string replace_matches(const TextPattern& pattern, std::string_view text, std::string_view by, std::size_t most) {
   std::string result;
   pattern.cut(text, [&](bool matches, TextRange range) {
     const std::string_view part = matches ? by : text.substr(range.begin, range.end - range.begin);

@@ -7,7 +7,7 @@
 #include "base/function_ref.h"
 #include "formats/json/json_field.h"
 #include "text/regex/regex.h"
-#include "text/tokenizer/text.h"
+#include "text/tokenizer/traced_text.h"
 
 namespace rlx {
 
@@ -15,20 +15,20 @@ namespace rlx {
 using MatchSink = FunctionRef<void(bool matches, TextRange range)>;
 
 /// What is looked for in a text.
-class Pattern {
+class TextPattern {
  public:
-  virtual ~Pattern() = default;
+  virtual ~TextPattern() = default;
   virtual void cut(std::string_view text, MatchSink sink) const = 0;
 };
 
 /// Reads {"String": ...} or {"Regex": ...}, or a plain string. Throws Error for what is malformed.
-std::unique_ptr<Pattern> read_pattern(const JsonField& field);
-std::unique_ptr<Pattern> regex_pattern(std::string_view pattern, std::string_view what);
-std::unique_ptr<Pattern> string_pattern(std::string text);
+std::unique_ptr<TextPattern> read_pattern(const JsonField& field);
+std::unique_ptr<TextPattern> regex_pattern(std::string_view pattern, std::string_view what);
+std::unique_ptr<TextPattern> string_pattern(std::string text);
 /// Matches single code points.
-std::unique_ptr<Pattern> char_pattern(std::function<bool(char32_t)> test);
+std::unique_ptr<TextPattern> char_pattern(std::function<bool(char32_t)> test);
 
 /// `text` with each match replaced. Throws Error where it grows beyond `most` bytes.
-std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view by, std::size_t most);
+std::string replace_matches(const TextPattern& pattern, std::string_view text, std::string_view by, std::size_t most);
 
 }  // namespace rlx

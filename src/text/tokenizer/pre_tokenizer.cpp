@@ -34,7 +34,7 @@ void replace_each(Pieces& pieces, Cut cut) {
 /// lies between the matches.
 class PatternSplit : public PreTokenizer {
  public:
-  PatternSplit(std::unique_ptr<Pattern> pattern, Delimiter behavior, bool inverted = false)
+  PatternSplit(std::unique_ptr<TextPattern> pattern, Delimiter behavior, bool inverted = false)
       : pattern_(std::move(pattern)), behavior_(behavior), inverted_(inverted) {}
 
   void split(Pieces& pieces) const override {
@@ -76,7 +76,7 @@ class PatternSplit : public PreTokenizer {
     }
   }
 
-  std::unique_ptr<Pattern> pattern_;
+  std::unique_ptr<TextPattern> pattern_;
   Delimiter behavior_;
   bool inverted_;
 };
@@ -163,7 +163,7 @@ class FixedLength : public PreTokenizer {
 /// Gives every piece a text of its own making: `rewrite` appends what stands for the piece.
 template <class Rewrite>
 void rewrite_pieces(Pieces& pieces, Rewrite rewrite) {
-  Text& made = pieces.made.emplace_back(pieces.with_origins);
+  TracedText& made = pieces.made.emplace_back(pieces.with_origins);
   for (Piece& piece : pieces.pieces) {
     const std::size_t begin = made.bytes().size();
     rewrite(piece, made);
@@ -198,7 +198,7 @@ class Metaspace : public PreTokenizer {
 
   void split(Pieces& pieces) const override {
     bool at_start = pieces.at_start;
-    rewrite_pieces(pieces, [&](const Piece& piece, Text& out) {
+    rewrite_pieces(pieces, [&](const Piece& piece, TracedText& out) {
       const bool wanted = prefix_ == SpacePrefix::always || (prefix_ == SpacePrefix::first && at_start);
       const std::string_view bytes = piece.bytes();
       if (wanted && !bytes.starts_with(' ') && !bytes.starts_with(marker_)) out.append(marker_, *piece.text, first_char(piece));
@@ -209,7 +209,7 @@ class Metaspace : public PreTokenizer {
   }
 
  private:
-  void write(const Piece& piece, Text& out) const {
+  void write(const Piece& piece, TracedText& out) const {
     const std::string_view all = piece.text->bytes();
     for (std::size_t at = piece.range.begin; at < piece.range.end;) {
       const std::size_t space = std::min(all.find(' ', at), piece.range.end);
@@ -242,7 +242,7 @@ class ByteLevel : public PreTokenizer {
 
   void split(Pieces& pieces) const override {
     if (prefix_space_) {
-      rewrite_pieces(pieces, [](const Piece& piece, Text& out) {
+      rewrite_pieces(pieces, [](const Piece& piece, TracedText& out) {
         if (!piece.bytes().starts_with(' ')) out.append(" ", *piece.text, first_char(piece));
         out.copy(*piece.text, piece.range);
       });
@@ -252,7 +252,7 @@ class ByteLevel : public PreTokenizer {
   }
 
  private:
-  static void write(const Piece& piece, Text& out) {
+  static void write(const Piece& piece, TracedText& out) {
     const std::string_view all = piece.text->bytes();
     for (std::size_t at = piece.range.begin; at < piece.range.end;) {
       const TextRange c = {at, at + unicode::decode_valid(all.data() + at).bytes};

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "formats/json/json_field.h"
-#include "text/tokenizer/text.h"
+#include "text/tokenizer/traced_text.h"
 
 namespace rlx {
 

@@ -12,7 +12,7 @@ namespace rlx {
 
 void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> word) const {
   if (text.size() > UINT32_MAX) fail("tokenizer: a text of {} bytes is too long (allowed: under 4 GiB)", text.size());
-  const Text whole = is_utf8(text) ? Text(text, 0) : Text(align(text), with_origins);
+  const TracedText whole = is_utf8(text) ? TracedText(text, 0) : TracedText(align(text), with_origins);
   for (const Segment& segment : added_tokens.split(whole.bytes(), false)) {
     const bool at_start = segment.range.begin == 0;
     if (segment.token) {
@@ -20,18 +20,18 @@ void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> w
     } else if (normalizer) {
       AlignedText normalized = whole.align(segment.range);
       normalizer->apply(normalized, most_after_rules(normalized.size()));
-      split_part(Text(normalized, with_origins), at_start, word);
+      split_part(TracedText(normalized, with_origins), at_start, word);
     } else if (segment.range.begin == 0 && segment.range.end == whole.bytes().size()) {
       split_part(whole, at_start, word);
     } else {
-      Text part(with_origins);
+      TracedText part(with_origins);
       part.copy(whole, segment.range);
       split_part(part, at_start, word);
     }
   }
 }
 
-void TextSplitter::split_part(const Text& part, bool at_start, FunctionRef<void(const Word&)> word) const {
+void TextSplitter::split_part(const TracedText& part, bool at_start, FunctionRef<void(const Word&)> word) const {
   for (const Segment& segment : added_tokens.split(part.bytes(), true)) {
     if (segment.token || !pre_tokenizer) {
       word({{&part, segment.range}, segment.token});

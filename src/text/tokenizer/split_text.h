@@ -6,7 +6,7 @@
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/pre_tokenizer.h"
-#include "text/tokenizer/text.h"
+#include "text/tokenizer/traced_text.h"
 
 namespace rlx {
 
@@ -27,7 +27,7 @@ struct TextSplitter {
   void split(std::string_view text, FunctionRef<void(const Word&)> word) const;
 
  private:
-  void split_part(const Text& part, bool at_start, FunctionRef<void(const Word&)> word) const;
+  void split_part(const TracedText& part, bool at_start, FunctionRef<void(const Word&)> word) const;
 };
 
 }  // namespace rlx

@@ -10,7 +10,7 @@
 namespace rlx {
 namespace {
 
-void append_token(Encoding& encoding, std::int32_t id, std::string_view token, Origin origin) {
+void append_token(Encoding& encoding, std::int32_t id, std::string_view token, TextOrigin origin) {
   encoding.ids.push_back(id);
   encoding.type_ids.push_back(0);
   encoding.attention_mask.push_back(1);

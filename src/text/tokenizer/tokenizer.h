@@ -14,7 +14,7 @@
 namespace rlx {
 
 class AddedTokens;
-class Decoder;
+class TokenDecoder;
 class JsonField;
 class Normalizer;
 class PostProcessor;
@@ -79,7 +79,7 @@ class Tokenizer {
   std::unique_ptr<WordModel> model_;
   std::unique_ptr<AddedTokens> added_tokens_;
   std::unique_ptr<PostProcessor> post_processor_;
-  std::unique_ptr<Decoder> decoder_;
+  std::unique_ptr<TokenDecoder> decoder_;
   std::optional<Truncation> truncation_;
   std::optional<Padding> padding_;
 };

@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "text/tokenizer/added_tokens.h"
-#include "text/tokenizer/decoder.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/post_processor.h"
 #include "text/tokenizer/pre_tokenizer.h"
+#include "text/tokenizer/token_decoder.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/word_models/word_model.h"
 
@@ -17,7 +17,7 @@ struct Tokenizer::Parts {
   std::unique_ptr<WordModel> model;
   AddedTokens added_tokens;
   PostProcessor post_processor;
-  std::unique_ptr<Decoder> decoder;
+  std::unique_ptr<TokenDecoder> decoder;
 };
 
 }  // namespace rlx

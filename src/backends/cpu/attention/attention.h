@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/gemm/micro_kernels/format.h"
+#include "backends/cpu/gemm/micro_kernels/panel_format.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "backends/cpu/cpu_features.h"
-#include "backends/cpu/gemm/micro_kernels/format.h"
+#include "backends/cpu/gemm/micro_kernels/panel_format.h"
 
 namespace rlx::cpu {
 

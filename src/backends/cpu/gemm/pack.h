@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/gemm/micro_kernels/format.h"
+#include "backends/cpu/gemm/micro_kernels/panel_format.h"
 
 namespace rlx::cpu {
 

@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 #include "formats/json/json_field.h"
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 
 namespace rlx {
 namespace {

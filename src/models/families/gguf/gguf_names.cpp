@@ -1,5 +1,5 @@
 // The names of tensors in GGUF files, which all architectures share but for a few.
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 #include "models/families/gguf/gguf_encoder.h"
 
 namespace rlx {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/run/batches/batch_runs.h"
+#include "models/run/batches/batch_scheduler.h"
 #include "models/run/caches/page_pool.h"
 #include "models/run/caches/recurrent_states.h"
 #include "models/weights/decoder_files.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "models/run/batches/batching.h"
+#include "models/run/batches/batch_sizes.h"
 
 namespace rlx {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/cpu/gemm/micro_kernels/format.h"
+#include "backends/cpu/gemm/micro_kernels/panel_format.h"
 #include "backends/cpu/gemm/micro_kernels/tile_config.h"
 
 namespace rlx::cpu {

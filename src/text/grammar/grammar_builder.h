@@ -14,9 +14,9 @@ using CodePoints = std::pair<char32_t, char32_t>;  // first and last
 using Sequence = std::vector<Element>;             // without its end
 
 /// Builds a grammar from pieces. Throws Error, after `what`, beyond the limits.
-class Compiler {
+class GrammarBuilder {
  public:
-  explicit Compiler(std::string_view what) : what_(what) {}
+  explicit GrammarBuilder(std::string_view what) : what_(what) {}
 
   static constexpr std::size_t most_rules = 1 << 16, most_elements = 1 << 20;
 

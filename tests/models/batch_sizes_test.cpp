@@ -1,5 +1,5 @@
 // How texts are cut into batches: against every way to cut them.
-#include "models/run/batches/batching.h"
+#include "models/run/batches/batch_sizes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/token_decoder.h"
 
 #include <algorithm>
 #include <array>
@@ -40,7 +40,7 @@ void clean_up(std::string& text) {
 }
 
 /// Artifacts are taken out token by token: one that spans two tokens stays.
-class WordPieceDecoder : public Decoder {
+class WordPieceDecoder : public TokenDecoder {
  public:
   explicit WordPieceDecoder(const JsonField& field) : prefix_(field.at("prefix").as_string()), cleanup_(field.at("cleanup").as_bool()) {}
 
@@ -57,7 +57,7 @@ class WordPieceDecoder : public Decoder {
   bool cleanup_;
 };
 
-class SpacedDecoder : public Decoder {
+class SpacedDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& tokens) const override {
     for (std::size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
@@ -70,7 +70,7 @@ std::string joined(const std::vector<std::string>& tokens) {
   return text;
 }
 
-class ByteLevelDecoder : public Decoder {
+class ByteLevelDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& tokens) const override {
     std::string text;
@@ -82,11 +82,11 @@ class ByteLevelDecoder : public Decoder {
   }
 };
 
-class MetaspaceDecoder : public Decoder {
+class MetaspaceDecoder : public TokenDecoder {
  public:
   MetaspaceDecoder(std::string marker, bool drops_first) : marker_(std::move(marker)), drops_first_(drops_first) {}
 
-  static std::unique_ptr<Decoder> read(const JsonField& field) {
+  static std::unique_ptr<TokenDecoder> read(const JsonField& field) {
     bool prefixed = true;
     if (const auto scheme = field.find("prepend_scheme")) prefixed = scheme->as_one_of({"always", "first", "never"}) != 2;
     else if (const auto add = field.find("add_prefix_space")) prefixed = add->as_bool();
@@ -104,7 +104,7 @@ class MetaspaceDecoder : public Decoder {
   bool drops_first_;
 };
 
-class BpeDecoder : public Decoder {
+class BpeDecoder : public TokenDecoder {
  public:
   explicit BpeDecoder(const JsonField& field) : suffix_(field.at("suffix").as_string()) {}
   void apply(std::vector<std::string>& tokens) const override {
@@ -116,7 +116,7 @@ class BpeDecoder : public Decoder {
 };
 
 /// Connectionist temporal classification: a token that repeats the one before says nothing new.
-class CtcDecoder : public Decoder {
+class CtcDecoder : public TokenDecoder {
  public:
   explicit CtcDecoder(const JsonField& field)
       : pad_(field.at("pad_token").as_string()),
@@ -140,7 +140,7 @@ class CtcDecoder : public Decoder {
 };
 
 /// Tokens <0x00>..<0xFF> in a row become the text that their bytes are, or one U+FFFD each.
-class ByteFallbackDecoder : public Decoder {
+class ByteFallbackDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& tokens) const override {
     std::vector<std::string> result;
@@ -166,14 +166,14 @@ class ByteFallbackDecoder : public Decoder {
   }
 };
 
-class FuseDecoder : public Decoder {
+class FuseDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& tokens) const override { tokens = {joined(tokens)}; }
 };
 
-class ReplaceDecoder : public Decoder {
+class ReplaceDecoder : public TokenDecoder {
  public:
-  ReplaceDecoder(std::unique_ptr<Pattern> pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
+  ReplaceDecoder(std::unique_ptr<TextPattern> pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(std::vector<std::string>& tokens) const override {
     constexpr std::size_t most_bytes = std::size_t{1} << 28;
     std::size_t total = 0;
@@ -184,15 +184,15 @@ class ReplaceDecoder : public Decoder {
   }
 
  private:
-  std::unique_ptr<Pattern> pattern_;
+  std::unique_ptr<TextPattern> pattern_;
   std::string content_;
 };
 
 /// Takes up to so many copies of a character from both ends of each token.
-class StripDecoder : public Decoder {
+class StripDecoder : public TokenDecoder {
  public:
   StripDecoder(std::string content, std::size_t start, std::size_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
-  static std::unique_ptr<Decoder> read(const JsonField& field) {
+  static std::unique_ptr<TokenDecoder> read(const JsonField& field) {
     return std::make_unique<StripDecoder>(field.at("content").as_string(), field.at("start").as_integer(0, UINT32_MAX),
                                           field.at("stop").as_integer(0, UINT32_MAX));
   }
@@ -212,7 +212,7 @@ class StripDecoder : public Decoder {
 };
 
 /// U+2581 before a token is a space, except before the first; other tokens continue the word.
-class WordStartDecoder : public Decoder {
+class WordStartDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& tokens) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -222,11 +222,11 @@ class WordStartDecoder : public Decoder {
   }
 };
 
-class DecoderSequence : public Decoder {
+class DecoderSequence : public TokenDecoder {
  public:
-  explicit DecoderSequence(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
-  static std::unique_ptr<Decoder> read(const JsonField& field) {
-    std::vector<std::unique_ptr<Decoder>> steps;
+  explicit DecoderSequence(std::vector<std::unique_ptr<TokenDecoder>> steps) : steps_(std::move(steps)) {}
+  static std::unique_ptr<TokenDecoder> read(const JsonField& field) {
+    std::vector<std::unique_ptr<TokenDecoder>> steps;
     for (const JsonField& step : field.at("decoders").items()) steps.push_back(read_decoder(step));
     return std::make_unique<DecoderSequence>(std::move(steps));
   }
@@ -235,7 +235,7 @@ class DecoderSequence : public Decoder {
   }
 
  private:
-  std::vector<std::unique_ptr<Decoder>> steps_;
+  std::vector<std::unique_ptr<TokenDecoder>> steps_;
 };
 
 }  // namespace
@@ -263,7 +263,7 @@ std::string replace_invalid_utf8(std::string bytes) {
   return result;
 }
 
-std::unique_ptr<Decoder> read_decoder(const JsonField& field) {
+std::unique_ptr<TokenDecoder> read_decoder(const JsonField& field) {
   const std::string kind = field.kind();
   if (kind == "ByteLevel") return byte_level_decoder();
   if (kind == "Metaspace") return MetaspaceDecoder::read(field);
@@ -278,14 +278,14 @@ std::unique_ptr<Decoder> read_decoder(const JsonField& field) {
   field.refuse_kind("ByteLevel, Metaspace, WordPiece, BPEDecoder, CTC, ByteFallback, Fuse, Replace, Strip, Sequence");
 }
 
-std::unique_ptr<Decoder> spaced_decoder() { return std::make_unique<SpacedDecoder>(); }
+std::unique_ptr<TokenDecoder> spaced_decoder() { return std::make_unique<SpacedDecoder>(); }
 
-std::unique_ptr<Decoder> byte_level_decoder() { return std::make_unique<ByteLevelDecoder>(); }
+std::unique_ptr<TokenDecoder> byte_level_decoder() { return std::make_unique<ByteLevelDecoder>(); }
 
-std::unique_ptr<Decoder> word_start_decoder() { return std::make_unique<WordStartDecoder>(); }
+std::unique_ptr<TokenDecoder> word_start_decoder() { return std::make_unique<WordStartDecoder>(); }
 
-std::unique_ptr<Decoder> sentencepiece_decoder(bool strip_first_space) {
-  std::vector<std::unique_ptr<Decoder>> steps;
+std::unique_ptr<TokenDecoder> sentencepiece_decoder(bool strip_first_space) {
+  std::vector<std::unique_ptr<TokenDecoder>> steps;
   steps.push_back(std::make_unique<ReplaceDecoder>(string_pattern(std::string(space_marker)), " "));
   steps.push_back(std::make_unique<ByteFallbackDecoder>());
   steps.push_back(std::make_unique<FuseDecoder>());

@@ -6,7 +6,7 @@
 #include "ir/region.h"
 #include "ops/control/control.h"
 #include "rlx/ops.h"
-#include "transform/batch.h"
+#include "transform/batching.h"
 #include "transform/substitute.h"
 #include "transform/tangent.h"
 

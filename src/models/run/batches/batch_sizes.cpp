@@ -1,4 +1,4 @@
-#include "models/run/batches/batching.h"
+#include "models/run/batches/batch_sizes.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // How the tokens of many sequences are cut into runs.
-#include "models/run/batches/batch_runs.h"
+#include "models/run/batches/batch_scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "models/run/batches/batch_runs.h"
+#include "models/run/batches/batch_scheduler.h"
 
 #include <algorithm>
 #include <span>

@@ -1,4 +1,4 @@
-#include "text/grammar/compiler.h"
+#include "text/grammar/grammar_builder.h"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +92,7 @@ std::string encoded(char32_t value) {
 
 }  // namespace
 
-std::uint32_t Compiler::rule(std::string_view name) {
+std::uint32_t GrammarBuilder::rule(std::string_view name) {
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   if (grammar_.rules.size() >= most_rules) fail("{}: more than {} rules", what_, most_rules);
   const auto index = static_cast<std::uint32_t>(grammar_.rules.size());
@@ -101,7 +101,7 @@ std::uint32_t Compiler::rule(std::string_view name) {
   return index;
 }
 
-Element Compiler::unnamed(std::vector<Sequence> alternatives) {
+Element GrammarBuilder::unnamed(std::vector<Sequence> alternatives) {
   if (grammar_.rules.size() >= most_rules) fail("{}: more than {} rules", what_, most_rules);
   const auto index = static_cast<std::uint32_t>(grammar_.rules.size());
   grammar_.rules.push_back({});
@@ -109,7 +109,7 @@ Element Compiler::unnamed(std::vector<Sequence> alternatives) {
   return {Element::Kind::rule, index};
 }
 
-void Compiler::define(std::uint32_t rule, std::vector<Sequence> alternatives) {
+void GrammarBuilder::define(std::uint32_t rule, std::vector<Sequence> alternatives) {
   for (const Sequence& alternative : alternatives) {
     if (grammar_.elements.size() + alternative.size() >= most_elements) fail("{}: more than {} elements", what_, most_elements);
     grammar_.rules[rule].alternatives.push_back(static_cast<std::uint32_t>(grammar_.elements.size()));
@@ -118,16 +118,16 @@ void Compiler::define(std::uint32_t rule, std::vector<Sequence> alternatives) {
   }
 }
 
-Element Compiler::set(const ByteSet& bytes) {
+Element GrammarBuilder::set(const ByteSet& bytes) {
   const auto [known, is_new] = known_sets_.emplace(bytes.to_string(), static_cast<std::uint32_t>(grammar_.sets.size()));
   if (is_new) grammar_.sets.push_back(bytes);
   return {Element::Kind::bytes, known->second};
 }
 
-Element Compiler::byte(unsigned char value) { return set(ByteSet().set(value)); }
+Element GrammarBuilder::byte(unsigned char value) { return set(ByteSet().set(value)); }
 
 /// Code points with as many bytes, as alternatives whose bytes vary independently.
-void Compiler::add_range(char32_t first, char32_t last, std::vector<Sequence>& alternatives) {
+void GrammarBuilder::add_range(char32_t first, char32_t last, std::vector<Sequence>& alternatives) {
   const std::string low = encoded(first), high = encoded(last);
   std::size_t same = 0;
   while (same < low.size() && low[same] == high[same]) ++same;
@@ -151,7 +151,7 @@ void Compiler::add_range(char32_t first, char32_t last, std::vector<Sequence>& a
   alternatives.push_back(std::move(bytes));
 }
 
-Element Compiler::code_point(std::vector<CodePoints> ranges, bool negated) {
+Element GrammarBuilder::code_point(std::vector<CodePoints> ranges, bool negated) {
   std::sort(ranges.begin(), ranges.end());
   std::vector<CodePoints> wanted;
   char32_t next = 0;  // of those that no range so far covers
@@ -175,7 +175,7 @@ Element Compiler::code_point(std::vector<CodePoints> ranges, bool negated) {
   return unnamed(std::move(alternatives));
 }
 
-Sequence Compiler::repeated(const Sequence& piece, std::int64_t least, std::int64_t most) {
+Sequence GrammarBuilder::repeated(const Sequence& piece, std::int64_t least, std::int64_t most) {
   Sequence out;
   if (static_cast<std::size_t>(std::max(least, most)) * (piece.size() + 1) > most_elements)
     fail("{}: more than {} elements", what_, most_elements);
@@ -198,7 +198,7 @@ Sequence Compiler::repeated(const Sequence& piece, std::int64_t least, std::int6
   return out;
 }
 
-Grammar Compiler::finish(std::uint32_t root) {
+Grammar GrammarBuilder::finish(std::uint32_t root) {
   grammar_.root = root;
   const auto edges = first_rules(grammar_);
   const auto component = components(edges);

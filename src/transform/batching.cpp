@@ -1,4 +1,4 @@
-#include "transform/batch.h"
+#include "transform/batching.h"
 
 #include <algorithm>
 #include <map>

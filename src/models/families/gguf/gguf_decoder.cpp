@@ -1,4 +1,4 @@
-#include "models/families/gguf/gguf.h"
+#include "models/families/gguf/gguf_decoder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/run/verify.h"
+#include "models/run/recorded_run.h"
 
 #include <algorithm>
 #include <cmath>

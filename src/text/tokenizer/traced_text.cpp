@@ -1,10 +1,10 @@
-#include "text/tokenizer/text.h"
+#include "text/tokenizer/traced_text.h"
 
 #include "text/unicode/unicode.h"
 
 namespace rlx {
 
-Text::Text(const AlignedText& text, bool with_origins) : Text(with_origins) {
+TracedText::TracedText(const AlignedText& text, bool with_origins) : TracedText(with_origins) {
   storage_.reserve(text.size());
   if (with_origins) origins_.reserve(text.size());
   for (const AlignedChar& c : text) {
@@ -13,7 +13,7 @@ Text::Text(const AlignedText& text, bool with_origins) : Text(with_origins) {
   }
 }
 
-Origin Text::origin(TextRange range) const {
+TextOrigin TracedText::origin(TextRange range) const {
   if (made_) {
     if (range.empty() || !with_origins_) return {0, 0};
     return {origins_[range.begin].begin, origins_[range.end - 1].end};
@@ -25,7 +25,7 @@ Origin Text::origin(TextRange range) const {
   return {static_cast<std::uint32_t>(start_ + begin), static_cast<std::uint32_t>(start_ + end)};
 }
 
-AlignedText Text::align(TextRange range) const {
+AlignedText TracedText::align(TextRange range) const {
   AlignedText result;
   const std::string_view all = bytes();
   result.reserve(range.end - range.begin);
@@ -35,7 +35,7 @@ AlignedText Text::align(TextRange range) const {
       const auto begin = static_cast<std::uint32_t>(start_ + at);
       result.push_back({next.value, begin, begin + static_cast<std::uint32_t>(next.bytes)});
     } else {
-      const Origin from = origin({at, at + next.bytes});
+      const TextOrigin from = origin({at, at + next.bytes});
       result.push_back({next.value, from.begin, from.end});
     }
     at += next.bytes;
@@ -43,12 +43,12 @@ AlignedText Text::align(TextRange range) const {
   return result;
 }
 
-void Text::append(std::string_view bytes, const Text& from, TextRange range) {
+void TracedText::append(std::string_view bytes, const TracedText& from, TextRange range) {
   storage_ += bytes;
   if (with_origins_) origins_.resize(storage_.size(), from.origin(range));
 }
 
-void Text::copy(const Text& from, TextRange range) {
+void TracedText::copy(const TracedText& from, TextRange range) {
   storage_ += from.bytes(range);
   if (!with_origins_) return;
   const std::string_view all = from.bytes();
