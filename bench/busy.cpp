@@ -17,7 +17,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "cases/program.h"
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "cases/program.h"
 #include "rlx/error.h"
 

@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "cases/new_process.h"
 #include "cases/program.h"
 #include "models/layers/flow.h"

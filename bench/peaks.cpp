@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
 #include "base/thread_pool.h"

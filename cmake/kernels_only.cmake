@@ -6,7 +6,7 @@ set(googletest /usr/src/googletest/googletest CACHE PATH "The sources of GoogleT
 
 file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/base/memory/*.cpp src/backends/cpu/gemm/*.cpp
   src/backends/cpu/gemm/micro_kernels/*.cpp src/backends/cpu/peaks/*.cpp src/quant/*.cpp)
-foreach(source ir/operand backends/cpu/cpu_features backends/cpu/denormals)
+foreach(source ir/operand backends/cpu/machine/cpu_features backends/cpu/machine/denormals)
   list(APPEND library_sources ${PROJECT_SOURCE_DIR}/src/${source}.cpp)
 endforeach()
 file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/quantized/*.cpp)

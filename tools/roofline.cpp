@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/thread_pool.h"
 

@@ -11,7 +11,7 @@
 
 #include <fmt/ranges.h>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
 #include "base/fastest_seconds.h"

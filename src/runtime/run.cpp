@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/denormals.h"
 #include "backends/cpu/quantized/run.h"
 #include "base/files/mapped_file.h"
 #include "base/progress.h"

@@ -1,7 +1,7 @@
 #include "rlx/session.h"
 
-#include "backends/cpu/denormals.h"
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
+#include "backends/cpu/machine/denormals.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "runtime/executable.h"

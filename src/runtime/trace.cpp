@@ -1,5 +1,5 @@
 // A run's timeline: when each launch ran, and what each thread did in its loops.
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/denormals.h"
 #include "runtime/run.h"
 
 namespace rlx {

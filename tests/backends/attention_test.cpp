@@ -6,7 +6,7 @@
 
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/tile_kernel.h"
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "ops/values.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "backends/block_cases.h"
-#include "backends/cpu/denormals.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
+#include "backends/cpu/machine/denormals.h"
 #include "backends/cpu/quantized/block_dot.h"
 #include "backends/tile_trap.h"
 

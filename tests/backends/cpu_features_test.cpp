@@ -1,4 +1,4 @@
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/denormals.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/denormals.h"
 #include "emit/emit.h"
 #include "kernel/compiled.h"
 #include "kernel/exact_functions.h"

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "backends/cpu/cpu_features.h"
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/cpu_features.h"
+#include "backends/cpu/machine/denormals.h"
 #include "kernel/graph_kernel.h"
 #include "kernel/math/math.h"
 #include "kernel/scalar_ops.h"

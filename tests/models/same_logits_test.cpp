@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "formats/temporary_folder.h"
 #include "logits.h"
 #include "models/random_llama.h"

@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "backends/cpu/denormals.h"
 #include "backends/cpu/jit.h"
 #include "backends/cpu/lower.h"
+#include "backends/cpu/machine/denormals.h"
 #include "base/thread_pool.h"
 #include "ops/evaluated.h"
 #include "ops/function_ranges.h"

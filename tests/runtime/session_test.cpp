@@ -1,7 +1,7 @@
 // Sessions and sizes; outputs of every kind; empty tensors; states; memory that is reused in place.
 #include <gtest/gtest.h>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/cpu_count.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"

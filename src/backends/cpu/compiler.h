@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/linked_kernel.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "emit/emit.h"
 
 namespace rlx::cpu {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/linked_kernel.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/thread_pool.h"
 #include "emit/emit.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/checked.h"
 #include "emit/emit.h"
 

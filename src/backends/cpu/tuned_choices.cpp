@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "rlx/version.h"
 
 namespace rlx::cpu {

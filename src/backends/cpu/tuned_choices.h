@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/blocking.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/object_cache.h"
 #include "base/function_ref.h"
 

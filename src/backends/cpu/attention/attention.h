@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/micro_kernels/panel_format.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/micro_kernels/panel_format.h"
+#include "backends/cpu/machine/cpu_features.h"
 
 namespace rlx::cpu {
 

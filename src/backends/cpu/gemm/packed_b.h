@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <span>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/gemm/pack.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/function_ref.h"
 #include "base/memory/page_pieces.h"
 #include "base/thread_pool.h"

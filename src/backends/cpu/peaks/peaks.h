@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/peaks/loops.h"
 #include "base/thread_pool.h"
 

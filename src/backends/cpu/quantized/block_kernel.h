@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 
 namespace rlx::cpu {
 

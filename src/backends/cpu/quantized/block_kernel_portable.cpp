@@ -1,4 +1,4 @@
-#include "backends/cpu/portable_vectors.h"
+#include "backends/cpu/machine/portable_vectors.h"
 #include "backends/cpu/quantized/block_kernels.h"
 #include "backends/cpu/quantized/narrow_tile.h"
 

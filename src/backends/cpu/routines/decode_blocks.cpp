@@ -1,7 +1,7 @@
 // The values of weights in blocks, where something else than a product reads them.
 #include <algorithm>
 
-#include "backends/cpu/denormals.h"
+#include "backends/cpu/machine/denormals.h"
 #include "backends/cpu/routines/routine.h"
 #include "quant/format.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "backends/cpu/portable_vectors.h"
+#include "backends/cpu/machine/portable_vectors.h"
 #include "base/half.h"
 #include "base/small_float.h"
 #include "rlx/dtype.h"

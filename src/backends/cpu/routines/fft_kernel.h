@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 
 namespace rlx::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <functional>
 
-#include "backends/cpu/cpu_features.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "base/thread_pool.h"
 #include "rlx/graph.h"
 

@@ -1,6 +1,6 @@
 #include "backends/cpu/gemm/micro_kernels/tables.h"
 #include "backends/cpu/gemm/micro_kernels/tile.h"
-#include "backends/cpu/portable_vectors.h"
+#include "backends/cpu/machine/portable_vectors.h"
 
 namespace rlx::cpu {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
 
-#include "backends/cpu/cpu_features.h"
 #include "backends/cpu/gemm/micro_kernels/panel_format.h"
+#include "backends/cpu/machine/cpu_features.h"
 
 namespace rlx::cpu {
 
