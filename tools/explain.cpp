@@ -2,12 +2,12 @@
 #include <memory>
 #include <optional>
 
+#include "backends/cpu/peaks/roofline.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json/json.h"
 #include "launch_report.h"
 #include "rlx/session.h"
-#include "roofline.h"
 #include "work.h"
 
 namespace rlx::command {
@@ -23,7 +23,7 @@ struct ExplainOptions {
 struct Report {
   std::vector<NodeReport> nodes;
   std::vector<LaunchReport> launches;
-  std::optional<Roofline> roofline;  // nothing where no time was measured
+  std::optional<cpu::Roofline> roofline;  // nothing where no time was measured
   int threads = 0;
   std::int64_t arena_bytes = 0, live_bytes = 0;
 };
@@ -38,7 +38,7 @@ Report make_report(const ExplainOptions& options) {
                 work.executable.arena_bytes(),
                 work.executable.live_bytes()};
   warn_about_cache(work.session);
-  if (!options.no_time) report.roofline = measure_roofline(threads, report.launches);
+  if (!options.no_time) report.roofline = cpu::measure_roofline(threads, report.launches);
   return report;
 }
 
@@ -49,7 +49,7 @@ void print_nodes(const std::vector<NodeReport>& nodes) {
   for (const NodeReport& node : nodes) fmt::print("{:<11} {:<{}} {}\n", node.how, node.by, width, node.text);
 }
 
-void print_launch(const LaunchReport& launch, const std::optional<Roofline>& roofline, std::size_t width) {
+void print_launch(const LaunchReport& launch, const std::optional<cpu::Roofline>& roofline, std::size_t width) {
   fmt::print("{:<{}} {:<8} {:>9} {:>9}", label(launch), width, launch.kind, with_unit(launch.bytes, "B"), with_unit(launch.flops));
   if (roofline && is_prepared(launch)) {
     fmt::print("{:41}", "");
@@ -111,7 +111,7 @@ void print_memory(const Report& report) {
   fmt::print(".\n");
 }
 
-json::Value json_of(const LaunchReport& launch, const std::optional<Roofline>& roofline) {
+json::Value json_of(const LaunchReport& launch, const std::optional<cpu::Roofline>& roofline) {
   json::Value one{
       {"name", launch.name},    {"layer", launch.layer},           {"ops", launch.ops},     {"pass", launch.pass},  {"kind", launch.kind},
       {"writes", launch.types}, {"arithmetic", launch.arithmetic}, {"bytes", launch.bytes}, {"flops", launch.flops}};

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/peaks/roofline.h"
 #include "rlx/session.h"
-#include "roofline.h"
 
 /// One run looked at closely, and the forms that `rlx profile` writes it in.
 namespace rlx::command {
@@ -13,7 +13,7 @@ struct Profile {
   int threads = 0;
   std::vector<LaunchReport> launches;
   std::vector<TraceEvent> events;
-  Roofline roofline;
+  cpu::Roofline roofline;
 
   /// The end of the last event, in seconds.
   double seconds() const;

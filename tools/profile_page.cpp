@@ -28,7 +28,7 @@ std::string_view colour(std::string_view kind) {
   return "#805ad5";
 }
 
-std::string title_of(const LaunchReport& launch, const Roofline& roofline) {
+std::string title_of(const LaunchReport& launch, const cpu::Roofline& roofline) {
   return fmt::format("{}: {:.2f} us, {} of {}, {}, {:.0f}% of the roof&#10;{}", escaped(label(launch)), launch.seconds * 1e6,
                      with_unit(launch.flops, "flops"), launch.arithmetic, with_unit(launch.bytes, "B"), roofline.percent_reached(launch),
                      escaped(launch.types));

@@ -1,6 +1,5 @@
 #include "warnings.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -10,16 +9,6 @@
 #include "say.h"
 
 namespace rlx::command {
-namespace {
-
-/// Types of whose codes an importance matrix decides much.
-bool needs_importance(std::string_view type) {
-  constexpr std::string_view few_bits[] = {"IQ1", "IQ2", "IQ3"};
-  return std::ranges::any_of(few_bits, [&](std::string_view start) { return type.starts_with(start); });
-}
-
-}  // namespace
-
 void warn_about_context(std::int64_t tokens, std::int64_t trained) {
   if (tokens > trained)
     say("rlx: a context of {} tokens is longer than the {} that the model was trained for: text behind those may make no sense\n", tokens,

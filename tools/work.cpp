@@ -1,15 +1,13 @@
 #include "work.h"
 
-#include <filesystem>
 #include <optional>
 
 #include "graph_input.h"
-#include "models/config/model_folder.h"
-#include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
 #include "models/run/caches/cached_decoder.h"
 #include "models/weights/decoder_files.h"
 #include "rlx/model.h"
+#include "runtime/example_values.h"
 
 namespace rlx::command {
 namespace {
@@ -21,13 +19,6 @@ SavedGraph encoder_graph(const DecoderConfig& config) {
   Graph graph("encoder");
   graph.output("last_hidden_state", encode_text(Flow(graph), config, largest_batch, config.max_positions).states.back());
   return {graph, {}};
-}
-
-/// What the model of that path is, where it is no encoder-decoder.
-DecoderConfig description(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return DecoderFiles::open(path).config;
-  const ModelFolder folder = ModelFolder::open(path);
-  return family_of(folder).read(folder.config());
 }
 
 /// A run that reads a prompt, or that writes one token behind others. Which they are changes no time.
@@ -68,7 +59,7 @@ void add_work(CLI::App& command, Work& work) {
 LoadedWork load(const Work& work, const CompileChoices& choices) {
   if (work.graph.empty() && work.model.empty()) throw CLI::RequiredError("graph or --model");
   std::optional<DecoderConfig> config;
-  if (!work.model.empty()) config = description(work.model);
+  if (!work.model.empty()) config = read_description(work.model);
   if (config && config->causal) return language_model(work, choices);
   if (work.prompt + work.tokens > 0) fail("{}: is no language model, which --prompt and --tokens are for (--size S=N)", work.model);
   const auto [graph, weights] = config ? encoder_graph(*config) : read_graph(work.graph);

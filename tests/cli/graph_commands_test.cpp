@@ -326,7 +326,7 @@ TEST(Explain, SizesAreChecked) {
   expect_error("explain " + mlp + " --size C=1", "'C'");
   const MlpFiles files;  // x has two rows
   expect_error("explain " + mlp + " --size B=3 --in x=" + quoted(files.folder / "x.npy"),
-               "--size B=3 contradicts the given values, by which B is 2");
+               "size B=3 contradicts the given values, by which B is 2");
   EXPECT_EQ(run_rlx("explain --no-time " + mlp + " --size B=2 --in x=" + quoted(files.folder / "x.npy")).status, 0);
 }
 

@@ -280,6 +280,11 @@ TypeChoice fitting_rows(const BlockFormat& wanted, std::int64_t row) {
 
 std::span<const TypeMix> type_mixes() { return std::span(mixes).first(mixes.size() - aliases); }
 
+bool needs_importance(std::string_view type) {
+  constexpr std::string_view few_bits[] = {"IQ1", "IQ2", "IQ3"};
+  return std::ranges::any_of(few_bits, [&](std::string_view start) { return type.starts_with(start); });
+}
+
 const TypeMix& find_type_mix(std::string_view name) {
   const auto same = [](char a, char b) {
     return std::toupper(static_cast<unsigned char>(a)) == std::toupper(static_cast<unsigned char>(b));

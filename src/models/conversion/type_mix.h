@@ -27,6 +27,9 @@ std::span<const TypeMix> type_mixes();
 /// Case does not matter; "Q3_K", "Q4_K" and "Q5_K" stand for their _M. Throws Error that lists all.
 const TypeMix& find_type_mix(std::string_view name);
 
+/// Whether an importance matrix decides much about the codes of that type, or mix.
+bool needs_importance(std::string_view type);
+
 /// What the rules of mixes ask of a model.
 struct ModelFacts {
   std::int64_t layers = 0;

@@ -70,6 +70,12 @@ const DecoderFamily& family_of(const ModelFolder& folder) {
   return *family;
 }
 
+DecoderConfig read_description(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return DecoderFiles::open(path).config;
+  const ModelFolder folder = ModelFolder::open(path);
+  return family_of(folder).read(folder.config());
+}
+
 LanguageModelFiles open_language_model(const std::filesystem::path& path, std::span<const Adapter> adapters) {
   std::error_code error;
   LanguageModelFiles files = std::filesystem::is_regular_file(path, error) ? open_gguf(path) : open_folder(path);

@@ -21,6 +21,9 @@ class ModelFolder;
 /// The family that reads the folder's config. Throws Error naming the model's type and those that are known.
 const DecoderFamily& family_of(const ModelFolder& folder);
 
+/// What the model in a folder or a GGUF file is, whose weights need not be there in a folder. Throws Error as DecoderFiles::open.
+DecoderConfig read_description(const std::filesystem::path& path);
+
 /// What a model's folder in Hugging Face's layout, or a GGUF file, says about a language model. Weights stay in their mapped files.
 struct DecoderFiles {
   DecoderConfig config;

@@ -5,7 +5,7 @@
 
 #include "rlx/session.h"
 
-namespace rlx::command {
+namespace rlx::cpu {
 
 /// What this machine can do at best: the lines that no kernel gets above.
 struct Roofline {
@@ -25,4 +25,4 @@ struct Roofline {
 /// threads or the memory cannot be had.
 Roofline measure_roofline(int threads, const std::vector<LaunchReport>& launches);
 
-}  // namespace rlx::command
+}  // namespace rlx::cpu

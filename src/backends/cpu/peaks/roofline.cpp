@@ -1,13 +1,12 @@
-#include "roofline.h"
+#include "backends/cpu/peaks/roofline.h"
 
 #include <algorithm>
 #include <set>
 
-#include "backends/cpu/machine/cpu_features.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/thread_pool.h"
 
-namespace rlx::command {
+namespace rlx::cpu {
 namespace {
 
 constexpr double budget_seconds = 0.1;  // of each measurement
@@ -33,9 +32,9 @@ Roofline measure_roofline(int threads, const std::vector<LaunchReport>& launches
   std::set<std::string> arithmetics;
   for (const LaunchReport& launch : launches) arithmetics.insert(launch.arithmetic);
   for (const std::string& arithmetic : arithmetics)
-    if (const double rate = cpu::compute_peak(pool, arithmetic, budget_seconds); rate > 0) roofline.flops[arithmetic] = rate;
-  roofline.bytes = cpu::read_bandwidth(pool, cpu::bytes_beyond_caches(threads), budget_seconds);
+    if (const double rate = compute_peak(pool, arithmetic, budget_seconds); rate > 0) roofline.flops[arithmetic] = rate;
+  roofline.bytes = read_bandwidth(pool, bytes_beyond_caches(threads), budget_seconds);
   return roofline;
 }
 
-}  // namespace rlx::command
+}  // namespace rlx::cpu
