@@ -33,12 +33,12 @@ struct Merge {
   std::int64_t chunks;
 };
 
-/// How the scores are cut. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is one block
-/// of rows, or few queries, as when a text is continued.
+/// How the scores are cut into tiles. The rows of one head of k, (head of its group, query), are one axis. The keys are cut where there is
+/// one block of rows, or few queries, as when a text is continued.
 template <class T, class K>
-class Cut {
+class Tiling {
  public:
-  explicit Cut(const AttentionArgs<T, K>& args) : args_(args), kernel_(attention_kernel(args.level)) {}
+  explicit Tiling(const AttentionArgs<T, K>& args) : args_(args), kernel_(attention_kernel(args.level)) {}
 
   /// The most partial sums that there may be.
   std::int64_t partials() const {
@@ -234,7 +234,7 @@ std::size_t attention_workspace(const AttentionArgs<T, K>& args, int threads) {
   if (args.batch == 0 || args.heads == 0 || args.queries == 0) return 0;
   const auto own = checked_mul(worker_bytes(args), static_cast<std::size_t>(threads));
   const auto partials =
-      checked_product(std::initializer_list<std::int64_t>{Cut<T, K>(args).partials(), partial_elements(args), sizeof(float)});
+      checked_product(std::initializer_list<std::int64_t>{Tiling<T, K>(args).partials(), partial_elements(args), sizeof(float)});
   const auto bytes = own && partials ? checked_add(*own, static_cast<std::size_t>(*partials)) : std::nullopt;
   if (!bytes) fail("attention: the workspace of {} threads takes more bytes than 64 bits count", threads);
   return *bytes;
@@ -248,13 +248,13 @@ void attention(const AttentionArgs<T, K>& args, ThreadPool& pool) {
   const auto worker_at = [&](int worker) {
     return Worker<T, K>(args, args.workspace + static_cast<std::size_t>(worker) * bytes, partials);
   };
-  Cut<T, K> cut(args);
-  cut.make_tasks();
-  cut.share(pool, [&](std::span<const Task> tasks, int worker) { worker_at(worker).run(tasks); });
-  const auto merges = static_cast<std::int64_t>(cut.merges().size());
+  Tiling<T, K> tiling(args);
+  tiling.make_tasks();
+  tiling.share(pool, [&](std::span<const Task> tasks, int worker) { worker_at(worker).run(tasks); });
+  const auto merges = static_cast<std::int64_t>(tiling.merges().size());
   pool.parallel_for(merges, 8, [&](std::int64_t begin, std::int64_t end, int index) {
     Worker<T, K> worker = worker_at(index);
-    for (std::int64_t merge = begin; merge < end; ++merge) worker.run(cut.merges()[static_cast<std::size_t>(merge)]);
+    for (std::int64_t merge = begin; merge < end; ++merge) worker.run(tiling.merges()[static_cast<std::size_t>(merge)]);
   });
 }
 
