@@ -28,7 +28,7 @@ std::vector<const MemoryLoops*> machine_loops() {
 constexpr std::int64_t rounds = 3, steps = 5;
 
 /// The streams one behind the other, and line by line in turn: both cover `steps` lines of each stream, `rounds` times.
-std::vector<Lines> both_orders(int streams) {
+std::vector<CacheLines> both_orders(int streams) {
   return {{rounds, steps, line_bytes, steps * line_bytes}, {rounds, steps, streams * line_bytes, line_bytes}};
 }
 
@@ -40,7 +40,7 @@ TEST(Peaks, ReadLoopsReadEveryWordOnceARound) {
       std::vector<std::uint64_t> words(count);
       for (std::size_t i = 0; i < count; ++i) words[i] = i * i * 0x9e3779b97f4a7c15u;  // no other choice of words has the same sum
       std::memcpy(buffer.data(), words.data(), count * sizeof(std::uint64_t));
-      for (const Lines& lines : both_orders(loop.streams)) {
+      for (const CacheLines& lines : both_orders(loop.streams)) {
         EXPECT_EQ(loop.read(buffer.data(), lines), rounds * std::accumulate(words.begin(), words.end(), std::uint64_t{0}));
       }
     }
@@ -53,7 +53,7 @@ TEST(Peaks, CopyLoopsCopyEveryByte) {
       const auto bytes = static_cast<std::size_t>(steps * loop.streams * line_bytes);
       const AlignedBuffer from(bytes), to(bytes);
       for (std::size_t i = 0; i < bytes; ++i) from.data()[i] = static_cast<std::byte>(i * 7 + i / 256);
-      for (const Lines& lines : both_orders(loop.streams)) {
+      for (const CacheLines& lines : both_orders(loop.streams)) {
         for (const auto copy : {loop.copy, loop.copy_past}) {
           std::memset(to.data(), 0, bytes);
           copy(to.data(), from.data(), lines);

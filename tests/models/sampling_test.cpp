@@ -166,7 +166,7 @@ TEST(Sampling, MirostatDrawsTheRecordedTokens) {
 TEST(Sampling, LogProbabilitiesAreThoseOfTheModel) {
   const std::vector<float> logits = {std::log(1.0F), std::log(2.0F), std::log(5.0F), minus_infinity};
   Sampler sampler({.temperature = 0, .logit_bias = {{0, 50.0F}}, .log_probabilities = 3}, 4);
-  const sampling::Sample sample = sampler.sample(logits);
+  const sampling::Choice sample = sampler.sample(logits);
   ASSERT_EQ(sample.log_probabilities.size(), 4u);
   const Ids order = {0, 2, 1, 0};
   const double parts[] = {1, 5, 2, 1};

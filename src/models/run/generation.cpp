@@ -150,7 +150,7 @@ struct Generation::State {
     if (chooser.is_complete()) return end(FinishReason::end_of_text);
     // The last token runs only when another is wanted.
     if (const auto why = known ? std::nullopt : run_last()) return end(*why);
-    sampling::Sample sample = chooser.choose(last_logits(), tokens);
+    sampling::Choice sample = chooser.choose(last_logits(), tokens);
     if (model->ends_answer(sample.id)) return end(FinishReason::end_of_text);
     tokens.push_back(sample.id);
     known = was_guessed(sample.id);

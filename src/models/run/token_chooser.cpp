@@ -17,7 +17,7 @@ TokenChooser::TokenChooser(const GenerateOptions& options, std::int64_t vocabula
   for (std::int32_t id : prompt) sampler_.accept(id);
 }
 
-sampling::Sample TokenChooser::ask_caller(std::span<const float> logits, sampling::TokenMask allowed,
+sampling::Choice TokenChooser::ask_caller(std::span<const float> logits, sampling::TokenMask allowed,
                                           std::span<const std::int32_t> ids) const {
   std::vector<float> masked;
   if (!allowed.empty()) {
@@ -32,9 +32,9 @@ sampling::Sample TokenChooser::ask_caller(std::span<const float> logits, samplin
   return {id, sampling::log_probabilities(logits, id, log_probabilities_)};
 }
 
-sampling::Sample TokenChooser::choose(std::span<const float> logits, std::span<const std::int32_t> ids) {
+sampling::Choice TokenChooser::choose(std::span<const float> logits, std::span<const std::int32_t> ids) {
   const sampling::TokenMask allowed = matcher_ ? matcher_->allowed() : sampling::TokenMask();
-  sampling::Sample sample = caller_ ? ask_caller(logits, allowed, ids) : sampler_.sample(logits, allowed);
+  sampling::Choice sample = caller_ ? ask_caller(logits, allowed, ids) : sampler_.sample(logits, allowed);
   if (matcher_) matcher_->accept(sample.id);
   sampler_.accept(sample.id);
   return sample;

@@ -17,12 +17,12 @@ class TokenChooser {
                std::optional<grammar::Matcher> matcher);
 
   /// The token behind `ids`, prompt and answer so far, whose logits these are. It counts as taken.
-  sampling::Sample choose(std::span<const float> logits, std::span<const std::int32_t> ids);
+  sampling::Choice choose(std::span<const float> logits, std::span<const std::int32_t> ids);
   /// Whether the answer is whole and cannot go on.
   bool is_complete() { return matcher_ && matcher_->is_complete(); }
 
  private:
-  sampling::Sample ask_caller(std::span<const float> logits, sampling::TokenMask allowed, std::span<const std::int32_t> ids) const;
+  sampling::Choice ask_caller(std::span<const float> logits, sampling::TokenMask allowed, std::span<const std::int32_t> ids) const;
 
   decltype(GenerateOptions::choose) caller_;
   int log_probabilities_;

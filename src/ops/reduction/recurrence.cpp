@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "ops/axis_lines.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -35,7 +36,7 @@ struct LinearRecurrence {
   }
   template <class T, class A, class B, class Set>
   static void run(const LinearRecurrence& op, const Array& result, A a, B b, Set set) {
-    const Lines lines(result.shape(), op.axis);
+    const AxisLines lines(result.shape(), op.axis);
     for (std::int64_t line = 0; line < lines.count; ++line) {
       T y{};
       for (std::int64_t k = 0; k < lines.length; ++k) {
@@ -89,7 +90,7 @@ struct RunningExtremumTangent {
     return x;
   }
   static void evaluate(const RunningExtremumTangent& op, std::span<const Array> in, std::span<Array> out) {
-    const Lines lines(out[0].shape(), op.axis);
+    const AxisLines lines(out[0].shape(), op.axis);
     const auto n = static_cast<std::size_t>(lines.length);
     const double sign = op.op == ReduceKind::max ? 1 : -1;
     std::vector<double> x(n), t(n), block(n), running(n), of_block(n);
@@ -131,17 +132,6 @@ struct RunningExtremumTangent {
 const Op<RunningExtremumTangent> running_extremum_tangent_op;
 
 }  // namespace
-
-Lines::Lines(const std::vector<std::int64_t>& shape, std::int64_t axis) {
-  std::int64_t outer = 1;
-  for (std::int64_t d = 0; d < static_cast<std::int64_t>(shape.size()); ++d) {
-    const std::int64_t size = shape[static_cast<std::size_t>(d)];
-    if (d < axis) outer *= size;
-    else if (d == axis) length = size;
-    else stride *= size;
-  }
-  count = outer * stride;
-}
 
 Value moved_by_one(Value x, std::int64_t axis, bool reverse, double fill) {
   Dims lo(x.shape().size(), 0), hi = lo;

@@ -15,14 +15,6 @@ Value running_extremum_tangent(Value x, Value t, ReduceKind kind, std::int64_t a
 /// The elements along `axis` moved by one towards the end, or with `reverse` towards the beginning; `fill` comes in.
 Value moved_by_one(Value x, std::int64_t axis, bool reverse, double fill);
 
-/// Which elements of an array lie along one axis, one line of them after the other.
-struct Lines {
-  std::int64_t count = 0, length = 0, stride = 1;
-  Lines(const std::vector<std::int64_t>& shape, std::int64_t axis);
-  /// Where the first element of a line lies.
-  std::int64_t begin(std::int64_t line) const { return line / stride * length * stride + line % stride; }
-};
-
 /// The tangents of a running maximum, for one line of n elements. The tree is that of blocks of 2^k elements, the larger ones first: at
 /// each place i ends a block of as many elements as the lowest bit of i + 1 says.
 template <class T>

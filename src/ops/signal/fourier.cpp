@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ir/op.h"
+#include "ops/axis_lines.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -46,20 +47,11 @@ Numbers transform(const Numbers& x, double sign) {
   return y;
 }
 
-/// The lines of an array along an axis.
-struct Lines {
-  Lines(const Array& x, std::int64_t axis) : length(x.shape()[static_cast<std::size_t>(axis)]), stride(1) {
-    for (auto d = static_cast<std::size_t>(axis) + 1; d < x.shape().size(); ++d) stride *= x.shape()[d];
-    count = x.size() == 0 ? 0 : x.size() / length;
-  }
-  std::int64_t at(std::int64_t line, std::int64_t i) const { return (line / stride * length + i) * stride + line % stride; }
-  Numbers read(const Array& x, std::int64_t line) const {
-    Numbers values;
-    for (std::int64_t i = 0; i < length; ++i) values.push_back(x.get_complex(at(line, i)));
-    return values;
-  }
-  std::int64_t length, stride, count = 0;
-};
+Numbers read_line(const Array& x, const AxisLines& lines, std::int64_t line) {
+  Numbers values;
+  for (std::int64_t i = 0; i < lines.length; ++i) values.push_back(x.get_complex(lines.begin(line) + i * lines.stride));
+  return values;
+}
 
 struct Fft {
   static constexpr OpKind kind = OpKind::primitive;
@@ -73,11 +65,12 @@ struct Fft {
     return x;
   }
   static void evaluate(const Fft& op, std::span<const Array> x, std::span<Array> y) {
-    const Lines lines(x[0], op.axis);
+    const AxisLines lines(x[0].shape(), op.axis);
     const double scale = op.inverse ? static_cast<double>(lines.length) : 1;
     for (std::int64_t line = 0; line < lines.count; ++line) {
-      const Numbers values = transform(lines.read(x[0], line), op.inverse ? 1 : -1);
-      for (std::int64_t i = 0; i < lines.length; ++i) y[0].set_complex(lines.at(line, i), values[static_cast<std::size_t>(i)] / scale);
+      const Numbers values = transform(read_line(x[0], lines, line), op.inverse ? 1 : -1);
+      for (std::int64_t i = 0; i < lines.length; ++i)
+        y[0].set_complex(lines.begin(line) + i * lines.stride, values[static_cast<std::size_t>(i)] / scale);
     }
   }
   // The matrix of the transform is symmetric.
@@ -123,10 +116,10 @@ struct Rfft {
     return {x.dtype == f64 ? c128 : c64, shape};
   }
   static void evaluate(const Rfft& op, std::span<const Array> x, std::span<Array> y) {
-    const Lines from(x[0], op.axis), to(y[0], op.axis);
+    const AxisLines from(x[0].shape(), op.axis), to(y[0].shape(), op.axis);
     for (std::int64_t line = 0; line < from.count; ++line) {
-      const Numbers values = transform(from.read(x[0], line), -1);
-      for (std::int64_t i = 0; i < to.length; ++i) y[0].set_complex(to.at(line, i), values[static_cast<std::size_t>(i)]);
+      const Numbers values = transform(read_line(x[0], from, line), -1);
+      for (std::int64_t i = 0; i < to.length; ++i) y[0].set_complex(to.begin(line) + i * to.stride, values[static_cast<std::size_t>(i)]);
     }
   }
   static Values transpose(const Rfft& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
@@ -161,15 +154,15 @@ struct Irfft {
     return {z.dtype == c64 ? f32 : f64, shape};
   }
   static void evaluate(const Irfft& op, std::span<const Array> x, std::span<Array> y) {
-    const Lines from(x[0], op.axis), to(y[0], op.axis);
+    const AxisLines from(x[0].shape(), op.axis), to(y[0].shape(), op.axis);
     for (std::int64_t line = 0; line < from.count; ++line) {
-      Numbers values = from.read(x[0], line);
+      Numbers values = read_line(x[0], from, line);
       values[0].imag(0);
       if (op.n % 2 == 0) values.back().imag(0);
       for (std::int64_t i = from.length; i < op.n; ++i) values.push_back(std::conj(values[static_cast<std::size_t>(op.n - i)]));
       values = transform(values, 1);
       for (std::int64_t i = 0; i < op.n; ++i)
-        y[0].set_double(to.at(line, i), values[static_cast<std::size_t>(i)].real() / static_cast<double>(op.n));
+        y[0].set_double(to.begin(line) + i * to.stride, values[static_cast<std::size_t>(i)].real() / static_cast<double>(op.n));
     }
   }
   // The pairing of dz with z is bilinear: that of a frequency and its mirror image is twice the real part of one product.

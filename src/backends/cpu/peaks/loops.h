@@ -17,16 +17,16 @@ struct ComputeLoop {
 
 /// The cache lines that a memory loop touches, `rounds` times all: in each of `steps` steps one of every stream. A stream goes on by `step`
 /// bytes; the streams start `distance` bytes apart.
-struct Lines {
+struct CacheLines {
   std::int64_t rounds = 1, steps = 0, step = 0, distance = 0;
 };
 
 /// Streams are read side by side so that several prefetchers are busy, and with a sum for each, so that no sum waits for another.
 struct MemoryLoop {
   int streams = 0;
-  std::uint64_t (*read)(const std::byte* from, Lines lines) = nullptr;             // the sum of all words of 64 bits, in every round again
-  void (*copy)(std::byte* to, const std::byte* from, Lines lines) = nullptr;       // both on a 64-byte boundary
-  void (*copy_past)(std::byte* to, const std::byte* from, Lines lines) = nullptr;  // the same; what it writes goes past the caches
+  std::uint64_t (*read)(const std::byte* from, CacheLines lines) = nullptr;        // the sum of all words of 64 bits, in every round again
+  void (*copy)(std::byte* to, const std::byte* from, CacheLines lines) = nullptr;  // both on a 64-byte boundary
+  void (*copy_past)(std::byte* to, const std::byte* from, CacheLines lines) = nullptr;  // the same; what it writes goes past the caches
 };
 
 inline constexpr std::int64_t line_bytes = 64;

@@ -30,7 +30,7 @@ consteval ComputeLoop make_compute_loop(std::string_view arithmetic) {
 
 /// `Simd` gives a Vector of 64-bit words and its zero, load, add, sum, store and store_past.
 template <class Simd, int streams>
-std::uint64_t read_lines(const std::byte* from, Lines lines) {
+std::uint64_t read_lines(const std::byte* from, CacheLines lines) {
   using Vector = typename Simd::Vector;
   Vector sums[streams];
 #pragma GCC unroll 8
@@ -53,7 +53,7 @@ std::uint64_t read_lines(const std::byte* from, Lines lines) {
 }
 
 template <class Simd, int streams, bool past>
-void copy_lines(std::byte* to, const std::byte* from, Lines lines) {
+void copy_lines(std::byte* to, const std::byte* from, CacheLines lines) {
   for (; lines.rounds > 0; --lines.rounds) {
     std::int64_t line = 0;
     for (std::int64_t step = 0; step < lines.steps; ++step, line += lines.step) {

@@ -35,7 +35,7 @@ std::vector<AlignedBuffer> thread_buffers(ThreadPool& pool, std::size_t bytes) {
 
 /// The lines of `bytes` as `streams`, side by side where a cache holds them, far apart where prefetchers must follow them; so often that it
 /// takes a few hundred microseconds at least.
-Lines spread(std::size_t bytes, int streams) {
+CacheLines spread(std::size_t bytes, int streams) {
   const std::int64_t size = static_cast<std::int64_t>(bytes), each = size / line_bytes / streams;
   const std::int64_t rounds = std::max<std::int64_t>(1, (8 << 20) / size);
   if (size <= cpu_features().l2_bytes) return {rounds, each, streams * line_bytes, line_bytes};
@@ -43,7 +43,7 @@ Lines spread(std::size_t bytes, int streams) {
   return {rounds, odd, line_bytes, odd * line_bytes};
 }
 
-double bytes_of(const Lines& lines, int streams) { return static_cast<double>(lines.rounds * lines.steps * streams * line_bytes); }
+double bytes_of(const CacheLines& lines, int streams) { return static_cast<double>(lines.rounds * lines.steps * streams * line_bytes); }
 
 /// The best rate, over all numbers of streams, of `pass`, which goes over the lines of a thread's buffer; `bytes_each` of it.
 template <class Pass>
@@ -52,7 +52,7 @@ double bandwidth(ThreadPool& pool, std::size_t bytes_each, std::size_t buffer_by
   const MemoryLoops& loops = memory_loops(cpu_level());
   double best = 0;
   for (const MemoryLoop& loop : loops) {
-    const Lines lines = spread(bytes_each, loop.streams);
+    const CacheLines lines = spread(bytes_each, loop.streams);
     const double seconds = fastest_seconds(budget / static_cast<double>(loops.size()), [&] {
       pool.parallel_for(pool.size(), 1,
                         [&](std::int64_t i, std::int64_t, int) { pass(loop, buffers[static_cast<std::size_t>(i)].data(), lines); });
@@ -107,7 +107,7 @@ double compute_peak(ThreadPool& pool, std::string_view operands, double budget) 
 }
 
 double read_bandwidth(ThreadPool& pool, std::size_t bytes_each, double budget) {
-  return bandwidth(pool, bytes_each, bytes_each, budget, [](const MemoryLoop& loop, std::byte* data, const Lines& lines) {
+  return bandwidth(pool, bytes_each, bytes_each, budget, [](const MemoryLoop& loop, std::byte* data, const CacheLines& lines) {
     volatile std::uint64_t sink = loop.read(data, lines);
     (void)sink;
   });
@@ -116,7 +116,7 @@ double read_bandwidth(ThreadPool& pool, std::size_t bytes_each, double budget) {
 double copy_bandwidth(ThreadPool& pool, std::size_t bytes_each, double budget) {
   const std::size_t half = bytes_each / 2 / line_bytes * line_bytes;
   const auto rate = [&](bool past) {
-    return 2 * bandwidth(pool, half, 2 * half, budget / 2, [&](const MemoryLoop& loop, std::byte* data, const Lines& lines) {
+    return 2 * bandwidth(pool, half, 2 * half, budget / 2, [&](const MemoryLoop& loop, std::byte* data, const CacheLines& lines) {
              (past ? loop.copy_past : loop.copy)(data + half, data, lines);
            });
   };

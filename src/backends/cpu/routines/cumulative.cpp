@@ -6,6 +6,7 @@
 #include "backends/cpu/routines/elements.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
+#include "ops/axis_lines.h"
 #include "ops/reduction/recurrence.h"
 
 namespace rlx::cpu {
@@ -131,7 +132,7 @@ class Running {
   }
 
   const RoutineCall& call_;
-  const Lines lines_;
+  const AxisLines lines_;
   const bool exclusive_, reverse_;
   const std::int64_t step_, width_;
   const std::int64_t blocks_ = (lines_.length + block_length - 1) / block_length;

@@ -4,26 +4,11 @@
 #include "backends/cpu/routines/fft_plan.h"
 #include "backends/cpu/routines/routine.h"
 #include "base/function_ref.h"
+#include "ops/axis_lines.h"
 #include "rlx/op_types.h"
 
 namespace rlx::cpu {
 namespace {
-
-/// Lines of an array along one axis: `count` of them, line l begins at begin(l) and has an element each `stride`.
-struct Lines {
-  std::int64_t count = 0, length = 0, stride = 1;
-  std::int64_t begin(std::int64_t line) const { return line / stride * length * stride + line % stride; }
-};
-
-Lines lines_along(const RoutineArray& x, std::int64_t axis) {
-  Lines lines{1, x.shape[static_cast<std::size_t>(axis)], 1};
-  for (std::size_t d = 0; d < x.shape.size(); ++d) {
-    if (static_cast<std::int64_t>(d) == axis) continue;
-    lines.count *= x.shape[d];
-    if (static_cast<std::int64_t>(d) > axis) lines.stride *= x.shape[d];
-  }
-  return lines;
-}
 
 /// Lines of pairs that are transformed together, each `in_stride` and `out_stride` pairs behind the one before.
 template <class T>
@@ -97,7 +82,7 @@ constexpr std::int64_t most_together = 16;  // lines: the lanes of the widest ve
 
 /// Where the first elements of lines are.
 struct Begins {
-  Begins(const Lines& lines, std::int64_t first, std::int64_t count) {
+  Begins(const AxisLines& lines, std::int64_t first, std::int64_t count) {
     for (std::int64_t l = 0; l < count; ++l) at[l] = lines.begin(first + l);
   }
   std::int64_t at[most_together];
@@ -105,14 +90,14 @@ struct Begins {
 
 /// Lines, whose elements are so many numbers each, side by side into `to`, or back.
 template <int numbers, class T>
-void pack(const T* from, const Lines& lines, std::int64_t first, std::int64_t count, T* to) {
+void pack(const T* from, const AxisLines& lines, std::int64_t first, std::int64_t count, T* to) {
   const Begins begins(lines, first, count);
   for (std::int64_t i = 0; i < lines.length; ++i)
     for (std::int64_t l = 0; l < count; ++l)
       for (int p = 0; p < numbers; ++p) to[(l * lines.length + i) * numbers + p] = from[(begins.at[l] + i * lines.stride) * numbers + p];
 }
 template <int numbers, class T>
-void unpack(const T* from, std::int64_t from_stride, const Lines& lines, std::int64_t first, std::int64_t count, T* to) {
+void unpack(const T* from, std::int64_t from_stride, const AxisLines& lines, std::int64_t first, std::int64_t count, T* to) {
   const Begins begins(lines, first, count);
   for (std::int64_t i = 0; i < lines.length; ++i)
     for (std::int64_t l = 0; l < count; ++l)
@@ -121,7 +106,7 @@ void unpack(const T* from, std::int64_t from_stride, const Lines& lines, std::in
 
 /// Short lines whose neighbours lie side by side: vectors go along those.
 template <class T>
-void transform_beside(const FftPlan<T>& plan, const Lines& lines, T* x, T* y, bool inverse, T scale, const RoutineCall& call) {
+void transform_beside(const FftPlan<T>& plan, const AxisLines& lines, T* x, T* y, bool inverse, T scale, const RoutineCall& call) {
   const std::int64_t lanes = fft_kernel<T>(call.level).lanes;
   const std::int64_t beside = (lines.stride + lanes - 1) / lanes, units = lines.count / lines.stride * beside;
   const std::int64_t each = in_whole_lines<T>(plan.group_scratch());
@@ -142,7 +127,7 @@ T inverse_scale(bool inverse, std::int64_t n) {
 }
 
 template <class T>
-void complex_lines(const RoutineCall& call, const Lines& lines, bool inverse) {
+void complex_lines(const RoutineCall& call, const AxisLines& lines, bool inverse) {
   const auto plan = fft_plan<T>(lines.length, inverse, call.level);
   T *x = call.operands[0].as<T>(), *y = call.results[0].as<T>();
   const T scale = inverse_scale<T>(inverse, lines.length);
@@ -164,7 +149,7 @@ constexpr std::int64_t piece = 4096;  // parts of a line are whole pieces, so th
 
 /// Of `real` lines of even length 2 * half: they are complex ones of half the length, and the spectrum follows from theirs.
 template <class T>
-void real_lines_of_even_length(const RoutineCall& call, const Lines& real, const Lines& spectrum) {
+void real_lines_of_even_length(const RoutineCall& call, const AxisLines& real, const AxisLines& spectrum) {
   const std::int64_t n = real.length, half = n / 2;
   const auto plan = fft_plan<T>(half, false, call.level);
   const FftKernel<T>& kernel = fft_kernel<T>(call.level);
@@ -188,7 +173,7 @@ void real_lines_of_even_length(const RoutineCall& call, const Lines& real, const
 }
 
 template <class T>
-void real_lines_back_of_even_length(const RoutineCall& call, const Lines& real, const Lines& spectrum) {
+void real_lines_back_of_even_length(const RoutineCall& call, const AxisLines& real, const AxisLines& spectrum) {
   const std::int64_t n = real.length, half = n / 2;
   const auto plan = fft_plan<T>(half, true, call.level);
   const FftKernel<T>& kernel = fft_kernel<T>(call.level);
@@ -213,7 +198,7 @@ void real_lines_back_of_even_length(const RoutineCall& call, const Lines& real, 
 
 /// Of odd length: as complex lines.
 template <class T>
-void real_lines_of_odd_length(const RoutineCall& call, const Lines& real, const Lines& spectrum) {
+void real_lines_of_odd_length(const RoutineCall& call, const AxisLines& real, const AxisLines& spectrum) {
   const std::int64_t n = real.length;
   const auto plan = fft_plan<T>(n, false, call.level);
   T *x = call.operands[0].as<T>(), *y = call.results[0].as<T>();
@@ -233,7 +218,7 @@ void real_lines_of_odd_length(const RoutineCall& call, const Lines& real, const 
 }
 
 template <class T>
-void real_lines_back_of_odd_length(const RoutineCall& call, const Lines& real, const Lines& spectrum) {
+void real_lines_back_of_odd_length(const RoutineCall& call, const AxisLines& real, const AxisLines& spectrum) {
   const std::int64_t n = real.length;
   const auto plan = fft_plan<T>(n, true, call.level);
   T *x = call.operands[0].as<T>(), *y = call.results[0].as<T>();
@@ -257,7 +242,7 @@ void real_lines_back_of_odd_length(const RoutineCall& call, const Lines& real, c
 }
 
 void run_fft(const RoutineCall& call) {
-  const Lines lines = lines_along(call.operands[0], std::get<std::int64_t>(call.attrs[0]));
+  const AxisLines lines(call.operands[0].shape, std::get<std::int64_t>(call.attrs[0]));
   if (lines.count * lines.length == 0) return;
   const bool inverse = std::get<bool>(call.attrs[1]);
   if (call.operands[0].dtype == c64) complex_lines<float>(call, lines, inverse);
@@ -266,7 +251,7 @@ void run_fft(const RoutineCall& call) {
 
 void run_rfft(const RoutineCall& call) {
   const std::int64_t axis = std::get<std::int64_t>(call.attrs[0]);
-  const Lines real = lines_along(call.operands[0], axis), spectrum = lines_along(call.results[0], axis);
+  const AxisLines real(call.operands[0].shape, axis), spectrum(call.results[0].shape, axis);
   if (real.count == 0) return;
   const bool even = real.length % 2 == 0;
   if (call.operands[0].dtype == f32) (even ? real_lines_of_even_length<float> : real_lines_of_odd_length<float>)(call, real, spectrum);
@@ -275,7 +260,7 @@ void run_rfft(const RoutineCall& call) {
 
 void run_irfft(const RoutineCall& call) {
   const std::int64_t axis = std::get<std::int64_t>(call.attrs[1]);
-  const Lines real = lines_along(call.results[0], axis), spectrum = lines_along(call.operands[0], axis);
+  const AxisLines real(call.results[0].shape, axis), spectrum(call.operands[0].shape, axis);
   if (real.count == 0) return;
   const bool even = real.length % 2 == 0;
   if (call.results[0].dtype == f32)

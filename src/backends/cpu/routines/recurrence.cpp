@@ -1,4 +1,5 @@
 // Linear recurrences and the derivatives of running extremes, line by line: what running products, maxima and minima need backwards.
+#include "ops/axis_lines.h"
 #include "ops/reduction/recurrence.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void recur(const T* a, const T* b, T* result, std::int64_t first, std::int64_t s
 }
 
 template <class T, class Y>
-void run_recurrence(const RoutineCall& call, bool reverse, const Lines& lines) {
+void run_recurrence(const RoutineCall& call, bool reverse, const AxisLines& lines) {
   constexpr std::int64_t lanes = 64;  // lines that lie side by side
   const std::int64_t width = std::min(lanes, lines.stride), blocks = width == 0 ? 0 : (lines.stride + width - 1) / width;
   const std::int64_t outer = lines.stride == 0 ? 0 : lines.count / lines.stride;
@@ -44,7 +45,7 @@ void run_recurrence(const RoutineCall& call, bool reverse, const Lines& lines) {
 }
 
 void linear_recurrences(const RoutineCall& call) {
-  const Lines lines(call.results[0].shape, std::get<std::int64_t>(call.attrs[0]));
+  const AxisLines lines(call.results[0].shape, std::get<std::int64_t>(call.attrs[0]));
   const bool reverse = std::get<bool>(call.attrs[1]);
   with_number(call.results[0].dtype, [&]<class T>(T*) {
     if constexpr (!std::is_integral_v<T>) run_recurrence<T, Wide<T>>(call, reverse, lines);
@@ -65,7 +66,7 @@ struct Line {
 };
 
 template <class T, class Y>
-void run_extremum(const RoutineCall& call, Y sign, bool reverse, bool transposed, const Lines& lines) {
+void run_extremum(const RoutineCall& call, Y sign, bool reverse, bool transposed, const AxisLines& lines) {
   const T *x = call.operands[0].as<T>(), *t = call.operands[1].as<T>();
   T* result = call.results[0].as<T>();
   const std::int64_t n = lines.length;
@@ -85,7 +86,7 @@ void run_extremum(const RoutineCall& call, Y sign, bool reverse, bool transposed
 }
 
 void extremum_tangents(const RoutineCall& call) {
-  const Lines lines(call.results[0].shape, std::get<std::int64_t>(call.attrs[1]));
+  const AxisLines lines(call.results[0].shape, std::get<std::int64_t>(call.attrs[1]));
   const bool min = std::get<std::string>(call.attrs[0]) == "min", reverse = std::get<bool>(call.attrs[2]),
              transposed = std::get<bool>(call.attrs[3]);
   with_float(call.results[0].dtype, [&]<class T>(T*) {

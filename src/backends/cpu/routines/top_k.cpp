@@ -9,6 +9,7 @@
 #include "backends/cpu/routines/ranks.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
+#include "ops/axis_lines.h"
 #include "ops/reduction/recurrence.h"
 
 namespace rlx::cpu {
@@ -157,7 +158,7 @@ class TopK {
 
   const RoutineCall& call_;
   const std::int64_t k_, axis_;
-  const Lines from_, to_;
+  const AxisLines from_, to_;
   const Ranks<Bits> ranks_;
 };
 

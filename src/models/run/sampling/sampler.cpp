@@ -182,7 +182,7 @@ std::int32_t Sampler::draw_with_mirostat(Candidates& candidates, double unit) {
   return candidates.all()[index].id;
 }
 
-Sample Sampler::sample(std::span<const float> logits, TokenMask allowed) {
+Choice Sampler::sample(std::span<const float> logits, TokenMask allowed) {
   copy_scores(logits, allowed);
   const philox::Words words = philox::words({static_cast<std::uint32_t>(choices_), static_cast<std::uint32_t>(choices_ >> 32), 0, 0},
                                             {static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32)});

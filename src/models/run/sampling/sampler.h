@@ -17,7 +17,7 @@ void check(const Options& options, std::int64_t vocabulary);
 /// The chosen token first, then the `count` likeliest.
 std::vector<LogProbability> log_probabilities(std::span<const float> logits, std::int32_t chosen, int count);
 
-struct Sample {
+struct Choice {
   std::int32_t id = 0;
   /// Empty unless asked for.
   std::vector<LogProbability> log_probabilities;
@@ -37,7 +37,7 @@ class Sampler {
   void accept(std::int32_t id);
   /// Logits of the next token, one for each of the vocabulary. Throws Error for a NaN or +infinity, naming the token, for another number of
   /// logits or bits, and where nothing is allowed.
-  Sample sample(std::span<const float> logits, TokenMask allowed = {});
+  Choice sample(std::span<const float> logits, TokenMask allowed = {});
 
  private:
   std::span<const std::int32_t> recent(std::int64_t window) const;
