@@ -36,7 +36,8 @@ deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizer
 levels: build ## run the tests at the lower levels of this machine's CPU
 	scripts/levels.sh build/release $(JOBS)
 
-lint: setup ## check the format (clang-format) and the code (clang-tidy)
+lint: setup ## check the documents' sentences, the format (clang-format) and the code (clang-tidy)
+	scripts/check_sentences.py
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror
 	cmake --preset lint --log-level=WARNING
 	cmake --build --preset lint
