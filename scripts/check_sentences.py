@@ -47,7 +47,7 @@ def paragraphs(text):
 def as_read(paragraph):
     """What a reader reads: no pictures, the text of links without their targets, no dots within code that could end a sentence."""
     paragraph = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", paragraph)
-    paragraph = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
+    paragraph = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"[\1]", paragraph)
     return re.sub(r"`[^`]*`", lambda code: code[0].replace(".", ","), paragraph)
 
 
