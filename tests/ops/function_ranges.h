@@ -107,7 +107,7 @@ struct ExactFunction {
   std::string name;
   std::function<Value(Value)> build;
   std::function<T(T)> exact;
-  double ulps;          // allowed error: 2, or as docs/architecture.md says
+  double ulps;          // allowed error: 2, or as src/ops/scalar/README.md says
   double absolute = 0;  // an error that is allowed as well
 };
 
