@@ -9,7 +9,8 @@ file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/base/memory/*.cpp
 foreach(source ir/operand backends/cpu/machine/cpu_features backends/cpu/machine/denormals)
   list(APPEND library_sources ${PROJECT_SOURCE_DIR}/src/${source}.cpp)
 endforeach()
-file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/quantized/*.cpp)
+file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/attention/tiles/*.cpp
+  src/backends/cpu/quantized/*.cpp)
 list(FILTER claim_sources EXCLUDE REGEX "/(claim|operand_views|run)\\.cpp$")  # of graphs
 list(APPEND library_sources ${claim_sources})
 include(cmake/cpu_variants.cmake)

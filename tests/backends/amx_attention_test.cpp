@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/tile_products.h"
+#include "backends/cpu/attention/tiles/tile_products.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/gemm_cases.h"
 #include "backends/tile_trap.h"

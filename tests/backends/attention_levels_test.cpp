@@ -12,7 +12,7 @@
 #include <fmt/core.h>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/element.h"
+#include "backends/cpu/attention/tiles/element.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "base/half.h"
 

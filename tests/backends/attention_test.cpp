@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 #include "backends/cpu/machine/cpu_features.h"
 #include "ops/values.h"
 #include "rlx/ops.h"

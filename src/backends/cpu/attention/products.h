@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 
 namespace rlx::cpu {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/cpu/attention/element.h"
 #include "backends/cpu/attention/products.h"
 #include "backends/cpu/attention/scratch.h"
+#include "backends/cpu/attention/tiles/element.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/pack.h"
 #include "base/checked.h"

@@ -4,7 +4,7 @@
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/score_masks.h"
 #include "backends/cpu/attention/shared_rows.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/gemm/pack.h"
 

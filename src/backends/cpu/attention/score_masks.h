@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 #include "backends/cpu/gemm/blocking.h"
 
 namespace rlx::cpu {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/cpu/routines/fft_kernel.h"
+#include "backends/cpu/routines/fourier/fft_kernel.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

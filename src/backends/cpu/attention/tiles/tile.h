@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/cpu/attention/element.h"
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/element.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 
 // The pieces of attention over the vectors of one instruction set. `Simd` gives the vector type, the shape of the register tile, and the
 // operations that the compiler's own vectors lack. Each file that instantiates this is compiled for another instruction set, so its

@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "backends/cpu/routines/fft_passes.h"
+#include "backends/cpu/routines/fourier/fft_passes.h"
 
 namespace rlx::cpu {
 namespace {

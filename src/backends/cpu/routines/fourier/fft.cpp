@@ -1,7 +1,7 @@
 // Fourier transforms: fft, rfft and irfft of src/ops/signal/fourier.cpp.
 #include <algorithm>
 
-#include "backends/cpu/routines/fft_plan.h"
+#include "backends/cpu/routines/fourier/fft_plan.h"
 #include "backends/cpu/routines/routine.h"
 #include "base/function_ref.h"
 #include "ops/axis_lines.h"

@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 
 #include "rlx/error.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <utility>
 
-#include "backends/cpu/routines/fft_kernel.h"
+#include "backends/cpu/routines/fourier/fft_kernel.h"
 
 // The code of FftKernel for vectors V: { Element, Vector, lanes, multiply_add(a, b, c) = a * b + c, subtract_product(a, b, c) = c - a * b
 // }. In an anonymous namespace, as each instruction set has its own.

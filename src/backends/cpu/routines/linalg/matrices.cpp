@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "backends/cpu/routines/matrix_blocks.h"
+#include "backends/cpu/routines/linalg/matrix_blocks.h"
 #include "backends/cpu/routines/routine.h"
 
 namespace rlx::cpu {

@@ -1,4 +1,4 @@
-#include "backends/cpu/routines/fft_passes.h"
+#include "backends/cpu/routines/fourier/fft_passes.h"
 
 namespace rlx::cpu {
 namespace {

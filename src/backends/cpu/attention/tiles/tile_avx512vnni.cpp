@@ -1,9 +1,9 @@
 #include <limits>
 #include <utility>
 
-#include "backends/cpu/attention/pairs_avx512.h"
-#include "backends/cpu/attention/tile_kernel.h"
-#include "backends/cpu/attention/vectors_avx512.h"
+#include "backends/cpu/attention/tiles/pairs_avx512.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
+#include "backends/cpu/attention/tiles/vectors_avx512.h"
 
 namespace rlx::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cpu/attention/tile_kernel.h"
+#include "backends/cpu/attention/tiles/tile_kernel.h"
 #include "backends/cpu/gemm/micro_kernels/tile_config.h"
 
 namespace rlx::cpu {

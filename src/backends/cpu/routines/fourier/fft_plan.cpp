@@ -1,4 +1,4 @@
-#include "backends/cpu/routines/fft_plan.h"
+#include "backends/cpu/routines/fourier/fft_plan.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/tile_products.h"
+#include "backends/cpu/attention/tiles/tile_products.h"
 #include "backends/cpu/gemm/micro_kernels/amx_registers.h"
 
 namespace rlx::cpu {

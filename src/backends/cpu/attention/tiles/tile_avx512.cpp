@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/vectors_avx512.h"
+#include "backends/cpu/attention/tiles/vectors_avx512.h"
 
 namespace rlx::cpu {
 

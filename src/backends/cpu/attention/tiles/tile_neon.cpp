@@ -1,6 +1,6 @@
 #include <arm_neon.h>
 
-#include "backends/cpu/attention/tile.h"
+#include "backends/cpu/attention/tiles/tile.h"
 
 namespace rlx::cpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/attention/tile.h"
+#include "backends/cpu/attention/tiles/tile.h"
 
 namespace rlx::cpu {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "backends/cpu/routines/matrix_kernel.h"
+#include "backends/cpu/routines/linalg/matrix_kernel.h"
 
 // The code of MatrixKernel for vectors V: { Element, Vector, lanes, load, store, all, subtract_product(a, b, c) = c - a * b,
 // magnitude(element), conjugate(element), root(element), positive(element) }. In an anonymous namespace, as each instruction set has its

@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "backends/cpu/routines/matrix_kernel.h"
+#include "backends/cpu/routines/linalg/matrix_kernel.h"
 #include "base/thread_pool.h"
 
 namespace rlx::cpu {

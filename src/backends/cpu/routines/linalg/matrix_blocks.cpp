@@ -1,4 +1,4 @@
-#include "backends/cpu/routines/matrix_blocks.h"
+#include "backends/cpu/routines/linalg/matrix_blocks.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/tile.h"
+#include "backends/cpu/attention/tiles/tile.h"
 
 namespace rlx::cpu {
 namespace {

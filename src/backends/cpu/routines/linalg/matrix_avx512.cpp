@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "backends/cpu/routines/matrix_code.h"
+#include "backends/cpu/routines/linalg/matrix_code.h"
 
 namespace rlx::cpu {
 namespace {
