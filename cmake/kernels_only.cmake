@@ -4,7 +4,7 @@
 set(emulated_cpus max cortex-a72)
 set(googletest /usr/src/googletest/googletest CACHE PATH "The sources of GoogleTest")
 
-file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/base/memory/*.cpp src/backends/cpu/gemm/*.cpp
+file(GLOB library_sources CONFIGURE_DEPENDS src/base/*.cpp src/base/*/*.cpp src/backends/cpu/gemm/*.cpp
   src/backends/cpu/gemm/micro_kernels/*.cpp src/backends/cpu/peaks/*.cpp src/quant/*.cpp)
 foreach(source ir/operand backends/cpu/machine/cpu_features backends/cpu/machine/denormals)
   list(APPEND library_sources ${PROJECT_SOURCE_DIR}/src/${source}.cpp)
