@@ -21,6 +21,7 @@
 #include "models/config/model_chat_template.h"
 #include "models/config/model_folder.h"
 #include "models/conversion/splitting_name.h"
+#include "models/conversion/text_frame.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 #include "text/tokenizer/files/sentencepiece.h"
 
@@ -129,7 +130,7 @@ class VocabularyReader {
     for (const auto& [text, number] : ids)
       set(number, text, text.size() == 6 && text.starts_with("<0x") ? VocabularyKind::byte : VocabularyKind::normal);
     const std::vector<std::string> merges = read_merges(model);
-    read_frame(root);
+    frame_ = read_text_frame(root, losses_);
     if (part_of(root, "ByteLevel")) {
       metadata_.set("tokenizer.ggml.model", "gpt2");
       metadata_.set("tokenizer.ggml.pre", pattern_name(root));
@@ -188,49 +189,7 @@ class VocabularyReader {
     } else {
       root.refuse("the normalizer of a WordPiece model must be a BertNormalizer to have a form in GGUF files");
     }
-    read_frame(root);
-  }
-
-  /// The special tokens that an encoder puts around a text, and between two.
-  struct Frame {
-    std::optional<std::int64_t> begin, end, between;
-  };
-
-  static std::optional<std::int64_t> special_id(const JsonField& piece, const JsonField& processor) {
-    const auto special = piece.find("SpecialToken");
-    if (!special) return std::nullopt;
-    const auto ids = processor.at("special_tokens").at(special->at("id").as_string()).at("ids").items();
-    if (ids.size() != 1) special->refuse("stands for {} ids (allowed: 1)", ids.size());
-    return ids[0].as_id();
-  }
-
-  /// The id of a token that stands beside it: ["[CLS]", 101].
-  static std::int64_t paired_id(const JsonField& token) {
-    const auto pair = token.items();
-    if (pair.size() != 2) token.refuse("{} parts (allowed: 2, a token and its id)", pair.size());
-    return pair[1].as_id();
-  }
-
-  /// Nothing where the post-processor puts nothing around texts.
-  void read_frame(const JsonField& root) {
-    if (const auto processor = root.find("post_processor")) read_processor(*processor);
-  }
-
-  void read_processor(const JsonField& processor) {
-    const std::string kind = processor.kind();
-    if (kind == "Sequence")
-      for (const JsonField& part : processor.at("processors").items()) read_processor(part);
-    if (kind == "BertProcessing" || kind == "RobertaProcessing") {
-      frame_.begin = paired_id(processor.at("cls")), frame_.end = paired_id(processor.at("sep"));
-      if (kind == "RobertaProcessing") frame_.between = frame_.end;
-    } else if (kind == "TemplateProcessing") {
-      const auto single = processor.at("single").items(), pair = processor.at("pair").items();
-      if (!single.empty()) frame_.begin = special_id(single.front(), processor), frame_.end = special_id(single.back(), processor);
-      for (std::size_t i = 1; i + 1 < single.size(); ++i)
-        if (const auto special = single[i].find("SpecialToken"))
-          losses_.push_back(fmt::format("{} (one of several at an end of texts)", special->at("id").as_string()));
-      if (frame_.begin && frame_.end && pair.size() == 6) frame_.between = special_id(pair[3], processor);
-    }
+    frame_ = read_text_frame(root, losses_);
   }
 
   void describe_frame() {
@@ -289,7 +248,7 @@ class VocabularyReader {
       if (has_row(unknown->as_id())) kinds_[static_cast<std::size_t>(unknown->as_id())] = VocabularyKind::unknown;
     }
     describe_normalizer(root);
-    read_frame(root);
+    frame_ = read_text_frame(root, losses_);
   }
 
   void mark_unknown(const JsonField& model) {
@@ -403,7 +362,7 @@ class VocabularyReader {
   std::vector<std::string> losses_;
   std::set<std::string> left_out_;  // tokens
   bool has_scores_ = false;
-  Frame frame_;
+  TextFrame frame_;
 };
 
 }  // namespace
