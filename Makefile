@@ -7,6 +7,9 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+# CI takes levels, asan and fuzz in parts: 2/3 is the second third of each test's cases, and of the fuzzers.
+PART ?= 1/1
+TAKE_PART := GTEST_TOTAL_SHARDS=$(notdir $(PART)) GTEST_SHARD_INDEX=$$(($(patsubst %/,%,$(dir $(PART))) - 1))
 # The sources that git knows; in CI the clone may belong to another user than the one that runs this.
 LIST_SOURCES := git -c safe.directory='*' ls-files -z -- '*.h' '*.cpp'
 # From ctest's log: its summary counts a test that left parts of itself out as passed.
@@ -34,7 +37,7 @@ test: build ## run all tests
 deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: CI runs a share of it
 
 levels: build ## run the tests at the lower levels of this machine's CPU
-	scripts/levels.sh build/release $(JOBS)
+	$(TAKE_PART) scripts/levels.sh build/release $(JOBS)
 
 lint: setup ## check the documents' sentences, the format (clang-format) and the code (clang-tidy)
 	scripts/check_sentences.py
@@ -47,7 +50,7 @@ asan: setup ## run the tests under AddressSanitizer and UndefinedBehaviorSanitiz
 	cmake --preset asan-ubsan
 	cmake --build --preset asan-ubsan --parallel $(JOBS)
 	scripts/fetch_minilm.sh build/minilm
-	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset asan-ubsan --parallel $(JOBS)
+	$(TAKE_PART) RLX_MINILM=$(CURDIR)/build/minilm ctest --preset asan-ubsan --parallel $(JOBS)
 
 tsan: setup ## run the tests of threads under ThreadSanitizer
 	cmake --preset tsan
@@ -62,7 +65,7 @@ arm: setup ## build the kernels for 64-bit ARM and test them under qemu
 fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
 	cmake --preset asan-ubsan
 	cmake --build --preset fuzz --parallel $(JOBS)
-	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build/asan-ubsan
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(TAKE_PART) scripts/fuzz.sh build/asan-ubsan
 
 bench: build ## run the benchmarks of bench/
 	cmake --build --preset release --target benchmarks --parallel $(JOBS)

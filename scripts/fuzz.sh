@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzzer of a build folder for FUZZ_SECONDS, two at a time, and fails if one of them found something.
+# Runs every fuzzer of a build folder for FUZZ_SECONDS, two at a time, and fails if one of them found something. GoogleTest's
+# GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX choose a part of them, as of the tests.
 # Usage: scripts/fuzz.sh build/asan-ubsan. Inputs that led to findings stay in <build folder>/findings, corpora in <build folder>/corpus;
 # fuzz/seeds/<name> holds the first inputs where the format is hard to guess.
 set -euo pipefail
@@ -26,4 +27,8 @@ export -f run_fuzzer
 shopt -s nullglob
 fuzzers=("$build"/fuzz/*_fuzz)
 [ ${#fuzzers[@]} -gt 0 ] || { echo "fuzz: no fuzzer in $build/fuzz" >&2; exit 1; }
-printf '%s\0' "${fuzzers[@]}" | xargs -0 -P 2 -I '{}' bash -euo pipefail -c 'run_fuzzer "$1" "$2"' run_fuzzer '{}' "$build"
+chosen=()
+for i in "${!fuzzers[@]}"; do
+  [ $((i % ${GTEST_TOTAL_SHARDS:-1})) -ne "${GTEST_SHARD_INDEX:-0}" ] || chosen+=("${fuzzers[i]}")
+done
+printf '%s\0' "${chosen[@]}" | xargs -0 -P 2 -I '{}' bash -euo pipefail -c 'run_fuzzer "$1" "$2"' run_fuzzer '{}' "$build"
