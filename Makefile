@@ -26,7 +26,9 @@ build: setup ## build the library, the command and the tests: build/release
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
-demo: build ## embed a dozen sentences with all-MiniLM-L6-v2
+demo: setup ## build the library and the command alone, and embed a dozen sentences with all-MiniLM-L6-v2
+	cmake --preset release
+	cmake --build --preset command --parallel $(JOBS)
 	scripts/demo.sh
 
 test: build ## run all tests
