@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes cli.md, from the help texts of all commands, ops.md, from the registry, and architecture.svg, from the folders of src; without a
-# FOLDER also the tables and charts of the results of benchmarks.
+# Writes cli.md, from the help texts of all commands, ops.md, from the registry, architecture.svg, from the folders of src, and house.svg,
+# from the includes of the sources; without a FOLDER also the tables and charts of the results of benchmarks.
 # Usage: generate_docs.sh [RLX [FOLDER]]: the built command (default: build/release/rlx) and where to write (default: docs).
 set -eu
 root=$(dirname "$0")/..
@@ -31,7 +31,8 @@ commands() {
 } > "$folder/cli.md.new"
 "$rlx" ops --markdown > "$folder/ops.md.new"
 python3 "$root/scripts/draw_architecture.py" > "$folder/architecture.svg.new"
-mv "$folder/cli.md.new" "$folder/cli.md"
-mv "$folder/ops.md.new" "$folder/ops.md"
-mv "$folder/architecture.svg.new" "$folder/architecture.svg"
+python3 "$root/scripts/house.py" draw "$folder/house.svg.new"
+for name in cli.md ops.md architecture.svg house.svg; do
+  mv "$folder/$name.new" "$folder/$name"
+done
 [ $# -ge 2 ] || python3 "$root/bench/report.py"

@@ -158,7 +158,7 @@ TEST(Docs, AreWhatTheCommandGenerates) {
   const test::TemporaryFolder folder;
   const std::string line = "'" + (project / "scripts/generate_docs.sh").string() + "' '" RLX_COMMAND "' '" + folder.path().string() + "'";
   ASSERT_EQ(std::system(line.c_str()), 0);
-  for (const std::string name : {"cli.md", "ops.md", "architecture.svg"}) {
+  for (const std::string name : {"cli.md", "ops.md", "architecture.svg", "house.svg"}) {
     const std::string generated = read_text(folder / name);
     EXPECT_GT(generated.size(), 2000u) << name;
     EXPECT_EQ(read_text(project / "docs" / name), generated) << name << ": run scripts/generate_docs.sh";
