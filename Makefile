@@ -41,8 +41,9 @@ deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizer
 levels: build ## run the tests at the lower levels of this machine's CPU
 	$(TAKE_PART) scripts/levels.sh build/release $(JOBS)
 
-lint: setup ## check the documents' sentences, the format (clang-format) and the code (clang-tidy)
+lint: setup ## check the documents, the format (clang-format) and the code (clang-tidy)
 	scripts/check_sentences.py
+	scripts/check_links.py
 	$(LIST_SOURCES) | xargs -0 -r clang-format-19 --dry-run -Werror
 	cmake --preset lint --log-level=WARNING
 	cmake --build --preset lint
