@@ -16,16 +16,22 @@ void add_index_variables(const Index& index, const std::vector<std::set<int>>& o
   });
 }
 
-std::vector<std::set<int>> free_variables(const Kernel& kernel) {
-  std::vector<std::set<int>> result(kernel.exprs.size());
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+void add_free_variables(const Kernel& kernel, std::vector<std::set<int>>& of_expr) {
+  for (std::size_t i = of_expr.size(); i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
-    std::set<int>& mine = result[i];
-    for (ExprId arg : e.args) mine.insert(result[static_cast<std::size_t>(arg)].begin(), result[static_cast<std::size_t>(arg)].end());
-    add_index_variables(e.index, result, mine);
-    for (const Guard& guard : e.guards) add_index_variables(guard.index, result, mine);
+    std::set<int> mine;
+    for (ExprId arg : e.args) mine.insert(of_expr[static_cast<std::size_t>(arg)].begin(), of_expr[static_cast<std::size_t>(arg)].end());
+    add_index_variables(e.index, of_expr, mine);
+    for (const Guard& guard : e.guards) add_index_variables(guard.index, of_expr, mine);
     for (int v : e.variables) mine.erase(v);
+    of_expr.push_back(std::move(mine));
   }
+}
+
+std::vector<std::set<int>> free_variables(const Kernel& kernel) {
+  std::vector<std::set<int>> result;
+  result.reserve(kernel.exprs.size());
+  add_free_variables(kernel, result);
   return result;
 }
 

@@ -29,6 +29,8 @@ Cost cost(const Kernel& kernel, const Bindings& bindings);
 
 /// Variables that each expression depends on.
 std::vector<std::set<int>> free_variables(const Kernel& kernel);
+/// The same for expressions that the kernel has beyond those in `of_expr`.
+void add_free_variables(const Kernel& kernel, std::vector<std::set<int>>& of_expr);
 /// Adds the variables of an index, those behind what it loads included.
 void add_index_variables(const Index& index, const std::vector<std::set<int>>& of_expr, std::set<int>& into);
 

@@ -126,8 +126,8 @@ ExprId Puller::pull_sources(const Node& node, const std::vector<Source>& sources
 int Puller::loop_variable(const Dim& extent, const std::vector<Index>& at, const std::vector<int>& taken) {
   if (!kernel_.tile && !kernel_.loops.empty()) loop_depth_[kernel_.loops.back()] = 0;
   std::set<int> used;
-  const auto free = free_variables(kernel_);
-  for (const Index& index : at) add_index_variables(index, free, used);
+  add_free_variables(kernel_, free_);
+  for (const Index& index : at) add_index_variables(index, free_, used);
   int depth = 0;
   for (int v : used)
     if (auto it = loop_depth_.find(v); it != loop_depth_.end()) depth = std::max(depth, it->second + 1);

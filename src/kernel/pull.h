@@ -36,7 +36,8 @@ class Puller {
   Kernel& kernel_;
   IsStored is_stored_;
   std::set<ValueId> computed_;
-  std::map<int, int> loop_depth_;  // of the variables of reductions: how many reductions are around
+  std::vector<std::set<int>> free_;  // variables of the kernel's expressions, as many as were asked for
+  std::map<int, int> loop_depth_;    // of the variables of reductions: how many reductions are around
   std::unordered_multimap<std::size_t, std::tuple<ValueId, std::vector<Index>, ExprId>> memo_;
 };
 
