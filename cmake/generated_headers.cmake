@@ -1,11 +1,11 @@
-# What the build writes: rlx/version.h, rlx/ops.h with one builder function per op, collected from src/ops, and the same as a table that the
-# command prints.
+# What the build writes: rlx/version.h, rlx/ops.h with one builder function per op, collected from src/ops, the same as a table that the
+# command prints, with the group of each op, and the commit.
 set(RLX_GENERATED_INCLUDE ${PROJECT_BINARY_DIR}/generated/include)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${RLX_GENERATED_INCLUDE}/rlx/version.h @ONLY)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 file(GLOB_RECURSE op_sources CONFIGURE_DEPENDS src/ops/*.cpp)
-file(GLOB_RECURSE op_tables CONFIGURE_DEPENDS src/ops/*.def)
+file(GLOB_RECURSE op_tables CONFIGURE_DEPENDS src/ops/*.def src/ops/*.h)
 set(op_declarations ${PROJECT_SOURCE_DIR}/scripts/op_declarations.py)
 
 set(RLX_BUILDER_TABLE ${PROJECT_BINARY_DIR}/generated/builder_table.cpp)
@@ -20,3 +20,10 @@ add_custom_command(
 add_custom_target(op_declarations DEPENDS ${RLX_GENERATED_INCLUDE}/rlx/ops.h)
 add_dependencies(rlx op_declarations)
 target_sources(rlx PRIVATE ${RLX_GENERATED_INCLUDE}/rlx/ops.h)
+
+set(RLX_COMMIT_SOURCE ${PROJECT_BINARY_DIR}/generated/commit.cpp)
+add_custom_target(commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${RLX_COMMIT_SOURCE} -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${RLX_COMMIT_SOURCE}
+  COMMENT "Asking for the commit"
+  VERBATIM)

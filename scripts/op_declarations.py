@@ -5,6 +5,7 @@ usage: op_declarations.py OUT_HEADER OUT_TABLE SOURCE...
 A builder is a function definition at the start of a line that returns Value or Values, with its `///` comment above. Default arguments
 are written in the definition as comments, `Axis axis /*= -1*/`, and become real here. The scalar table (scalar.def) is read as well.
 The ops that a builder makes by itself are those whose `name_op` object it calls, or a function that it shares with others of its file.
+The group of an op and of its builders is the folder of src/ops in which they are written, or the file that lies in none.
 """
 import os
 import re
@@ -20,7 +21,7 @@ HEADER = """// Generated from the op sources by scripts/op_declarations.py: the 
 
 namespace rlx {
 """
-TABLE = """// Generated from the op sources by scripts/op_declarations.py: the builders of rlx/ops.h as text.
+TABLE = """// Generated from the op sources by scripts/op_declarations.py: the builders of rlx/ops.h as text, and the groups of ops.
 #include "builders.h"
 
 namespace rlx::command {
@@ -31,9 +32,15 @@ constexpr Builder table[] = {
 """
 TABLE_END = """};
 
+// name of an op or a builder, group
+constexpr GroupMember members[] = {
+"""
+GROUPS_END = """};
+
 }  // namespace
 
 std::span<const Builder> builders() { return table; }
+std::span<const GroupMember> group_members() { return members; }
 
 }  // namespace rlx::command
 """
@@ -41,6 +48,7 @@ BUILDER = re.compile(r"((?:^///[^\n]*\n)+)^((?:Value|Values|std::pair<[^\n(]*>) 
 ROW = re.compile(r'^SCALAR\((\w+), (\d), \w+, (\w+),.*"([^"]*)"\)', re.M)
 OP_NAME = re.compile(r'^struct (\w+)[^\n]*\{(?:(?!^struct ).)*?string_view name = "(\w+)"', re.M | re.S)
 FUNCTION = re.compile(r"^(?:Value|Values) (\w+)\([^;]*?\) \{(.*?)^\}\n", re.M | re.S)
+NAME = re.compile(r"^ *static constexpr std::string_view name = ([^;]*);", re.M)  # also upper ? "igammac" : "igamma"
 OP_OBJECT = re.compile(r"^const Op<(\w+)> (\w+);", re.M)
 
 
@@ -69,6 +77,20 @@ def declarations(path):
         yield name, re.sub(r"/\*(= ?[^*]*)\*/", r"\1", signature) + ";", comment, ops
 
 
+def group_of(path):
+    below = os.path.normpath(path).split(os.path.join("src", "ops", ""), 1)[-1]
+    return below.split(os.sep)[0] if os.path.dirname(below) and not os.path.isabs(below) else os.path.splitext(os.path.basename(path))[0]
+
+
+def op_names(path):
+    """The ops that a file defines."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if path.endswith(".def"):
+        return [row[0] for row in ROW.findall(text)]
+    return [name for value in NAME.findall(text) for name in re.findall(r'"(\w+)"', value)]
+
+
 def write(path, text):
     """Leaves an unchanged file alone, so that nothing is compiled again."""
     if os.path.exists(path):
@@ -85,15 +107,20 @@ def literal(text):
 
 
 def main(out_header, out_table, sources):
-    header, table = HEADER, TABLE
+    header, table, groups = HEADER, TABLE, {}
     for path in sorted(sources, key=os.path.basename):
-        header += f"\n// {os.path.basename(path)}\n"
-        for name, declaration, comment, ops in declarations(path):
+        found = list(declarations(path))
+        if not path.endswith(".h"):
+            header += f"\n// {os.path.basename(path)}\n"
+        for name in op_names(path) + [declaration[0] for declaration in found]:
+            groups.setdefault(name, group_of(path))
+        for name, declaration, comment, ops in found:
             header += f"{comment}{declaration}\n\n"
             plain = re.sub(r"^/// ?", "", comment, flags=re.M).rstrip("\n")
             table += f'    {{"{name}", {literal(declaration)}, {literal(plain)}, "{" ".join(ops)}"}},\n'
     write(out_header, header.rstrip("\n") + "\n\n}  // namespace rlx\n")
-    write(out_table, table + TABLE_END)
+    members = "".join(f'    {{"{name}", "{group}"}},\n' for name, group in sorted(groups.items()))
+    write(out_table, table + TABLE_END + members + GROUPS_END)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,15 @@ struct Builder {
   bool makes(std::string_view op) const;
 };
 
+/// An op or a builder, and the group of its source file: the folder of src/ops.
+struct GroupMember {
+  std::string_view name, group;
+};
+
 /// All, by source file. Overloads are entries of one name.
 std::span<const Builder> builders();
+/// All ops of src/ops and all builders, by name.
+std::span<const GroupMember> group_members();
 /// The overloads of one name; none when it is unknown.
 std::vector<Builder> builders_of(std::string_view name);
 /// Names of the builders that make an op whose own name none has.

@@ -13,8 +13,8 @@
 #include "command.h"
 #include "interrupt.h"
 #include "rlx/error.h"
-#include "rlx/version.h"
 #include "say.h"
+#include "version_text.h"
 
 namespace {
 
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   rlx::command::remove_temporary_files_on_signals();
   CLI::App app("RLX compiles and runs machine-learning models. Start with: rlx embed --help", "rlx");
   app.require_subcommand(1);
-  app.set_version_flag("--version", fmt::format("rlx {}", rlx::version));
+  app.set_version_flag("--version", rlx::command::version_text());
   app.get_formatter()->column_width(34);
   add_commands(app);
   app.footer(

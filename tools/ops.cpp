@@ -7,6 +7,7 @@
 #include "builders.h"
 #include "command.h"
 #include "op_description.h"
+#include "op_groups.h"
 
 namespace rlx::command {
 namespace {
@@ -18,7 +19,11 @@ struct OpsOptions {
 
 void print_table() {
   fmt::print("{:<28} {:<10} {}\n", "op", "kind", "what it computes");
-  for (const auto& [name, op] : op_registry()) fmt::print("{:<28} {:<10} {}\n", name, kind_word(op->kind), op->formula);
+  for (const auto& [title, group] : op_groups()) {
+    fmt::print("\n{}\n", title);
+    for (const OpDef* op : group.ops) fmt::print("  {:<26} {:<10} {}\n", op->name, kind_word(op->kind), op->formula);
+    if (!group.functions.empty()) fmt::print("  {:<26} {:<10} {}\n", "built from ops", "", fmt::join(group.functions, ", "));
+  }
 }
 
 void print_builders(const std::vector<Builder>& overloads) {
@@ -70,7 +75,7 @@ void ops(const OpsOptions& options) {
 
 void add_ops(CLI::App& app) {
   auto options = std::make_shared<OpsOptions>();
-  CLI::App* command = app.add_subcommand("ops", "List the ops that graphs are made of, or describe one");
+  CLI::App* command = app.add_subcommand("ops", "List the ops that graphs are made of, by group, or describe one");
   CLI::Option* name = command->add_option("name", options->name, "The op or function of rlx/ops.h to describe");
   name->type_name("NAME");
   command->add_flag("--markdown", options->markdown, "Print the whole reference, docs/ops.md")->excludes(name);

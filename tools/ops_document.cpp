@@ -7,16 +7,18 @@
 #include "builders.h"
 #include "legacy_kinds.h"
 #include "op_description.h"
+#include "op_groups.h"
 
 namespace rlx::command {
 namespace {
 
 constexpr std::string_view introduction = R"(# Ops
 
-Generated from the registry and the op sources by `rlx ops --markdown`; do not edit. Graphs are made of the [ops](#every-op). The C++ functions
-that build them are in the generated header `rlx/ops.h`; each stands at its op, and those that build several ops (`einsum`, `tile`, `roll`,
-`std_dev`...) in [a section of their own](#functions-built-from-ops). They promote and broadcast their operands. In the text form of a graph the
-ops are written as here, and operands of one node must have equal types where a formula combines their elements.
+Generated from the registry and the op sources by `rlx ops --markdown`; do not edit. Graphs are made of the ops, listed [by group](#index) and
+described [by name](#every-op). The C++ functions that build them are in the generated header `rlx/ops.h`; each stands at its op, and those that
+build several ops (`einsum`, `tile`, `roll`, `std_dev`...) in [a section of their own](#functions-built-from-ops). They promote and broadcast their
+operands. In the text form of a graph the ops are written as here, and operands of one node must have equal types where a formula combines their
+elements.
 
 Where nothing else is said, the result of a function of one operand has its shape, and operands broadcast to one shape as in NumPy. Sizes may be
 symbols. A negative axis counts from the end. What does not fit is an Error that names the function, what was given, what is allowed, and the line
@@ -51,12 +53,10 @@ std::string code(std::string_view text) {
   return text.find('`') == std::string_view::npos ? fmt::format("`{}`", text) : fmt::format("`` {} ``", text);
 }
 
-std::string op_table() {
-  std::string text = "| op | kind | what it computes | differentiable |\n|---|---|---|---|\n";
-  for (const auto& [name, op] : op_registry())
-    text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", name, kind_word(op->kind), code(cell(op->formula)),
-                        cell(differentiability(*op)));
-  return text;
+/// Of a heading, as GitHub makes it.
+std::string anchor(std::string heading) {
+  std::replace(heading.begin(), heading.end(), ' ', '-');
+  return heading;
 }
 
 std::string attribute_table(const OpDef& op) {
@@ -80,6 +80,26 @@ std::string links(const std::vector<std::string_view>& names) {
   std::vector<std::string> all;
   for (std::string_view name : names) all.push_back(fmt::format("[{0}](#{0})", name));
   return fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// The table of a group, and the functions that are written with it.
+std::string group_section(const std::string& title, const OpGroup& group) {
+  std::string text = fmt::format("\n### {} ops\n\n", title);
+  if (!group.ops.empty()) text += "| op | kind | what it computes | differentiable |\n|---|---|---|---|\n";
+  for (const OpDef* op : group.ops)
+    text += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", op->name, kind_word(op->kind), code(cell(op->formula)),
+                        cell(differentiability(*op)));
+  if (!group.functions.empty()) text += fmt::format("\nBuilt from ops: {}.\n", links(group.functions));
+  return text;
+}
+
+std::string index_by_group() {
+  const auto groups = op_groups();
+  std::vector<std::string> titles;
+  for (const auto& [title, group] : groups) titles.push_back(fmt::format("[{}](#{})", title, anchor(title + " ops")));
+  std::string text = fmt::format("\n## Index\n\n{} ops in {} groups: {}.\n", op_registry().size(), groups.size(), fmt::join(titles, ", "));
+  for (const auto& [title, group] : groups) text += group_section(title, group);
+  return text;
 }
 
 std::string op_section(const OpDef& op) {
@@ -143,7 +163,7 @@ std::string legacy_table() {
 }  // namespace
 
 std::string ops_document() {
-  std::string text = fmt::format("{}\n{} ops:\n\n{}\n## Every op\n", introduction, op_registry().size(), op_table());
+  std::string text = fmt::format("{}{}\n## Every op\n", introduction, index_by_group());
   for (const auto& [name, op] : op_registry()) text += op_section(*op);
   return text + function_sections() + legacy_table();
 }

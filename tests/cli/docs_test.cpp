@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/run_command.h"
 #include "fixture.h"
 #include "formats/temporary_folder.h"
 #include "ir/op.h"
@@ -177,6 +178,23 @@ TEST(Docs, EveryOpHasASectionWithAFormula) {
     EXPECT_NE(text.find("\n### " + std::string(name) + "\n"), std::string::npos) << name;
     EXPECT_FALSE(op->formula.empty()) << name;
   }
+}
+
+TEST(Docs, EveryOpIsInOneGroupOfTheIndexAndOfTheCommand) {
+  const std::string document = read_text(project / "docs/ops.md");
+  const auto begin = document.find("\n## Index\n");
+  const std::string index = document.substr(begin, document.find("\n## Every op\n") - begin);
+  const std::string listed = test::run_rlx("ops").out;
+  for (const auto& [name, op] : op_registry()) {
+    const std::string row = "\n| [" + std::string(name) + "](#" + std::string(name) + ") | ", line = "\n  " + std::string(name) + " ";
+    EXPECT_EQ(index.find(row), index.rfind(row)) << name;
+    EXPECT_NE(index.find(row), std::string::npos) << name;
+    EXPECT_EQ(listed.find(line), listed.rfind(line)) << name;
+    EXPECT_NE(listed.find(line), std::string::npos) << name;
+  }
+  const auto gelu = index.find("\n| [gelu](#gelu) |"), relu = index.find("\n| [relu](#relu) |"), dot = index.find("\n| [dot](#dot) |");
+  EXPECT_EQ(index.find("\n### ", gelu), index.find("\n### ", relu));
+  EXPECT_NE(index.find("\n### ", gelu), index.find("\n### ", dot));
 }
 
 /// The name of each function that the generated header rlx/ops.h declares.

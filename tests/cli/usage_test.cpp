@@ -1,3 +1,5 @@
+#include <regex>
+
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
@@ -122,8 +124,9 @@ TEST(Usage, HelpSaysNumbersInWords) {
 }
 
 TEST(Usage, VersionAndDevicesPrintOneLine) {
-  EXPECT_EQ(run_rlx("version").out, "rlx 0.1.0\n");
-  EXPECT_EQ(run_rlx("--version").out, "rlx 0.1.0\n");
+  const std::string version = run_rlx("version").out;
+  EXPECT_TRUE(std::regex_match(version, std::regex(R"(rlx \d+\.\d+\.\d+ \((commit [0-9a-f]{12}(-dirty)?|unknown commit)\)\n)"))) << version;
+  EXPECT_EQ(run_rlx("--version").out, version);
   const CommandResult devices = run_rlx("devices");
   EXPECT_EQ(devices.status, 0);
   EXPECT_EQ(devices.out.substr(0, 5), "cpu  ");
