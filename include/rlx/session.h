@@ -16,15 +16,23 @@
 
 namespace rlx {
 
+struct Backend;
+
 /// Where graphs run. Only the CPU is built in so far. What is said of it is said of the level that a session has by itself, see
 /// SessionOptions::cpu_level.
 class Device {
  public:
-  static Device cpu() { return {}; }
+  static Device cpu();
   /// One line: processor, instruction sets, caches, threads.
   std::string description() const;
   /// Whether its products multiply numbers of that type, or widen them to f32 first.
   bool multiplies(DType dtype) const;
+  /// What brings it, for the library's own use.
+  const Backend& backend() const { return *backend_; }
+
+ private:
+  explicit Device(const Backend& backend) : backend_(&backend) {}
+  const Backend* backend_;
 };
 
 struct SessionOptions {
@@ -218,6 +226,7 @@ class Session {
   /// the device, and where the session's calibration is of other products than the graph's.
   Executable compile(const Graph& graph) const;
   CompileCounters counters() const;
+  const Device& device() const;
   int threads() const;
   Precision precision() const;
   bool rounds_activations() const;

@@ -55,12 +55,12 @@ Graph with_exact_activations(const Graph& graph) {
 
 }  // namespace
 
-LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cpu::CpuLevel level) {
+LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, const TargetDevice& target) {
   const Graph graph = options.round_activations ? given : with_exact_activations(given);
   const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, level}),
+  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, target}),
           std::move(precise.choices)};
 }
 
@@ -68,7 +68,7 @@ Executable Session::compile(const Graph& given) const {
   check_outputs(given);
   check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
-  LoweredGraph lowered = lower_graph(graph, state_->options, state_->level);
+  LoweredGraph lowered = lower_graph(graph, state_->options, state_->target);
   const std::vector<cpu::GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
   for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

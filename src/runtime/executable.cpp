@@ -42,7 +42,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
     return s.place == Slot::Place::constant || s.place == Slot::Place::prepared ||
            (s.place == Slot::Place::input && (inner || is_param[s.index]));
   };
-  steps = cpu::make_steps(program, sizes, slot, is_weight, session->level);
+  steps = cpu::make_steps(program, sizes, slot, is_weight, cpu::level_of(session->target));
   find_prepared();
   find_next_products();
   for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);

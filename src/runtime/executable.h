@@ -13,9 +13,10 @@ namespace rlx {
 
 /// What all executables of a session share.
 struct Session::State {
-  explicit State(SessionOptions given);
+  State(const Device& on, SessionOptions given);
+  Device device;
   SessionOptions options;
-  const cpu::CpuLevel level;
+  const TargetDevice target;
   ThreadPool pool;
   cpu::Jit jit;
   cpu::PackedWeights packed;
@@ -122,7 +123,7 @@ struct LoweredGraph {
   cpu::Program program;
   std::vector<PrecisionChoice> precision;
 };
-LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, cpu::CpuLevel level);
+LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, const TargetDevice& target);
 
 /// What each launch costs at these sizes; not timed.
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings);

@@ -83,7 +83,7 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
     LaunchReport report;
     report.name = launch.name(), report.kind = state.is_prepared[l] ? "prepared" : kind(launch);
     report.layer = names[l].layer, report.ops = names[l].ops, report.pass = names[l].pass;
-    report.arithmetic = arithmetic_of(graph, launch, state.session->level);
+    report.arithmetic = arithmetic_of(graph, launch, cpu::level_of(state.session->target));
     for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
     report.flops = cost.flops, report.bytes = cost.bytes;
     reports.push_back(std::move(report));

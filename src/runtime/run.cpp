@@ -22,7 +22,7 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
       weights_(std::move(weights)) {
   run_.program = &state_.program;
   run_.pool = &state_.session->pool;
-  run_.level = state_.session->level;
+  run_.level = cpu::level_of(state_.session->target);
   run_.bindings = std::move(bindings);
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   run_.sizes = state_.sizes.values(run_.symbols);

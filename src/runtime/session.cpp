@@ -1,6 +1,6 @@
 #include "rlx/session.h"
 
-#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
+#include "backends/cpu/backend.h"
 #include "backends/cpu/machine/denormals.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
@@ -8,33 +8,26 @@
 
 namespace rlx {
 
-std::string Device::description() const {
-  return fmt::format("{}, {} threads", cpu::describe(cpu::cpu_features(), cpu::cpu_level()), granted_cpus());
-}
-
-bool Device::multiplies(DType dtype) const {
-  if (dtype == bf16) return cpu::has_micro_kernel<cpu::Bf16>(cpu::cpu_level());
-  return dtype == f32 || dtype == f64 || dtype == i8;
-}
-
-Session::State::State(SessionOptions given)
-    : options(std::move(given)),
-      level(options.cpu_level.empty() ? cpu::cpu_level() : cpu::choose_level(cpu::cpu_features(), options.cpu_level, "session: cpu_level")),
+Session::State::State(const Device& on, SessionOptions given)
+    : device(on),
+      options(std::move(given)),
+      target(device.backend().target(options)),
       pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
-      jit(level, options.cache_folder.value_or(cpu::default_cache_folder())) {
+      jit(target, options.cache_folder.value_or(cpu::default_cache_folder())) {
   if (options.tune)
     tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()),
-                                                cpu::tuning_machine(level, pool.size()));
+                                                cpu::tuning_machine(cpu::level_of(target), pool.size()));
 }
 
-Session::Session(Device, SessionOptions options) {
+Session::Session(Device device, SessionOptions options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
   if (options.calibration && options.precision != Precision::int8)
     fail("session: a calibration is of int8, but the precision is {}", name(options.precision));
-  state_ = std::make_shared<State>(std::move(options));
+  state_ = std::make_shared<State>(device, std::move(options));
 }
 
+const Device& Session::device() const { return state_->device; }
 int Session::threads() const { return state_->pool.size(); }
 Precision Session::precision() const { return state_->options.precision; }
 bool Session::rounds_activations() const { return state_->options.round_activations; }

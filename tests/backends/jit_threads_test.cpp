@@ -36,7 +36,7 @@ TEST(Jit, KernelsAreCompiledByAllThreads) {
   const std::vector<KernelText> texts = kernel_texts(40);
   ASSERT_EQ(texts.size(), 40u);
   ThreadPool pool(2);
-  cpu::Jit jit(cpu::cpu_level(), "");
+  cpu::Jit jit(cpu::target_of(), "");
   const double mine = cpu_seconds(CLOCK_THREAD_CPUTIME_ID), all = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   EXPECT_EQ(jit.load(texts, pool).size(), texts.size());
   const double own = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - mine, both = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all;
@@ -48,7 +48,7 @@ TEST(Jit, KernelsAreCompiledByAllThreads) {
 TEST(Jit, LoopsOfThePoolDoNotWaitForIt) {
   const std::vector<KernelText> texts = kernel_texts(40);
   ThreadPool pool(2);
-  cpu::Jit jit(cpu::cpu_level(), "");
+  cpu::Jit jit(cpu::target_of(), "");
   std::atomic<bool> compiles = true;
   std::thread other([&] {
     jit.load(texts, pool);
@@ -67,7 +67,7 @@ TEST(Jit, LoopsOfThePoolDoNotWaitForIt) {
 
 TEST(Jit, WhatCannotBeCompiledIsAnErrorOfTheCaller) {
   ThreadPool pool(2);
-  cpu::Jit jit(cpu::cpu_level(), "");
+  cpu::Jit jit(cpu::target_of(), "");
   std::vector<KernelText> texts = kernel_texts(4);
   texts[2].text = "no kernel";
   EXPECT_THROW(jit.load(texts, pool), InternalError);

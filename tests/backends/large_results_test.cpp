@@ -35,7 +35,7 @@ Graph graph_of(const Layer& layer, std::int64_t rows, std::int64_t columns) {
 }
 
 /// Rows of so many f32 that make a result which is just large.
-std::int64_t rows_of_large(std::int64_t columns) { return cpu::past_caches_bytes() / (4 * columns) + 1; }
+std::int64_t rows_of_large(std::int64_t columns) { return cpu::target_of().caps.past_caches_bytes / (4 * columns) + 1; }
 
 KernelText text_of(const Graph& graph) {
   cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
@@ -117,7 +117,7 @@ struct LargeRun {
 
   std::int64_t rows;
   Array x;
-  cpu::Jit jit{cpu::cpu_level(), {}};
+  cpu::Jit jit{cpu::target_of(), {}};
   cpu::KernelFunction function = nullptr;
 };
 

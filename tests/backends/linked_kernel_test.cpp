@@ -99,7 +99,7 @@ define void @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind {
   ret void
 })";
   EXPECT_THROW(linked(compiled(counts)), Error);
-  Jit jit(CpuLevel::portable, "");
+  Jit jit(target_of(CpuLevel::portable), "");
   ThreadPool pool(1);
   const KernelText kernel{"kernel", std::string(counts)};
   const KernelFunction function = jit.load(std::span(&kernel, 1), pool)[0];

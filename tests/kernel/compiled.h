@@ -42,7 +42,7 @@ inline Kernel pointwise(ScalarOp op, const std::vector<DType>& operands, DType r
 
 /// The kernel by LLVM, at the level of this machine. The function lives as long as the process.
 inline cpu::KernelFunction compile_llvm(const Kernel& kernel) {
-  static cpu::Jit jit(cpu::cpu_level(), {});
+  static cpu::Jit jit(cpu::target_of(), {});
   static ThreadPool pool(1);
   const KernelText text = emit_llvm(kernel);
   return jit.load(std::span(&text, 1), pool)[0];

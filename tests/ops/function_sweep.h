@@ -74,7 +74,7 @@ std::vector<T> by_kernel(const std::function<Value(Value)>& build, const std::ve
   const auto kernels = program.kernels();
   EXPECT_EQ(kernels.size(), 1u);
   ThreadPool pool(1);
-  cpu::Jit jit(level, {});
+  cpu::Jit jit(cpu::target_of(level), {});
   const auto function = jit.load(std::span(&kernels[0]->text, 1), pool)[0];
   std::vector<T> y(x.size());
   void* buffers[] = {const_cast<T*>(x.data()), y.data()};

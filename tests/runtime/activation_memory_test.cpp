@@ -76,7 +76,8 @@ struct Use {
 
 Use use_of(const Graph& graph, Precision precision = Precision::f32, bool fuse = true) {
   const SessionOptions options{.fuse = fuse, .precision = precision, .cache_folder = ""};
-  const Executable::State state(std::make_shared<Session::State>(options), graph, lower_graph(graph, options, cpu::cpu_level()).program);
+  const Executable::State state(std::make_shared<Session::State>(Device::cpu(), options), graph,
+                                lower_graph(graph, options, cpu::target_of()).program);
   const std::vector<Placed> values = placed_values(state);
   expect_apart(values);
   const Use use{state.plan.bytes, most_needed(values, static_cast<int>(state.program.launches.size()))};

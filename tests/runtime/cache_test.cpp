@@ -284,7 +284,7 @@ TEST(Cache, KernelsOfAnotherProcessorAreNotTaken) {
   for (const cpu::GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
   ThreadPool pool(1);
   for (const auto& [level, compiled] : {std::pair(cpu::cpu_level(), 0), std::pair(cpu::CpuLevel::portable, 2)}) {
-    cpu::Jit jit(level, folder.path());
+    cpu::Jit jit(cpu::target_of(level), folder.path());
     jit.load(texts, pool);
     EXPECT_EQ(jit.counters().compiled, compiled);
     EXPECT_EQ(jit.counters().from_disk, 2 - compiled);

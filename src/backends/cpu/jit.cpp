@@ -68,7 +68,8 @@ struct Jit::State {
   std::map<std::string, KernelFunction, std::less<>> loaded;
   JitCounters counters;
 
-  State(CpuLevel wanted, std::filesystem::path folder) : level(wanted), cache(std::move(folder)), flags(compiler_flags(wanted)) {}
+  State(const TargetDevice& target, std::filesystem::path folder)
+      : level(level_of(target)), cache(std::move(folder)), flags(target.fingerprint) {}
 
   Compiler& compiler() {
     std::call_once(compiler_is_open, [this] { opened = open_compiler(level); });
@@ -102,7 +103,8 @@ struct Jit::State {
   }
 };
 
-Jit::Jit(CpuLevel level, std::filesystem::path cache_folder) : state_(std::make_unique<State>(level, std::move(cache_folder))) {}
+Jit::Jit(const TargetDevice& target, std::filesystem::path cache_folder)
+    : state_(std::make_unique<State>(target, std::move(cache_folder))) {}
 Jit::~Jit() = default;
 
 JitCounters Jit::counters() const {

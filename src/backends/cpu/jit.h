@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/linked_kernel.h"
-#include "backends/cpu/machine/cpu_features.h"
 #include "base/thread_pool.h"
 #include "emit/emit.h"
 
@@ -29,7 +29,7 @@ struct JitCounters {
 class Jit {
  public:
   /// An empty folder: no disk cache.
-  Jit(CpuLevel level, std::filesystem::path cache_folder);
+  Jit(const TargetDevice& target, std::filesystem::path cache_folder);
   ~Jit();
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;

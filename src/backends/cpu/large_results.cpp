@@ -2,17 +2,16 @@
 
 #include <algorithm>
 
-#include "backends/cpu/machine/cpu_features.h"
 #include "base/checked.h"
 #include "emit/emit.h"
 
 namespace rlx::cpu {
 namespace {
 
-bool is_large(const Type& type) {
+bool is_large(const Type& type, std::int64_t past_caches_bytes) {
   const Dim size = type.size();
   const auto bits = size.is_static() ? checked_mul(size.value(), std::int64_t{info(type.dtype).bits}) : std::nullopt;
-  return bits && *bits / 8 >= past_caches_bytes();
+  return bits && *bits / 8 >= past_caches_bytes;
 }
 
 /// Whether every row begins on a line when the buffer does. A kernel of one loop has no rows: what threads take of it are whole lines.
@@ -31,16 +30,11 @@ bool is_read(const Kernel& kernel, ValueId value) {
 
 }  // namespace
 
-std::int64_t past_caches_bytes() {
-  constexpr std::int64_t usual = 32 << 20;  // where the size is unknown
-  return cpu_features().l3_bytes > 0 ? cpu_features().l3_bytes : usual;
-}
-
-void mark_large_results(Kernel& kernel, const Graph& graph) {
+void mark_large_results(Kernel& kernel, const Graph& graph, std::int64_t past_caches_bytes) {
   if (kernel.tile || kernel.loops.empty()) return;  // a tile is small
   for (KernelBuffer& buffer : kernel.buffers)
-    buffer.past_caches =
-        buffer.written && is_large(graph.type(buffer.value)) && has_whole_lines(kernel, buffer) && !is_read(kernel, buffer.value);
+    buffer.past_caches = buffer.written && is_large(graph.type(buffer.value), past_caches_bytes) && has_whole_lines(kernel, buffer) &&
+                         !is_read(kernel, buffer.value);
 }
 
 }  // namespace rlx::cpu

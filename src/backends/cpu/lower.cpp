@@ -143,7 +143,7 @@ class Lowering {
   /// Whether the panels of a product are of a type without prologues; where its sums are wider than its result, an epilogue rounds them.
   bool packs_narrow(ValueId dot) const {
     const auto narrow = narrow_operands(graph_, dot, level_);
-    return (narrow && narrow->widens_left) || (graph_.type(dot).dtype == bf16 && has_micro_kernel<Bf16>(level_));
+    return (narrow && narrow->widens_left) || (graph_.type(dot).dtype == bf16 && options_.target.caps.multiplies(bf16));
   }
 
   /// Whether it multiplies so much, and of such types, that a claim may be worth it.
@@ -387,26 +387,21 @@ class Lowering {
     return launch;
   }
 
-  static VectorMasks masks_of(CpuLevel level) {
-    if (level >= CpuLevel::avx512) return VectorMasks::all;
-    return level == CpuLevel::avx2 ? VectorMasks::last : VectorMasks::none;
-  }
-
   void finish(GeneratedKernel& generated) const {
     Kernel& kernel = generated.kernel;
     if (!kernel.tile) kernel.symbols = symbols_;
     merge_loops(kernel);
     simplify(kernel);
     expand_math(kernel);
-    mark_large_results(kernel, graph_);
+    mark_large_results(kernel, graph_, options_.target.caps.past_caches_bytes);
     generated.first = first_elements(kernel);
-    generated.text = emit_llvm(counted_from(kernel, generated.first), masks_of(level_));
+    generated.text = emit_llvm(counted_from(kernel, generated.first), options_.target.caps.masks);
   }
 
   const bool inner_;
   const Graph& graph_;
   const LowerOptions& options_;
-  const CpuLevel level_ = options_.level;
+  const CpuLevel level_ = level_of(options_.target);
   std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
   Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;           // by the dot: what the claim computes

@@ -1,4 +1,5 @@
 #pragma once
+#include "backends/cpu/backend.h"
 #include "backends/cpu/program.h"
 
 namespace rlx::cpu {
@@ -6,7 +7,7 @@ namespace rlx::cpu {
 struct LowerOptions {
   bool claims = true;
   bool fuse = true;
-  CpuLevel level = cpu_level();
+  TargetDevice target = target_of();
 };
 
 /// Chooses which values are stored and builds one launch for each: claims, generated kernels, routines, host nodes.

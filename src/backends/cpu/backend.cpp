@@ -1,0 +1,40 @@
+#include "backends/cpu/backend.h"
+
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
+#include "base/cpu_count.h"
+
+namespace rlx::cpu {
+namespace {
+
+VectorMasks masks_of(CpuLevel level) {
+  if (level >= CpuLevel::avx512) return VectorMasks::all;
+  return level == CpuLevel::avx2 ? VectorMasks::last : VectorMasks::none;
+}
+
+std::int64_t past_caches_bytes() {
+  constexpr std::int64_t usual = 32 << 20;  // where the size is unknown
+  return cpu_features().l3_bytes > 0 ? cpu_features().l3_bytes : usual;
+}
+
+struct Cpu : Backend {
+  std::string description() const override { return fmt::format("{}, {} threads", describe(cpu_features(), cpu_level()), granted_cpus()); }
+  TargetDevice target(const SessionOptions& options) const override {
+    return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"));
+  }
+};
+
+}  // namespace
+
+TargetDevice target_of(CpuLevel level) {
+  Caps caps{{f32, f64, i8}, masks_of(level), past_caches_bytes()};
+  if (has_micro_kernel<Bf16>(level)) caps.multiplied.push_back(bf16);
+  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps)};
+}
+
+const Backend& backend() {
+  static const Cpu cpu;
+  return cpu;
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,28 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emit/emit.h"
+#include "rlx/dtype.h"
+
+namespace rlx {
+
+/// What a device can do, as far as lowering asks.
+struct Caps {
+  std::vector<DType> multiplied;       // elements whose products need not be widened to f32 first
+  VectorMasks masks{};                 // of generated kernels
+  std::int64_t past_caches_bytes = 0;  // the size from which on a result is not found in the last cache by who reads it next
+  bool multiplies(DType dtype) const { return std::ranges::find(multiplied, dtype) != multiplied.end(); }
+};
+
+/// What programs are made for.
+struct TargetDevice {
+  std::string name;         // of the backend
+  std::string fingerprint;  // of all that compiled kernels depend on beside their text: part of the key of what is kept on disk
+  int level = 0;            // of its instructions, as the backend counts them
+  Caps caps;
+};
+
+}  // namespace rlx
