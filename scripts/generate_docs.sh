@@ -7,6 +7,8 @@ root=$(dirname "$0")/..
 rlx=${1:-$root/build/release/rlx}
 folder=${2:-$root/docs}
 mkdir -p "$folder"
+new=$(mktemp -d "$folder/new.XXXXXX")  # what fails midway changes nothing
+trap 'rm -rf "$new"' EXIT
 
 help_of() {
   printf '```\n'
@@ -28,11 +30,9 @@ commands() {
     printf '\n## rlx %s\n\n' "$command"
     help_of "$command"
   done
-} > "$folder/cli.md.new"
-"$rlx" ops --markdown > "$folder/ops.md.new"
-python3 "$root/scripts/draw_architecture.py" > "$folder/architecture.svg.new"
-python3 "$root/scripts/house.py" draw "$folder/house.svg.new"
-for name in cli.md ops.md architecture.svg house.svg; do
-  mv "$folder/$name.new" "$folder/$name"
-done
+} > "$new/cli.md"
+"$rlx" ops --markdown > "$new/ops.md"
+python3 "$root/scripts/draw_architecture.py" > "$new/architecture.svg"
+python3 "$root/scripts/house.py" draw "$new/house.svg"
+mv "$new"/* "$folder"
 [ $# -ge 2 ] || python3 "$root/bench/report.py"

@@ -384,7 +384,7 @@ TEST(Inspect, MalformedFilesAreOneLineAndStatusOne) {
 TEST(Ops, DescribesEachOpOfTheRegistry) {
   const CommandResult list = run_rlx("ops");
   ASSERT_EQ(list.status, 0) << list.err;
-  for (const auto& [name, op] : op_registry()) EXPECT_NE(list.out.find("\n" + std::string(name) + " "), std::string::npos) << name;
+  for (const auto& [name, op] : op_registry()) EXPECT_NE(list.out.find("\n  " + std::string(name) + " "), std::string::npos) << name;
   EXPECT_NE(run_rlx("ops softmax").out.find("axis"), std::string::npos);
   EXPECT_NE(run_rlx("ops softmax").out.find("Value softmax(Operand x, Axis axis = -1"), std::string::npos);
   expect_error("ops sofmax", "softmax");
