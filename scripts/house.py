@@ -15,6 +15,8 @@ import sys
 # From the ground up; what stands in one line may include each other's line in one direction.
 ORDER = ["base", "quant ir", "ops", "transform passes", "kernel", "emit", "lowering", "backends", "runtime", "formats", "text", "models train",
          "tools bindings"]
+# The folders of models, likewise.
+MODELS = "config layers families weights conversion run api".split()
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms.split()}
 BESIDE_SRC = ["tools", "bindings"]
 MOST_FILES = 30
@@ -52,6 +54,8 @@ def upward(edges):
     for source, target in edges:
         if FLOOR[room(target)] > FLOOR[room(source)]:
             yield f"{source} includes {target}: {room(target)} stands above {room(source)}"
+        if room(source) == room(target) == "models" and MODELS.index(target.parts[2]) > MODELS.index(source.parts[2]):
+            yield f"{source} includes {target}: {target.parts[2]} stands above {source.parts[2]}"
 
 
 def mutual(edges):
