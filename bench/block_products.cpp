@@ -14,7 +14,7 @@
 #include "backends/cpu/peaks/peaks.h"
 #include "backends/cpu/quantized/block_dot.h"
 #include "cases/cases.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/thread_pool.h"
 #include "cases/cases.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 
 namespace {

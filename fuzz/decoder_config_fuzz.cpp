@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fuzz_folder.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "models/config/model_folder.h"
 #include "models/config/recommended_sampling.h"
 #include "models/families/export/folder_config.h"

@@ -8,7 +8,7 @@
 
 #include "formats/gguf/gguf_writer.h"
 #include "formats/json/json.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "models/api/model_summary.h"
 #include "models/conversion/folder_model.h"
 #include "models/conversion/model_source.h"
@@ -16,7 +16,7 @@
 #include "models/layers/decoder.h"
 #include "models/layers/t5.h"
 #include "models/weights/t5_files.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 #include "text/tokenizer/files/gguf_tokenizer.h"
 #include "text/tokenizer/files/tokenizer_files.h"

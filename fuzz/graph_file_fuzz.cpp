@@ -2,7 +2,7 @@
 #include <span>
 
 #include "formats/graph_file.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "parts.h"
 
 /// The input is a graph file, see safetensors_of. What is accepted must be a sound graph whose arrays can be read.

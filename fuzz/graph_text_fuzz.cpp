@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "ir/op.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "rlx/text.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);

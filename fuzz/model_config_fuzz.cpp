@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "fuzz_folder.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "models/config/model_folder.h"
 #include "models/config/sentence_config.h"
 #include "models/families/decoder_family.h"

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "ops/nn/rounded_attention.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/ops.h"
 
 namespace rlx::bench {

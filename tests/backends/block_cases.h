@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 // Operands of products with weights in blocks, for tests.
 

@@ -20,7 +20,7 @@
 #include "base/files/mapped_file.h"
 #include "base/small_float.h"
 #include "ir/reference.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
 

@@ -1,7 +1,7 @@
 // Tensors of GGUF files against values that another implementation decoded.
 #include "fixture.h"
 #include "formats/checkpoint.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -4,7 +4,7 @@
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_json.h"
 #include "formats/temporary_folder.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

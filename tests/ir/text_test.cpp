@@ -8,7 +8,7 @@
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/text/text_arrays.h"
-#include "ir/verify.h"
+#include "ir/verifier.h"
 #include "rlx/ops.h"
 
 namespace rlx {

@@ -1,4 +1,4 @@
-#include "ir/verify.h"
+#include "ir/verifier.h"
 
 #include <gtest/gtest.h>
 

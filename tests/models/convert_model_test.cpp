@@ -14,7 +14,7 @@
 #include "models/conversion/quantize_model.h"
 #include "models/run/recorded_run.h"
 #include "models/tiny_sentence_model.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"

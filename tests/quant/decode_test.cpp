@@ -14,7 +14,7 @@
 
 #include "fixture.h"
 #include "formats/tensors/safetensors.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <span>
 
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 

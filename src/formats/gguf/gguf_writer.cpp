@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/names.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/checked.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -9,7 +9,7 @@
 #include "models/config/model_folder.h"
 #include "models/weights/adapter_file.h"
 #include "models/weights/quantized/folder_weights.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx {

@@ -18,7 +18,7 @@
 #include "models/weights/model_forms.h"
 #include "models/weights/param_changes.h"
 #include "models/weights/tensor_names.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/io.h"
 
 namespace rlx {

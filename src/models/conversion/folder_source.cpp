@@ -24,7 +24,7 @@
 #include "models/weights/quantized/folder_weights.h"
 #include "models/weights/t5_files.h"
 #include "models/weights/tensor_names.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

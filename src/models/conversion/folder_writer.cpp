@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "formats/tensors/safetensors.h"
 #include "models/conversion/folder_model.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "text/tokenizer/files/tokenizer_files.h"
 
 namespace rlx {

@@ -10,7 +10,7 @@
 #include "formats/gguf/gguf_writer.h"
 #include "models/families/export/same_model.h"
 #include "models/families/gguf/gguf_decoder.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 
 namespace rlx {

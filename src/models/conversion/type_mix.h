@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/tensors/tensor_view.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 

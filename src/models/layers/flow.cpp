@@ -1,6 +1,6 @@
 #include "models/layers/flow.h"
 
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"

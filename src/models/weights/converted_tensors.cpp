@@ -8,7 +8,7 @@
 
 #include "base/names.h"
 #include "models/weights/tensor_names.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 
 namespace rlx {

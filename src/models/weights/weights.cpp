@@ -16,7 +16,7 @@
 #include "base/progress.h"
 #include "base/thread_pool.h"
 #include "models/weights/tensor_names.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "ops/wide.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/gemm/gemm_plan.h"
 
 namespace rlx::cpu {
 namespace {

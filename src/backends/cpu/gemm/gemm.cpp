@@ -5,8 +5,8 @@
 
 #include "backends/cpu/gemm/aligned_buffer.h"
 #include "backends/cpu/gemm/few_columns.h"
+#include "backends/cpu/gemm/gemm_plan.h"
 #include "backends/cpu/gemm/pack.h"
-#include "backends/cpu/gemm/plan.h"
 #include "backends/cpu/gemm/transposed.h"
 #include "base/checked.h"
 #include "rlx/error.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/gemm/gemm_plan.h"
 #include "backends/cpu/gemm/transposed.h"
 #include "base/fastest_seconds.h"
 

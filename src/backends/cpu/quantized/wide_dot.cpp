@@ -5,7 +5,7 @@
 
 #include "backends/cpu/gemm/pack.h"
 #include "base/checked.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {

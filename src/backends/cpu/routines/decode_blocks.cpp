@@ -3,7 +3,7 @@
 
 #include "backends/cpu/machine/denormals.h"
 #include "backends/cpu/routines/routine.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 namespace rlx::cpu {
 namespace {

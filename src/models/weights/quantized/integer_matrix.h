@@ -13,7 +13,7 @@
 #include "base/names.h"
 #include "models/weights/quantized/integer_codes.h"
 #include "models/weights/quantized/scales.h"
-#include "quant/format.h"
+#include "quant/block_format.h"
 #include "quant/small_blocks.h"
 #include "rlx/error.h"
 

@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "backends/cpu/attention/tiles/tile.h"
+#include "backends/cpu/attention/tiles/tile_code.h"
 
 namespace rlx::cpu {
 namespace {

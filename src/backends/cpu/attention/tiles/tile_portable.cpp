@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/tiles/tile.h"
+#include "backends/cpu/attention/tiles/tile_code.h"
 
 namespace rlx::cpu {
 namespace {

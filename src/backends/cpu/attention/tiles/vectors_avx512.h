@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/attention/tiles/tile.h"
+#include "backends/cpu/attention/tiles/tile_code.h"
 
 namespace rlx::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "quant/format.h"
+#include "quant/block_format.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "backends/cpu/gemm/plan.h"
+#include "backends/cpu/gemm/gemm_plan.h"
 
 #include <algorithm>
 #include <array>
