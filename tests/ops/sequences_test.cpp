@@ -55,6 +55,13 @@ TEST(Spectra, TheInverseGivesTheSignalBackAtEveryHop) {
   }
 }
 
+TEST(Spectra, WithoutAWindowOnesLieInTheMiddleOfAFrame) {
+  const auto results = run_all({uniform(f64, {2, 23}, -1, 1, 8)}, [](const Values& v) {
+    return Values{abs(stft(v[0], 8, 3, {}, 5)), abs(stft(v[0], 8, 3, full(v[0], {5}, 1, f64), 5))};
+  });
+  EXPECT_EQ(results[0], results[1]);
+}
+
 TEST(Spectra, SayWhatDoesNotFit) {
   Graph graph("test");
   const Value signal = graph.input("x", {7}, f32), window = graph.input("w", {5}, f32), z = graph.input("z", {4, 3}, c64);

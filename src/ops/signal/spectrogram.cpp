@@ -84,7 +84,7 @@ struct Stft : Frames {
     op.check(name, x);
     check_signal(op, x[0]);
     Value frames = op.cut(mirrored(op, x[0]));  // (..., t, j)
-    if (op.has_window) frames = frames * op.window_of(x, part_of(frames));
+    if (op.has_window || op.win_length < op.n_fft) frames = frames * op.window_of(x, part_of(frames));
     if (!op.onesided && !is_complex(frames.dtype())) frames = complex(frames, zeros_like(frames));
     return move_axis(times(op.onesided ? rfft(frames) : fft(frames), op.scale()), -1, -2);
   }
