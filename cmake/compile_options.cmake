@@ -44,7 +44,7 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=1 CCACHE_NAMESPACE=depend CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
-# A hundred executables are linked: with gold or lld in a tenth of the time.
+# The tests of a folder are one executable: with gold or lld it is linked in a tenth of the time.
 include(CheckLinkerFlag)
 set(linker gold)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -420,8 +420,8 @@ TEST(AttentionClaim, AtLowerLevels) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (auto level : cpu::allowed_levels(cpu::cpu_features())) {
     if (level == cpu::best_level(cpu::cpu_features())) continue;
-    const std::string command =
-        "RLX_CPU=" + std::string(cpu::to_string(level)) + " '" + self + "' --gtest_brief=1 --gtest_filter=-AttentionClaim.AtLowerLevels";
+    const std::string command = "RLX_CPU=" + std::string(cpu::to_string(level)) + " '" + self +
+                                "' --source=backends/attention --gtest_brief=1 --gtest_filter=-AttentionClaim.AtLowerLevels";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
   }
 }
