@@ -182,7 +182,7 @@ def svg(screen, length, rows):
         classes = " ".join(filter(None, [style, animation.seen(start, end)]))
         hidden = ' opacity="0"' if end is not None else ""
         body.append(f'<text x="{column * advance:.5g}" y="{row * leading}" textLength="{len(text) * advance:.5g}"{hidden}' + (f' class="{classes}"' if classes else "") + f">{escape(text)}</text>")
-    scrolled = [(now, max(0, row + 1 - rows) * leading) for now, row in screen.bottom]
+    scrolled = [(0.0, 0)] + [(now, (row + 1 - rows) * leading) for now, row in screen.bottom if row >= rows]
     frames = "".join(f"{animation.percent(now)}{{transform:translateY(-{by}px)}}" for now, by in scrolled)
     scroll = animation.named(frames + f"to{{transform:translateY(-{scrolled[-1][1]}px)}}")
     width, height = COLUMNS * advance + 2 * margin, rows * leading + 2 * margin
