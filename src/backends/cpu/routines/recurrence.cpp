@@ -1,6 +1,6 @@
 // Linear recurrences and the derivatives of running extremes, line by line: what running products, maxima and minima need backwards.
-#include "ops/axis_lines.h"
 #include "ops/reduction/recurrence.h"
+#include "ops/axis_lines.h"
 
 #include <algorithm>
 #include <vector>
