@@ -4,13 +4,13 @@
 #include <span>
 #include <string>
 
-#include "backends/cpu/object_cache.h"
 #include "fuzz_folder.h"
+#include "lowering/object_cache.h"
 
 /// The input is a file of the cache. It counts as absent, unless it has the hashes of its key and of what it ends with.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const rlx::fuzz::FuzzFolder folder;
-  static rlx::cpu::ObjectCache cache(folder.path());
+  static rlx::ObjectCache cache(folder.path());
   static const std::string file = [] {
     std::string reason;
     if (!cache.store("key", "object", reason)) __builtin_trap();

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   constexpr rlx::cpu::ProductKey key{};
   std::string reason;
-  rlx::cpu::ObjectCache(folder.path() / "tuned")
+  rlx::ObjectCache(folder.path() / "tuned")
       .store(fmt::format("fuzz: product {}", fmt::join(key, " ")), {reinterpret_cast<const char*>(data), size}, reason);
   rlx::cpu::TunedChoices choices(folder.path(), "fuzz");
   const auto choice =

@@ -15,6 +15,8 @@ struct KernelText {
   std::string text;
 };
 
+using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
+
 KernelText emit_c(const Kernel& kernel);
 /// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
 enum class VectorMasks : std::uint8_t { none, last, all };

@@ -1,5 +1,6 @@
 // From a graph to an executable.
 #include "backends/cpu/claims.h"
+#include "backends/cpu/lower.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "passes/channels_last.h"
@@ -69,9 +70,9 @@ Executable Session::compile(const Graph& given) const {
   check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   LoweredGraph lowered = lower_graph(graph, state_->options, state_->target);
-  const std::vector<cpu::GeneratedKernel*> kernels = lowered.program.kernels();
+  const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
-  for (const cpu::GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
+  for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
   const auto functions = state_->jit.load(texts, state_->pool);
   for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
   auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program));

@@ -10,7 +10,7 @@
 
 namespace rlx {
 
-Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, cpu::Program lowered, bool inner)
+Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, Program lowered, bool inner)
     : session(std::move(shared)),
       source(graph),
       program(std::move(lowered)),
@@ -31,9 +31,10 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   }
   is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
   assign_slots();
-  for (const cpu::Launch& launch : program.launches)
-    if (const auto* update = std::get_if<cpu::StateUpdate>(&launch.what))
-      updates_state[slots[static_cast<std::size_t>(slot_of(update->state))].index] = true;
+  for (const Launch& launch : program.launches)
+    for (ValueId written : launch.writes)
+      if (const Slot& slot = slots[static_cast<std::size_t>(slot_of(written))]; slot.place == Slot::Place::input)
+        updates_state[slot.index] = true;
   find_overwritten();
   plan_arena();
   auto slot = [this](ValueId v) { return slot_of(v); };
@@ -130,7 +131,7 @@ void Executable::State::assign_slots() {
     const ValueId root = program.root(graph.outputs()[i].second.id());
     if (!slot_by_value_.count(root)) add(root, Slot::Place::output, i);
   }
-  for (const cpu::Launch& launch : program.launches)
+  for (const Launch& launch : program.launches)
     for (ValueId v : launch.writes)
       if (!slot_by_value_.count(program.root(v))) add(program.root(v), Slot::Place::arena, 0);
   for (const auto& [name, value] : graph.outputs()) output_slots.push_back(slot_of(value.id()));
@@ -157,10 +158,10 @@ void Executable::State::find_next_products() {
   }
   experts_known.assign(steps.size(), 0);
   for (std::size_t step = 0; step < steps.size(); ++step)
-    if (const auto* dot = std::get_if<cpu::BlockDot>(&program.launches[step].what); dot && dot->experts)
+    if (steps[step].experts >= 0)
       for (std::size_t before = step; before-- > 0 && experts_known[step] == 0;)
         for (ValueId written : program.launches[before].writes)
-          if (slot_of(written) == slot_of(*dot->experts)) experts_known[step] = before + 1;
+          if (slot_of(written) == steps[step].experts) experts_known[step] = before + 1;
 }
 
 /// The inputs that what is the same in every run is computed from.
@@ -169,7 +170,7 @@ std::set<std::size_t> Executable::State::inputs_of(const Slot& slot) const {
   return slot.place == Slot::Place::prepared ? prepared.values[slot.index].inputs : std::set<std::size_t>{};
 }
 
-void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step& step) {
+void Executable::State::add_prepared(const Launch& launch, const cpu::Step& step) {
   PreparedLaunch mine{&step, {}, {}};
   std::set<std::size_t> inputs;
   for (ValueId v : launch.reads) {
@@ -184,7 +185,7 @@ void Executable::State::add_prepared(const cpu::Launch& launch, const cpu::Step&
 
 /// Which prepared values a launch of each run reads, and how.
 void Executable::State::note_reads(std::size_t step) {
-  const cpu::Launch& launch = program.launches[step];
+  const Launch& launch = program.launches[step];
   const auto packed = std::ranges::find_if(launch.reads, [&](ValueId v) { return steps[step].weights && slot_of(v) == steps[step].b; });
   for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
     const Slot& slot = slots[static_cast<std::size_t>(slot_of(*read))];
@@ -205,10 +206,8 @@ std::int64_t most_bytes(const Type& type) {
 }
 
 /// The kernel that writes the results of a launch; null where there is none, or more than one.
-const Kernel* storing_kernel(const cpu::Launch& launch) {
-  const cpu::GeneratedKernel* storing = launch.edges.empty() ? std::get_if<cpu::GeneratedKernel>(&launch.what) : nullptr;
-  if (const auto* product = std::get_if<cpu::Product>(&launch.what); product && product->epilogue) storing = &*product->epilogue;
-  return storing ? &storing->kernel : nullptr;
+const Kernel* storing_kernel(const Launch& launch) {
+  return launch.storing < 0 ? nullptr : &launch.kernels[static_cast<std::size_t>(launch.storing)].kernel;
 }
 
 /// The store of a value by a kernel all of whose stores are of one loop, behind all reductions; null where there is none.
@@ -234,16 +233,15 @@ bool reads_where_it_stores(const Kernel& kernel, std::size_t buffer, const Kerne
 
 }  // namespace
 
-/// The slot whose memory a routine writes its result to where it may; -1 for other launches.
-int Executable::State::taken_over(const cpu::Launch& launch) const {
-  const auto* host = std::get_if<cpu::HostLaunch>(&launch.what);
-  if (!host || !host->routine || host->routine->in_place_of < 0) return -1;
-  const ValueId operand = launch.reads[static_cast<std::size_t>(host->routine->in_place_of)];
+/// The slot whose memory code written by hand writes its result to where it may; -1 for other launches.
+int Executable::State::taken_over(const Launch& launch) const {
+  if (launch.replaced < 0) return -1;
+  const ValueId operand = launch.reads[static_cast<std::size_t>(launch.replaced)];
   const Type &from = program.graph.type(operand), &to = program.graph.type(launch.writes[0]);
   return from == to ? slot_of(operand) : -1;
 }
 
-bool Executable::State::may_replace(const cpu::Launch& launch, ValueId written, ValueId read) const {
+bool Executable::State::may_replace(const Launch& launch, ValueId written, ValueId read) const {
   if (std::ranges::count_if(launch.reads, [&](ValueId v) { return slot_of(v) == slot_of(read); }) != 1) return false;
   if (const int slot = taken_over(launch); slot >= 0) return slot == slot_of(read);
   const Kernel* kernel = storing_kernel(launch);
@@ -258,7 +256,7 @@ bool Executable::State::may_replace(const cpu::Launch& launch, ValueId written, 
 
 /// A block that `written` may take over, read for the last time by this launch. The blocks of a product do not overlap, so that its
 /// epilogue may do so too with what the product itself does not read.
-int Executable::State::in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
+int Executable::State::in_place_candidate(const Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const {
   for (ValueId read : launch.reads) {
     const int slot = slot_of(read);
     if (slots[static_cast<std::size_t>(slot)].place != Slot::Place::arena || last_use[static_cast<std::size_t>(slot)] != step) continue;

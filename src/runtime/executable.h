@@ -2,11 +2,12 @@
 #include <atomic>
 
 #include "backends/cpu/execute.h"
+#include "backends/cpu/jit.h"
+#include "lowering/plan.h"
 #include "passes/index_checks.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
 #include "runtime/arena.h"
-#include "runtime/plan.h"
 #include "runtime/prepared.h"
 
 namespace rlx {
@@ -47,17 +48,17 @@ inline bool has_owners(const Array& array, long count) {
 
 struct Executable::State {
   /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.
-  State(std::shared_ptr<Session::State> session, const Graph& graph, cpu::Program lowered, bool inner = false);
+  State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, bool inner = false);
 
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
-  cpu::Program program;
+  Program program;
   std::vector<PrecisionChoice> precision;  // of its products
   std::optional<CompiledIndexChecks> index_checks;
   std::vector<Slot> slots;
   std::vector<int> output_slots;             // of every output
   std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none
-  cpu::SizeTable sizes;                      // of its steps
+  SizeTable sizes;                           // of its steps
   std::vector<cpu::Step> steps;
   std::vector<bool> is_prepared;  // by step
   // By step: the product with weights that begins the next loop of such, behind the last one the first.
@@ -101,26 +102,26 @@ struct Executable::State {
   void find_prepared();
   /// Fills `next_product` and `experts_known`.
   void find_next_products();
-  void add_prepared(const cpu::Launch& launch, const cpu::Step& step);
+  void add_prepared(const Launch& launch, const cpu::Step& step);
   void note_reads(std::size_t step);
   std::set<std::size_t> inputs_of(const Slot& slot) const;
   void plan_arena();
   /// In regions: what was packed of memory that these own.
   void forget_packed(const std::set<const void*>& owners);
-  int in_place_candidate(const cpu::Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
+  int in_place_candidate(const Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
   /// Whether `written` may lie where the launch reads `read`: an operand of the same size that it reads at the very index it writes only.
-  bool may_replace(const cpu::Launch& launch, ValueId written, ValueId read) const;
+  bool may_replace(const Launch& launch, ValueId written, ValueId read) const;
   /// Fills `overwrites`.
   void find_overwritten();
   /// Whether all that a state's slot holds is read by the time that its next value is written.
   bool is_read_before(int state, int next) const;
-  int taken_over(const cpu::Launch& launch) const;
+  int taken_over(const Launch& launch) const;
   std::map<ValueId, int> slot_by_value_;
 };
 
 /// A graph as launches whose kernels are not compiled yet, and what became of the precision of its products.
 struct LoweredGraph {
-  cpu::Program program;
+  Program program;
   std::vector<PrecisionChoice> precision;
 };
 LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, const TargetDevice& target);

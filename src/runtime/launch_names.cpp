@@ -54,7 +54,7 @@ class LaunchNamer {
 
   std::vector<LaunchName> names() const {
     std::vector<LaunchName> all;
-    for (const cpu::Launch& launch : launches()) {
+    for (const Launch& launch : launches()) {
       const std::set<std::int32_t> nodes = computed(launch);
       all.push_back({layer_of(worked_with(launch)), ops(nodes), pass(nodes)});
     }
@@ -63,11 +63,11 @@ class LaunchNamer {
   }
 
  private:
-  const std::vector<cpu::Launch>& launches() const { return state_.program.launches; }
+  const std::vector<Launch>& launches() const { return state_.program.launches; }
   bool is_backward(std::int32_t node) const { return graph_.data().origin(node).backward; }
 
   /// The nodes between what a launch reads and what it writes.
-  std::set<std::int32_t> computed(const cpu::Launch& launch) const {
+  std::set<std::int32_t> computed(const Launch& launch) const {
     std::set<std::int32_t> nodes;
     std::vector<std::int32_t> open;
     for (ValueId v : launch.writes) open.push_back(v.node);
@@ -82,7 +82,7 @@ class LaunchNamer {
   }
 
   /// Parameters and states that a launch reads, or that something was made from beforehand; else those that its results are to replace.
-  std::set<std::string> worked_with(const cpu::Launch& launch) const {
+  std::set<std::string> worked_with(const Launch& launch) const {
     std::set<std::string> found;
     for (ValueId v : launch.reads) add_kept(v, found);
     for (const auto& [name, value] : graph_.outputs())

@@ -29,16 +29,15 @@ Origin Origins::computed(int slot, std::size_t value) {
   const auto& launches = state_.prepared.launches;
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
   const cpu::Step* const step = launch == launches.end() ? nullptr : launch->step;
-  const auto* kernel = step ? std::get_if<cpu::GeneratedKernel>(&step->launch->what) : nullptr;
+  if (!step || step->launch->kind != Launch::Kind::kernel) return {};
   Origin origin;
-  if (!kernel || !add(origin, *step, *kernel, slot)) return {};
-  for (std::size_t i = 0; i < step->edges.size(); ++i)
-    if (!add(origin, step->edges[i], step->launch->edges[i], slot)) return {};
+  for (std::size_t i = 0; i < step->kernels.size(); ++i)
+    if (!add(origin, step->kernels[i], step->launch->kernels[i], slot)) return {};
   return origin;
 }
 
 /// What a kernel that writes to `slot` is, and from where on in which values it counts. False where nobody can tell.
-bool Origins::add(Origin& origin, const cpu::Step& step, const cpu::GeneratedKernel& kernel, int slot) {
+bool Origins::add(Origin& origin, const KernelStep& step, const GeneratedKernel& kernel, int slot) {
   origin.name += kernel.text.name;
   for (std::size_t i = 0; i < step.buffers.size(); ++i) {
     origin.name += fmt::format("|{}:", kernel.first[i]);

@@ -28,7 +28,7 @@ class Origins {
  private:
   Origin found(int slot);
   Origin computed(int slot, std::size_t value);
-  bool add(Origin& origin, const cpu::Step& step, const cpu::GeneratedKernel& kernel, int slot);
+  bool add(Origin& origin, const KernelStep& step, const GeneratedKernel& kernel, int slot);
 
   const Executable::State& state_;
   const std::vector<Array>& parameters_;

@@ -6,10 +6,10 @@
 
 namespace rlx {
 
-std::vector<bool> prepared_launches(const cpu::Program& program) {
+std::vector<bool> prepared_launches(const Program& program) {
   const std::vector<bool> invariant = run_invariant_nodes(program.graph);
   std::vector<bool> prepared;
-  for (const cpu::Launch& launch : program.launches)
+  for (const Launch& launch : program.launches)
     prepared.push_back(
         std::all_of(launch.writes.begin(), launch.writes.end(), [&](ValueId v) { return invariant[static_cast<std::size_t>(v.node)]; }));
   return prepared;

@@ -40,7 +40,7 @@ struct PreparedPart {
 };
 
 /// By launch: whether it computes the same in every run, from parameters, constants and what other such launches write.
-std::vector<bool> prepared_launches(const cpu::Program& program);
+std::vector<bool> prepared_launches(const Program& program);
 
 /// What is known of the prepared part for one binding of the parameters.
 struct Prepared {

@@ -246,7 +246,7 @@ std::shared_ptr<const cpu::Panels> Run::panels_of(const cpu::Step& step, const O
 }
 
 std::string Run::panel_key(const cpu::Step& step, const Origin& origin) const {
-  return fmt::format("{}: {}", origin.name, cpu::panel_layout(step, run_.level));
+  return fmt::format("{}: {}", origin.name, step.work->panel_layout(step, run_.level));
 }
 
 /// The panels of `weights`, which come from there.

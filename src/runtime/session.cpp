@@ -13,9 +13,9 @@ Session::State::State(const Device& on, SessionOptions given)
       options(std::move(given)),
       target(device.backend().target(options)),
       pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
-      jit(target, options.cache_folder.value_or(cpu::default_cache_folder())) {
+      jit(target, options.cache_folder.value_or(default_cache_folder())) {
   if (options.tune)
-    tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(cpu::default_cache_folder()),
+    tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(default_cache_folder()),
                                                 cpu::tuning_machine(cpu::level_of(target), pool.size()));
 }
 

@@ -90,8 +90,8 @@ Graph graph_of(const Family& family, int size, bool gradient) {
 
 std::size_t expressions(const Graph& graph) {
   std::size_t total = 0;
-  cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
-  for (const cpu::GeneratedKernel* kernel : program.kernels()) total += kernel->kernel.exprs.size();
+  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  for (const GeneratedKernel* kernel : program.kernels()) total += kernel->kernel.exprs.size();
   return total;
 }
 
@@ -139,9 +139,9 @@ TEST(BoundedKernels, AConcatOfManyStoredValuesIsCopied) {
         inputs.emplace(name, arrays[name]);
       }
       graph.output("y", concat(parts, axis));
-      const cpu::Program program = cpu::lower(graph, {});
+      const Program program = cpu::lower(graph, {});
       ASSERT_EQ(program.launches.size(), 1u);
-      EXPECT_TRUE(program.launches[0].kernels().empty());
+      EXPECT_TRUE(program.launches[0].kernels.empty());
       EXPECT_EQ(values_of(Session().compile(graph).run(inputs)[0]), values_of(evaluate(graph, arrays)[0]));
     }
 }

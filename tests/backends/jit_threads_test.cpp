@@ -26,9 +26,9 @@ std::vector<KernelText> kernel_texts(int count) {
     const std::string number = std::to_string(i);
     graph.output("y" + number, sin(tanh(graph.input("x" + number, {64}, f32)) * i));  // equal kernels would be one
   }
-  cpu::Program program = cpu::lower(graph, {});
+  Program program = cpu::lower(graph, {});
   std::vector<KernelText> texts;
-  for (const cpu::GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
+  for (const GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
   return texts;
 }
 

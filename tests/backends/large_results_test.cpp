@@ -8,8 +8,8 @@
 #include <map>
 
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/large_results.h"
 #include "backends/cpu/lower.h"
+#include "lowering/large_results.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -38,7 +38,7 @@ Graph graph_of(const Layer& layer, std::int64_t rows, std::int64_t columns) {
 std::int64_t rows_of_large(std::int64_t columns) { return cpu::target_of().caps.past_caches_bytes / (4 * columns) + 1; }
 
 KernelText text_of(const Graph& graph) {
-  cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   const auto kernels = program.kernels();
   EXPECT_EQ(kernels.size(), 1u);
   return kernels[0]->text;
@@ -118,7 +118,7 @@ struct LargeRun {
   std::int64_t rows;
   Array x;
   cpu::Jit jit{cpu::target_of(), {}};
-  cpu::KernelFunction function = nullptr;
+  KernelFunction function = nullptr;
 };
 
 // A result that begins within a line, one that takes its operand's place, and parts that begin anywhere are stored as small ones are.

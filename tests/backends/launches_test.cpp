@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/lower.h"
+#include "backends/cpu/product.h"
+#include "backends/cpu/work.h"
 #include "passes/expand.h"
 #include "passes/precision.h"
 #include "passes/run_invariant.h"
@@ -113,9 +115,9 @@ TEST(Launches, WhatIsReadInALargerTypeIsStoredInTheSmaller) {
   const Value x = graph.input("x", {Dim::symbol("B", 64), 2000}, f32), wide = cast(cast(exp(softmax(x, 1)), bf16), f32);
   graph.output("sums", sum(wide, {1}));
   graph.output("y", reverse(wide, {0, 1}) * x);
-  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   std::size_t narrow = 0;
-  for (const cpu::Launch& launch : program.launches)
+  for (const Launch& launch : program.launches)
     for (ValueId v : launch.writes) narrow += program.graph.type(v).dtype == bf16;
   EXPECT_EQ(narrow, 1u);
 }
@@ -125,9 +127,9 @@ TEST(Launches, ACastAndAScaleRunInThePackingOfAProduct) {
   Graph graph;
   const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, bf16), w = graph.input("w", {64, 96}, f32);
   graph.output("y", matmul(cast(x, f32) * 0.5 + 1, w));
-  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   ASSERT_EQ(program.launches.size(), 1u);
-  EXPECT_TRUE(std::get<cpu::Product>(program.launches[0].what).prologue);
+  EXPECT_TRUE(cpu::work_of<cpu::Product>(program.launches[0])->prologue);
 }
 
 /// A product of such sizes would pack what is then read once.
@@ -136,8 +138,8 @@ TEST(Launches, OneColumnAndFewRowsOfNoWeightsAreGenerated) {
     Graph graph;
     const Value x = graph.input("x", {rows, 512}, f32);
     graph.output("y", matmul(x, weights ? graph.param("w", {512, columns}, f32) : graph.input("w", {512, columns}, f32)));
-    const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
-    return std::holds_alternative<cpu::Product>(program.launches.at(0).what);
+    const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+    return program.launches.at(0).claim == "gemm";
   };
   const Dim any = Dim::symbol("B", 64);
   EXPECT_FALSE(is_claimed(any, 1, true));
@@ -179,9 +181,9 @@ TEST(Launches, RowsAreNormalisedInThePackingOfAProduct) {
   const auto of_feature = [&](std::string_view name) { return graph.param(std::string(name), {64}, f32); };
   const Value normed = (x - of_feature("mean")) * of_feature("inverse deviation") * of_feature("scale") + of_feature("shift");
   graph.output("y", matmul(normed, w));
-  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   ASSERT_EQ(program.launches.size(), 1u);
-  EXPECT_TRUE(std::get<cpu::Product>(program.launches[0].what).prologue);
+  EXPECT_TRUE(cpu::work_of<cpu::Product>(program.launches[0])->prologue);
 }
 
 TEST(Launches, WhatTwoProductsReadIsStored) {
@@ -192,16 +194,16 @@ TEST(Launches, WhatTwoProductsReadIsStored) {
   EXPECT_EQ(launches(graph), 3u);
 }
 
-cpu::Program in_int8(const Graph& graph, const Calibration* calibration = nullptr) {
+Program in_int8(const Graph& graph, const Calibration* calibration = nullptr) {
   const Graph precise = with_precision(graph, Precision::int8, calibration).graph;
   return cpu::lower(expand(precise, [](const Graph&, const Node&) { return false; }), {});
 }
 
 /// Without those that read parameters alone and run once.
-std::vector<const cpu::Launch*> launches_of_each_run(const cpu::Program& program) {
+std::vector<const Launch*> launches_of_each_run(const Program& program) {
   const std::vector<bool> once = run_invariant_nodes(program.graph);
-  std::vector<const cpu::Launch*> all;
-  for (const cpu::Launch& launch : program.launches)
+  std::vector<const Launch*> all;
+  for (const Launch& launch : program.launches)
     if (!once[static_cast<std::size_t>(launch.writes[0].node)]) all.push_back(&launch);
   return all;
 }
@@ -232,10 +234,10 @@ TEST(Launches, AResidualItsNormAndTheRoundingOfItsRowsAreOneKernel) {
   const Calibration calibration = calibrated({"dot: f32[B,384] x f32[384,96]"}, 384);
   for (const Calibration* ranges : {static_cast<const Calibration*>(nullptr), &calibration})
     for (bool read_elsewhere : {false, true}) {
-      const cpu::Program program = in_int8(norm_before_product(read_elsewhere), ranges);
+      const Program program = in_int8(norm_before_product(read_elsewhere), ranges);
       const auto launches = launches_of_each_run(program);
       ASSERT_EQ(launches.size(), 2u) << (ranges ? "calibrated" : "dynamic");
-      EXPECT_TRUE(std::holds_alternative<cpu::GeneratedKernel>(launches[0]->what));
+      EXPECT_TRUE(launches[0]->kind == Launch::Kind::kernel);
       std::map<std::string, int> written;
       for (ValueId v : launches[0]->writes)
         ++written[program.graph.type(v).size() == Dim::symbol("B", 64) ? "row" : std::string(name(program.graph.type(v).dtype))];
@@ -251,20 +253,20 @@ TEST(Launches, CalibratedRoundingIsAnEpilogueOfTheProductBefore) {
   const Value y = gelu(matmul(x, graph.param("w1", {384, 384}, f32)) + graph.param("b", {384}, f32));
   graph.output("z", matmul(y, graph.param("w2", {384, 96}, f32)));
   const Calibration calibration = calibrated({"dot: f32[B,384] x f32[384,384]", "dot: f32[B,384] x f32[384,96]"}, 384);
-  const cpu::Program program = in_int8(graph, &calibration);
+  const Program program = in_int8(graph, &calibration);
   const auto launches = launches_of_each_run(program);
   ASSERT_EQ(launches.size(), 3u) << "x rounded, and two products";
-  EXPECT_TRUE(std::get<cpu::Product>(launches[1]->what).epilogue);
+  EXPECT_TRUE(cpu::work_of<cpu::Product>(*launches[1])->epilogue);
   EXPECT_EQ(program.graph.type(launches[1]->writes.at(0)).dtype, i8);
 }
 
 TEST(Launches, FoldsOfWindowsThatDoNotOverlapHaveNoLoop) {
   Graph graph;
   graph.output("y", fold(fold(graph.input("x", {8, 2, 16, 2}, f32), 2, 33, 2), 0, 16, 2));
-  const cpu::Program program = cpu::lower(graph, {});
+  const Program program = cpu::lower(graph, {});
   ASSERT_EQ(program.launches.size(), 1u);
-  for (const cpu::GeneratedKernel* generated : program.launches[0].kernels())
-    for (const Expr& e : generated->kernel.exprs) EXPECT_NE(e.kind, Expr::Kind::reduce);
+  for (const GeneratedKernel& generated : program.launches[0].kernels)
+    for (const Expr& e : generated.kernel.exprs) EXPECT_NE(e.kind, Expr::Kind::reduce);
 }
 
 // Compiling takes time in proportion to the graph, not to its square: no kernel grows without bound.
@@ -273,9 +275,9 @@ TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
   Value x = graph.input("x", {8, 64}, f32);
   for (int i = 0; i < 20000; ++i) x = sin(x);
   graph.output("y", x);
-  const cpu::Program program = cpu::lower(graph, {});
+  const Program program = cpu::lower(graph, {});
   EXPECT_GT(program.launches.size(), 100u);
-  for (const cpu::Launch& launch : program.launches) EXPECT_LT(std::get<cpu::GeneratedKernel>(launch.what).kernel.exprs.size(), 10000u);
+  for (const Launch& launch : program.launches) EXPECT_LT(launch.kernels.at(0).kernel.exprs.size(), 10000u);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <random>
 
 #include "backends/cpu/lower.h"
+#include "backends/cpu/product.h"
+#include "backends/cpu/work.h"
 #include "ir/reference.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
@@ -46,8 +48,8 @@ const std::vector<Case>& cases() {
 /// The element types of the panels of all products of the program.
 std::vector<DType> elements(const Graph& graph) {
   std::vector<DType> found;
-  for (const cpu::Launch& launch : cpu::lower(graph, {}).launches)
-    if (const auto* product = std::get_if<cpu::Product>(&launch.what)) found.push_back(product->element);
+  for (const Launch& launch : cpu::lower(graph, {}).launches)
+    if (const auto* product = cpu::work_of<cpu::Product>(launch)) found.push_back(product->element);
   return found;
 }
 

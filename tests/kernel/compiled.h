@@ -41,7 +41,7 @@ inline Kernel pointwise(ScalarOp op, const std::vector<DType>& operands, DType r
 }
 
 /// The kernel by LLVM, at the level of this machine. The function lives as long as the process.
-inline cpu::KernelFunction compile_llvm(const Kernel& kernel) {
+inline KernelFunction compile_llvm(const Kernel& kernel) {
   static cpu::Jit jit(cpu::target_of(), {});
   static ThreadPool pool(1);
   const KernelText text = emit_llvm(kernel);
@@ -76,8 +76,8 @@ class CompiledC {
   CompiledC(const CompiledC&) = delete;
   CompiledC& operator=(const CompiledC&) = delete;
 
-  cpu::KernelFunction function(const std::string& name) const {
-    auto found = reinterpret_cast<cpu::KernelFunction>(dlsym(handle_, name.c_str()));
+  KernelFunction function(const std::string& name) const {
+    auto found = reinterpret_cast<KernelFunction>(dlsym(handle_, name.c_str()));
     if (!found) fail_internal("{}", dlerror());
     return found;
   }

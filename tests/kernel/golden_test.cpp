@@ -118,13 +118,11 @@ std::string kernels(const Make& make) {
   Graph graph;
   const Values y = make(graph);
   for (std::size_t i = 0; i < y.size(); ++i) graph.output(fmt::format("y{}", i), y[i]);
-  const cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   std::string text;
-  for (const cpu::Launch& launch : program.launches) {
-    text += std::holds_alternative<cpu::HostLaunch>(launch.what) ? "host\n"
-            : std::holds_alternative<cpu::Product>(launch.what)  ? "product\n"
-                                                                 : "";
-    for (const cpu::GeneratedKernel* kernel : launch.kernels()) text += "kernel " + to_string(kernel->kernel);
+  for (const Launch& launch : program.launches) {
+    if (launch.kind != Launch::Kind::kernel) text += launch.claim == "gemm" ? "product\n" : "host\n";
+    for (const GeneratedKernel& kernel : launch.kernels) text += "kernel " + to_string(kernel.kernel);
   }
   return text;
 }

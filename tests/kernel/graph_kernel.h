@@ -30,7 +30,7 @@ inline Kernel kernel_of(const Graph& graph) {
 }
 
 /// Runs the function of kernel_of(graph) on inputs by name; outputs in their order.
-inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, cpu::KernelFunction function,
+inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, KernelFunction function,
                                      const std::map<std::string, Array>& inputs) {
   Bindings bindings;
   std::vector<Array> results;

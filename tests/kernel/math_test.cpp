@@ -16,13 +16,13 @@
 namespace rlx {
 namespace {
 
-cpu::KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32) {
+KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32) {
   Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), dtype), dtype);
   expand_math(kernel);
   return test::compile_llvm(kernel);
 }
 
-std::vector<float> run(cpu::KernelFunction function, const std::vector<float>& x, const std::vector<float>* z = nullptr) {
+std::vector<float> run(KernelFunction function, const std::vector<float>& x, const std::vector<float>* z = nullptr) {
   std::vector<float> y(x.size());
   void* pair[] = {const_cast<float*>(x.data()), z ? const_cast<float*>(z->data()) : y.data(), y.data()};
   function(pair, nullptr, 0, static_cast<std::int64_t>(x.size()));
@@ -199,7 +199,7 @@ TEST(Math, BothDialectsGiveTheSameBits) {
   for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 99991) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   std::vector<float> z(x.rbegin(), x.rend());
   std::vector<KernelText> texts;
-  std::vector<cpu::KernelFunction> by_llvm;
+  std::vector<KernelFunction> by_llvm;
   const auto add = [&](ScalarOp op, int operands) {
     Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), f32), f32);
     expand_math(kernel);

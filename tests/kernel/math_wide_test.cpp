@@ -20,7 +20,7 @@ Kernel formula(ScalarOp op, int operands = 1) {
   return kernel;
 }
 
-std::vector<double> run(cpu::KernelFunction function, const std::vector<double>& x, const std::vector<double>* z = nullptr) {
+std::vector<double> run(KernelFunction function, const std::vector<double>& x, const std::vector<double>* z = nullptr) {
   std::vector<double> y(x.size());
   void* buffers[] = {const_cast<double*>(x.data()), z ? const_cast<double*>(z->data()) : y.data(), y.data()};
   function(buffers, nullptr, 0, static_cast<std::int64_t>(x.size()));
@@ -192,7 +192,7 @@ TEST(WideMath, PowStaysWithinTwoUnitsInTheLastPlace) {
 TEST(WideMath, BothDialectsGiveTheSameBits) {
   const Powers p = powers();
   std::vector<KernelText> texts;
-  std::vector<cpu::KernelFunction> by_llvm;
+  std::vector<KernelFunction> by_llvm;
   const auto add = [&](const Kernel& kernel) {
     texts.push_back(emit_c(kernel));
     by_llvm.push_back(test::compile_llvm(kernel));

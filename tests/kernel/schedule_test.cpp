@@ -11,9 +11,9 @@ namespace {
 
 /// The only kernel of a graph with one output.
 Kernel kernel_of(const Graph& graph) {
-  const cpu::Program program = cpu::lower(graph, {});
+  const Program program = cpu::lower(graph, {});
   EXPECT_EQ(program.launches.size(), 1u);
-  return std::get<cpu::GeneratedKernel>(program.launches.at(0).what).kernel;
+  return program.launches.at(0).kernels.at(0).kernel;
 }
 
 int count(const Block& block, Statement::Kind kind) {

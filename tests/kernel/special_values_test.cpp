@@ -184,7 +184,7 @@ void expect_output(const Expected& expected, std::size_t output, const Array& se
   EXPECT_EQ(wrong, 0) << dialect << ", " << expected.graph.outputs()[output].first << first;
 }
 
-std::vector<Array> run_as_kernels_run(const Expected& expected, const Kernel& kernel, cpu::KernelFunction function) {
+std::vector<Array> run_as_kernels_run(const Expected& expected, const Kernel& kernel, KernelFunction function) {
   const cpu::FlushDenormals flush;
   return run_kernel(expected.graph, kernel, function, expected.inputs);
 }

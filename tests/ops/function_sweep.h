@@ -70,7 +70,7 @@ template <class T>
 std::vector<T> by_kernel(const std::function<Value(Value)>& build, const std::vector<T>& x, cpu::CpuLevel level) {
   const auto count = static_cast<std::int64_t>(x.size());
   const Graph graph = graph_of(build, sizeof(T) == 8 ? f64 : f32, count);
-  cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   const auto kernels = program.kernels();
   EXPECT_EQ(kernels.size(), 1u);
   ThreadPool pool(1);

@@ -8,9 +8,9 @@
 
 #include "backends/cpu/jit.h"
 #include "backends/cpu/lower.h"
-#include "backends/cpu/object_cache.h"
 #include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"
+#include "lowering/object_cache.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -79,7 +79,7 @@ TEST(Cache, SecondSessionCompilesNothing) {
 
 TEST(Cache, TheOldestObjectsMakeRoom) {
   const TemporaryFolder folder;
-  cpu::ObjectCache cache(folder.path(), 10000);
+  ObjectCache cache(folder.path(), 10000);
   const std::string object(1500, 'o');
   std::string reason;
   for (int i = 0; i < 20; ++i) {
@@ -101,9 +101,9 @@ TEST(Cache, ARelativeXdgFolderDoesNotCount) {
   ASSERT_EQ(unsetenv("RLX_CACHE"), 0);
   ASSERT_EQ(setenv("HOME", "/home/someone", 1), 0);
   ASSERT_EQ(setenv("XDG_CACHE_HOME", "relative", 1), 0);
-  EXPECT_EQ(cpu::default_cache_folder(), fs::path("/home/someone/.cache/rlx"));
+  EXPECT_EQ(default_cache_folder(), fs::path("/home/someone/.cache/rlx"));
   ASSERT_EQ(setenv("XDG_CACHE_HOME", "/absolute", 1), 0);
-  EXPECT_EQ(cpu::default_cache_folder(), fs::path("/absolute/rlx"));
+  EXPECT_EQ(default_cache_folder(), fs::path("/absolute/rlx"));
 }
 
 TEST(Cache, EqualKernelsOfOneSessionAreShared) {
@@ -279,9 +279,9 @@ TEST(Cache, KernelsOfAnotherProcessorAreNotTaken) {
   const TemporaryFolder folder;
   compile_in(folder.path());
   Graph graph = two_kernels();
-  cpu::Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
   std::vector<KernelText> texts;
-  for (const cpu::GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
+  for (const GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
   ThreadPool pool(1);
   for (const auto& [level, compiled] : {std::pair(cpu::cpu_level(), 0), std::pair(cpu::CpuLevel::portable, 2)}) {
     cpu::Jit jit(cpu::target_of(level), folder.path());

@@ -4,11 +4,14 @@
 #include <unordered_map>
 
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/lower.h"
-#include "backends/cpu/sizes.h"
 #include "backends/cpu/tuned_choices.h"
+#include "backends/cpu/work.h"
+#include "ir/reference.h"
+#include "lowering/kernel_step.h"
 
 namespace rlx::cpu {
+
+struct BlockKernel;
 
 /// Weights packed for the kernels of a product.
 struct Panels {
@@ -50,14 +53,12 @@ struct AttentionStep;
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
-  std::vector<int> buffers;               // kernel, epilogue: memory slot of each buffer; -1: the tile
-  std::vector<std::int64_t> starts;       // kernel: the bytes of each that it does not count
-  std::vector<int> prologue_buffers;      // as buffers; -1: the panel
-  int a = -1, b = -1, c = -1;             // product, block_dot
-  std::vector<int> operands, results;     // host; operands also: state update, the experts of a block_dot
-  std::vector<std::vector<Size>> shapes;  // state update: of the state, then of each operand
-  std::vector<Size> grid;
-  std::vector<std::pair<Size, double>> work;      // operations of one grid step: the sum of size * count
+  const Work* work = nullptr;                     // claim: that of the launch
+  std::vector<KernelStep> kernels;                // of the launch
+  int a = -1, b = -1, c = -1;                     // product, block_dot
+  std::vector<int> operands, results;             // host; operands also: state update
+  int experts = -1;                               // block_dot: the slot of what tells which of its matrices are read
+  std::vector<std::vector<Size>> shapes;          // state update: of the state, then of each operand
   using Axis = std::array<Size, 4>;               // extent and strides of a, b, c
   std::vector<Axis> batch, row_axes, depth_axes;  // product
   std::array<Size, 3> rows, columns, depth;       // product: extent, stride in the left and in the right of its two matrices
@@ -69,7 +70,6 @@ struct Step {
   const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
   std::size_t joined = 1;                         // block_dot: how many steps from this one on run as one loop
   std::shared_ptr<const AttentionStep> attention;
-  std::vector<Step> edges;  // kernel: what stores the rest of its results
 };
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.
@@ -96,12 +96,11 @@ struct RunState {
   std::string* blocks = nullptr;         // where set: what was chosen by time for the last step that is a product
 };
 
+/// The shape of a value in this run.
+std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run);
+
 /// Scratch memory of the calling thread for a step of `run`, kept from one to the next.
 std::byte* workspace(const RunState& run, std::size_t bytes);
-
-/// How a product reads its right operand, which stays from run to run, and for which kernels it is packed: with what tells its numbers, the
-/// key of its panels.
-std::string panel_layout(const Step& step, CpuLevel level);
 
 /// Runs one step.
 void execute(const Step& step, const RunState& run);

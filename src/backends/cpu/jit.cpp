@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -10,18 +9,11 @@
 #include <thread>
 
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/object_cache.h"
 #include "base/function_ref.h"
+#include "lowering/object_cache.h"
 #include "rlx/error.h"
 
 namespace rlx::cpu {
-
-std::filesystem::path default_cache_folder() {
-  if (const char* own = std::getenv("RLX_CACHE")) return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::filesystem::path(xdg) / "rlx";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "rlx";
-  return {};
-}
 
 namespace {
 

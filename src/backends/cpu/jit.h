@@ -13,10 +13,6 @@
 
 namespace rlx::cpu {
 
-/// Where compiled kernels are kept between processes: RLX_CACHE if set (empty: nowhere), else XDG_CACHE_HOME/rlx, else ~/.cache/rlx.
-/// A relative XDG_CACHE_HOME does not count, as the XDG Base Directory Specification says.
-std::filesystem::path default_cache_folder();
-
 /// What a Jit has done so far.
 struct JitCounters {
   std::int64_t compiled = 0;   // kernels that LLVM compiled

@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "base/memory/pages.h"
+#include "emit/emit.h"
 
 namespace rlx::cpu {
-
-using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
 
 /// The function `name` of an object, in memory of its own: code, constants, and jumps to what it calls of the process's libraries.
 class LinkedKernel {

@@ -2,44 +2,40 @@
 
 #include <algorithm>
 
-#include "backends/cpu/large_results.h"
-#include "backends/cpu/outputs.h"
-#include "backends/cpu/parts.h"
+#include "backends/cpu/attention/run.h"
 #include "backends/cpu/product_kernels.h"
+#include "backends/cpu/quantized/run.h"
+#include "backends/cpu/routines/run.h"
+#include "backends/cpu/run_product.h"
+#include "backends/cpu/state_update.h"
 #include "ir/rebuild.h"
-#include "kernel/math/math.h"
-#include "kernel/simplify.h"
-#include "kernel/starts.h"
-#include "ops/scalar/reinterpret.h"
-#include "passes/cut.h"
+#include "lowering/lowering.h"
 #include "passes/run_invariant.h"
 
 namespace rlx::cpu {
-
-bool can_generate(const Graph& graph, const Node& node) {
-  if (node.results.size() != 1 || !rlx::can_generate(node.results[0].dtype)) return false;
-  for (ValueId operand : node.operands)
-    if (!rlx::can_generate(graph.type(operand).dtype)) return false;
-  return node.op->kind == OpKind::scalar || node.op->sources || node.op->loop || node.op->address;
-}
-
 namespace {
 
-class Lowering {
+/// None without claims: the op's own evaluation is then what computes it.
+const Routine* routine_of(const Graph& graph, const Node& node, const LowerOptions& options) {
+  return options.claims ? routine_for(graph, node) : nullptr;
+}
+
+/// Of those that are left: claimed.
+bool is_composite(const Node& node) { return node.op->kind == OpKind::composite; }
+
+class CpuLowering final : public Lowering {
  public:
   /// `inner`: of a region, whose operands may turn out to be weights, which are packed once.
-  Lowering(const Graph& graph, const LowerOptions& options, std::vector<std::string> symbols, bool inner = false)
-      : inner_(inner),
-        graph_(graph),
-        options_(options),
-        symbols_(std::move(symbols)),
-        cut_(
-            graph, [this](const Node& node) { return is_composite(node) ? !routine_for(node) : cpu::can_generate(graph_, node); },
-            [this](const Node& node, std::size_t operand) { return read_operand(graph_, node, routine_for(node), operand); }, on_chip_row,
-            options.fuse) {}
+  CpuLowering(const Graph& graph, const LowerOptions& options, std::vector<std::string> symbols, bool inner = false)
+      : Lowering(
+            graph, options.target, options.fuse, std::move(symbols),
+            [&](const Node& node) { return is_composite(node) ? !routine_of(graph, node, options) : kernel_computes(graph, node); },
+            [&](const Node& node, std::size_t operand) { return read_operand(graph, node, routine_of(graph, node, options), operand); }),
+        inner_(inner),
+        options_(options) {}
 
-  Program run() {
-    share_bytes();
+ private:
+  void claim() override {
     if (options_.claims) refuse_unknown();
     claim_attentions();
     claim_block_dots();
@@ -53,24 +49,9 @@ class Lowering {
     cut_.share(regions);
     for (const auto& [op, region] : attentions_) built_attentions_.emplace(region.back(), view_operands(region));
     for (auto& [dot, region] : products_) build_product(dot, region);
-    while (!build_kernels()) {
-    }
-    return program();
   }
 
- private:
-  Puller::IsStored stored_test() const {
-    return [this](ValueId v) { return cut_.is_stored(v); };
-  }
-
-  /// Bytes read as another type are the same memory. Such a node is stored with its operand, as those of the host are.
-  void share_bytes() {
-    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      if (cut_.on_host(id) && is_reinterpretation(graph_.node(id))) views_[{id, 0}] = graph_.node(id).operands[0];
-  }
-
-  /// None without claims: the op's own evaluation is then what computes it.
-  const Routine* routine_for(const Node& node) const { return options_.claims ? cpu::routine_for(graph_, node) : nullptr; }
+  const Routine* routine_for(const Node& node) const { return routine_of(graph_, node, options_); }
 
   void refuse_unknown() const {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
@@ -79,8 +60,6 @@ class Lowering {
   }
 
   // -- attention: the composites of the graph, which only claims compute
-
-  static bool is_composite(const Node& node) { return node.op->kind == OpKind::composite; }  // of those that are left: claimed
 
   void claim_attentions() {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
@@ -122,23 +101,10 @@ class Lowering {
     }
   }
 
-  static Unit update_unit(const StateUpdate& update) {
-    Launch launch{update, {update.state}, {update.result}};
-    for (ValueId operand : update.operands()) launch.reads.push_back(operand);
-    return {std::nullopt, std::move(launch)};
-  }
-
-  static Unit block_dot_unit(BlockDot dot) {
-    std::vector<ValueId> reads{dot.x, dot.blocks};
-    if (dot.experts) reads.push_back(*dot.experts);
-    const std::vector<ValueId> writes{dot.node};
-    return {std::nullopt, Launch{std::move(dot), reads, writes}};
-  }
-
   // -- products
 
   /// The kernels inside a product take the sizes of its tile as well as all symbols.
-  bool fuse_products() const { return options_.fuse && symbols_.size() + epilogue_tile_sizes <= most_epilogue_arguments; }
+  bool fuse_products() const { return fuse_ && symbols_.size() + epilogue_tile_sizes <= most_epilogue_arguments; }
 
   /// Whether the panels of a product are of a type without prologues; where its sums are wider than its result, an epilogue rounds them.
   bool packs_narrow(ValueId dot) const {
@@ -252,168 +218,118 @@ class Lowering {
     built_products_.emplace(region.back(), std::move(*product));
   }
 
-  // -- kernels
+  // -- the program
 
-  /// Builds the kernels that are missing. False when one would repeat a reduction: it is stored instead, and what computed it is
-  /// built again.
-  bool build_kernels() {
-    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
-      const ValueId v{id, 0};
-      if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
-      if (built_products_.count(v) || built_attentions_.count(v) || views_.count(v) || kernels_.count(v) || is_block_dot(graph_.node(id)) ||
-          in_update_.count(v) || is_copied(v))
-        continue;
-      auto built = build_outputs(graph_, {v}, stored_test());
-      if (const auto source = copied(built->kernel, graph_.type(v))) {
-        views_[v] = *source;
-        continue;
-      }
-      if (options_.fuse && !store_repeated(built->kernel)) return false;
-      kernels_.emplace(v, std::move(*built));
-    }
-    return true;
+  bool is_claimed(ValueId v) const override {
+    return built_products_.count(v) || built_attentions_.count(v) || is_block_dot(graph_.node(v.node)) || in_update_.count(v) ||
+           is_copied(v);
   }
 
   /// A concat of many stored values, or where kernels would be too long: its runs are copied.
   bool is_copied(ValueId v) const {
     constexpr std::size_t most_choices = 8;
     const Node& node = graph_.node(v.node);
-    if (node.op->name != "concat" || !options_.fuse || !routine_for(node)) return false;
+    if (node.op->name != "concat" || !fuse_ || !routine_for(node)) return false;
     if (node.operands.size() <= most_choices && !cut_.was_too_long(v)) return false;
     return std::ranges::all_of(node.operands, [&](ValueId operand) { return cut_.is_stored(operand); });
   }
 
-  /// False when values had to be stored first.
-  bool store_repeated(const Kernel& kernel) {
-    std::map<ValueId, double> total;  // one value may be reduced at several indices
-    for (const Recompute& r : recomputation(kernel, graph_)) total[r.value] += r.factor;
-    bool fine = true;
-    for (const auto& [value, factor] : total) {
-      if (factor <= 1.5 || !cut_.store(value)) continue;
-      fine = false;
-      std::erase_if(kernels_, [v = value](const auto& entry) { return entry.second.computed.count(v) > 0; });
-    }
-    return fine;
+  std::optional<Launch> claimed_launch(std::int32_t id) override {
+    const ValueId v{id, 0};
+    if (const auto update = updates_.find(v); update != updates_.end()) return update_launch(update->second);
+    if (!cut_.live(id) || views_.count(v)) return std::nullopt;
+    if (cut_.on_host(id) ? routine_for(graph_.node(id)) != nullptr : cut_.is_stored(v) && !cut_.is_source(v) && is_copied(v))
+      return routine_launch(id);
+    if (const auto product = built_products_.find(v); product != built_products_.end()) return product_launch(product->second);
+    if (const auto attention = built_attentions_.find(v); attention != built_attentions_.end()) return attention_launch(attention->second);
+    if (is_block_dot(graph_.node(id)) && cut_.is_stored(v)) return block_dot_launch(as_block_dot(graph_, v));
+    return std::nullopt;
   }
 
-  /// The value whose elements the kernel stores again where they lie, all of them; the result is then a view of it.
-  std::optional<ValueId> copied(const Kernel& kernel, const Type& type) const {
-    const int buffer = kernel.expr(kernel.stores[0].value).buffer;
-    for (const KernelStore& store : kernel.stores) {
-      const Expr& e = kernel.expr(store.value);
-      if (e.kind != Expr::Kind::load || !(e.index == store.index) || e.dtype != type.dtype || e.buffer != buffer) return std::nullopt;
-    }
-    const ValueId source = kernel.buffers[static_cast<std::size_t>(buffer)].value;
-    return graph_.type(source).size() == type.size() ? std::optional(source) : std::nullopt;
-  }
+  Program lower_region(const Graph& region) const override { return CpuLowering(region, options_, symbols_, true).run(); }
 
-  // -- the program
-
-  Program program() {
-    std::vector<Unit> units;
-    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
-      const ValueId v{id, 0};
-      if (const auto update = updates_.find(v); update != updates_.end()) units.push_back(update_unit(update->second));
-      if (!cut_.live(id) || views_.count(v)) continue;
-      if (cut_.on_host(id) || (cut_.is_stored(v) && !cut_.is_source(v) && is_copied(v))) units.push_back(host_unit(id));
-      else if (auto product = built_products_.find(v); product != built_products_.end()) units.push_back(product_unit(product->second));
-      else if (auto attention = built_attentions_.find(v); attention != built_attentions_.end())
-        units.push_back(attention_unit(attention->second));
-      else if (is_block_dot(graph_.node(id)) && cut_.is_stored(v)) units.push_back(block_dot_unit(as_block_dot(graph_, v)));
-      else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
-    }
-    Program result(graph_);
-    result.symbols = symbols_;
-    result.views = std::move(views_);
-    if (options_.fuse) {
-      const auto root = [&](ValueId v) { return result.root(v); };
-      std::set<ValueId> outputs;
-      for (const auto& [name, value] : graph_.outputs()) outputs.insert(root(value.id()));
-      units = merge_outputs(graph_, std::move(units), stored_test(), root, outputs);
-    }
-    for (Unit& unit : units) result.launches.push_back(unit.outputs ? kernel_launch(std::move(*unit.outputs)) : std::move(unit.launch));
-    lower_regions(result);
-    return result;
-  }
-
-  void lower_regions(Program& result) const {
-    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-      for (const Attr& attr : cut_.on_host(id) ? graph_.node(id).attrs : Attrs{})
-        if (const auto* region = std::get_if<Region>(&attr); region && *region && !result.regions.count(region->get()))
-          result.regions[region->get()] = std::make_shared<Program>(Lowering(**region, options_, symbols_, true).run());
-  }
-
-  Unit host_unit(std::int32_t id) const {
-    const Node& node = graph_.node(id);
-    const Routine* routine = routine_for(node);
-    Launch launch{HostLaunch{id, node.op->name, routine, has_regions(node)}, {}, {}};
-    for (std::size_t i = 0; i < node.operands.size(); ++i) launch.reads.push_back(read_operand(graph_, node, routine, i));
-    for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
-    return {std::nullopt, std::move(launch)};
-  }
-
-  Unit product_unit(Product& product) const {
-    Launch launch{{}, {product.b}, {product.result}};
-    if (!product.prologue) launch.reads.push_back(product.a);
-    launch.what = std::move(product);
-    for (GeneratedKernel* kernel : launch.kernels()) {
-      for (const KernelBuffer& buffer : kernel->kernel.buffers)
-        if (!buffer.written && !(buffer.value == std::get<Product>(launch.what).dot)) launch.reads.push_back(buffer.value);
-      finish(*kernel);
-    }
-    return {std::nullopt, std::move(launch)};
-  }
-
-  static Unit attention_unit(const Attention& attention) {
-    Launch launch{attention, {attention.q.value, attention.k.value, attention.v.value}, {attention.result}};
-    for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
-      if (*operand) launch.reads.push_back((*operand)->value);
-    for (const auto* scales : {&attention.k_scales, &attention.v_scales})
-      if (*scales) launch.reads.push_back((*scales)->operand.value);
-    for (const auto* operand : {&attention.k, &attention.v})
-      if (operand->pages) launch.reads.push_back(operand->pages->value);
-    return {std::nullopt, std::move(launch)};
-  }
-
-  Launch kernel_launch(Outputs outputs) const {
-    std::vector<Kernel> kernels;
-    if (options_.fuse) kernels = split_at_guards(graph_, outputs, stored_test());
-    Launch launch;
-    for (const KernelBuffer& buffer : outputs.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
-    if (kernels.empty()) kernels.push_back(std::move(outputs.kernel));
-    launch.what = GeneratedKernel{std::move(kernels[0]), {}, nullptr};
-    for (std::size_t i = 1; i < kernels.size(); ++i) launch.edges.push_back({std::move(kernels[i]), {}, nullptr});
-    for (GeneratedKernel* kernel : launch.kernels()) finish(*kernel);
+  /// `node`: what the claim computes; none where it writes a state.
+  template <class T>
+  static Launch launch_of(std::string claim, ValueId node, std::vector<ValueId> reads, std::vector<ValueId> writes, T what) {
+    Launch launch{Launch::Kind::claim, claim, std::move(reads), std::move(writes), {}, std::move(claim), node};
+    launch.claimed = std::make_shared<const WorkOf<T>>(std::move(what));
     return launch;
   }
 
-  void finish(GeneratedKernel& generated) const {
-    Kernel& kernel = generated.kernel;
-    if (!kernel.tile) kernel.symbols = symbols_;
-    merge_loops(kernel);
-    simplify(kernel);
-    expand_math(kernel);
-    mark_large_results(kernel, graph_, options_.target.caps.past_caches_bytes);
-    generated.first = first_elements(kernel);
-    generated.text = emit_llvm(counted_from(kernel, generated.first), options_.target.caps.masks);
+  static Launch update_launch(StateUpdate update) {
+    std::vector<ValueId> reads = update.operands();
+    reads.insert(reads.begin(), update.state);
+    return launch_of("state_update", {-1, 0}, std::move(reads), {update.result}, std::move(update));
+  }
+
+  Launch routine_launch(std::int32_t id) const {
+    const Node& node = graph_.node(id);
+    const Routine* const routine = routine_for(node);
+    std::vector<ValueId> reads, writes;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) reads.push_back(read_operand(graph_, node, routine, i));
+    for (std::size_t r = 0; r < node.results.size(); ++r) writes.push_back({id, static_cast<std::int32_t>(r)});
+    Launch launch = launch_of(std::string(node.op->name), {id, 0}, std::move(reads), std::move(writes), RoutineWork{routine, id});
+    launch.replaced = routine->in_place_of;
+    return launch;
+  }
+
+  Launch block_dot_launch(BlockDot dot) const {
+    std::vector<ValueId> reads{dot.x, dot.blocks};
+    if (dot.experts) reads.push_back(*dot.experts);
+    const ValueId node = dot.node;
+    const std::string claim = (dot.experts ? "grouped_block_dot " : "block_dot ") + dot.type;
+    const std::string arithmetic = dot.kernel(level_) ? "int8" : "f32";
+    Launch launch = launch_of(claim, node, std::move(reads), {node}, std::move(dot));
+    launch.arithmetic = arithmetic;
+    return launch;
+  }
+
+  Launch product_launch(Product& product) const {
+    std::vector<ValueId> reads{product.b};
+    if (!product.prologue) reads.push_back(product.a);
+    std::vector<GeneratedKernel> kernels;
+    for (Kernel& part : product.parts) {
+      for (const KernelBuffer& buffer : part.buffers)
+        if (!buffer.written && !(buffer.value == product.dot)) reads.push_back(buffer.value);
+      kernels.push_back(generate(std::move(part)));
+    }
+    product.parts.clear();
+    const ValueId dot = product.dot;
+    const std::string arithmetic = product.element == i8 ? "int8" : std::string(name(product.float_left ? f32 : product.element));
+    const bool prologue = product.prologue.has_value(), epilogue = product.epilogue.has_value();
+    Launch launch = launch_of("gemm", dot, std::move(reads), {product.result}, std::move(product));
+    if (prologue) launch.name = kernels.front().short_name() + "+" + launch.name;
+    if (epilogue) launch.name += "+" + kernels.back().short_name(), launch.storing = static_cast<int>(kernels.size()) - 1;
+    launch.kernels = std::move(kernels);
+    launch.arithmetic = arithmetic;
+    return launch;
+  }
+
+  Launch attention_launch(Attention attention) const {
+    std::vector<ValueId> reads{attention.q.value, attention.k.value, attention.v.value};
+    for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
+      if (*operand) reads.push_back((*operand)->value);
+    for (const auto* scales : {&attention.k_scales, &attention.v_scales})
+      if (*scales) reads.push_back((*scales)->operand.value);
+    for (const auto* operand : {&attention.k, &attention.v})
+      if (operand->pages) reads.push_back(operand->pages->value);
+    const ValueId node = attention.node, result = attention.result;
+    Launch launch = launch_of("attention", node, std::move(reads), {result}, std::move(attention));
+    launch.arithmetic = graph_.type(result).dtype == bf16 && multiplies_bf16(level_) ? "bf16" : "f32";
+    return launch;
   }
 
   const bool inner_;
-  const Graph& graph_;
   const LowerOptions& options_;
   const CpuLevel level_ = level_of(options_.target);
-  std::vector<std::string> symbols_;  // of the whole graph: a region may use more than its operands show
-  Cut cut_;
   std::map<ValueId, std::vector<ValueId>> products_;           // by the dot: what the claim computes
   std::vector<bool> invariant_ = run_invariant_nodes(graph_);  // by node: the same in every run
   std::map<ValueId, ValueId> computed_left_;                   // by the dot: its left operand, where a prologue computes it
   std::map<ValueId, Product> built_products_;                  // by the value that is stored
   std::map<ValueId, std::vector<ValueId>> attentions_;         // by the op: it and the moves behind it
   std::map<ValueId, Attention> built_attentions_;              // by the value that is stored
-  std::map<ValueId, Outputs> kernels_;
-  std::map<ValueId, ValueId> views_;
-  std::map<ValueId, StateUpdate> updates_;  // by their results
-  std::set<ValueId> in_update_;             // values that are the state on its way
+  std::map<ValueId, StateUpdate> updates_;                     // by their results
+  std::set<ValueId> in_update_;                                // values that are the state on its way
 };
 
 }  // namespace
@@ -421,7 +337,7 @@ class Lowering {
 Program lower(const Graph& graph, const LowerOptions& options) {
   std::vector<std::string> symbols;
   for (const auto& [name, bound] : graph.symbols()) symbols.push_back(name);
-  return Lowering(graph, options, std::move(symbols)).run();
+  return CpuLowering(graph, options, std::move(symbols)).run();
 }
 
 }  // namespace rlx::cpu

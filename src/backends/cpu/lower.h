@@ -1,6 +1,6 @@
 #pragma once
 #include "backends/cpu/backend.h"
-#include "backends/cpu/program.h"
+#include "lowering/program.h"
 
 namespace rlx::cpu {
 
@@ -15,8 +15,5 @@ struct LowerOptions {
 /// in an order in which they can run. Throws Error naming op and types for a node that neither a kernel nor a routine computes; without
 /// claims the op's own evaluation does.
 Program lower(const Graph& graph, const LowerOptions& options);
-
-/// True when a kernel can compute the node.
-bool can_generate(const Graph& graph, const Node& node);
 
 }  // namespace rlx::cpu

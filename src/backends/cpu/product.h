@@ -5,18 +5,12 @@
 #include <set>
 
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
-#include "backends/cpu/jit.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "kernel/pull.h"
 
 namespace rlx::cpu {
 
-/// A kernel with its code.
-struct GeneratedKernel {
-  Kernel kernel;
-  KernelText text;
-  KernelFunction function = nullptr;
-  std::vector<std::int64_t> first = {};  // by buffer: the element from which the text counts; none: 0
-};
+struct Step;
 
 /// One axis of a matrix product with its strides, in elements, in the two operands and the result.
 struct ProductAxis {
@@ -36,14 +30,17 @@ struct Product {
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
   std::vector<ProductAxis> row_axes, depth_axes;  // where those do not merge, as in a convolution: A is then read through tables of offsets
   bool b_by_tables = false;                       // B too: its strides along depth_axes do not merge
-  std::optional<GeneratedKernel> prologue;        // tile loops: batch (flat), rows, depth; computes `a`, which is not stored, in blocks
-  std::optional<GeneratedKernel> epilogue;        // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
-  bool prologue_by_columns = false;               // rows are its innermost loop: they lie side by side in `a`
-  bool winograd = false;                          // a convolution that gemm/winograd.h computes
-  bool dots = false;                              // few columns and long rows, for gemm/dot_products.h
-  bool epilogue_by_columns = false;  // rows are its innermost loop and the tile is transposed: they lie side by side in the result
+  std::vector<Kernel> parts;                      // under way: those that become kernels of the launch
+  std::optional<std::size_t> prologue;  // of them; tile loops: batch (flat), rows, depth; computes `a`, which is not stored, in blocks
+  std::optional<std::size_t> epilogue;  // tile loops: batch (flat), rows, columns; reads the tile as the dot's buffer
+  bool prologue_by_columns = false;     // rows are its innermost loop: they lie side by side in `a`
+  bool winograd = false;                // a convolution that gemm/winograd.h computes
+  bool dots = false;                    // few columns and long rows, for gemm/dot_products.h
+  bool epilogue_by_columns = false;     // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
   DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
+  double flops(const Graph& graph, const Bindings& bindings) const;
+  std::string panel_layout(const Step& step, CpuLevel level) const;
 };
 
 /// The values that the operands of a dot are widened from by a cast, perhaps rearranged after it: both, or the right one.

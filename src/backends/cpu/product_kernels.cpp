@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "backends/cpu/strided_view.h"
 #include "kernel/cost.h"
+#include "lowering/strided_view.h"
 #include "ops/scalar/scalar.h"
 
 namespace rlx::cpu {
@@ -171,7 +171,8 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   if (!arguments_fit(kernel)) return false;
   if (type.dtype != product.sum()) round_sums(kernel, product.dot, type.dtype);
-  product.epilogue = GeneratedKernel{std::move(kernel), {}, nullptr};
+  product.epilogue = product.parts.size();
+  product.parts.push_back(std::move(kernel));
   product.epilogue_by_columns = by_columns;
   product.result = last;
   return true;
@@ -246,7 +247,8 @@ bool add_prologue(const Graph& graph, Product& product, const std::vector<std::s
   if (!arguments_fit(kernel)) return false;
   if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
   product.prologue_by_columns = by_columns;
-  product.prologue = GeneratedKernel{std::move(kernel), {}, nullptr};
+  product.prologue = product.parts.size();
+  product.parts.push_back(std::move(kernel));
   return true;
 }
 

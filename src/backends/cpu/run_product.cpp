@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cpu/execute.h"
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
@@ -13,10 +14,52 @@
 namespace rlx::cpu {
 namespace {
 
+/// Whether every run reads the same part of the right operand, so that it can be packed once.
+bool has_fixed_layout(const Product& p) {
+  std::vector<Dim> dims{p.columns.extent, p.columns.b_stride, p.depth.extent, p.depth.b_stride, p.b_offset};
+  for (const ProductAxis& axis : p.depth_axes) dims.insert(dims.end(), {axis.extent, axis.b_stride});
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
+}
+
+}  // namespace
+
+void prepare_step(const Product& p, Step& step, const Preparation& given) {
+  SizeTable& f = given.sizes;
+  const auto& slot_of = given.slot_of;
+  step.a = p.prologue ? -1 : slot_of(p.a);
+  step.b = slot_of(p.b);
+  step.c = slot_of(p.result);
+  step.weights = given.is_weight(p.b) && has_fixed_layout(p);
+  const auto add = [&](const std::vector<ProductAxis>& axes, std::vector<Step::Axis>& to) {
+    for (const ProductAxis& axis : axes) to.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
+  };
+  add(p.batch, step.batch);
+  add(p.row_axes, step.row_axes);
+  add(p.depth_axes, step.depth_axes);
+  for (const ProductAxis& axis : p.batch) step.weights = step.weights && axis.b_stride == Dim(0);
+  step.winograd = p.winograd && step.weights;
+  const bool columns_lie_so = p.depth.b_stride == Dim(1);
+  step.dots = p.dots && (columns_lie_so || step.weights);
+  if (step.dots && columns_lie_so && p.columns.extent == Dim(1)) step.weights = false;  // several may share the sets of a cache as they lie
+  step.rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)};
+  step.columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)};
+  step.depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)};
+  step.offsets = {f(p.a_offset), f(p.b_offset), f(p.c_offset)};
+  const auto add_part = [&](ValueId tile, bool written) {
+    KernelStep& part = step.kernels.emplace_back();
+    for (const KernelBuffer& b : step.launch->kernels[step.kernels.size() - 1].kernel.buffers)
+      part.buffers.push_back(b.value == tile && b.written == written ? -1 : slot_of(b.value));
+  };
+  if (p.prologue) add_part(p.a, true);
+  if (p.epilogue) add_part(p.dot, false);
+}
+
+namespace {
+
 /// What a kernel over tiles of a product is called with.
 struct TileCall {
-  TileCall(const GeneratedKernel& kernel, const std::vector<int>& slots, const RunState& run)
-      : function(kernel.function), sizes(run.symbols) {
+  TileCall(const Step& step, std::size_t part, const RunState& run) : function(step.launch->kernels[part].function), sizes(run.symbols) {
+    const std::vector<int>& slots = step.kernels[part].buffers;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       buffers.push_back(slots[i] < 0 ? nullptr : run.memory[static_cast<std::size_t>(slots[i])]);
       if (slots[i] < 0) tiles.push_back(i);
@@ -157,7 +200,7 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
   });
   if (!packed) return false;
   args.weights = &static_cast<const PanelsOf<PackedB<float>>&>(*packed).held;
-  TileCall epilogue(*product.epilogue, step.buffers, run);
+  TileCall epilogue(step, *product.epilogue, run);
   args.epilogue = call_on_tile<float, false>;
   args.epilogue_context = &epilogue;
   args.workspace = workspace(run, winograd_workspace(args, run.pool->size()));
@@ -198,7 +241,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   if (product.prologue) {
     args.compute_a = product.prologue_by_columns ? call_on_tile<Left<T>, true> : call_on_tile<Left<T>, false>;
     args.a_by_columns = product.prologue_by_columns;
-    args.compute_a_context = &prologue.emplace(*product.prologue, step.prologue_buffers, run);
+    args.compute_a_context = &prologue.emplace(step, *product.prologue, run);
   } else {
     args.a = left_matrix<T>(memory(step.a), step, tables, s);
   }
@@ -213,7 +256,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   if (product.epilogue) {
     args.epilogue = product.epilogue_by_columns ? call_on_tile<Sum<T>, true> : call_on_tile<Sum<T>, false>;
     args.epilogue_by_columns = product.epilogue_by_columns;
-    args.epilogue_context = &epilogue.emplace(*product.epilogue, step.buffers, run);
+    args.epilogue_context = &epilogue.emplace(step, *product.epilogue, run);
   } else {
     args.c = reinterpret_cast<Sum<T>*>(memory(step.c)) + step.offsets[2](s);
     args.c_row_stride = step.rows[2](s);
@@ -229,7 +272,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
 
 }  // namespace
 
-void run_product(const Step& step, const Product& product, const RunState& run) {
+void run_step(const Product& product, const Step& step, const RunState& run) {
   switch (product.element) {
     case DType::f64: return run_elements<double>(step, product, run);
     case DType::bf16: return product.float_left ? run_elements<Bf16Weight>(step, product, run) : run_elements<Bf16>(step, product, run);
@@ -237,6 +280,21 @@ void run_product(const Step& step, const Product& product, const RunState& run) 
     case DType::i8: return run_elements<std::int8_t>(step, product, run);
     default: return run_elements<float>(step, product, run);
   }
+}
+
+std::string Product::panel_layout(const Step& step, CpuLevel level) const {
+  const auto fixed = [](const Size& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
+  std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), rlx::name(element), float_left ? " by f32" : "",
+                                 fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]), fixed(step.columns[0]),
+                                 fixed(step.columns[1]), b_by_tables);
+  if (step.winograd) text += " winograd";
+  if (step.dots) text += " columns";
+  for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
+  return text;
+}
+
+double Product::flops(const Graph& graph, const Bindings& bindings) const {
+  return static_cast<double>((graph.type(dot).size() * depth.extent * 2).evaluate(bindings));
 }
 
 }  // namespace rlx::cpu

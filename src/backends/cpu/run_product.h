@@ -1,9 +1,11 @@
 #pragma once
-#include "backends/cpu/execute.h"
+#include "backends/cpu/product.h"
+#include "backends/cpu/work.h"
 
 namespace rlx::cpu {
 
-/// Runs a matrix product, or a convolution as one.
-void run_product(const Step& step, const Product& product, const RunState& run);
+/// Of a matrix product, or a convolution as one.
+void prepare_step(const Product& product, Step& step, const Preparation& given);
+void run_step(const Product& product, const Step& step, const RunState& run);
 
 }  // namespace rlx::cpu

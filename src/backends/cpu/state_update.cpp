@@ -2,82 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <numeric>
 
-#include "backends/cpu/attributes.h"
-#include "ir/op.h"
+#include "backends/cpu/execute.h"
 
 namespace rlx::cpu {
-namespace {
-
-/// Whether one node reads the value, and the caller does not.
-bool has_one_reader(const Graph& graph, ValueId value, const std::map<ValueId, std::vector<std::int32_t>>& users) {
-  const auto found = users.find(value);
-  return found != users.end() && found->second.size() == 1 &&
-         std::ranges::none_of(graph.outputs(), [&](const auto& output) { return output.second.id() == value; });
-}
-
-/// The windows of a scatter, where their elements lie side by side; nothing for one that combines or drops.
-std::optional<StateUpdate::Windows> scattered(const Graph& graph, const Node& node) {
-  using Ints = std::vector<std::int64_t>;
-  if (attribute<std::string>(node, "op") != "set" || attribute<std::string>(node, "mode") != "clip" ||
-      !attribute<Ints>(node, "operand_batching_dims").empty() || graph.type(node.operands[1]).shape.size() != 2)
-    return std::nullopt;
-  const Ints& inside = attribute<Ints>(node, "offset_dims");
-  for (std::size_t i = 0; i < inside.size(); ++i)
-    if (inside[i] != static_cast<std::int64_t>(i) + 1) return std::nullopt;
-  return StateUpdate::Windows{node.operands[2], node.operands[1], attribute<Ints>(node, "start_index_map"),
-                              attribute<Ints>(node, "collapsed_slice_dims")};
-}
-
-/// Walks from the state's next value back to the state.
-std::optional<StateUpdate> update_of(const Graph& graph, ValueId state, ValueId next,
-                                     const std::map<ValueId, std::vector<std::int32_t>>& users) {
-  StateUpdate update{state, next, {}, {}};
-  for (ValueId value = next; !(value == state);) {
-    const Node& node = graph.node(value.node);
-    const bool scatters = node.op->name == "scatter";
-    if ((node.op->name != "dynamic_update" && !scatters) || !has_one_reader(graph, node.operands[0], users)) return std::nullopt;
-    update.chain.push_back(value);
-    if (!scatters) update.windows.emplace_back(StateUpdate::Window{node.operands[1], {node.operands.begin() + 2, node.operands.end()}});
-    else if (auto windows = scattered(graph, node)) update.windows.emplace_back(std::move(*windows));
-    else return std::nullopt;
-    value = node.operands[0];
-  }
-  std::ranges::reverse(update.windows);
-  return update.windows.empty() ? std::nullopt : std::optional(std::move(update));
-}
-
-}  // namespace
-
-std::vector<ValueId> StateUpdate::operands() const {
-  std::vector<ValueId> all;
-  for (const auto& each : windows) {
-    if (const auto* many = std::get_if<Windows>(&each)) {
-      all.insert(all.end(), {many->value, many->starts});
-      continue;
-    }
-    const auto& one = std::get<Window>(each);
-    all.push_back(one.value);
-    all.insert(all.end(), one.starts.begin(), one.starts.end());
-  }
-  return all;
-}
-
-std::vector<StateUpdate> state_updates(const Graph& graph, const std::map<ValueId, std::vector<std::int32_t>>& users) {
-  std::vector<StateUpdate> updates;
-  for (const auto& [input, value] : graph.inputs()) {
-    if (input.kind != InputKind::state || bytes_for(input.type.dtype, 8) % 8 != 0) continue;
-    std::vector<ValueId> next;  // an output may have several names
-    for (const auto& [name, output] : graph.outputs())
-      if (name == input.name) next.push_back(output.id());
-    if (next.size() != 1 || !input.type.is_static()) continue;
-    const auto named = std::ranges::count_if(graph.outputs(), [&](const auto& output) { return output.second.id() == next[0]; });
-    if (auto update = update_of(graph, value.id(), next[0], users); update && named == 1) updates.push_back(std::move(*update));
-  }
-  return updates;
-}
-
 namespace {
 
 void copy_window(const Window& window, std::span<const std::int64_t> shape, std::int64_t width, std::byte* to) {
@@ -124,6 +53,91 @@ void copy_windows(std::span<const Window> windows, std::span<const std::int64_t>
       copy_window(part, shape, width, to);
     }
   });
+}
+
+namespace {
+
+/// The windows of one update of a state.
+class StateWriter {
+ public:
+  StateWriter(const Step& step, const StateUpdate& update, const RunState& run)
+      : step_(step), run_(run), shape_(sizes(step.shapes[0])), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
+
+  void operator()(const StateUpdate::Window& window) {
+    Window here{memory(), shape(), {}};
+    ++next_;
+    for (ValueId start : window.starts) {
+      here.starts.push_back(integers(start).get_int(0));
+      ++next_;
+    }
+    copy(std::span(&here, 1));
+  }
+
+  void operator()(const StateUpdate::Windows& windows) {
+    const std::byte* const bytes = memory();
+    const std::vector<std::int64_t> all = shape();
+    ++next_;
+    const Array starts = integers(windows.starts);
+    ++next_;
+    Window here{bytes, {all.begin() + 1, all.end()}, std::vector<std::int64_t>(shape_.size(), 0)};
+    for (std::int64_t axis : windows.inserted) here.shape.insert(here.shape.begin() + axis, 1);
+    const auto axes = static_cast<std::int64_t>(windows.axes.size());
+    std::vector<Window> each(static_cast<std::size_t>(all[0]), here);
+    for (std::int64_t row = 0; row < all[0]; ++row) {
+      Window& window = each[static_cast<std::size_t>(row)];
+      window.bytes += row * product_of(here.shape) * width_;
+      for (std::int64_t i = 0; i < axes; ++i)
+        window.starts[static_cast<std::size_t>(windows.axes[static_cast<std::size_t>(i)])] = starts.get_int(row * axes + i);
+    }
+    copy(each);
+  }
+
+ private:
+  static std::int64_t product_of(const std::vector<std::int64_t>& shape) {
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  const Graph& graph() const { return run_.program->graph; }
+  std::vector<std::int64_t> sizes(const std::vector<Size>& shape) const {
+    std::vector<std::int64_t> all;
+    for (const Size& extent : shape) all.push_back(extent(run_.sizes.data()));
+    return all;
+  }
+  /// Of the next operand.
+  std::vector<std::int64_t> shape() const { return sizes(step_.shapes[next_ + 1]); }
+  const std::byte* memory() const { return run_.memory[static_cast<std::size_t>(step_.operands[next_])]; }
+  Array integers(ValueId value) const {
+    const DType dtype = graph().type(value).dtype;
+    std::vector<std::int64_t> shape = this->shape();
+    const auto bytes = static_cast<std::size_t>(bytes_for(dtype, product_of(shape)));
+    return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
+  }
+  void copy(std::span<const Window> windows) const {
+    copy_windows(windows, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)], *run_.pool);
+  }
+
+  const Step& step_;
+  const RunState& run_;
+  const std::vector<std::int64_t> shape_;
+  const std::int64_t width_;
+  std::size_t next_ = 0;  // of the step's operands
+};
+
+}  // namespace
+
+void prepare_step(const StateUpdate& update, Step& step, const Preparation& given) {
+  step.c = given.slot_of(update.state);
+  std::vector<ValueId> values = update.operands();
+  for (ValueId v : values) step.operands.push_back(given.slot_of(v));
+  values.insert(values.begin(), update.state);
+  for (ValueId v : values) {
+    std::vector<Size>& shape = step.shapes.emplace_back();
+    for (const Dim& dim : given.program.graph.type(v).shape) shape.push_back(given.sizes(dim));
+  }
+}
+
+void run_step(const StateUpdate& update, const Step& step, const RunState& run) {
+  StateWriter write(step, update, run);
+  for (const auto& window : update.windows) std::visit(write, window);
 }
 
 }  // namespace rlx::cpu

@@ -8,8 +8,8 @@
 
 #include "backends/cpu/gemm/blocking.h"
 #include "backends/cpu/machine/cpu_features.h"
-#include "backends/cpu/object_cache.h"
 #include "base/function_ref.h"
+#include "lowering/object_cache.h"
 
 namespace rlx::cpu {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "backends/cpu/attributes.h"
 #include "ir/rearranges.h"
+#include "lowering/attributes.h"
 
 namespace rlx::cpu {
 namespace {
@@ -113,6 +113,9 @@ std::optional<Attention> as_attention(const Graph& graph, const std::vector<Valu
   return a;
 }
 
+namespace {
+
+/// The scores that the masks of positions leave: pairs of a query and a key. Where positions are an operand, all.
 double visible_scores(const Attention& attention, const Bindings& bindings) {
   const std::int64_t queries = attention.queries.evaluate(bindings), keys = attention.keys.evaluate(bindings);
   const auto heads = static_cast<double>((product(attention.batch) * attention.heads).evaluate(bindings));
@@ -124,6 +127,12 @@ double visible_scores(const Attention& attention, const Bindings& bindings) {
     scores += static_cast<double>(attention.window > 0 ? std::min(end, attention.window) : end);
   }
   return heads * scores;
+}
+
+}  // namespace
+
+double Attention::flops(const Graph& /*graph*/, const Bindings& bindings) const {
+  return 2 * static_cast<double>((head_size + value_size).evaluate(bindings)) * visible_scores(*this, bindings);
 }
 
 }  // namespace rlx::cpu

@@ -20,6 +20,8 @@ struct Attention {
   bool causal = false;
   std::int64_t window = 0;
   bool int16 = false;
+
+  double flops(const Graph& graph, const Bindings& bindings) const;
 };
 
 /// The attention that the kernel computes: q, k and v in f32 or bf16, a bias in f32, positions in i32 or i64, heads of up to 1024 features.
@@ -33,8 +35,5 @@ std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std:
 /// Sees the operands as views of stored values. Nothing when one is not: it must be stored first (`blocker` says which).
 std::optional<Attention> as_attention(const Graph& graph, const std::vector<ValueId>& region, const Puller::IsStored& is_stored,
                                       ValueId& blocker);
-
-/// The scores that the masks of positions leave: pairs of a query and a key. Where positions are an operand, all.
-double visible_scores(const Attention& attention, const Bindings& bindings);
 
 }  // namespace rlx::cpu

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/strided_view.h"
 #include "ir/sources.h"
+#include "lowering/strided_view.h"
 
 namespace rlx::cpu {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/attention/attention.h"
+#include "backends/cpu/execute.h"
 #include "backends/cpu/gemm/blocking.h"
 
 namespace rlx::cpu {
@@ -35,8 +36,9 @@ struct AttentionStep {
   OperandStep q, k, v, out, mask, bias, positions, k_scales, v_scales;
 };
 
-std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attention, const Program& program, SizeTable& size,
-                                                       const std::function<int(ValueId)>& slot_of) {
+void prepare_step(const Attention& attention, Step& of_launch, const Preparation& given) {
+  SizeTable& size = given.sizes;
+  const auto& slot_of = given.slot_of;
   const auto sizes = [&](const std::vector<Dim>& dims) {
     std::vector<Size> all;
     for (const Dim& dim : dims) all.push_back(size(dim));
@@ -61,9 +63,9 @@ std::shared_ptr<const AttentionStep> prepare_attention(const Attention& attentio
   if (attention.bias) step->bias = operand(*attention.bias);
   if (attention.positions) {
     step->positions = operand(*attention.positions);
-    step->wide_positions = program.graph.type(attention.positions->value).dtype == i64;
+    step->wide_positions = given.program.graph.type(attention.positions->value).dtype == i64;
   }
-  return step;
+  of_launch.attention = std::move(step);
 }
 
 namespace {
@@ -231,10 +233,11 @@ void run_on(const AttentionStep& step, const RunState& run) {
 
 }  // namespace
 
-void run_attention(const AttentionStep& step, const RunState& run) {
+void run_step(const Attention& attention, const Step& of_launch, const RunState& run) {
+  const AttentionStep& step = *of_launch.attention;
   const Graph& graph = run.program->graph;
-  const DType keys = graph.type(step.attention->k.value).dtype;
-  if (graph.type(step.attention->node).dtype == bf16) run_on<Bf16, Bf16>(step, run);
+  const DType keys = graph.type(attention.k.value).dtype;
+  if (graph.type(attention.node).dtype == bf16) run_on<Bf16, Bf16>(step, run);
   else if (keys == bf16) run_on<float, Bf16>(step, run);
   else if (keys == f16) run_on<float, F16>(step, run);
   else if (keys == i8) run_on<float, std::int8_t>(step, run);

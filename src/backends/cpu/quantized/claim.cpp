@@ -5,19 +5,9 @@
 
 #include "backends/cpu/quantized/wide_dot.h"
 #include "ir/op.h"
+#include "lowering/attributes.h"
 
 namespace rlx::cpu {
-namespace {
-
-template <class T>
-const T& block_dot_attribute(const Node& node, std::string_view name) {
-  for (std::size_t i = 0; i < node.attrs.size(); ++i)
-    if (node.op->fields[i].name == name) return std::get<T>(node.attrs[i]);
-  fail_internal("claim: {} has no attribute {}", node.op->name, name);
-}
-
-}  // namespace
-
 bool is_block_dot(const Node& node) {
   return node.op->kind == OpKind::composite && (node.op->name == "block_dot" || node.op->name == "grouped_block_dot");
 }
@@ -25,7 +15,7 @@ bool is_block_dot(const Node& node) {
 bool takes_block_dot(const Graph& graph, const Node& node) {
   const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
   const auto is_static = [](const Dim& dim) { return dim.is_static() && dim.value() > 0; };
-  const bool has_kernel = block_dot_attribute<bool>(node, "int8") || has_wide_panels(block_dot_attribute<std::string>(node, "type"));
+  const bool has_kernel = attribute<bool>(node, "int8") || has_wide_panels(attribute<std::string>(node, "type"));
   const bool fits =
       has_kernel && x.dtype == f32 && is_static(x.shape.back()) && std::all_of(blocks.shape.begin(), blocks.shape.end(), is_static);
   if (node.operands.size() < 3) return fits;
@@ -43,11 +33,25 @@ BlockDot as_block_dot(const Graph& graph, ValueId node) {
           .x = op.operands[0],
           .blocks = op.operands[1],
           .experts = grouped ? std::optional(op.operands[2]) : std::nullopt,
-          .type = block_dot_attribute<std::string>(op, "type"),
+          .type = attribute<std::string>(op, "type"),
           .rows = rows,
           .columns = blocks[grouped ? 1 : 0],
           .depth = x.back(),
           .matrices = grouped ? blocks[0] : Dim(1)};
+}
+
+double BlockDot::flops(const Graph& /*graph*/, const Bindings& bindings) const {
+  return static_cast<double>((rows * columns * depth * 2).evaluate(bindings));
+}
+
+double BlockDot::unread_bytes(const Graph& graph, const Bindings& bindings) const {
+  const Type& weights = graph.type(blocks);
+  const double read = static_cast<double>(rows.evaluate(bindings)) / static_cast<double>(matrices.value());
+  return std::max(0.0, 1 - read) * static_cast<double>(bytes_for(weights.dtype, weights.size().evaluate(bindings)));
+}
+
+std::string BlockDot::panel_layout(const Step& /*step*/, CpuLevel level) const {
+  return fmt::format("{} blocks {} {} {} {}", static_cast<int>(level), type, matrices.value(), columns.value(), depth.value());
 }
 
 }  // namespace rlx::cpu

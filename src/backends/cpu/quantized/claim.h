@@ -7,6 +7,8 @@
 
 namespace rlx::cpu {
 
+struct Step;
+
 /// The ops `block_dot` and `grouped_block_dot` as kernels take them: all values are stored, row after row.
 struct BlockDot {
   ValueId node;  // the op and the value that it stores
@@ -19,6 +21,11 @@ struct BlockDot {
 
   /// The kernel that multiplies blocks of this type as they are; null: they are widened.
   const BlockKernel* kernel(CpuLevel level) const { return block_kernel(type, level); }
+
+  double flops(const Graph& graph, const Bindings& bindings) const;
+  /// Weights that no row asks for, as of most experts. At most one matrix for each row is read.
+  double unread_bytes(const Graph& graph, const Bindings& bindings) const;
+  std::string panel_layout(const Step& step, CpuLevel level) const;
 };
 
 bool is_block_dot(const Node& node);

@@ -19,8 +19,8 @@ RowGroups groups_of(const Step& step, const BlockDot& dot, const RunState& run) 
   const auto by = [&](const auto* experts) {
     return RowGroups::by_matrix(rows, dot.matrices.value(), [&](std::int64_t row) { return static_cast<std::int64_t>(experts[row]); });
   };
-  if (run.program->graph.type(*dot.experts).dtype == i32) return by(memory_at<const std::int32_t>(run, step.operands[0]));
-  return by(memory_at<const std::int64_t>(run, step.operands[0]));
+  if (run.program->graph.type(*dot.experts).dtype == i32) return by(memory_at<const std::int32_t>(run, step.experts));
+  return by(memory_at<const std::int64_t>(run, step.experts));
 }
 
 BlockWeights weights_at(const std::byte* blocks, const BlockDot& dot, const RunState& run) {
@@ -49,26 +49,36 @@ void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
 
 }  // namespace
 
+void prepare_step(const BlockDot& dot, Step& step, const Preparation& given) {
+  step.a = given.slot_of(dot.x), step.b = given.slot_of(dot.blocks), step.c = given.slot_of(dot.node);
+  step.weights = given.is_weight(dot.blocks);
+  step.block_kernel = dot.kernel(given.level);
+  step.rows[0] = given.sizes(dot.rows);
+  if (dot.experts) step.experts = given.slot_of(*dot.experts);
+}
+
+void run_step(const BlockDot& /*dot*/, const Step& step, const RunState& run) { run_block_dots({&step, 1}, run); }
+
 std::size_t products_in_one_loop(std::span<const Step> steps) {
   const Step& first = steps.front();
-  const auto* const dot = std::get_if<BlockDot>(&first.launch->what);
+  const auto* const dot = work_of<BlockDot>(*first.launch);
   if (!dot || !first.block_kernel || !first.weights) return 1;
   const auto joins = [&](const Step& step) {
-    const auto* const other = std::get_if<BlockDot>(&step.launch->what);
-    return other && step.block_kernel && step.weights && step.a == first.a && step.operands == first.operands &&
-           other->depth == dot->depth && other->matrices == dot->matrices;
+    const auto* const other = work_of<BlockDot>(*step.launch);
+    return other && step.block_kernel && step.weights && step.a == first.a && step.experts == first.experts && other->depth == dot->depth &&
+           other->matrices == dot->matrices;
   };
   return static_cast<std::size_t>(std::ranges::find_if_not(steps, joins) - steps.begin());
 }
 
 void run_block_dots(std::span<const Step> steps, const RunState& run) {
   const Step& first = steps.front();
-  const auto& rows = std::get<BlockDot>(first.launch->what);
+  const auto& rows = *work_of<BlockDot>(*first.launch);
   if (!first.block_kernel) return run_widened(first, rows, run);
   std::vector<std::shared_ptr<const BlockPanels>> panels;
   BlockDotArgs args{groups_of(first, rows, run), memory_at<const float>(run, first.a), {}, nullptr};
   for (const Step& step : steps) {
-    panels.push_back(panels_for<BlockPanels>(step, std::get<BlockDot>(step.launch->what), run,
+    panels.push_back(panels_for<BlockPanels>(step, *work_of<BlockDot>(*step.launch), run,
                                              [&](const BlockWeights& w) { return BlockPanels(*step.block_kernel, w, *run.pool); }));
     args.products.push_back({panels.back().get(), memory_at<float>(run, step.c)});
   }
@@ -77,7 +87,7 @@ void run_block_dots(std::span<const Step> steps, const RunState& run) {
 }
 
 void add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, std::vector<std::span<const std::byte>>& ahead) {
-  const auto* const dot = std::get_if<BlockDot>(&step.launch->what);
+  const auto* const dot = work_of<BlockDot>(*step.launch);
   if (!dot || !dot->experts || !step.block_kernel) return ahead.push_back(panels.bytes);
   for (const RowGroups::Group& group : groups_of(step, *dot, run).groups)
     ahead.push_back(static_cast<const PanelsOf<BlockPanels>&>(panels).held.matrix(group.matrix));

@@ -1,5 +1,6 @@
 #pragma once
 #include "backends/cpu/execute.h"
+#include "backends/cpu/quantized/claim.h"
 
 namespace rlx::cpu {
 
@@ -7,6 +8,8 @@ namespace rlx::cpu {
 /// any other step.
 std::size_t products_in_one_loop(std::span<const Step> steps);
 
+void prepare_step(const BlockDot& dot, Step& step, const Preparation& given);
+void run_step(const BlockDot& dot, const Step& step, const RunState& run);
 /// Runs such steps.
 void run_block_dots(std::span<const Step> steps, const RunState& run);
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/sizes.h"
+#include "lowering/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 namespace {
 
 using rlx::Dim;
-using rlx::cpu::Size;
-using rlx::cpu::SizeTable;
+using rlx::Size;
+using rlx::SizeTable;
 
 TEST(SizeTable, KeepsEachSizeOnceAndNumbersNotAtAll) {
   SizeTable table({"B", "S"});

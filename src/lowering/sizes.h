@@ -6,7 +6,7 @@
 
 #include "rlx/dim.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 /// A size of a launch: a number, or the position of one that depends on the symbols in a program's table.
 class Size {
@@ -47,4 +47,4 @@ class SizeTable {
   std::vector<std::vector<Term>> terms_;  // of each of them
 };
 
-}  // namespace rlx::cpu
+}  // namespace rlx

@@ -1,8 +1,8 @@
-#include "backends/cpu/strided_view.h"
+#include "lowering/strided_view.h"
 
 #include <algorithm>
 
-namespace rlx::cpu {
+namespace rlx {
 
 Dim View::stride(int variable) const {
   const auto it = strides.find(variable);
@@ -50,4 +50,4 @@ std::optional<std::vector<Index>> follow(const Graph& graph, const Node& node, c
   return placed == wide ? std::optional(result) : std::nullopt;
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

@@ -1,4 +1,4 @@
-#include "backends/cpu/outputs.h"
+#include "lowering/outputs.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "passes/cut.h"
 #include "passes/run_invariant.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 namespace {
 
@@ -31,9 +31,9 @@ std::vector<At> places_in(const Dims& shape, const Dims& whole, const std::vecto
 
 /// A kernel whose innermost loop takes `step` elements at a time, of all elements or of those in a box. Nothing when the last axis is not a
 /// multiple of them for sure.
-std::optional<Outputs> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step,
-                                      const Box* box = nullptr) {
-  Outputs result{std::move(values), {}, {}};
+std::optional<OutputKernel> build_in_steps(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored, int step,
+                                           const Box* box = nullptr) {
+  OutputKernel result{std::move(values), {}, {}};
   Kernel& kernel = result.kernel;
   const Dims shape = result.shape(graph);
   std::vector<At> places(static_cast<std::size_t>(step));
@@ -82,21 +82,21 @@ bool alternates(const Kernel& kernel) {
 
 }  // namespace
 
-const Dims& Outputs::shape(const Graph& graph) const {
+const Dims& OutputKernel::shape(const Graph& graph) const {
   const Dims* whole = &graph.type(values[0]).shape;
   for (ValueId v : values)
     if (is_of_rows(*whole, graph.type(v).shape)) whole = &graph.type(v).shape;
   return *whole;
 }
 
-std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
+std::optional<OutputKernel> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored) {
   auto result = build_in_steps(graph, values, is_stored, 1);
   if (!result || !alternates(result->kernel)) return result;
   auto in_pairs = build_in_steps(graph, std::move(values), is_stored, 2);
   return in_pairs ? in_pairs : result;
 }
 
-Kernel build_part(const Graph& graph, const Outputs& outputs, const Puller::IsStored& is_stored, const Box& box) {
+Kernel build_part(const Graph& graph, const OutputKernel& outputs, const Puller::IsStored& is_stored, const Box& box) {
   const auto is_read = [&](ValueId v) { return outputs.computed.count(v) == 0 && is_stored(v); };
   auto part = build_in_steps(graph, outputs.values, is_read, 1, &box);
   if (!part) fail_internal("outputs: a part of a kernel cannot be computed where the whole can");
@@ -127,7 +127,7 @@ class Merger {
   }
 
  private:
-  static std::vector<ValueId> buffers(const Outputs& outputs, bool written) {
+  static std::vector<ValueId> buffers(const OutputKernel& outputs, bool written) {
     std::vector<ValueId> values;
     for (const KernelBuffer& buffer : outputs.kernel.buffers)
       if (buffer.written == written) values.push_back(buffer.value);
@@ -149,7 +149,7 @@ class Merger {
 
   bool try_merge(std::size_t t, std::size_t k) {
     constexpr std::size_t most_outputs = 8;
-    const Outputs &first = *units_[t].outputs, &second = *units_[k].outputs;
+    const OutputKernel &first = *units_[t].outputs, &second = *units_[k].outputs;
     const bool of_rows = first.shape(graph_) != second.shape(graph_);
     if (of_rows && !fit_by_rows(first, second)) return false;
     if (is_invariant(first.values) != is_invariant(second.values)) return false;  // one of them is computed once for all runs
@@ -166,8 +166,8 @@ class Merger {
     return true;
   }
   /// Whether one has an element for each row of the other, which a kernel keeps while it goes over the row twice.
-  bool fit_by_rows(const Outputs& first, const Outputs& second) const {
-    const auto fits = [&](const Outputs& rows, const Outputs& whole) {
+  bool fit_by_rows(const OutputKernel& first, const OutputKernel& second) const {
+    const auto fits = [&](const OutputKernel& rows, const OutputKernel& whole) {
       const Dims& shape = whole.shape(graph_);
       const auto of_row = [&](ValueId v) { return is_of_rows(graph_.type(v).shape, shape); };
       if (!std::ranges::all_of(rows.values, of_row) || shape.back().upper() > on_chip_row) return false;
@@ -182,7 +182,7 @@ class Merger {
     return !written.empty() && invariant_[static_cast<std::size_t>(written[0].node)];
   }
   /// True when a view of a result would be read from the memory that the kernel is filling.
-  bool reads_its_results(const Outputs& outputs) const {
+  bool reads_its_results(const OutputKernel& outputs) const {
     std::set<ValueId> own;
     for (ValueId v : outputs.values) own.insert(root_(v));
     const auto read = buffers(outputs, false);
@@ -193,7 +193,7 @@ class Merger {
     for (const Expr& e : kernel.exprs) total += 1 + (e.kind == Expr::Kind::scalar ? work(e.op) : 0);
     return total;
   }
-  bool share_memory(const Outputs& first, const Outputs& second) const {
+  bool share_memory(const OutputKernel& first, const OutputKernel& second) const {
     std::set<ValueId> known;
     for (const bool written : {false, true})
       for (ValueId v : buffers(first, written)) known.insert(root_(v));
@@ -214,7 +214,7 @@ class Merger {
     }
   }
   /// The kernel of `values` in which `inside` are computed as well.
-  Outputs rebuild(std::vector<ValueId> values, const std::vector<ValueId>& inside) const {
+  OutputKernel rebuild(std::vector<ValueId> values, const std::vector<ValueId>& inside) const {
     const auto stored = [&](ValueId v) { return std::find(inside.begin(), inside.end(), v) == inside.end() && is_stored_(v); };
     return *build_outputs(graph_, std::move(values), stored);
   }
@@ -234,4 +234,4 @@ std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, con
   return Merger(graph, std::move(units), is_stored, root).run(outputs);
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

@@ -1,4 +1,4 @@
-#include "backends/cpu/sizes.h"
+#include "lowering/sizes.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "rlx/error.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 Size SizeTable::operator()(const Dim& dim) {
   if (dim.is_static()) return Size(dim.value());
@@ -45,4 +45,4 @@ std::vector<std::int64_t> SizeTable::values(const std::vector<std::int64_t>& sym
   return all;
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

@@ -1,5 +1,5 @@
 // The arena plan: no two blocks that live at the same time overlap, and it is not much larger than what lives at once.
-#include "runtime/plan.h"
+#include "lowering/plan.h"
 
 #include <gtest/gtest.h>
 

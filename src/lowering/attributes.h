@@ -4,7 +4,7 @@
 #include "ir/op.h"
 #include "rlx/error.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 /// An attribute of a node by its name.
 template <class T>
@@ -14,4 +14,4 @@ const T& attribute(const Node& node, std::string_view name) {
   fail_internal("claim: {} has no attribute {}", node.op->name, name);
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

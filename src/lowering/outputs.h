@@ -1,12 +1,13 @@
 #pragma once
 #include <optional>
 
-#include "backends/cpu/lower.h"
+#include "kernel/pull.h"
+#include "lowering/program.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 /// A kernel that computes stored values of one shape, and perhaps such as have one element for each row of it (all but the last axis).
-struct Outputs {
+struct OutputKernel {
   std::vector<ValueId> values;
   Kernel kernel;
   std::set<ValueId> computed;  // every value of the graph that it computes
@@ -17,7 +18,7 @@ struct Outputs {
 
 /// Nothing when one of the values would be needed at another index than its own, before it is complete. Where elements alternate (real and
 /// imaginary parts, low and high nibbles), one step of the innermost loop computes two of them, and nothing is computed to be thrown away.
-std::optional<Outputs> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored);
+std::optional<OutputKernel> build_outputs(const Graph& graph, std::vector<ValueId> values, const Puller::IsStored& is_stored);
 
 /// Part of a kernel's loops: along each axis the elements from `begin` on below `end`.
 struct Box {
@@ -25,11 +26,11 @@ struct Box {
 };
 
 /// The kernel of `outputs`, all of whose values have one shape, for the elements in a box. `is_stored`: as the kernel was built with.
-Kernel build_part(const Graph& graph, const Outputs& outputs, const Puller::IsStored& is_stored, const Box& box);
+Kernel build_part(const Graph& graph, const OutputKernel& outputs, const Puller::IsStored& is_stored, const Box& box);
 
 /// One step of a program under way: a kernel, or else a finished launch.
 struct Unit {
-  std::optional<Outputs> outputs;
+  std::optional<OutputKernel> outputs;
   Launch launch;
 };
 
@@ -40,4 +41,4 @@ struct Unit {
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
                                 const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs);
 
-}  // namespace rlx::cpu
+}  // namespace rlx

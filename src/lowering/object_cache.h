@@ -8,7 +8,11 @@
 #include <string_view>
 #include <vector>
 
-namespace rlx::cpu {
+namespace rlx {
+
+/// Where compiled kernels are kept between processes: RLX_CACHE if set (empty: nowhere), else XDG_CACHE_HOME/rlx, else ~/.cache/rlx.
+/// A relative XDG_CACHE_HOME does not count, as the XDG Base Directory Specification says.
+std::filesystem::path default_cache_folder();
 
 /// Compiled objects on disk, one file each, named by the hash of what they were made from. A file that is cut short, foreign or
 /// damaged counts as absent: every file carries the hash of its key and of its bytes. The folder may be shared by processes; once its
@@ -37,4 +41,4 @@ class ObjectCache {
   std::atomic<std::int64_t> unswept_;  // bytes stored since the folder was last looked through; at first all it may hold
 };
 
-}  // namespace rlx::cpu
+}  // namespace rlx

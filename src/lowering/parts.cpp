@@ -1,8 +1,8 @@
-#include "backends/cpu/parts.h"
+#include "lowering/parts.h"
 
 #include <algorithm>
 
-namespace rlx::cpu {
+namespace rlx {
 namespace {
 
 constexpr std::int64_t fewest_elements = 1 << 15;  // what a thread computes while it starts some more kernels
@@ -16,7 +16,7 @@ std::int64_t elements_of(const Box& box) {
 }
 
 /// All elements; nothing where the kernel does not go over them one by one, in loops of known lengths.
-std::optional<Box> whole(const Graph& graph, const Outputs& outputs) {
+std::optional<Box> whole(const Graph& graph, const OutputKernel& outputs) {
   const Dims& shape = outputs.shape(graph);
   const Kernel& kernel = outputs.kernel;
   for (ValueId v : outputs.values)
@@ -63,7 +63,7 @@ std::vector<Box> cut_along(const std::vector<Box>& boxes, std::size_t axis, cons
 
 }  // namespace
 
-std::vector<Kernel> split_at_guards(const Graph& graph, const Outputs& outputs, const Puller::IsStored& is_stored) {
+std::vector<Kernel> split_at_guards(const Graph& graph, const OutputKernel& outputs, const Puller::IsStored& is_stored) {
   const std::optional<Box> all = whole(graph, outputs);
   if (!all || elements_of(*all) < fewest_elements) return {};
   const Kernel& kernel = outputs.kernel;
@@ -83,4 +83,4 @@ std::vector<Kernel> split_at_guards(const Graph& graph, const Outputs& outputs, 
   return parts;
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

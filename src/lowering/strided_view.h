@@ -5,7 +5,7 @@
 
 #include "kernel/pull.h"
 
-namespace rlx::cpu {
+namespace rlx {
 
 /// Elements of a stored value as kernels written by hand read them: where each loop variable moves by a stride.
 struct View {
@@ -27,4 +27,4 @@ std::optional<View> as_view(const Kernel& kernel, ExprId id);
 /// permutation of the axes. Nothing for any other op.
 std::optional<std::vector<Index>> follow(const Graph& graph, const Node& node, const std::vector<Index>& at);
 
-}  // namespace rlx::cpu
+}  // namespace rlx

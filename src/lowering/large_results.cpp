@@ -1,11 +1,11 @@
-#include "backends/cpu/large_results.h"
+#include "lowering/large_results.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 #include "emit/emit.h"
 
-namespace rlx::cpu {
+namespace rlx {
 namespace {
 
 bool is_large(const Type& type, std::int64_t past_caches_bytes) {
@@ -37,4 +37,4 @@ void mark_large_results(Kernel& kernel, const Graph& graph, std::int64_t past_ca
                          !is_read(kernel, buffer.value);
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

@@ -1,4 +1,4 @@
-#include "runtime/plan.h"
+#include "lowering/plan.h"
 
 #include <algorithm>
 #include <limits>

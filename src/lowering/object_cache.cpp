@@ -1,9 +1,10 @@
-#include "backends/cpu/object_cache.h"
+#include "lowering/object_cache.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include <xxhash.h>
@@ -12,7 +13,15 @@
 #include "base/files/mapped_file.h"
 #include "rlx/error.h"
 
-namespace rlx::cpu {
+namespace rlx {
+
+std::filesystem::path default_cache_folder() {
+  if (const char* own = std::getenv("RLX_CACHE")) return own;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::filesystem::path(xdg) / "rlx";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::filesystem::path(home) / ".cache" / "rlx";
+  return {};
+}
+
 namespace {
 
 constexpr std::uint64_t magic = 0x31304A424F584C52;  // "RLXOBJ01"
@@ -136,4 +145,4 @@ void ObjectCache::remove_oldest() const {
   }
 }
 
-}  // namespace rlx::cpu
+}  // namespace rlx

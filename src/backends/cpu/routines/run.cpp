@@ -1,0 +1,25 @@
+#include "backends/cpu/routines/run.h"
+
+#include "backends/cpu/execute.h"
+
+namespace rlx::cpu {
+
+void prepare_step(const RoutineWork& /*work*/, Step& step, const Preparation& given) {
+  for (ValueId v : step.launch->reads) step.operands.push_back(given.slot_of(v));
+  for (ValueId v : step.launch->writes) step.results.push_back(given.slot_of(v));
+}
+
+void run_step(const RoutineWork& work, const Step& step, const RunState& run) {
+  const Graph& graph = run.program->graph;
+  const Node& node = graph.node(work.node);
+  std::vector<RoutineArray> operands, results;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const Type& type = graph.type(step.launch->reads[i]);
+    operands.push_back({type.dtype, sizes_of(type, run), run.memory[static_cast<std::size_t>(step.operands[i])]});
+  }
+  for (std::size_t i = 0; i < node.results.size(); ++i)
+    results.push_back({node.results[i].dtype, sizes_of(node.results[i], run), run.memory[static_cast<std::size_t>(step.results[i])]});
+  work.routine->run({node.attrs, operands, results, *run.pool, run.level, [&run](std::size_t bytes) { return workspace(run, bytes); }});
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,58 @@
+#pragma once
+#include <functional>
+
+#include "backends/cpu/machine/cpu_features.h"
+#include "lowering/program.h"
+#include "lowering/sizes.h"
+
+namespace rlx::cpu {
+
+struct RunState;
+struct Step;
+
+/// What the step of a launch is made from.
+struct Preparation {
+  const Program& program;
+  SizeTable& sizes;                               // of all steps
+  const std::function<int(ValueId)>& slot_of;     // numbers the memory of each stored value
+  const std::function<bool(ValueId)>& is_weight;  // whether its bytes may stay as they are from run to run
+  CpuLevel level;
+};
+
+/// Code written by hand: what a launch runs that is no generated kernel.
+struct Work : Claimed {
+  virtual void prepare(Step& step, const Preparation& given) const = 0;
+  virtual void run(const Step& step, const RunState& run) const = 0;
+  /// How it reads weights, and for which kernels they are packed: with what tells their numbers, the key of their panels.
+  virtual std::string panel_layout(const Step& step, CpuLevel level) const = 0;
+};
+
+/// That which computes a `T`: `prepare_step` and `run_step` are functions beside it; what else it has to say of `Work` is its own.
+template <class T>
+struct WorkOf final : Work {
+  explicit WorkOf(T given) : what(std::move(given)) {}
+  void prepare(Step& step, const Preparation& given) const override { prepare_step(what, step, given); }
+  void run(const Step& step, const RunState& run) const override { run_step(what, step, run); }
+  double flops(const Graph& graph, const Bindings& bindings) const override {
+    if constexpr (requires { what.flops(graph, bindings); }) return what.flops(graph, bindings);
+    else return 0;
+  }
+  double unread_bytes(const Graph& graph, const Bindings& bindings) const override {
+    if constexpr (requires { what.unread_bytes(graph, bindings); }) return what.unread_bytes(graph, bindings);
+    else return 0;
+  }
+  std::string panel_layout(const Step& step, CpuLevel level) const override {
+    if constexpr (requires { what.panel_layout(step, level); }) return what.panel_layout(step, level);
+    else fail_internal("execute: the launch packs no weights");
+  }
+  T what;
+};
+
+/// What a launch computes where that is a `T`; else null.
+template <class T>
+const T* work_of(const Launch& launch) {
+  const auto* const work = dynamic_cast<const WorkOf<T>*>(launch.claimed.get());
+  return work ? &work->what : nullptr;
+}
+
+}  // namespace rlx::cpu

@@ -1,0 +1,32 @@
+#include "lowering/kernel_step.h"
+
+#include <algorithm>
+
+namespace rlx {
+
+KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
+  const Kernel& kernel = launch.kernel;
+  KernelStep step;
+  for (std::size_t i = 0; i < kernel.buffers.size(); ++i) {
+    step.buffers.push_back(slot_of(kernel.buffers[i].value));
+    step.starts.push_back(bytes_for(kernel.buffers[i].dtype, launch.first[i]));
+  }
+  const std::size_t outer = grid_loops(kernel);
+  std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
+  for (std::size_t i = 0; i < outer; ++i) step.grid.push_back(sizes(kernel.extent(kernel.loops[i])));
+  const auto free = free_variables(kernel);
+  std::vector<std::pair<Dim, double>> work;
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+    Dim runs = 1;
+    for (int v : free[i])
+      if (!grid.count(v)) runs *= kernel.extent(v);
+    for (int v : kernel.exprs[i].variables) runs *= kernel.extent(v);
+    auto it = std::find_if(work.begin(), work.end(), [&](const auto& w) { return w.first == runs; });
+    if (it == work.end()) work.emplace_back(runs, 1);
+    else it->second += 1;
+  }
+  for (const auto& [runs, count] : work) step.work.emplace_back(sizes(runs), count);
+  return step;
+}
+
+}  // namespace rlx

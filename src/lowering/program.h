@@ -1,0 +1,69 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emit/emit.h"
+#include "kernel/cost.h"
+#include "rlx/graph.h"
+
+namespace rlx {
+
+/// A kernel with its code.
+struct GeneratedKernel {
+  Kernel kernel;
+  KernelText text;
+  KernelFunction function = nullptr;
+  std::vector<std::int64_t> first = {};  // by buffer: the element from which the text counts; none: 0
+
+  std::string short_name() const { return text.name.substr(0, 9); }
+};
+
+/// What code written by hand computes in a launch, as its target knows it.
+struct Claimed {
+  Claimed() = default;
+  Claimed(const Claimed&) = delete;
+  Claimed& operator=(const Claimed&) = delete;
+  virtual ~Claimed() = default;
+
+  /// Operations of a run.
+  virtual double flops(const Graph& graph, const Bindings& bindings) const = 0;
+  /// Bytes of the operands that a run leaves unread.
+  virtual double unread_bytes(const Graph& graph, const Bindings& bindings) const = 0;
+};
+
+struct Launch {
+  /// By generated kernels, by code written by hand, by the choice of which regions run, or by the reference.
+  enum class Kind : std::uint8_t { kernel, claim, control, host };
+  Kind kind = Kind::kernel;
+  std::string name;
+  std::vector<ValueId> reads, writes;
+  std::vector<GeneratedKernel> kernels = {};  // of a kernel: one after the other they store its results; of a claim: what its code calls
+  std::string claim = {};                     // what computes `node`, or the states that are written
+  ValueId node = {-1, 0};                     // of the host, and of a claim that computes one
+  std::shared_ptr<const Claimed> claimed = {};
+  std::string arithmetic = {};  // see LaunchReport::arithmetic; empty: that of the results
+  int storing = -1;             // the kernel that stores all results, where one does
+  int replaced = -1;            // among what is read: the memory that the code may take for its result, where there is one
+};
+
+/// Operations and bytes moved by a run of the launch.
+Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings);
+
+/// A graph as a list of launches over stored values. `views` are values that share the bytes of another stored value.
+struct Program {
+  explicit Program(Graph g) : graph(std::move(g)) {}
+  Graph graph;  // primitives and claimed composites
+  std::vector<std::string> symbols;
+  std::vector<Launch> launches;
+  std::map<ValueId, ValueId> views;
+  std::map<const Graph*, std::shared_ptr<Program>> regions;  // of its control flow ops
+
+  /// The value whose bytes hold `value`.
+  ValueId root(ValueId value) const;
+  /// The generated kernels of all launches, those of regions included, in a fixed order.
+  std::vector<GeneratedKernel*> kernels();
+};
+
+}  // namespace rlx
