@@ -3,7 +3,7 @@
 
 #include "backends/cpu/execute.h"
 #include "backends/cpu/jit.h"
-#include "lowering/plan.h"
+#include "lowering/slots.h"
 #include "passes/index_checks.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
@@ -30,15 +30,6 @@ struct CompiledIndexChecks {
   std::vector<IndexCheck> checks;
 };
 
-/// Where a stored value lives.
-struct Slot {
-  enum class Place : std::uint8_t { input, constant, prepared, arena, output };
-  Place place = Place::arena;
-  ValueId value;
-  std::size_t index =
-      0;  // input: of the graph's inputs; output: of its outputs; arena: of the memory plan; prepared: of the prepared values
-};
-
 /// Whether an array has just so many owners, and what others did with it before they let it go has happened.
 inline bool has_owners(const Array& array, long count) {
   if (array.owner().use_count() != count) return false;
@@ -55,8 +46,7 @@ struct Executable::State {
   Program program;
   std::vector<PrecisionChoice> precision;  // of its products
   std::optional<CompiledIndexChecks> index_checks;
-  std::vector<Slot> slots;
-  std::vector<int> output_slots;             // of every output
+  ProgramSlots memory;
   std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none
   SizeTable sizes;                           // of its steps
   std::vector<cpu::Step> steps;
@@ -76,7 +66,6 @@ struct Executable::State {
   std::vector<bool> owns_state;      // by input: whether the state's memory was made by a run, and may be changed where nobody shares it
   std::vector<Array> states_before;  // by input: those whose memory the next run may write, where nobody shares it; others have no size
   std::vector<bool> updates_state;   // by input: a launch replaces windows of it where it lies
-  std::vector<bool> overwrites;      // by input: a state that a run which keeps it may write over, element by element
   std::vector<bool> has_value;       // by input: a state that was set, or that a run replaced
   struct Packed {
     Array weights;
@@ -97,7 +86,6 @@ struct Executable::State {
   std::size_t input_index(std::string_view name) const;
 
  private:
-  void assign_slots();
   /// Fills `prepared`.
   void find_prepared();
   /// Fills `next_product` and `experts_known`.
@@ -105,18 +93,8 @@ struct Executable::State {
   void add_prepared(const Launch& launch, const cpu::Step& step);
   void note_reads(std::size_t step);
   std::set<std::size_t> inputs_of(const Slot& slot) const;
-  void plan_arena();
   /// In regions: what was packed of memory that these own.
   void forget_packed(const std::set<const void*>& owners);
-  int in_place_candidate(const Launch& launch, ValueId written, int step, const std::vector<int>& last_use) const;
-  /// Whether `written` may lie where the launch reads `read`: an operand of the same size that it reads at the very index it writes only.
-  bool may_replace(const Launch& launch, ValueId written, ValueId read) const;
-  /// Fills `overwrites`.
-  void find_overwritten();
-  /// Whether all that a state's slot holds is read by the time that its next value is written.
-  bool is_read_before(int state, int next) const;
-  int taken_over(const Launch& launch) const;
-  std::map<ValueId, int> slot_by_value_;
 };
 
 /// A graph as launches whose kernels are not compiled yet, and what became of the precision of its products.

@@ -16,7 +16,7 @@ const Origin& Origins::of(int slot) {
 }
 
 Origin Origins::found(int slot) {
-  const Slot& at = state_.slots[static_cast<std::size_t>(slot)];
+  const Slot& at = state_.memory.at(slot);
   switch (at.place) {
     case Slot::Place::input: return origin_of(parameters_[at.index]);
     case Slot::Place::constant: return origin_of(*constant_value(state_.program.graph.node(static_cast<std::int32_t>(at.index))));

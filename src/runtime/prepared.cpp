@@ -2,18 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/run_invariant.h"
-
 namespace rlx {
-
-std::vector<bool> prepared_launches(const Program& program) {
-  const std::vector<bool> invariant = run_invariant_nodes(program.graph);
-  std::vector<bool> prepared;
-  for (const Launch& launch : program.launches)
-    prepared.push_back(
-        std::all_of(launch.writes.begin(), launch.writes.end(), [&](ValueId v) { return invariant[static_cast<std::size_t>(v.node)]; }));
-  return prepared;
-}
 
 Prepared::Prepared(const PreparedPart& part) : arrays(part.values.size()), panels(part.steps) { complete = missing(part).empty(); }
 

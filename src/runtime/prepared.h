@@ -39,9 +39,6 @@ struct PreparedPart {
   std::size_t steps = 0;  // of the whole program
 };
 
-/// By launch: whether it computes the same in every run, from parameters, constants and what other such launches write.
-std::vector<bool> prepared_launches(const Program& program);
-
 /// What is known of the prepared part for one binding of the parameters.
 struct Prepared {
   explicit Prepared(const PreparedPart& part);

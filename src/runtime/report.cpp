@@ -62,7 +62,7 @@ std::string place(const Executable::State& state, const Slot& slot) {
 }
 
 std::string describe(const Executable::State& state, ValueId value) {
-  const Slot& slot = state.slots[static_cast<std::size_t>(state.slot_of(value))];
+  const Slot& slot = state.memory.at(state.slot_of(value));
   return fmt::format("%{}: {} at {}", value.node, state.program.graph.type(value).to_string(), place(state, slot));
 }
 

@@ -41,7 +41,7 @@ void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
     std::vector<std::int64_t> shape;
     for (const Dim& dim : value.shape()) shape.push_back(dim.evaluate(run_.bindings));
     const Target* target = targets.empty() ? nullptr : targets[outputs_.size()];
-    if (const Slot& slot = state_.slots[static_cast<std::size_t>(state_.output_slots[outputs_.size()])];
+    if (const Slot& slot = state_.memory.at(state_.memory.outputs[outputs_.size()]);
         slot.place == Slot::Place::input && state_.updates_state[slot.index]) {
       outputs_.push_back(*inputs_[slot.index]);
       output_bytes_.push_back(nullptr);
@@ -66,9 +66,9 @@ void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
 }
 
 void Run::place_slots() {
-  run_.weights.resize(state_.slots.size());
-  run_.memory.reserve(state_.slots.size());
-  for (const Slot& slot : state_.slots) {
+  run_.weights.resize(state_.memory.slots.size());
+  run_.memory.reserve(state_.memory.slots.size());
+  for (const Slot& slot : state_.memory.slots) {
     const std::byte* bytes = nullptr;
     switch (slot.place) {
       case Slot::Place::input:
@@ -126,7 +126,7 @@ void Run::run_missing() {
   for (const PreparedLaunch* launch : launches) {
     cpu::execute(*launch->step, run_);
     for (ValueId v : launch->step->launch->reads)
-      if (const Slot& slot = state_.slots[static_cast<std::size_t>(state_.slot_of(v))]; slot.place == Slot::Place::input)
+      if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place == Slot::Place::input)
         release_mapped_pages(inputs_[slot.index]->bytes());
   }
   prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
@@ -201,7 +201,7 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
 void Run::copy_outputs() {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (!direct_[i])
-      std::memcpy(output_bytes_[i], run_.memory[static_cast<std::size_t>(state_.output_slots[i])], outputs_[i].bytes().size());
+      std::memcpy(output_bytes_[i], run_.memory[static_cast<std::size_t>(state_.memory.outputs[i])], outputs_[i].bytes().size());
 }
 
 std::vector<Array> Run::results() {
@@ -227,7 +227,7 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
 std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
   const auto index = static_cast<std::size_t>(&step - state_.steps.data());
   if (state_.is_prepared[index]) return nullptr;
-  const Slot& slot = state_.slots[static_cast<std::size_t>(step.b)];
+  const Slot& slot = state_.memory.at(step.b);
   if (slot.place == Slot::Place::input && !weights_[slot.index]) return packed_in_loop(index, slot.index, pack);
   if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
   if (!prepared_->panels[index]) {

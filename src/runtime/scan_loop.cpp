@@ -23,7 +23,7 @@ Array first_slice(const Array& stacked) {
 /// Where an output of a run that is executed again goes from now on.
 void Run::write_output(std::size_t output, std::byte* bytes) {
   output_bytes_[output] = bytes;
-  if (direct_[output]) run_.memory[static_cast<std::size_t>(state_.output_slots[output])] = bytes;
+  if (direct_[output]) run_.memory[static_cast<std::size_t>(state_.memory.outputs[output])] = bytes;
 }
 
 /// The step number `n` of a scan: the carry comes from where the step before wrote it, and goes to the results or to `other`, in turn, so

@@ -24,7 +24,7 @@ std::vector<Placed> placed_values(const Executable::State& state) {
   const auto each = [&](const std::vector<ValueId>& values, int launch) {
     for (ValueId v : values) {
       const int slot = state.slot_of(v);
-      const Slot& at = state.slots[static_cast<std::size_t>(slot)];
+      const Slot& at = state.memory.at(slot);
       if (at.place != Slot::Place::arena) continue;
       const Type& type = state.program.graph.type(at.value);
       const auto [it, is_new] = by_slot.try_emplace(slot);

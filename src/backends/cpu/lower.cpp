@@ -259,7 +259,8 @@ class CpuLowering final : public Lowering {
   static Launch update_launch(StateUpdate update) {
     std::vector<ValueId> reads = update.operands();
     reads.insert(reads.begin(), update.state);
-    return launch_of("state_update", {-1, 0}, std::move(reads), {update.result}, std::move(update));
+    const ValueId result = update.result;
+    return launch_of("state_update", {-1, 0}, std::move(reads), {result}, std::move(update));
   }
 
   Launch routine_launch(std::int32_t id) const {
@@ -294,10 +295,10 @@ class CpuLowering final : public Lowering {
       kernels.push_back(generate(std::move(part)));
     }
     product.parts.clear();
-    const ValueId dot = product.dot;
+    const ValueId dot = product.dot, result = product.result;
     const std::string arithmetic = product.element == i8 ? "int8" : std::string(name(product.float_left ? f32 : product.element));
     const bool prologue = product.prologue.has_value(), epilogue = product.epilogue.has_value();
-    Launch launch = launch_of("gemm", dot, std::move(reads), {product.result}, std::move(product));
+    Launch launch = launch_of("gemm", dot, std::move(reads), {result}, std::move(product));
     if (prologue) launch.name = kernels.front().short_name() + "+" + launch.name;
     if (epilogue) launch.name += "+" + kernels.back().short_name(), launch.storing = static_cast<int>(kernels.size()) - 1;
     launch.kernels = std::move(kernels);
