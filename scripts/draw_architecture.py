@@ -18,6 +18,7 @@ ROOMS = [
     ("formats", "files: checked, then mapped"),
     ("runtime", "sessions, memory, runs"),
     ("backends", "a device: claims, machine code"),
+    ("lowering", "programs: launches, memory"),
     ("emit", "loops as LLVM IR or C"),
     ("kernel", "expressions become loops"),
     ("passes", "rewrites of a graph"),
@@ -33,14 +34,14 @@ PARTS = [
     ("open the model", [("tools", "args"), ("formats", "files"), ("models", "layers"), ("ops", "nodes"), ("ir", "graph")]),
     (
         "compile: once, kept on disk",
-        [("runtime", "plan"), ("passes", "expand"), ("kernel", "loops"), ("emit", "IR"), ("backends", "code")],
+        [("runtime", "begin"), ("passes", "expand"), ("lowering", "plan"), ("kernel", "loops"), ("emit", "IR"), ("backends", "code")],
     ),
     (
         "answer: again for each token",
         [("text", "ids"), ("runtime", "run"), ("backends", "calls"), ("models", "token"), ("text", "words"), ("tools", "print")],
     ),
 ]
-LOOP = (14, 12)  # the chosen token is what the next run reads
+LOOP = (15, 13)  # the chosen token is what the next run reads
 
 LEFT, HEAD, LANE, PITCH, MARGIN, RADIUS = 246, 44, 46, 46, 12, 12
 
