@@ -7,7 +7,9 @@
 #include <ctime>
 #include <thread>
 
+#include "backends/cpu/jit.h"
 #include "backends/cpu/lower.h"
+#include "base/thread_pool.h"
 #include "rlx/error.h"
 #include "rlx/ops.h"
 

@@ -8,7 +8,9 @@
 #include <map>
 
 #include "backends/cpu/compiler.h"
+#include "backends/cpu/jit.h"
 #include "backends/cpu/lower.h"
+#include "base/thread_pool.h"
 #include "lowering/large_results.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
