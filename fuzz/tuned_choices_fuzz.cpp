@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
+#include "backends/cpu/execution/tuned_choices.h"
 #include "backends/cpu/gemm/tune.h"
-#include "backends/cpu/tuned_choices.h"
 #include "fuzz_folder.h"
 
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <atomic>
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 #include "backends/cpu/jit.h"
 #include "lowering/slots.h"
 #include "passes/index_checks.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 #include "base/function_ref.h"
 #include "rlx/array.h"
 

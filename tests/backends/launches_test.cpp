@@ -1,9 +1,9 @@
 // How many kernels graphs become: what fusion and the cut promise.
 #include <gtest/gtest.h>
 
+#include "backends/cpu/execution/work.h"
 #include "backends/cpu/lower.h"
 #include "backends/cpu/product.h"
-#include "backends/cpu/work.h"
 #include "passes/expand.h"
 #include "passes/precision.h"
 #include "passes/run_invariant.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <random>
 
+#include "backends/cpu/execution/work.h"
 #include "backends/cpu/lower.h"
 #include "backends/cpu/product.h"
-#include "backends/cpu/work.h"
 #include "ir/reference.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 
 namespace rlx::cpu {
 namespace {

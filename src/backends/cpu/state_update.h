@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "backends/cpu/work.h"
+#include "backends/cpu/execution/work.h"
 #include "base/thread_pool.h"
 #include "lowering/state_update.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 #include "backends/cpu/gemm/blocking.h"
 
 namespace rlx::cpu {

@@ -1,7 +1,7 @@
 #pragma once
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/claim.h"
-#include "backends/cpu/work.h"
+#include "backends/cpu/execution/work.h"
 
 namespace rlx::cpu {
 

@@ -57,21 +57,20 @@ void prepare_step(const BlockDot& dot, Step& step, const Preparation& given) {
   if (dot.experts) step.experts = given.slot_of(*dot.experts);
 }
 
-void run_step(const BlockDot& /*dot*/, const Step& step, const RunState& run) { run_block_dots({&step, 1}, run); }
+void run_step(const BlockDot& dot, const Step& step, const RunState& run) { run_steps(dot, {&step, 1}, run); }
 
-std::size_t products_in_one_loop(std::span<const Step> steps) {
+std::size_t steps_in_one_loop(const BlockDot& dot, std::span<const Step> steps) {
   const Step& first = steps.front();
-  const auto* const dot = work_of<BlockDot>(*first.launch);
-  if (!dot || !first.block_kernel || !first.weights) return 1;
+  if (!first.block_kernel || !first.weights) return 1;
   const auto joins = [&](const Step& step) {
     const auto* const other = work_of<BlockDot>(*step.launch);
-    return other && step.block_kernel && step.weights && step.a == first.a && step.experts == first.experts && other->depth == dot->depth &&
-           other->matrices == dot->matrices;
+    return other && step.block_kernel && step.weights && step.a == first.a && step.experts == first.experts && other->depth == dot.depth &&
+           other->matrices == dot.matrices;
   };
   return static_cast<std::size_t>(std::ranges::find_if_not(steps, joins) - steps.begin());
 }
 
-void run_block_dots(std::span<const Step> steps, const RunState& run) {
+void run_steps(const BlockDot& /*dot*/, std::span<const Step> steps, const RunState& run) {
   const Step& first = steps.front();
   const auto& rows = *work_of<BlockDot>(*first.launch);
   if (!first.block_kernel) return run_widened(first, rows, run);

@@ -1,6 +1,6 @@
 #include "backends/cpu/routines/run.h"
 
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 
 namespace rlx::cpu {
 

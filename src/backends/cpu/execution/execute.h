@@ -3,9 +3,9 @@
 #include <span>
 #include <unordered_map>
 
+#include "backends/cpu/execution/tuned_choices.h"
+#include "backends/cpu/execution/work.h"
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/tuned_choices.h"
-#include "backends/cpu/work.h"
 #include "ir/reference.h"
 #include "lowering/kernel_step.h"
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/tuned_choices.h"
+#include "backends/cpu/execution/tuned_choices.h"
 
 #include <cstring>
 #include <optional>

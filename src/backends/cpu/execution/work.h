@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <span>
 
 #include "backends/cpu/machine/cpu_features.h"
 #include "lowering/program.h"
@@ -23,6 +24,10 @@ struct Preparation {
 struct Work : Claimed {
   virtual void prepare(Step& step, const Preparation& given) const = 0;
   virtual void run(const Step& step, const RunState& run) const = 0;
+  /// How many steps from the first on, which is its own, run as one loop.
+  virtual std::size_t joined(std::span<const Step> /*steps*/) const { return 1; }
+  /// Runs such steps.
+  virtual void run_joined(std::span<const Step> steps, const RunState& run) const = 0;
   /// How it reads weights, and for which kernels they are packed: with what tells their numbers, the key of their panels.
   virtual std::string panel_layout(const Step& step, CpuLevel level) const = 0;
 };
@@ -33,6 +38,14 @@ struct WorkOf final : Work {
   explicit WorkOf(T given) : what(std::move(given)) {}
   void prepare(Step& step, const Preparation& given) const override { prepare_step(what, step, given); }
   void run(const Step& step, const RunState& run) const override { run_step(what, step, run); }
+  std::size_t joined(std::span<const Step> steps) const override {
+    if constexpr (requires { steps_in_one_loop(what, steps); }) return steps_in_one_loop(what, steps);
+    else return 1;
+  }
+  void run_joined(std::span<const Step> steps, const RunState& run) const override {
+    if constexpr (requires { run_steps(what, steps, run); }) return run_steps(what, steps, run);
+    else fail_internal("execute: the launch joins no steps");
+  }
   double flops(const Graph& graph, const Bindings& bindings) const override {
     if constexpr (requires { what.flops(graph, bindings); }) return what.flops(graph, bindings);
     else return 0;

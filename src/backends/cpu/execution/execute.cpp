@@ -1,10 +1,9 @@
-#include "backends/cpu/execute.h"
+#include "backends/cpu/execution/execute.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/quantized/run.h"
 #include "base/checked.h"
 #include "ir/reference.h"
 
@@ -50,7 +49,8 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
       for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
     }
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].joined = products_in_one_loop(std::span(steps).subspan(i));
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].work) steps[i].joined = steps[i].work->joined(std::span(steps).subspan(i));
   return steps;
 }
 
@@ -119,7 +119,7 @@ void execute(const Step& step, const RunState& run) {
 std::size_t execute_joined(std::span<const Step> steps, const RunState& run) {
   const std::size_t count = steps.front().joined;
   if (count == 1) execute(steps.front(), run);
-  else run_block_dots(steps.first(count), run);
+  else steps.front().work->run_joined(steps.first(count), run);
   return count;
 }
 
