@@ -2,7 +2,7 @@
 import html
 
 STYLE = """
-svg { display: block; width: 100%; height: auto; font-size: 12px } svg text { fill: #222 } .quiet { fill: #777 }
+svg { font-size: 12px } svg text { fill: #222 } .quiet { fill: #777 }
 .rlx { fill: #2563a8 } .peer { fill: #b9c4d0 } .line { stroke: #d33; stroke-dasharray: 3 3 }
 @media (prefers-color-scheme: dark) { svg text { fill: #ddd } .quiet { fill: #999 } .peer { fill: #55606b } }
 """
@@ -15,7 +15,7 @@ def svg(chart, attributes="", style=""):
     largest = max([bar.value for bar in drawn] + ([chart.limit] if chart.limit else []), default=0) or 1
     scale = (WIDTH - LABEL - 190) / largest
     height = ROW * len(chart.bars)
-    lines = [f'<svg {attributes}viewBox="0 0 {WIDTH} {height + 4}" role="img">{style}']
+    lines = [f'<svg {attributes}width="{WIDTH}" height="{height + 4}" viewBox="0 0 {WIDTH} {height + 4}" role="img">{style}']
     for i, bar in enumerate(chart.bars):
         y, width = i * ROW, max(1, (bar.value or 0) * scale)
         lines.append(f'<text x="{LABEL - 8}" y="{y + 15}" text-anchor="end">{html.escape(bar.label)}</text>'

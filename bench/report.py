@@ -19,6 +19,7 @@ PERFORMANCE = ROOT / "docs" / "performance.md"
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem } p { margin: .3rem 0; color: #555 }
+svg { display: block; width: 100%; height: auto }
 @media (prefers-color-scheme: dark) { body { background: #16181b; color: #ddd } p { color: #aaa } }
 """
 
