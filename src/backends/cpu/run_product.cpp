@@ -230,8 +230,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   const std::int64_t* s = run.sizes.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(step, product, s);
-  GemmArgs<T> args;
-  args.kernel = &micro_kernel<T>(run.level);
+  GemmArgs<T> args{.kernel = &micro_kernel<T>(run.level)};  // that of the process's level is not asked for, which may have none
   args.m = step.rows[0](s);
   args.n = step.columns[0](s);
   args.k = step.depth[0](s);

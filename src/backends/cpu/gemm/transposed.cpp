@@ -35,11 +35,10 @@ bool worth_transposing(const GemmArgs<T>& args) {
 }
 
 template <class T>
-Transposed<T>::Transposed(const GemmArgs<T>& given) : given_(given) {
+Transposed<T>::Transposed(const GemmArgs<T>& given) : given_(given), args_{.kernel = &kernel_of(given)} {
   args_.batch = given.batch, args_.m = given.n, args_.n = given.m, args_.k = given.k;
   args_.a = given.packed_b ? transposed(*given.packed_b) : transposed(given.b);
   args_.b = transposed(given.a);
-  args_.kernel = &kernel_of(given);
   args_.workspace = given.workspace;
   args_.choice = given.choice;
   args_.epilogue_by_columns = !given.epilogue || !given.epilogue_by_columns;
