@@ -32,10 +32,17 @@ struct Work : Claimed {
   virtual std::string panel_layout(const Step& step, CpuLevel level) const = 0;
 };
 
-/// That which computes a `T`: `prepare_step` and `run_step` are functions beside it; what else it has to say of `Work` is its own.
+/// That which computes a `T`.
 template <class T>
-struct WorkOf final : Work {
-  explicit WorkOf(T given) : what(std::move(given)) {}
+struct WorkWith : Work {
+  explicit WorkWith(T given) : what(std::move(given)) {}
+  T what;
+};
+
+/// The same for whoever makes it: `prepare_step` and `run_step` are functions beside `T`; what else it has to say of `Work` is its own.
+template <class T>
+struct WorkOf final : WorkWith<T> {
+  using WorkWith<T>::WorkWith, WorkWith<T>::what;
   void prepare(Step& step, const Preparation& given) const override { prepare_step(what, step, given); }
   void run(const Step& step, const RunState& run) const override { run_step(what, step, run); }
   std::size_t joined(std::span<const Step> steps) const override {
@@ -58,13 +65,12 @@ struct WorkOf final : Work {
     if constexpr (requires { what.panel_layout(step, level); }) return what.panel_layout(step, level);
     else fail_internal("execute: the launch packs no weights");
   }
-  T what;
 };
 
 /// What a launch computes where that is a `T`; else null.
 template <class T>
 const T* work_of(const Launch& launch) {
-  const auto* const work = dynamic_cast<const WorkOf<T>*>(launch.claimed.get());
+  const auto* const work = dynamic_cast<const WorkWith<T>*>(launch.claimed.get());
   return work ? &work->what : nullptr;
 }
 
