@@ -6,28 +6,28 @@ Usage: draw_architecture.py > docs/architecture.svg
 Fails where a room is no folder, or a folder of src is no room: a drawing of another house helps nobody.
 """
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+import house
 
-# From top to bottom: each may include those below it.
-ROOMS = [
-    ("tools", "the command: parses and prints"),
-    ("models", "networks, weights, answers"),
-    ("text", "tokenizers, templates, grammars"),
-    ("formats", "files: checked, then mapped"),
-    ("runtime", "sessions, memory, runs"),
-    ("backends", "a device: claims, machine code"),
-    ("lowering", "programs: launches, memory"),
-    ("emit", "loops as LLVM IR or C"),
-    ("kernel", "expressions become loops"),
-    ("passes", "rewrites of a graph"),
-    ("transform", "derivatives, vmap"),
-    ("ops", "every op in one place"),
-    ("ir", "the graph, types, sizes"),
-    ("quant", "weights in blocks"),
-    ("base", "threads, memory, checked sizes"),
-]
+# What each room holds; in which order they stand, house.py says.
+HOLDS = {
+    "tools": "the command: parses and prints",
+    "models": "networks, weights, answers",
+    "text": "tokenizers, templates, grammars",
+    "formats": "files: checked, then mapped",
+    "runtime": "sessions, memory, runs",
+    "backends": "a device: claims, machine code",
+    "lowering": "programs: launches, memory",
+    "emit": "loops as LLVM IR or C",
+    "kernel": "expressions become loops",
+    "passes": "rewrites of a graph",
+    "transform": "derivatives, vmap",
+    "ops": "every op in one place",
+    "ir": "the graph, types, sizes",
+    "quant": "weights in blocks",
+    "base": "threads, memory, checked sizes",
+}
+ROOMS = [(room, HOLDS[room]) for room in reversed(house.FLOOR) if room in HOLDS]  # from top to bottom
 
 # One command, step by step: the room and what comes of it.
 PARTS = [
@@ -72,8 +72,8 @@ STYLE = """
 
 
 def check_rooms():
-    named = {room for room, _ in ROOMS} - {"tools"}
-    there = {folder.name for folder in (ROOT / "src").iterdir() if folder.is_dir()}
+    named = HOLDS.keys() - {"tools"}
+    there = {folder.name for folder in (house.ROOT / "src").iterdir() if folder.is_dir()}
     if named != there:
         sys.exit(f"draw_architecture: rooms without a folder: {sorted(named - there)}, folders without a room: {sorted(there - named)}")
 
