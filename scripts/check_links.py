@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that what the documents point at exists. Prints each link and file name that leads nowhere as file:line; exits with 1 if there is one.
+"""Checks that what the documents point at exists. Prints each link and name that leads nowhere as file:line; exits with 1 if there is one.
 
 Usage: check_links.py [FOLDER]  (the root of the project; default: that of this script)
 
-Links are checked in README.md, CONTRIBUTING.md, docs and the READMEs of src. In the latter also names of files in `code`, which stand for a
-file of the README's folder, or count from src, include or the root; NAME in them is one that the reader chooses.
+Links are checked in the pages of the root, of docs and bench/results, and in the READMEs of src, and names of files in `code` that count
+from the root, as src/ir/op.h. In the READMEs other names also stand for a file of their folder, or count from src or include. NAME is
+one that the reader chooses.
 """
 import re
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SOURCE = re.compile(r"`([\w./]+\.(?:h|cpp|def|py|sh))`")
+FROM_ROOT = ("src/", "include/", "tools/", "tests/", "bench/", "fuzz/", "scripts/", "cmake/", "examples/")
 GENERATED = {"rlx/ops.h", "rlx/version.h"}
 
 
@@ -29,24 +31,25 @@ def exists_in(folders, name):
     return any((folder / name).exists() for folder in folders)
 
 
-def offenders_of_page(root, page, has_sources):
+def offenders_of_page(root, page, is_of_folder):
     for number, line in lines_of(page):
         where = f"{page.relative_to(root)}:{number}"
         for target in LINK.findall(line):
             path = target.split("#")[0]
             if path and "://" not in target and not exists_in([page.parent], path):
                 yield f"{where}: the link to {target} leads nowhere"
-        for name in SOURCE.findall(line) if has_sources else []:
-            folders = [page.parent, root / "src", root / "include", root]
-            if name not in GENERATED and "NAME" not in name and not exists_in(folders, name):
+        folders = [root, page.parent, root / "src", root / "include"] if is_of_folder else [root]
+        for name in SOURCE.findall(line):
+            is_path = is_of_folder or name.startswith(FROM_ROOT)
+            if is_path and name not in GENERATED and "NAME" not in name and not exists_in(folders, name):
                 yield f"{where}: there is no {name}"
 
 
 def offenders(root):
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted(root.glob("docs/**/*.md"))]:
-        yield from offenders_of_page(root, page, has_sources=False)
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("bench/results/**/*.md")]):
+        yield from offenders_of_page(root, page, is_of_folder=False)
     for page in sorted(root.glob("src/**/README.md")):
-        yield from offenders_of_page(root, page, has_sources=True)
+        yield from offenders_of_page(root, page, is_of_folder=True)
 
 
 def main():

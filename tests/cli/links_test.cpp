@@ -41,6 +41,7 @@ TEST(Links, ThatLeadNowhereAreNamedWithTheirLine) {
 }
 
 TEST(Links, AFolderNamesFilesThatItHas) {
+  EXPECT_EQ(offenders("`gone.h` may be named here.\n`src/gone.h`\n", ""), "README.md:2: there is no src/gone.h\n");
   EXPECT_EQ(offenders("`gone.h` may be named here.\n", "1. `hash.h`\n2. `gone.h`: moved.\n"), "src/base/README.md:2: there is no gone.h\n");
 }
 
