@@ -1,10 +1,50 @@
 #pragma once
+#include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 
+#include "emit/emit.h"
 #include "lowering/target.h"
 #include "rlx/session.h"
 
 namespace rlx {
+
+/// Kernels that a device has compiled.
+struct DeviceKernels {
+  DeviceKernels() = default;
+  DeviceKernels(const DeviceKernels&) = delete;
+  DeviceKernels& operator=(const DeviceKernels&) = delete;
+  virtual ~DeviceKernels() = default;
+
+  /// Puts a launch behind what was asked for before: `kernel`, the number of its text, for positions 0..positions-1 of its grid. `buffers`
+  /// by kernel buffer: addresses of the device, multiples of the element's size. `sizes`: the values of the kernel's symbols.
+  virtual void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                      std::int64_t positions) = 0;
+};
+
+/// A device with memory of its own, whose addresses stand for it wherever addresses of the host do, but must not be followed: what counts
+/// on from one names a place in the same memory. Everything is done in the order in which it was asked for; who asks does not wait, but
+/// where the host reads. Calls may come from several threads. All throw Error: names the device, what was asked for, what the driver said.
+struct DeviceMemory {
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  virtual ~DeviceMemory() = default;
+
+  /// So many bytes, of any values; no bytes have an address, too. Let go, they are free once what was asked for before is done.
+  virtual std::shared_ptr<std::byte> allocate(std::int64_t bytes) = 0;
+  /// `from` may change once it returns.
+  virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void download(std::span<std::byte> to, const std::byte* from) = 0;
+  /// Both on the device; they may be parts of one memory, but do not overlap.
+  virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  virtual void clear(std::byte* to, std::int64_t bytes) = 0;
+  /// `cache`: where what was compiled is kept; empty: nowhere.
+  virtual std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) = 0;
+  /// Waits until all that was asked for is done.
+  virtual void finish() = 0;
+};
 
 /// What a device brings: a folder beside this file, which src/runtime/device.cpp names.
 struct Backend {
@@ -17,6 +57,8 @@ struct Backend {
   virtual std::string description() const = 0;
   /// What a session with these options makes programs for. Throws Error where they name what the device does not have.
   virtual TargetDevice target(const SessionOptions& options) const = 0;
+  /// The memory that all sessions of the device share; null: that of the host.
+  virtual DeviceMemory* memory() const { return nullptr; }
 };
 
 }  // namespace rlx
