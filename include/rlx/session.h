@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -29,9 +30,9 @@ class Device {
   bool multiplies(DType dtype) const;
   /// What brings it, for the library's own use.
   const Backend& backend() const { return *backend_; }
+  explicit Device(const Backend& backend) : backend_(&backend) {}
 
  private:
-  explicit Device(const Backend& backend) : backend_(&backend) {}
   const Backend* backend_;
 };
 
@@ -109,19 +110,29 @@ class Target {
 /// Results of a run by output name, in the order of the graph's outputs.
 class Outputs {
  public:
-  explicit Outputs(std::vector<std::pair<std::string, Array>> items) : items_(std::move(items)) {}
+  using Item = std::pair<std::string, Array>;
+
+  explicit Outputs(std::vector<Item> items) : items_(std::move(items)) {}
+  /// Some of the arrays are where only a device reads: `fetch` brings one to the host when it is first asked for.
+  Outputs(std::vector<Item> items, std::vector<bool> on_device, std::function<Array(const Array&)> fetch);
   /// Throws Error naming the outputs that exist.
   const Array& at(std::string_view name) const&;
   Array at(std::string_view name) && { return std::as_const(*this).at(name); }
   /// In the order of the graph's outputs; i < size().
-  const Array& operator[](std::size_t i) const& { return items_[i].second; }
-  Array operator[](std::size_t i) && { return std::move(items_[i].second); }
-  std::size_t size() const { return items_.size(); }
-  auto begin() const { return items_.begin(); }
-  auto end() const { return items_.end(); }
+  const Array& operator[](std::size_t i) const& { return remote_ ? fetched(i) : items_[i].second; }
+  Array operator[](std::size_t i) && { return std::as_const(*this)[i]; }
+  std::size_t size() const { return items().size(); }
+  auto begin() const { return all().begin(); }
+  auto end() const { return items().end(); }
 
  private:
-  std::vector<std::pair<std::string, Array>> items_;
+  struct Remote;
+  const std::vector<Item>& items() const;
+  const std::vector<Item>& all() const;
+  const Array& fetched(std::size_t i) const;
+
+  std::vector<Item> items_;
+  std::shared_ptr<Remote> remote_;  // what holds them instead where some are on a device
 };
 
 /// How a node of the expanded graph is computed.

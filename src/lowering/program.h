@@ -16,6 +16,7 @@ struct GeneratedKernel {
   KernelText text;
   KernelFunction function = nullptr;
   std::vector<std::int64_t> first = {};  // by buffer: the element from which the text counts; none: 0
+  std::size_t number = 0;                // in place of the function on a device: its place among those loaded for the program
 
   std::string short_name() const { return text.name.substr(0, 9); }
 };

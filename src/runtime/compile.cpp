@@ -1,8 +1,10 @@
 // From a graph to an executable.
+#include "backends/backend.h"
 #include "backends/cpu/claims.h"
 #include "backends/cpu/lower.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
+#include "lowering/lower_to_kernels.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/expand.h"
@@ -58,9 +60,11 @@ Graph with_exact_activations(const Graph& graph) {
 
 LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, const TargetDevice& target) {
   const Graph graph = options.round_activations ? given : with_exact_activations(given);
-  const IsClaimed is_claimed = options.claims ? cpu::is_claimed : nothing_claimed;
+  const bool on_cpu = target.name == "cpu";
+  const IsClaimed is_claimed = on_cpu && options.claims ? cpu::is_claimed : nothing_claimed;
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
+  if (!on_cpu) return {lower_to_kernels(legal, target, options.fuse), std::move(precise.choices)};
   return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, target}),
           std::move(precise.choices)};
 }
@@ -73,9 +77,15 @@ Executable Session::compile(const Graph& given) const {
   const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
-  const auto functions = state_->jit.load(texts, state_->pool);
-  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
-  auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program));
+  std::shared_ptr<DeviceKernels> on_device;
+  if (state_->storage.on_host()) {
+    const auto functions = state_->jit.load(texts, state_->pool);
+    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
+  } else {
+    on_device = state_->storage.device().load(texts, state_->options.cache_folder.value_or(default_cache_folder()));
+    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->number = i;
+  }
+  auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program), std::move(on_device));
   executable->precision = std::move(lowered.precision);
   if (state_->options.check_indices)
     if (IndexChecks indices = index_checks(graph); !indices.checks.empty())

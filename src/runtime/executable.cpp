@@ -4,14 +4,18 @@
 #include <utility>
 
 #include "ir/graph_data.h"
+#include "ir/sources.h"
+#include "runtime/host_node.h"
 
 namespace rlx {
 
-Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, Program lowered, bool inner)
+Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> loaded,
+                         bool inner)
     : session(std::move(shared)),
       source(graph),
       program(std::move(lowered)),
       sizes(program.symbols),
+      kernels(std::move(loaded)),
       states(graph.inputs().size()),
       owns_state(graph.inputs().size(), true),
       states_before(graph.inputs().size()),
@@ -33,6 +37,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
         updates_state[slot.index] = true;
   plan = plan_memory(program.graph, memory, most_bytes);
   arenas = std::make_unique<ArenaPool>(plan.bytes);
+  if (session->storage.on_host()) plans_.emplace_back(Bindings(), std::make_shared<MemoryPlan>(plan));
   auto slot = [this](ValueId v) { return slot_of(v); };
   auto is_weight = [this, inner](ValueId v) {
     const Slot& s = memory.at(slot_of(v));
@@ -42,7 +47,32 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   steps = cpu::make_steps(program, sizes, slot, is_weight, cpu::level_of(session->target));
   find_prepared();
   find_next_products();
-  for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, true);
+  for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, kernels, true);
+  if (!session->storage.on_host()) prepare_device();
+}
+
+void Executable::State::prepare_device() {
+  for (const cpu::Step& step : steps)
+    if (step.launch->kind == Launch::Kind::host) {
+      const std::optional<Graph> graph = graph_of_node(program.graph, step.launch->node.node);
+      if (graph) on_the_host.emplace(&step, session->host->compile(*graph));
+    }
+  for (const Slot& slot : memory.slots)
+    if (slot.place == Slot::Place::constant) {
+      const auto node = static_cast<std::int32_t>(slot.index);
+      constants.emplace(node, session->storage.put(*constant_value(program.graph.node(node))));
+    }
+}
+
+std::shared_ptr<const MemoryPlan> Executable::State::plan_at(const Bindings& bindings) {
+  if (session->storage.on_host()) return plans_.front().second;
+  constexpr std::size_t most_kept = 4;
+  const std::scoped_lock lock(mutex);
+  const auto known = std::ranges::find_if(plans_, [&](const auto& entry) { return entry.first == bindings; });
+  if (known != plans_.end()) return known->second;
+  const auto bytes = [&](const Type& type) { return bytes_for(type.dtype, type.size().evaluate(bindings)); };
+  if (plans_.size() == most_kept) plans_.erase(plans_.begin());
+  return plans_.emplace_back(bindings, std::make_shared<MemoryPlan>(plan_memory(program.graph, memory, bytes))).second;
 }
 
 void Executable::State::forget_packed(const std::set<const void*>& owners) {
@@ -62,19 +92,21 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
   std::set<const void*> owners;
   for (auto& [i, array] : arrays) {
     session->packed.forget(array);
+    session->storage.forget(array);
     owners.insert(array.owner().get());
     for (std::size_t other = 0; other < params.size(); ++other)
       if (is_param[other] && (other == i || params[other].bytes().data() == array.bytes().data())) {
         changed.insert(other);
         owners.insert(params[other].owner().get());
       }
-    (is_param[i] ? params : states)[i] = std::move(array);
-    owns_state[i] = false;
+    (is_param[i] ? params : states)[i] = is_param[i] ? std::move(array) : session->storage.put(array);
+    owns_state[i] = !is_param[i] && !session->storage.on_host();
     has_value[i] = true;
   }
   forget_packed(owners);
   if (!changed.empty())
-    parameters = std::make_shared<BoundParameters>(std::move(params), Prepared(prepared, *parameters->prepared(), changed));
+    parameters = std::make_shared<BoundParameters>(std::move(params), Prepared(prepared, *parameters->prepared(), changed),
+                                                   parameters->placed_but(changed));
 }
 
 /// Where a value cannot be written over, two memories take turns: that of the value before the one that this run reads is free, unless
@@ -89,7 +121,7 @@ Array Executable::State::next_state(std::size_t input, const Array* current, DTy
   }
   if (current && memory.overwrites[input] && owned && has_owners(*current, 2) && current->shape() == shape)
     return *current;  // ours, and the run's
-  return has_owners(before, 1) && before.shape() == shape ? before : Array(dtype, std::move(shape));
+  return has_owners(before, 1) && before.shape() == shape ? before : session->storage.make(dtype, std::move(shape));
 }
 
 void Executable::State::keep_state(std::size_t input, const Array& value) {

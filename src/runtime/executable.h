@@ -9,6 +9,7 @@
 #include "rlx/session.h"
 #include "runtime/arena.h"
 #include "runtime/prepared.h"
+#include "runtime/storage.h"
 
 namespace rlx {
 
@@ -18,6 +19,8 @@ struct Session::State {
   Device device;
   SessionOptions options;
   const TargetDevice target;
+  Storage storage;
+  std::optional<Session> host;  // of a device with memory of its own: what computes that which no kernel does
   ThreadPool pool;
   cpu::Jit jit;
   cpu::PackedWeights packed;
@@ -39,7 +42,8 @@ inline bool has_owners(const Array& array, long count) {
 
 struct Executable::State {
   /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.
-  State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, bool inner = false);
+  State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> kernels,
+        bool inner = false);
 
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
@@ -50,12 +54,15 @@ struct Executable::State {
   std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none
   SizeTable sizes;                           // of its steps
   std::vector<cpu::Step> steps;
-  std::vector<bool> is_prepared;  // by step
+  std::shared_ptr<DeviceKernels> kernels;              // of a device with memory of its own, for all regions
+  std::map<const cpu::Step*, Executable> on_the_host;  // the same: nodes that no kernel computes
+  std::map<std::int32_t, Array> constants;             // the same, by node
+  std::vector<bool> is_prepared;                       // by step
   // By step: the product with weights that begins the next loop of such, behind the last one the first.
   std::vector<std::size_t> next_product;
   std::vector<std::size_t> experts_known;  // by step: before which step it is known which matrices a product reads
   PreparedPart prepared;
-  MemoryPlan plan;
+  MemoryPlan plan;  // at the bounds of the symbols
   std::unique_ptr<ArenaPool> arenas;
   mutable std::mutex mutex;    // of the parameters, the states, and what a region packed
   std::vector<bool> is_param;  // by input
@@ -83,15 +90,20 @@ struct Executable::State {
   /// Makes what a run made of a state its value.
   void keep_state(std::size_t input, const Array& value);
   int slot_of(ValueId value) const;
+  /// The plan of a run's arena. The host's is that at the bounds, as it gives memory where it is touched.
+  std::shared_ptr<const MemoryPlan> plan_at(const Bindings& bindings);
   std::size_t input_index(std::string_view name) const;
 
  private:
+  /// Fills `on_the_host` and `constants`.
+  void prepare_device();
   /// Fills `prepared`.
   void find_prepared();
   /// Fills `next_product` and `experts_known`.
   void find_next_products();
   void add_prepared(const Launch& launch, const cpu::Step& step);
   void note_reads(std::size_t step);
+  std::vector<std::pair<Bindings, std::shared_ptr<const MemoryPlan>>> plans_;  // the last few
   std::set<std::size_t> inputs_of(const Slot& slot) const;
   /// In regions: what was packed of memory that these own.
   void forget_packed(const std::set<const void*>& owners);

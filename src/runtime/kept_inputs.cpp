@@ -12,9 +12,9 @@
 namespace rlx {
 namespace {
 
-Array zeros(const Input& state) {
+Array zeros(const Storage& storage, const Input& state) {
   if (!state.type.is_static()) fail("state '{}': {} has no size before it is set", state.name, state.type.to_string());
-  return Array(state.type.dtype, static_shape(state.type));
+  return storage.zeros(state.type.dtype, static_shape(state.type));
 }
 
 /// Throws unless every value is for a parameter or state, and every unbound parameter has one.
@@ -51,7 +51,7 @@ bool is_missing(const BoundParameters& parameters, std::size_t i, const Input& i
 
 Array state_value(Executable::State& state, std::size_t i) {
   const std::scoped_lock lock(state.mutex);
-  if (state.states[i].bytes().data() == nullptr) state.states[i] = zeros(state.source.inputs()[i].first);
+  if (state.states[i].bytes().data() == nullptr) state.states[i] = zeros(state.session->storage, state.source.inputs()[i].first);
   return state.states[i];
 }
 
@@ -59,8 +59,7 @@ Array changing_state(Executable::State& state, std::size_t i, bool keeps) {
   Array value = state_value(state, i);
   const std::scoped_lock lock(state.mutex);
   if (keeps && state.owns_state[i] && has_owners(value, 2)) return value;  // the state's and this one
-  Array own(value.dtype(), value.shape());
-  std::ranges::copy(value.bytes(), own.mutable_bytes().begin());
+  Array own = state.session->storage.copy_of(value);
   if (keeps) state.states[i] = own, state.owns_state[i] = true;
   return own;
 }
@@ -94,7 +93,7 @@ std::vector<std::string> Executable::missing_params() const {
 
 Array Executable::state(std::string_view name) const {
   const std::scoped_lock turn(state_->turn);  // a run that is going on may be changing its bytes
-  return state_value(*state_, find_input(*state_, name, InputKind::state));
+  return state_->session->storage.take(state_value(*state_, find_input(*state_, name, InputKind::state)));
 }
 
 void Executable::set_state(std::string_view name, Feed value) {
@@ -109,8 +108,8 @@ void Executable::copy_state_row(std::string_view name, std::int64_t from, std::i
   for (const std::int64_t row : {from, to})
     if (row < 0 || row >= rows) fail("state '{}': row {} (allowed: 0..{})", name, row, rows - 1);
   const std::size_t bytes = value.bytes().size() / static_cast<std::size_t>(rows);
-  const std::span<std::byte> all = value.mutable_bytes();
-  std::memmove(all.data() + static_cast<std::size_t>(to) * bytes, all.data() + static_cast<std::size_t>(from) * bytes, bytes);
+  std::byte* const all = address(value);
+  state_->session->storage.copy(all + static_cast<std::size_t>(to) * bytes, {all + static_cast<std::size_t>(from) * bytes, bytes});
 }
 
 }  // namespace rlx

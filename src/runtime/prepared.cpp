@@ -46,6 +46,21 @@ std::shared_ptr<const Prepared> BoundParameters::prepared() const {
   return prepared_;
 }
 
+const std::vector<Array>& BoundParameters::place(Storage& storage) {
+  if (storage.on_host()) return arrays;
+  const std::scoped_lock lock(mutex_);
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].bytes().data() && !placed_[i].bytes().data()) placed_[i] = storage.put_shared(arrays[i]);
+  return placed_;
+}
+
+std::vector<Array> BoundParameters::placed_but(const std::set<std::size_t>& changed) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Array> rest = placed_;
+  for (const std::size_t i : changed) rest[i] = {};
+  return rest;
+}
+
 std::shared_ptr<const Prepared> BoundParameters::add(const PreparedPart& part, FunctionRef<void(Prepared&)> change) {
   const std::scoped_lock lock(mutex_);
   const auto next = std::make_shared<Prepared>(*prepared_);

@@ -7,6 +7,7 @@
 #include "backends/cpu/execution/execute.h"
 #include "base/function_ref.h"
 #include "rlx/array.h"
+#include "runtime/storage.h"
 
 namespace rlx {
 
@@ -62,13 +63,21 @@ struct Prepared {
 /// The parameters of a program, and what is prepared of them. Runs share it; a parameter that is bound again makes a new one.
 class BoundParameters {
  public:
-  BoundParameters(std::vector<Array> bound, Prepared prepared)
-      : arrays(std::move(bound)), prepared_(std::make_shared<Prepared>(std::move(prepared))) {}
+  /// `placed`: those that are known to lie where runs read them; see `place`.
+  BoundParameters(std::vector<Array> bound, Prepared prepared, std::vector<Array> placed = {})
+      : arrays(std::move(bound)), prepared_(std::make_shared<Prepared>(std::move(prepared))), placed_(std::move(placed)) {
+    placed_.resize(arrays.size());
+  }
 
   /// What is there now: it never changes, and nothing waits for it.
   std::shared_ptr<const Prepared> prepared() const;
   /// Adds to it, and gives what is there then.
   std::shared_ptr<const Prepared> add(const PreparedPart& part, FunctionRef<void(Prepared&)> change);
+
+  /// The arrays where runs read them: brought there by the first that asks.
+  const std::vector<Array>& place(Storage& storage);
+  /// The same without those that have changed.
+  std::vector<Array> placed_but(const std::set<std::size_t>& changed) const;
 
   const std::vector<Array> arrays;  // by input of the graph; of no size where there is none
   std::mutex preparing;             // of the first run that needs the prepared values: it computes them, and the others wait
@@ -76,6 +85,7 @@ class BoundParameters {
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const Prepared> prepared_;
+  std::vector<Array> placed_;
 };
 
 }  // namespace rlx

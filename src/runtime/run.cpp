@@ -16,7 +16,7 @@ namespace rlx {
 Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector<bool> weights, Bindings bindings,
          std::shared_ptr<BoundParameters> parameters, const std::vector<const Target*>& targets, bool keeps)
     : state_(state),
-      arena_(state.arenas->borrow()),
+      storage_(state.session->storage),
       parameters_(std::move(parameters)),
       inputs_(std::move(inputs)),
       weights_(std::move(weights)) {
@@ -32,6 +32,9 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   };
   run_.tuned = state_.session->tuned.get();
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
+  plan_ = state_.plan_at(run_.bindings);
+  if (storage_.on_host()) arena_ = state_.arenas->borrow();
+  else device_arena_ = storage_.device().allocate(plan_->bytes);
   make_outputs(targets, keeps);
   place_slots();
 }
@@ -51,13 +54,10 @@ void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
       const std::size_t state = state_.state_of_output[outputs_.size()];
       outputs_.push_back(state < inputs_.size()
                              ? state_.next_state(state, keeps ? inputs_[state] : nullptr, value.dtype(), std::move(shape))
-                             : Array(value.dtype(), std::move(shape)));
-      output_bytes_.push_back(outputs_.back().mutable_bytes().data());
+                             : storage_.make(value.dtype(), std::move(shape)));
+      output_bytes_.push_back(address(outputs_.back()));
       continue;
     }
-    const std::int64_t wanted = value.type().size().evaluate(run_.bindings), width = bytes_for(value.dtype(), 1);
-    const auto room = static_cast<std::int64_t>(target->bytes().size()) / width;
-    if (room != wanted) fail("output '{}': memory for {} values, {} are computed", name, room, wanted);
     outputs_.emplace_back(value.dtype(), std::move(shape), target->bytes(), nullptr);
     output_bytes_.push_back(target->bytes().data());
   }
@@ -68,6 +68,7 @@ void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
 void Run::place_slots() {
   run_.weights.resize(state_.memory.slots.size());
   run_.memory.reserve(state_.memory.slots.size());
+  const std::byte* const arena = arena_ ? arena_->data() : device_arena_.get();
   for (const Slot& slot : state_.memory.slots) {
     const std::byte* bytes = nullptr;
     switch (slot.place) {
@@ -80,7 +81,7 @@ void Run::place_slots() {
         keep_owner(run_.memory.size(), weights_in(slot));
         break;
       case Slot::Place::prepared: break;
-      case Slot::Place::arena: bytes = arena_->data() + state_.plan.offsets[slot.index]; break;
+      case Slot::Place::arena: bytes = arena + plan_->offsets[slot.index]; break;
       case Slot::Place::output:
         bytes = output_bytes_[slot.index];
         direct_[slot.index] = true;
@@ -119,14 +120,14 @@ void Run::run_missing() {
   for (const PreparedLaunch* launch : launches)
     for (std::size_t value : launch->writes) {
       const Type& type = state_.prepared.values[value].type;
-      mine->arrays[value] = std::make_shared<Array>(type.dtype, static_shape(type));
+      mine->arrays[value] = std::make_shared<Array>(storage_.make(type.dtype, static_shape(type)));
     }
   prepared_ = mine;
   place_prepared();
   for (const PreparedLaunch* launch : launches) {
-    cpu::execute(*launch->step, run_);
+    run_launch(*launch->step);
     for (ValueId v : launch->step->launch->reads)
-      if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place == Slot::Place::input)
+      if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place == Slot::Place::input && storage_.on_host())
         release_mapped_pages(inputs_[slot.index]->bytes());
   }
   prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
@@ -161,9 +162,15 @@ void Run::execute() {
       ahead = next;
       read_ahead(next, i >= state_.experts_known[next]);
     }
-    i += cpu::execute_joined(steps.subspan(i), run_);
+    if (storage_.on_host()) i += cpu::execute_joined(steps.subspan(i), run_);
+    else run_on_device(steps[i++]);
   }
   if (packs_) report_packing(state_.prepared.products.size());
+}
+
+void Run::run_launch(const cpu::Step& step) {
+  if (storage_.on_host()) cpu::execute(step, run_);
+  else run_on_device(step);
 }
 
 /// Tells the pool what the loop of products from this one on will read; nothing where that is not known yet.
@@ -189,7 +196,8 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
       run_.scratch_bytes = &reports[i].scratch_bytes;
       run_.blocks = &reports[i].blocks;
       const auto begin = std::chrono::steady_clock::now();
-      cpu::execute(state_.steps[i], run_);
+      run_launch(state_.steps[i]);
+      if (!storage_.on_host()) storage_.device().finish();
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
     }
@@ -201,7 +209,7 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
 void Run::copy_outputs() {
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (!direct_[i])
-      std::memcpy(output_bytes_[i], run_.memory[static_cast<std::size_t>(state_.memory.outputs[i])], outputs_[i].bytes().size());
+      storage_.copy(output_bytes_[i], {run_.memory[static_cast<std::size_t>(state_.memory.outputs[i])], outputs_[i].bytes().size()});
 }
 
 std::vector<Array> Run::results() {
@@ -290,7 +298,10 @@ const Array& Run::weights_in(const Slot& slot) const {
   switch (slot.place) {
     case Slot::Place::input: return *inputs_[slot.index];
     case Slot::Place::prepared: return *prepared_->arrays[slot.index];
-    default: return *constant_value(state_.program.graph.node(static_cast<std::int32_t>(slot.index)));
+    default: {
+      const auto node = static_cast<std::int32_t>(slot.index);
+      return storage_.on_host() ? *constant_value(state_.program.graph.node(node)) : state_.constants.at(node);
+    }
   }
 }
 

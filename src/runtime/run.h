@@ -35,6 +35,13 @@ class Run {
   void keep_owner(std::size_t slot, const Array& weights);
   void prepare();
   void run_missing();
+  void run_launch(const cpu::Step& step);
+  void run_on_device(const cpu::Step& step);
+  void run_kernel(const KernelStep& step, std::size_t number);
+  void run_on_host(const cpu::Step& step);
+  void run_control(const cpu::Step& step);
+  Array array_in(int slot, const Type& type) const;
+  std::vector<Array> operands_of(const cpu::Step& step) const;
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   void run_step(const Scan& op, std::int64_t n, std::int64_t length, std::span<const Array> inputs, std::span<std::byte* const> other,
@@ -56,7 +63,10 @@ class Run {
   const Array& weights_in(const Slot& slot) const;
 
   Executable::State& state_;
+  Storage& storage_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
+  std::shared_ptr<std::byte> device_arena_;
+  std::shared_ptr<const MemoryPlan> plan_;
   std::shared_ptr<BoundParameters> parameters_;
   std::shared_ptr<const Prepared> prepared_;
   std::vector<const Array*> inputs_;

@@ -101,8 +101,7 @@ void refuse_overlaps(const std::map<std::string, Target>& into, const std::vecto
 }
 
 /// The caller's memory for each output, null where it brings none; empty where it brings none at all.
-std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into,
-                                   const std::vector<const Array*>& inputs) {
+std::vector<const Target*> targets(const Executable::State& state, const std::map<std::string, Target>& into, const Bound& bound) {
   std::vector<const Target*> all;
   if (into.empty()) return all;
   std::vector<std::string_view> names;
@@ -113,11 +112,14 @@ std::vector<const Target*> targets(const Executable::State& state, const std::ma
     if (!all.back()) continue;
     if (it->second.dtype() != value.dtype())
       fail("output '{}': elements are {}, must be {}", name, rlx::name(it->second.dtype()), rlx::name(value.dtype()));
+    const std::int64_t wanted = value.type().size().evaluate(bound.bindings);
+    const auto room = static_cast<std::int64_t>(it->second.bytes().size()) / bytes_for(value.dtype(), 1);
+    if (room != wanted) fail("output '{}': memory for {} values, {} are computed", name, room, wanted);
     const std::size_t same = state.input_index(name);
     if (same < state.source.inputs().size() && state.source.inputs()[same].first.kind == InputKind::state)
       fail("output '{}': it is a state, which keeps its own memory", name);
   }
-  refuse_overlaps(into, inputs);
+  refuse_overlaps(into, bound.arrays);
   for (const auto& [name, target] : into)
     if (std::find(names.begin(), names.end(), name) == names.end()) fail("output '{}' is unknown{}", name, near_hint(name, names));
   return all;
@@ -126,13 +128,44 @@ std::vector<const Target*> targets(const Executable::State& state, const std::ma
 /// Gives the results their names; those that are named as a state become its value.
 Outputs named(Executable::State& state, std::vector<Array> arrays, const std::map<std::string, Target>& into) {
   std::vector<std::pair<std::string, Array>> items;
+  std::vector<bool> on_device;
   std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
   if (state.has_states) lock.lock();
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (const std::size_t input = state.state_of_output[i]; input < state.states.size()) state.keep_state(input, arrays[i]);
-    if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) items.emplace_back(name, std::move(arrays[i]));
+    if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) {
+      items.emplace_back(name, std::move(arrays[i]));
+      on_device.push_back(state.state_of_output[i] < state.states.size());
+    }
   }
-  return Outputs(std::move(items));
+  if (state.session->storage.on_host()) return Outputs(std::move(items));
+  return {std::move(items), std::move(on_device), [session = state.session](const Array& here) { return session->storage.take(here); }};
+}
+
+/// Brings the arrays to where the run reads them.
+void place(const Executable::State& state, Bound& bound) {
+  Storage& storage = state.session->storage;
+  if (storage.on_host()) return;
+  const std::vector<Array>& parameters = bound.parameters->place(storage);
+  for (std::size_t i = 0, other = 0; i < bound.arrays.size(); ++i) {
+    const InputKind kind = state.source.inputs()[i].first.kind;
+    if (kind == InputKind::param) {
+      bound.arrays[i] = &parameters[i];
+      continue;
+    }
+    Array& array = bound.others[other++];
+    if (kind == InputKind::input) array = storage.put(array);
+  }
+}
+
+/// The results where the caller wants them, in his memory or in the host's.
+std::vector<Array> fetched(const Executable::State& state, std::vector<Array> arrays, const std::vector<const Target*>& memory) {
+  if (state.session->storage.on_host()) return arrays;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (!memory.empty() && memory[i]) state.session->storage.take(arrays[i], memory[i]->bytes());
+    else if (state.state_of_output[i] == state.states.size()) arrays[i] = state.session->storage.take(arrays[i]);
+  }
+  return arrays;
 }
 
 /// Who holds it sees the states that no run changes.
@@ -148,10 +181,13 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, true);
   check_indices(*state_, bound);
-  const std::vector<const Target*> memory = targets(*state_, into, bound.arrays);
-  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters), memory, true);
+  const std::vector<const Target*> memory = targets(*state_, into, bound);
+  place(*state_, bound);
+  const bool direct = state_->session->storage.on_host();
+  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters),
+          direct ? memory : std::vector<const Target*>(), true);
   run.execute();
-  return named(*state_, run.results(), into);
+  return named(*state_, fetched(*state_, run.results(), memory), into);
 }
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
@@ -165,6 +201,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
   Bound bound = bind(*state_, inputs, false);
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
   if (repeats == 0) return reports;
+  place(*state_, bound);
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
   run.time(repeats, reports);
   return reports;
@@ -173,6 +210,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
 std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
+  place(*state_, bound);
   return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
 }
 

@@ -41,7 +41,8 @@ std::vector<TraceEvent> Run::trace_launches(LoopRecord& record, Clock::time_poin
     if (state_.is_prepared[i]) continue;
     record.part = i;
     const double begin = now();
-    cpu::execute(state_.steps[i], run_);
+    run_launch(state_.steps[i]);
+    if (!storage_.on_host()) storage_.device().finish();
     launches.push_back({i, 0, true, begin, now()});
   }
   return launches;

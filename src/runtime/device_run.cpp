@@ -1,0 +1,86 @@
+// A run on a device with memory of its own: kernels are put behind each other there; what no kernel computes is the host's.
+#include "ops/control/control.h"
+#include "runtime/run.h"
+
+namespace rlx {
+
+void Run::run_on_device(const cpu::Step& step) {
+  switch (step.launch->kind) {
+    case Launch::Kind::kernel:
+      for (std::size_t i = 0; i < step.kernels.size(); ++i) run_kernel(step.kernels[i], step.launch->kernels[i].number);
+      break;
+    case Launch::Kind::host: run_on_host(step); break;
+    case Launch::Kind::control: run_control(step); break;
+    case Launch::Kind::claim: fail_internal("run: {} is computed by code of the host", step.launch->name);
+  }
+}
+
+void Run::run_kernel(const KernelStep& step, std::size_t number) {
+  std::int64_t positions = 1;
+  for (const Size& extent : step.grid) positions *= extent(run_.sizes.data());
+  if (positions == 0) return;
+  std::vector<std::byte*> buffers;
+  for (std::size_t i = 0; i < step.buffers.size(); ++i)
+    buffers.push_back(run_.memory[static_cast<std::size_t>(step.buffers[i])] + step.starts[i]);
+  state_.kernels->launch(number, buffers, run_.symbols, positions);
+}
+
+Array Run::array_in(int slot, const Type& type) const {
+  const auto at = static_cast<std::size_t>(slot);
+  const std::int64_t bytes = bytes_for(type.dtype, type.size().evaluate(run_.bindings));
+  return {type.dtype, cpu::sizes_of(type, run_), {run_.memory[at], static_cast<std::size_t>(bytes)}, run_.weights[at]};
+}
+
+std::vector<Array> Run::operands_of(const cpu::Step& step) const {
+  const Graph& graph = state_.program.graph;
+  std::vector<Array> operands;
+  for (std::size_t i = 0; i < step.operands.size(); ++i) operands.push_back(array_in(step.operands[i], graph.type(step.launch->reads[i])));
+  return operands;
+}
+
+/// What the CPU's own code computes: the operands go there, and the results come back.
+void Run::run_on_host(const cpu::Step& step) {
+  std::vector<Array> operands = operands_of(step), results;
+  for (Array& operand : operands) operand = storage_.take(operand);
+  if (const auto compiled = state_.on_the_host.find(&step); compiled != state_.on_the_host.end()) {
+    std::map<std::string, Feed> fed;
+    for (std::size_t i = 0; i < operands.size(); ++i) fed.emplace(std::to_string(i), operands[i]);
+    for (auto& [name, result] : compiled->second.run(fed)) results.push_back(result);
+  } else {
+    results = evaluate_node(state_.program.graph, step.launch->node.node, run_.bindings, operands, {});
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) storage_.put(results[i], run_.memory[static_cast<std::size_t>(step.results[i])]);
+}
+
+/// Regions run on the device. Of cond and while only the predicate comes to the host.
+void Run::run_control(const cpu::Step& step) {
+  const Graph& graph = state_.program.graph;
+  const Node& node = graph.node(step.launch->node.node);
+  std::vector<Array> operands = operands_of(step);
+  std::vector<std::byte*> places;
+  for (int slot : step.results) places.push_back(run_.memory[static_cast<std::size_t>(slot)]);
+  if (run_loop(node, operands, places)) return;
+  const bool is_cond = node.op == &Op<Cond>::def(), is_while = node.op == &Op<While>::def();
+  const Region condition = is_while ? Op<While>::from(node.attrs).condition : nullptr;
+  const bool crosses = !is_cond && !is_while;  // all of it: the op's own evaluation reads what it is given
+  const auto all = [](std::vector<Array> arrays, const auto& move) {
+    for (Array& array : arrays) array = move(array);
+    return arrays;
+  };
+  const auto take = [&](const Array& array) { return storage_.take(array); };
+  const auto put = [&](const Array& array) { return storage_.put(array); };
+  if (crosses) operands = all(std::move(operands), take);
+  else if (is_cond) operands[0] = take(operands[0]);
+  const auto run_inner = [&](const Region& region, std::span<const Array> given) {
+    std::vector<Array> inputs(given.begin(), given.end());
+    std::vector<Array> results = run_region(region, crosses ? all(std::move(inputs), put) : std::move(inputs));
+    return crosses || region == condition ? all(std::move(results), take) : results;
+  };
+  const std::vector<Array> results = evaluate_node(graph, step.launch->node.node, run_.bindings, operands, run_inner);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (crosses) storage_.put(results[i], places[i]);
+    else storage_.copy(places[i], results[i].bytes());
+  }
+}
+
+}  // namespace rlx

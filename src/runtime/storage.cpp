@@ -1,0 +1,83 @@
+#include "runtime/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/backend.h"
+#include "base/checked.h"
+
+namespace rlx {
+
+Array Storage::make(DType dtype, std::vector<std::int64_t> shape) const {
+  if (on_host()) return {dtype, std::move(shape)};
+  const auto elements = checked_product(shape);
+  if (!elements) fail("array: the size of {}[{}] leaves 64 bits", name(dtype), fmt::join(shape, ","));
+  const std::int64_t bytes = bytes_for(dtype, *elements);
+  auto memory = device_->allocate(bytes);
+  const std::span<const std::byte> all(memory.get(), static_cast<std::size_t>(bytes));
+  return {dtype, std::move(shape), all, std::move(memory)};
+}
+
+Array Storage::zeros(DType dtype, std::vector<std::int64_t> shape) const {
+  Array array = make(dtype, std::move(shape));
+  if (!on_host() && !array.bytes().empty()) device_->clear(address(array), std::ssize(array.bytes()));
+  return array;
+}
+
+Array Storage::copy_of(const Array& here) const {
+  Array own = make(here.dtype(), here.shape());
+  copy(address(own), here.bytes());
+  return own;
+}
+
+Array Storage::put(const Array& array) const {
+  if (on_host()) return array;
+  Array here = make(array.dtype(), array.shape());
+  put(array, address(here));
+  return here;
+}
+
+Array Storage::take(const Array& here) const {
+  if (on_host()) return here;
+  Array array(here.dtype(), here.shape());
+  take(here, array.mutable_bytes());
+  return array;
+}
+
+void Storage::put(const Array& array, std::byte* to) const {
+  if (array.bytes().empty()) return;
+  if (on_host()) std::memcpy(to, array.bytes().data(), array.bytes().size());
+  else device_->upload(to, array.bytes());
+}
+
+void Storage::take(const Array& here, std::span<std::byte> to) const {
+  if (to.empty()) return;
+  if (on_host()) std::memcpy(to.data(), here.bytes().data(), to.size());
+  else device_->download(to, here.bytes().data());
+}
+
+void Storage::copy(std::byte* to, std::span<const std::byte> from) const {
+  if (from.empty() || to == from.data()) return;
+  if (on_host()) std::memcpy(to, from.data(), from.size());
+  else device_->copy(to, from.data(), std::ssize(from));
+}
+
+Array Storage::put_shared(const Array& array) {
+  if (on_host()) return array;
+  const std::scoped_lock lock(mutex_);
+  Put& known = put_[array.bytes().data()];
+  const std::shared_ptr<const void> from = known.from.lock(), to = known.to.lock();
+  if (from && from == array.owner() && to && known.bytes.size() == array.bytes().size())
+    return {array.dtype(), array.shape(), known.bytes, to};
+  std::erase_if(put_, [&](const auto& entry) { return &entry.second != &known && entry.second.to.expired(); });
+  Array here = put(array);
+  known = {array.owner(), here.owner(), here.bytes()};
+  return here;
+}
+
+void Storage::forget(const Array& array) {
+  const std::scoped_lock lock(mutex_);
+  put_.erase(array.bytes().data());
+}
+
+}  // namespace rlx

@@ -1,0 +1,73 @@
+#pragma once
+#include "backends/backend.h"
+#include "backends/cpu/backend.h"
+#include "backends/cpu/jit.h"
+
+namespace rlx::test {
+
+/// The CPU as a device with memory of its own: the addresses that it gives are none of the process, so that who follows one is stopped.
+class DummyMemory final : public DeviceMemory {
+ public:
+  explicit DummyMemory(TargetDevice target) : target_(std::move(target)), pool_(2), jit_(target_, "") {}
+
+  std::shared_ptr<std::byte> allocate(std::int64_t bytes) override {
+    constexpr std::byte unset{0xa5};
+    auto memory = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes) + 64, unset);
+    std::byte* const begin = memory->data() + (64 - reinterpret_cast<std::uintptr_t>(memory->data()) % 64);
+    return {std::move(memory), moved(begin, away)};
+  }
+  void upload(std::byte* to, std::span<const std::byte> from) override { std::memcpy(real(to), from.data(), from.size()); }
+  void download(std::span<std::byte> to, const std::byte* from) override {
+    std::memcpy(to.data(), real(const_cast<std::byte*>(from)), to.size());
+  }
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
+    std::memcpy(real(to), real(const_cast<std::byte*>(from)), static_cast<std::size_t>(bytes));
+  }
+  void clear(std::byte* to, std::int64_t bytes) override { std::memset(real(to), 0, static_cast<std::size_t>(bytes)); }
+  std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& /*cache*/) override {
+    return std::make_unique<Kernels>(jit_.load(texts, pool_));
+  }
+  void finish() override {}
+
+ private:
+  static constexpr std::int64_t away = std::int64_t{1} << 60;  // no program has memory there
+  static std::byte* moved(std::byte* address, std::int64_t by) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + by);
+  }
+  static std::byte* real(std::byte* address) { return moved(address, -away); }
+
+  struct Kernels final : DeviceKernels {
+    explicit Kernels(std::vector<KernelFunction> loaded) : functions(std::move(loaded)) {}
+    void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                std::int64_t positions) override {
+      std::vector<void*> places;
+      for (std::byte* buffer : buffers) places.push_back(real(buffer));
+      functions[kernel](places.data(), sizes.data(), 0, positions);
+    }
+    std::vector<KernelFunction> functions;
+  };
+
+  TargetDevice target_;
+  ThreadPool pool_;
+  cpu::Jit jit_;
+};
+
+struct DummyBackend final : Backend {
+  std::string description() const override { return "dummy"; }
+  TargetDevice target(const SessionOptions& /*options*/) const override {
+    TargetDevice cpu = cpu::target_of();
+    cpu.name = "dummy";
+    return cpu;
+  }
+  DeviceMemory* memory() const override { return &memory_; }
+
+ private:
+  mutable DummyMemory memory_{cpu::target_of()};
+};
+
+inline Device dummy_device() {
+  static const DummyBackend backend;
+  return Device(backend);
+}
+
+}  // namespace rlx::test

@@ -1,0 +1,110 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include "ops/registry_cases.h"
+#include "ops/sample_operands.h"
+#include "rlx/ops.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+
+/// Which operands are parameters: in the first sample those that are weights of many ops, in the next the others.
+inline bool is_param(const Case& c, std::size_t operand) { return (c.number + operand) % 2 == 1; }
+
+/// The sample as a graph with inputs and parameters x0, x1, ... and outputs y0, y1, ...; `wide` has f64 in place of every float operand.
+inline Graph graph_of(const Case& c, bool wide) {
+  Graph graph(std::string(c.op->name));
+  Values operands;
+  for (std::size_t i = 0; i < c.sample.operands.size(); ++i) {
+    const auto& [dtype, shape] = c.sample.operands[i].type;
+    const DType type = wide && is_float(dtype) ? f64 : dtype;
+    const std::string name = "x" + std::to_string(i);
+    operands.push_back(is_param(c, i) ? graph.param(name, shape, type) : graph.input(name, shape, type));
+  }
+  const Values results = apply_op(graph, *c.op, attributes(*c.op, c.sample), operands);
+  for (std::size_t i = 0; i < results.size(); ++i) graph.output("y" + std::to_string(i), results[i]);
+  return graph;
+}
+
+inline Array widened(const Array& x) {
+  if (!is_float(x.dtype())) return x;
+  Array result(f64, x.shape());
+  for (std::int64_t i = 0; i < x.size(); ++i) result.set_double(i, x.get_double(i));
+  return result;
+}
+
+/// The same numbers whatever the type: what rounding inside the reference itself amounts to. 0 when the op refuses f64.
+inline std::vector<double> rounding_of_reference(const Case& c, const std::vector<Array>& operands, const std::vector<Array>& wanted) {
+  std::vector<double> result(wanted.size(), 0);
+  try {
+    std::vector<Array> wide;
+    for (const Array& operand : operands) wide.push_back(widened(operand));
+    const auto exact = evaluate(graph_of(c, true), named(wide));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (is_float(wanted[i].dtype())) result[i] = difference(widened(wanted[i]), widened(exact[i]));
+  } catch (const Error&) {
+  }
+  for (double& d : result) d = std::isfinite(d) ? d : 0;
+  return result;
+}
+
+/// Integers, bools and moved elements are equal. Otherwise a kernel may differ from the reference
+///  - by 4 units in the last place of the element: the bound on a scalar op of the kernels (2) and on its reference (1), and a store;
+///  - for ops with inner values, by 4 roundings of the largest result: the samples' sums are short, and kernels add in another order;
+///  - by 4 times what the reference is away from its own value in f64: kernels keep narrow floats in f32 between stores, so they
+///    round less often, and cancellation inside an op shows there;
+///  - by what the sample allows;
+///  - by the smallest normal number: kernels flush what is smaller.
+inline double allowed(const Case& c, const Array& wanted, double reference_rounding, double element, double largest) {
+  const double eps = epsilon(wanted.dtype());
+  if (eps == 0 || c.op->kind == OpKind::structure) return 0;
+  const double inner = c.op->kind == OpKind::scalar ? 0 : 4 * eps * largest + 4 * reference_rounding;
+  return 4 * eps * std::abs(element) + inner + c.sample.tolerance * largest + 0x1p-126;
+}
+
+inline void expect_equal(const Case& c, const Array& seen, const Array& wanted, double reference_rounding) {
+  ASSERT_EQ(type_of(seen).to_string(), type_of(wanted).to_string());
+  const double largest = largest_magnitude(wanted);
+  for (std::int64_t i = 0; i < wanted.size(); ++i) {
+    const std::complex<double> a = seen.get_complex(i), b = wanted.get_complex(i);
+    if (a == b || (std::isnan(a.real()) && std::isnan(b.real()))) continue;
+    // What is not finite has no neighbourhood: only the same will do.
+    const bool finite = std::isfinite(b.real()) && std::isfinite(b.imag());
+    const double limit = finite ? allowed(c, wanted, reference_rounding, std::abs(b), largest) : 0;
+    if (std::abs(a - b) <= limit) continue;
+    ADD_FAILURE() << "element " << i << " of " << wanted.size() << ": " << a << ", must be " << b << " +- " << limit;
+    return;
+  }
+}
+
+/// Every sample of every op as the reference has it, twice: what runs leave behind changes nothing.
+inline void expect_reference(const Session& session) {
+  for (const Case& c : all_cases()) {
+    SCOPED_TRACE(c.name());
+    try {
+      const auto operands = random_operands(c.sample, 3);
+      const Graph graph = graph_of(c, false);
+      const auto wanted = evaluate(graph, named(operands));
+      const auto rounding = rounding_of_reference(c, operands, wanted);
+      std::map<std::string, Feed> fed;
+      std::map<std::string, Array> params;
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const std::string name = "x" + std::to_string(i);
+        if (is_param(c, i)) params.emplace(name, operands[i]);
+        else fed.emplace(name, operands[i]);
+      }
+      Executable program = session.compile(graph);
+      program.set_params(params);
+      const Outputs seen = program.run(fed), again = program.run(fed);
+      ASSERT_EQ(seen.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        expect_equal(c, seen[i], wanted[i], rounding[i]);
+        EXPECT_EQ(difference(seen[i], again[i]), 0) << "in the second run";
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
+}  // namespace rlx::test
