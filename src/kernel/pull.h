@@ -21,6 +21,8 @@ class Puller {
   const std::set<ValueId>& computed() const { return computed_; }
   /// True when `value` was computed at another index than those of `places`.
   bool computed_elsewhere(ValueId value, const std::vector<std::vector<Index>>& places) const;
+  /// Element `at` of an integer operand for use in an index: see ReadIndex.
+  Index read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit);
   /// The slot of the buffer that holds `value`.
   int buffer_of(ValueId value, bool written);
 
@@ -29,7 +31,6 @@ class Puller {
   ExprId pull_sources(const Node& node, const std::vector<Source>& sources, DType dtype);
   ExprId pull_loop(ValueId value, const Node& node, const std::vector<Index>& at);
   int loop_variable(const Dim& extent, const std::vector<Index>& at, const std::vector<int>& taken);
-  Index read_index(const Node& node, int operand, const std::vector<Index>& at, const std::optional<Dim>& limit);
   std::vector<Type> operand_types(const Node& node) const;
 
   const Graph& graph_;

@@ -1,6 +1,7 @@
 #include "lowering/lower_to_kernels.h"
 
 #include "lowering/lowering.h"
+#include "lowering/window_kernels.h"
 
 namespace rlx {
 namespace {
@@ -13,10 +14,40 @@ class KernelLowering final : public Lowering {
             [](const Node& node, std::size_t operand) { return node.operands[operand]; }) {}
 
  private:
-  void claim() override { cut_.share({}); }
-  bool is_claimed(ValueId /*value*/) const override { return false; }
-  std::optional<Launch> claimed_launch(std::int32_t /*node*/) override { return std::nullopt; }
+  void claim() override {
+    for (StateUpdate& update : state_updates(graph_, cut_.users())) {
+      if (!has_window_kernels(update)) continue;
+      for (ValueId operand : update.operands()) cut_.store(operand);
+      in_update_.insert(update.chain.begin(), update.chain.end());
+      cut_.store(update.result);
+      views_[update.result] = update.state;
+      updates_.emplace(update.result, std::move(update));
+    }
+    cut_.share({});
+  }
+  bool is_claimed(ValueId value) const override { return in_update_.contains(value); }
+  std::optional<Launch> claimed_launch(std::int32_t node) override {
+    const auto update = updates_.find({node, 0});
+    return update == updates_.end() ? std::nullopt : std::optional(update_launch(update->second));
+  }
+
+  Launch update_launch(const StateUpdate& update) const {
+    Launch launch;
+    launch.reads = {update.state};
+    launch.writes = {update.result};
+    for (Kernel& kernel : window_kernels(graph_, update, stored_test())) {
+      for (const KernelBuffer& buffer : kernel.buffers)
+        if (!buffer.written) launch.reads.push_back(buffer.value);
+      launch.kernels.push_back(generate(std::move(kernel)));
+    }
+    launch.name = launch.kernels[0].short_name();
+    return launch;
+  }
+
   Program lower_region(const Graph& region) const override { return KernelLowering(region, target_, fuse_, symbols_).run(); }
+
+  std::map<ValueId, StateUpdate> updates_;  // by their results
+  std::set<ValueId> in_update_;             // values that are the state on its way
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // A device whose memory the host cannot read computes what the CPU does.
 #include "backends/dummy_device.h"
 
+#include <numeric>
+
 #include "backends/random_graph.h"
 #include "backends/registry_samples.h"
 
@@ -14,6 +16,93 @@ Session session() {
 }
 
 TEST(DummyDevice, EveryOp) { expect_reference(session()); }
+
+/// The CPU without code written by hand: the same kernels.
+Session kernels_alone() {
+  SessionOptions options;
+  options.cache_folder = "";
+  options.claims = false;
+  return Session(Device::cpu(), options);
+}
+
+TEST(DummyDevice, RandomGraphsHaveTheBitsOfTheCpu) {
+  const Session device = session(), cpu = kernels_alone();
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Graph graph;
+    RandomGraph(graph, seed, false, "", seed % 3 == 0 ? Dim::symbol("B", 4) : Dim(3)).draw();
+    Executable there = device.compile(graph), here = cpu.compile(graph);
+    for (const std::int64_t batch : {3, 1, 3}) {  // a size that comes back finds its plan
+      if (batch == 1 && seed % 3 != 0) continue;
+      std::mt19937 random(seed);
+      std::map<std::string, Feed> fed;
+      std::map<std::string, Array> params;
+      for (const auto& [input, value] : graph.inputs()) {
+        const Type type = bind_sizes(input.type, {{"B", batch}});
+        const Array x = random_array(type, is_bool(type.dtype) ? 0 : -4, is_bool(type.dtype) ? 1 : 4, random);
+        if (input.kind == InputKind::param) params.emplace(input.name, x);
+        else fed.emplace(input.name, x);
+      }
+      there.set_params(params), here.set_params(params);
+      const Outputs seen = there.run(fed), expected = here.run(fed);
+      for (const auto& [name, value] : expected) EXPECT_EQ(difference(seen.at(name), value), 0) << name;
+    }
+  }
+}
+
+/// A cache of four rows: each run writes the next, and sums all.
+TEST(DummyDevice, StatesStayThereAndAreChangedWhereTheyLie) {
+  Graph graph;
+  const Value cache = graph.state("cache", {4, 3}, f32), row = graph.input("row", {1, 3}, f32), at = graph.input("at", {}, i32);
+  const Value next = dynamic_update(cache, row, {at, scalar(at, 0, i32)});
+  graph.output("cache", next);
+  graph.output("sum", sum(next, {0, 1}));
+  Executable program = session().compile(graph);
+  const std::vector<float> values{1, 2, 3};
+  std::vector<float> expected(12, 0);
+  for (const std::int32_t place : {0, 2, 7}) {  // 7: clamped to the last row
+    const std::vector<std::int32_t> places{place};
+    const Outputs seen = program.run({{"row", values}, {"at", Array::of<std::int32_t>({}, places)}});
+    std::ranges::copy(values, expected.begin() + 3 * std::min(place, 3));
+    EXPECT_EQ(seen.at("cache"), Array::of<float>({4, 3}, expected));
+    EXPECT_EQ(program.state("cache"), seen.at("cache"));
+    EXPECT_EQ(seen.at("sum").get_double(0), std::accumulate(expected.begin(), expected.end(), 0.0F));
+  }
+  program.copy_state_row("cache", 0, 1);
+  EXPECT_EQ(program.state("cache").get_double(4), 2);
+  program.set_state("cache", Array(f32, {4, 3}));
+  EXPECT_EQ(program.state("cache"), Array(f32, {4, 3}));
+}
+
+TEST(DummyDevice, WritesResultsIntoMemoryOfTheCaller) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3}, f32);
+  graph.output("y", x + 1);
+  graph.output("z", sort(x, 1)[0]);  // no kernel computes it
+  const Executable program = session().compile(graph);
+  std::vector<float> y(6), z(6);
+  const std::vector<float> values{3, 1, 2, 6, 5, 4};
+  EXPECT_EQ(program.run({{"x", values}}, {{"y", y}, {"z", z}}).size(), 0U);
+  EXPECT_EQ(y, (std::vector<float>{4, 2, 3, 7, 6, 5}));
+  EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  std::vector<float> small(5);
+  EXPECT_THROW(program.run({{"x", values}}, {{"y", small}}), Error);
+}
+
+TEST(DummyDevice, ParametersAreReadAgainOnceTheyAreBoundAgain) {
+  Graph graph;
+  const Value w = graph.param("w", {3}, f32), x = graph.input("x", {3}, f32);
+  graph.output("y", exp(w) * 0 + w * 2 + x);
+  Executable program = session().compile(graph);
+  Array weights(f32, {3});
+  weights.set_double(0, 5);
+  program.set_param("w", weights);
+  const std::vector<float> zeros(3);
+  EXPECT_EQ(program.run({{"x", zeros}}).at("y").get_double(0), 10);
+  weights.set_double(0, 7);
+  program.set_param("w", weights);
+  EXPECT_EQ(program.run({{"x", zeros}}).at("y").get_double(0), 14);
+}
 
 }  // namespace
 }  // namespace rlx::test
