@@ -1,0 +1,24 @@
+// Models on a device whose memory the host cannot read: the recorded outputs and tokens.
+#include <gtest/gtest.h>
+
+#include "backends/dummy_device.h"
+#include "fixture.h"
+#include "models/run/recorded_run.h"
+
+namespace rlx::test {
+namespace {
+
+TEST(DeviceModels, HaveTheRecordedOutputsAndTokens) {
+  SessionOptions options;
+  options.cache_folder = "";
+  const Session session(dummy_device(), options);
+  for (const char* name : {"hf/llama", "hf/mixtral", "hf/qwen3_next", "hf/mamba", "hf/bert", "hf/t5"}) {
+    SCOPED_TRACE(name);
+    const auto verified = verify_folder(fixture(name), session);
+    EXPECT_FALSE(verified.empty());
+    for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test
