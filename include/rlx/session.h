@@ -1,6 +1,8 @@
 #pragma once
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -135,6 +137,21 @@ class Outputs {
   std::shared_ptr<Remote> remote_;  // what holds them instead where some are on a device
 };
 
+/// A run that was asked for. Copies share it; the last one waits for it when it ends.
+class PendingRun {
+ public:
+  explicit PendingRun(std::shared_future<Outputs> results) : results_(std::move(results)) {}
+  /// Whether it is done, or has failed: the others do not wait then.
+  bool ready() const { return results_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  /// Throws what the run threw.
+  void wait() const { results_.get(); }
+  /// Waits for them; throws what the run threw.
+  const Outputs& results() const { return results_.get(); }
+
+ private:
+  std::shared_future<Outputs> results_;
+};
+
 /// How a node of the expanded graph is computed.
 struct NodeReport {
   std::string text;  // the node as in the text form
@@ -206,6 +223,10 @@ class Executable {
   /// also for a name that is no output or a state, and for a range of the wrong element type or size, or that overlaps an input, a bound
   /// array or another range.
   Outputs run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const;
+
+  /// Asks for a run and returns at once. What is fed and where results go must live until it is done. Several may be going on; those of a
+  /// graph with states run one after another, in the order in which they were asked for.
+  PendingRun run_async(std::map<std::string, Feed> inputs, std::map<std::string, Target> into = {}) const;
 
   /// The program at a stage: as given, as primitives and claims, as launches with the memory plan, or the generated kernels.
   std::string dump(Stage stage) const;

@@ -84,7 +84,7 @@ void Executable::State::forget_packed(const std::set<const void*>& owners) {
 }
 
 void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays) {
-  std::unique_lock<std::mutex> order(turn, std::defer_lock);
+  std::unique_lock<Turns> order(turn, std::defer_lock);
   if (has_states) order.lock();  // a run that is going on would overwrite a state
   const std::scoped_lock lock(mutex);
   std::vector<Array> params = parameters->arrays;

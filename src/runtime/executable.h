@@ -10,6 +10,7 @@
 #include "runtime/arena.h"
 #include "runtime/prepared.h"
 #include "runtime/storage.h"
+#include "runtime/turns.h"
 
 namespace rlx {
 
@@ -67,7 +68,7 @@ struct Executable::State {
   mutable std::mutex mutex;    // of the parameters, the states, and what a region packed
   std::vector<bool> is_param;  // by input
   bool has_states = false;
-  std::mutex turn;  // of runs of a graph with states
+  Turns turn;  // of runs of a graph with states
   std::shared_ptr<BoundParameters> parameters;
   std::vector<Array> states;         // by input
   std::vector<bool> owns_state;      // by input: whether the state's memory was made by a run, and may be changed where nobody shares it

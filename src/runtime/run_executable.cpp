@@ -1,5 +1,6 @@
 // Runs of an executable: what is fed and kept becomes the arrays of a run, and its results what the caller asked for.
 #include <algorithm>
+#include <system_error>
 
 #include "base/names.h"
 #include "ir/graph_data.h"
@@ -169,8 +170,21 @@ std::vector<Array> fetched(const Executable::State& state, std::vector<Array> ar
 }
 
 /// Who holds it sees the states that no run changes.
-std::unique_lock<std::mutex> turn_of(Executable::State& state) {
-  return state.has_states ? std::unique_lock(state.turn) : std::unique_lock<std::mutex>();
+std::unique_lock<Turns> turn_of(Executable::State& state) {
+  return state.has_states ? std::unique_lock(state.turn) : std::unique_lock<Turns>();
+}
+
+/// A run whose turn it is.
+Outputs run_now(Executable::State& state, const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) {
+  Bound bound = bind(state, inputs, true);
+  check_indices(state, bound);
+  const std::vector<const Target*> memory = targets(state, into, bound);
+  place(state, bound);
+  const bool direct = state.session->storage.on_host();
+  Run run(state, std::move(bound.arrays), state.is_param, std::move(bound.bindings), std::move(bound.parameters),
+          direct ? memory : std::vector<const Target*>(), true);
+  run.execute();
+  return named(state, fetched(state, run.results(), memory), into);
 }
 
 }  // namespace
@@ -179,15 +193,23 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { retur
 
 Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
   const auto turn = turn_of(*state_);
-  Bound bound = bind(*state_, inputs, true);
-  check_indices(*state_, bound);
-  const std::vector<const Target*> memory = targets(*state_, into, bound);
-  place(*state_, bound);
-  const bool direct = state_->session->storage.on_host();
-  Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters),
-          direct ? memory : std::vector<const Target*>(), true);
-  run.execute();
-  return named(*state_, fetched(*state_, run.results(), memory), into);
+  return run_now(*state_, inputs, into);
+}
+
+PendingRun Executable::run_async(std::map<std::string, Feed> inputs, std::map<std::string, Target> into) const {
+  const auto place = state_->has_states ? std::optional(state_->turn.take_place()) : std::nullopt;
+  auto run = [state = state_, place, inputs = std::move(inputs), into = std::move(into)] {
+    if (!place) return run_now(*state, inputs, into);
+    state->turn.wait_for(*place);
+    const std::unique_lock<Turns> turn(state->turn, std::adopt_lock);
+    return run_now(*state, inputs, into);
+  };
+  try {
+    return PendingRun(std::async(std::launch::async, std::move(run)).share());
+  } catch (const std::system_error& error) {
+    if (place) state_->turn.wait_for(*place), state_->turn.unlock();  // others are behind it
+    fail("graph '{}': no thread for a run: {}", state_->source.name(), error.what());
+  }
 }
 
 std::int64_t Executable::arena_bytes() const { return state_->plan.bytes; }
