@@ -59,6 +59,8 @@ struct SessionOptions {
   // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and decode the weights
   // to f32 once, which takes the memory of these.
   bool round_activations = true;
+  // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. false: an Error.
+  bool host = true;
 };
 
 /// What a session's compiler did so far.
@@ -156,7 +158,9 @@ class PendingRun {
 struct NodeReport {
   std::string text;  // the node as in the text form
   std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant, prepared; or precision, of a product
-  std::string by;    // the claim or the kernel that computes it; or the precision, and why it stays f32
+  // The claim or the kernel that computes it; the bytes that cross to the CPU and back, of a device's node on the host; or the precision,
+  // and why it stays f32.
+  std::string by;
 };
 
 /// One launch of a program, with its cost at given sizes. One that is prepared runs once for all runs: it reads parameters only.

@@ -56,6 +56,17 @@ Graph with_exact_activations(const Graph& graph) {
   return out.finish();
 }
 
+/// Throws Error for the first node that no kernel of the device computes.
+void refuse_host(const Program& program, const Device& device) {
+  for (const Launch& launch : program.launches)
+    if (launch.kind == Launch::Kind::host) {
+      const Type& type = program.graph.node(launch.node.node).results[0];
+      fail("graph '{}': no kernel computes {}, {}, on {}, and the session leaves nothing to the host", program.graph.name(), launch.name,
+           type.to_string(), device.description());
+    }
+  for (const auto& [region, inner] : program.regions) refuse_host(*inner, device);
+}
+
 }  // namespace
 
 LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, const TargetDevice& target) {
@@ -74,6 +85,7 @@ Executable Session::compile(const Graph& given) const {
   check_symbols(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   LoweredGraph lowered = lower_graph(graph, state_->options, state_->target);
+  if (!state_->storage.on_host() && !state_->options.host) refuse_host(lowered.program, state_->device);
   const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -124,12 +124,24 @@ class NodeLaunches {
     else if (launch && state_.is_prepared[static_cast<std::size_t>(launch - program.launches.data())]) report.how = "prepared";
     else if (claimed_.count(v)) report.how = "claimed", report.by = claimed_.at(v);
     else if (program.views.count(v)) report.how = "view", report.by = fmt::format("%{}", program.root(v).node);
+    else if (launch && launch->kind == Launch::Kind::host && !state_.session->storage.on_host())
+      report.how = "host", report.by = crossing(*launch);
     else if (launch) report.how = launch->kind == Launch::Kind::kernel || launch->kind == Launch::Kind::claim ? "generated" : kind(*launch);
     return report;
   }
 
  private:
   const Graph& graph() const { return state_.program.graph; }
+
+  /// The bytes that leave a device for the host, and those that come back.
+  std::string crossing(const Launch& launch) const {
+    const auto bytes = [&](const std::vector<ValueId>& values) {
+      std::int64_t total = 0;
+      for (ValueId v : values) total += most_bytes(graph().type(v));
+      return total;
+    };
+    return fmt::format("{} bytes to the CPU and {} back", bytes(launch.reads), bytes(launch.writes));
+  }
 
   std::string label(const Launch& launch) const {
     const LaunchName& name = labels_[static_cast<std::size_t>(&launch - state_.program.launches.data())];

@@ -5,6 +5,7 @@
 
 #include "backends/random_graph.h"
 #include "backends/registry_samples.h"
+#include "message.h"
 
 namespace rlx::test {
 namespace {
@@ -87,6 +88,19 @@ TEST(DummyDevice, WritesResultsIntoMemoryOfTheCaller) {
   EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6}));
   std::vector<float> small(5);
   EXPECT_THROW(program.run({{"x", values}}, {{"y", small}}), Error);
+}
+
+TEST(DummyDevice, SaysWhatTheHostComputesOrRefusesIt) {
+  Graph graph;
+  graph.output("z", sort(graph.input("x", {2, 3}, f32) + 1, 1)[0]);
+  std::string by;
+  for (const NodeReport& node : session().compile(graph).explain())
+    if (node.how == "host") by = node.by;
+  EXPECT_EQ(by, "24 bytes to the CPU and 24 back");
+  SessionOptions options;
+  options.host = false;
+  const std::string error = error_of([&] { Session(dummy_device(), options).compile(graph); });
+  EXPECT_NE(error.find("no kernel computes sort, f32[2,3], on dummy"), std::string::npos) << error;
 }
 
 TEST(DummyDevice, ParametersAreReadAgainOnceTheyAreBoundAgain) {
