@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernel/schedule.h"
 
@@ -13,6 +14,7 @@ namespace rlx {
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
+  std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
 };
 
 using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
