@@ -25,12 +25,13 @@ find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 find_path(EDIT_INCLUDE_DIR histedit.h REQUIRED)
 find_library(EDIT_LIBRARY edit REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_path(OPENCL_INCLUDE_DIR CL/cl.h REQUIRED)  # the library is opened at run time, where there is one
 
 # What librlx uses inside and its public headers never show.
 separate_arguments(llvm_definitions UNIX_COMMAND "${LLVM_DEFINITIONS}")
 add_library(rlx_private_dependencies INTERFACE)
 target_include_directories(rlx_private_dependencies SYSTEM INTERFACE
-  ${UTF8PROC_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR} ${LLVM_INCLUDE_DIRS})
+  ${UTF8PROC_INCLUDE_DIR} ${XXHASH_INCLUDE_DIR} ${OPENCL_INCLUDE_DIR} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(rlx_private_dependencies INTERFACE XXH_INLINE_ALL)
 target_compile_options(rlx_private_dependencies INTERFACE ${llvm_definitions})
 target_link_libraries(rlx_private_dependencies INTERFACE

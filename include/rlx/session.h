@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,22 @@ namespace rlx {
 
 struct Backend;
 
-/// Where graphs run. Only the CPU is built in so far. What is said of it is said of the level that a session has by itself, see
-/// SessionOptions::cpu_level.
+/// Where graphs run: the CPU, and what this machine has drivers for, which are opened at run time. What is said of the CPU is said of the
+/// level that a session has by itself, see SessionOptions::cpu_level.
 class Device {
  public:
   static Device cpu();
-  /// One line: processor, instruction sets, caches, threads.
+  /// The CPU, then what the drivers offer.
+  static std::vector<Device> all();
+  /// For each kind of device of which there is none: why, and what to install.
+  static std::vector<std::string> missing();
+  /// "cpu", "opencl:0", or "opencl" for the first of its kind. Throws Error for another name: those that are there, and what is missing.
+  static Device named(std::string_view name);
+  /// That which the variable RLX_DEVICE names; where it is not set, the CPU. Throws Error as `named`.
+  static Device usual();
+
+  std::string name() const;
+  /// One line: what it is, its driver, units, memory, types.
   std::string description() const;
   /// Whether its products multiply numbers of that type, or widen them to f32 first.
   bool multiplies(DType dtype) const;
@@ -257,7 +268,7 @@ class Session {
   struct State;
   /// Throws Error for a number of threads outside 0..4095 (0: as many CPUs as the process may use), for a calibration beside a precision
   /// other than int8, and where cpu_level or RLX_CPU names what the CPU does not have.
-  explicit Session(Device device = Device::cpu(), SessionOptions options = {});
+  explicit Session(Device device = Device::usual(), SessionOptions options = {});
   /// Throws Error for a graph without outputs, for an output that is named as a state but has another type, when a node cannot run on
   /// the device, and where the session's calibration is of other products than the graph's.
   Executable compile(const Graph& graph) const;

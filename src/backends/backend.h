@@ -17,6 +17,8 @@ struct DeviceKernels {
   DeviceKernels& operator=(const DeviceKernels&) = delete;
   virtual ~DeviceKernels() = default;
 
+  CompileCounters counters;  // of their loading
+
   /// Puts a launch behind what was asked for before: `kernel`, the number of its text, for positions 0..positions-1 of its grid. `buffers`
   /// by kernel buffer: addresses of the device, multiples of the element's size. `sizes`: the values of the kernel's symbols.
   virtual void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
@@ -54,6 +56,7 @@ struct Backend {
   virtual ~Backend() = default;
 
   /// See Device.
+  virtual std::string name() const = 0;
   virtual std::string description() const = 0;
   /// What a session with these options makes programs for. Throws Error where they name what the device does not have.
   virtual TargetDevice target(const SessionOptions& options) const = 0;

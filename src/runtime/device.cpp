@@ -1,8 +1,50 @@
+#include <cstdlib>
+
 #include "backends/cpu/backend.h"
+#include "backends/opencl/backend.h"
+#include "base/names.h"
 
 namespace rlx {
+namespace {
+
+Device device_named(std::string_view name, std::string_view what) {
+  const std::vector<Device> all = Device::all();
+  std::vector<std::string> names;
+  for (const Device& device : all) {
+    names.push_back(device.name());
+    if (name == names.back() || name == std::string_view(names.back()).substr(0, names.back().find(':'))) return device;
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::string missing;
+  for (const std::string& line : Device::missing()) missing += "; " + line;
+  fail("{} {}{}{}", what, quote_name(name), near_or_allowed(name, known), missing);
+}
+
+}  // namespace
 
 Device Device::cpu() { return Device(cpu::backend()); }
+
+std::vector<Device> Device::all() {
+  std::vector<Device> devices{cpu()};
+  for (const Backend* backend : opencl::backends()) devices.push_back(Device(*backend));
+  return devices;
+}
+
+std::vector<std::string> Device::missing() {
+  std::vector<std::string> lines;
+  if (const std::string& why = opencl::missing(); !why.empty()) lines.push_back("opencl: " + why);
+  return lines;
+}
+
+Device Device::named(std::string_view name) { return name == "cpu" ? cpu() : device_named(name, "no device"); }
+
+Device Device::usual() {
+  const char* const name = std::getenv("RLX_DEVICE");
+  if (!name || std::string_view(name) == "cpu") return cpu();
+  return device_named(name, "RLX_DEVICE: no device");
+}
+
+std::string Device::name() const { return backend_->name(); }
 std::string Device::description() const { return backend_->description(); }
 bool Device::multiplies(DType dtype) const { return backend_->target({}).caps.multiplies(dtype); }
 

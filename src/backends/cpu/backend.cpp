@@ -18,6 +18,7 @@ std::int64_t past_caches_bytes() {
 }
 
 struct Cpu : Backend {
+  std::string name() const override { return "cpu"; }
   std::string description() const override { return fmt::format("{}, {} threads", describe(cpu_features(), cpu_level()), granted_cpus()); }
   TargetDevice target(const SessionOptions& options) const override {
     return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"));

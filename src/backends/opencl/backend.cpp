@@ -1,0 +1,64 @@
+#include "backends/opencl/backend.h"
+
+#include <mutex>
+#include <optional>
+
+#include "backends/opencl/memory.h"
+
+namespace rlx::opencl {
+namespace {
+
+struct OpenClDevice : Backend {
+  explicit OpenClDevice(DeviceFacts of) : facts(std::move(of)) {}
+
+  std::string name() const override { return facts.name; }
+  std::string description() const override {
+    std::string types = "f32";
+    if (facts.has_f64) types += ", f64";
+    if (facts.has_f16) types += ", f16";
+    return fmt::format("{}, {} units; {}, driver {}; {} of memory, buffers up to {}, {} in a group; computes in {}", facts.title,
+                       facts.units, facts.platform, facts.version, bytes_text(facts.memory), bytes_text(facts.largest_buffer),
+                       bytes_text(facts.local_bytes), types);
+  }
+  TargetDevice target(const SessionOptions& options) const override {
+    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    Caps caps;
+    caps.multiplied = {f32};
+    if (facts.has_f64) caps.multiplied.push_back(f64);
+    return {"opencl", fingerprint(facts), 0, std::move(caps)};
+  }
+  DeviceMemory* memory() const override {
+    const std::lock_guard lock(opening);
+    if (!opened) opened.emplace(facts);
+    return &*opened;
+  }
+
+  DeviceFacts facts;
+  mutable std::mutex opening;
+  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+};
+
+struct Found {
+  std::vector<const Backend*> backends;
+  std::string missing;
+};
+
+Found find() {
+  Devices devices = find_devices();
+  Found found{{}, std::move(devices.missing)};
+  for (DeviceFacts& facts : devices.found) found.backends.push_back(new OpenClDevice(std::move(facts)));
+  return found;
+}
+
+/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
+const Found& found() {
+  static const Found& once = *new Found(find());
+  return once;
+}
+
+}  // namespace
+
+const std::vector<const Backend*>& backends() { return found().backends; }
+const std::string& missing() { return found().missing; }
+
+}  // namespace rlx::opencl

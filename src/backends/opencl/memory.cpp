@@ -1,0 +1,168 @@
+#include "backends/opencl/memory.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace rlx::opencl {
+namespace {
+
+cl_context open_context(const DeviceFacts& device) {
+  cl_int code = CL_SUCCESS;
+  const cl_context context = device.driver->CreateContext(nullptr, 1, &device.id, nullptr, nullptr, &code);
+  check(device, code, "opening it");
+  return context;
+}
+
+cl_command_queue open_queue(const DeviceFacts& device, cl_context context) {
+  cl_int code = CL_SUCCESS;
+  const cl_command_queue queue = device.driver->CreateCommandQueue(context, device.id, 0, &code);
+  check(device, code, "opening its queue");
+  return queue;
+}
+
+/// Kernels of an executable.
+class LoadedKernels : public DeviceKernels {
+ public:
+  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const Kernel>> kernels, CompileCounters counted)
+      : memory_(memory), kernels_(std::move(kernels)) {
+    counters = std::move(counted);
+  }
+  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+              std::int64_t positions) override {
+    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
+  }
+
+ private:
+  Memory& memory_;
+  std::vector<std::shared_ptr<const Kernel>> kernels_;
+};
+
+/// Items of a group. On a CPU a group is a task of one thread, so that few positions make small groups; elsewhere it is a lane an item.
+std::int64_t group_items(const DeviceFacts& device, const Kernel& kernel, std::int64_t positions) {
+  constexpr std::int64_t usual = 256, groups_a_unit = 8;
+  const std::int64_t least = device.is_cpu ? 1 : 64;
+  const auto share = static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(positions / (groups_a_unit * std::max<std::int64_t>(device.units, 1)))));
+  return std::min({std::max(share, least), usual, kernel.largest_group});
+}
+
+}  // namespace
+
+Memory::Memory(const DeviceFacts& device)
+    : device_(device),
+      context_(open_context(device)),
+      queue_(open_queue(device, context_)),
+      buffers_(device, context_),
+      programs_(device, context_) {}
+
+std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
+  return {buffers_.take(bytes), [this](std::byte* address) { buffers_.let_go(address); }};
+}
+
+void Memory::upload(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return;
+  constexpr std::size_t copied_at_once = 64 << 10;  // copying less takes no longer than waiting for the queue
+  const Place place = buffers_.find(to, std::ssize(from));
+  if (from.size() <= copied_at_once) return upload_later(place, from);
+  const cl_int code = device_.driver->EnqueueWriteBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), from.size(),
+                                                         from.data(), 0, nullptr, nullptr);
+  check(device_, code, "writing {} bytes", from.size());
+}
+
+void Memory::upload_later(const Place& to, std::span<const std::byte> from) {
+  constexpr std::size_t most_waiting = 64;
+  const std::lock_guard lock(staged_mutex_);
+  let_staged_go(most_waiting);
+  Staged staged{{from.begin(), from.end()}, nullptr};
+  const cl_int code = device_.driver->EnqueueWriteBuffer(queue_, to.memory, CL_FALSE, static_cast<std::size_t>(to.offset), from.size(),
+                                                         staged.bytes.data(), 0, nullptr, &staged.read);
+  check(device_, code, "writing {} bytes", from.size());
+  staged_.push_back(std::move(staged));
+}
+
+/// Those that were read, and as many more as leave no more than `most`.
+void Memory::let_staged_go(std::size_t most) {
+  while (!staged_.empty()) {
+    const cl_event read = staged_.front().read;
+    cl_int state = CL_COMPLETE;
+    device_.driver->GetEventInfo(read, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
+    if (state > CL_COMPLETE && staged_.size() <= most) return;
+    if (state > CL_COMPLETE) device_.driver->WaitForEvents(1, &read);
+    device_.driver->ReleaseEvent(read);
+    staged_.pop_front();
+  }
+}
+
+void Memory::download(std::span<std::byte> to, const std::byte* from) {
+  if (to.empty()) return;
+  const Place place = buffers_.find(from, std::ssize(to));
+  const cl_int code = device_.driver->EnqueueReadBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), to.size(),
+                                                        to.data(), 0, nullptr, nullptr);
+  check(device_, code, "reading {} bytes", to.size());
+}
+
+void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const Place target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
+  const cl_int code =
+      device_.driver->EnqueueCopyBuffer(queue_, source.memory, target.memory, static_cast<std::size_t>(source.offset),
+                                        static_cast<std::size_t>(target.offset), static_cast<std::size_t>(bytes), 0, nullptr, nullptr);
+  check(device_, code, "copying {} bytes", bytes);
+}
+
+/// By a pattern as wide as place and size allow.
+void Memory::clear(std::byte* to, std::int64_t bytes) {
+  if (bytes == 0) return;
+  constexpr std::uint64_t widest = 128;
+  constexpr std::byte zeros[widest]{};
+  const Place place = buffers_.find(to, bytes);
+  const auto offset = static_cast<std::uint64_t>(place.offset), size = static_cast<std::uint64_t>(bytes);
+  const std::uint64_t width = std::uint64_t{1} << std::countr_zero(offset | size | widest);
+  const cl_int code = device_.driver->EnqueueFillBuffer(queue_, place.memory, zeros, width, offset, size, 0, nullptr, nullptr);
+  check(device_, code, "clearing {} bytes", bytes);
+}
+
+std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, const std::filesystem::path& cache) {
+  CompileCounters counted;
+  auto kernels = programs_.load(texts, cache, counted);
+  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+}
+
+void Memory::finish() {
+  check(device_, device_.driver->Finish(queue_), "waiting for it");
+  const std::lock_guard lock(staged_mutex_);
+  let_staged_go(0);
+}
+
+void Memory::launch(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                    std::int64_t positions) {
+  const auto group = static_cast<std::size_t>(group_items(device_, kernel, positions));
+  const std::size_t items = (static_cast<std::size_t>(positions) + group - 1) / group * group;  // whole groups: drivers take others badly
+  const std::lock_guard lock(launch_mutex_);
+  set_arguments(kernel, buffers, sizes, positions);
+  const cl_int code = device_.driver->EnqueueNDRangeKernel(queue_, kernel.handle, 1, nullptr, &items, &group, 0, nullptr, nullptr);
+  check(device_, code, "launching kernel {} with {} items in groups of {}", kernel.name, items, group);
+}
+
+void Memory::set_arguments(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                           std::int64_t positions) {
+  if (buffers.size() != kernel.element_bytes.size() || 2 * buffers.size() + sizes.size() + 1 != kernel.arguments)
+    fail_internal("{}: kernel {} takes {} buffers and {} arguments, and gets {} buffers and {} sizes", device_.name, kernel.name,
+                  kernel.element_bytes.size(), kernel.arguments, buffers.size(), sizes.size());
+  cl_uint at = 0;
+  const auto set = [&](const auto& value) {
+    check(device_, device_.driver->SetKernelArg(kernel.handle, at, sizeof value, &value), "argument {} of kernel {}", at, kernel.name);
+    ++at;
+  };
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const Place place = buffers_.find(buffers[b]);
+    if (place.offset % kernel.element_bytes[b] != 0)
+      fail_internal("{}: buffer {} of kernel {} begins inside of an element", device_.name, b, kernel.name);
+    set(place.memory);
+    set(cl_long{place.offset / kernel.element_bytes[b]});
+  }
+  for (const std::int64_t size : sizes) set(cl_long{size});
+  set(cl_long{positions});
+}
+
+}  // namespace rlx::opencl

@@ -1,0 +1,50 @@
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/opencl/buffers.h"
+#include "backends/opencl/programs.h"
+
+namespace rlx::opencl {
+
+/// A device's memory, with the one queue in which it does everything in order.
+class Memory : public DeviceMemory {
+ public:
+  /// `device` must outlive it. Throws Error where the driver opens no context or queue.
+  explicit Memory(const DeviceFacts& device);
+
+  std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
+  void upload(std::byte* to, std::span<const std::byte> from) override;
+  void download(std::span<std::byte> to, const std::byte* from) override;
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+  void clear(std::byte* to, std::int64_t bytes) override;
+  std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
+  void finish() override;
+
+  void launch(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
+
+ private:
+  /// Bytes of the host that a command has still to read.
+  struct Staged {
+    std::vector<std::byte> bytes;
+    cl_event read;
+  };
+  void upload_later(const Place& to, std::span<const std::byte> from);
+  void let_staged_go(std::size_t most);
+  void set_arguments(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                     std::int64_t positions);
+
+  const DeviceFacts& device_;
+  cl_context context_;
+  cl_command_queue queue_;
+  Buffers buffers_;
+  Programs programs_;
+  std::mutex launch_mutex_;  // of the arguments of all kernels
+  std::mutex staged_mutex_;
+  std::deque<Staged> staged_;
+};
+
+}  // namespace rlx::opencl

@@ -1,0 +1,59 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/opencl/device.h"
+#include "emit/emit.h"
+#include "rlx/session.h"
+
+namespace rlx::opencl {
+
+struct Program;
+
+struct Kernel {
+  Kernel(const DeviceFacts& on, std::shared_ptr<const Program> program, const KernelText& text);
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  const DeviceFacts& device;
+  std::shared_ptr<const Program> program;
+  std::string name;
+  std::vector<int> element_bytes;  // by buffer
+  cl_kernel handle = nullptr;
+  std::size_t arguments = 0;
+  std::int64_t largest_group = 1;
+};
+
+/// Makes kernels of texts, once for each text that something holds. Thread-safe.
+class Programs {
+ public:
+  Programs(const DeviceFacts& device, cl_context context) : device_(device), context_(context) {}
+
+  /// One kernel for each text. Those that are not loaded become one program: a driver takes as long for a program as for two kernels. It
+  /// comes from the cache folder (empty: none), where it was built by the same driver for the same device. Throws Error for a text that
+  /// the driver refuses: its log.
+  std::vector<std::shared_ptr<const Kernel>> load(std::span<const KernelText> texts, const std::filesystem::path& cache,
+                                                  CompileCounters& counters);
+
+ private:
+  std::shared_ptr<const Program> program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,
+                                            CompileCounters& counters) const;
+  std::shared_ptr<const Program> built_from_source(std::span<const KernelText* const> texts) const;
+  std::shared_ptr<const Program> built_from_binary(std::span<const std::byte> binary) const;
+
+  const DeviceFacts& device_;
+  cl_context context_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<const Kernel>> kernels_;  // by their texts
+};
+
+/// All that a binary depends on beside the texts.
+std::string fingerprint(const DeviceFacts& device);
+
+}  // namespace rlx::opencl

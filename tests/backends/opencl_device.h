@@ -1,0 +1,50 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "backends/opencl/backend.h"
+#include "formats/temporary_folder.h"
+
+namespace rlx::test {
+
+/// Tests on the first OpenCL device. What the driver keeps on disk by itself goes to a folder of their own.
+class OpenClTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const TemporaryFolder kept;
+    ::setenv("POCL_CACHE_DIR", kept.path().c_str(), 1);
+    if (opencl::backends().empty()) GTEST_SKIP() << "needs an OpenCL device: " << opencl::missing();
+  }
+
+  const Backend& backend() const { return *opencl::backends().front(); }
+  DeviceMemory& memory() const { return *backend().memory(); }
+
+  std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {
+    auto bytes = memory().allocate(static_cast<std::int64_t>(values.size_bytes()));
+    memory().upload(bytes.get(), std::as_bytes(values));
+    return bytes;
+  }
+  std::vector<float> downloaded(const std::byte* from, std::size_t count) const {
+    std::vector<float> values(count);
+    memory().download(std::as_writable_bytes(std::span(values)), from);
+    return values;
+  }
+};
+
+/// b1[i] = b0[i] * s0 + `added`, under a name that says what is added.
+inline KernelText affine_kernel(int added) {
+  const std::string name = "affine_" + std::to_string(added);
+  return {name,
+          "__kernel void " + name +
+              "(__global const float* b0, const long o0, __global float* b1, const long o1, const long s0, const long positions) {\n"
+              "  const long i = get_global_id(0);\n"
+              "  if (i >= positions) return;\n"
+              "  b1[o1 + i] = b0[o0 + i] * s0 + " +
+              std::to_string(added) + ";\n}\n",
+          {4, 4}};
+}
+
+}  // namespace rlx::test

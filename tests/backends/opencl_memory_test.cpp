@@ -1,0 +1,106 @@
+// Memory of an OpenCL device: its addresses, what is kept of it, and what is refused.
+#include "backends/opencl_device.h"
+
+#include <numeric>
+
+namespace rlx::test {
+namespace {
+
+using OpenClMemory = OpenClTest;
+
+std::vector<float> counted(std::size_t count, float first = 0) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST_F(OpenClMemory, GivesBackWhatWasWritten) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
+    const auto values = counted(count, 3);
+    EXPECT_EQ(downloaded(uploaded(values).get(), count), values);
+  }
+}
+
+TEST_F(OpenClMemory, AddressesCountOnInside) {
+  const auto bytes = uploaded(counted(100));
+  const std::vector<float> two{-1, -2};
+  memory().upload(bytes.get() + 40, std::as_bytes(std::span(two)));
+  memory().copy(bytes.get() + 200, bytes.get() + 36, 12);
+  memory().clear(bytes.get() + 60, 8);
+  auto expected = counted(100);
+  expected[10] = -1, expected[11] = -2, expected[50] = 9, expected[51] = -1, expected[52] = -2, expected[15] = expected[16] = 0;
+  EXPECT_EQ(downloaded(bytes.get(), 100), expected);
+  EXPECT_EQ(downloaded(bytes.get() + 36, 3), (std::vector<float>{9, -1, -2}));
+}
+
+TEST_F(OpenClMemory, ClearsAnyRangeOfBytes) {
+  std::vector<std::byte> ones(300, std::byte{1});
+  for (const int begin : {0, 1, 2, 4, 128, 131})
+    for (const int size : {1, 2, 3, 16, 128, 131}) {
+      const auto bytes = memory().allocate(300);
+      memory().upload(bytes.get(), ones);
+      memory().clear(bytes.get() + begin, size);
+      std::vector<std::byte> seen(300);
+      memory().download(seen, bytes.get());
+      for (int i = 0; i < 300; ++i)
+        ASSERT_EQ(seen[static_cast<std::size_t>(i)], std::byte{i < begin || i >= begin + size}) << begin << ' ' << size << ' ' << i;
+    }
+}
+
+TEST_F(OpenClMemory, NoBytesHaveAnAddressToo) {
+  const auto a = memory().allocate(0), b = memory().allocate(0), c = uploaded(counted(2));
+  EXPECT_NE(a, nullptr);
+  EXPECT_NE(a.get(), b.get());
+  memory().upload(a.get(), {});
+  memory().copy(a.get(), b.get(), 0);
+  memory().copy(c.get() + 8, a.get(), 0);
+  memory().clear(c.get() + 8, 0);
+  memory().download({}, a.get());
+  EXPECT_EQ(downloaded(c.get(), 2), counted(2));
+}
+
+TEST_F(OpenClMemory, WhatIsUploadedMayChangeAtOnce) {
+  const auto bytes = memory().allocate(4 * 200 * 64);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<float> values(64, static_cast<float>(i));
+    memory().upload(bytes.get() + i * 256, std::as_bytes(std::span(values)));
+    values.assign(64, -1);
+  }
+  const auto seen = downloaded(bytes.get(), 200 * 64);
+  for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<float>(i / 64));
+}
+
+TEST_F(OpenClMemory, WhatIsLetGoServesWhoAsksNext) {
+  const std::byte* const first = memory().allocate(1 << 20).get();
+  EXPECT_EQ(memory().allocate((1 << 20) - 1000).get(), first) << "a little smaller";
+  EXPECT_NE(memory().allocate(1 << 19).get(), first) << "half would be wasted";
+  EXPECT_NE(memory().allocate((1 << 20) + 1000).get(), first);
+}
+
+TEST_F(OpenClMemory, AsksForMoreThanThereIsAreRefusedAndHarmless) {
+  const auto before = uploaded(counted(10));
+  const std::string error = error_of([&] { memory().allocate(std::int64_t{1} << 50); });
+  EXPECT_TRUE(error.starts_with("opencl:0 (")) << error;
+  for (const char* part : {"no memory for 1024.0 TiB", "CL_INVALID_BUFFER_SIZE (-61)", "its largest buffer has", "are taken"})
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  // One buffer after the other, none of which is touched, until all are taken.
+  std::vector<std::shared_ptr<std::byte>> taken;
+  const std::string full = error_of([&] {
+    while (taken.size() < 4096) taken.push_back(memory().allocate(std::int64_t{1} << 30));
+  });
+  EXPECT_NE(full.find("no memory for 1.0 GiB"), std::string::npos) << full;
+  taken.clear();
+  EXPECT_EQ(downloaded(before.get(), 10), counted(10));
+  EXPECT_EQ(downloaded(uploaded(counted(10)).get(), 10), counted(10));
+}
+
+TEST_F(OpenClMemory, APlaceThatNoBufferHoldsIsAFaultOfOurs) {
+  const auto bytes = memory().allocate(256);
+  const auto on_host = counted(4);
+  EXPECT_THROW(downloaded(reinterpret_cast<const std::byte*>(on_host.data()), 1), InternalError);
+  EXPECT_THROW(downloaded(bytes.get() + 252, 2), InternalError) << "it ends before";
+  EXPECT_THROW(memory().copy(bytes.get(), bytes.get() + 255, 2), InternalError);
+}
+
+}  // namespace
+}  // namespace rlx::test
