@@ -1,6 +1,8 @@
-// Prints a scheduled kernel as plain C11: the reference dialect, and what targets without an own emitter get.
+// Prints a scheduled kernel in a language of C's family.
+#include <algorithm>
 #include <set>
 
+#include "emit/c_dialect.h"
 #include "emit/c_scalar.h"
 #include "emit/printer.h"
 
@@ -9,24 +11,41 @@ namespace {
 
 class CPrinter : public KernelPrinter {
  public:
-  using KernelPrinter::KernelPrinter;
+  CPrinter(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options)
+      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect) {}
 
   KernelText print() {
-    print_body("begin", "end");
-    return named_by_hash(text(), "c");
+    if (kernel_.tile && !dialect_.position.empty()) fail_internal("emit: a tile kernel in {}", dialect_.name);
+    if (dialect_.position.empty()) {
+      print_body("begin", "end");
+    } else {
+      body_ += dialect_.position;
+      print_position("position");
+    }
+    return named_by_hash(text(), dialect_.name, scheduled_.counted());
   }
 
  private:
   std::string text() const {
-    std::string all = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <string.h>\n\n" + scalars_.prelude();
-    all += "void " + std::string(name_marker) + "(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end) {\n";
-    all += "  (void)sizes, (void)begin, (void)end;\n";
-    for (const int id : used_buffers_) {
-      const std::string type = (buffer(id).written ? "" : "const ") + c_memory_type(buffer(id).dtype);
-      all += fmt::format("  {0}* const b{1} = ({0}*)buffers[{1}];\n", type, id);
-    }
+    std::string all(dialect_.header);
+    if (uses_f64()) all += dialect_.f64_header;
+    all += scalars_.prelude();
+    all += dialect_.open;
+    for (int id = 0; id < static_cast<int>(kernel_.buffers.size()); ++id) all += of_buffer(dialect_.buffer_parameter, id);
+    for (std::size_t i = 0; i < kernel_.symbols.size(); ++i) all += fmt::format(fmt::runtime(dialect_.size_parameter), fmt::arg("n", i));
+    all += dialect_.close;
+    for (const int id : used_buffers_) all += of_buffer(dialect_.buffer, id);
     return all + entry_ + body_ + "}\n";
   }
+  std::string of_buffer(std::string_view form, int id) const {
+    const std::string type = (buffer(id).written ? "" : "const ") + c_memory_type(dialect_, buffer(id).dtype);
+    return fmt::format(fmt::runtime(form), fmt::arg("T", type), fmt::arg("n", id));
+  }
+  bool uses_f64() const {
+    const auto is_f64 = [](const auto& part) { return part.dtype == f64; };
+    return std::ranges::any_of(kernel_.buffers, is_f64) || std::ranges::any_of(kernel_.exprs, is_f64);
+  }
+  std::string register_name(DType t) const { return c_register_type(dialect_, t); }
 
   void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
   std::string assign(const std::string& type, const std::string& expression) {
@@ -41,12 +60,12 @@ class CPrinter : public KernelPrinter {
     constexpr std::string_view signs = "+*/%/%-";
     return fmt::format("({} {} {})", a, signs[static_cast<std::size_t>(op)], b);
   }
-  std::string size_argument(std::size_t at) override { return fmt::format("sizes[{}]", at); }
+  std::string size_argument(std::size_t at) override { return fmt::format(fmt::runtime(dialect_.size), fmt::arg("n", at)); }
   std::string test(Guard::Kind kind, const std::string& index) override { return index + (kind == Guard::Kind::zero ? " == 0" : " >= 0"); }
   std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
   void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
     const std::string i = fmt::format("i{}", ++loops_);
-    line(fmt::format("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step));
+    line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step, register_name(i64)));
     ++depth_;
     body(i);
     --depth_;
@@ -63,7 +82,7 @@ class CPrinter : public KernelPrinter {
   }
   /// Somewhere inside: the value is thrown away where the guard fails.
   std::string index_inside(const Expr& e, const Index& part) {
-    const std::string low = assign("int64_t", index(e.index - part)), last = dim(e.last - *part.upper());
+    const std::string low = assign(register_name(i64), index(e.index - part)), last = dim(e.last - *part.upper());
     return sum(fmt::format("({0} < 0 ? 0 : {0} > {1} ? {1} : {0})", low, last), index(part));
   }
   void store(const KernelStore& s) override {
@@ -72,8 +91,8 @@ class CPrinter : public KernelPrinter {
 
   std::string compute(ExprId id) override {
     const Expr& e = kernel_.expr(id);
-    if (e.kind == Expr::Kind::constant) return c_constant(e);
-    return assign(c_register_type(e.dtype), expression(id, e));
+    if (e.kind == Expr::Kind::constant) return c_constant(dialect_, e);
+    return assign(register_name(e.dtype), expression(id, e));
   }
   std::string expression(ExprId id, const Expr& e) {
     std::vector<CScalars::Operand> args;
@@ -90,7 +109,7 @@ class CPrinter : public KernelPrinter {
 
   void declare_variable(const Kept& kept, std::int64_t elements) override {
     const std::string size = elements > 1 ? fmt::format("[{}]", elements) : "";
-    entry_ += fmt::format("  {} {}{};\n", c_register_type(kernel_.expr(kept.expr).dtype), kept.name(), size);
+    entry_ += fmt::format("  {} {}{};\n", register_name(kernel_.expr(kept.expr).dtype), kept.name(), size);
   }
   void set_variable(const Kept& kept, const std::string& lane, const std::string& value) override {
     line(variable(kept, lane) + " = " + value + ";");
@@ -99,16 +118,17 @@ class CPrinter : public KernelPrinter {
     return lane.empty() ? kept.name() : fmt::format("{}[{}]", kept.name(), lane);
   }
   std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) override {
-    return assign(c_register_type(dtype), scalars_.emit(op, {{a, dtype}, {b, dtype}}, dtype));
+    return assign(register_name(dtype), scalars_.emit(op, {{a, dtype}, {b, dtype}}, dtype));
   }
   std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) override {
-    return assign(c_register_type(dtype), fmt::format("{0} == {0} ? {0} : {1}", value, instead));
+    return assign(register_name(dtype), fmt::format("{0} == {0} ? {0} : {1}", value, instead));
   }
-  std::string neutral(const Expr& reduction) override { return c_neutral(reduction.reduce, reduction.dtype); }
+  std::string neutral(const Expr& reduction) override { return c_neutral(dialect_, reduction.reduce, reduction.dtype); }
   std::string combined(const Expr& e, const std::string& before) override {
     return scalars_.combine(e.reduce, before, value(e.args[0]), e.dtype);
   }
 
+  const CDialect& dialect_;
   CScalars scalars_;
   std::set<int> used_buffers_;
   std::size_t depth_ = 1;
@@ -117,6 +137,8 @@ class CPrinter : public KernelPrinter {
 
 }  // namespace
 
-KernelText emit_c(const Kernel& kernel) { return CPrinter(kernel).print(); }
+KernelText print_c(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options) {
+  return CPrinter(kernel, dialect, options).print();
+}
 
 }  // namespace rlx

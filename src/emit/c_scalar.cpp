@@ -1,6 +1,7 @@
 #include "emit/c_scalar.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,7 @@ namespace rlx {
 namespace {
 
 /// How an op is written for each class of types. In the patterns x, z, w are operands, T is the type in registers, U the unsigned type
-/// in which arithmetic wraps, t the type's short name, f the suffix of C's functions of that type, bits its width.
+/// in which arithmetic wraps, t the type's short name, f the suffix of the functions of that type, bits its width.
 struct CRow {
   ScalarOp op;
   std::string_view floating, signed_int, unsigned_int, boolean;
@@ -21,7 +22,7 @@ constexpr std::array<CRow, 38> rows{{
     {abs, "fabs{f}({x})", "({T})({x} < 0 ? 0 - ({U}){x} : ({U}){x})", "{x}", ""},
     {sign, "({x} > 0 ? 1 : {x} < 0 ? -1 : {x})", "({T})(({x} > 0) - ({x} < 0))", "({T})({x} != 0)", ""},
     {floor, "floor{f}({x})", "", "", ""},
-    {round, "nearbyint{f}({x})", "", "", ""},
+    {round, "{nearest}{f}({x})", "", "", ""},
     {exp, "exp{f}({x})", "", "", ""},
     {expm1, "expm1{f}({x})", "", "", ""},
     {log, "log{f}({x})", "", "", ""},
@@ -72,43 +73,49 @@ std::string float_literal(double value, DType t) {
   return std::signbit(value) ? "(" + digits + ")" : digits;
 }
 
-std::string int_literal(std::int64_t value, DType t) {
+std::string int_literal(const CDialect& dialect, std::int64_t value, DType t) {
   const int bits = info(t).bits;
-  if (is_unsigned_int(t)) return fmt::format("{}u{}", static_cast<std::uint64_t>(value) & (~0ull >> (64 - bits)), bits == 64 ? "ll" : "");
-  const std::string_view suffix = bits == 64 ? "ll" : "";
+  const std::string_view suffix = bits == 64 ? dialect.long_suffix : "";
+  if (is_unsigned_int(t)) return fmt::format("{}u{}", static_cast<std::uint64_t>(value) & (~0ull >> (64 - bits)), suffix);
   // The lowest integer has no literal of its own.
   if (value == std::numeric_limits<std::int64_t>::min() >> (64 - bits)) return fmt::format("({}{} - 1)", value + 1, suffix);
   return value < 0 ? fmt::format("({}{})", value, suffix) : fmt::format("{}{}", value, suffix);
 }
 
+std::string integer_type(const std::array<std::string_view, 4>& names, int bits) {
+  return std::string(names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(bits / 8)))]);
+}
+
 }  // namespace
 
-std::string c_register_type(DType t) {
+std::string c_unsigned_type(const CDialect& dialect, int bits) { return integer_type(dialect.unsigned_integers, bits); }
+
+std::string c_register_type(const CDialect& dialect, DType t) {
   if (is_bool(t)) return "bool";
   if (is_float(t)) return t == f64 ? "double" : "float";
-  return fmt::format("{}int{}_t", is_unsigned_int(t) ? "u" : "", info(t).bits);
+  return integer_type(is_unsigned_int(t) ? dialect.unsigned_integers : dialect.signed_integers, info(t).bits);
 }
 
-std::string c_memory_type(DType t) {
-  if (is_bool(t)) return "uint8_t";
-  return is_float(t) && info(t).bits == 16 ? "uint16_t" : c_register_type(t);
+std::string c_memory_type(const CDialect& dialect, DType t) {
+  const bool as_bits = is_bool(t) || (is_float(t) && info(t).bits == 16);
+  return as_bits ? c_unsigned_type(dialect, info(t).bits) : c_register_type(dialect, t);
 }
 
-std::string c_constant(const Expr& e) {
+std::string c_constant(const CDialect& dialect, const Expr& e) {
   if (is_float(e.dtype)) return float_literal(e.number, e.dtype);
   if (is_bool(e.dtype)) return e.integer ? "true" : "false";
-  return int_literal(e.integer, e.dtype);
+  return int_literal(dialect, e.integer, e.dtype);
 }
 
-std::string c_neutral(ReduceKind kind, DType t) {
+std::string c_neutral(const CDialect& dialect, ReduceKind kind, DType t) {
   const bool low = kind == ReduceKind::max;
   if (kind == ReduceKind::sum || kind == ReduceKind::prod) return kind == ReduceKind::prod ? "1" : "0";
   if (is_float(t)) return low ? "-INFINITY" : "INFINITY";
   if (is_bool(t)) return low ? "false" : "true";
   const int bits = info(t).bits;
-  if (is_unsigned_int(t)) return low ? "0" : int_literal(-1, t);
+  if (is_unsigned_int(t)) return low ? "0" : int_literal(dialect, -1, t);
   const std::int64_t lowest = std::numeric_limits<std::int64_t>::min() >> (64 - bits);
-  return int_literal(low ? lowest : ~lowest, t);
+  return int_literal(dialect, low ? lowest : ~lowest, t);
 }
 
 std::string CScalars::helper(const std::string& name) {
@@ -116,10 +123,10 @@ std::string CScalars::helper(const std::string& name) {
   return name;
 }
 
-std::string CScalars::prelude() const { return c_prelude(used_); }
+std::string CScalars::prelude() const { return c_prelude(dialect_, used_); }
 
 std::string CScalars::fma(const std::string& a, const std::string& b, const std::string& c, DType t) const {
-  return fmt::format("fma{}({}, {}, {})", t == f64 ? "" : "f", a, b, c);
+  return fmt::format("fma{}({}, {}, {})", t == f64 ? "" : dialect_.f32_suffix, a, b, c);
 }
 
 std::string CScalars::combine(ReduceKind kind, const std::string& a, const std::string& b, DType t) {
@@ -140,7 +147,7 @@ std::string CScalars::cast(const std::string& x, DType from, DType to) {
   const DType wide = register_type(from), target = register_type(to);
   if (is_bool(to)) return is_bool(from) ? x : x + " != 0";
   if (is_integer(to) && is_float(from)) return helper(fmt::format("rlx_{}_to_{}", rlx::name(wide), rlx::name(to))) + "(" + x + ")";
-  const std::string converted = wide == target ? x : "(" + c_register_type(target) + ")" + x;
+  const std::string converted = wide == target ? x : "(" + c_register_type(dialect_, target) + ")" + x;
   return target == to ? converted : from_memory(to_memory(converted, to), to);
 }
 
@@ -151,7 +158,7 @@ std::string CScalars::bitcast(const std::string& x, DType from, DType to) {
   const std::string raw = to_memory(x, from);
   std::string bits = raw;
   if (is_float(a) != is_float(b)) bits = helper(fmt::format("rlx_bits_{}_{}", rlx::name(a), rlx::name(b))) + "(" + raw + ")";
-  else if (a != b) bits = "(" + c_register_type(b) + ")" + raw;
+  else if (a != b) bits = "(" + c_register_type(dialect_, b) + ")" + raw;
   return is_bool(to) || register_type(to) != to ? from_memory(bits, to) : bits;
 }
 
@@ -164,9 +171,11 @@ std::string CScalars::emit(ScalarOp op, const std::vector<Operand>& args, DType 
   if (form.empty()) fail_internal("emit: {} on {}", rlx::name(op), rlx::name(t));
   const auto operand = [&](std::size_t i) { return i < args.size() ? args[i].value : std::string(); };
   const DType reg = register_type(t);
-  const std::string text = fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)),
-                                       fmt::arg("T", c_register_type(t)), fmt::arg("U", info(t).bits == 64 ? "uint64_t" : "uint32_t"),
-                                       fmt::arg("t", rlx::name(reg)), fmt::arg("f", t == f64 ? "" : "f"), fmt::arg("bits", info(t).bits));
+  const std::string text =
+      fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)),
+                  fmt::arg("T", c_register_type(dialect_, t)), fmt::arg("U", c_unsigned_type(dialect_, info(t).bits == 64 ? 64 : 32)),
+                  fmt::arg("t", rlx::name(reg)), fmt::arg("f", t == f64 ? "" : dialect_.f32_suffix), fmt::arg("nearest", dialect_.nearest),
+                  fmt::arg("bits", info(t).bits));
   if (text.starts_with("rlx_")) helper(text.substr(0, text.find('(')));
   return text;
 }

@@ -3,20 +3,23 @@
 #include <string>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "emit/c_dialect.h"
 
 namespace rlx {
 
-/// Names of C for element types in registers and in memory (bool: bool, uint8_t; narrow floats: float, uint16_t).
-std::string c_register_type(DType t);
-std::string c_memory_type(DType t);
-std::string c_constant(const Expr& constant);
+/// Names of element types in registers and in memory (bool: bool, 8 bits; narrow floats: float, 16 bits).
+std::string c_register_type(const CDialect& dialect, DType t);
+std::string c_memory_type(const CDialect& dialect, DType t);
+std::string c_unsigned_type(const CDialect& dialect, int bits);
+std::string c_constant(const CDialect& dialect, const Expr& constant);
 /// The start value of an accumulator.
-std::string c_neutral(ReduceKind kind, DType t);
+std::string c_neutral(const CDialect& dialect, ReduceKind kind, DType t);
 
-/// Prints scalar ops as C expressions, and collects the functions they call.
+/// Prints scalar ops as expressions of C, and collects the functions they call.
 class CScalars {
  public:
+  explicit CScalars(const CDialect& dialect) : dialect_(dialect) {}
+
   struct Operand {
     std::string value;
     DType dtype;
@@ -35,6 +38,7 @@ class CScalars {
   std::string cast(const std::string& x, DType from, DType to);
   std::string bitcast(const std::string& x, DType from, DType to);
 
+  const CDialect& dialect_;
   std::set<std::string> used_;
 };
 

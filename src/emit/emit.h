@@ -7,25 +7,29 @@
 
 namespace rlx {
 
-/// The text of a kernel in one dialect. Both dialects define
-///   void NAME(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end)
-/// with one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin and end of
-/// every loop, by the number of its variable. A grid kernel computes the flat grid positions begin..end-1.
+/// The text of a kernel in one dialect.
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
+  std::vector<int> grid = {};  // the loops whose positions are counted
   std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
 };
 
+/// What LLVM IR and C define: one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin
+/// and end of every loop, by the number of its variable. A grid kernel computes the flat grid positions begin..end-1.
 using KernelFunction = void (*)(void* const* buffers, const std::int64_t* sizes, std::int64_t begin, std::int64_t end);
 
-KernelText emit_c(const Kernel& kernel);
+KernelText emit_c(const Kernel& kernel, const ScheduleOptions& options = {});
+/// A kernel of OpenCL C 1.2 without barriers. Its arguments are for each kernel buffer a pointer and the element of it from which indices
+/// count (long), then the values of kernel.symbols (long), then the number of positions of the grid (long). The work item of global id i
+/// computes position i; those behind the last one do nothing. Not for tile kernels.
+KernelText emit_opencl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 /// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
 enum class VectorMasks : std::uint8_t { none, last, all };
 KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);
 
 /// Replaces the marker @NAME@ by a name made of the text's hash.
-KernelText named_by_hash(std::string text, std::string_view prefix);
+KernelText named_by_hash(std::string text, std::string_view prefix, std::vector<int> grid);
 
 inline constexpr std::string_view name_marker = "@NAME@";
 

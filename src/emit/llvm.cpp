@@ -15,7 +15,7 @@ class LlvmPrinter : public KernelPrinter {
 
   KernelText print() {
     print_body("%begin", "%end");
-    return named_by_hash(module(), "k");
+    return named_by_hash(module(), "k", scheduled_.counted());
   }
 
  private:

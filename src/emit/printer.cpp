@@ -257,20 +257,22 @@ void KernelPrinter::finish_reductions(int variable) {
 void KernelPrinter::print_body(const std::string& begin, const std::string& end) {
   split_range_ = {begin, end};
   if (kernel_.tile || scheduled_.split >= 0) return print_block(scheduled_.body);
-  loop(begin, end, 1, [&](const std::string& flat) {
-    std::string rest = flat;
-    for (std::size_t g = scheduled_.grid.size(); g-- > 0;) {
-      std::string& variable = variables_[static_cast<std::size_t>(scheduled_.grid[g])];
-      if (g == 0) {
-        variable = rest;
-        break;
-      }
-      const std::string extent = dim(kernel_.extent(scheduled_.grid[g]));
-      variable = divided(SizeOp::unsigned_remainder, rest, extent);
-      rest = divided(SizeOp::unsigned_divide, rest, extent);
+  loop(begin, end, 1, [&](const std::string& flat) { print_position(flat); });
+}
+
+void KernelPrinter::print_position(const std::string& flat) {
+  std::string rest = flat;
+  for (std::size_t g = scheduled_.grid.size(); g-- > 0;) {
+    std::string& variable = variables_[static_cast<std::size_t>(scheduled_.grid[g])];
+    if (g == 0) {
+      variable = rest;
+      break;
     }
-    print_block(scheduled_.body);
-  });
+    const std::string extent = dim(kernel_.extent(scheduled_.grid[g]));
+    variable = divided(SizeOp::unsigned_remainder, rest, extent);
+    rest = divided(SizeOp::unsigned_divide, rest, extent);
+  }
+  print_block(scheduled_.body);
 }
 
 }  // namespace rlx

@@ -13,8 +13,8 @@ namespace rlx {
 /// A dialect says how each piece is written. A "value" is text that may be used any number of times.
 class KernelPrinter {
  public:
-  explicit KernelPrinter(const Kernel& kernel)
-      : kernel_(kernel), scheduled_(schedule(kernel)), values_(kernel.exprs.size()), variables_(kernel.variables.size()) {}
+  explicit KernelPrinter(const Kernel& kernel, const ScheduleOptions& options = {})
+      : kernel_(kernel), scheduled_(schedule(kernel, options)), values_(kernel.exprs.size()), variables_(kernel.variables.size()) {}
   virtual ~KernelPrinter() = default;
   KernelPrinter(const KernelPrinter&) = delete;
   KernelPrinter& operator=(const KernelPrinter&) = delete;
@@ -64,6 +64,8 @@ class KernelPrinter {
   void print_block(const Block& block);
   /// The grid positions begin..end-1, or for a tile kernel its loops.
   void print_body(const std::string& begin, const std::string& end);
+  /// One position of the grid.
+  void print_position(const std::string& flat);
   /// A size. Those of symbols are computed once, in `entry_`.
   std::string dim(const Dim& d);
   std::string index(const Index& i);

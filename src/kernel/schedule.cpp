@@ -12,15 +12,16 @@ namespace {
 /// Emits expressions on demand into the outermost open scope that knows their variables.
 class Scheduler {
  public:
-  explicit Scheduler(const Kernel& kernel) : kernel_(kernel), free_(free_variables(kernel)), done_(kernel.exprs.size(), false) {
+  Scheduler(const Kernel& kernel, const ScheduleOptions& options)
+      : kernel_(kernel), options_(options), free_(free_variables(kernel)), done_(kernel.exprs.size(), false) {
     find_reachable();
   }
 
   Scheduled run() {
     const auto& loops = kernel_.loops;
-    const bool blocks = worth_blocks(kernel_, free_);
+    const bool blocks = !options_.lanes && worth_blocks(kernel_, free_);
     if (blocks) lane_ = loops.back();
-    const bool inner = !loops.empty() && (blocks || kernel_.tile || grid_loops(kernel_) < loops.size());
+    const bool inner = !loops.empty() && (blocks || kernel_.tile || runs_inside());
     const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
     Scheduled result;
     if (!kernel_.tile) result.grid.assign(loops.begin(), outer);
@@ -49,6 +50,21 @@ class Scheduler {
     Block block;
     std::vector<ExprId> computed;  // known inside this scope only
   };
+  /// Whether the innermost loop runs inside a position of the grid.
+  bool runs_inside() const {
+    if (!options_.lanes) return grid_loops(kernel_) < kernel_.loops.size();
+    const int innermost = kernel_.loops.back();
+    if (kernel_.extent(innermost) == Dim(1)) return false;
+    for (std::size_t i = 0; i < kernel_.exprs.size(); ++i)
+      if (reachable_[i] && kernel_.exprs[i].kind == Expr::Kind::reduce && !free_[i].count(innermost)) return true;
+    return std::ranges::any_of(kernel_.stores, [&](const KernelStore& store) { return !moving(store).count(innermost); });
+  }
+  /// The variables that change what is stored, or where.
+  std::set<int> moving(const KernelStore& store) const {
+    std::set<int> all = free_[static_cast<std::size_t>(store.value)];
+    add_index_variables(store.index, free_, all);
+    return all;
+  }
   void open(std::set<int> variables) { scopes_.push_back({std::move(variables), {}, {}}); }
   Block close() {
     Scope scope = std::move(scopes_.back());
@@ -77,9 +93,7 @@ class Scheduler {
     const KernelStore& store = kernel_.stores[at];
     need(store.value);
     for (ExprId id : loaded_exprs(store.index)) need(id);
-    std::set<int> moving = free_[static_cast<std::size_t>(store.value)];
-    add_index_variables(store.index, free_, moving);
-    scopes_[home(moving)].block.push_back({Statement::Kind::store, -1, -1, static_cast<int>(at), {}});
+    scopes_[home(moving(store))].block.push_back({Statement::Kind::store, -1, -1, static_cast<int>(at), {}});
   }
   void need(ExprId id) {
     if (done_[static_cast<std::size_t>(id)]) return;
@@ -136,9 +150,9 @@ class Scheduler {
   }
   std::optional<Runs> runs_of_sums(const std::vector<ExprId>& group, const Block& innermost) const {
     constexpr std::size_t light = 24;  // statements
-    const std::set<int>& free = free_[static_cast<std::size_t>(group[0])];
+    const bool by_lane = options_.lanes || free_[static_cast<std::size_t>(group[0])].count(lane_) > 0;
     if (std::ranges::none_of(group, [&](ExprId member) { return is_float_sum(kernel_.expr(member)); })) return std::nullopt;
-    return runs_of(kernel_, kernel_.expr(group[0]).variables, free.count(lane_) > 0, count(innermost) <= light);
+    return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, count(innermost) <= light);
   }
   /// The loop in runs, or where these are of one step as a run of its own, with the sums among `group` carried from run to run.
   Block in_runs(Block loop, const Runs& runs, const std::vector<ExprId>& group) {
@@ -231,6 +245,7 @@ class Scheduler {
   }
 
   const Kernel& kernel_;
+  const ScheduleOptions& options_;
   std::vector<std::set<int>> free_;
   std::vector<bool> done_, reachable_;
   int lane_ = -1;               // the loop whose lanes run in blocks
@@ -241,6 +256,6 @@ class Scheduler {
 
 }  // namespace
 
-Scheduled schedule(const Kernel& kernel) { return Scheduler(kernel).run(); }
+Scheduled schedule(const Kernel& kernel, const ScheduleOptions& options) { return Scheduler(kernel, options).run(); }
 
 }  // namespace rlx

@@ -34,12 +34,20 @@ struct Statement {
 
 inline constexpr int block_lanes = 128;
 
-/// A kernel as loops. Grid variables are decoded from one flat index that the caller splits over threads; `body` runs for each.
+/// What of a device decides how its loops run.
+struct ScheduleOptions {
+  bool lanes = false;  // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
+};
+
+/// A kernel as loops. Grid variables are decoded from one flat index that the caller splits over threads; `body` runs for each. With lanes
+/// the innermost loop is in the grid as well, unless there are values that it would compute again at each of its places.
 struct Scheduled {
   std::vector<int> grid;
   Block body;
   /// The only loop of a kernel whose lanes run in blocks: the caller's range is a range of this variable. -1: none.
   int split = -1;
+  /// The loops whose positions the caller counts.
+  std::vector<int> counted() const { return split >= 0 ? std::vector{split} : grid; }
   /// Loads that only happen under a guard: their index must be clamped, for it is computed in any case; but for the part given here, of
   /// variables that no guard asks about, which are whole axes wherever the guards hold. Neighbours along these then stay neighbours.
   std::map<ExprId, Index> guarded_loads;
@@ -57,8 +65,8 @@ void merge_loops(Kernel& kernel);
 /// Places every expression in the outermost loop where its variables are known, so invariants are hoisted and every reduction runs
 /// once for each value of the variables it depends on. Reductions over the same range that do not need each other share a loop.
 /// What a later loop over the same row would compute again at some cost is kept.
-/// A reduction whose terms lie side by side along the innermost loop, and apart along its own, runs over blocks of lanes.
+/// Without lanes a reduction whose terms lie side by side along the innermost loop, and apart along its own, runs over blocks of lanes.
 /// Long sums of floats are cut into runs (`runs.h`), so that their error does not grow with their length.
-Scheduled schedule(const Kernel& kernel);
+Scheduled schedule(const Kernel& kernel, const ScheduleOptions& options = {});
 
 }  // namespace rlx

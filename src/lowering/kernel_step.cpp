@@ -11,9 +11,8 @@ KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const
     step.buffers.push_back(slot_of(kernel.buffers[i].value));
     step.starts.push_back(bytes_for(kernel.buffers[i].dtype, launch.first[i]));
   }
-  const std::size_t outer = grid_loops(kernel);
-  std::set<int> grid(kernel.loops.begin(), kernel.loops.begin() + static_cast<std::ptrdiff_t>(outer));
-  for (std::size_t i = 0; i < outer; ++i) step.grid.push_back(sizes(kernel.extent(kernel.loops[i])));
+  const std::set<int> grid(launch.text.grid.begin(), launch.text.grid.end());
+  for (const int loop : launch.text.grid) step.grid.push_back(sizes(kernel.extent(loop)));
   const auto free = free_variables(kernel);
   std::vector<std::pair<Dim, double>> work;
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {

@@ -137,7 +137,7 @@ GeneratedKernel Lowering::generate(Kernel kernel) const {
   expand_math(kernel);
   mark_large_results(kernel, graph_, target_.caps.past_caches_bytes);
   std::vector<std::int64_t> first = first_elements(kernel);
-  KernelText text = emit_llvm(counted_from(kernel, first), target_.caps.masks);
+  KernelText text = target_.print(counted_from(kernel, first), target_.caps);
   return {std::move(kernel), std::move(text), nullptr, std::move(first)};
 }
 

@@ -23,6 +23,8 @@ struct TargetDevice {
   std::string fingerprint;  // of all that compiled kernels depend on beside their text: part of the key of what is kept on disk
   int level = 0;            // of its instructions, as the backend counts them
   Caps caps;
+  /// Prints a generated kernel in the language of the device.
+  KernelText (*print)(const Kernel& kernel, const Caps& caps) = nullptr;
 };
 
 }  // namespace rlx

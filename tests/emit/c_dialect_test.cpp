@@ -1,7 +1,8 @@
-// The C dialect against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels,
-// and kernels with several loops, reductions, guards and run-time sizes.
+// C and OpenCL against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels, and
+// kernels with several loops, reductions, guards and run-time sizes.
 #include <gtest/gtest.h>
 
+#include "emit/compiled_opencl.h"
 #include "kernel/graph_kernel.h"
 #include "kernel/scalar_ops.h"
 #include "ops/sample_operands.h"
@@ -24,15 +25,46 @@ bool kernels_can_compute(const Graph& graph) {
   return true;
 }
 
-/// Both dialects run all cases. They agree on every bit, but for float sums, which each may order and contract in its way.
+/// A language of C's family, and how its kernels run here.
+struct Language {
+  std::string name;
+  ScheduleOptions options;
+  KernelText (*text)(const Kernel& kernel);  // in C
+};
+
+const std::vector<Language>& languages() {
+  static const std::vector<Language> all{
+      {"C", {}, [](const Kernel& kernel) { return emit_c(kernel); }},
+      {"C with lanes", {.lanes = true}, [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
+      {"OpenCL", {.lanes = true}, [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
+  };
+  return all;
+}
+
+using Results = std::vector<Array>;
+
+void expect_agreement(const Case& c, const std::string& language, const Results& seen, const Results& by_llvm, const Results& wanted) {
+  const bool exact = c.tolerances.empty();
+  for (std::size_t o = 0; o < wanted.size(); ++o) {
+    const std::string& output = c.graph.outputs()[o].first;
+    for (std::int64_t i = 0; i < wanted[o].size(); ++i) {
+      const double reference = wanted[o].get_double(i), value = seen[o].get_double(i), llvm = by_llvm[o].get_double(i);
+      const double allowed = exact ? 0 : c.tolerances[o] * (1 + largest_magnitude(wanted[o]));
+      ASSERT_TRUE(same_element(seen[o], by_llvm[o], i) || (!exact && std::fabs(value - llvm) <= allowed))
+          << output << "[" << i << "]: " << language << " " << value << ", LLVM " << llvm;
+      ASSERT_TRUE(same_element(seen[o], wanted[o], i) || (!exact && std::fabs(value - reference) <= allowed))
+          << output << "[" << i << "]: " << language << " " << value << ", reference " << reference;
+    }
+  }
+}
+
+/// All dialects run all cases. They agree on every bit, but for float sums, which each may order and contract in its way.
 void compare(const std::vector<Case>& cases) {
   std::vector<Kernel> kernels;
-  std::vector<KernelText> texts;
   std::map<std::string, KernelText> distinct;
   for (const Case& c : cases) {
     kernels.push_back(kernel_of(c.graph));
-    texts.push_back(emit_c(kernels.back()));
-    distinct[texts.back().name] = texts.back();
+    for (const Language& language : languages()) distinct.emplace(language.text(kernels.back()).name, language.text(kernels.back()));
   }
   std::vector<KernelText> sources;
   for (auto& [name, text] : distinct) sources.push_back(text);
@@ -40,26 +72,12 @@ void compare(const std::vector<Case>& cases) {
   for (std::size_t c = 0; c < cases.size(); ++c) {
     SCOPED_TRACE(cases[c].name);
     const Graph& graph = cases[c].graph;
-    const auto by_c = run_kernel(graph, kernels[c], library.function(texts[c].name), cases[c].inputs);
-    const auto by_llvm = run_kernel(graph, kernels[c], compile_llvm(kernels[c]), cases[c].inputs);
-    const auto wanted = evaluate(graph, cases[c].inputs);
-    const bool exact = cases[c].tolerances.empty();
-    for (std::size_t o = 0; o < wanted.size(); ++o) {
-      const std::string& output = graph.outputs()[o].first;
-      for (std::int64_t i = 0; i < wanted[o].size(); ++i) {
-        const double reference = wanted[o].get_double(i), value = by_c[o].get_double(i);
-        if (exact) {
-          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i))
-              << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
-          ASSERT_TRUE(same_element(by_c[o], wanted[o], i)) << output << "[" << i << "]: C " << value << ", reference " << reference;
-        } else {
-          const double allowed = cases[c].tolerances[o] * (1 + largest_magnitude(wanted[o]));
-          ASSERT_TRUE(same_element(by_c[o], wanted[o], i) || std::fabs(value - reference) <= allowed)
-              << output << "[" << i << "]: C " << value << ", reference " << reference;
-          ASSERT_TRUE(same_element(by_c[o], by_llvm[o], i) || std::fabs(value - by_llvm[o].get_double(i)) <= allowed)
-              << output << "[" << i << "]: C " << value << ", LLVM " << by_llvm[o].get_double(i);
-        }
-      }
+    const Results by_llvm = run_kernel(graph, kernels[c], compile_llvm(kernels[c]), cases[c].inputs);
+    const Results wanted = evaluate(graph, cases[c].inputs);
+    for (const Language& language : languages()) {
+      const KernelFunction function = library.function(language.text(kernels[c]).name);
+      expect_agreement(cases[c], language.name, run_kernel(graph, kernels[c], function, cases[c].inputs, language.options), by_llvm,
+                       wanted);
     }
   }
 }
@@ -91,7 +109,7 @@ bool same_in_both(const Array& by_c, const Array& by_llvm, std::int64_t i) {
 
 class ScalarOps : public testing::TestWithParam<DType> {};
 
-TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
+TEST_P(ScalarOps, AreTheSameInAllDialectsAndTheReference) {
   std::vector<double> allowed;
   const Graph graph = scalar_ops_on(GetParam(), count, allowed);
   std::mt19937_64 random(7);
@@ -100,22 +118,24 @@ TEST_P(ScalarOps, AreTheSameInBothDialectsAndTheReference) {
   inputs.emplace("z", every_kind_of(GetParam(), random));
   inputs.emplace("w", every_kind_of(boolean, random));
   const Kernel kernel = kernel_of(graph);
-  const KernelText text = emit_c(kernel);
-  const CompiledC library({text});
-  const auto by_c = run_kernel(graph, kernel, library.function(text.name), inputs),
-             by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs), wanted = evaluate(graph, inputs);
-  for (std::size_t o = 0; o < wanted.size(); ++o) {
-    const std::string& name = graph.outputs()[o].first;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto operands = [&] { return fmt::format("{} of {} and {}", name, inputs["x"].get_double(i), inputs["z"].get_double(i)); };
-      if (!same_in_both(by_c[o], by_llvm[o], i)) {
-        ADD_FAILURE() << operands() << ": C " << by_c[o].get_double(i) << ", LLVM " << by_llvm[o].get_double(i);
-        break;
-      }
-      const bool agrees = is_float(wanted[o].dtype()) ? ulps_off(by_c[o], wanted[o], i) <= allowed[o] : same_element(by_c[o], wanted[o], i);
-      if (!agrees) {
-        ADD_FAILURE() << operands() << ": C " << by_c[o].get_double(i) << ", reference " << wanted[o].get_double(i);
-        break;
+  const Results by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs), wanted = evaluate(graph, inputs);
+  for (const Language& language : languages()) {
+    SCOPED_TRACE(language.name);
+    const KernelText text = language.text(kernel);
+    const CompiledC library({text});
+    const Results seen = run_kernel(graph, kernel, library.function(text.name), inputs, language.options);
+    for (std::size_t o = 0; o < wanted.size(); ++o) {
+      const std::string& name = graph.outputs()[o].first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto operands = [&] { return fmt::format("{} of {} and {}", name, inputs["x"].get_double(i), inputs["z"].get_double(i)); };
+        if (!same_in_both(seen[o], by_llvm[o], i)) {
+          ADD_FAILURE() << operands() << ": " << seen[o].get_double(i) << ", LLVM " << by_llvm[o].get_double(i);
+          break;
+        }
+        if (is_float(wanted[o].dtype()) ? ulps_off(seen[o], wanted[o], i) > allowed[o] : !same_element(seen[o], wanted[o], i)) {
+          ADD_FAILURE() << operands() << ": " << seen[o].get_double(i) << ", reference " << wanted[o].get_double(i);
+          break;
+        }
       }
     }
   }

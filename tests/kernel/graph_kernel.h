@@ -31,7 +31,7 @@ inline Kernel kernel_of(const Graph& graph) {
 
 /// Runs the function of kernel_of(graph) on inputs by name; outputs in their order.
 inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, KernelFunction function,
-                                     const std::map<std::string, Array>& inputs) {
+                                     const std::map<std::string, Array>& inputs, const ScheduleOptions& options = {}) {
   Bindings bindings;
   std::vector<Array> results;
   for (const auto& [input, value] : graph.inputs())
@@ -58,9 +58,8 @@ inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, K
   }
   std::vector<std::int64_t> sizes;
   for (const std::string& symbol : kernel.symbols) sizes.push_back(bindings.at(symbol));
-  // The grid: every loop but the innermost, or the only one.
   std::int64_t grid = 1;
-  for (int v : schedule(kernel).grid) grid *= kernel.extent(v).evaluate(bindings);
+  for (int v : schedule(kernel, options).counted()) grid *= kernel.extent(v).evaluate(bindings);
   function(buffers.data(), sizes.data(), 0, grid);
   return results;
 }

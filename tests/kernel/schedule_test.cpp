@@ -58,6 +58,22 @@ TEST(Schedule, ARowReductionRunsOncePerRow) {
     }
 }
 
+TEST(Schedule, WithLanesEachResultIsAPositionUnlessItsRowSharesAReduction) {
+  const auto grid_of = [](const auto& build) {
+    Graph graph;
+    graph.output("y", build(graph.input("x", {40, 50}, f32)));
+    const Kernel kernel = kernel_of(graph);
+    const Scheduled scheduled = schedule(kernel, {.lanes = true});
+    EXPECT_EQ(count(scheduled.body, Statement::Kind::blocks) + count(scheduled.body, Statement::Kind::lanes), 0);
+    std::vector<Dim> extents;
+    for (const int loop : scheduled.counted()) extents.push_back(kernel.extent(loop));
+    return extents;
+  };
+  EXPECT_EQ(grid_of([](const Value& x) { return transpose(x, {1, 0}) + 1; }), (std::vector<Dim>{50, 40}));
+  EXPECT_EQ(grid_of([](const Value& x) { return sum(x, {0}); }), std::vector<Dim>{50});
+  EXPECT_EQ(grid_of([](const Value& x) { return x - broadcast(sum(x, {1}), {40, 50}, {0}); }), std::vector<Dim>{40});
+}
+
 TEST(Schedule, AReductionThatARowWouldRepeatIsAKernelOfItsOwn) {
   Graph graph;
   const Value x = graph.input("x", {40, 50}, f32);

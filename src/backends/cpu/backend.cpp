@@ -17,6 +17,8 @@ std::int64_t past_caches_bytes() {
   return cpu_features().l3_bytes > 0 ? cpu_features().l3_bytes : usual;
 }
 
+KernelText print(const Kernel& kernel, const Caps& caps) { return emit_llvm(kernel, caps.masks); }
+
 struct Cpu : Backend {
   std::string name() const override { return "cpu"; }
   std::string description() const override { return fmt::format("{}, {} threads", describe(cpu_features(), cpu_level()), granted_cpus()); }
@@ -30,7 +32,7 @@ struct Cpu : Backend {
 TargetDevice target_of(CpuLevel level) {
   Caps caps{{f32, f64, i8}, masks_of(level), past_caches_bytes()};
   if (has_micro_kernel<Bf16>(level)) caps.multiplied.push_back(bf16);
-  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps)};
+  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps), print};
 }
 
 const Backend& backend() {

@@ -1,0 +1,29 @@
+#pragma once
+#include <array>
+#include <string_view>
+
+#include "emit/emit.h"
+
+namespace rlx {
+
+/// How a language of C's family writes what its members write differently: data alone. In patterns {T} is a type, {n} a number.
+struct CDialect {
+  std::string_view name;                              // begins the names of kernels
+  std::string_view header, f64_header;                // of every text; also of one with numbers of f64
+  std::array<std::string_view, 4> signed_integers;    // of 8, 16, 32 and 64 bits
+  std::array<std::string_view, 4> unsigned_integers;  // likewise
+  std::string_view long_suffix;                       // of literals of 64 bits
+  std::string_view f32_suffix;                        // of functions of f32
+  std::string_view nearest;                           // the function to the nearest integer, ties to even
+  std::string_view bits;                              // declares {y} of type {T}: the {size} bytes of {x}
+
+  // The function around the body: what opens it, its parameters by buffer and by symbol of sizes, and what closes them.
+  std::string_view open, buffer_parameter, size_parameter, close;
+  std::string_view buffer;    // makes b{n} of these, in a function that uses it
+  std::string_view size;      // the value of a symbol
+  std::string_view position;  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
+};
+
+KernelText print_c(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options);
+
+}  // namespace rlx
