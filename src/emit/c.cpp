@@ -22,7 +22,9 @@ class CPrinter : public KernelPrinter {
       body_ += dialect_.position;
       print_position("position");
     }
-    return named_by_hash(text(), dialect_.name, scheduled_.counted());
+    KernelText named = named_by_hash(text(), dialect_.name, scheduled_.counted());
+    for (const KernelBuffer& buffer : kernel_.buffers) named.element_bytes.push_back(std::max(info(buffer.dtype).bits / 8, 1));
+    return named;
   }
 
  private:

@@ -17,6 +17,8 @@ struct CDialect {
   std::string_view nearest;                           // the function to the nearest integer, ties to even
   std::string_view bits;                              // declares {y} of type {T}: the {size} bytes of {x}
 
+  std::string_view definition;  // {text} of a function {name} that texts share, which may stand in one program
+
   // The function around the body: what opens it, its parameters by buffer and by symbol of sizes, and what closes them.
   std::string_view open, buffer_parameter, size_parameter, close;
   std::string_view buffer;    // makes b{n} of these, in a function that uses it

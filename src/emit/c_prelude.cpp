@@ -144,7 +144,8 @@ std::string definition(const CDialect& dialect, const std::string& name) {
 
 std::string c_prelude(const CDialect& dialect, const std::set<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += definition(dialect, name);
+  for (const std::string& name : names)
+    text += fmt::format(fmt::runtime(dialect.definition), fmt::arg("name", name), fmt::arg("text", definition(dialect, name)));
   return text;
 }
 

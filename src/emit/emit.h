@@ -11,7 +11,7 @@ namespace rlx {
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
-  std::vector<int> grid = {};  // the loops whose positions are counted
+  std::vector<int> grid = {};           // the loops whose positions are counted
   std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
 };
 

@@ -14,6 +14,7 @@ constexpr CDialect opencl{
     .f32_suffix = "",
     .nearest = "rint",
     .bits = "const {T} {y} = as_{T}({x});",
+    .definition = "#ifndef {name}\n#define {name} {name}\n{text}#endif\n",
     .open = "__kernel void @NAME@(",
     .buffer_parameter = "__global {T}* b{n}, const long o{n}, ",
     .size_parameter = "const long s{n}, ",

@@ -14,6 +14,7 @@ constexpr CDialect plain_c{
     .f32_suffix = "f",
     .nearest = "nearbyint",
     .bits = "{T} {y};\n  memcpy(&{y}, &{x}, {size});",
+    .definition = "{text}",
     .open = "void @NAME@(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end",
     .buffer_parameter = "",
     .size_parameter = "",
