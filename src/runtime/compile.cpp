@@ -62,9 +62,18 @@ void refuse_host(const Program& program, const Device& device) {
     if (launch.kind == Launch::Kind::host) {
       const Type& type = program.graph.node(launch.node.node).results[0];
       fail("graph '{}': no kernel computes {}, {}, on {}, and the session leaves nothing to the host", program.graph.name(), launch.name,
-           type.to_string(), device.description());
+           type.to_string(), device.name());
     }
   for (const auto& [region, inner] : program.regions) refuse_host(*inner, device);
+}
+
+void add_counters(Session::State& session, const CompileCounters& more) {
+  const std::scoped_lock lock(session.counting);
+  CompileCounters& all = session.on_device;
+  all.kernels_compiled += more.kernels_compiled;
+  all.kernels_from_disk += more.kernels_from_disk;
+  all.kernels_shared += more.kernels_shared;
+  if (!more.cache_error.empty()) all.cache_error = more.cache_error;
 }
 
 }  // namespace
@@ -96,6 +105,7 @@ Executable Session::compile(const Graph& given) const {
   } else {
     on_device = state_->storage.device().load(texts, state_->options.cache_folder.value_or(default_cache_folder()));
     for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->number = i;
+    add_counters(*state_, on_device->counters);
   }
   auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program), std::move(on_device));
   executable->precision = std::move(lowered.precision);

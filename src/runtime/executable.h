@@ -26,6 +26,8 @@ struct Session::State {
   cpu::Jit jit;
   cpu::PackedWeights packed;
   std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
+  mutable std::mutex counting;
+  CompileCounters on_device;  // of the kernels of a device with memory of its own
 };
 
 /// What a run checks before it begins, where the session asks for that.

@@ -17,7 +17,7 @@ Session::State::State(const Device& on, SessionOptions given)
       jit(target, options.cache_folder.value_or(default_cache_folder())) {
   if (!storage.on_host())
     host.emplace(Device::cpu(),
-                 SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder, .cpu_level = options.cpu_level});
+                 SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
   if (options.tune && storage.on_host())
     tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(default_cache_folder()),
                                                 cpu::tuning_machine(cpu::level_of(target), pool.size()));
@@ -39,6 +39,10 @@ bool Session::rounds_activations() const { return state_->options.round_activati
 CompileCounters Session::counters() const {
   const cpu::JitCounters c = state_->jit.counters();
   const auto tuned = state_->tuned ? state_->tuned->counters() : cpu::TunedChoices::Counters{};
+  if (!state_->storage.on_host()) {
+    const std::scoped_lock lock(state_->counting);
+    return state_->on_device;
+  }
   return {c.compiled, c.from_disk, c.shared, tuned.timed, tuned.from_disk, c.cache_error.empty() ? tuned.error : c.cache_error};
 }
 

@@ -53,7 +53,8 @@ class DummyMemory final : public DeviceMemory {
 };
 
 struct DummyBackend final : Backend {
-  std::string description() const override { return "dummy"; }
+  std::string name() const override { return "dummy"; }
+  std::string description() const override { return "the CPU with memory of its own"; }
   TargetDevice target(const SessionOptions& /*options*/) const override {
     TargetDevice cpu = cpu::target_of();
     cpu.name = "dummy";

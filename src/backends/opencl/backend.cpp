@@ -25,7 +25,8 @@ struct OpenClDevice : Backend {
     Caps caps;
     caps.multiplied = {f32};
     if (facts.has_f64) caps.multiplied.push_back(f64);
-    return {"opencl", fingerprint(facts), 0, std::move(caps)};
+    const auto print = [](const rlx::Kernel& kernel, const Caps& /*caps*/) { return emit_opencl(kernel); };
+    return {"opencl", fingerprint(facts), 0, std::move(caps), print};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);
