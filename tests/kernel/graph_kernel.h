@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,11 @@ inline Kernel kernel_of(const Graph& graph) {
   return kernel;
 }
 
-/// Runs the function of kernel_of(graph) on inputs by name; outputs in their order.
-inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, KernelFunction function,
-                                     const std::map<std::string, Array>& inputs, const ScheduleOptions& options = {}) {
+/// Runs kernel_of(graph) on inputs by name; outputs in their order. `run` gets the bytes of each kernel buffer, the values of the symbols
+/// and the number of positions.
+template <class Run>
+std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, const std::map<std::string, Array>& inputs,
+                              const ScheduleOptions& options, const Run& run) {
   Bindings bindings;
   std::vector<Array> results;
   for (const auto& [input, value] : graph.inputs())
@@ -42,26 +45,38 @@ inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, K
     for (const Dim& d : value.shape()) shape.push_back(d.evaluate(bindings));
     results.emplace_back(value.dtype(), shape);
   }
-  std::vector<void*> buffers;
+  std::vector<std::span<std::byte>> buffers;
+  const auto add_read = [&](const Array& array) {
+    buffers.emplace_back(const_cast<std::byte*>(array.bytes().data()), array.bytes().size());
+  };
   for (const KernelBuffer& buffer : kernel.buffers) {
-    const void* memory = nullptr;
     if (buffer.written) {
       for (std::size_t i = 0; i < results.size(); ++i)
-        if (graph.outputs()[i].second.id() == buffer.value) memory = results[i].mutable_bytes().data();
+        if (graph.outputs()[i].second.id() == buffer.value) buffers.push_back(results[i].mutable_bytes());
     } else if (const Array* constant = constant_value(graph.node(buffer.value.node))) {
-      memory = constant->bytes().data();
+      add_read(*constant);
     } else {
       for (const auto& [input, value] : graph.inputs())
-        if (value.id() == buffer.value) memory = inputs.at(input.name).bytes().data();
+        if (value.id() == buffer.value) add_read(inputs.at(input.name));
     }
-    buffers.push_back(const_cast<void*>(memory));
   }
   std::vector<std::int64_t> sizes;
   for (const std::string& symbol : kernel.symbols) sizes.push_back(bindings.at(symbol));
   std::int64_t grid = 1;
   for (int v : schedule(kernel, options).counted()) grid *= kernel.extent(v).evaluate(bindings);
-  function(buffers.data(), sizes.data(), 0, grid);
+  run(buffers, sizes, grid);
   return results;
+}
+
+/// The same by a function of this process.
+inline std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, KernelFunction function,
+                                     const std::map<std::string, Array>& inputs, const ScheduleOptions& options = {}) {
+  return run_kernel(graph, kernel, inputs, options,
+                    [&](std::span<const std::span<std::byte>> bytes, std::span<const std::int64_t> sizes, std::int64_t grid) {
+                      std::vector<void*> buffers;
+                      for (const auto& buffer : bytes) buffers.push_back(buffer.data());
+                      function(buffers.data(), sizes.data(), 0, grid);
+                    });
 }
 
 }  // namespace rlx::test
