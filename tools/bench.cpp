@@ -136,7 +136,7 @@ void print_rates(const BenchOptions& options, const Session& session, std::span<
 
 void bench(const BenchOptions& options) {
   if (options.prompt == 0 && options.tokens == 0) throw CLI::ValidationError("--prompt and --tokens", "one of them must be above 0");
-  const Session session = open_session(options.compile, usual_precision(options.model));
+  const Session session = open_session(options.compile, options.model);
   const Stopwatch load;
   const std::int64_t context = options.depth + std::max({options.prompt, options.tokens, std::int64_t{1}});
   const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);

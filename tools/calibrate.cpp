@@ -47,6 +47,7 @@ void add_calibrate(CLI::App& app) {
       ->type_name("FILE");
   command->add_option("--out", options->out, "Write the ranges to this file")->required()->type_name("OUT");
   add_pooling(*command, options->pooling);
+  add_device(*command, options->compile);
   add_threads(*command, options->compile);
   command->footer(
       "Example:\n  rlx calibrate --model all-MiniLM-L6-v2 texts.txt --out minilm.calibration\n"

@@ -330,7 +330,7 @@ class Conversation {
 
 void chat(const ChatOptions& options) {
   check_utf8(options.system, "--system");
-  const Session session = open_session(options.compile, usual_precision(options.generation.model));
+  const Session session = open_session(options.compile, options.generation.model);
   warn_about_precision(options.compile, options.generation.model);
   auto [model, generate] = open_model(options.generation, session);
   Conversation conversation(std::move(model), std::move(generate), options);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "progress_bar.h"
+#include "rlx/model.h"
 #include "say.h"
 
 namespace rlx::command {
@@ -15,8 +16,16 @@ CLI::Option* add_threads(CLI::App& command, CompileChoices& choices) {
       ->check(CLI::Range(1, 1024).description(""));
 }
 
+CLI::Option* add_device(CLI::App& command, CompileChoices& choices) {
+  return command
+      .add_option("--device", choices.device,
+                  "Where it is computed: a name that 'rlx devices' lists, or its kind (default: RLX_DEVICE, else cpu)")
+      ->type_name("NAME");
+}
+
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices) {
-  return {command.add_flag("--no-claims", choices.no_claims, "Generate all kernels; use none written by hand"),
+  return {add_device(command, choices),
+          command.add_flag("--no-claims", choices.no_claims, "Generate all kernels; use none written by hand"),
           command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
 }
 
@@ -63,6 +72,12 @@ CLI::Option* add_pooling(CLI::App& command, std::string& pooling) {
       ->type_name("MODE");
 }
 
+namespace {
+
+Device device_of(const CompileChoices& choices) { return choices.device.empty() ? Device::usual() : Device::named(choices.device); }
+
+}  // namespace
+
 Session open_session(const CompileChoices& choices, Precision usual) {
   SessionOptions options;
   options.threads = choices.threads;
@@ -73,7 +88,11 @@ Session open_session(const CompileChoices& choices, Precision usual) {
   options.round_activations = choices.round_activations;
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
   show_progress();
-  return Session(Device::cpu(), options);
+  return Session(device_of(choices), options);
+}
+
+Session open_session(const CompileChoices& choices, const std::filesystem::path& model) {
+  return open_session(choices, usual_precision(model, device_of(choices)));
 }
 
 void warn_about_cache(const Session& session) {

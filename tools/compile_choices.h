@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 namespace rlx::command {
 
 struct CompileChoices {
+  std::string device;  // a name; empty: Device::usual
   int threads = 0;
   bool no_claims = false, no_fusion = false, tune = false;
   std::optional<Precision> precision;
@@ -21,7 +23,9 @@ struct CompileChoices {
 
 /// --threads N
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
-/// --no-claims and --no-fusion
+/// --device NAME
+CLI::Option* add_device(CLI::App& command, CompileChoices& choices);
+/// --device, --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
 /// --tune, of commands that run what they compile
 CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);
@@ -31,7 +35,7 @@ CLI::Option* add_precision(CLI::App& command, CompileChoices& choices, std::stri
 /// The same and --calibration FILE, of commands for graphs and for models that `rlx calibrate` is for.
 std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileChoices& choices);
 /// The word where it is usual_precision of the model.
-inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the CPU multiplies it, else f32";
+inline constexpr std::string_view that_of_model = "bf16 for a model stored so, where the device multiplies it, else f32";
 
 /// --activations int8|f32, of commands for models that may have weights in blocks
 CLI::Option* add_activations(CLI::App& command, CompileChoices& choices);
@@ -39,8 +43,11 @@ CLI::Option* add_activations(CLI::App& command, CompileChoices& choices);
 /// --pooling MODE, of commands for sentence encoders
 CLI::Option* add_pooling(CLI::App& command, std::string& pooling);
 
-/// Loading and packing of weights show a bar from then on. Throws Error for a calibration that cannot be read, or without int8.
+/// Loading and packing of weights show a bar from then on. Throws Error for a device that is not there, and for a calibration that
+/// cannot be read, or without int8.
 Session open_session(const CompileChoices& choices, Precision usual = Precision::f32);
+/// The same, in the model's usual_precision.
+Session open_session(const CompileChoices& choices, const std::filesystem::path& model);
 
 /// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.
 void warn_about_cache(const Session& session);

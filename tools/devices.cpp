@@ -1,13 +1,32 @@
+#include <memory>
+
 #include <fmt/core.h>
 
 #include "command.h"
 #include "rlx/session.h"
 
 namespace rlx::command {
+namespace {
+
+void print_figures(const DeviceFigures& figures) {
+  constexpr double giga = 1e9, micro = 1e-6;
+  fmt::print("    {:.0f} GFLOP/s of f32, {:.1f} GB/s from its memory, {:.1f} us a launch", figures.flops / giga, figures.bytes / giga,
+             figures.launch / micro);
+  if (figures.upload > 0) fmt::print(", {:.1f} GB/s to it, {:.1f} GB/s from it", figures.upload / giga, figures.download / giga);
+  fmt::print("\n");
+}
+
+}  // namespace
 
 void add_devices(CLI::App& app) {
-  app.add_subcommand("devices", "List the devices that models can run on")->callback([] {
-    for (const Device& device : Device::all()) fmt::print("{}  {}\n", device.name(), device.description());
+  auto measure = std::make_shared<bool>(false);
+  CLI::App* const command = app.add_subcommand("devices", "List the devices that models can run on");
+  command->add_flag("--measure", *measure, "Measure what each does at best, which takes some seconds");
+  command->callback([measure] {
+    for (const Device& device : Device::all()) {
+      fmt::print("{}  {}\n", device.name(), device.description());
+      if (*measure) print_figures(device.measure());
+    }
     for (const std::string& line : Device::missing()) fmt::print("{}\n", line);
   });
 }

@@ -140,6 +140,7 @@ int main(int argc, char** argv) {
       "Environment:\n"
       "  RLX_CACHE                       Folder for compiled kernels and timed choices; empty: none are kept\n"
       "                                  (default: rlx in XDG_CACHE_HOME, else ~/.cache/rlx)\n"
+      "  RLX_DEVICE                      Where commands compute that are not told by --device (default: cpu)\n"
       "  RLX_CPU                         Instruction sets to use: portable, avx2, avx512 or amx, on ARM portable or neon\n"
       "                                  (default: the best of this CPU; 'rlx devices' shows it)");
   refuse_empty_values(app);

@@ -58,7 +58,7 @@ void measure_perplexity(const PerplexityCommand& command) {
   const std::string text = read_whole_text(command.file);
   PerplexityOptions options = command.options;
   options.file = input_name(command.file);
-  const Session session = open_session(command.compile, usual_precision(command.model));
+  const Session session = open_session(command.compile, command.model);
   Model model =
       Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
   warn_about_context(options.context, model.trained_context());

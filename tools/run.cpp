@@ -120,7 +120,7 @@ void run(const RunOptions& options) {
   const std::string text = prompt_of(options);
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   if (!options.cache.empty()) check_writable(options.cache);
-  const Session session = open_session(options.compile, usual_precision(options.generation.model));
+  const Session session = open_session(options.compile, options.generation.model);
   RunTimes times;
   const Stopwatch open;
   auto [model, generate] = open_model(options.generation, session);

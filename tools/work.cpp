@@ -25,7 +25,7 @@ SavedGraph encoder_graph(const DecoderConfig& config) {
 LoadedWork language_model(const Work& work, const CompileChoices& choices) {
   constexpr std::int64_t usual_prompt = 512;
   if (!work.inputs.empty() || !work.sizes.empty()) throw CLI::ValidationError("--in and --size", "are not for language models");
-  Session session = open_session(choices, usual_precision(work.model));
+  Session session = open_session(choices, work.model);
   const DecoderFiles files = DecoderFiles::open(work.model);
   const std::int64_t past = work.tokens, count = past > 0 ? 1 : work.prompt > 0 ? work.prompt : usual_prompt;
   const CachedDecoder decoder(session, files,

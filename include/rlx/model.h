@@ -173,9 +173,9 @@ class Model {
   std::shared_ptr<State> state_;
 };
 
-/// What products of a language model are usually computed in: bf16 where most of its weights are stored so and the CPU multiplies it, which
-/// rounds activations as weights were; else f32. Throws Error as Model::open for files that cannot be read.
-Precision usual_precision(const std::filesystem::path& model);
+/// What products of a language model are usually computed in: bf16 where most of its weights are stored so and the device multiplies it,
+/// which rounds activations as weights were; else f32. Throws Error as Model::open for files that cannot be read.
+Precision usual_precision(const std::filesystem::path& model, const Device& device = Device::usual());
 
 /// Opens a model with a session of its own, of its usual precision.
 Model load(const std::filesystem::path& path, ModelOptions options = {});

@@ -22,6 +22,14 @@ namespace rlx {
 
 struct Backend;
 
+/// What a device was measured to do at best, in a second or two.
+struct DeviceFigures {
+  double flops = 0;                 // of f32, a second; a multiply-add counts as two
+  double bytes = 0;                 // read from its memory, a second
+  double launch = 0;                // seconds of a launch with nothing to do, behind others
+  double upload = 0, download = 0;  // bytes a second between its memory and the host's; 0: they are one
+};
+
 /// Where graphs run: the CPU, and what this machine has drivers for, which are opened at run time. What is said of the CPU is said of the
 /// level that a session has by itself, see SessionOptions::cpu_level.
 class Device {
@@ -41,7 +49,10 @@ class Device {
   std::string description() const;
   /// Whether its products multiply numbers of that type, or widen them to f32 first.
   bool multiplies(DType dtype) const;
-  /// What brings it, for the library's own use.
+  DeviceFigures measure() const;
+
+  /// What brings it, for the library's own use: it outlives the Device.
+  explicit Device(const Backend& backend) : backend_(&backend) {}
   const Backend& backend() const { return *backend_; }
   explicit Device(const Backend& backend) : backend_(&backend) {}
 

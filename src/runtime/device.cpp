@@ -46,6 +46,7 @@ Device Device::usual() {
 
 std::string Device::name() const { return backend_->name(); }
 std::string Device::description() const { return backend_->description(); }
+DeviceFigures Device::measure() const { return backend_->measure(); }
 bool Device::multiplies(DType dtype) const { return backend_->target({}).caps.multiplies(dtype); }
 
 }  // namespace rlx

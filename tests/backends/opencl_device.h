@@ -37,14 +37,14 @@ class OpenClTest : public testing::Test {
 /// b1[i] = b0[i] * s0 + `added`, under a name that says what is added.
 inline KernelText affine_kernel(int added) {
   const std::string name = "affine_" + std::to_string(added);
-  return {name,
-          "__kernel void " + name +
-              "(__global const float* b0, const long o0, __global float* b1, const long o1, const long s0, const long positions) {\n"
-              "  const long i = get_global_id(0);\n"
-              "  if (i >= positions) return;\n"
-              "  b1[o1 + i] = b0[o0 + i] * s0 + " +
-              std::to_string(added) + ";\n}\n",
-          {4, 4}};
+  const std::string text =
+      "__kernel void " + name +
+      "(__global const float* b0, const long o0, __global float* b1, const long o1, const long s0, const long positions) {\n"
+      "  const long i = get_global_id(0);\n"
+      "  if (i >= positions) return;\n"
+      "  b1[o1 + i] = b0[o0 + i] * s0 + " +
+      std::to_string(added) + ";\n}\n";
+  return {.name = name, .text = text, .element_bytes = {4, 4}};
 }
 
 }  // namespace rlx::test

@@ -1,7 +1,10 @@
 // Memory of an OpenCL device: its addresses, what is kept of it, and what is refused.
 #include "backends/opencl_device.h"
 
+#include <functional>
 #include <numeric>
+
+#include "backends/opencl/device.h"
 
 namespace rlx::test {
 namespace {
@@ -92,6 +95,67 @@ TEST_F(OpenClMemory, AsksForMoreThanThereIsAreRefusedAndHarmless) {
   taken.clear();
   EXPECT_EQ(downloaded(before.get(), 10), counted(10));
   EXPECT_EQ(downloaded(uploaded(counted(10)).get(), 10), counted(10));
+}
+
+TEST_F(OpenClMemory, ALittleDeviceKeepsNothingThatIsAskedFor) {
+  opencl::DeviceFacts facts = opencl::find_devices().found.front();
+  facts.largest_buffer = 1 << 20;
+  facts.memory = 16 << 20;
+  const auto little = opencl::backend_of(facts);
+  DeviceMemory& its = *little->memory();
+  EXPECT_NE(error_of([&] { its.allocate((1 << 20) + 1); }).find("its largest buffer has 1.0 MiB; 0 bytes of 16.0 MiB are taken"),
+            std::string::npos);
+  its.allocate(1 << 20);  // is kept
+  std::vector<std::shared_ptr<std::byte>> all;
+  for (int i = 0; i < 32; ++i) all.push_back(its.allocate(512 << 10));
+  EXPECT_NE(error_of([&] { its.allocate(1); }).find("16.0 MiB of 16.0 MiB are taken"), std::string::npos);
+  all.pop_back();
+  EXPECT_NE(its.allocate(512 << 10), nullptr);
+}
+
+/// The first device with another function of its driver.
+std::unique_ptr<Backend> with_driver(const std::function<void(opencl::Driver&)>& change) {
+  opencl::DeviceFacts facts = opencl::find_devices().found.front();
+  opencl::Driver driver = *facts.driver;
+  change(driver);
+  facts.driver = std::make_shared<const opencl::Driver>(driver);
+  return opencl::backend_of(std::move(facts));
+}
+
+TEST_F(OpenClMemory, ALostDeviceIsNamed) {
+  const auto lost = with_driver([](opencl::Driver& driver) {
+    driver.Finish = [](cl_command_queue) -> cl_int { return CL_DEVICE_NOT_AVAILABLE; };
+    driver.EnqueueReadBuffer = [](cl_command_queue, cl_mem, cl_bool, size_t, size_t, void*, cl_uint, const cl_event*, cl_event*) -> cl_int {
+      return CL_OUT_OF_RESOURCES;
+    };
+  });
+  EXPECT_NE(error_of([&] { lost->memory()->finish(); }).find("waiting for it: CL_DEVICE_NOT_AVAILABLE (-2)"), std::string::npos);
+  const auto bytes = lost->memory()->allocate(4);
+  std::vector<std::byte> to(4);
+  EXPECT_NE(error_of([&] { lost->memory()->download(to, bytes.get()); }).find("reading 4 bytes: CL_OUT_OF_RESOURCES (-5)"),
+            std::string::npos);
+}
+
+decltype(&clCreateContext) real_create_context;
+void(CL_CALLBACK* report)(const char* text, const void* details, size_t bytes, void* to);
+void* report_to;
+
+TEST_F(OpenClMemory, WhatADriverReportsOfWorkUnderWayIsAnError) {
+  const auto backend = with_driver([](opencl::Driver& driver) {
+    real_create_context = driver.CreateContext;
+    driver.CreateContext = [](const cl_context_properties* properties, cl_uint count, const cl_device_id* devices, auto notify, void* to,
+                              cl_int* code) {
+      report = notify;
+      report_to = to;
+      return real_create_context(properties, count, devices, notify, to, code);
+    };
+  });
+  DeviceMemory& its = *backend->memory();
+  const auto bytes = its.allocate(4);
+  std::vector<std::byte> to(4);
+  report("an address fault", nullptr, 0, report_to);
+  EXPECT_NE(error_of([&] { its.download(to, bytes.get()); }).find("the driver reports: an address fault"), std::string::npos);
+  its.finish();  // said once
 }
 
 TEST_F(OpenClMemory, APlaceThatNoBufferHoldsIsAFaultOfOurs) {

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
+#include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
 
 namespace rlx::cpu {
@@ -22,6 +23,15 @@ KernelText print(const Kernel& kernel, const Caps& caps) { return emit_llvm(kern
 struct Cpu : Backend {
   std::string name() const override { return "cpu"; }
   std::string description() const override { return fmt::format("{}, {} threads", describe(cpu_features(), cpu_level()), granted_cpus()); }
+  DeviceFigures measure() const override {
+    constexpr double budget = 0.2;
+    ThreadPool pool(granted_cpus());
+    DeviceFigures figures;
+    figures.flops = compute_peak(pool, "f32", budget);
+    figures.bytes = read_bandwidth(pool, bytes_beyond_caches(pool.size()), budget);
+    figures.launch = region_seconds(pool, 0, budget);
+    return figures;
+  }
   TargetDevice target(const SessionOptions& options) const override {
     return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"));
   }

@@ -3,10 +3,13 @@
 #include <mutex>
 #include <optional>
 
+#include "backends/opencl/measure.h"
 #include "backends/opencl/memory.h"
 
 namespace rlx::opencl {
 namespace {
+
+KernelText print(const Kernel& kernel, const Caps&) { return emit_opencl(kernel); }
 
 struct OpenClDevice : Backend {
   explicit OpenClDevice(DeviceFacts of) : facts(std::move(of)) {}
@@ -20,13 +23,13 @@ struct OpenClDevice : Backend {
                        facts.units, facts.platform, facts.version, bytes_text(facts.memory), bytes_text(facts.largest_buffer),
                        bytes_text(facts.local_bytes), types);
   }
+  DeviceFigures measure() const override { return opencl::measure(facts, *memory()); }
   TargetDevice target(const SessionOptions& options) const override {
     if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
     Caps caps;
     caps.multiplied = {f32};
     if (facts.has_f64) caps.multiplied.push_back(f64);
     const auto print = [](const rlx::Kernel& kernel, const Caps& /*caps*/) { return emit_opencl(kernel); };
-    return {"opencl", fingerprint(facts), 0, std::move(caps), print};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);
@@ -47,7 +50,7 @@ struct Found {
 Found find() {
   Devices devices = find_devices();
   Found found{{}, std::move(devices.missing)};
-  for (DeviceFacts& facts : devices.found) found.backends.push_back(new OpenClDevice(std::move(facts)));
+  for (DeviceFacts& facts : devices.found) found.backends.push_back(backend_of(std::move(facts)).release());
   return found;
 }
 
@@ -59,6 +62,7 @@ const Found& found() {
 
 }  // namespace
 
+std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<OpenClDevice>(std::move(facts)); }
 const std::vector<const Backend*>& backends() { return found().backends; }
 const std::string& missing() { return found().missing; }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -6,8 +7,12 @@
 
 namespace rlx::opencl {
 
+struct DeviceFacts;
+
 /// The devices that the drivers of this machine offer, found once.
 const std::vector<const Backend*>& backends();
+/// One as its driver describes it, or as if it could do less.
+std::unique_ptr<Backend> backend_of(DeviceFacts facts);
 /// Why there are none, and what to install; empty where there are some.
 const std::string& missing();
 

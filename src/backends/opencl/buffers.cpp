@@ -99,9 +99,9 @@ Place Buffers::find(const std::byte* address, std::int64_t bytes) const {
   fail_internal("{}: no buffer holds {} bytes at {}", device_.name, bytes, static_cast<const void*>(address));
 }
 
-std::int64_t Buffers::taken() const {
+void Buffers::release_all() {
   const std::lock_guard lock(mutex_);
-  return taken_bytes_;
+  release_kept(0);
 }
 
 void Buffers::refuse(std::int64_t bytes, cl_int code) const {

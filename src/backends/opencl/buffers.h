@@ -26,8 +26,8 @@ class Buffers {
   void let_go(std::byte* address);
   /// Of `bytes` from an address on; throws InternalError where they are not all in one buffer.
   Place find(const std::byte* address, std::int64_t bytes = 0) const;
-  /// Bytes that the driver gave, with those that are kept.
-  std::int64_t taken() const;
+  /// What is kept.
+  void release_all();
 
  private:
   struct Buffer {

@@ -40,16 +40,18 @@ std::int64_t device_number(const Driver& driver, cl_device_id device, cl_device_
   return driver.GetDeviceInfo(device, what, sizeof number, &number, nullptr) == CL_SUCCESS ? static_cast<std::int64_t>(number) : 0;
 }
 
-DeviceFacts facts_of(const Driver& driver, cl_platform_id platform, cl_device_id id) {
+DeviceFacts facts_of(const std::shared_ptr<const Driver>& opened, cl_platform_id platform, cl_device_id id) {
+  const Driver& driver = *opened;
   const auto text = [&](cl_device_info what) { return device_text(driver, id, what); };
   const auto wide = [&](cl_device_info what) { return device_number<cl_ulong>(driver, id, what); };
   const auto narrow = [&](cl_device_info what) { return device_number<cl_uint>(driver, id, what); };
   const std::string extensions = " " + text(CL_DEVICE_EXTENSIONS) + " ";
   DeviceFacts facts;
-  facts.driver = &driver;
+  facts.driver = opened;
   facts.id = id;
   facts.title = text(CL_DEVICE_NAME);
-  facts.platform = platform_text(driver, platform, CL_PLATFORM_NAME) + ", " + platform_text(driver, platform, CL_PLATFORM_VERSION);
+  facts.platform = platform_text(driver, platform, CL_PLATFORM_NAME);
+  facts.platform_version = platform_text(driver, platform, CL_PLATFORM_VERSION);
   facts.version = text(CL_DRIVER_VERSION);
   facts.is_cpu = (wide(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   facts.has_f64 = wide(CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
@@ -100,12 +102,12 @@ std::vector<cl_device_id> devices_of(const Driver& driver, cl_platform_id platfo
 
 Devices find_devices(const char* file) {
   Devices devices;
-  const Driver* const driver = open_driver(file, devices.missing);
+  const auto driver = open_driver(file, devices.missing);
   if (!driver) return devices;
   for (const cl_platform_id platform : platforms_of(*driver, devices.missing))
     for (const cl_device_id id : devices_of(*driver, platform)) {
       if (!is_of_use(*driver, id)) continue;
-      devices.found.push_back(facts_of(*driver, platform, id));
+      devices.found.push_back(facts_of(driver, platform, id));
       devices.found.back().name = fmt::format("opencl:{}", devices.found.size() - 1);
     }
   if (devices.found.empty() && devices.missing.empty()) devices.missing = "no driver has a device that takes kernels in OpenCL C 1.2";

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,12 @@ namespace rlx::opencl {
 
 /// A device as its driver describes it.
 struct DeviceFacts {
-  const Driver* driver = nullptr;
+  std::shared_ptr<const Driver> driver;
   cl_device_id id = nullptr;
-  std::string name;      // "opencl:0"
-  std::string title;     // of its maker
-  std::string platform;  // name and version
-  std::string version;   // of the driver
+  std::string name;   // "opencl:0"
+  std::string title;  // of its maker
+  std::string platform, platform_version;
+  std::string version;  // of the driver
   bool is_cpu = false, has_f64 = false, has_f16 = false;
   bool divides_exactly = false;  // f32, when asked to
   std::int64_t memory = 0, largest_buffer = 0, local_bytes = 0;

@@ -29,6 +29,8 @@ Driver functions_of(Library& library) {
   find("clGetDeviceInfo", driver.GetDeviceInfo);
   find("clCreateContext", driver.CreateContext);
   find("clCreateCommandQueue", driver.CreateCommandQueue);
+  find("clReleaseContext", driver.ReleaseContext);
+  find("clReleaseCommandQueue", driver.ReleaseCommandQueue);
   find("clCreateBuffer", driver.CreateBuffer);
   find("clReleaseMemObject", driver.ReleaseMemObject);
   find("clCreateProgramWithSource", driver.CreateProgramWithSource);
@@ -56,7 +58,7 @@ Driver functions_of(Library& library) {
 
 }  // namespace
 
-const Driver* open_driver(const char* file, std::string& reason) {
+std::shared_ptr<const Driver> open_driver(const char* file, std::string& reason) {
   // PoCL compiles a kernel anew for each size of its groups, and for small grids: two to three times what its one general form takes, which
   // was measured to be as fast.
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
@@ -64,7 +66,7 @@ const Driver* open_driver(const char* file, std::string& reason) {
   if (!library.handle) return reason = fmt::format("{} (Debian: apt-get install ocl-icd-libopencl1, and a driver)", dlerror()), nullptr;
   const Driver driver = functions_of(library);
   if (!library.lacks.empty()) return reason = fmt::format("{} is there, but lacks {} of OpenCL 1.2", file, library.lacks), nullptr;
-  return new Driver(driver);  // for as long as the process runs, like the library
+  return std::make_shared<const Driver>(driver);  // the library stays open for as long as the process runs
 }
 
 }  // namespace rlx::opencl

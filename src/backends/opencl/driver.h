@@ -2,6 +2,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include <memory>
 #include <string>
 
 namespace rlx::opencl {
@@ -14,6 +15,8 @@ struct Driver {
   decltype(&clGetDeviceInfo) GetDeviceInfo;
   decltype(&clCreateContext) CreateContext;
   decltype(&clCreateCommandQueue) CreateCommandQueue;
+  decltype(&clReleaseContext) ReleaseContext;
+  decltype(&clReleaseCommandQueue) ReleaseCommandQueue;
   decltype(&clCreateBuffer) CreateBuffer;
   decltype(&clReleaseMemObject) ReleaseMemObject;
   decltype(&clCreateProgramWithSource) CreateProgramWithSource;
@@ -39,6 +42,6 @@ struct Driver {
 };
 
 /// Opens a loader by the name of its file; null, and why in `reason`, where it is not there or lacks a function.
-const Driver* open_driver(const char* file, std::string& reason);
+std::shared_ptr<const Driver> open_driver(const char* file, std::string& reason);
 
 }  // namespace rlx::opencl

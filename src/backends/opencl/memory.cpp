@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace rlx::opencl {
 namespace {
 
-cl_context open_context(const DeviceFacts& device) {
+void CL_CALLBACK note_report(const char* text, const void* /*details*/, std::size_t /*bytes*/, void* reports) {
+  auto& noted = *static_cast<Reports*>(reports);
+  const std::lock_guard lock(noted.mutex);
+  if (noted.first.empty()) noted.first = text;
+}
+
+cl_context open_context(const DeviceFacts& device, Reports& reports) {
   cl_int code = CL_SUCCESS;
-  const cl_context context = device.driver->CreateContext(nullptr, 1, &device.id, nullptr, nullptr, &code);
+  const cl_context context = device.driver->CreateContext(nullptr, 1, &device.id, note_report, &reports, &code);
   check(device, code, "opening it");
   return context;
 }
@@ -23,7 +30,7 @@ cl_command_queue open_queue(const DeviceFacts& device, cl_context context) {
 /// Kernels of an executable.
 class LoadedKernels : public DeviceKernels {
  public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const Kernel>> kernels, CompileCounters counted)
+  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
       : memory_(memory), kernels_(std::move(kernels)) {
     counters = std::move(counted);
   }
@@ -34,11 +41,11 @@ class LoadedKernels : public DeviceKernels {
 
  private:
   Memory& memory_;
-  std::vector<std::shared_ptr<const Kernel>> kernels_;
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
 };
 
 /// Items of a group. On a CPU a group is a task of one thread, so that few positions make small groups; elsewhere it is a lane an item.
-std::int64_t group_items(const DeviceFacts& device, const Kernel& kernel, std::int64_t positions) {
+std::int64_t group_items(const DeviceFacts& device, const LoadedKernel& kernel, std::int64_t positions) {
   constexpr std::int64_t usual = 256, groups_a_unit = 8;
   const std::int64_t least = device.is_cpu ? 1 : 64;
   const auto share = static_cast<std::int64_t>(
@@ -50,10 +57,18 @@ std::int64_t group_items(const DeviceFacts& device, const Kernel& kernel, std::i
 
 Memory::Memory(const DeviceFacts& device)
     : device_(device),
-      context_(open_context(device)),
+      context_(open_context(device, reports_)),
       queue_(open_queue(device, context_)),
       buffers_(device, context_),
       programs_(device, context_) {}
+
+Memory::~Memory() {
+  device_.driver->Finish(queue_);
+  let_staged_go(0);
+  buffers_.release_all();
+  device_.driver->ReleaseCommandQueue(queue_);
+  device_.driver->ReleaseContext(context_);
+}
 
 std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
   return {buffers_.take(bytes), [this](std::byte* address) { buffers_.let_go(address); }};
@@ -99,6 +114,14 @@ void Memory::download(std::span<std::byte> to, const std::byte* from) {
   const cl_int code = device_.driver->EnqueueReadBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), to.size(),
                                                         to.data(), 0, nullptr, nullptr);
   check(device_, code, "reading {} bytes", to.size());
+  refuse_after_reports();
+}
+
+/// Launches fail long after they were asked for; numbers of theirs are not given to anybody.
+void Memory::refuse_after_reports() {
+  const std::lock_guard lock(reports_.mutex);
+  if (const std::string report = std::exchange(reports_.first, {}); !report.empty())
+    fail("{} ({}): the driver reports: {}", device_.name, device_.title, report);
 }
 
 void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -130,11 +153,14 @@ std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, c
 
 void Memory::finish() {
   check(device_, device_.driver->Finish(queue_), "waiting for it");
-  const std::lock_guard lock(staged_mutex_);
-  let_staged_go(0);
+  {
+    const std::lock_guard lock(staged_mutex_);
+    let_staged_go(0);
+  }
+  refuse_after_reports();
 }
 
-void Memory::launch(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                     std::int64_t positions) {
   const auto group = static_cast<std::size_t>(group_items(device_, kernel, positions));
   const std::size_t items = (static_cast<std::size_t>(positions) + group - 1) / group * group;  // whole groups: drivers take others badly
@@ -144,7 +170,7 @@ void Memory::launch(const Kernel& kernel, std::span<std::byte* const> buffers, s
   check(device_, code, "launching kernel {} with {} items in groups of {}", kernel.name, items, group);
 }
 
-void Memory::set_arguments(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+void Memory::set_arguments(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                            std::int64_t positions) {
   if (buffers.size() != kernel.element_bytes.size() || 2 * buffers.size() + sizes.size() + 1 != kernel.arguments)
     fail_internal("{}: kernel {} takes {} buffers and {} arguments, and gets {} buffers and {} sizes", device_.name, kernel.name,

@@ -10,11 +10,18 @@
 
 namespace rlx::opencl {
 
+/// What a driver reports, from threads of its own, of work that was under way.
+struct Reports {
+  std::mutex mutex;
+  std::string first;
+};
+
 /// A device's memory, with the one queue in which it does everything in order.
 class Memory : public DeviceMemory {
  public:
   /// `device` must outlive it. Throws Error where the driver opens no context or queue.
   explicit Memory(const DeviceFacts& device);
+  ~Memory() override;
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
   void upload(std::byte* to, std::span<const std::byte> from) override;
@@ -24,7 +31,7 @@ class Memory : public DeviceMemory {
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
 
-  void launch(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
+  void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
 
  private:
   /// Bytes of the host that a command has still to read.
@@ -32,12 +39,14 @@ class Memory : public DeviceMemory {
     std::vector<std::byte> bytes;
     cl_event read;
   };
+  void refuse_after_reports();
   void upload_later(const Place& to, std::span<const std::byte> from);
   void let_staged_go(std::size_t most);
-  void set_arguments(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+  void set_arguments(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                      std::int64_t positions);
 
   const DeviceFacts& device_;
+  Reports reports_;
   cl_context context_;
   cl_command_queue queue_;
   Buffers buffers_;

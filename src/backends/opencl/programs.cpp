@@ -7,11 +7,11 @@
 
 namespace rlx::opencl {
 
-struct Program {
-  Program(const DeviceFacts& on, cl_program made) : device(on), handle(made) {}
-  ~Program() { device.driver->ReleaseProgram(handle); }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+struct BuiltProgram {
+  BuiltProgram(const DeviceFacts& on, cl_program made) : device(on), handle(made) {}
+  ~BuiltProgram() { device.driver->ReleaseProgram(handle); }
+  BuiltProgram(const BuiltProgram&) = delete;
+  BuiltProgram& operator=(const BuiltProgram&) = delete;
 
   cl_int build() const;
   std::string log() const;
@@ -39,12 +39,15 @@ std::string key_of(const DeviceFacts& device, std::span<const KernelText* const>
 }  // namespace
 
 std::string fingerprint(const DeviceFacts& device) {
-  return fmt::format("opencl; {}; {}; {}; {}", device.platform, device.title, device.version, options_for(device));
+  return fmt::format("opencl; {}; {}; {}; {}; {}", device.platform, device.platform_version, device.title, device.version,
+                     options_for(device));
 }
 
-cl_int Program::build() const { return device.driver->BuildProgram(handle, 1, &device.id, options_for(device).c_str(), nullptr, nullptr); }
+cl_int BuiltProgram::build() const {
+  return device.driver->BuildProgram(handle, 1, &device.id, options_for(device).c_str(), nullptr, nullptr);
+}
 
-std::string Program::log() const {
+std::string BuiltProgram::log() const {
   std::size_t bytes = 0;
   device.driver->GetProgramBuildInfo(handle, device.id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
   std::string text(bytes, '\0');
@@ -57,7 +60,7 @@ std::string Program::log() const {
 }
 
 /// Empty where the driver gives none.
-std::string Program::binary() const {
+std::string BuiltProgram::binary() const {
   std::size_t bytes = 0;
   if (device.driver->GetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
   std::string binary(bytes, '\0');
@@ -66,7 +69,7 @@ std::string Program::binary() const {
   return binary;
 }
 
-Kernel::Kernel(const DeviceFacts& on, std::shared_ptr<const Program> from, const KernelText& text)
+LoadedKernel::LoadedKernel(const DeviceFacts& on, std::shared_ptr<const BuiltProgram> from, const KernelText& text)
     : device(on), program(std::move(from)), name(text.name), element_bytes(text.element_bytes) {
   cl_int code = CL_SUCCESS;
   handle = device.driver->CreateKernel(program->handle, name.c_str(), &code);
@@ -79,13 +82,13 @@ Kernel::Kernel(const DeviceFacts& on, std::shared_ptr<const Program> from, const
   largest_group = std::max<std::int64_t>(static_cast<std::int64_t>(items), 1);
 }
 
-Kernel::~Kernel() { device.driver->ReleaseKernel(handle); }
+LoadedKernel::~LoadedKernel() { device.driver->ReleaseKernel(handle); }
 
-std::vector<std::shared_ptr<const Kernel>> Programs::load(std::span<const KernelText> texts, const std::filesystem::path& cache,
-                                                          CompileCounters& counters) {
+std::vector<std::shared_ptr<const LoadedKernel>> Programs::load(std::span<const KernelText> texts, const std::filesystem::path& cache,
+                                                                CompileCounters& counters) {
   const std::lock_guard lock(mutex_);
   std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
-  std::unordered_map<std::string_view, std::shared_ptr<const Kernel>> by_text;
+  std::unordered_map<std::string_view, std::shared_ptr<const LoadedKernel>> by_text;
   std::vector<const KernelText*> missing;
   for (const KernelText& text : texts) {
     const auto [entry, is_new] = by_text.try_emplace(text.text);
@@ -97,18 +100,18 @@ std::vector<std::shared_ptr<const Kernel>> Programs::load(std::span<const Kernel
   if (!missing.empty()) {
     const auto program = program_of(missing, cache, counters);
     for (const KernelText* text : missing) {
-      auto kernel = std::make_shared<const Kernel>(device_, program, *text);
+      auto kernel = std::make_shared<const LoadedKernel>(device_, program, *text);
       kernels_[text->text] = kernel;
       by_text[text->text] = std::move(kernel);
     }
   }
-  std::vector<std::shared_ptr<const Kernel>> kernels;
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels;
   for (const KernelText& text : texts) kernels.push_back(by_text.at(text.text));
   return kernels;
 }
 
-std::shared_ptr<const Program> Programs::program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,
-                                                    CompileCounters& counters) const {
+std::shared_ptr<const BuiltProgram> Programs::program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,
+                                                         CompileCounters& counters) const {
   ObjectCache objects(cache);
   const std::string key = key_of(device_, texts);
   if (const auto binary = objects.find(key, counters.cache_error))
@@ -121,24 +124,24 @@ std::shared_ptr<const Program> Programs::program_of(std::span<const KernelText* 
 }
 
 /// Null where the driver does not take it.
-std::shared_ptr<const Program> Programs::built_from_binary(std::span<const std::byte> binary) const {
+std::shared_ptr<const BuiltProgram> Programs::built_from_binary(std::span<const std::byte> binary) const {
   const std::size_t bytes = binary.size();
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   cl_int code = CL_SUCCESS;
   const cl_program handle = device_.driver->CreateProgramWithBinary(context_, 1, &device_.id, &bytes, &data, nullptr, &code);
   if (code != CL_SUCCESS) return nullptr;
-  auto program = std::make_shared<const Program>(device_, handle);
+  auto program = std::make_shared<const BuiltProgram>(device_, handle);
   return program->build() == CL_SUCCESS ? program : nullptr;
 }
 
-std::shared_ptr<const Program> Programs::built_from_source(std::span<const KernelText* const> texts) const {
+std::shared_ptr<const BuiltProgram> Programs::built_from_source(std::span<const KernelText* const> texts) const {
   std::vector<const char*> sources;
   for (const KernelText* text : texts) sources.push_back(text->text.c_str());
   cl_int code = CL_SUCCESS;
   const cl_program handle =
       device_.driver->CreateProgramWithSource(context_, static_cast<cl_uint>(sources.size()), sources.data(), nullptr, &code);
   check(device_, code, "taking the texts of {} kernels", sources.size());
-  auto program = std::make_shared<const Program>(device_, handle);
+  auto program = std::make_shared<const BuiltProgram>(device_, handle);
   code = program->build();
   if (code == CL_SUCCESS) return program;
   if (texts.size() > 1)

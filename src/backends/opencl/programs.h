@@ -13,16 +13,16 @@
 
 namespace rlx::opencl {
 
-struct Program;
+struct BuiltProgram;
 
-struct Kernel {
-  Kernel(const DeviceFacts& on, std::shared_ptr<const Program> program, const KernelText& text);
-  ~Kernel();
-  Kernel(const Kernel&) = delete;
-  Kernel& operator=(const Kernel&) = delete;
+struct LoadedKernel {
+  LoadedKernel(const DeviceFacts& on, std::shared_ptr<const BuiltProgram> program, const KernelText& text);
+  ~LoadedKernel();
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
 
   const DeviceFacts& device;
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const BuiltProgram> program;
   std::string name;
   std::vector<int> element_bytes;  // by buffer
   cl_kernel handle = nullptr;
@@ -38,19 +38,19 @@ class Programs {
   /// One kernel for each text. Those that are not loaded become one program: a driver takes as long for a program as for two kernels. It
   /// comes from the cache folder (empty: none), where it was built by the same driver for the same device. Throws Error for a text that
   /// the driver refuses: its log.
-  std::vector<std::shared_ptr<const Kernel>> load(std::span<const KernelText> texts, const std::filesystem::path& cache,
-                                                  CompileCounters& counters);
+  std::vector<std::shared_ptr<const LoadedKernel>> load(std::span<const KernelText> texts, const std::filesystem::path& cache,
+                                                        CompileCounters& counters);
 
  private:
-  std::shared_ptr<const Program> program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,
-                                            CompileCounters& counters) const;
-  std::shared_ptr<const Program> built_from_source(std::span<const KernelText* const> texts) const;
-  std::shared_ptr<const Program> built_from_binary(std::span<const std::byte> binary) const;
+  std::shared_ptr<const BuiltProgram> program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,
+                                                 CompileCounters& counters) const;
+  std::shared_ptr<const BuiltProgram> built_from_source(std::span<const KernelText* const> texts) const;
+  std::shared_ptr<const BuiltProgram> built_from_binary(std::span<const std::byte> binary) const;
 
   const DeviceFacts& device_;
   cl_context context_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const Kernel>> kernels_;  // by their texts
+  std::unordered_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_;  // by their texts
 };
 
 /// All that a binary depends on beside the texts.

@@ -102,7 +102,7 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
   return Model(std::visit(opened, open_language_model(path, options.adapters)));
 }
 
-Precision usual_precision(const std::filesystem::path& model) {
+Precision usual_precision(const std::filesystem::path& model, const Device& device) {
   const Checkpoint checkpoint = Checkpoint::open(model);
   std::size_t bytes = 0, narrow = 0;
   for (const Checkpoint::File& file : checkpoint.files())
@@ -110,11 +110,11 @@ Precision usual_precision(const std::filesystem::path& model) {
       bytes += tensor.data.size();
       if (tensor.dtype == bf16) narrow += tensor.data.size();
     }
-  return narrow > bytes / 2 && Device::cpu().multiplies(bf16) ? Precision::bf16 : Precision::f32;
+  return narrow > bytes / 2 && device.multiplies(bf16) ? Precision::bf16 : Precision::f32;
 }
 
 Model load(const std::filesystem::path& path, ModelOptions options) {
-  return Model::open(path, Session(Device::cpu(), {.precision = usual_precision(path)}), options);
+  return Model::open(path, Session(Device::usual(), {.precision = usual_precision(path)}), options);
 }
 
 std::int64_t Model::vocab_size() const { return state_->predictor->vocab_size(); }
