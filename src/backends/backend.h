@@ -58,7 +58,7 @@ struct Backend {
   /// See Device.
   virtual std::string name() const = 0;
   virtual std::string description() const = 0;
-  virtual DeviceFigures measure() const = 0;
+  virtual DeviceFigures measure() const { return {}; }
   /// What a session with these options makes programs for. Throws Error where they name what the device does not have.
   virtual TargetDevice target(const SessionOptions& options) const = 0;
   /// The memory that all sessions of the device share; null: that of the host.

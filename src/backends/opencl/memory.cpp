@@ -176,19 +176,20 @@ void Memory::set_arguments(const LoadedKernel& kernel, std::span<std::byte* cons
     fail_internal("{}: kernel {} takes {} buffers and {} arguments, and gets {} buffers and {} sizes", device_.name, kernel.name,
                   kernel.element_bytes.size(), kernel.arguments, buffers.size(), sizes.size());
   cl_uint at = 0;
-  const auto set = [&](const auto& value) {
-    check(device_, device_.driver->SetKernelArg(kernel.handle, at, sizeof value, &value), "argument {} of kernel {}", at, kernel.name);
+  const auto set = [&](const void* value, std::size_t bytes) {
+    check(device_, device_.driver->SetKernelArg(kernel.handle, at, bytes, value), "argument {} of kernel {}", at, kernel.name);
     ++at;
   };
+  const auto set_number = [&](cl_long number) { set(&number, sizeof number); };
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const Place place = buffers_.find(buffers[b]);
     if (place.offset % kernel.element_bytes[b] != 0)
       fail_internal("{}: buffer {} of kernel {} begins inside of an element", device_.name, b, kernel.name);
-    set(place.memory);
-    set(cl_long{place.offset / kernel.element_bytes[b]});
+    set(static_cast<const void*>(&place.memory), sizeof(cl_mem));
+    set_number(place.offset / kernel.element_bytes[b]);
   }
-  for (const std::int64_t size : sizes) set(cl_long{size});
-  set(cl_long{positions});
+  for (const std::int64_t size : sizes) set_number(size);
+  set_number(positions);
 }
 
 }  // namespace rlx::opencl
