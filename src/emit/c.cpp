@@ -5,14 +5,17 @@
 #include "emit/c_dialect.h"
 #include "emit/c_scalar.h"
 #include "emit/printer.h"
+#include "kernel/runs.h"
 
 namespace rlx {
 namespace {
 
+constexpr int longest_sum = 2048;  // terms that are added in one place
+
 class CPrinter : public KernelPrinter {
  public:
   CPrinter(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options)
-      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect) {}
+      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect), width_(options.vector) {}
 
   KernelText print() {
     if (kernel_.tile && !dialect_.position.empty()) fail_internal("emit: a tile kernel in {}", dialect_.name);
@@ -73,6 +76,10 @@ class CPrinter : public KernelPrinter {
     --depth_;
     line("}");
   }
+  void lane_loop(int lanes, const LoopBody& body) override {
+    if (!dialect_.lanes.empty()) line(fmt::format(fmt::runtime(dialect_.lanes), fmt::arg("n", lanes)));
+    loop("0", std::to_string(lanes), 1, body);
+  }
   std::string element(int id, const std::string& at) {
     used_buffers_.insert(id);
     return fmt::format("b{}[{}]", id, at);
@@ -126,12 +133,145 @@ class CPrinter : public KernelPrinter {
     return assign(register_name(dtype), fmt::format("{0} == {0} ? {0} : {1}", value, instead));
   }
   std::string neutral(const Expr& reduction) override { return c_neutral(dialect_, reduction.reduce, reduction.dtype); }
+  std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
+    return scalars_.combine(e.reduce, a, b, e.dtype);
+  }
   std::string combined(const Expr& e, const std::string& before) override {
-    return scalars_.combine(e.reduce, before, value(e.args[0]), e.dtype);
+    const Expr& body = kernel_.expr(e.args[0]);
+    if (dialect_.fused_sums && is_float_sum(e) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul)
+      return scalars_.fma(value(body.args[0]), value(body.args[1]), before, e.dtype);
+    return joined(e, before, value(e.args[0]));
+  }
+
+  // -- blocks of sums of products
+
+  /// The rows or columns of a block; those behind the last one are the last one again.
+  std::vector<std::string> places(int loop, int count) {
+    if (loop < 0) return {"0"};
+    const std::string last = dim(kernel_.extent(loop) - Dim(1));
+    std::vector<std::string> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(assign(register_name(i64), size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
+    return all;
+  }
+  std::string load_at(ExprId factor, int loop, const std::string& at, int width) {
+    if (loop >= 0) set_loop(loop, at);
+    const Expr& e = kernel_.expr(factor);
+    const std::string place = element(e.buffer, index(e.index));
+    if (width == 1) return assign("float", scalars_.from_memory(place, e.dtype));
+    return assign(vector_type(), vector_load("&" + place, e.dtype));
+  }
+  std::string vector_load(const std::string& place, DType type = f32) const {
+    const std::string_view form = type == f16 ? dialect_.f16_load : type == bf16 ? dialect_.bf16_load : dialect_.vector_load;
+    return fmt::format(fmt::runtime(form), fmt::arg("n", width_), fmt::arg("p", place));
+  }
+  std::string vector_store(const std::string& value, const std::string& place) const {
+    return fmt::format(fmt::runtime(dialect_.vector_store), fmt::arg("n", width_), fmt::arg("x", value), fmt::arg("p", place)) + ";";
+  }
+  std::string vector_type(int width) const {
+    return width == 1 ? "float" : fmt::format(fmt::runtime(dialect_.vector), fmt::arg("n", width));
+  }
+  std::string vector_type() const { return vector_type(width_); }
+
+  void print_product(const ProductBlock& block) override {
+    const std::string first_row = block.row < 0 ? "0" : assign(register_name(i64), loop_at(block.row));
+    const std::string first_column = assign(register_name(i64), loop_at(block.column));
+    if (block.row >= 0) set_loop(block.row, first_row);
+    set_loop(block.column, first_column);
+    const std::vector<std::string> rows = places(block.row, block.rows);
+    std::vector<std::string> columns{first_column};
+    if (block.along_terms) columns = places(block.column, block.columns);
+    else
+      columns[0] = assign(register_name(i64), size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
+    declare_variable(block.sum, std::int64_t{block.rows} * block.columns);
+    lane_loop(block.rows * block.columns, [&](const std::string& lane) { set_variable(block.sum, lane, "0"); });
+    const std::string terms = dim(kernel_.extent(block.terms));
+    if (kernel_.extent(block.terms).upper() <= longest_sum) {
+      print_sums(block, rows, columns, "0", terms);
+    } else {
+      loop("0", terms, longest_sum, [&](const std::string& low) {
+        const std::string past = size_op(SizeOp::add, low, std::to_string(longest_sum));
+        print_sums(block, rows, columns, low, size_op(SizeOp::min, past, terms));
+      });
+    }
+    print_results(block, first_row, first_column, block.along_terms ? first_column : columns[0]);
+  }
+
+  /// Adds the terms low..high-1 to the sums of all rows and columns.
+  void print_sums(const ProductBlock& block, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                  const std::string& low, const std::string& high) {
+    const int steps = block.along_terms ? width_ : 1;
+    const auto name = [](std::size_t r, std::size_t c) { return fmt::format("a{}_{}", r, c); };
+    const auto every = [&](const auto& visit) {
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        for (std::size_t c = 0; c < columns.size(); ++c) visit(r, c, name(r, c));
+    };
+    line("{");
+    every([&](std::size_t, std::size_t, const std::string& sum) { line(vector_type() + " " + sum + " = 0;"); });
+    const std::string rest = size_op(SizeOp::remainder, size_op(SizeOp::subtract, high, low), std::to_string(steps));
+    const std::string whole = steps == 1 ? high : size_op(SizeOp::subtract, high, rest);
+    loop(low, whole, steps, [&](const std::string& term) {
+      set_loop(block.terms, term);
+      std::vector<std::string> x, y;
+      for (const std::string& row : rows) x.push_back(load_at(block.factors[0], block.row, row, steps));
+      for (const std::string& column : columns) y.push_back(load_at(block.factors[1], block.column, column, width_));
+      every([&](std::size_t r, std::size_t c, const std::string& sum) {
+        const std::string splat = steps == width_ ? x[r] : "(" + vector_type() + ")(" + x[r] + ")";
+        line(sum + " = " + scalars_.fma(splat, y[c], sum, f32) + ";");
+      });
+    });
+    every([&](std::size_t r, std::size_t c, const std::string& sum) {
+      keep_sum(block, variable(block.sum, std::to_string(static_cast<int>(r) * block.columns + static_cast<int>(c))), sum);
+    });
+    line("}");
+    if (steps > 1) loop(whole, high, 1, [&](const std::string& term) { print_terms(block, rows, columns, term); });
+  }
+  void keep_sum(const ProductBlock& block, const std::string& kept, std::string sum) {
+    if (!block.along_terms && width_ > 1) return line(vector_store(vector_load("&" + kept) + " + " + sum, "&" + kept));
+    for (int half = width_ / 2; half >= 1; half /= 2)
+      sum = assign(vector_type(half), fmt::format(fmt::runtime(dialect_.vector_fold), fmt::arg("x", sum)));
+    line(kept + " += " + sum + ";");
+  }
+  /// One term, behind the last whole vector.
+  void print_terms(const ProductBlock& block, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                   const std::string& term) {
+    set_loop(block.terms, term);
+    std::vector<std::string> y;
+    for (const std::string& column : columns) y.push_back(load_at(block.factors[1], block.column, column, 1));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const std::string x = load_at(block.factors[0], block.row, rows[r], 1);
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        const std::string kept = variable(block.sum, std::to_string(r * columns.size() + c));
+        line(kept + " = " + scalars_.fma(x, y[c], kept, f32) + ";");
+      }
+    }
+  }
+  /// What is stored for each of the block's results that are there. `kept_from`: the column of the first sum.
+  void print_results(const ProductBlock& block, const std::string& first_row, const std::string& first_column,
+                     const std::string& kept_from) {
+    const auto past = [&](int loop, const std::string& first, int count) {
+      return size_op(SizeOp::min, size_op(SizeOp::add, first, std::to_string(count)), dim(kernel_.extent(loop)));
+    };
+    const auto row = [&](const std::string& r) {
+      if (block.row >= 0) set_loop(block.row, r);
+      const std::string kept_row = size_op(SizeOp::multiply, size_op(SizeOp::subtract, r, first_row), std::to_string(block.columns));
+      const auto column = [&](const std::string& c) {
+        set_loop(block.column, c);
+        set_value(block.sum, variable(block.sum, sum(kept_row, size_op(SizeOp::subtract, c, kept_from))));
+        print_block(scheduled_.body);
+      };
+      const Dim& columns = kernel_.extent(block.column);
+      if (!columns.is_static() || columns.value() % block.columns != 0)
+        return loop(first_column, past(block.column, first_column, block.columns), 1, column);
+      lane_loop(block.columns, [&](const std::string& c) { column(sum(first_column, c)); });
+    };
+    if (block.row < 0) row(first_row);
+    else loop(first_row, past(block.row, first_row, block.rows), 1, row);
   }
 
   const CDialect& dialect_;
   CScalars scalars_;
+  int width_;  // of vectors
   std::set<int> used_buffers_;
   std::size_t depth_ = 1;
   int temporaries_ = 0, loops_ = 0;

@@ -15,7 +15,12 @@ struct CDialect {
   std::string_view long_suffix;                       // of literals of 64 bits
   std::string_view f32_suffix;                        // of functions of f32
   std::string_view nearest;                           // the function to the nearest integer, ties to even
-  std::string_view bits;                              // declares {y} of type {T}: the {size} bytes of {x}
+  std::string_view lanes;                             // before a loop over {n} elements of a vector; empty: nothing
+  // Vectors of {n} f32: the type, one loaded from {p}, from f16 and bf16 there, and stored there; the sum of the halves of {x}. Empty: the
+  // language has none.
+  std::string_view vector, vector_load, f16_load, bf16_load, vector_store, vector_fold;
+  bool fused_sums;        // sums of products are made by fma
+  std::string_view bits;  // declares {y} of type {T}: the {size} bytes of {x}
 
   std::string_view definition;  // {text} of a function {name} that texts share, which may stand in one program
 

@@ -4,7 +4,7 @@
 
 namespace rlx {
 
-KernelText named_by_hash(std::string text, std::string_view prefix, std::vector<int> grid) {
+KernelText named_by_hash(std::string text, std::string_view prefix, std::vector<GridLoop> grid) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   const std::string name = fmt::format("{}{:016x}{:016x}", prefix, hash.high64, hash.low64);
   for (std::size_t at = text.find(name_marker); at != std::string::npos; at = text.find(name_marker, at))

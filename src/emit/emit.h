@@ -11,7 +11,7 @@ namespace rlx {
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
-  std::vector<int> grid = {};           // the loops whose positions are counted
+  std::vector<GridLoop> grid = {};      // the loops whose positions are counted
   std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
 };
 
@@ -29,7 +29,7 @@ enum class VectorMasks : std::uint8_t { none, last, all };
 KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);
 
 /// Replaces the marker @NAME@ by a name made of the text's hash.
-KernelText named_by_hash(std::string text, std::string_view prefix, std::vector<int> grid);
+KernelText named_by_hash(std::string text, std::string_view prefix, std::vector<GridLoop> grid);
 
 inline constexpr std::string_view name_marker = "@NAME@";
 

@@ -211,6 +211,9 @@ class LlvmPrinter : public KernelPrinter {
     return scalars().emit(ScalarOp::select, {{is_nan, boolean}, {instead, dtype}, {value, dtype}}, dtype);
   }
   std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
+  std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
+    return scalars().combine(e.reduce, a, b, e.dtype);
+  }
   std::string combined(const Expr& e, const std::string& before) override {
     const Expr& body = kernel_.expr(e.args[0]);
     if (e.reduce != ReduceKind::sum || !is_float(e.dtype) || body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul)

@@ -81,25 +81,30 @@ void KernelPrinter::print(const Statement& s) {
     case Statement::Kind::carry: carry(s.expr); break;
     case Statement::Kind::runs: print_runs(s); break;
     case Statement::Kind::accumulate: {
-      const std::string lane = per_lane(s.expr) ? lane_ : "";
-      set_variable(s.expr, lane, combined(kernel_.expr(s.expr), variable(s.expr, lane)));
+      const auto [kept, lane] = accumulator(s.expr);
+      set_variable(kept, lane, combined(kernel_.expr(s.expr), variable(kept, lane)));
       if (std::ranges::find(open_reductions_, s.expr) == open_reductions_.end()) open_reductions_.push_back(s.expr);
       break;
     }
     case Statement::Kind::store: store(kernel_.stores[static_cast<std::size_t>(s.store)]); break;
     case Statement::Kind::loop: print_loop(s); break;
-    case Statement::Kind::blocks: {
-      const auto [low, high] = range(s.variable);
-      for (ExprId id : scheduled_.per_lane) declare(id, block_lanes);
-      loop(low, high, block_lanes, [&](const std::string& first) {
-        const std::string past = size_op(SizeOp::add, first, std::to_string(block_lanes));
-        block_range_ = {first, size_op(SizeOp::min, past, high)};
-        print_block(s.body);
-      });
-      break;
-    }
+    case Statement::Kind::blocks: print_blocks(s); break;
     case Statement::Kind::lanes: print_lanes(s, [&] { print_block(s.body); }); break;
   }
+}
+
+void KernelPrinter::print_blocks(const Statement& s) {
+  const auto [low, high] = range(s.variable);
+  const int lanes = scheduled_.block_lanes;
+  for (ExprId id : scheduled_.per_lane) declare(id, lanes);
+  const LoopBody block = [&, &past_all = high](const std::string& first) {
+    const std::string past = size_op(SizeOp::add, first, std::to_string(lanes));
+    block_range_ = {first, size_op(SizeOp::min, past, past_all)};
+    print_block(s.body);
+  };
+  const bool in_grid = !scheduled_.grid.empty() && scheduled_.grid.back().loop == s.variable;
+  if (in_grid) block(variables_[static_cast<std::size_t>(s.variable)]);
+  else loop(low, high, lanes, block);
 }
 
 void KernelPrinter::print_compute(const Statement& s) {
@@ -114,6 +119,7 @@ void KernelPrinter::print_compute(const Statement& s) {
 
 void KernelPrinter::print_loop(const Statement& s) {
   if (print_unrolled(s)) return;
+  if (s.vector > 1) return print_vectors(s);
   const auto [low, high] = range(s.variable);
   const LoopBody body = [&](const std::string& i) {
     variables_[static_cast<std::size_t>(s.variable)] = i;
@@ -124,6 +130,56 @@ void KernelPrinter::print_loop(const Statement& s) {
   if (!cut.empty()) loop(low, cut, 1, body);
   loop(cut.empty() ? low : cut, high, 1, body);
   if (!runs_.count(s.variable)) finish_reductions(s.variable);
+}
+
+std::pair<KernelPrinter::Kept, std::string> KernelPrinter::accumulator(ExprId id) const {
+  if (!side_.empty()) return {{id, Kept::Part::side}, side_};
+  return {id, per_lane(id) ? lane_ : ""};
+}
+
+/// Whole vectors of neighbours, of which each has accumulators of its own, and then what is left.
+void KernelPrinter::print_vectors(const Statement& s) {
+  const auto [low, high] = range(s.variable);
+  std::vector<ExprId> reductions;
+  for (const Statement& inner : s.body)
+    if (inner.kind == Statement::Kind::accumulate) reductions.push_back(inner.expr);
+  for (ExprId id : reductions)
+    if (sided_.insert(id).second) declare_variable({id, Kept::Part::side}, s.vector);
+  if (!reductions.empty())
+    lane_loop(s.vector, [&](const std::string& side) {
+      for (ExprId id : reductions) set_variable({id, Kept::Part::side}, side, neutral(kernel_.expr(id)));
+    });
+  std::string& at = variables_[static_cast<std::size_t>(s.variable)];
+  const std::string rest = size_op(SizeOp::remainder, size_op(SizeOp::subtract, high, low), std::to_string(s.vector));
+  const std::string whole = size_op(SizeOp::subtract, high, rest);
+  loop(low, whole, s.vector, [&](const std::string& first) {
+    lane_loop(s.vector, [&](const std::string& side) {
+      at = size_op(SizeOp::add, first, side);
+      side_ = side;
+      print_block(s.body);
+      side_.clear();
+    });
+  });
+  loop(whole, high, 1, [&](const std::string& i) {
+    at = i;
+    print_block(s.body);
+  });
+  combine_sides(reductions, s.vector);
+  if (!runs_.count(s.variable)) finish_reductions(s.variable);
+}
+
+/// In pairs, so that no element waits for all that are before it.
+void KernelPrinter::combine_sides(const std::vector<ExprId>& reductions, int width) {
+  if (reductions.empty()) return;
+  for (int half = width / 2; half >= 1; half /= 2)
+    lane_loop(half, [&](const std::string& side) {
+      const std::string other = size_op(SizeOp::add, side, std::to_string(half));
+      for (ExprId id : reductions) {
+        const Kept kept{id, Kept::Part::side};
+        set_variable(kept, side, joined(kernel_.expr(id), variable(kept, side), variable(kept, other)));
+      }
+    });
+  for (ExprId id : reductions) set(id, joined(kernel_.expr(id), variable(id, ""), variable({id, Kept::Part::side}, "0")));
 }
 
 void KernelPrinter::print_runs(const Statement& s) {
@@ -177,12 +233,18 @@ bool KernelPrinter::print_unrolled(const Statement& s) {
 }
 
 void KernelPrinter::print_lanes(const Statement& s, const std::function<void()>& body) {
-  loop(block_range_.first, block_range_.second, 1, [&](const std::string& i) {
+  const auto& [first, past] = block_range_;
+  const auto at_lane = [&](const std::string& i, const std::string& lane) {
     variables_[static_cast<std::size_t>(s.variable)] = i;
-    lane_ = size_op(SizeOp::subtract, i, block_range_.first);
+    lane_ = lane;
     for (ExprId id : scheduled_.per_lane) values_[static_cast<std::size_t>(id)].clear();
     body();
-  });
+  };
+  const Dim& extent = kernel_.extent(s.variable);
+  const int lanes = scheduled_.block_lanes;
+  if (lanes != block_lanes && extent.is_static() && extent.value() % lanes == 0)
+    return lane_loop(lanes, [&](const std::string& lane) { at_lane(size_op(SizeOp::add, first, lane), lane); });
+  loop(first, past, 1, [&](const std::string& i) { at_lane(i, size_op(SizeOp::subtract, i, first)); });
 }
 
 /// What an earlier loop over the lanes left is read when it is first asked for.
@@ -261,18 +323,26 @@ void KernelPrinter::print_body(const std::string& begin, const std::string& end)
 }
 
 void KernelPrinter::print_position(const std::string& flat) {
+  const std::vector<GridLoop> grid = scheduled_.counted();
   std::string rest = flat;
-  for (std::size_t g = scheduled_.grid.size(); g-- > 0;) {
-    std::string& variable = variables_[static_cast<std::size_t>(scheduled_.grid[g])];
-    if (g == 0) {
-      variable = rest;
-      break;
+  for (std::size_t g = grid.size(); g-- > 0;) {
+    const auto [loop, step] = grid[g];
+    std::string at = rest;
+    if (g > 0) {
+      const std::string extent = runs(dim(kernel_.extent(loop)), step);
+      at = divided(SizeOp::unsigned_remainder, rest, extent);
+      rest = divided(SizeOp::unsigned_divide, rest, extent);
     }
-    const std::string extent = dim(kernel_.extent(scheduled_.grid[g]));
-    variable = divided(SizeOp::unsigned_remainder, rest, extent);
-    rest = divided(SizeOp::unsigned_divide, rest, extent);
+    variables_[static_cast<std::size_t>(loop)] = times(at, std::to_string(step));
   }
+  if (scheduled_.product) return print_product(*scheduled_.product);
   print_block(scheduled_.body);
+}
+
+/// How many runs of up to `step` a size is.
+std::string KernelPrinter::runs(const std::string& size, int step) {
+  if (step == 1) return size;
+  return size_op(SizeOp::unsigned_divide, size_op(SizeOp::add, size, std::to_string(step - 1)), std::to_string(step));
 }
 
 }  // namespace rlx

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -24,12 +25,13 @@ class KernelPrinter {
   enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder, subtract, min };
   using LoopBody = std::function<void(const std::string& variable)>;
   /// What is kept across loops for an expression: its accumulator, or its value for each lane of a block or each place of a row; and for a
-  /// sum in runs the total of earlier runs, and what their additions rounded off.
+  /// sum in runs the total of earlier runs, and what their additions rounded off; and the accumulators of a vector's elements.
   struct Kept {
-    enum class Part : std::uint8_t { value, total, lost };
+    enum class Part : std::uint8_t { value, total, lost, side };
     Kept(ExprId e, Part p = Part::value) : expr(e), part(p) {}  // NOLINT(google-explicit-constructor): most keep their value alone
     std::string name() const {
-      return "var" + std::to_string(expr) + (part == Part::value ? "" : part == Part::total ? "_total" : "_lost");
+      constexpr std::array<std::string_view, 4> parts{"", "_total", "_lost", "_side"};
+      return fmt::format("var{}{}", expr, parts[static_cast<std::size_t>(part)]);
     }
     ExprId expr;
     Part part;
@@ -44,6 +46,10 @@ class KernelPrinter {
   virtual std::string both(const std::string& a, const std::string& b) = 0;
   /// A loop over low, low + step, ... below high.
   virtual void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) = 0;
+  /// A loop over 0..lanes-1, whose steps do not wait for each other.
+  virtual void lane_loop(int lanes, const LoopBody& body) { loop("0", std::to_string(lanes), 1, body); }
+  /// The position at hand of a kernel that is a block of sums of products.
+  virtual void print_product(const ProductBlock& block) { fail_internal("emit: a block for expression {}", block.sum); }
   /// Where a loop that holds none is cut in two, so that whole vectors and what is behind them are loops of their own; empty: nowhere.
   virtual std::string cut_of_loop(const std::string& /*low*/, const std::string& /*high*/) const { return {}; }
   virtual std::string compute(ExprId id) = 0;
@@ -53,8 +59,9 @@ class KernelPrinter {
   virtual void set_variable(const Kept& kept, const std::string& lane, const std::string& value) = 0;
   virtual std::string variable(const Kept& kept, const std::string& lane) = 0;
   virtual std::string neutral(const Expr& reduction) = 0;
-  /// The accumulator `before` combined with the reduction's body.
+  /// The accumulator `before` combined with the reduction's body; two accumulators combined.
   virtual std::string combined(const Expr& reduction, const std::string& before) = 0;
+  virtual std::string joined(const Expr& reduction, const std::string& a, const std::string& b) = 0;
   /// `a` + or - `b`, rounded as it stands.
   virtual std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) = 0;
   /// `value`, or `instead` where that is NaN.
@@ -66,6 +73,9 @@ class KernelPrinter {
   void print_body(const std::string& begin, const std::string& end);
   /// One position of the grid.
   void print_position(const std::string& flat);
+  void set_loop(int loop, const std::string& at) { variables_[static_cast<std::size_t>(loop)] = at; }
+  const std::string& loop_at(int loop) const { return variables_[static_cast<std::size_t>(loop)]; }
+  void set_value(ExprId id, const std::string& text) { values_[static_cast<std::size_t>(id)] = text; }
   /// A size. Those of symbols are computed once, in `entry_`.
   std::string dim(const Dim& d);
   std::string index(const Index& i);
@@ -84,15 +94,21 @@ class KernelPrinter {
   void print(const Statement& statement);
   std::pair<std::string, std::string> range(int variable);
   std::string symbol(const std::string& name);
+  std::string runs(const std::string& size, int step);
   std::string times(const std::string& a, const std::string& b);
   std::string divided(SizeOp op, const std::string& a, const std::string& b);
   std::string atom(const Atom& a);
+  void print_blocks(const Statement& s);
   void print_compute(const Statement& s);
   void print_loop(const Statement& s);
   void print_lanes(const Statement& s, const std::function<void()>& body);
   void print_runs(const Statement& s);
   void print_run(const Statement& s, const std::string& low, const std::string& high, bool whole);
   bool print_unrolled(const Statement& s);
+  void print_vectors(const Statement& s);
+  void combine_sides(const std::vector<ExprId>& reductions, int width);
+  /// Where an accumulator takes the next value.
+  std::pair<Kept, std::string> accumulator(ExprId id) const;
   bool per_lane(ExprId id) const { return scheduled_.per_lane.count(id) > 0; }
   bool in_runs(ExprId id) const { return scheduled_.in_runs.count(id) > 0; }
   void declare(ExprId id, std::int64_t elements);
@@ -113,6 +129,8 @@ class KernelPrinter {
   };
   std::map<int, Run> runs_;  // by variable: the run at hand
   std::string lane_;         // position in the block at hand
+  std::string side_;         // element of the vector at hand
+  std::set<ExprId> sided_;   // reductions with accumulators of a vector's elements
 };
 
 }  // namespace rlx

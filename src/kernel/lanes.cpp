@@ -1,5 +1,6 @@
 #include "kernel/lanes.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rlx {
@@ -104,6 +105,39 @@ bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free) 
     }
   }
   return along_lanes > along_terms;
+}
+
+bool steps_by_one(const Index& index, int variable) {
+  int places = 0;
+  index.for_each_atom([&](const Atom& atom) { places += atom.kind == Atom::Kind::variable && atom.id == variable; });
+  return places == 1 && coefficient(index, variable) == Dim(1);
+}
+
+namespace {
+
+/// How many of the loads and stores of a loop are of neighbours, less those that are apart.
+int neighbours(const Kernel& kernel, const std::vector<std::set<int>>& free, const Statement& loop) {
+  int balance = 0;
+  const auto place = [&](const Index& index, bool moves) {
+    if (moves) balance += coefficient(index, loop.variable) == Dim(1) ? 1 : -1;
+  };
+  for (const Statement& s : loop.body) {
+    if (s.kind == Statement::Kind::store) place(kernel.stores[static_cast<std::size_t>(s.store)].index, true);
+    if (s.kind != Statement::Kind::compute || kernel.expr(s.expr).kind != Expr::Kind::load) continue;
+    place(kernel.expr(s.expr).index, free[static_cast<std::size_t>(s.expr)].count(loop.variable) > 0);
+  }
+  return balance;
+}
+
+}  // namespace
+
+void mark_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width, Block& body) {
+  for (Statement& s : body) {
+    mark_vectors(kernel, free, width, s.body);
+    const bool innermost = std::ranges::all_of(s.body, [](const Statement& inner) { return inner.body.empty(); });
+    if (s.kind != Statement::Kind::loop || !innermost || kernel.extent(s.variable).upper() < width) continue;
+    if (neighbours(kernel, free, s) > 0) s.vector = width;
+  }
 }
 
 Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane) {

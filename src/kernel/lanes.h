@@ -11,4 +11,10 @@ bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free);
 /// the reductions. Adds to `per_lane` what one such loop leaves for the next.
 Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane);
 
+/// Whether neighbours along the variable are neighbours in memory, wherever they are.
+bool steps_by_one(const Index& index, int variable);
+
+/// Marks the loops without others inside whose loads and stores are mostly of neighbours in memory as computed by vectors.
+void mark_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width, Block& body);
+
 }  // namespace rlx

@@ -19,28 +19,34 @@ class Scheduler {
 
   Scheduled run() {
     const auto& loops = kernel_.loops;
-    const bool blocks = !options_.lanes && worth_blocks(kernel_, free_);
-    if (blocks) lane_ = loops.back();
-    const bool inner = !loops.empty() && (blocks || kernel_.tile || runs_inside());
+    const bool blocks = (!options_.lanes || options_.vector > 1) && worth_blocks(kernel_, free_);
+    const bool whole_grid = options_.lanes && !kernel_.tile && !loops.empty() && (blocks || !runs_inside());
+    const bool inner = !loops.empty() && !whole_grid && (blocks || kernel_.tile || runs_inside());
     const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
     Scheduled result;
-    if (!kernel_.tile) result.grid.assign(loops.begin(), outer);
-    if (blocks && loops.size() == 1) result.split = loops.back();
-    open({loops.begin(), outer});
-    if (inner) open({loops.back()});
+    find_guarded_loads(result);
+    if (!kernel_.tile)
+      for (auto it = loops.begin(); it != outer; ++it) result.grid.push_back({*it});
+    if (whole_grid) find_product(result);
+    const bool in_blocks = blocks && !result.product;
+    if (in_blocks) lane_ = loops.back();
+    if (in_blocks && !options_.lanes && loops.size() == 1) result.split = loops.back();
+    const bool own_scope = inner || in_blocks;
+    open({loops.begin(), loops.end() - (own_scope ? 1 : 0)});
+    if (own_scope) open({loops.back()});
     for (std::size_t i = 0; i < kernel_.stores.size(); ++i) need_store(i);
-    if (inner) {
+    if (own_scope) {
       Block body = close();
-      if (blocks) body = split_lanes(kernel_, free_, loops.back(), std::move(body), result.per_lane);
-      const auto kind = blocks ? Statement::Kind::blocks : Statement::Kind::loop;
+      if (in_blocks) body = split_into_blocks(std::move(body), result);
+      const auto kind = in_blocks ? Statement::Kind::blocks : Statement::Kind::loop;
       scopes_.back().block.push_back({kind, -1, loops.back(), -1, std::move(body)});
     }
     result.body = close();
     if (kernel_.tile)
       for (auto it = outer; it != loops.begin();) result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
     result.in_runs = std::move(in_runs_);
-    find_guarded_loads(result);
     keep_rows(kernel_, result);
+    if (options_.lanes && options_.vector > 1) mark_vectors(kernel_, free_, options_.vector, result.body);
     return result;
   }
 
@@ -50,6 +56,17 @@ class Scheduler {
     Block block;
     std::vector<ExprId> computed;  // known inside this scope only
   };
+  void find_product(Scheduled& result) {
+    const auto block = product_block(kernel_, free_, options_.vector);
+    if (!block || std::ranges::any_of(block->factors, [&](ExprId id) { return result.guarded_loads.count(id) > 0; })) return;
+    result.product = block;
+    done_[static_cast<std::size_t>(block->sum)] = true;
+    for (GridLoop& loop : result.grid) loop.step = loop.loop == block->row ? block->rows : loop.loop == block->column ? block->columns : 1;
+  }
+  Block split_into_blocks(Block body, Scheduled& result) {
+    if (options_.lanes) result.block_lanes = result.grid.back().step = options_.vector;
+    return split_lanes(kernel_, free_, lane_, std::move(body), result.per_lane);
+  }
   /// Whether the innermost loop runs inside a position of the grid.
   bool runs_inside() const {
     if (!options_.lanes) return grid_loops(kernel_) < kernel_.loops.size();
@@ -150,9 +167,9 @@ class Scheduler {
   }
   std::optional<Runs> runs_of_sums(const std::vector<ExprId>& group, const Block& innermost) const {
     constexpr std::size_t light = 24;  // statements
-    const bool by_lane = options_.lanes || free_[static_cast<std::size_t>(group[0])].count(lane_) > 0;
+    const bool by_lane = (options_.lanes && options_.vector == 1) || free_[static_cast<std::size_t>(group[0])].count(lane_) > 0;
     if (std::ranges::none_of(group, [&](ExprId member) { return is_float_sum(kernel_.expr(member)); })) return std::nullopt;
-    return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, count(innermost) <= light);
+    return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, !options_.lanes && count(innermost) <= light);
   }
   /// The loop in runs, or where these are of one step as a run of its own, with the sums among `group` carried from run to run.
   Block in_runs(Block loop, const Runs& runs, const std::vector<ExprId>& group) {

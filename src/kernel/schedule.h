@@ -3,6 +3,7 @@
 #include <set>
 
 #include "kernel/cost.h"
+#include "kernel/product_block.h"
 
 namespace rlx {
 
@@ -15,7 +16,7 @@ struct Statement {
     compute,     // value of `expr`
     begin,       // accumulator of the reduction `expr` set to its neutral value
     loop,        // `body` for each value of `variable`
-    blocks,      // `body` for each run of up to `block_lanes` values of `variable`
+    blocks,      // `body` for each run of up to `block_lanes` values of `variable`; with lanes for the one at hand
     lanes,       // `body` for each value of `variable` in the block at hand
     runs,        // `body` for each run of values of `variable`, through which a loop inside goes
     restart,     // accumulator of the sum `expr` set to 0 for the next run
@@ -30,24 +31,36 @@ struct Statement {
   Block body;
   bool kept = false;                  // compute: an earlier loop over the same row left the value
   std::int64_t steps = 0, whole = 0;  // runs: see Runs
+  int vector = 1;                     // loop: so many neighbouring values are computed side by side
 };
 
-inline constexpr int block_lanes = 128;
+inline constexpr int block_lanes = 128;  // of a block, without lanes of the device
 
 /// What of a device decides how its loops run.
 struct ScheduleOptions {
   bool lanes = false;  // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
+  int vector = 1;      // with lanes: numbers of 32 bits that a thread computes at a time in loops of its own
+};
+
+/// A loop whose positions are counted, in runs of `step` that one position stands for.
+struct GridLoop {
+  int loop;
+  int step = 1;
+  friend bool operator==(const GridLoop&, const GridLoop&) = default;
 };
 
 /// A kernel as loops. Grid variables are decoded from one flat index that the caller splits over threads; `body` runs for each. With lanes
 /// the innermost loop is in the grid as well, unless there are values that it would compute again at each of its places.
 struct Scheduled {
-  std::vector<int> grid;
+  std::vector<GridLoop> grid;
   Block body;
+  /// With lanes: the sum that a position computes for a block of results. The body runs for each of these, and has no reduction.
+  std::optional<ProductBlock> product;
   /// The only loop of a kernel whose lanes run in blocks: the caller's range is a range of this variable. -1: none.
   int split = -1;
+  int block_lanes = rlx::block_lanes;
   /// The loops whose positions the caller counts.
-  std::vector<int> counted() const { return split >= 0 ? std::vector{split} : grid; }
+  std::vector<GridLoop> counted() const { return split >= 0 ? std::vector{GridLoop{split}} : grid; }
   /// Loads that only happen under a guard: their index must be clamped, for it is computed in any case; but for the part given here, of
   /// variables that no guard asks about, which are whole axes wherever the guards hold. Neighbours along these then stay neighbours.
   std::map<ExprId, Index> guarded_loads;

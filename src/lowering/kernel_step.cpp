@@ -11,8 +11,11 @@ KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const
     step.buffers.push_back(slot_of(kernel.buffers[i].value));
     step.starts.push_back(bytes_for(kernel.buffers[i].dtype, launch.first[i]));
   }
-  const std::set<int> grid(launch.text.grid.begin(), launch.text.grid.end());
-  for (const int loop : launch.text.grid) step.grid.push_back(sizes(kernel.extent(loop)));
+  std::set<int> grid;
+  for (const auto [loop, run] : launch.text.grid) {
+    grid.insert(loop);
+    step.grid.push_back(sizes(kernel.extent(loop)).in_runs(run));
+  }
   const auto free = free_variables(kernel);
   std::vector<std::pair<Dim, double>> work;
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {

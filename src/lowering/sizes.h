@@ -15,13 +15,24 @@ class Size {
   explicit Size(std::int64_t number) : number_(number) {}
   static Size at(std::size_t position) { return Size(static_cast<std::int64_t>(position), true); }
 
+  /// How many runs of up to so many it is.
+  Size in_runs(int run) const {
+    Size runs = *this;
+    runs.run_ = run;
+    return runs;
+  }
+
   /// `values`: SizeTable::values.
-  std::int64_t operator()(const std::int64_t* values) const { return in_table_ ? values[number_] : number_; }
+  std::int64_t operator()(const std::int64_t* values) const {
+    const std::int64_t size = in_table_ ? values[number_] : number_;
+    return run_ == 1 ? size : size / run_ + (size % run_ != 0);
+  }
 
  private:
   Size(std::int64_t position, bool in_table) : number_(position), in_table_(in_table) {}
 
   std::int64_t number_ = 0;
+  int run_ = 1;
   bool in_table_ = false;
 };
 

@@ -14,6 +14,7 @@ struct Caps {
   std::vector<DType> multiplied;       // elements whose products need not be widened to f32 first
   VectorMasks masks{};                 // of generated kernels
   std::int64_t past_caches_bytes = 0;  // the size from which on a result is not found in the last cache by who reads it next
+  ScheduleOptions schedule = {};       // of generated kernels
   bool multiplies(DType dtype) const { return std::ranges::find(multiplied, dtype) != multiplied.end(); }
 };
 

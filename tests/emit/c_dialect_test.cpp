@@ -29,14 +29,18 @@ bool kernels_can_compute(const Graph& graph) {
 struct Language {
   std::string name;
   ScheduleOptions options;
+  std::string compiler;
   KernelText (*text)(const Kernel& kernel);  // in C
 };
 
+constexpr ScheduleOptions vectors{.lanes = true, .vector = 16};
+
 const std::vector<Language>& languages() {
   static const std::vector<Language> all{
-      {"C", {}, [](const Kernel& kernel) { return emit_c(kernel); }},
-      {"C with lanes", {.lanes = true}, [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
-      {"OpenCL", {.lanes = true}, [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
+      {"C", {}, "cc", [](const Kernel& kernel) { return emit_c(kernel); }},
+      {"C with lanes", {.lanes = true}, "cc", [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
+      {"OpenCL", {.lanes = true}, "clang-19", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
+      {"OpenCL with vectors", vectors, "clang-19", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel, vectors)); }},
   };
   return all;
 }
@@ -61,23 +65,28 @@ void expect_agreement(const Case& c, const std::string& language, const Results&
 /// All dialects run all cases. They agree on every bit, but for float sums, which each may order and contract in its way.
 void compare(const std::vector<Case>& cases) {
   std::vector<Kernel> kernels;
-  std::map<std::string, KernelText> distinct;
+  std::vector<Results> by_llvm, wanted;
   for (const Case& c : cases) {
     kernels.push_back(kernel_of(c.graph));
-    for (const Language& language : languages()) distinct.emplace(language.text(kernels.back()).name, language.text(kernels.back()));
+    by_llvm.push_back(run_kernel(c.graph, kernels.back(), compile_llvm(kernels.back()), c.inputs));
+    wanted.push_back(evaluate(c.graph, c.inputs));
   }
-  std::vector<KernelText> sources;
-  for (auto& [name, text] : distinct) sources.push_back(text);
-  const CompiledC library(sources);
-  for (std::size_t c = 0; c < cases.size(); ++c) {
-    SCOPED_TRACE(cases[c].name);
-    const Graph& graph = cases[c].graph;
-    const Results by_llvm = run_kernel(graph, kernels[c], compile_llvm(kernels[c]), cases[c].inputs);
-    const Results wanted = evaluate(graph, cases[c].inputs);
-    for (const Language& language : languages()) {
-      const KernelFunction function = library.function(language.text(kernels[c]).name);
-      expect_agreement(cases[c], language.name, run_kernel(graph, kernels[c], function, cases[c].inputs, language.options), by_llvm,
-                       wanted);
+  for (const Language& language : languages()) {
+    std::map<std::string, KernelText> distinct;
+    std::vector<std::string> names;
+    for (const Kernel& kernel : kernels) {
+      KernelText text = language.text(kernel);
+      names.push_back(text.name);
+      distinct.emplace(text.name, std::move(text));
+    }
+    std::vector<KernelText> sources;
+    for (auto& [name, text] : distinct) sources.push_back(text);
+    const CompiledC library(sources, language.compiler);
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+      SCOPED_TRACE(cases[c].name);
+      const KernelFunction function = library.function(names[c]);
+      expect_agreement(cases[c], language.name, run_kernel(cases[c].graph, kernels[c], function, cases[c].inputs, language.options),
+                       by_llvm[c], wanted[c]);
     }
   }
 }
@@ -122,7 +131,7 @@ TEST_P(ScalarOps, AreTheSameInAllDialectsAndTheReference) {
   for (const Language& language : languages()) {
     SCOPED_TRACE(language.name);
     const KernelText text = language.text(kernel);
-    const CompiledC library({text});
+    const CompiledC library({text}, language.compiler);
     const Results seen = run_kernel(graph, kernel, library.function(text.name), inputs, language.options);
     for (std::size_t o = 0; o < wanted.size(); ++o) {
       const std::string& name = graph.outputs()[o].first;
@@ -216,6 +225,44 @@ TEST(CDialect, KernelsWithSeveralReductionsGuardsAndRunTimeSizes) {
     c.graph.output("y", sum(x * x, {0}, true) + reduce_max(x, {0}, true));
     c.inputs["x"] = values(i16, {17, 9});
     cases.push_back(std::move(c));
+  }
+  compare(cases);
+}
+
+/// Blocks of results and vectors of terms or of columns, with sizes that neither divides.
+TEST(CDialect, ProductsOfMatrices) {
+  std::mt19937 random(13);
+  std::vector<Case> cases;
+  const Dim rows = Dim::symbol("rows", 64), terms = Dim::symbol("terms", 4096);
+  const auto add = [&](const std::string& name, const auto& build, std::vector<std::int64_t> x, std::vector<std::int64_t> z,
+                       DType of_z = f32) {
+    Case c = make_case(name, 64 * epsilon(f32));
+    c.graph.output("y", build(c.graph));
+    c.inputs["x"] = random_array({f32, Dims(x.begin(), x.end())}, -1, 1, random);
+    c.inputs["z"] = random_array({of_z, Dims(z.begin(), z.end())}, -1, 1, random);
+    cases.push_back(std::move(c));
+  };
+  const auto by_transposed = [](const Value& x, const Value& z) { return matmul(x, transpose(z, {1, 0})); };
+  add("terms side by side", [&](Graph& g) { return by_transposed(g.input("x", {rows, 83}, f32), g.input("z", {21, 83}, f32)) * 2.0; },
+      {10, 83}, {21, 83});
+  add("whole blocks", [&](Graph& g) { return by_transposed(g.input("x", {8, 64}, f32), g.input("z", {16, 64}, f32)) + 1; }, {8, 64},
+      {16, 64});
+  add("many terms", [&](Graph& g) { return by_transposed(g.input("x", {rows, terms}, f32), g.input("z", {9, terms}, f32)); }, {5, 2101},
+      {9, 2101});
+  add("one row", [&](Graph& g) { return by_transposed(g.input("x", {1, 40}, f32), g.input("z", {37, 40}, f32)); }, {1, 40}, {37, 40});
+  add("columns side by side", [&](Graph& g) { return abs(matmul(g.input("x", {rows, terms}, f32), g.input("z", {terms, 37}, f32))); },
+      {11, 70}, {70, 37});
+  add("whole vectors of columns", [&](Graph& g) { return matmul(g.input("x", {8, 20}, f32), g.input("z", {20, 32}, f32)); }, {8, 20},
+      {20, 32});
+  add("batches", [&](Graph& g) { return matmul(g.input("x", {2, rows, 35}, f32), g.input("z", {2, 35, 20}, f32)); }, {2, 9, 35},
+      {2, 35, 20});
+  for (const DType t : {f16, bf16}) {
+    add(
+        "terms of " + std::string(name(t)),
+        [&](Graph& g) { return by_transposed(g.input("x", {rows, 50}, f32), cast(g.input("z", {9, 50}, t), f32)); }, {7, 50}, {9, 50}, t);
+    add(
+        "columns of " + std::string(name(t)),
+        [&](Graph& g) { return matmul(g.input("x", {rows, 9}, f32), cast(g.input("z", {9, 50}, t), f32)); }, {9, 9}, {9, 50}, t);
   }
   compare(cases);
 }

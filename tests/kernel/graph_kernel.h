@@ -63,7 +63,7 @@ std::vector<Array> run_kernel(const Graph& graph, const Kernel& kernel, const st
   std::vector<std::int64_t> sizes;
   for (const std::string& symbol : kernel.symbols) sizes.push_back(bindings.at(symbol));
   std::int64_t grid = 1;
-  for (int v : schedule(kernel, options).counted()) grid *= kernel.extent(v).evaluate(bindings);
+  for (const auto [loop, step] : schedule(kernel, options).counted()) grid *= (kernel.extent(loop).evaluate(bindings) + step - 1) / step;
   run(buffers, sizes, grid);
   return results;
 }

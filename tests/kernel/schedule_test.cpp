@@ -66,7 +66,7 @@ TEST(Schedule, WithLanesEachResultIsAPositionUnlessItsRowSharesAReduction) {
     const Scheduled scheduled = schedule(kernel, {.lanes = true});
     EXPECT_EQ(count(scheduled.body, Statement::Kind::blocks) + count(scheduled.body, Statement::Kind::lanes), 0);
     std::vector<Dim> extents;
-    for (const int loop : scheduled.counted()) extents.push_back(kernel.extent(loop));
+    for (const auto [loop, step] : scheduled.counted()) extents.push_back(kernel.extent(loop));
     return extents;
   };
   EXPECT_EQ(grid_of([](const Value& x) { return transpose(x, {1, 0}) + 1; }), (std::vector<Dim>{50, 40}));

@@ -9,7 +9,10 @@
 namespace rlx::opencl {
 namespace {
 
-KernelText print(const Kernel& kernel, const Caps&) { return emit_opencl(kernel); }
+KernelText print(const Kernel& kernel, const Caps& caps) { return emit_opencl(kernel, caps.schedule); }
+
+/// What an item of a CPU's driver computes at a time, whatever its registers are; elsewhere items themselves are the elements of vectors.
+constexpr int f32_of_vector = 16;
 
 struct OpenClDevice : Backend {
   explicit OpenClDevice(DeviceFacts of) : facts(std::move(of)) {}
@@ -29,7 +32,7 @@ struct OpenClDevice : Backend {
     Caps caps;
     caps.multiplied = {f32};
     if (facts.has_f64) caps.multiplied.push_back(f64);
-    const auto print = [](const rlx::Kernel& kernel, const Caps& /*caps*/) { return emit_opencl(kernel); };
+    caps.schedule = {.lanes = true, .vector = facts.is_cpu ? f32_of_vector : 1};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);
