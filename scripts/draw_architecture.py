@@ -22,6 +22,7 @@ HOLDS = {
     "kernel": "expressions become loops",
     "passes": "rewrites of a graph",
     "transform": "derivatives, vmap",
+    "registry": "builders by name",
     "ops": "every op in one place",
     "ir": "the graph, types, sizes",
     "quant": "weights in blocks",

@@ -1,6 +1,7 @@
-"""Writes the public header of all builders from the op sources, so that an op is written in one file, and the same as a table for `rlx ops`.
+"""Writes the public header of all builders from the op sources, so that an op is written in one file, and the same as the table of
+rlx/registry.h.
 
-usage: op_declarations.py OUT_HEADER OUT_TABLE SOURCE...
+usage: op_declarations.py OUT_HEADER OUT_TABLE TYPES SOURCE...     TYPES: rlx/op_types.h, which has the words and options of parameters
 
 A builder is a function definition at the start of a line that returns Value or Values, with its `///` comment above. Default arguments
 are written in the definition as comments, `Axis axis /*= -1*/`, and become real here. The scalar table (scalar.def) is read as well.
@@ -10,6 +11,8 @@ The group of an op and of its builders is the folder of src/ops in which they ar
 import os
 import re
 import sys
+
+from op_parameters import Parameters, Types
 
 HEADER = """// Generated from the op sources by scripts/op_declarations.py: the builders of every op.
 #pragma once
@@ -21,28 +24,31 @@ HEADER = """// Generated from the op sources by scripts/op_declarations.py: the 
 
 namespace rlx {
 """
-TABLE = """// Generated from the op sources by scripts/op_declarations.py: the builders of rlx/ops.h as text, and the groups of ops.
-#include "builders.h"
+TABLE = """// Generated from the op sources by scripts/op_declarations.py: the builders of rlx/ops.h by name, and the groups of ops.
+#include "registry/arguments.h"
+#include "rlx/ops.h"
 
-namespace rlx::command {
-namespace {
+namespace rlx {{
+namespace {{
 
-// name, declaration, comment, the ops that it makes by itself
-constexpr Builder table[] = {
-"""
-TABLE_END = """};
+using Kind = ParameterKind;
+inline Values list(Value value) {{ return {{value}}; }}
+inline Values list(Values values) {{ return values; }}
+
+{calls}
+constexpr Builder table[] = {{
+{rows}}};
 
 // name of an op or a builder, group
-constexpr GroupMember members[] = {
-"""
-GROUPS_END = """};
+constexpr GroupMember members[] = {{
+{members}}};
 
-}  // namespace
+}}  // namespace
 
-std::span<const Builder> builders() { return table; }
-std::span<const GroupMember> group_members() { return members; }
+std::span<const Builder> builders() {{ return table; }}
+std::span<const GroupMember> group_members() {{ return members; }}
 
-}  // namespace rlx::command
+}}  // namespace rlx
 """
 BUILDER = re.compile(r"((?:^///[^\n]*\n)+)^((?:Value|Values|std::pair<[^\n(]*>) (\w+)\([^;]*?\)) \{(.*?)(?:\}\n(?=\n|///|\}|Value)|^\}\n)", re.M | re.S)
 ROW = re.compile(r'^SCALAR\((\w+), (\d), \w+, (\w+),.*"([^"]*)"\)', re.M)
@@ -106,8 +112,54 @@ def literal(text):
     return f'R"~({text})~"'
 
 
-def main(out_header, out_table, sources):
-    header, table, groups = HEADER, TABLE, {}
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Table:
+    """The rows of the registry, and what they refer to."""
+
+    def __init__(self, types):
+        self.types, self.calls, self.rows, self.count = types, "", "", 0
+        self.words = set()
+
+    def add(self, name, declaration, comment, ops, group):
+        """A row for each overload of the declaration."""
+        for overload in re.split(r"(?<=;)\n", declaration):
+            self.add_overload(name, overload, comment, ops, group)
+
+    def add_overload(self, name, overload, comment, ops, group):
+        parameters = Parameters(overload, self.types)
+        gives_values = re.match("Values? ", overload) and parameters.known
+        span, call = "{}", "nullptr"
+        if gives_values:
+            self.count += 1
+            span, call = self.add_parameters(f"parameters_{self.count}", parameters), f"call_{self.count}"
+            self.calls += f"Values {call}(const CallArguments& a) {{ return list({name}({', '.join(parameters.arguments)})); }}\n\n"
+        plain = re.sub(r"^/// ?", "", comment, flags=re.M).rstrip("\n")
+        several = "true" if overload.startswith("Values") else "false"
+        self.rows += f'    {{"{name}", {literal(overload)}, {literal(plain)}, "{" ".join(ops)}", "{group}", {span}, {several}, {call}}},\n'
+
+    def add_parameters(self, variable, parameters):
+        rows = ""
+        for name, kind, initial, words in parameters.items:
+            required = "true" if initial is None else "false"
+            rows += f'    {{"{name}", Kind::{kind}, {required}, {quoted(initial or "")}, {self.words_of(words)}}},\n'
+        self.calls += f"constexpr BuilderParameter {variable}[] = {{\n{rows}}};\n"
+        return variable
+
+    def words_of(self, words):
+        if not words:
+            return "{}"
+        variable = "words_" + "_".join(words)
+        if variable not in self.words:
+            self.words.add(variable)
+            self.calls += f"constexpr std::string_view {variable}[] = {{{', '.join(map(quoted, words))}}};\n"
+        return variable
+
+
+def main(out_header, out_table, types, sources):
+    header, table, groups = HEADER, Table(Types(types)), {}
     for path in sorted(sources, key=os.path.basename):
         found = list(declarations(path))
         if not path.endswith(".h"):
@@ -116,12 +168,11 @@ def main(out_header, out_table, sources):
             groups.setdefault(name, group_of(path))
         for name, declaration, comment, ops in found:
             header += f"{comment}{declaration}\n\n"
-            plain = re.sub(r"^/// ?", "", comment, flags=re.M).rstrip("\n")
-            table += f'    {{"{name}", {literal(declaration)}, {literal(plain)}, "{" ".join(ops)}"}},\n'
+            table.add(name, declaration, comment, ops, groups[name])
     write(out_header, header.rstrip("\n") + "\n\n}  // namespace rlx\n")
     members = "".join(f'    {{"{name}", "{group}"}},\n' for name, group in sorted(groups.items()))
-    write(out_table, table + TABLE_END + members + GROUPS_END)
+    write(out_table, TABLE.format(calls=table.calls, rows=table.rows, members=members))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -4,19 +4,12 @@
 
 namespace rlx::command {
 
-bool Builder::makes(std::string_view op) const {
-  for (std::string_view rest = ops; !rest.empty();) {
-    const auto end = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, end) == op) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+std::vector<BuilderText> builder_texts(std::string_view name) {
+  std::vector<BuilderText> found;
+  for (const Builder* builder : builders_of(name)) {
+    if (!found.empty() && found.back().comment == builder->comment) found.back().declarations += fmt::format("\n{}", builder->declaration);
+    else found.push_back({std::string(builder->declaration), builder->comment});
   }
-  return false;
-}
-
-std::vector<Builder> builders_of(std::string_view name) {
-  std::vector<Builder> found;
-  for (const Builder& builder : builders())
-    if (builder.name == name) found.push_back(builder);
   return found;
 }
 

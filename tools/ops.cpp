@@ -26,9 +26,9 @@ void print_table() {
   }
 }
 
-void print_builders(const std::vector<Builder>& overloads) {
-  for (const Builder& builder : overloads) {
-    fmt::print("{}\n", builder.declaration);
+void print_builders(const std::vector<BuilderText>& overloads) {
+  for (const BuilderText& builder : overloads) {
+    fmt::print("{}\n", builder.declarations);
     for (std::string_view rest = builder.comment; !rest.empty();) {
       const auto end = std::min(rest.find('\n'), rest.size());
       fmt::print("  {}\n", rest.substr(0, end));
@@ -39,7 +39,7 @@ void print_builders(const std::vector<Builder>& overloads) {
 
 void print_op(const OpDef& op) {
   fmt::print("{}: {}\n  {}\n  differentiable: {}\n", op.name, kind_word(op.kind), op.formula, differentiability(op));
-  const auto overloads = builders_of(op.name);
+  const auto overloads = builder_texts(op.name);
   const auto others = builders_making(op.name);
   if (!overloads.empty()) print_builders(overloads);
   else if (!others.empty()) fmt::print("built by {}\n", fmt::join(others, ", "));
@@ -55,7 +55,7 @@ void print_op(const OpDef& op) {
 /// An op, or a function of rlx/ops.h that builds several.
 void print_named(const std::string& name) {
   if (const auto op = op_registry().find(name); op != op_registry().end()) return print_op(*op->second);
-  const auto overloads = builders_of(name);
+  const auto overloads = builder_texts(name);
   if (!overloads.empty()) return print_builders(overloads);
   std::vector<std::string_view> known;
   for (const auto& [op, def] : op_registry()) known.push_back(op);

@@ -70,9 +70,9 @@ std::string attribute_table(const OpDef& op) {
 }
 
 /// Declarations and comments of the overloads of one name.
-std::string builder_text(const std::vector<Builder>& overloads) {
+std::string builder_text(const std::vector<BuilderText>& overloads) {
   std::string text;
-  for (const Builder& builder : overloads) text += fmt::format("\n```cpp\n{}\n```\n{}\n", builder.declaration, builder.comment);
+  for (const BuilderText& builder : overloads) text += fmt::format("\n```cpp\n{}\n```\n{}\n", builder.declarations, builder.comment);
   return text;
 }
 
@@ -105,7 +105,7 @@ std::string index_by_group() {
 std::string op_section(const OpDef& op) {
   std::string text =
       fmt::format("\n### {}\n\n{}, {}. Differentiable: {}.\n", op.name, kind_word(op.kind), code(op.formula), differentiability(op));
-  const auto overloads = builders_of(op.name);
+  const auto overloads = builder_texts(op.name);
   const auto others = builders_making(op.name);
   if (overloads.empty() && !others.empty()) text += fmt::format("Built by {}.\n", links(others));
   text += builder_text(overloads);
@@ -120,16 +120,16 @@ std::string op_section(const OpDef& op) {
 
 /// Every builder that has not the name of an op.
 std::string function_sections() {
-  std::map<std::string_view, std::vector<Builder>> functions;
+  std::map<std::string_view, std::vector<const Builder*>> functions;
   for (const Builder& builder : builders())
-    if (op_registry().count(builder.name) == 0) functions[builder.name].push_back(builder);
+    if (op_registry().count(builder.name) == 0) functions[builder.name].push_back(&builder);
   std::string text =
       fmt::format("\n## Functions built from ops\n\n{} functions of `rlx/ops.h` that have no op of their name.\n", functions.size());
   for (const auto& [name, overloads] : functions) {
-    text += fmt::format("\n### {}\n{}", name, builder_text(overloads));
+    text += fmt::format("\n### {}\n{}", name, builder_text(builder_texts(name)));
     std::vector<std::string_view> made;
     for (const auto& [op, def] : op_registry())
-      if (std::any_of(overloads.begin(), overloads.end(), [&](const Builder& b) { return b.makes(op); })) made.push_back(op);
+      if (std::any_of(overloads.begin(), overloads.end(), [&](const Builder* builder) { return builder->makes(op); })) made.push_back(op);
     if (!made.empty()) text += fmt::format("Builds {}.\n", links(made));
   }
   return text;

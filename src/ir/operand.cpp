@@ -8,13 +8,16 @@
 #include <memory>
 #include <string_view>
 
+#include "base/named_call.h"
 #include "rlx/error.h"
 #include "rlx/graph.h"
+#include "rlx/place.h"
 
 namespace rlx {
 namespace {
 
 thread_local Operand* innermost_call = nullptr;
+thread_local const Place* innermost_place = nullptr;
 
 /// Lies where this library does.
 constexpr char library = 0;
@@ -84,17 +87,33 @@ void Operand::leave() {
   }
 }
 
-/// An error inside of a call that is in progress: where an op of another name failed, the message names the builder that was called, as
-/// matmul where its dot has failed; it ends with the line of the call.
+Place::Place(std::function<SourceLine()> find) : find_(std::move(find)), outer_(innermost_place) { innermost_place = this; }
+Place::~Place() { innermost_place = outer_; }
+
+namespace {
+
+/// Where an op of another name failed, the message names the builder that was called, as matmul where its dot has failed.
+void name_builder(std::string& message) {
+  constexpr std::string_view prefix = "rlx.";
+  const std::string builder = NamedCall::innermost().empty() ? called_builder() : std::string(NamedCall::innermost());
+  const std::size_t colon = message.find(':');
+  if (!builder.empty() && builder != "apply" && message.starts_with(prefix) && colon != std::string::npos)
+    message.replace(prefix.size(), colon - prefix.size(), builder);
+}
+
+}  // namespace
+
+/// An error inside of a call that is in progress ends with the line of the call.
 std::string in_call(std::string message) {
+  if (innermost_place) {
+    name_builder(message);
+    const SourceLine at = innermost_place->find_();
+    return fmt::format("{}, built at {}:{}", message, at.file, at.line);
+  }
   for (const Operand* call = innermost_call; call; call = call->outer_) {
     const std::string_view file = call->at_.file_name();
     if (!is_callers(file)) continue;
-    constexpr std::string_view prefix = "rlx.";
-    const std::string builder = called_builder();
-    const std::size_t colon = message.find(':');
-    if (!builder.empty() && builder != "apply" && message.starts_with(prefix) && colon != std::string::npos)
-      message.replace(prefix.size(), colon - prefix.size(), builder);
+    name_builder(message);
     return fmt::format("{}, built at {}:{}", message, last_two_parts(file), call->at_.line());
   }
   return message;
