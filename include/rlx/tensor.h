@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rlx/graph.h"
+#include "rlx/graph_cache.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -18,15 +19,20 @@ class Tensor {
   /// The result of `build` on the operands, which may use every builder of rlx/ops.h:
   /// `Tensor::of([](const Values& v) { return softmax(matmul(v[0], v[1]), 1); }, {x, w})`.
   static Tensor of(Builder build, std::vector<Tensor> operands);
+  /// The same for a builder of several results.
+  static std::vector<Tensor> all(std::function<Values(const Values&)> build, std::vector<Tensor> operands);
 
   const Type& type() const;
   /// The value; computes it on `session`, together with everything it needs, if nobody has read it before.
   Array read(const Session& session) const;
-  /// The same on a session that all tensors share, made at the first call.
+  /// The same with graphs that were compiled before: an expression of a structure that was read before compiles nothing.
+  Array read(GraphCache& cache) const;
+  /// The same with a cache that all tensors share, made at the first call.
   Array read() const;
 
  private:
   struct Node;
+  static std::shared_ptr<Node> noted(const Type& type, Builder build, std::vector<Tensor> operands);
   explicit Tensor(std::shared_ptr<Node> node) : node_(std::move(node)) {}
   std::shared_ptr<Node> node_;
 };

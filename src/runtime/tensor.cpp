@@ -34,21 +34,36 @@ Tensor::Tensor(Array array) : node_(std::make_shared<Node>()) {
   node_->value = std::move(array);
 }
 
-Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
+std::shared_ptr<Tensor::Node> Tensor::noted(const Type& type, Builder build, std::vector<Tensor> operands) {
+  auto node = std::make_shared<Node>();
+  node->type = type;
+  node->build = std::move(build);
+  node->operands = std::move(operands);
+  return node;
+}
+
+std::vector<Tensor> Tensor::all(std::function<Values(const Values&)> build, std::vector<Tensor> operands) {
   Graph scratch("tensor");
   Values inputs;
   for (std::size_t i = 0; i < operands.size(); ++i)
     inputs.push_back(scratch.input(fmt::format("{}", i), operands[i].type().shape, operands[i].type().dtype));
-  auto node = std::make_shared<Node>();
-  node->type = build(inputs).type();
-  node->build = std::move(build);
-  node->operands = std::move(operands);
-  return Tensor(std::move(node));
+  const Values results = build(inputs);
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    // Each builds all of them: equal nodes of a graph are one.
+    Builder one = [build, i](const Values& v) { return build(v)[i]; };
+    tensors.push_back(Tensor(noted(results[i].type(), std::move(one), operands)));
+  }
+  return tensors;
+}
+
+Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
+  return all([build = std::move(build)](const Values& v) { return Values{build(v)}; }, std::move(operands))[0];
 }
 
 const Type& Tensor::type() const { return node_->type; }
 
-Array Tensor::read(const Session& session) const {
+Array Tensor::read(GraphCache& cache) const {
   const std::scoped_lock whole(node_->mutex);
   if (node_->value) return *node_->value;
   Graph graph("tensor");
@@ -80,14 +95,19 @@ Array Tensor::read(const Session& session) const {
     stack.pop_back();
   }
   graph.output("value", values.at(node_.get()));
-  node_->value = session.compile(graph).run(feeds)[0];
+  node_->value = cache.compile(graph).run(feeds)[0];
   node_->build = nullptr;
   node_->operands.clear();
   return *node_->value;
 }
 
+Array Tensor::read(const Session& session) const {
+  GraphCache unshared(session);
+  return read(unshared);
+}
+
 Array Tensor::read() const {
-  static const Session shared;
+  static GraphCache shared;
   return read(shared);
 }
 

@@ -49,6 +49,26 @@ TEST(Tensor, DeepExpressionsThatNobodyReadsNeedNoDeepStack) {
   for (int i = 0; i < 300000; ++i) total = total + total;
 }
 
+TEST(Tensor, BuildersOfSeveralResultsGiveATensorForEach) {
+  const std::vector<Tensor> top = Tensor::all([](const Values& v) { return top_k(v[0], 2); }, {vector_of({1, 3, 2})});
+  ASSERT_EQ(top.size(), 2u);
+  EXPECT_EQ(read(top[0]), (std::vector<float>{3, 2}));
+  EXPECT_EQ(top[1].type().to_string(), "i32[2]");
+}
+
+TEST(Tensor, ExpressionsOfOneStructureAreCompiledOnce) {
+  GraphCache cache(session(), 2);
+  const Tensor a = vector_of({1, 2}), b = vector_of({3, 5});
+  EXPECT_EQ((a * b + a).read(cache), Array::of<float>({2}, std::vector<float>{4, 12}));
+  const std::int64_t compiled = cache.session().counters().kernels_compiled;
+  EXPECT_EQ((b * a + b).read(cache), Array::of<float>({2}, std::vector<float>{6, 15}));
+  EXPECT_EQ(cache.session().counters().kernels_compiled, compiled);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ((a + static_cast<double>(i)).read(cache),
+              Array::of<float>({2}, std::vector{1.0F + static_cast<float>(i), 2.0F + static_cast<float>(i)}));
+  EXPECT_THROW(GraphCache(session(), 0), Error);
+}
+
 TEST(Tensor, TakesNumbers) {
   const Tensor a = vector_of({1, 2, 4});
   EXPECT_EQ(read(1 - (2 * a + 1) / 2.0), (std::vector<float>{-0.5, -1.5, -3.5}));
