@@ -54,7 +54,6 @@ class Device {
   /// What brings it, for the library's own use: it outlives the Device.
   explicit Device(const Backend& backend) : backend_(&backend) {}
   const Backend& backend() const { return *backend_; }
-  explicit Device(const Backend& backend) : backend_(&backend) {}
 
  private:
   const Backend* backend_;

@@ -33,6 +33,7 @@ struct OpenClDevice : Backend {
     caps.multiplied = {f32};
     if (facts.has_f64) caps.multiplied.push_back(f64);
     caps.schedule = {.lanes = true, .vector = facts.is_cpu ? f32_of_vector : 1};
+    return {"opencl", fingerprint(facts), 0, std::move(caps), print};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);
