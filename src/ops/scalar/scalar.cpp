@@ -94,13 +94,14 @@ T shr(T x, T z, int bits) {
 
 namespace {
 
-enum class Types : std::uint8_t { numbers, reals, floats, inexact, bits, integers, any };
+enum class Types : std::uint8_t { numbers, reals, ordered, floats, inexact, bits, integers, any };
 enum class Result : std::uint8_t { same, boolean, real };
 
 bool allowed(Types types, DType t) {
   switch (types) {
     case Types::numbers: return !is_bool(t);
     case Types::reals: return !is_bool(t) && !is_complex(t);
+    case Types::ordered: return !is_complex(t);
     case Types::floats: return is_float(t);
     case Types::inexact: return is_float(t) || is_complex(t);
     case Types::bits: return is_integer(t) || is_bool(t);
@@ -111,8 +112,14 @@ bool allowed(Types types, DType t) {
 }
 
 std::string_view describe(Types types) {
-  constexpr std::array<std::string_view, 7> words{
-      "floats, integers, complex", "floats, integers", "floats", "floats, complex", "integers, bool", "integers", "any type"};
+  constexpr std::array<std::string_view, 8> words{"floats, integers, complex",
+                                                  "floats, integers",
+                                                  "floats, integers, bool",
+                                                  "floats",
+                                                  "floats, complex",
+                                                  "integers, bool",
+                                                  "integers",
+                                                  "any type"};
   return words[static_cast<std::size_t>(types)];
 }
 
