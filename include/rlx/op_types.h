@@ -132,7 +132,7 @@ constexpr auto enum_words(BagMode) { return std::array<std::string_view, 3>{"sum
 /// The options of resize. All but the mode and align_corners are for linear, cubic and lanczos.
 struct ResizeOptions {
   ResizeMode mode = ResizeMode::nearest;
-  bool align_corners = false;       // the first and last elements of source and result lie on each other; else the borders do
+  bool align_corners = false;       // the first and last elements of source and result lie on each other; else the borders do. See resize
   bool antialias = false;           // where the result is smaller, the kernel is stretched over all it stands for; implies exclude_outside
   bool exclude_outside = false;     // neighbours outside do not count (JAX, lanczos); else they are the border element (PyTorch)
   double cubic_a = -0.75;           // Keys' coefficient: -0.75 in PyTorch, -0.5 in JAX, and in PyTorch with antialias

@@ -73,6 +73,25 @@ TEST(ResizeOptions, AntialiasChangesNothingWhereTheResultIsLarger) {
   EXPECT_EQ(with(true), with(false));
 }
 
+/// PyTorch 2.13: interpolate(x, size=(1, n), mode, align_corners=True, antialias=True) of one row.
+TEST(ResizeOptions, AntialiasedCornersAreThoseOfPyTorch) {
+  const Array x = array_of(f64, {7}, {1, 2, 4, 3, 7, 5, 6});
+  const auto with = [&](ResizeMode mode, std::int64_t size) {
+    return run({x}, [&](const Values& v) {
+      return resize(v[0], {size}, {.mode = mode, .align_corners = true, .antialias = true, .cubic_a = -0.5});
+    });
+  };
+  expect_close(with(ResizeMode::linear, 4), {1.857142857142857, 3.75, 5.625, 5.75}, 1e-14);
+  expect_close(with(ResizeMode::linear, 1), {1}, 1e-14);
+  expect_close(with(ResizeMode::linear, 9), {1, 1.625, 2.75, 3.875, 3.125, 5.5, 6.25, 5.125, 5.875}, 1e-14);
+  expect_close(with(ResizeMode::cubic, 4), {1.6778242677824269, 3.72972972972973, 5.787313432835821, 5.7734375}, 1e-14);
+  expect_close(with(ResizeMode::cubic, 1), {0.875}, 1e-14);
+  expect_close(with(ResizeMode::cubic, 9),
+               {0.9477611940298508, 1.4864359214218896, 2.80859375, 3.984375, 2.90625, 5.7197265625, 6.5576171875, 4.995150339476236,
+                5.906803355079218},
+               1e-14);
+}
+
 TEST(ResizeOptions, ScalesPlaceTheElements) {
   // Element o lies at (o + 0.5) / 1.6 - 0.5 although 4 / 3 is not 1.6.
   const Array x = array_of(f64, {3}, {0, 8, 16});
@@ -85,8 +104,8 @@ TEST(ResizeOptions, Errors) {
   const Value x = graph.input("x", {4}, f32);
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.antialias = true}); }),
             "rlx.resize: antialias, exclude_outside or scales with mode 'nearest' (allowed: linear, cubic, lanczos3, lanczos5)");
-  EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .align_corners = true, .antialias = true}); }),
-            "rlx.resize: align_corners with antialias or scales (allowed: one of them)");
+  EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .align_corners = true, .scales = {0.5}}); }),
+            "rlx.resize: align_corners with scales (allowed: one of them)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .scales = {1, 2}}); }),
             "rlx.resize: 2 scales for 1 sizes (allowed: none, or one for each)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .scales = {0}}); }),

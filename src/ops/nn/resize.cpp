@@ -77,8 +77,10 @@ struct Line {
   double step;
   ResizeOptions options;
 
+  // With antialias PyTorch takes no more than the step from align_corners.
   double source_position(std::int64_t o) const {
-    if (options.align_corners) return out > 1 ? static_cast<double>(o) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+    if (options.align_corners && !options.antialias)
+      return out > 1 ? static_cast<double>(o) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
     return (static_cast<double>(o) + 0.5) * step - 0.5;
   }
   /// The weights of the source elements for one result element. Neighbours outside count for the border element, or not at all, and then
@@ -114,7 +116,8 @@ Array interpolation_matrix(DType dtype, const Line& line) {
 
 Value interpolated(Value x, std::int64_t axis, const Dim& out, double scale, const ResizeOptions& options) {
   const std::int64_t from = static_size(x.dim(axis), x.type()), to = static_size(out, x.type());
-  const double step = scale > 0 ? 1 / scale : static_cast<double>(from) / static_cast<double>(to);
+  const auto ratio = [](std::int64_t a, std::int64_t b) { return b > 0 ? static_cast<double>(a) / static_cast<double>(b) : 0; };
+  const double step = options.align_corners ? ratio(from - 1, to - 1) : scale > 0 ? 1 / scale : ratio(from, to);
   Value matrix = make_constant(x.graph(), interpolation_matrix(x.dtype(), {from, to, step, options}));
   return move_axis(dot(x, matrix, {axis}, {1}), -1, axis);
 }
@@ -124,7 +127,8 @@ struct Resize {
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view formula =
       "the last axes resampled to `sizes`; half-pixel centres (nearest: element floor(o in / out)), or corners on corners with "
-      "align_corners (nearest: the nearest element, the lower of two); cubic by Keys with the coefficient a; lanczos by sinc(d) "
+      "align_corners (nearest: the nearest element, the lower of two; antialias: half-pixel centres with the step of align_corners); cubic "
+      "by Keys with the coefficient a; lanczos by sinc(d) "
       "sinc(d / 3) or sinc(d) sinc(d / 5); antialias stretches the kernel over a result element";
   Dims sizes;
   ResizeMode mode = ResizeMode::nearest;
@@ -148,8 +152,7 @@ struct Resize {
     if (is_nearest(op) && (op.antialias || op.exclude_outside || op.scales.size() > 0))
       fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic, lanczos3, lanczos5)",
            enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
-    if (op.align_corners && (op.antialias || op.scales.size() > 0))
-      fail("rlx.resize: align_corners with antialias or scales (allowed: one of them)");
+    if (op.align_corners && op.scales.size() > 0) fail("rlx.resize: align_corners with scales (allowed: one of them)");
     for (int i = 0; i < count; ++i)
       for (const Dim& size : {op.sizes[static_cast<std::size_t>(i)], x.dim(x.rank() - count + i)})
         if (!(size - 1).known_non_negative()) fail("rlx.resize: {} to {} (allowed: sizes >= 1)", x.to_string(), to_string(op.sizes));
@@ -205,6 +208,7 @@ struct Resize {
     for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
       for (DType t : {f32, f64, bf16})
         all.push_back({{{{t, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .align_corners = true}), 4e-6});
+    all.push_back({{{{f32, {2, 7, 5}}}}, attrs_of(Resize{{3, 8}, ResizeMode::linear, true, true}), 4e-6});
     for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic, ResizeMode::lanczos3, ResizeMode::lanczos5}) {
       all.push_back({{{{f32, {2, 7, 5}}}}, attrs_of(Resize{.sizes = {3, 8}, .mode = mode, .antialias = true, .cubic_a = -0.5}), 4e-6});
       all.push_back({{{{f32, {2, 7}}}}, attrs_of(Resize{.sizes = {4}, .mode = mode, .exclude_outside = true}), 4e-6});
@@ -222,9 +226,10 @@ const Op<Resize> resize_op;
 
 /// The last axes of x (the spatial ones of [N, C, spatial...]) resampled to `sizes`; the modes agree with PyTorch's interpolate. Nearest
 /// takes any dtype and copies elements exactly; with align_corners, which PyTorch lacks there, it is ONNX's align_corners with
-/// round_prefer_floor. lanczos3 and lanczos5 with antialias are those of jax.image.resize. Sizes are static, except for whole multiples in
-/// nearest mode without align_corners. A non-finite element spreads over the whole line, but in nearest mode. Throws Error for options that
-/// do not go together; see ResizeOptions.
+/// round_prefer_floor. With antialias, align_corners is PyTorch's too: a step of (in - 1) / (out - 1) between half-pixel centres, which
+/// puts no corner on another. lanczos3 and lanczos5 with antialias are those of jax.image.resize. Sizes are static, except for whole
+/// multiples in nearest mode without align_corners. A non-finite element spreads over the whole line, but in nearest mode. Throws Error for
+/// options that do not go together; see ResizeOptions.
 Value resize(Operand x, Dims sizes, ResizeOptions options) {
   Array scales(f64, {static_cast<std::int64_t>(options.scales.size())});
   for (std::size_t i = 0; i < options.scales.size(); ++i) scales.set_double(static_cast<std::int64_t>(i), options.scales[i]);
