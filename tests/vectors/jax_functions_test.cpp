@@ -1,4 +1,5 @@
-// Functions, pools, scans and products of groups against values and derivatives computed by JAX; see fixtures/jax/record_functions.py.
+// Functions, pools, scans, products of groups and factors against values and derivatives computed by JAX; see
+// fixtures/jax/record_functions.py.
 #include "vectors/jax_case.h"
 
 namespace rlx::test {
@@ -34,7 +35,14 @@ JaxGroup functions() {
                            {"lax.shift_right_logical", binary(shr_logical)},
                            {"lax.ragged_dot", made([](auto& x) { return Values{ragged_dot(x[0], x[1], x[2])}; })},
                            {"lax.conj", unary(conj, exact)},
-                           {"lax.abs", unary(abs)}}};
+                           {"lax.abs", unary(abs)},
+                           {"lax.lt", made([](auto& x) { return Values{lt(x[0], x[1])}; }, exact)},
+                           {"lax.le", made([](auto& x) { return Values{le(x[0], x[1])}; }, exact)},
+                           {"lax.gt", made([](auto& x) { return Values{gt(x[0], x[1])}; }, exact)},
+                           {"lax.ge", made([](auto& x) { return Values{ge(x[0], x[1])}; }, exact)},
+                           {"lax.max", binary(max, exact)},
+                           {"lax.min", binary(min, exact)},
+                           {"lax.linalg.lu", made([](auto& x) { return lu(x[0]); })}}};
   for (const std::string type : {"f32", "f64"}) {
     group.rules["betainc_" + type] = made([](auto& x) { return Values{betainc(x[0], x[1], x[2])}; }, type == "f32" ? by_f64 : quadrature);
     for (const auto& [name, mode] : {std::pair{"lanczos3", ResizeMode::lanczos3}, std::pair{"lanczos5", ResizeMode::lanczos5}}) {
@@ -51,6 +59,8 @@ JaxGroup functions() {
     const auto name = entry["name"].get<std::string>();
     const std::int64_t axis = name.find("empty_f") == std::string::npos ? 0 : 1;
     if (name.starts_with("reduce_max_empty")) group.rules[name] = made([axis](auto& x) { return Values{reduce_max(x[0], {axis})}; });
+    if (name.starts_with("lu_") && name.find('x') != std::string::npos)
+      group.rules[name] = made([](auto& x) { return Values{lu(x[0])[0]}; });
     if (name.starts_with("reduce_min_empty")) group.rules[name] = made([axis](auto& x) { return Values{reduce_min(x[0], {axis})}; });
   }
   return group;

@@ -115,6 +115,8 @@ struct Lu {
     };
     return {a, with(square || rows.value() < columns.value() ? rows : columns), with(rows)};
   }
+  // What LAPACK compares (icamax, izamax): of complex numbers the sum of their parts.
+  static double magnitude(Number x) { return std::abs(x.real()) + std::abs(x.imag()); }
   static void evaluate(const Lu&, std::span<const Array> in, std::span<Array> out) {
     const auto& shape = in[0].shape();
     const std::int64_t rows = shape[shape.size() - 2], columns = shape.back(), size = rows * columns, steps = std::min(rows, columns);
@@ -127,7 +129,7 @@ struct Lu {
       for (std::int64_t k = 0; k < steps; ++k) {
         std::int64_t pivot = k;
         for (std::int64_t i = k + 1; i < rows; ++i)
-          if (std::abs(at(i, k)) > std::abs(at(pivot, k))) pivot = i;
+          if (magnitude(at(i, k)) > magnitude(at(pivot, k))) pivot = i;
         out[1].set_int(m * steps + k, pivot);
         std::swap(order[static_cast<std::size_t>(k)], order[static_cast<std::size_t>(pivot)]);
         for (std::int64_t j = 0; j < columns; ++j)
@@ -142,24 +144,43 @@ struct Lu {
       for (std::int64_t i = 0; i < rows; ++i) out[2].set_int(m * rows + i, order[static_cast<std::size_t>(i)]);
     }
   }
-  // With F = L^-1 (P da) U^-1: dL = L * strictly lower part of F, dU = upper part of F * U.
+  // De Hoog, Anderssen and Lukas 2011. With F = L^-1 (P da) U^-1, split in F_L strictly below the diagonal and F_U: dL = L F_L,
+  // dU = F_U U. Of a matrix that is not square that holds for its leading square; then dL = (P da) U^-1 - L F_U of the rows below, and
+  // dU = L^-1 (P da) - F_L U of the columns to the right.
   static Values jvp(const Lu&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     if (!dx[0]) return Values(3);
-    const int rank = x[0].rank();
-    if (!(x[0].dim(rank - 1) == x[0].dim(rank - 2)))
-      fail("rlx.lu: of {} is not differentiable (allowed: square matrices)", x[0].type().to_string());
-    Dims column = y[2].shape();
-    column.push_back(1);
-    Value moved = take_along_axis(dx[0], reshape(y[2], column), rank - 2);
-    Value f = triangular_solve(y[0], triangular_solve(y[0], moved, true, true, false, true), false, false);
-    Value unit = triangle(y[0], true, -1), below = triangle(f, true, -1);
-    return {matmul(unit, below) + below + matmul(triangle(f, false, 0), triangle(y[0], false, 0)), Value(), Value()};
+    const int row = x[0].rank() - 2, column = x[0].rank() - 1;
+    const Dim &rows = x[0].dim(row), &columns = x[0].dim(column);
+    Dims order = y[2].shape();
+    order.push_back(1);
+    Value moved = take_along_axis(dx[0], reshape(y[2], order), row), factors = y[0];
+    if (rows == columns) return {of_square(factors, moved).tangent, Value(), Value()};
+    const std::int64_t steps = y[1].shape().back().value();
+    const bool tall = rows.value() > columns.value();
+    const auto split = [&](Value v) {
+      return std::pair{slice_axis(v, tall ? row : column, 0, steps), slice_axis(v, tall ? row : column, steps, v.dim(tall ? row : column))};
+    };
+    const auto [square, other] = split(factors);
+    const auto [moved_square, moved_other] = split(moved);
+    const SquareTangent f = of_square(square, moved_square);
+    const Value rest = tall ? triangular_solve(square, moved_other, false, false) - matmul(other, f.upper)
+                            : triangular_solve(square, moved_other, true, true, false, true) - matmul(f.below, other);
+    return {concat({f.tangent, rest}, tall ? row : column), Value(), Value()};
+  }
+  struct SquareTangent {
+    Value below, upper, tangent;  // F_L, F_U, dL + dU
+  };
+  static SquareTangent of_square(Value factors, Value moved) {
+    Value f = triangular_solve(factors, triangular_solve(factors, moved, true, true, false, true), false, false);
+    Value below = triangle(f, true, -1), upper = triangle(f, false, 0);
+    return {below, upper, matmul(triangle(factors, true, -1), below) + below + matmul(upper, triangle(factors, false, 0))};
   }
   static std::vector<Sample> samples() {
     return {{{{{f32, {4, 4}}}}, {}, 1e-5},
             {{{{f64, {2, 3, 3}}}}, {}, 1e-10},
-            {{{{f32, {3, 5}}}}, {}, 1e-5, false},
-            {{{{c64, {5, 3}}}}, {}, 1e-5, false}};
+            {{{{f64, {2, 3, 5}}}}, {}, 1e-10},
+            {{{{f32, {5, 3}}}}, {}, 1e-5},
+            {{{{c64, {5, 3}}}}, {}, 1e-5}};
   }
 };
 const Op<Lu> lu_op;
@@ -314,8 +335,9 @@ Value solve(Operand a, Operand b, bool transpose_a /*= false*/) {
 }
 
 /// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of
-/// the rows i32). Row i of P a is row permutation[i] of a. The pivot of a step is the element of largest absolute value, the first of equal
-/// ones; a step whose pivot is 0 divides by nothing, as in LAPACK: a singular a has zeros on the diagonal of U.
+/// the rows i32). Row i of P a is row permutation[i] of a. The pivot of a step is the element of largest absolute value, of complex numbers
+/// of largest |re| + |im|, the first of equal ones; a step whose pivot is 0 divides by nothing. Both are as in LAPACK: a singular a has
+/// zeros on the diagonal of U. Throws Error for less than two axes and for types other than f32, f64 and complex.
 Values lu(Operand a) {
   const Value operands[] = {a};
   return lu_op.all({}, operands);

@@ -52,9 +52,7 @@ struct OneComplex {
     const Parts turned{-b.parts[1], b.parts[0]};
     return {c.parts - b.parts * a.parts[0] - turned * a.parts[1]};
   }
-  static long double magnitude(Element x) {  // squared, in a type where that neither overflows nor vanishes
-    return static_cast<long double>(x.re) * x.re + static_cast<long double>(x.im) * x.im;
-  }
+  static T magnitude(Element x) { return std::abs(x.re) + std::abs(x.im); }  // as LAPACK's pivots
   static Element conjugate(Element x) { return {x.re, -x.im}; }
   static bool positive(Element x) { return x.re > 0; }
   static Element root(Element x) { return {std::sqrt(x.re), 0}; }
