@@ -69,9 +69,9 @@ inline bool expect_recorded(const Array& seen, const Array& wanted, Tolerance to
   return wrong == 0;
 }
 
-/// One session for a whole test: equal kernels are compiled once, nothing is kept on disk.
+/// One session for a whole test, on the device that RLX_DEVICE names: equal kernels are compiled once, nothing is kept on disk.
 inline const Session& recorded_session() {
-  static const Session session(Device::cpu(), {.threads = 1, .cache_folder = std::filesystem::path()});
+  static const Session session(Device::usual(), {.threads = 1, .cache_folder = std::filesystem::path()});
   return session;
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 /// Denormal numbers are zeros, see Executable.
 std::string options_for(const DeviceFacts& device) {
-  std::string options = "-cl-std=CL1.2 -cl-denorms-are-zero";
+  std::string options = "-cl-std=CL1.2 -cl-denorms-are-zero -w";
   if (device.divides_exactly) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;
 }
