@@ -16,7 +16,7 @@ class KernelLowering final : public Lowering {
  private:
   void claim() override {
     for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-      if (!has_window_kernels(update)) continue;
+      if (!has_window_kernels(graph_, update)) continue;
       for (ValueId operand : update.operands()) cut_.store(operand);
       in_update_.insert(update.chain.begin(), update.chain.end());
       cut_.store(update.result);

@@ -4,11 +4,10 @@
 
 namespace rlx {
 
-/// Whether kernels can update the state: each window is a value of its own. Of many windows in one value the last to come counts, and
-/// kernels compute them in any order.
-bool has_window_kernels(const StateUpdate& update);
+/// Whether kernels, which compute elements in any order, can update the state: not where windows of one value overlap in part.
+bool has_window_kernels(const Graph& graph, const StateUpdate& update);
 
-/// A kernel for each window, in their order: it computes the window and stores it where it belongs in the state.
+/// A kernel for each window, or for many in one value, in their order: it computes them and stores them where they belong in the state.
 std::vector<Kernel> window_kernels(const Graph& graph, const StateUpdate& update, const Puller::IsStored& is_stored);
 
 }  // namespace rlx

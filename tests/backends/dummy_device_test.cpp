@@ -75,6 +75,24 @@ TEST(DummyDevice, StatesStayThereAndAreChangedWhereTheyLie) {
   EXPECT_EQ(program.state("cache"), Array(f32, {4, 3}));
 }
 
+/// Four rows at once, of which two go to one place: the last counts.
+TEST(DummyDevice, ManyRowsOfAStateAreWrittenAtOnce) {
+  for (const DType type : {f32, bf16}) {
+    Graph graph;
+    const Value cache = graph.state("cache", {6, 3}, type), rows = graph.input("rows", {4, 3}, f32), at = graph.input("at", {4, 1}, i32);
+    graph.output("cache",
+                 scatter(cache, at, cast(rows * 2, type), {.offset_dims = {1}, .collapsed_slice_dims = {0}, .start_index_map = {0}}));
+    const Executable there = session().compile(graph), here = kernels_alone().compile(graph);
+    for (const NodeReport& node : there.explain()) EXPECT_NE(node.how, "host") << node.text;
+    std::vector<float> values(12);
+    std::iota(values.begin(), values.end(), 1.0F);
+    for (const std::vector<std::int32_t>& places : {std::vector{4, 0, 4, 1}, std::vector{9, 2, 5, -3}, std::vector{2, 2, 2, 2}}) {
+      const std::map<std::string, Feed> fed{{"rows", values}, {"at", places}};
+      EXPECT_EQ(there.run(fed).at("cache"), here.run(fed).at("cache"));
+    }
+  }
+}
+
 TEST(DummyDevice, WritesResultsIntoMemoryOfTheCaller) {
   Graph graph;
   const Value x = graph.input("x", {2, 3}, f32);
