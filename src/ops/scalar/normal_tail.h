@@ -3,8 +3,8 @@
 
 namespace rlx {
 
-/// 1 - Phi(a), Phi being the distribution function of a standard normal, without the cancellation: for a >= 0 within 5 units in the last
-/// place, also where it is tiny; NaN stays.
+/// 1 - Phi(a), Phi being the distribution function of a standard normal, without the cancellation: for a >= 0 within 2 units in the last
+/// place (f32: 4), also where it is tiny; NaN stays.
 struct NormalTail {
   double rate;    // a = sqrt(2 rate) x: 1/2 or 1, so that a^2/2 is free of the rounding of a
   double factor;  // of the result, which is not rounded on its own
