@@ -1,22 +1,30 @@
 #include "lowering/lower_to_kernels.h"
 
+#include <algorithm>
+
 #include "lowering/lowering.h"
 #include "lowering/window_kernels.h"
 
 namespace rlx {
 namespace {
 
+bool device_computes(const Graph& graph, const Node& node, const Caps& caps) {
+  const auto has = [&](const Type& type) { return caps.has(type.dtype); };
+  return kernel_computes(graph, node) && std::ranges::all_of(node.results, has) &&
+         std::ranges::all_of(node.operands, [&](ValueId operand) { return has(graph.type(operand)); });
+}
+
 class KernelLowering final : public Lowering {
  public:
   KernelLowering(const Graph& graph, const TargetDevice& target, bool fuse, std::vector<std::string> symbols)
       : Lowering(
-            graph, target, fuse, std::move(symbols), [&graph](const Node& node) { return kernel_computes(graph, node); },
+            graph, target, fuse, std::move(symbols), [&](const Node& node) { return device_computes(graph, node, target.caps); },
             [](const Node& node, std::size_t operand) { return node.operands[operand]; }) {}
 
  private:
   void claim() override {
     for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-      if (!has_window_kernels(graph_, update)) continue;
+      if (!has_window_kernels(graph_, update) || !target_.caps.has(graph_.type(update.state).dtype)) continue;
       for (ValueId operand : update.operands()) cut_.store(operand);
       in_update_.insert(update.chain.begin(), update.chain.end());
       cut_.store(update.result);

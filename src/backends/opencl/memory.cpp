@@ -50,7 +50,7 @@ std::int64_t group_items(const DeviceFacts& device, const LoadedKernel& kernel, 
   const std::int64_t least = device.is_cpu ? 1 : 64;
   const auto share = static_cast<std::int64_t>(
       std::bit_floor(static_cast<std::uint64_t>(positions / (groups_a_unit * std::max<std::int64_t>(device.units, 1)))));
-  return std::min({std::max(share, least), usual, kernel.largest_group});
+  return std::min({std::max(share, least), usual, kernel.largest_group, device.largest_group});
 }
 
 }  // namespace
