@@ -1,0 +1,134 @@
+// Arrays: memory of others in and out, without copies.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "item.h"
+
+namespace rlx::python {
+namespace {
+
+/// Keeps a Python object as long as an Array needs its memory, which may end on a thread without the lock.
+std::shared_ptr<const void> owner_of(nb::object object) {
+  return {object.release().ptr(), [](const void* kept) {
+            const nb::gil_scoped_acquire held;
+            Py_DECREF(static_cast<PyObject*>(const_cast<void*>(kept)));
+          }};
+}
+
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// An array of the bytes of `memory`, a NumPy array of u8.
+nb::object from_bytes(Bytes memory, DType dtype, std::vector<std::int64_t> shape, nb::object owner) {
+  const auto* data = reinterpret_cast<const std::byte*>(memory.data());
+  return wrap(Item(Tensor(Array(dtype, std::move(shape), {data, memory.size()}, owner_of(std::move(owner))))));
+}
+
+/// The bytes of a read-only NumPy array, which keeps them.
+nb::object to_bytes(const Item& item) {
+  const Array array = read(item);
+  auto* kept = new Array(array);
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array*>(p); });
+  using Out = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
+  return nb::cast(Out(kept->bytes().data(), {kept->bytes().size()}, owner));
+}
+
+nb::dlpack::dtype dlpack_type(DType dtype) {
+  using nb::dlpack::dtype_code;
+  const auto bits = static_cast<std::uint8_t>(info(dtype).bits);
+  const auto code = [&]() -> std::uint8_t {
+    if (dtype == bf16) return static_cast<std::uint8_t>(dtype_code::Bfloat);
+    if (dtype == f8e4m3) return 10;
+    if (dtype == f8e5m2) return 12;
+    switch (info(dtype).kind) {
+      case DTypeClass::floating: return static_cast<std::uint8_t>(dtype_code::Float);
+      case DTypeClass::signed_int: return static_cast<std::uint8_t>(dtype_code::Int);
+      case DTypeClass::unsigned_int: return static_cast<std::uint8_t>(dtype_code::UInt);
+      case DTypeClass::boolean: return static_cast<std::uint8_t>(dtype_code::Bool);
+      case DTypeClass::complex: return static_cast<std::uint8_t>(dtype_code::Complex);
+    }
+    return 0;
+  }();
+  if (bits < 8) fail("__dlpack__: elements of {} are packed, two to a byte (allowed: those of 8 bits and more)", name(dtype));
+  return {code, bits, 1};
+}
+
+DType from_dlpack_type(nb::dlpack::dtype given) {
+  for (std::size_t i = 0; i < dtype_table.size(); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (info(dtype).bits < 8) continue;
+    const nb::dlpack::dtype known = dlpack_type(dtype);
+    if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return dtype;
+  }
+  fail("from_dlpack: no element type for DLPack's code {} of {} bits", given.code, given.bits);
+}
+
+nb::object to_dlpack(nb::handle self, const nb::kwargs& options) {
+  const Array array = read(item_of(self));
+  auto* kept = new Array(array);
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array*>(p); });
+  const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());
+  nb::ndarray<nb::array_api, nb::ro> out(const_cast<std::byte*>(kept->bytes().data()), shape.size(), shape.data(), owner, nullptr,
+                                         dlpack_type(array.dtype()));
+  return nb::cast(out).attr("__dlpack__")(**options);
+}
+
+bool is_row_major(const nb::ndarray<nb::ro>& array) {
+  std::int64_t expected = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) != 1 && array.stride(i) != expected) return false;
+    expected *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+/// A view of another library's array. Throws Error where it lies on a device or not row by row.
+nb::object from_dlpack(nb::ndarray<nb::ro> memory) {
+  if (memory.device_type() != nb::device::cpu::value) fail("from_dlpack: the array lies on a device (allowed: memory of the CPU)");
+  if (memory.size() > 0 && !is_row_major(memory)) fail("from_dlpack: the array is not contiguous (allowed: row-major ones; copy it first)");
+  std::vector<std::int64_t> shape;
+  for (std::size_t i = 0; i < memory.ndim(); ++i) shape.push_back(static_cast<std::int64_t>(memory.shape(i)));
+  const auto* data = static_cast<const std::byte*>(memory.data());
+  const DType dtype = from_dlpack_type(memory.dtype());
+  auto kept = std::make_shared<nb::ndarray<nb::ro>>(memory);
+  return wrap(Item(Tensor(Array(dtype, std::move(shape), {data, memory.nbytes()}, std::move(kept)))));
+}
+
+nb::tuple shape_of(const Item& item) {
+  nb::list sizes;
+  for (const Dim& size : item.type().shape) sizes.append(size.is_static() ? nb::cast(size.value()) : nb::cast(size));
+  return nb::tuple(sizes);
+}
+
+/// What a compiled function is kept by: element types and shapes of its arguments, with '*' where they are Python's numbers.
+std::string signature(nb::handle arrays) {
+  std::string text;
+  for (nb::handle array : arrays) text += item_of(array).type().to_string() + (item_of(array).weak ? "*;" : ";");
+  return text;
+}
+
+}  // namespace
+
+void bind_arrays(nb::module_& m) {
+  nb::class_<Item>(m, "ArrayBase", nb::is_weak_referenceable())
+      .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "The size along each axis; a Dim where it is symbolic.")
+      .def_prop_ro(
+          "ndim", [](const Item& item) { return item.type().rank(); }, "The number of axes.")
+      .def_prop_ro("_dtype", [](const Item& item) { return item.type().dtype; })
+      .def_prop_ro("_is_traced", [](const Item& item) { return !item.tensor; })
+      .def_prop_ro("_weak", [](const Item& item) { return item.weak; })
+      .def("_type_text", [](const Item& item) { return item.type().to_string(); })
+      .def("_bytes", &to_bytes)
+      .def("_set_weak", [](Item& item) { item.weak = true; })
+      .def(
+          "block_until_ready", [](nb::object self) { return read(item_of(self)), self; }, nb::sig("def block_until_ready(self) -> Self"),
+          "Computes the elements now.")
+      .def("__dlpack_device__", [](const Item&) { return nb::make_tuple(1, 0); })
+      .def("__dlpack__", &to_dlpack);
+  m.def("from_bytes", &from_bytes);
+  m.def("from_dlpack", &from_dlpack);
+  m.def("signature", &signature);
+}
+
+}  // namespace rlx::python

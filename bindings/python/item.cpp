@@ -1,0 +1,133 @@
+#include "item.h"
+
+#include <nanobind/stl/string.h>
+
+namespace rlx::python {
+namespace {
+
+constexpr std::size_t most_constant_bytes = 64;  // of a known array that becomes a constant of a trace
+
+/// What the package sets when it is imported. Leaked on purpose: it may be needed while the interpreter shuts down.
+struct Hooks {
+  nb::object array_class, as_array, as_dtype, folder;
+};
+Hooks& hooks() {
+  static auto* one = new Hooks;
+  return *one;
+}
+
+}  // namespace
+
+Item Trace::input(Dims shape, DType dtype, bool weak) {
+  const std::string name = fmt::format("{}", inputs_++);
+  return {graph_.input(name, std::move(shape), dtype), shared_from_this(), weak};
+}
+
+Value Trace::value_of(nb::handle array) {
+  const Item& item = item_of(array);
+  if (!item.tensor) {
+    if (item.trace->finished()) fail("an array of {} is used outside of the function in which it was traced", item.type().to_string());
+    return item.value;
+  }
+  if (const auto found = known_.find(array.ptr()); found != known_.end()) return found->second;
+  const Type type = item.type();
+  const auto bytes = static_cast<std::size_t>(type.size().value()) * static_cast<std::size_t>(info(type.dtype).bits) / 8;
+  Value value;
+  if (bytes <= most_constant_bytes) value = graph_.constant(read(item));
+  else value = graph_.input(fmt::format("captured.{}", captured_.size()), type.shape, type.dtype), captured_.push_back(nb::borrow(array));
+  known_.emplace(array.ptr(), value);
+  if (bytes <= most_constant_bytes) kept_.push_back(nb::borrow(array));
+  return value;
+}
+
+nb::object wrap(Item item) {
+  nb::object object = nb::inst_alloc(hooks().array_class);
+  new (nb::inst_ptr<Item>(object)) Item(std::move(item));
+  nb::inst_mark_ready(object);
+  return object;
+}
+
+nb::list wrap(std::span<const Value> values, const std::shared_ptr<Trace>& trace) {
+  nb::list arrays;
+  for (const Value& value : values) arrays.append(value ? wrap(Item(value, trace)) : nb::none());
+  return arrays;
+}
+
+bool is_array(nb::handle object) { return nb::isinstance<Item>(object); }
+const Item& item_of(nb::handle array) { return nb::cast<const Item&>(array); }
+
+Values values_of(nb::handle arrays, Trace& trace) {
+  Values values;
+  for (nb::handle array : arrays) values.push_back(array.is_none() ? Value() : trace.value_of(is_array(array) ? array : as_array(array)));
+  return values;
+}
+
+std::shared_ptr<Trace> trace_of(nb::handle arrays) {
+  for (nb::handle array : arrays)
+    if (is_array(array) && item_of(array).trace) return item_of(array).trace;
+  return nullptr;
+}
+
+Array read(const Item& item) {
+  if (!item.tensor)
+    fail("an array of {} is being traced: its elements are known when the compiled function runs, not while it is traced",
+         item.type().to_string());
+  nb::gil_scoped_release released;
+  return item.tensor->read();
+}
+
+nb::object as_array(nb::handle object) { return hooks().as_array(object); }
+DType as_dtype(nb::handle object) { return nb::cast<DType>(hooks().as_dtype(object)); }
+
+SourceLine caller() {
+  const auto folder = nb::cast<std::string>(hooks().folder);
+  nb::object frame = nb::module_::import_("sys").attr("_getframe")();
+  while (true) {
+    const auto file = nb::cast<std::string>(frame.attr("f_code").attr("co_filename"));
+    nb::object outer = frame.attr("f_back");
+    if (!file.starts_with(folder) || outer.is_none()) return {file, nb::cast<int>(frame.attr("f_lineno"))};
+    frame = std::move(outer);
+  }
+}
+
+void bind_types(nb::module_& m) {
+  m.def("set_hooks", [](nb::object array_class, nb::object as_array, nb::object as_dtype, nb::object folder) {
+    hooks() = {std::move(array_class), std::move(as_array), std::move(as_dtype), std::move(folder)};
+  });
+  auto dtype = nb::enum_<DType>(m, "DType", "The element type of an array.");
+  for (std::size_t i = 0; i < dtype_table.size(); ++i) dtype.value(dtype_table[i].name.data(), static_cast<DType>(i));
+
+  nb::class_<Dim>(m, "Dim", "A size that is known when a compiled function runs: a symbol of 1..bound, or a polynomial of symbols.")
+      .def(
+          "__init__", [](Dim* self, const std::string& name, std::int64_t bound) { new (self) Dim(Dim::symbol(name, bound)); },
+          nb::arg("name"), nb::arg("bound"))
+      .def("__repr__", &Dim::to_string)
+      .def("__hash__", &Dim::hash)
+      .def("__eq__",
+           [](const Dim& a, nb::handle b) {
+             if (nb::isinstance<Dim>(b)) return a == nb::cast<const Dim&>(b);
+             return nb::isinstance<nb::int_>(b) && a == Dim(nb::cast<std::int64_t>(b));
+           })
+      .def(
+          "__add__", [](const Dim& a, const Dim& b) { return a + b; }, nb::is_operator())
+      .def(
+          "__add__", [](const Dim& a, std::int64_t b) { return a + b; }, nb::is_operator())
+      .def(
+          "__radd__", [](const Dim& a, std::int64_t b) { return a + b; }, nb::is_operator())
+      .def(
+          "__sub__", [](const Dim& a, const Dim& b) { return a - b; }, nb::is_operator())
+      .def(
+          "__sub__", [](const Dim& a, std::int64_t b) { return a - b; }, nb::is_operator())
+      .def(
+          "__rsub__", [](const Dim& a, std::int64_t b) { return b - a; }, nb::is_operator())
+      .def(
+          "__mul__", [](const Dim& a, const Dim& b) { return a * b; }, nb::is_operator())
+      .def(
+          "__mul__", [](const Dim& a, std::int64_t b) { return a * b; }, nb::is_operator())
+      .def(
+          "__rmul__", [](const Dim& a, std::int64_t b) { return a * b; }, nb::is_operator())
+      .def("__neg__", [](const Dim& a) { return -a; })
+      .def_prop_ro("upper", &Dim::upper, "The largest value that the bounds of the symbols allow.");
+}
+
+}  // namespace rlx::python

@@ -1,0 +1,77 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "rlx/place.h"
+#include "rlx/tensor.h"
+
+namespace rlx::python {
+
+namespace nb = nanobind;
+
+class Trace;
+
+/// What a Python array is: values that are known or noted down, or the result of a node of a graph that is being traced.
+struct Item {
+  std::optional<Tensor> tensor;
+  Value value = {};
+  std::shared_ptr<Trace> trace = {};  // of `value`
+  bool weak = false;                  // a Python number: it takes the element type of what it meets
+
+  explicit Item(Tensor known) : tensor(std::move(known)) {}
+  Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false) : value(traced), trace(std::move(in)), weak(is_number) {}
+  const Type& type() const { return tensor ? tensor->type() : value.type(); }
+};
+
+/// A graph in the making. Known arrays that are used in it become further inputs, small ones constants.
+class Trace : public std::enable_shared_from_this<Trace> {
+ public:
+  explicit Trace(std::string name) : graph_(std::move(name)) {}
+
+  Item input(Dims shape, DType dtype, bool weak);
+  /// The value of an array in this graph. Throws Error for one that another trace has left behind.
+  Value value_of(nb::handle array);
+  /// No more nodes: what is used later was leaked.
+  void finish() { finished_ = true; }
+  bool finished() const { return finished_; }
+  Graph& graph() { return graph_; }
+  std::int64_t inputs() const { return inputs_; }
+  const std::vector<nb::object>& captured() const { return captured_; }
+
+ private:
+  Graph graph_;
+  std::int64_t inputs_ = 0;
+  bool finished_ = false;
+  std::vector<nb::object> captured_, kept_;  // `known_` has their addresses
+  std::map<PyObject*, Value> known_;
+};
+
+/// A Python array around it, of the class that the package has set.
+nb::object wrap(Item item);
+nb::list wrap(std::span<const Value> values, const std::shared_ptr<Trace>& trace);
+bool is_array(nb::handle object);
+const Item& item_of(nb::handle array);
+/// The values of a list of arrays; null for None.
+Values values_of(nb::handle arrays, Trace& trace);
+/// The trace that any of the arrays belongs to, or null.
+std::shared_ptr<Trace> trace_of(nb::handle arrays);
+/// The elements; computes them. Throws Error for a traced array.
+Array read(const Item& item);
+/// What the package turns other objects into arrays with, and words into element types.
+nb::object as_array(nb::handle object);
+DType as_dtype(nb::handle object);
+/// The line of the Python caller, outside of the package.
+SourceLine caller();
+
+void bind_types(nb::module_& m);
+void bind_arrays(nb::module_& m);
+void bind_registry(nb::module_& m);
+void bind_transforms(nb::module_& m);
+void bind_graphs(nb::module_& m);
+void bind_models(nb::module_& m);
+
+}  // namespace rlx::python

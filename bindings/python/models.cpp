@@ -1,0 +1,164 @@
+// Models: answers piece by piece, embeddings, scores. Work without Python runs without the lock.
+#include "rlx/model.h"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "item.h"
+#include "rlx/reranker.h"
+#include "rlx/sentence_encoder.h"
+#include "rlx/text_tokenizer.h"
+
+namespace rlx::python {
+namespace {
+
+using Path = std::filesystem::path;
+using Texts = std::vector<std::string>;
+
+/// Ctrl-C ends long work: asked now and then by the thread that works.
+bool is_interrupted() {
+  const nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  return false;
+}
+
+Session session_or_own(const std::optional<Session>& session, const Path& path) {
+  return session ? *session : Session(Device::cpu(), {.precision = usual_precision(path)});
+}
+
+Model open_model(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t chunk, bool exact) {
+  const nb::gil_scoped_release released;
+  return Model::open(path, session_or_own(session, path), {.context = context, .chunk = chunk, .exact = exact});
+}
+
+GenerateOptions generate_options(std::int64_t max_tokens, Texts stop, double temperature, std::int64_t top_k, double top_p, double min_p,
+                                 double repetition_penalty, std::uint64_t seed, const std::string& grammar, const std::string& schema) {
+  GenerateOptions options{.max_tokens = max_tokens, .stop = std::move(stop)};
+  options.sampling = {
+      .seed = seed, .temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p, .repetition_penalty = repetition_penalty};
+  if (!grammar.empty() && !schema.empty()) fail("generate: both a grammar and a schema (allowed: one of them)");
+  if (!grammar.empty()) options.grammar = parse_grammar(grammar);
+  if (!schema.empty()) options.grammar = parse_json_schema(schema);
+  options.cancelled = is_interrupted;
+  return options;
+}
+
+nb::object next_piece(Generation& generation) {
+  std::optional<std::string> piece;
+  {
+    const nb::gil_scoped_release released;
+    piece = generation.next();
+  }
+  if (!piece) throw nb::stop_iteration();
+  return nb::cast(*piece);
+}
+
+std::vector<std::int32_t> to_vector(std::span<const std::int32_t> ids) { return {ids.begin(), ids.end()}; }
+
+nb::object logits(Model& model, const std::vector<std::int32_t>& ids, std::int64_t wanted) {
+  std::vector<float> values;
+  {
+    const nb::gil_scoped_release released;
+    values = model.append(ids, wanted);
+  }
+  return wrap(Item(Tensor(Array::of<float>({wanted, model.vocab_size()}, values))));
+}
+
+nb::object embed(const SentenceEncoder& encoder, const Texts& texts) {
+  Array matrix;
+  {
+    const nb::gil_scoped_release released;
+    matrix = embedding_matrix(encoder.encode(texts, [](std::size_t, std::size_t) { is_interrupted(); }), encoder.width());
+  }
+  return wrap(Item(Tensor(matrix)));
+}
+
+void bind_language_models(nb::module_& m) {
+  nb::class_<Generation>(m, "Generation", "An answer in the making: an iterator of pieces of text.")
+      .def(
+          "__iter__", [](nb::object self) { return self; }, nb::sig("def __iter__(self) -> Generation"))
+      .def("__next__", &next_piece, nb::sig("def __next__(self) -> str"))
+      .def_prop_ro(
+          "ids", [](const Generation& generation) { return to_vector(generation.ids()); }, "Tokens of the answer so far.")
+      .def_prop_ro("finish_reason", [](const Generation& generation) { return std::string(name_of(generation.finish_reason())); });
+  nb::class_<Model>(m, "Model", "A language model with one cache of tokens, the conversation so far.")
+      .def_static("_open", &open_model, nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("context") = 0, nb::arg("chunk") = 512,
+                  nb::arg("exact") = false)
+      .def_prop_ro("vocab_size", &Model::vocab_size)
+      .def_prop_ro("context", &Model::context, "Tokens that fit into the cache.")
+      .def_prop_ro(
+          "ids", [](const Model& model) { return to_vector(model.ids()); }, "The tokens in the cache.")
+      .def("tokenize", &Model::tokenize, nb::arg("text"), nb::arg("add_special_tokens") = true, "The ids of a text.")
+      .def(
+          "text_of", [](const Model& model, const std::vector<std::int32_t>& ids) { return model.text_of(ids); }, nb::arg("ids"))
+      .def(
+          "chat_prompt",
+          [](const Model& model, const std::string& messages, std::optional<std::string> tools) {
+            return model.chat_prompt(std::string_view(messages), ChatOptions{.tools = std::move(tools)});
+          },
+          nb::arg("messages"), nb::arg("tools") = nb::none(), "The prompt for messages, as JSON.")
+      .def("rewind", &Model::rewind, nb::arg("length"), "Forgets all but the first tokens of the cache.")
+      .def("logits", &logits, nb::arg("ids"), nb::arg("wanted") = 1,
+           "Appends tokens and gives the logits behind the last `wanted` of them.")
+      .def(
+          "save_cache", [](const Model& model, const Path& file) { model.save_cache(file); }, nb::arg("file"))
+      .def(
+          "load_cache", [](Model& model, const Path& file) { return model.load_cache(file); }, nb::arg("file"))
+      .def(
+          "_generate",
+          [](Model& model, const std::string& prompt, const GenerateOptions& options) {
+            const nb::gil_scoped_release released;
+            return model.generate(std::string_view(prompt), options);
+          },
+          nb::keep_alive<0, 1>());
+  nb::class_<GenerateOptions>(m, "GenerateOptions", "How an answer is made.")
+      .def(nb::new_(&generate_options), nb::kw_only(), nb::arg("max_tokens") = 0, nb::arg("stop") = Texts(), nb::arg("temperature") = 0.0,
+           nb::arg("top_k") = 0, nb::arg("top_p") = 1.0, nb::arg("min_p") = 0.0, nb::arg("repetition_penalty") = 1.0, nb::arg("seed") = 0,
+           nb::arg("grammar") = "", nb::arg("schema") = "");
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  bind_language_models(m);
+  nb::class_<SentenceEncoder>(m, "SentenceEncoder", "Embeds texts with an encoder.")
+      .def_static(
+          "open",
+          [](const Path& path, const std::optional<Session>& session, std::int64_t batch_size) {
+            const nb::gil_scoped_release released;
+            return SentenceEncoder::open(path, session ? *session : Session(), {.batch_size = batch_size});
+          },
+          nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("batch_size") = 32)
+      .def_prop_ro("width", &SentenceEncoder::width, "The size of an embedding.")
+      .def("embed", &embed, nb::arg("texts"), "One row for each text, in order: f32 (texts, width).");
+  nb::class_<Reranker>(m, "Reranker", "Scores texts for a query with a cross-encoder.")
+      .def_static(
+          "open",
+          [](const Path& path, const std::optional<Session>& session) {
+            const nb::gil_scoped_release released;
+            return Reranker::open(path, session ? *session : Session());
+          },
+          nb::arg("path"), nb::arg("session") = nb::none())
+      .def(
+          "score",
+          [](const Reranker& reranker, const std::string& query, const Texts& texts) {
+            const nb::gil_scoped_release released;
+            return reranker.score(query, texts, [](std::size_t, std::size_t) { is_interrupted(); });
+          },
+          nb::arg("query"), nb::arg("texts"), "The score of each text, in order.");
+  nb::class_<TextTokenizer>(m, "Tokenizer", "The tokenizer of a model, without the model.")
+      .def_static("open", &TextTokenizer::open, nb::arg("path"))
+      .def("encode", &TextTokenizer::encode, nb::arg("text"), nb::arg("add_special_tokens") = true)
+      .def(
+          "decode", [](const TextTokenizer& t, const std::vector<std::int32_t>& ids, bool skip) { return t.decode(ids, skip); },
+          nb::arg("ids"), nb::arg("skip_special_tokens") = true)
+      .def_prop_ro("vocab_size", &TextTokenizer::vocab_size);
+}
+
+}  // namespace rlx::python

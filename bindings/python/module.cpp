@@ -1,0 +1,18 @@
+// rlx._core: what the package python/rlx stands on.
+#include <nanobind/stl/string.h>
+
+#include "item.h"
+#include "rlx/version.h"
+
+NB_MODULE(_core, m) {
+  using namespace rlx::python;
+  // What a user can cause has a class of its own; a fault of RLX is a RuntimeError like those of C++ at large.
+  nanobind::exception<rlx::Error>(m, "Error", PyExc_ValueError);
+  m.attr("__version__") = std::string(rlx::version);
+  bind_types(m);
+  bind_arrays(m);
+  bind_registry(m);
+  bind_transforms(m);
+  bind_graphs(m);
+  bind_models(m);
+}

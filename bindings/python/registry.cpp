@@ -1,0 +1,283 @@
+// Builders by name on Python arrays: noted down where all are known, nodes of the graph where one is traced.
+#include "rlx/registry.h"
+
+#include <algorithm>
+#include <complex>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "item.h"
+#include "rlx/ops.h"
+
+namespace rlx::python {
+namespace {
+
+/// A Python number, which takes the element type of the arrays that it meets if that can hold its kind.
+struct Number {
+  enum class Kind : std::uint8_t { boolean, integer, real, complex } kind;
+  std::complex<double> value;
+};
+
+/// An operand: a number, an array (its place among the arrays of the call), or an array that stands for a number.
+struct Slot {
+  std::optional<Number> number;
+  std::size_t array = 0;
+  bool weak = false;
+};
+
+/// One argument: fixed, or operands that are filled in when the graph is known.
+struct Given {
+  std::string name;  // empty: by position
+  CallArgument fixed;
+  std::vector<Slot> slots;
+  bool is_list = false, is_operand = false;
+};
+
+struct Call {
+  std::string builder;
+  std::vector<Given> given;
+  Values operator()(const Values& arrays) const;
+};
+
+int rank_of(DType dtype) {
+  if (dtype == boolean) return 0;
+  return is_complex(dtype) ? 3 : is_float(dtype) ? 2 : 1;
+}
+
+/// The element type of a number beside an array of `near`: that of the array if it holds numbers of the kind, else the usual one.
+DType number_type(int rank, DType near) {
+  if (rank <= rank_of(near)) return near;
+  if (rank == 1) return i32;
+  if (rank == 2) return f32;
+  return near == f64 ? c128 : c64;
+}
+
+Value number_near(const Value& near, const Number& number, DType like) {
+  const DType type = number_type(static_cast<int>(number.kind), like);
+  if (!is_complex(type)) return scalar(near, number.value.real(), type);
+  const DType part = type == c128 ? f64 : f32;
+  return complex(scalar(near, number.value.real(), part), scalar(near, number.value.imag(), part));
+}
+
+/// The array of a call whose element type numbers take: the widest kind, the first of equal ones.
+Value nearest(const std::vector<Given>& given, const Values& arrays) {
+  Value near;
+  for (const bool weak : {false, true})
+    for (const Given& each : given)
+      for (const Slot& slot : each.slots)
+        if (!slot.number && slot.weak == weak && (!near || (!weak && rank_of(arrays[slot.array].dtype()) > rank_of(near.dtype()))))
+          near = arrays[slot.array];
+  return near;
+}
+
+Value operand(const Slot& slot, const Value& near, const Values& arrays, bool promotes) {
+  if (slot.number) return number_near(near, *slot.number, promotes || slot.number->kind != Number::Kind::integer ? near.dtype() : i32);
+  const Value array = arrays[slot.array];
+  if (!slot.weak || !promotes) return array;
+  const DType type = number_type(rank_of(array.dtype()), near.dtype());
+  return type == array.dtype() ? array : cast(array, type);
+}
+
+Values Call::operator()(const Values& arrays) const {
+  const Value near = nearest(given, arrays);
+  const bool promotes = builders_of(builder)[0]->group == "scalar";  // elsewhere an index or a count must stay an integer
+  std::vector<CallArgument> arguments;
+  std::map<std::string, CallArgument> named;
+  for (const Given& each : given) {
+    CallArgument argument = each.fixed;
+    if (each.is_operand) {
+      Values values;
+      for (const Slot& slot : each.slots) values.push_back(operand(slot, near, arrays, promotes));
+      if (each.is_list) argument = std::move(values);
+      else argument = values.at(0);
+    }
+    if (each.name.empty()) arguments.push_back(std::move(argument));
+    else named[each.name] = std::move(argument);
+  }
+  return apply(builder, arguments, named);
+}
+
+/// Makes a Call of what Python gave, and collects its arrays.
+class Reader {
+ public:
+  explicit Reader(std::string builder) : overloads_(builders_of(builder)) { call_.builder = std::move(builder); }
+
+  void add(std::size_t position, std::string name, nb::handle object) {
+    Given given{.name = std::move(name), .fixed = {}, .slots = {}};
+    const bool takes_operand = takes(position, given.name, ParameterKind::operand);
+    if (takes(position, given.name, ParameterKind::dtype) && !object.is_none()) given.fixed = as_dtype(object);
+    else if (takes_operand && is_operand(object)) given.is_operand = true, given.slots.push_back(slot(object));
+    else if (takes(position, given.name, ParameterKind::operands) && is_sequence(object)) add_operands(given, object);
+    else if (takes(position, given.name, ParameterKind::operands) && is_operand(object)) add_operands(given, nb::make_tuple(object));
+    else given.fixed = fixed(object);
+    call_.given.push_back(std::move(given));
+  }
+
+  Call&& call() { return std::move(call_); }
+  const nb::list& arrays() const { return arrays_; }
+
+ private:
+  static bool is_sequence(nb::handle object) { return nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object); }
+  static bool is_number(nb::handle object) {
+    return nb::isinstance<nb::bool_>(object) || nb::isinstance<nb::int_>(object) || nb::isinstance<nb::float_>(object) ||
+           PyComplex_Check(object.ptr());
+  }
+  static bool is_operand(nb::handle object) {
+    if (object.is_none() || nb::isinstance<nb::str>(object) || is_sequence(object)) return false;
+    return is_array(object) || is_number(object) || nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
+  }
+
+  bool takes(std::size_t position, const std::string& name, ParameterKind kind) const {
+    return std::any_of(overloads_.begin(), overloads_.end(), [&](const Builder* builder) {
+      const auto& all = builder->parameters;
+      if (name.empty()) return position < all.size() && all[position].kind == kind;
+      return std::any_of(all.begin(), all.end(), [&](const BuilderParameter& p) { return p.name == name && p.kind == kind; });
+    });
+  }
+
+  Slot slot(nb::handle object) {
+    using Kind = Number::Kind;
+    if (nb::isinstance<nb::bool_>(object)) return {Number{Kind::boolean, nb::cast<bool>(object) ? 1.0 : 0.0}};
+    if (nb::isinstance<nb::int_>(object)) return {Number{Kind::integer, nb::cast<double>(nb::float_(object))}};
+    if (nb::isinstance<nb::float_>(object)) return {Number{Kind::real, nb::cast<double>(object)}};
+    if (PyComplex_Check(object.ptr()))
+      return {Number{Kind::complex, {PyComplex_RealAsDouble(object.ptr()), PyComplex_ImagAsDouble(object.ptr())}}};
+    nb::object array = is_array(object) ? nb::borrow(object) : as_array(object);
+    const Slot made{{}, arrays_.size(), item_of(array).weak};
+    arrays_.append(std::move(array));
+    return made;
+  }
+
+  void add_operands(Given& given, nb::handle sequence) {
+    given.is_operand = given.is_list = true;
+    for (nb::handle each : sequence) given.slots.push_back(slot(each));
+  }
+
+  static GroupFunction function(nb::object callable);
+  static CallArgument fixed(nb::handle object);
+  static CallArgument fixed_sequence(nb::handle object);
+
+  std::vector<const Builder*> overloads_;
+  Call call_;
+  nb::list arrays_;
+};
+
+/// A Python function of lists of arrays.
+GroupFunction Reader::function(nb::object callable) {
+  return [callable](const std::vector<Values>& groups) {
+    nb::list arguments;
+    const auto trace = nb::cast<std::shared_ptr<Trace>>(callable.attr("trace"));
+    for (const Values& group : groups) arguments.append(wrap(group, trace));
+    const nb::object results = callable(*arguments);
+    std::vector<Values> values;
+    for (nb::handle group : results) values.push_back(values_of(group, *trace));
+    return values;
+  };
+}
+
+CallArgument Reader::fixed(nb::handle object) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<nb::bool_>(object)) return nb::cast<bool>(object);
+  if (nb::isinstance<nb::int_>(object)) return nb::cast<std::int64_t>(object);
+  if (nb::isinstance<nb::float_>(object)) return nb::cast<double>(object);
+  if (nb::isinstance<nb::str>(object)) return nb::cast<std::string>(object);
+  if (nb::isinstance<Dim>(object)) return nb::cast<Dim>(object);
+  if (nb::isinstance<DType>(object)) return nb::cast<DType>(object);
+  if (is_sequence(object)) return fixed_sequence(object);
+  if (is_array(object) && (rank_of(item_of(object).type().dtype) != 1 || !item_of(object).tensor)) return Value();  // no parameter takes it
+  if (nb::hasattr(object, "trace") && PyCallable_Check(object.ptr())) return function(nb::borrow(object));
+  if (nb::hasattr(object, "__index__")) return nb::cast<std::int64_t>(nb::int_(object.attr("__index__")()));
+  fail("an argument is a {}", nb::cast<std::string>(nb::handle(object.type()).attr("__name__")));
+}
+
+CallArgument Reader::fixed_sequence(nb::handle object) {
+  std::vector<CallArgument> items;
+  for (nb::handle each : object) items.push_back(fixed(each));
+  const auto every = [&]<class... Ts>() {
+    return std::all_of(items.begin(), items.end(), [](const CallArgument& item) { return (std::holds_alternative<Ts>(item) || ...); });
+  };
+  const auto collect = [&](auto list, auto convert) {
+    for (const CallArgument& item : items) list.push_back(convert(item));
+    return list;
+  };
+  const auto integer = [](const CallArgument& item) { return std::get<std::int64_t>(item); };
+  if (every.operator()<std::int64_t>()) return collect(std::vector<std::int64_t>{}, integer);
+  if (every.operator()<std::int64_t, Dim>())
+    return collect(Dims{},
+                   [&](const CallArgument& item) { return std::holds_alternative<Dim>(item) ? std::get<Dim>(item) : Dim(integer(item)); });
+  if (every.operator()<std::int64_t, double>())
+    return collect(std::vector<double>{}, [&](const CallArgument& item) {
+      return std::holds_alternative<double>(item) ? std::get<double>(item) : static_cast<double>(integer(item));
+    });
+  if (every.operator()<GroupFunction>())
+    return collect(std::vector<GroupFunction>{}, [](const CallArgument& item) { return std::get<GroupFunction>(item); });
+  fail("an argument is a list of {} items of different kinds", items.size());
+}
+
+nb::object results_of(const Builder& builder, std::vector<nb::object> results) {
+  if (!builder.several) return std::move(results.at(0));
+  nb::list all;
+  for (nb::object& each : results) all.append(std::move(each));
+  return nb::tuple(all);
+}
+
+nb::object apply_to(const std::string& name, const nb::tuple& args, const nb::dict& kwargs) {
+  const Place place(&caller);
+  if (builders_of(name).empty()) apply(name, {});  // says which names are near
+  Reader reader(name);
+  std::size_t position = 0;
+  for (nb::handle each : args) reader.add(position++, "", each);
+  for (auto [key, value] : kwargs) reader.add(0, nb::cast<std::string>(key), value);
+  const Builder& builder = *builders_of(name)[0];
+
+  std::vector<nb::object> results;
+  if (const std::shared_ptr<Trace> trace = trace_of(reader.arrays())) {
+    for (const Value& value : reader.call()(values_of(reader.arrays(), *trace))) results.push_back(wrap(Item(value, trace)));
+  } else {
+    std::vector<Tensor> tensors;
+    for (nb::handle array : reader.arrays()) tensors.push_back(*item_of(array).tensor);
+    for (Tensor& tensor : Tensor::all(reader.call(), std::move(tensors))) results.push_back(wrap(Item(std::move(tensor))));
+  }
+  return results_of(builder, std::move(results));
+}
+
+nb::dict described(const BuilderParameter& parameter) {
+  nb::dict entry;
+  entry["name"] = parameter.name;
+  entry["kind"] = name_of(parameter.kind);
+  entry["required"] = parameter.required;
+  entry["initial"] = parameter.initial;
+  nb::list words;
+  for (std::string_view word : parameter.words) words.append(word);
+  entry["words"] = words;
+  return entry;
+}
+
+nb::list described_builders() {
+  nb::list all;
+  for (const Builder& builder : builders()) {
+    if (!builder.call) continue;
+    nb::dict entry;
+    entry["name"] = builder.name;
+    entry["doc"] = builder.comment;
+    entry["group"] = builder.group;
+    entry["several"] = builder.several;
+    nb::list parameters;
+    for (const BuilderParameter& parameter : builder.parameters) parameters.append(described(parameter));
+    entry["parameters"] = parameters;
+    all.append(entry);
+  }
+  return all;
+}
+
+}  // namespace
+
+void bind_registry(nb::module_& m) {
+  m.def("apply", &apply_to, nb::arg("name"), nb::arg("args"), nb::arg("kwargs"), "Calls a builder of the registry by its name.");
+  m.def("builders", &described_builders, "The functions of the registry with their parameters.");
+}
+
+}  // namespace rlx::python

@@ -1,0 +1,350 @@
+"""rlx.Array, and what becomes one."""
+import sys
+
+from . import _core
+from ._core import DType, Error
+from ._dtypes import NUMPY_NAMES, OF_NUMPY, OF_PYTHON, PACKED, as_dtype, is_floating, is_integer, is_numpy, numpy_dtype
+
+
+def _call(name, *args, **kwargs):
+    return _core.apply(name, args, kwargs)
+
+
+def _operand(value):
+    """Whether an operator takes it; NumPy's arrays are taken, too."""
+    return isinstance(value, (Array, bool, int, float, complex)) or is_numpy(value)
+
+
+def _binary(name):
+    def forward(self, other):
+        return _call(name, self, other) if _operand(other) else NotImplemented
+
+    def backward(self, other):
+        return _call(name, other, self) if _operand(other) else NotImplemented
+
+    return forward, backward
+
+
+def _by_numpy(name):
+    """Operators that are more than one function of the registry."""
+
+    def forward(self, other):
+        from . import numpy
+
+        return getattr(numpy, name)(self, other) if _operand(other) else NotImplemented
+
+    def backward(self, other):
+        from . import numpy
+
+        return getattr(numpy, name)(other, self) if _operand(other) else NotImplemented
+
+    return forward, backward
+
+
+class Array(_core.ArrayBase):
+    """An array: elements that are known, or noted down and computed when they are read. In a traced function it stands for the elements
+    that a run will have. Arrays never change."""
+
+    __array_priority__ = 100  # NumPy leaves operators to it
+    __array_ufunc__ = None
+
+    @property
+    def dtype(self):
+        """The element type, one of rlx.float32 and the others."""
+        return self._dtype
+
+    @property
+    def size(self):
+        """The number of elements."""
+        count = 1
+        for extent in self.shape:
+            count = count * extent
+        return count
+
+    @property
+    def itemsize(self):
+        return numpy_dtype(self.dtype).itemsize
+
+    @property
+    def nbytes(self):
+        return self.size * self.itemsize
+
+    @property
+    def T(self):
+        """The axes in reverse order."""
+        return _call("transpose", self, list(reversed(range(self.ndim))))
+
+    @property
+    def mT(self):
+        """The last two axes exchanged."""
+        return _call("swap_axes", self, -1, -2)
+
+    @property
+    def real(self):
+        return _call("real", self) if self.dtype in (DType.c64, DType.c128) else self
+
+    @property
+    def imag(self):
+        return _call("imag", self) if self.dtype in (DType.c64, DType.c128) else _call("zeros_like", self)
+
+    @property
+    def device(self):
+        return "cpu"
+
+    @property
+    def at(self):
+        """`x.at[index].set(values)` gives x with some elements changed; add, multiply, min and max combine them."""
+        from ._indexing import At
+
+        return At(self)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+
+        array = to_numpy(self)
+        if dtype is not None and numpy.dtype(dtype) != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def numpy(self):
+        """The elements as a read-only array of NumPy, which shares their memory."""
+        return to_numpy(self)
+
+    def item(self):
+        """The only element as a number of Python."""
+        if self.size != 1:
+            raise Error(f"item: the array has the shape {self.shape} (allowed: one element)")
+        return to_numpy(self).item()
+
+    def tolist(self):
+        return to_numpy(self).tolist()
+
+    def astype(self, dtype):
+        """The elements in another type, by the rules of rlx.cast."""
+        return _call("cast", self, dtype)
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if not is_integer(self.dtype):
+            raise TypeError(f"an array of {self.dtype} is no index")
+        return int(self.item())
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        for i in range(len(self)):
+            yield self[i]
+
+    def __hash__(self):
+        raise TypeError("arrays have no hash: == compares their elements")
+
+    def __repr__(self):
+        if self._is_traced:
+            return f"Array({self._type_text()}, traced)"
+        import numpy
+
+        body = numpy.array2string(to_numpy(self), separator=", ", prefix="Array(")
+        return f"Array({body}, dtype={self.dtype})"
+
+    def __str__(self):
+        return repr(self) if self._is_traced else str(to_numpy(self))
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec else str(self)
+
+    def __reduce__(self):
+        return _unpickled, (NUMPY_NAMES[self.dtype], self.shape, bytes(self._bytes()))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __getitem__(self, index):
+        from ._indexing import get
+
+        return get(self, index)
+
+    __add__, __radd__ = _binary("add")
+    __sub__, __rsub__ = _binary("sub")
+    __mul__, __rmul__ = _binary("mul")
+    __truediv__, __rtruediv__ = _by_numpy("divide")
+    __floordiv__, __rfloordiv__ = _by_numpy("floor_divide")
+    __mod__, __rmod__ = _by_numpy("remainder")
+    __pow__, __rpow__ = _by_numpy("pow")
+    __matmul__, __rmatmul__ = _by_numpy("matmul")
+    __and__, __rand__ = _binary("logical_and")
+    __or__, __ror__ = _binary("logical_or")
+    __xor__, __rxor__ = _binary("logical_xor")
+    __lshift__, __rlshift__ = _binary("shl")
+    __rshift__, __rrshift__ = _binary("shr")
+    __eq__, _ = _binary("eq")
+    __ne__, _ = _binary("ne")
+    __lt__, _ = _binary("lt")
+    __le__, _ = _binary("le")
+    __gt__, _ = _binary("gt")
+    __ge__, _ = _binary("ge")
+
+    def __neg__(self):
+        return _call("neg", self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return _call("abs", self)
+
+    def __invert__(self):
+        return _call("logical_not", self)
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __getattr__(self, name):
+        """Methods are the functions of rlx.numpy on this array: x.sum(axis=0), x.reshape(2, 3)."""
+        if name in METHODS:
+            from . import numpy
+
+            function = getattr(numpy, name)
+            return lambda *args, **kwargs: function(self, *args, **kwargs)
+        raise AttributeError(f"an array has no attribute {name!r}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *METHODS]
+
+    def reshape(self, *shape):
+        """The same elements under another shape; one size may be -1."""
+        return _call("reshape", self, list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else list(shape))
+
+    def transpose(self, *axes):
+        """The axes in another order, by default the reverse."""
+        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        return _call("transpose", self, [axis % self.ndim for axis in axes] or list(reversed(range(self.ndim))))
+
+
+METHODS = ("all any argmax argmin argsort clip conj cumprod cumsum diagonal dot flatten max mean min prod ravel repeat round sort squeeze "
+           "std sum swapaxes take trace var").split()  # fmt: skip
+
+
+def _unpickled(name, shape, data):
+    import numpy
+
+    return _core.from_bytes(numpy.frombuffer(data, numpy.uint8), OF_NUMPY[name], list(shape), data)
+
+
+def to_numpy(array):
+    import numpy
+
+    dtype = array.dtype
+    if dtype in PACKED:
+        return to_numpy(_call("cast", array, PACKED[dtype])).astype(numpy_dtype(dtype))
+    return array._bytes().view(numpy_dtype(dtype)).reshape(array.shape)
+
+
+def from_numpy(array, copy):
+    """An array that shares NumPy's memory where it can."""
+    import numpy
+
+    name = array.dtype.name
+    if name not in OF_NUMPY:
+        raise Error(f"an array of {array.dtype} has no element type here (allowed: {', '.join(OF_NUMPY)})")
+    dtype, shape = OF_NUMPY[name], array.shape
+    if dtype in PACKED:
+        return _call("cast", from_numpy(array.astype(numpy_dtype(PACKED[dtype])), False), dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if copy or not (array.flags.c_contiguous and array.flags.aligned):
+        array = numpy.array(array, order="C", copy=True)
+    return _core.from_bytes(array.reshape(-1).view(numpy.uint8), dtype, list(shape), array)
+
+
+def asarray(value, dtype=None, copy=None):
+    """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
+    must not change then; with copy=True it is copied."""
+    array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
+    return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
+
+
+def array(value, dtype=None, copy=True):
+    """The same with a copy of the elements."""
+    return asarray(value, dtype, copy)
+
+
+def _converted(value, dtype, copy):
+    if isinstance(value, Array):
+        return value
+    if is_numpy(value):
+        return from_numpy(sys.modules["numpy"].asarray(value), copy)
+    if type(value) in OF_PYTHON:
+        return _number(value, dtype or OF_PYTHON[type(value)])
+    if isinstance(value, (list, tuple)):
+        return _from_list(value, dtype)
+    if hasattr(value, "__dlpack__"):
+        return from_dlpack(value, copy)
+    if hasattr(value, "__array__"):
+        import numpy
+
+        return from_numpy(numpy.asarray(value), copy)
+    raise Error(f"a {type(value).__name__} is no array (allowed: numbers, lists, arrays of NumPy or with DLPack)")
+
+
+def _number(value, dtype):
+    import numpy
+
+    if is_integer(dtype) and isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise Error(f"{value} does not fit into {dtype}")
+    usual = numpy_dtype(PACKED.get(dtype, dtype))
+    array = from_numpy(numpy.asarray(value).astype(usual), False)
+    return _call("cast", array, dtype) if dtype in PACKED else array
+
+
+def _from_list(value, dtype):
+    import numpy
+
+    if any(isinstance(item, Array) for item in _leaves(value)):
+        return _call("stack", [_converted(item, dtype, False) for item in value])
+    array = numpy.asarray(value)
+    if dtype is None and array.dtype.name in ("float64", "int64"):  # numbers of Python: as for a single one
+        array = array.astype(numpy_dtype(OF_PYTHON[float if array.dtype.kind == "f" else int]))
+    return from_numpy(array, False)
+
+
+def _leaves(value):
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+def from_dlpack(value, copy=False):
+    """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
+    array = _core.from_dlpack(value)
+    return _call("add", array, 0).block_until_ready() if copy else array
+
+
+def _implicit(value):
+    """What an operator or a function was given. NumPy's memory may change before the result is read, so it is copied."""
+    return asarray(value, copy=is_numpy(value))
+
+
+def is_array(value):
+    return isinstance(value, Array)
+
+
+_core.set_hooks(Array, _implicit, as_dtype, __file__.rpartition("_array.py")[0])

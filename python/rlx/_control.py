@@ -1,0 +1,127 @@
+"""Control flow: branches and loops of the registry over trees of arrays."""
+from . import _core, _trees
+from ._array import Array
+from ._core import Error
+from ._tracing import flat_outputs, in_trace, leaf_of, Traced
+
+
+def _arrays(leaves):
+    return [leaf_of(leaf) for leaf in leaves]
+
+
+def _group(tree, trace, function, trees):
+    """A function of one group of arrays that stands for a tree; all that share `trees` give one structure."""
+
+    def called(group):
+        outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, group)))
+        trees.append(out_tree)
+        _check_same("switch", trees[0], out_tree)
+        return [outputs]
+
+    return Traced(trace, called)
+
+
+def _check_same(what, one, other):
+    if one != other:
+        raise Error(f"{what}: structures differ: {one} and {other}")
+
+
+def cond(predicate, true_function, false_function, *operands):
+    """The result of true_function(*operands) where `predicate`, a bool, holds, else that of false_function; only one of them runs."""
+    return switch(_core.apply("cast", (leaf_of(predicate), "int32"), {}), [false_function, true_function], *operands)
+
+
+def switch(index, branches, *operands):
+    """The result of branches[index](*operands); an index outside takes the nearest branch."""
+    leaves, tree = _trees.flatten(operands)
+    trees = []
+
+    def traced(trace, inputs):
+        functions = [_group(tree, trace, branch, trees) for branch in branches]
+        return list(_core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
+
+    results = in_trace("switch", _arrays([index, *leaves]), traced)
+    return _trees.unflatten(trees[0], results)
+
+
+def while_loop(condition, body, carry):
+    """carry = body(carry) as long as condition(carry) holds. Differentiable in forward mode."""
+    leaves, tree = _trees.flatten(carry)
+    carried = (tuple, None, (tree,))
+
+    def traced(trace, inputs):
+        trees = []
+        holds = _group(carried, trace, condition, [])
+        step = _group(carried, trace, body, trees)
+        results = list(_core.apply("while_loop", (holds, step, _unweak(inputs)), {}))
+        _check_same("while_loop", tree, trees[0])
+        return results
+
+    return _trees.unflatten(tree, in_trace("while_loop", _arrays(leaves), traced))
+
+
+def fori_loop(lower, upper, body, carry):
+    """carry = body(i, carry) for i from `lower` to `upper` - 1, which are numbers of Python or a Dim."""
+
+    def step(i, value):
+        return body(i + lower if lower else i, value)
+
+    leaves, tree = _trees.flatten(carry)
+
+    def traced(trace, inputs):
+        def called(index, group):
+            outputs, out_tree = flat_outputs(step(index[0], _trees.unflatten(tree, group)))
+            _check_same("fori_loop", tree, out_tree)
+            return [outputs]
+
+        return list(_core.apply("fori_loop", (upper - lower, Traced(trace, called), _unweak(inputs)), {}))
+
+    return _trees.unflatten(tree, in_trace("fori_loop", _arrays(leaves), traced))
+
+
+def scan(step, carry, xs=None, length=None, reverse=False):
+    """Runs carry, y = step(carry, x) for the slices x of `xs` along axis 0. Gives the last carry, and every y stacked along a new axis 0."""
+    carried, carry_tree = _trees.flatten(carry)
+    slices, xs_tree = _trees.flatten(xs)
+    trees = []
+
+    def traced(trace, inputs):
+        def called(carry_group, x_group):
+            result = step(_trees.unflatten(carry_tree, carry_group), _trees.unflatten(xs_tree, x_group))
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise Error(f"scan: the step gives a {type(result).__name__} (allowed: a pair of carry and y)")
+            (outputs, tree), (ys, y_tree) = flat_outputs(result[0]), flat_outputs(result[1])
+            _check_same("scan", carry_tree, tree)
+            trees.append(y_tree)
+            return [outputs, ys]
+
+        first = _unweak(inputs[: len(carried)])
+        return list(_core.apply("scan", (Traced(trace, called), first, inputs[len(carried) :], length, reverse), {}))
+
+    results = in_trace("scan", _arrays([*carried, *slices]), traced)
+    return _trees.unflatten(carry_tree, results[: len(carried)]), _trees.unflatten(trees[0], results[len(carried) :])
+
+
+def associative_scan(combine, xs, axis=0, reverse=False):
+    """Element k along `axis` is what `combine` makes of the elements 0..k; it gets several elements at once."""
+    leaves, tree = _trees.flatten(xs)
+
+    def traced(trace, inputs):
+        def called(earlier, later):
+            outputs, out_tree = flat_outputs(combine(_trees.unflatten(tree, earlier), _trees.unflatten(tree, later)))
+            _check_same("associative_scan", tree, out_tree)
+            return [outputs]
+
+        return list(_core.apply("associative_scan", (Traced(trace, called), inputs, axis, reverse), {}))
+
+    return _trees.unflatten(tree, in_trace("associative_scan", _arrays(leaves), traced))
+
+
+def map(function, xs):  # noqa: A001
+    """The results of function(x) for the slices x of `xs` along axis 0, one after another, stacked."""
+    return scan(lambda carry, x: (carry, function(x)), (), xs)[1]
+
+
+def _unweak(arrays):
+    """Numbers of Python have a type of their own in a loop, which must stay."""
+    return [_core.apply("cast", (array, array._dtype), {}) if isinstance(array, Array) and array._weak else array for array in arrays]

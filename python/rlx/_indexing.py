@@ -1,0 +1,193 @@
+"""x[index] and x.at[index] with what NumPy takes: integers, slices, None, ..., arrays of integers or bool."""
+from . import _core
+from ._array import Array, _call, asarray
+from ._core import DType, Dim
+from ._dtypes import is_integer
+
+
+def _entries(index):
+    return list(index) if isinstance(index, tuple) else [index]
+
+
+def _is_list(entry):
+    return isinstance(entry, (list, Array)) or hasattr(entry, "__array__")
+
+
+def _unmasked(entries):
+    """Arrays of bool become the positions of their true elements, one array for each of their axes; they must be known."""
+    result = []
+    for entry in entries:
+        if _is_list(entry) and asarray(entry).dtype == DType["bool"]:
+            result.extend(asarray(positions.astype("int32")) for positions in asarray(entry).numpy().nonzero())
+        elif isinstance(entry, bool):
+            raise IndexError("a bool is no index")
+        elif _is_list(entry):
+            array = asarray(entry)
+            if not is_integer(array.dtype):
+                raise IndexError(f"an array of {array.dtype} is no index (allowed: integers, bool)")
+            result.append(array)
+        else:
+            result.append(entry)
+    return result
+
+
+def _with_all_axes(array, entries):
+    """One entry for each axis, and None for new ones."""
+    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if used > array.ndim:
+        raise IndexError(f"{used} indices for an array of {array._type_text()}")
+    whole = [slice(None)] * (array.ndim - used)
+    if any(entry is Ellipsis for entry in entries):
+        at = next(i for i, entry in enumerate(entries) if entry is Ellipsis)
+        if any(entry is Ellipsis for entry in entries[at + 1 :]):
+            raise IndexError("an index holds ... twice")
+        return entries[:at] + whole + entries[at + 1 :]
+    return entries + whole
+
+
+class _Basic:
+    """What integers and slices take of each axis: a range with a step, turned round where the step is negative."""
+
+    def __init__(self):
+        self.start, self.limit, self.stride, self.reversed, self.dropped = [], [], [], [], []
+
+    def add(self, axis, size, entry):
+        if isinstance(entry, slice):
+            self.add_slice(axis, size, entry)
+        elif isinstance(entry, Array):
+            self.add_range(0, size, 1)
+        else:
+            self.add_integer(axis, size, entry.__index__())
+
+    def add_range(self, start, limit, stride):
+        self.start.append(start), self.limit.append(limit), self.stride.append(stride)
+
+    def add_integer(self, axis, size, at):
+        if isinstance(size, int) and not -size <= at < size:
+            raise IndexError(f"index {at} is outside of axis {axis} with size {size}")
+        at = at + size if at < 0 else at
+        self.add_range(at, at + 1, 1)
+        self.dropped.append(axis)
+
+    def add_slice(self, axis, size, entry):
+        if isinstance(size, Dim):
+            return self.add_symbolic(size, entry)
+        begin, end, step = entry.indices(size)
+        count = len(range(begin, end, step))
+        if step < 0:
+            self.reversed.append(axis)
+            begin, step = begin + (count - 1) * step if count else 0, -step
+        self.add_range(begin if count else 0, begin + (count - 1) * step + 1 if count else 0, step)
+
+    def add_symbolic(self, size, entry):
+        if entry.step not in (None, 1):
+            raise IndexError(f"a slice of an axis of size {size} has the step {entry.step} (allowed: 1)")
+        ends = [0 if entry.start is None else entry.start, size if entry.stop is None else entry.stop]
+        self.add_range(*[size + end if isinstance(end, int) and end < 0 else end for end in ends], 1)
+
+    def of(self, array):
+        if any(start != 0 for start in self.start) or list(array.shape) != self.limit or any(step != 1 for step in self.stride):
+            array = _call("slice", array, self.start, self.limit, self.stride)
+        return _call("reverse", array, self.reversed) if self.reversed else array
+
+
+def _wrapped(index, size):
+    """Negative indices count from the end."""
+    index = index if index.dtype in (DType.i32, DType.i64) else index.astype("int32")
+    return _call("select", _call("lt", index, 0), _call("add", index, size), index)
+
+
+def _gathered(array, axes, indices):
+    """The elements at the indices of several axes; the axes of the indices come first."""
+    rest = [axis for axis in range(array.ndim) if axis not in axes]
+    front = _call("transpose", array, axes + rest)
+    sizes, others = list(front.shape[: len(axes)]), list(front.shape[len(axes) :])
+    position = None
+    for index, size in zip(indices, sizes):
+        index = _wrapped(index, size)
+        position = index if position is None else _call("add", _call("mul", position, size), index)
+    count = 1
+    for size in sizes:
+        count = count * size
+    return _call("take", _call("reshape", front, [count, *others]), position), rest
+
+
+def _advanced(array, entries):
+    """`entries` has an array or None for each axis."""
+    axes = [axis for axis, entry in enumerate(entries) if entry is not None]
+    if len(axes) == 1:
+        return _call("take", array, _wrapped(entries[axes[0]], array.shape[axes[0]]), axes[0])
+    taken, _ = _gathered(array, axes, [entries[axis] for axis in axes])
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        return taken  # arrays that are not neighbours: their axes stay in front, as in NumPy
+    count = taken.ndim - (array.ndim - len(axes))
+    order = [*range(count, count + axes[0]), *range(count), *range(count + axes[0], taken.ndim)]
+    return _call("transpose", taken, order)
+
+
+def get(array, index):
+    entries = _with_all_axes(array, _unmasked(_entries(index)))
+    basic, axis = _Basic(), 0
+    for entry in entries:
+        if entry is not None:
+            basic.add(axis, array.shape[axis], entry)
+            axis += 1
+    array = basic.of(array)
+    shape, arrays, axis = [], [], 0  # after integers have left and new axes have come
+    for entry in entries:
+        if entry is None:
+            shape.append(1), arrays.append(None)
+            continue
+        if axis not in basic.dropped:
+            shape.append(array.shape[axis]), arrays.append(entry if isinstance(entry, Array) else None)
+        axis += 1
+    if list(array.shape) != shape:
+        array = _call("reshape", array, shape)
+    return _advanced(array, arrays) if any(entry is not None for entry in arrays) else array
+
+
+class At:
+    """x.at: changed copies of x."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index):
+        return AtIndex(self.array, index)
+
+
+class AtIndex:
+    def __init__(self, array, index):
+        self.array, self.index = array, index
+
+    def get(self):
+        return get(self.array, self.index)
+
+    def set(self, values):
+        """The array with the elements at the index replaced."""
+        return self._scattered(values, "set")
+
+    def add(self, values):
+        return self._scattered(values, "add")
+
+    def multiply(self, values):
+        return self._scattered(values, "mul")
+
+    mul = multiply
+
+    def min(self, values):
+        return self._scattered(values, "min")
+
+    def max(self, values):
+        return self._scattered(values, "max")
+
+    def _scattered(self, values, kind):
+        array = self.array
+        places = get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index)
+        values = _call("broadcast_to", asarray(values).astype(array.dtype), list(places.shape))
+        flat = _core.apply(
+            "scatter",
+            (_call("reshape", array, [array.size]), _call("reshape", places, [places.size, 1]), _call("reshape", values, [places.size])),
+            {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,), "kind": kind},
+        )
+        return _call("reshape", flat, list(array.shape))

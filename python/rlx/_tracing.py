@@ -1,0 +1,53 @@
+"""Tracing: a function is called with arrays that stand for those of later runs."""
+from . import _core, _trees
+from ._array import Array, asarray
+from ._dtypes import OF_PYTHON
+
+
+def leaf_of(value):
+    """A leaf as an array; a number of Python takes the type of what it meets."""
+    if isinstance(value, Array):
+        return value
+    made = asarray(value)
+    if type(value) in OF_PYTHON:
+        made._set_weak()
+    return made
+
+
+def name_of(function):
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+def flat_outputs(result):
+    leaves, tree = _trees.flatten(result)
+    return [leaf_of(leaf) for leaf in leaves], tree
+
+
+class Traced:
+    """A function of a list of arrays that is called while a graph is made."""
+
+    def __init__(self, trace, function):
+        self.trace, self.function = trace, function
+
+    def __call__(self, *args):
+        return self.function(*args)
+
+
+def compile_for(name, arrays, function, sizes=None):
+    """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place."""
+    trace = _core.Trace(name)
+    inputs = [
+        trace.input([sizes[i].get(axis, size) for axis, size in enumerate(array.shape)], array._dtype, array._weak)
+        if sizes and sizes.get(i)
+        else trace.input_like(array)
+        for i, array in enumerate(arrays)
+    ]
+    return _core.Compiled(trace, function(trace, inputs))
+
+
+def in_trace(name, arrays, function):
+    """Calls function(trace, arrays) in the trace of any of the arrays, or in one of its own that runs at once."""
+    trace = _core.trace_of(arrays)
+    if trace is not None:
+        return function(trace, arrays)
+    return compile_for(name, arrays, function)(arrays)

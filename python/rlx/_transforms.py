@@ -1,0 +1,204 @@
+"""Derivatives and batches of functions of arrays."""
+import functools
+
+from . import _core, _trees
+from ._array import Array
+from ._core import Error
+from ._dtypes import is_complex, is_floating
+from ._tracing import flat_outputs, in_trace, leaf_of, name_of
+
+
+def _check_differentiable(what, arrays, numbers):
+    for i in numbers:
+        if not is_floating(arrays[i].dtype) and not is_complex(arrays[i].dtype):
+            raise Error(f"{what}: an argument is {arrays[i]._type_text()} (allowed: floats and complex numbers)")
+
+
+def value_and_grad(function, argnums=0, has_aux=False):
+    """A function that gives the value of `function`, a float scalar, and its gradient by the arguments at `argnums`, as trees like them. With
+    has_aux the function gives a pair, whose second part is returned beside the value."""
+
+    @functools.wraps(function)
+    def differentiated(*args, **kwargs):
+        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        flat = [_trees.flatten(arg) for arg in args]
+        arrays = [leaf_of(leaf) for leaves, _ in flat for leaf in leaves]
+        begins = [sum(len(leaves) for leaves, _ in flat[:i]) for i in range(len(flat) + 1)]
+        wrt = [k for place in places for k in range(begins[place % len(args)], begins[place % len(args) + 1])]
+        _check_differentiable("grad", arrays, wrt)
+        trees = []
+
+        def called(inputs):
+            result = function(*[_trees.unflatten(tree, inputs[begins[i] :]) for i, (_, tree) in enumerate(flat)], **kwargs)
+            outputs, tree = flat_outputs(result)
+            trees.append(tree)
+            value = result[0] if has_aux else result
+            if not isinstance(value, Array) or value.ndim != 0 or not is_floating(value.dtype):
+                seen = value._type_text() if isinstance(value, Array) else type(value).__name__
+                raise Error(f"grad of {name_of(function)}: the function gives {seen} (allowed: a float of rank 0)")
+            return outputs
+
+        results = in_trace("grad", arrays, lambda trace, inputs: _core.value_and_grad(called, inputs, wrt, trace))
+        count = _trees.leaf_count(trees[0])
+        value = _trees.unflatten(trees[0], results[:count])
+        rest = iter(results[count:])
+        gradients = [_trees._build(flat[place % len(args)][1], rest) for place in places]
+        return value, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+
+    return differentiated
+
+
+def grad(function, argnums=0, has_aux=False):
+    """The gradient of a function that gives a float scalar, by the arguments at `argnums`; with has_aux a pair of it and what the function gives
+    beside."""
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function)
+    def differentiated(*args, **kwargs):
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def _flat_function(function, tree, trees):
+    """`function` on a list of arrays; `trees` keeps the structure of its result."""
+
+    def called(inputs):
+        outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, inputs)))
+        trees.append(out_tree)
+        return outputs
+
+    return called
+
+
+def _like(what, tree, arrays, others):
+    leaves, its = _trees.flatten(others)
+    if its != tree:
+        raise Error(f"{what}: the trees differ: {tree} and {its}")
+    return [leaf.astype(array.dtype) if leaf.dtype != array.dtype and leaf._weak else leaf for array, leaf in zip(arrays, map(leaf_of, leaves))]
+
+
+def jvp(function, primals, tangents):
+    """The value of the function, and its change when the arguments change in the directions `tangents`."""
+    leaves, tree = _trees.flatten(tuple(primals))
+    arrays = [leaf_of(leaf) for leaf in leaves]
+    directions = _like("jvp", tree, arrays, tuple(tangents))
+    _check_differentiable("jvp", arrays, range(len(arrays)))
+    trees = []
+    called = _flat_function(function, tree, trees)
+    results = in_trace("jvp", arrays + directions, lambda trace, inputs: _core.jvp(called, inputs, len(arrays), trace))
+    half = len(results) // 2
+    return _trees.unflatten(trees[0], results[:half]), _trees.unflatten(trees[0], results[half:])
+
+
+def vjp(function, *primals):
+    """The value of the function, and a function from cotangents of its result to cotangents of the arguments. Outside of a traced function
+    the latter computes the former's forward pass again."""
+    leaves, tree = _trees.flatten(primals)
+    arrays = [leaf_of(leaf) for leaf in leaves]
+    _check_differentiable("vjp", arrays, range(len(arrays)))
+    trees = []
+    called = _flat_function(function, tree, trees)
+    values = in_trace("vjp", arrays, lambda trace, inputs: called(inputs))
+
+    def pull_back(cotangents):
+        given = _like("vjp", trees[0], values, cotangents)
+        results = in_trace("vjp", arrays + given, lambda trace, inputs: _core.vjp(called, inputs, len(arrays), trace))
+        return _trees.unflatten(tree, results[len(given) :])
+
+    return _trees.unflatten(trees[0], values), pull_back
+
+
+def hvp(function, primals, tangents):
+    """Hessian times vector: the change of the gradient of a scalar function in the directions `tangents`."""
+    argnums = tuple(range(len(primals)))
+    result = jvp(grad(function, argnums), primals, tangents)[1]
+    return result[0] if len(primals) == 1 else result
+
+
+def _jacobian(function, forward):
+    @functools.wraps(function)
+    def differentiated(x, *rest):
+        array = leaf_of(x)
+        _check_differentiable("jacobian", [array], [0])
+        trees = []
+        called = _flat_function(lambda value: function(value, *rest), (tuple, None, (_trees.LEAF,)), trees)
+        results = in_trace("jacobian", [array], lambda trace, inputs: _core.jacobian(called, inputs, forward, trace))
+        return _trees.unflatten(trees[0], results)
+
+    return differentiated
+
+
+def jacfwd(function):
+    """The derivative of every element of the result by every element of the first argument, an array; one pass for each of the latter."""
+    return _jacobian(function, True)
+
+
+def jacrev(function):
+    """The same with one backward pass for each element of the result."""
+    return _jacobian(function, False)
+
+
+def hessian(function):
+    """The second derivative of a scalar function by its first argument, an array."""
+    return jacfwd(jacrev(function))
+
+
+def _is_axis(value):
+    return value is None or isinstance(value, int)
+
+
+def vmap(function, in_axes=0, out_axes=0):
+    """A function for a whole batch from one for single examples. `in_axes` is the axis of the batch in all arguments (None: no batch), or a
+    tree of axes that is a prefix of the arguments'; `out_axes` likewise for the result."""
+
+    @functools.wraps(function)
+    def batched(*args):
+        leaves, tree = _trees.flatten(args)
+        arrays = [leaf_of(leaf) for leaf in leaves]
+        axes = _trees.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, tree, _is_axis)
+        if all(axis is None for axis in axes):
+            raise Error(f"vmap of {name_of(function)}: no argument has a batch (in_axes={in_axes})")
+        trees = []
+        called = _flat_function(function, tree, trees)
+
+        def traced(trace, inputs):
+            wanted = [] if out_axes == 0 else _OutAxes(called, trees, out_axes)
+            if isinstance(wanted, _OutAxes):
+                results = _core.vmap(wanted, inputs, axes, [], trace)
+                return [_core.apply("move_axis", (result, 0, axis), {}) if axis else result for result, axis in zip(results, wanted.axes())]
+            return _core.vmap(called, inputs, axes, [], trace)
+
+        results = in_trace("vmap", arrays, traced)
+        return _trees.unflatten(trees[0], results)
+
+    return batched
+
+
+class _OutAxes:
+    """The function of vmap, and where its results get the batch, which its own structure tells."""
+
+    def __init__(self, called, trees, out_axes):
+        self.called, self.trees, self.out_axes = called, trees, out_axes
+
+    def __call__(self, inputs):
+        return self.called(inputs)
+
+    def axes(self):
+        return _trees.broadcast_prefix(self.out_axes, self.trees[0], _is_axis)
+
+
+def checkpoint(function, save="nothing"):
+    """The function with less memory between its forward and its backward pass: `save` is everything, dots or nothing."""
+
+    @functools.wraps(function)
+    def saved(*args):
+        leaves, tree = _trees.flatten(args)
+        trees = []
+        called = _flat_function(function, tree, trees)
+        arrays = [leaf_of(leaf) for leaf in leaves]
+        results = in_trace("checkpoint", arrays, lambda trace, inputs: _core.checkpoint(called, inputs, save, trace))
+        return _trees.unflatten(trees[0], results)
+
+    return saved

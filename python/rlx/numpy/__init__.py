@@ -1,0 +1,16 @@
+"""NumPy's functions over rlx.Array: names, arguments and results as there, but f32 and i32 where NumPy takes 64 bits by itself."""
+import math
+
+from .. import _dtypes
+from .._array import Array as ndarray, array, asarray, from_dlpack
+from . import fft, linalg
+from .arrangement import *
+from .creation import *
+from .elementwise import *
+from .products import *
+from .reductions import *
+from .types import *
+
+pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+bool_ = _dtypes.OF_NUMPY["bool"]
+globals().update({name: dtype for name, dtype in _dtypes.OF_NUMPY.items() if name != "bool"})

@@ -1,0 +1,70 @@
+"""What the functions of rlx.numpy share."""
+import builtins
+
+from .. import _core
+from .._array import Array, asarray
+from .._core import DType
+from .._dtypes import is_complex, is_floating, OF_PYTHON
+
+
+def call(name, *args, **kwargs):
+    return _core.apply(name, args, kwargs)
+
+
+def array_of(x):
+    return x if isinstance(x, Array) else asarray(x)
+
+
+def float_of(x):
+    """Integers and bool as f32."""
+    x = array_of(x)
+    return x if is_floating(x.dtype) or is_complex(x.dtype) else x.astype(DType.f32)
+
+
+def dtype_of(x):
+    return OF_PYTHON[type(x)] if type(x) in OF_PYTHON else array_of(x).dtype
+
+
+def operands_of(*given):
+    """At least one array among numbers of Python, as functions of the registry need it."""
+    return given if builtins.any(type(x) not in OF_PYTHON for x in given) else (asarray(given[0]), *given[1:])
+
+
+def named(name, function, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def truth_of(x):
+    x = array_of(x)
+    return x if x.dtype == DType["bool"] else call("ne", x, 0)
+
+
+def sizes_of(shape):
+    return list(shape) if isinstance(shape, (tuple, list)) else [shape]
+
+
+def near():
+    """A value that functions of the registry take for their graph."""
+    return asarray(0.0)
+
+
+def axes_of(x, axis):
+    if axis is None:
+        return list(range(x.ndim))
+    return list(axis) if isinstance(axis, (tuple, list)) else [axis]
+
+
+def reduced(name, x, axis, keepdims, **options):
+    return call(name, x, axes_of(x, axis), keep_dims=keepdims, **options)
+
+
+def along(x, axis):
+    x = array_of(x)
+    return (x.reshape(-1), 0) if axis is None else (x, axis)
+
+
+def public(names):
+    """Of the names in a module those of its own functions."""
+    return [name for name, value in names.items() if name[0] != "_" and getattr(value, "__module__", None) == names["__name__"]]

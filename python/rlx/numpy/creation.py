@@ -1,0 +1,109 @@
+"""Arrays from nothing."""
+import builtins
+import math
+
+from .._array import Array, asarray
+from .._core import Dim, DType
+from .._dtypes import as_dtype
+from ._base import array_of, call, dtype_of, near, public, sizes_of
+from .elementwise import where
+
+
+def full(shape, fill_value, dtype=None):
+    """An array of that shape whose elements are all `fill_value`."""
+    wanted = as_dtype(dtype) if dtype is not None else dtype_of(fill_value)
+    if isinstance(fill_value, Array):
+        return call("broadcast_to", fill_value.astype(wanted), sizes_of(shape))
+    return call("broadcast_to", asarray(fill_value, wanted), sizes_of(shape))
+
+
+def zeros(shape, dtype=None):
+    """Zeros, f32 by themselves."""
+    return full(shape, 0, dtype or DType.f32)
+
+
+def ones(shape, dtype=None):
+    """Ones, f32 by themselves."""
+    return full(shape, 1, dtype or DType.f32)
+
+
+empty = zeros
+
+
+def full_like(x, fill_value, dtype=None, shape=None):
+    """As full, of the shape and type of x."""
+    x = array_of(x)
+    return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype)
+
+
+def zeros_like(x, dtype=None, shape=None):
+    return full_like(x, 0, dtype, shape)
+
+
+def ones_like(x, dtype=None, shape=None):
+    return full_like(x, 1, dtype, shape)
+
+
+empty_like = zeros_like
+
+
+def arange(start, stop=None, step=1, dtype=None):
+    """start, start + step, ... below stop. A size that is a Dim gives 0, 1, 2, ...."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    kinds = {type(x) for x in (start, stop, step)}
+    wanted = as_dtype(dtype) if dtype is not None else (DType.f32 if float in kinds else DType.i32)
+    if Dim in kinds:
+        return call("iota", near(), [stop - start], wanted) + (start if start != 0 else 0)
+    count = builtins.max(0, math.ceil((stop - start) / step))
+    if float not in kinds:
+        return (call("iota", near(), [count], DType.i64) * step + start).astype(wanted)
+    return (call("iota", near(), [count], DType.f64) * float(step) + float(start)).astype(wanted)
+
+
+def linspace(start, stop, num=50, endpoint=True, dtype=None):
+    """`num` numbers at equal distances."""
+    step = (stop - start) / builtins.max(num - 1 if endpoint else num, 1)
+    values = call("iota", near(), [num], DType.f64) * float(step) + float(start)
+    if endpoint and num > 1:
+        values = where(call("eq", call("iota", near(), [num], DType.i32), num - 1), float(stop), values)
+    return values.astype(dtype or DType.f32)
+
+
+def eye(n, m=None, k=0, dtype=None):
+    """Ones on a diagonal, zeros elsewhere."""
+    rows = call("iota", near(), [n, n if m is None else m], DType.i32, 0)
+    columns = call("iota", near(), [n, n if m is None else m], DType.i32, 1)
+    return call("eq", rows + k, columns).astype(dtype or DType.f32)
+
+
+def identity(n, dtype=None):
+    return eye(n, dtype=dtype)
+
+
+def tri(n, m=None, k=0, dtype=None):
+    """Ones at and below a diagonal."""
+    return tril(ones((n, n if m is None else m), dtype), k)
+
+
+def tril(x, k=0):
+    """The lower triangle; zeros elsewhere."""
+    return call("tril", array_of(x), k)
+
+
+def triu(x, k=0):
+    """The upper triangle; zeros elsewhere."""
+    return call("triu", array_of(x), k)
+
+
+def meshgrid(*xs, indexing="xy"):
+    """A grid of each vector along its own axis."""
+    xs = [array_of(x) for x in xs]
+    order = [1, 0, *range(2, len(xs))] if indexing == "xy" and len(xs) > 1 else range(len(xs))
+    places = dict(zip(range(len(xs)), order))
+    shape = [0] * len(xs)
+    for i, x in enumerate(xs):
+        shape[places[i]] = x.size
+    return [call("broadcast", x.reshape(-1), shape, [places[i]]) for i, x in enumerate(xs)]
+
+
+__all__ = public(globals())

@@ -1,0 +1,202 @@
+"""Functions of each element; operands broadcast."""
+from .._array import asarray
+from .._core import DType, Error
+from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
+from ._base import array_of, call, dtype_of, float_of, named, operands_of, public, reduced, truth_of
+from .types import result_type
+
+# One name here, one function of the registry on floats.
+_FLOAT = ("exp expm1 exp2 log log1p log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc reciprocal "
+          "erf erfc lgamma digamma rsqrt").split()  # fmt: skip
+_ALIASES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
+for _name in _FLOAT:
+    globals()[_name] = named(_name, lambda x, _op=_name: call(_op, float_of(x)), f"rlx.ops.{_name} of each element; integers count as f32.")
+for _name, _of in _ALIASES.items():
+    globals()[_name] = globals()[_of]
+
+# On any numbers.
+_UNARY = {"absolute": "abs", "abs": "abs", "negative": "neg", "square": "square", "sign": "sign", "conj": "conj", "conjugate": "conj",
+          "bitwise_invert": "logical_not", "invert": "logical_not"}  # fmt: skip
+for _name, _of in _UNARY.items():
+    globals()[_name] = named(_name, lambda x, _op=_of: call(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
+
+_ROUNDING = ("floor", "ceil", "trunc")
+for _name in _ROUNDING:
+    globals()[_name] = named(
+        _name, lambda x, _op=_name: array_of(x) if is_integer(array_of(x).dtype) else call(_op, array_of(x)), f"rlx.ops.{_name}; integers stay."
+    )
+
+_BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "max", "minimum": "min", "equal": "eq", "not_equal": "ne", "less": "lt",
+           "less_equal": "le", "greater": "gt", "greater_equal": "ge", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
+           "bitwise_xor": "logical_xor", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "left_shift": "shl", "right_shift": "shr",
+           "fmod": "rem"}  # fmt: skip
+for _name, _of in _BINARY.items():
+    globals()[_name] = named(_name, lambda x, y, _op=_of: call(_op, *operands_of(x, y)), f"rlx.ops.{_of}; the operands broadcast.")
+
+_BINARY_FLOAT = {"atan2": "atan2", "arctan2": "atan2", "hypot": "hypot", "logaddexp": "logaddexp", "nextafter": "nextafter"}
+for _name, _of in _BINARY_FLOAT.items():
+    globals()[_name] = named(
+        _name, lambda x, y, _op=_of: call(_op, float_of(x), float_of(y)), f"rlx.ops.{_of}; the operands broadcast, integers count as f32."
+    )
+
+
+def _float_operand(x):
+    """A number of Python stays one, which takes the type of what it meets."""
+    if type(x) in OF_PYTHON:
+        return x if type(x) is complex else float(x)
+    return float_of(x)
+
+
+def divide(x, y):
+    """x / y; integers are divided as f32."""
+    return call("div", *operands_of(_float_operand(x), _float_operand(y)))
+
+
+true_divide = divide
+
+
+def _signs_differ(remainder_, divisor):
+    return bitwise_and(not_equal(remainder_, 0), not_equal(less(remainder_, 0), less(divisor, 0)))
+
+
+def floor_divide(x, y):
+    """The largest integer at most x / y."""
+    x, y = operands_of(x, y)
+    if is_floating(dtype_of(x)) or is_floating(dtype_of(y)):
+        return call("floor", call("div", x, y))
+    quotient = call("div", x, y)
+    return where(_signs_differ(call("rem", x, y), y), quotient - 1, quotient)
+
+
+def remainder(x, y):
+    """x - y * floor(x / y): of the sign of y."""
+    x, y = operands_of(x, y)
+    rest = call("rem", x, y)
+    return where(_signs_differ(rest, y), rest + y, rest)
+
+
+mod = remainder
+
+
+def _whole_power(x, n):
+    """x to the power of a number n >= 0 by squaring, exact where products are."""
+    result = None
+    while n:
+        result = x if n & 1 and result is None else result * x if n & 1 else result
+        x, n = (call("square", x), n >> 1) if n > 1 else (x, 0)
+    return call("ones_like", x) if result is None else result
+
+
+def pow(x, y):  # noqa: A001
+    """x to the power of y. Integers to the power of integers, by f64 where y is an array, are integers."""
+    x, y = operands_of(x, y)
+    if is_floating(dtype_of(x)) or is_floating(dtype_of(y)) or is_complex(dtype_of(x)) or is_complex(dtype_of(y)):
+        return call("square", x) if type(y) is int and y == 2 else call("pow", x, y)
+    if type(y) is not int:
+        return call("pow", array_of(x).astype(DType.f64), array_of(y).astype(DType.f64)).astype(result_type(x, y))
+    if y < 0:
+        raise Error(f"pow: integers to the power of {y} (allowed: 0 and more)")
+    return _whole_power(x, y)
+
+
+power = pow
+
+
+def logical_and(x, y):
+    """Whether both are true (not 0)."""
+    return call("logical_and", truth_of(x), truth_of(y))
+
+
+def logical_or(x, y):
+    """Whether at least one is true (not 0)."""
+    return call("logical_or", truth_of(x), truth_of(y))
+
+
+def logical_xor(x, y):
+    """Whether exactly one is true (not 0)."""
+    return call("logical_xor", truth_of(x), truth_of(y))
+
+
+def logical_not(x):
+    """Whether it is 0."""
+    return call("logical_not", truth_of(x))
+
+
+def round(x, decimals=0):  # noqa: A001
+    """The nearest multiple of 10^-decimals, half to even."""
+    x = array_of(x)
+    if is_integer(x.dtype):
+        return x
+    return call("round", x) if decimals == 0 else call("round", x * 10.0**decimals) / 10.0**decimals
+
+
+def isnan(x):
+    """Whether an element is NaN."""
+    return call("isnan", float_of(x))
+
+
+def isinf(x):
+    """Whether an element is infinite."""
+    return call("isinf", float_of(x))
+
+
+def isfinite(x):
+    """Whether an element is neither infinite nor NaN."""
+    return call("is_finite", float_of(x))
+
+
+def signbit(x):
+    """Whether an element is negative, -0 too."""
+    x = array_of(x)
+    return call("lt", x, 0) if not is_floating(x.dtype) else call("lt", call("bitcast", x.astype(DType.f32), DType.i32), 0)
+
+
+def copysign(x, y):
+    """The magnitude of x with the sign of y."""
+    magnitude = abs(float_of(x))
+    return where(signbit(y), -magnitude, magnitude)
+
+
+def real(x):
+    return array_of(x).real
+
+
+def imag(x):
+    return array_of(x).imag
+
+
+def clip(x, min=None, max=None):  # noqa: A002
+    """x limited to min..max."""
+    x = x if min is None else call("max", *operands_of(x, min))
+    return x if max is None else call("min", *operands_of(x, max))
+
+
+def where(condition, x, y):
+    """x where the condition holds, else y."""
+    return call("where", truth_of(condition), x, y)
+
+
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+    """NaN and infinities replaced by numbers."""
+    return call("nan_to_num", array_of(x), nan, posinf, neginf)
+
+
+def isclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """|x - y| <= atol + rtol |y|."""
+    x, y = float_of(x), float_of(y)
+    near = logical_or(equal(x, y), logical_and(less_equal(abs(x - y), atol + rtol * abs(y)), isfinite(y)))
+    return logical_or(near, logical_and(isnan(x), isnan(y))) if equal_nan else near
+
+
+def allclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements are close."""
+    return reduced("all", isclose(x, y, rtol, atol, equal_nan), None, False)
+
+
+def array_equal(x, y):
+    """Whether shapes and elements are equal."""
+    x, y = array_of(x), array_of(y)
+    return reduced("all", equal(x, y), None, False) if x.shape == y.shape else asarray(False)
+
+
+__all__ = public(globals())

@@ -1,0 +1,45 @@
+"""Element types of arrays and numbers."""
+import builtins
+
+from .._array import Array, asarray
+from .._dtypes import as_dtype, is_numpy, NUMPY_NAMES, OF_PYTHON
+from ._base import array_of, call, operands_of, public
+
+
+def astype(x, dtype):
+    return array_of(x).astype(dtype)
+
+
+def can_cast(given, to):
+    """Whether a type holds all values of another."""
+    given = given.dtype if isinstance(given, Array) else as_dtype(given)
+    return result_type(given, to) == as_dtype(to)
+
+
+def result_type(*given):
+    """The type that arithmetic of these arrays, types and numbers has."""
+    arrays = [x if type(x) in OF_PYTHON else array_of(x) if isinstance(x, Array) or is_numpy(x) else asarray(0, x) for x in given]
+    total = arrays[0]
+    for x in arrays[1:]:
+        total = call("select", asarray(True), *operands_of(total, x))
+    return total.dtype if isinstance(total, Array) else OF_PYTHON[type(total)]
+
+
+def isdtype(dtype, kind):
+    """Whether it is of a kind: bool, signed integer, unsigned integer, integral, real floating, complex floating, numeric."""
+    if isinstance(kind, tuple):
+        return builtins.any(isdtype(dtype, each) for each in kind)
+    name = NUMPY_NAMES[as_dtype(dtype)]
+    kinds = {
+        "bool": name == "bool",
+        "signed integer": name.startswith("int"),
+        "unsigned integer": name.startswith("uint"),
+        "integral": "int" in name,
+        "real floating": "float" in name,
+        "complex floating": name.startswith("complex"),
+        "numeric": name != "bool",
+    }
+    return kinds[kind] if isinstance(kind, str) and kind in kinds else as_dtype(dtype) == as_dtype(kind)
+
+
+__all__ = public(globals())

@@ -1,0 +1,97 @@
+"""Every function of the registry (`rlx ops` lists them) under its own name. They are made when they are asked for."""
+import functools
+import inspect
+import keyword
+
+from . import _core
+from ._core import Error
+
+
+@functools.cache
+def _overloads():
+    table = {}
+    for builder in _core.builders():
+        table.setdefault(builder["name"], []).append(builder)
+    return table
+
+
+def _initial(parameter):
+    """The initial value as Python has it."""
+    if parameter["required"]:
+        return inspect.Parameter.empty
+    text = parameter["initial"]
+    if parameter["words"]:
+        return text
+    if text in ("{}", "std::nullopt"):
+        return () if parameter["kind"] in ("integers", "numbers", "sizes") else None
+    if text.startswith("{"):
+        return tuple(int(item) for item in text[1:-1].split(","))
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _python_name(name):
+    """A name that is a keyword of Python gets an underscore."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _signature(builder):
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters, optional = [], False
+    for each in builder["parameters"]:
+        optional = optional or not each["required"]
+        initial = _initial(each)
+        if optional and each["required"]:
+            initial = None
+        parameters.append(inspect.Parameter(_python_name(each["name"]), kind, default=initial))
+    return inspect.Signature(parameters)
+
+
+def _documentation(overloads):
+    """The comments of the overloads, and the words of arguments."""
+    texts = []
+    for builder in overloads:
+        words = [f"{each['name']}: one of {', '.join(each['words'])}" for each in builder["parameters"] if each["words"]]
+        text = "\n".join([builder["doc"], *words])
+        if text not in texts:
+            texts.append(text)
+    return "\n\n".join(texts)
+
+
+def _function(name, overloads):
+    keywords = {_python_name(each["name"]): each["name"] for each in overloads[0]["parameters"] if keyword.iskeyword(each["name"])}
+
+    def function(*args, **kwargs):
+        return _core.apply(name, args, {keywords.get(key, key): value for key, value in kwargs.items()} if keywords else kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = _documentation(overloads)
+    function.__signature__ = _signature(overloads[0])
+    return function
+
+
+def __getattr__(name):
+    overloads = None if name.startswith("__") else _overloads().get(name)
+    if overloads is None:
+        raise AttributeError(f"module 'rlx.ops' has no attribute {name!r}")
+    function = globals()[name] = _function(name, overloads)
+    return function
+
+
+def __dir__():
+    return sorted(_overloads())
+
+
+def call(name, *args, **kwargs):
+    """A function by its name, with an Error that names near ones where there is none."""
+    return _core.apply(name, args, kwargs)
+
+
+__all__ = ["call", "Error"]

@@ -1,0 +1,151 @@
+"""Arrays in and out, operators, indexing: NumPy is the oracle."""
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import rlx
+
+DTYPES = [np.float32, np.float16, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.bool_,
+          np.complex64, np.complex128, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type_goes_in_and_out(dtype):
+    given = np.array([[0, 1, 2], [3, 1, 0]]).astype(dtype)
+    array = rlx.asarray(given)
+    assert array.shape == (2, 3) and np.dtype(array.dtype) == np.dtype(dtype)
+    back = array.numpy()
+    assert back.dtype == given.dtype and (back == given).all()
+
+
+def test_memory_is_shared_both_ways():
+    given = np.arange(6, dtype=np.float32)
+    array = rlx.asarray(given)
+    assert np.shares_memory(array.numpy(), given)
+    assert not array.numpy().flags.writeable
+    assert not np.shares_memory(rlx.array(given).numpy(), given)
+    view = array.numpy()
+    del array
+    assert (view == given).all()
+
+
+@pytest.mark.parametrize("given", [np.arange(12.0).reshape(3, 4).T, np.arange(10)[::-2], np.arange(4, dtype=">i4"), np.zeros((0, 3)), np.array(2.5),
+                                   np.broadcast_to(np.float32(1), (2, 2)), np.frombuffer(b"abcd", np.uint8)])  # fmt: skip
+def test_any_layout_is_taken(given):
+    assert np.array_equal(rlx.asarray(given).numpy(), given)
+
+
+def test_objects_are_refused():
+    for given in (np.array([object()]), np.array(["a"]), object()):
+        with pytest.raises(rlx.Error, match="allowed"):
+            rlx.asarray(given)
+
+
+def test_dlpack_both_ways():
+    array = rlx.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert np.array_equal(np.from_dlpack(array), array.numpy())
+    given = np.arange(3, dtype=np.int64)
+    taken = rlx.from_dlpack(given)
+    assert taken.dtype == rlx.int64 and np.shares_memory(taken.numpy(), given)
+    with pytest.raises(rlx.Error, match="contiguous"):
+        rlx.from_dlpack(given[::2])
+
+
+def test_changed_memory_does_not_reach_what_was_noted_down():
+    given = np.ones(4, np.float32)
+    total = rlx.numpy.add(rlx.array([1.0]), given)
+    given[:] = 7
+    assert total.tolist() == [2, 2, 2, 2]
+
+
+def test_python_numbers_take_the_type_of_arrays():
+    half, whole = rlx.array([1, 2], dtype="float16"), rlx.array([1, 2])
+    assert (half * 2.5).dtype == rlx.float16 and (whole + 1).dtype == rlx.int32 and (whole + 0.5).dtype == rlx.float32
+    assert (whole * 1j).dtype == rlx.complex64 and (rlx.array([True]) + 1).dtype == rlx.int32
+    assert (2**1.0 - half).dtype == rlx.float16 and (1 / whole).dtype == rlx.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+def test_operators_are_numpys(dtype):
+    a, b = np.array([7, -7, 5, -2]).astype(dtype), np.array([2, 2, -3, -2]).astype(dtype)
+    x, y = rlx.asarray(a), rlx.asarray(b)
+    for operation in ("+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="):
+        for left, right, other in ((x, y, (a, b)), (x, 3, (a, dtype(3))), (3, y, (dtype(3), b))):
+            seen = eval(f"left {operation} right", {"left": left, "right": right})
+            expected = eval(f"left {operation} right", {"left": other[0], "right": other[1]})
+            assert np.allclose(seen.numpy(), expected, rtol=1e-6), (operation, seen, expected)
+    assert np.allclose((-x).numpy(), -a) and np.allclose(abs(x).numpy(), abs(a)) and np.allclose((x**2).numpy(), a**2)
+    assert isinstance(a + x, rlx.Array)
+
+
+def test_integers_have_bit_operators():
+    a, b = np.array([6, -3, 5]), np.array([3, 2, 1])
+    x, y = rlx.asarray(a), rlx.asarray(b)
+    for operation in ("&", "|", "^", "<<", ">>"):
+        assert (eval(f"x {operation} y").numpy() == eval(f"a {operation} b")).all(), operation
+    assert ((~x).numpy() == ~a).all()
+
+
+INDICES = [0, -1, slice(1, 3), slice(None, None, -1), slice(5, 1, -2), slice(2, 2), (0, 1), (Ellipsis, 0), (None, 1), (1, Ellipsis, None),
+           (slice(None), -2, slice(0, 4, 2)), [0, 2], np.array([[0, 1], [2, -1]]), (slice(None), [1, 0]), ([0, 1], [2, 3]), ([0, 1], slice(None), [1, 3]),
+           (0, [1, 2], slice(None, None, 2)), (slice(1, None), [0, 2], [1, 1]), (Ellipsis, [0, 3]), (None, [1], None, 2), slice(-100, 100), (2, 3, 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_indices_are_numpys(index):
+    a = np.arange(3 * 4 * 5, dtype=np.float32).reshape(3, 4, 5)
+    x = rlx.asarray(a)
+    assert np.array_equal(x[index].numpy(), a[index])
+    assert np.array_equal(rlx.jit(lambda v: v[index])(a).numpy(), a[index])
+    changed = a.copy()
+    changed[index] = -1
+    assert np.array_equal(x.at[index].set(-1).numpy(), changed)
+    added = a.copy()
+    np.add.at(added, index, 2)
+    assert np.array_equal(x.at[index].add(2).numpy(), added)
+
+
+def test_masks_choose_elements():
+    a = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    x = rlx.asarray(a)
+    assert np.array_equal(x[x > 5].numpy(), a[a > 5]) and np.array_equal(x[a[:, 0] > 2].numpy(), a[a[:, 0] > 2])
+    with pytest.raises(rlx.Error, match="traced"):
+        rlx.jit(lambda v: v[v > 5])(x)
+
+
+def test_wrong_indices_are_errors():
+    x = rlx.asarray(np.zeros((2, 3)))
+    for index in ((0, 0, 0), 2, -3, [0.5], (Ellipsis, Ellipsis), True):
+        with pytest.raises((IndexError, TypeError)):
+            x[index]
+
+
+def test_an_array_prints_like_numpy_and_survives_pickling():
+    x = rlx.asarray(np.array([[1.5, 2], [3, 4]], np.float32))
+    assert repr(x) == "Array([[1.5, 2. ],\n       [3. , 4. ]], dtype=float32)" and str(x) == str(x.numpy())
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert np.array_equal(other.numpy(), x.numpy()) and other.dtype == x.dtype
+    assert f"{rlx.array(1.25):.1f}" == "1.2" and int(rlx.array(3)) == 3 and bool(rlx.array(0)) is False
+    assert [float(row) for row in rlx.array([1.0, 2.0])] == [1, 2] and len(x) == 2
+
+
+def test_a_chain_is_computed_as_one_program():
+    x = rlx.asarray(np.linspace(0, 1, 1000, dtype=np.float32))
+    y = x
+    for _ in range(5):
+        y = y * 1.5 + 0.5
+    expected = x.numpy()
+    for _ in range(5):
+        expected = expected * np.float32(1.5) + np.float32(0.5)
+    assert np.allclose(y.numpy(), expected, rtol=1e-6)
+
+
+def test_importing_needs_neither_numpy_nor_ml_dtypes():
+    code = "import sys, rlx; sys.exit('numpy' in sys.modules or 'ml_dtypes' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -1,0 +1,226 @@
+"""jit, derivatives, batches and control flow of Python functions: against NumPy, finite differences and loops."""
+import collections
+import dataclasses
+import threading
+
+import numpy as np
+import pytest
+
+import rlx
+import rlx.numpy as jnp
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(3, 4)).astype(np.float32)
+W = RNG.normal(size=(4, 2)).astype(np.float32)
+
+
+def network(params, x):
+    hidden = jnp.tanh(x @ params["w"] + params["b"])
+    return {"out": hidden, "loss": (hidden**2).mean()}
+
+
+PARAMS = {"w": W, "b": np.float32([0.1, -0.2])}
+
+
+def numpy_loss(w, b):
+    return (np.tanh(X.astype(np.float64) @ w + b) ** 2).mean()
+
+
+def differences(function, x, step=1e-5):
+    x = np.asarray(x, np.float64)
+    result = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        high, low = x.copy(), x.copy()
+        high[i] += step
+        low[i] -= step
+        result[i] = (function(high) - function(low)) / (2 * step)
+    return result
+
+
+def test_jit_takes_and_gives_trees():
+    compiled = rlx.jit(network)
+    result = compiled(PARAMS, X)
+    assert np.allclose(result["out"].numpy(), np.tanh(X @ W + PARAMS["b"]), rtol=1e-5)
+    compiled(PARAMS, X + 1)
+    assert compiled.cache_size() == 1
+    compiled(PARAMS, X[:2])
+    assert compiled.cache_size() == 2
+
+
+def test_jit_calls_the_function_once_for_each_signature():
+    calls = []
+
+    @rlx.jit
+    def double(x):
+        calls.append(x.shape)
+        return x * 2
+
+    for shape in ((2,), (3,), (2,)):
+        double(np.zeros(shape, np.float32))
+    assert calls == [(2,), (3,)]
+
+
+def test_static_arguments_are_handed_over_as_they_are():
+    power = rlx.jit(lambda x, n, kind="sum": getattr(jnp, kind)(x**n), static_argnums=1, static_argnames="kind")
+    assert float(power(np.float32([1, 2]), 2)) == 5 and float(power(np.float32([1, 2]), 3, kind="max")) == 8
+    with pytest.raises(rlx.Error, match="static argument"):
+        power(X, [1])
+
+
+def test_symbolic_sizes_compile_once():
+    compiled = rlx.jit(lambda x, w: (x @ w).sum(axis=1), dims={"x": {0: rlx.Dim("B", 100)}})
+    for rows in (1, 2, 7):
+        x = RNG.normal(size=(rows, 4)).astype(np.float32)
+        assert np.allclose(compiled(x, W).numpy(), (x @ W).sum(1), rtol=1e-4, atol=1e-5)
+    assert compiled.cache_size() == 1
+    with pytest.raises(rlx.Error, match="100"):
+        compiled(np.zeros((101, 4), np.float32), W)
+
+
+def test_closures_see_large_and_small_arrays():
+    large, small = rlx.asarray(RNG.normal(size=(4, 50)).astype(np.float32)), rlx.array(2.0)
+    assert np.allclose(rlx.jit(lambda x: x @ large * small)(X).numpy(), X @ large.numpy() * 2, rtol=1e-4, atol=1e-5)
+
+
+def test_numbers_of_python_stay_weak_in_compiled_functions():
+    half = np.float16([1, 2])
+    assert rlx.jit(lambda x, s: x * s)(half, 2.0).dtype == rlx.float16
+    assert rlx.jit(lambda s: s)(2).dtype == rlx.int32
+
+
+def test_gradients_are_those_of_finite_differences():
+    value, gradients = rlx.value_and_grad(lambda p: network(p, X)["loss"])(PARAMS)
+    assert abs(float(value) - numpy_loss(W, PARAMS["b"])) < 1e-6
+    assert np.allclose(gradients["w"].numpy(), differences(lambda w: numpy_loss(w, PARAMS["b"]), W), atol=1e-5)
+    assert np.allclose(gradients["b"].numpy(), differences(lambda b: numpy_loss(W, b), PARAMS["b"]), atol=1e-5)
+    compiled = rlx.jit(rlx.grad(lambda p: network(p, X)["loss"]))(PARAMS)
+    assert np.allclose(compiled["w"].numpy(), gradients["w"].numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_grad_by_several_arguments_with_more_results():
+    def loss(x, w, scale):
+        y = x @ w * scale
+        return y.sum(), {"y": y}
+
+    (gx, gw), aux = rlx.grad(loss, argnums=(0, 1), has_aux=True)(X, W, 2.0)
+    assert np.allclose(gx.numpy(), np.broadcast_to(2 * W.sum(1), X.shape), rtol=1e-5) and aux["y"].shape == (3, 2)
+    assert np.allclose(gw.numpy(), np.broadcast_to(2 * X.sum(0)[:, None], W.shape), rtol=1e-4, atol=1e-5)
+
+
+def test_higher_derivatives_do_not_confuse_levels():
+    cube = lambda x: (x**3.0).sum()  # noqa: E731
+    x = np.float32([1, 2])
+    assert np.allclose(rlx.hessian(cube)(x).numpy(), np.diag(6 * x))
+    assert np.allclose(rlx.hvp(cube, (x,), (np.float32([1, 0]),)).numpy(), [6, 0])
+    outer = rlx.grad(lambda a: rlx.grad(lambda z: (z * a).sum())(a).sum())
+    assert outer(x).tolist() == [1, 1]
+    assert float(rlx.grad(rlx.grad(lambda v: jnp.sin(v)))(1.0)) == pytest.approx(-np.sin(1), rel=1e-5)
+    assert np.allclose(rlx.jacfwd(jnp.tanh)(x).numpy(), rlx.jacrev(jnp.tanh)(x).numpy(), rtol=1e-5)
+
+
+def test_jvp_and_vjp_are_transposes():
+    direction = np.ones_like(X)
+    value, change = rlx.jvp(lambda x: jnp.sin(x) @ W, (X,), (direction,))
+    assert np.allclose(change.numpy(), np.cos(X) @ W, rtol=1e-4, atol=1e-5)
+    value, back = rlx.vjp(lambda x: jnp.sin(x) @ W, X)
+    (gradient,) = back(np.ones((3, 2), np.float32))
+    assert np.allclose(gradient.numpy(), np.cos(X) * W.sum(1), rtol=1e-4, atol=1e-5)
+    assert np.allclose(value.numpy(), np.sin(X) @ W, rtol=1e-4, atol=1e-5)
+    with pytest.raises(rlx.Error, match="trees differ"):
+        back((1, 2))
+
+
+def test_vmap_is_a_loop():
+    batch = RNG.normal(size=(5, 3, 4)).astype(np.float32)
+    single = lambda x, p: {"y": x @ p["w"], "s": x.sum()}  # noqa: E731
+    result = rlx.vmap(single, in_axes=(0, None))(batch, PARAMS)
+    assert np.allclose(result["y"].numpy(), batch @ W, rtol=1e-4, atol=1e-5) and result["s"].shape == (5,)
+    assert np.allclose(rlx.vmap(lambda x: x * 2, in_axes=1, out_axes=1)(X).numpy(), X * 2)
+    assert np.allclose(rlx.vmap(rlx.grad(lambda x: (x**2).sum()))(X).numpy(), 2 * X)
+    assert np.allclose(rlx.jit(rlx.vmap(rlx.vmap(lambda a, b: a * b)))(X, X).numpy(), X * X)
+    assert rlx.vmap(lambda x, y: x + y["a"], in_axes=(0, {"a": 1}))(X, {"a": X.T}).shape == X.shape
+    with pytest.raises(rlx.Error, match="no argument has a batch"):
+        rlx.vmap(lambda x: x, in_axes=None)(X)
+
+
+def test_checkpoint_changes_no_number():
+    layer = lambda x: jnp.tanh(x @ W).sum()  # noqa: E731
+    for save in ("everything", "dots", "nothing"):
+        assert np.allclose(rlx.grad(rlx.checkpoint(layer, save))(X).numpy(), rlx.grad(layer)(X).numpy(), rtol=1e-6)
+
+
+def test_branches():
+    choose = rlx.jit(lambda i, x: rlx.switch(i, [lambda v: v + 1, lambda v: v * 2, lambda v: v - 3], x))
+    for i, expected in ((0, X + 1), (1, X * 2), (2, X - 3), (7, X - 3), (-1, X + 1)):
+        assert np.allclose(choose(i, X).numpy(), expected)
+    clipped = lambda x: rlx.cond(x.sum() > 0, lambda v: {"r": v}, lambda v: {"r": -v}, x)  # noqa: E731
+    assert np.allclose(clipped(jnp.ones(2))["r"].numpy(), 1) and np.allclose(rlx.jit(clipped)(-jnp.ones(2))["r"].numpy(), 1)
+    with pytest.raises(rlx.Error, match="structures differ"):
+        rlx.cond(True, lambda v: v, lambda v: (v, v), X)
+
+
+def test_loops():
+    total, squares = rlx.scan(lambda c, x: (c + x, {"s": c * x}), jnp.zeros(4), X)
+    assert np.allclose(total.numpy(), X.sum(0), rtol=1e-5, atol=1e-6)
+    assert np.allclose(squares["s"].numpy(), np.cumsum(np.vstack([np.zeros(4), X[:-1]]), 0) * X, rtol=1e-4, atol=1e-5)
+    assert rlx.scan(lambda c, _: (c * 2, c), 1, length=4)[1].tolist() == [1, 2, 4, 8]
+    assert rlx.fori_loop(2, 6, lambda i, c: c + i, 0).tolist() == 14
+    assert rlx.while_loop(lambda c: c[0] < 100, lambda c: (c[0] * 2, c[1] + 1), (1, 0))[1].tolist() == 7
+    assert np.allclose(rlx.associative_scan(lambda a, b: a + b, X).numpy(), np.cumsum(X, 0), rtol=1e-5, atol=1e-6)
+    assert np.allclose(rlx.map(lambda x: x.sum(), X).numpy(), X.sum(1), rtol=1e-5, atol=1e-6)
+    gradient = rlx.grad(lambda x: rlx.scan(lambda c, v: (c * v, c), jnp.ones(4), x)[0].sum())(X)
+    assert np.allclose(gradient.numpy(), differences(lambda x: x.prod(0).sum(), X), atol=1e-4)
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@rlx.tree.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: object
+    bias: object
+
+
+def test_trees_of_any_kind():
+    value = {"b": [1, (2, None)], "a": Point(3, Layer(4, 5))}
+    leaves, structure = rlx.tree.flatten(value)
+    assert leaves == [3, 4, 5, 1, 2] and rlx.tree.unflatten(structure, leaves) == value
+    assert hash(structure) == hash(rlx.tree.structure(value)) and rlx.tree.map(lambda a, b: a + b, value, value)["b"] == [2, (4, None)]
+    with pytest.raises(rlx.Error, match="trees differ"):
+        rlx.tree.map(lambda a, b: a, value, {"b": 1})
+    layer = Layer(rlx.asarray(W), rlx.array([0.0, 1.0]))
+    gradient = rlx.jit(rlx.grad(lambda p: (X @ p.weight + p.bias).sum()))(layer)
+    assert isinstance(gradient, Layer) and gradient.bias.tolist() == [3, 3]
+
+
+def test_a_step_of_training():
+    @rlx.jit
+    def step(params, x, y):
+        loss, gradient = rlx.value_and_grad(lambda p: ((x @ p["w"] + p["b"] - y) ** 2).mean())(params)
+        return loss, rlx.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+    x = RNG.normal(size=(64, 3)).astype(np.float32)
+    y = x @ np.float32([[1], [-2], [0.5]]) + 0.3
+    params = {"w": jnp.zeros((3, 1)), "b": jnp.zeros(1)}
+    for _ in range(300):
+        loss, params = step(params, x, y)
+    assert float(loss) < 1e-6 and np.allclose(params["w"].numpy().ravel(), [1, -2, 0.5], atol=1e-3)
+
+
+def test_threads_call_one_function():
+    compiled = rlx.jit(lambda x: jnp.sin(x) @ W)
+    expected = compiled(X).numpy()
+    wrong = []
+
+    def work():
+        for _ in range(50):
+            if not np.array_equal(compiled(X).numpy(), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,0 +1,126 @@
+"""Models and graphs from files, through Python."""
+import json
+import os
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+import rlx
+
+FIXTURES = os.environ["RLX_FIXTURES"]
+
+
+def folder_of_words(folder):
+    """The Llama of the fixtures, whose weights mean nothing, with a tokenizer of 256 words, "w0" to "w255"."""
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(FIXTURES, "hf", "llama", name), folder)
+    model = {"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+             "vocab": {f"w{i}": i for i in range(256)}}  # fmt: skip
+    tokenizer = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "post_processor": None,
+                 "pre_tokenizer": {"type": "Whitespace"}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": False}, "model": model}  # fmt: skip
+    with open(os.path.join(folder, "tokenizer.json"), "w") as file:
+        json.dump(tokenizer, file)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return folder_of_words(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return rlx.Model.open(folder, threads=1)
+
+
+def test_an_answer_comes_in_pieces(model):
+    prompt = "w1 w2 w3"
+    pieces = list(model.generate(prompt, max_tokens=8))
+    assert pieces and all(pieces)
+    again = model.generate(prompt, max_tokens=8)
+    assert "".join(again) == "".join(pieces) and len(again.ids) == 8 and again.finish_reason == "max_tokens"
+    sampled = ["".join(model.generate(prompt, max_tokens=8, temperature=1.5, seed=seed)) for seed in (1, 1, 2)]
+    assert sampled[0] == sampled[1] != sampled[2]
+
+
+def test_tokens_and_logits(model, folder):
+    ids = model.tokenize("w1 w2 w3")
+    assert ids == [1, 2, 3] and model.text_of(ids) == "w1 w2 w3" and model.vocab_size == 256
+    model.rewind(0)
+    logits = model.logits(ids)
+    assert logits.shape == (1, model.vocab_size)
+    best = int(logits.numpy().argmax())
+    generation = model.generate("w1 w2 w3", max_tokens=1)
+    list(generation)
+    assert generation.ids[0] == best
+    assert rlx.Tokenizer.open(folder).encode("w1 w2 w3") == ids
+
+
+def test_answers_obey_a_grammar(model):
+    answer = "".join(model.generate("w1", max_tokens=6, grammar='root ::= (" "? ("w7" | "w8"))+'))
+    assert answer and set(answer.split()) <= {"w7", "w8"}
+
+
+def test_recorded_tokens_come_out(model):
+    recorded = rlx.load_safetensors(os.path.join(FIXTURES, "hf", "llama", "expected.safetensors"))
+    prompt_ids = recorded["prompt_ids"].numpy().ravel()
+    prompt = " ".join(f"w{i}" for i in prompt_ids)
+    expected = recorded["greedy_ids"].numpy().ravel().tolist()[len(prompt_ids) :]
+    generation = model.generate(prompt, max_tokens=len(expected))
+    list(generation)
+    assert generation.ids == expected
+
+
+def test_wrong_files_and_options_are_errors(model, tmp_path):
+    with pytest.raises(rlx.Error, match="nothing.gguf"):
+        rlx.Model.open(tmp_path / "nothing.gguf")
+    with pytest.raises(TypeError):
+        model.generate("a", temprature=1)
+    with pytest.raises(rlx.Error, match="allowed: f32, bf16, f16, int8"):
+        rlx.Session(precision="f8")
+
+
+def test_other_threads_go_on_while_a_model_generates(model):
+    count, done = [0], threading.Event()
+
+    def counts():
+        while not done.is_set():
+            count[0] += 1
+
+    thread = threading.Thread(target=counts)
+    thread.start()
+    list(model.generate("w1 w2 w3", max_tokens=30))
+    done.set()
+    thread.join()
+    assert count[0] > 100
+
+
+def test_sentences_become_vectors(tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(FIXTURES, "hf", "bert", name), tmp_path)
+    for name in os.listdir(os.path.join(FIXTURES, "sentence_model")):
+        source = os.path.join(FIXTURES, "sentence_model", name)
+        (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, tmp_path / name)
+    encoder = rlx.SentenceEncoder.open(tmp_path)
+    vectors = encoder.embed(["a cat", "a dog", "a cat"]).numpy()
+    assert vectors.shape == (3, encoder.width) and np.array_equal(vectors[0], vectors[2])
+    assert np.allclose((vectors**2).sum(1), 1, rtol=1e-5)
+
+
+def test_graphs_run_by_names(tmp_path):
+    graph = rlx.parse_graph("graph g(B<=8) {\n%x: f32[B,2] = input {label=\"x\"}\n%w: f32[2] = input {label=\"w\", role=param}\n%y = mul(%x, %x)\n"
+                            "%z = reduce(%y) {op=sum, axes=[1]}\noutput z = %z\n}", "text")  # fmt: skip
+    executable = rlx.Session(threads=1).compile(graph)
+    executable.set_param("w", np.ones(2, np.float32))
+    assert executable.run({"x": np.float32([[1, 2], [3, 4]])})["z"].tolist() == [5, 25]
+    assert graph.inputs[0][:2] == ("x", "input") and "output 'z'" in executable.dump("lir")
+    rlx.save_graph(tmp_path / "g.safetensors", graph, {"w": np.float32([1, 2])})
+    again, weights = rlx.load_graph(tmp_path / "g.safetensors")
+    assert again == graph and weights["w"].tolist() == [1, 2]
+    assert executable.profile({"x": np.zeros((1, 2), np.float32)}, 1)[0]["seconds"] > 0
+    with pytest.raises(rlx.Error, match="'y'"):
+        executable.run({"y": np.zeros(2, np.float32)})
+    rlx.save_safetensors(tmp_path / "a.safetensors", {"a": np.arange(3)})
+    assert rlx.load_safetensors(tmp_path / "a.safetensors")["a"].tolist() == [0, 1, 2]

@@ -1,0 +1,140 @@
+"""rlx.numpy against NumPy, eagerly and compiled."""
+import numpy as np
+import pytest
+
+import rlx
+import rlx.numpy as jnp
+
+RNG = np.random.default_rng(1)
+A = RNG.normal(size=(3, 4)).astype(np.float32)
+B = RNG.normal(size=(3, 4)).astype(np.float32)
+C = RNG.normal(size=(4, 3)).astype(np.float32)
+P = np.abs(A) + np.float32(0.1)
+U = np.clip(A, -0.9, 0.9)
+N = RNG.integers(-5, 6, size=(3, 4)).astype(np.int32)
+M = RNG.integers(1, 6, size=(3, 4)).astype(np.int32)
+V = np.array([1, 3, 5, 7], np.float32)
+S = (C.T @ C + np.eye(3, dtype=np.float32)).astype(np.float32)
+Z = (A + 1j * B).astype(np.complex64)
+
+CASES = [(name, (x,), {}) for name in "exp expm1 exp2 sin cos tan sinh cosh tanh arctan arcsinh cbrt sinc square sign negative absolute floor ceil trunc isnan "
+         "isinf isfinite ravel transpose reciprocal signbit".split() for x in (A, N) if name not in ("sinc", "reciprocal", "signbit") or x is A]  # fmt: skip
+CASES += [(name, (P,), {}) for name in "log log1p log2 log10 sqrt".split()]
+CASES += [(name, (U,), {}) for name in "arcsin arccos arctanh".split()]
+CASES += [("arccosh", (P + 1,), {})]
+CASES += [(name, (x, y), {}) for name in "add subtract multiply divide maximum minimum equal not_equal less less_equal greater greater_equal floor_divide "
+          "remainder fmod".split() for x, y in ((A, B), (N, M), (A, V), (N, 3), (2.5, A))]  # fmt: skip
+CASES += [(name, (A, B), {}) for name in "arctan2 hypot logaddexp copysign nextafter".split()]
+CASES += [("power", (P, B), {}), ("power", (A, 2), {}), ("power", (N, 3), {}), ("power", (N, 0), {}), ("power", (N, M), {}), ("power", (2.0, A), {})]
+CASES += [(name, (N, M), {}) for name in "bitwise_and bitwise_or bitwise_xor left_shift logical_and logical_or logical_xor".split()]
+CASES += [("logical_not", (N,), {}), ("invert", (N,), {}), ("round", (A,), {}), ("round", (A, 2), {}), ("clip", (A, -0.5, 0.5), {}), ("clip", (N, None, 2), {})]
+for axis in (None, 0, 1, -1, (0, 1)):
+    for keep in (False, True):
+        CASES += [(name, (A,), {"axis": axis, "keepdims": keep}) for name in "sum prod max min mean var std all any count_nonzero".split()]
+        if not isinstance(axis, tuple):
+            CASES += [(name, (A,), {"axis": axis, "keepdims": keep}) for name in ("argmax", "argmin")]
+CASES += [("var", (A,), {"ddof": 1}), ("sum", (A > 0,), {}), ("sum", (N,), {"axis": 1}), ("mean", (N,), {}), ("cumsum", (A,), {}), ("cumsum", (N,), {"axis": 1}),
+          ("cumprod", (A,), {"axis": 0}), ("diff", (A,), {}), ("diff", (A, 2), {"axis": 1})]  # fmt: skip
+CASES += [("reshape", (A, (2, 6)), {}), ("reshape", (A, -1), {}), ("transpose", (A, (1, 0)), {}), ("swapaxes", (A, 0, 1), {}), ("moveaxis", (A, 0, -1), {}),
+          ("squeeze", (A[None],), {}), ("expand_dims", (A, (0, -1)), {}), ("concatenate", ([A, B],), {"axis": 1}), ("concatenate", ([A, N],), {}),
+          ("concatenate", ([A, B],), {"axis": None}), ("stack", ([A, B],), {"axis": 1}), ("hstack", ([V, V],), {}), ("vstack", ([V, V],), {}),
+          ("split", (A, 2), {"axis": 1}), ("split", (A, (1, 2)), {"axis": 0}), ("flip", (A,), {}), ("flip", (A, 1), {}), ("roll", (A, 1), {}),
+          ("roll", (A, -2), {"axis": 1}), ("repeat", (A, 2), {}), ("repeat", (A, 2), {"axis": 0}), ("tile", (A, (2, 1)), {}),
+          ("broadcast_to", (V, (3, 4)), {}), ("broadcast_arrays", (A, V), {}), ("take", (A, np.array([0, -1])), {"axis": 1}), ("take", (A, np.array([3, 0])), {}),
+          ("take_along_axis", (A, np.argsort(A, 1)), {"axis": 1}), ("pad", (A, 1), {}), ("pad", (A, ((1, 0), (0, 2))), {"constant_values": 3}),
+          ("pad", (A, 1, "reflect"), {}), ("pad", (A, 2, "edge"), {}), ("pad", (A, 1, "wrap"), {}), ("sort", (A,), {}), ("sort", (A,), {"axis": 0}),
+          ("argsort", (A,), {}), ("searchsorted", (V, A), {}), ("searchsorted", (V, V), {"side": "right"}), ("interp", (A, V, V**2), {}), ("diag", (V,), {}),
+          ("diag", (A,), {}), ("diag", (V, 1), {}), ("diagonal", (A, 1), {}), ("diagonal", (A, -1), {}), ("trace", (A,), {}), ("tril", (A,), {}),
+          ("triu", (A, 1), {}), ("where", (A > 0, A, B), {}), ("where", (A > 0, A, 0.0), {}), ("meshgrid", (V, V[:2]), {}),
+          ("meshgrid", (V, V[:2]), {"indexing": "ij"}), ("nan_to_num", (np.array([np.nan, np.inf, 1], np.float32),), {}), ("isclose", (A, A + 1e-6), {}),
+          ("array_equal", (A, A), {}), ("allclose", (A, B), {})]  # fmt: skip
+CASES += [("matmul", (A, C), {}), ("matmul", (V, C), {}), ("dot", (A, C), {}), ("dot", (V, V), {}), ("dot", (A, V), {}), ("vdot", (A, B), {}), ("outer", (V, V), {}),
+          ("tensordot", (A, C, 1), {}), ("tensordot", (A, B, ([0, 1], [0, 1])), {}), ("einsum", ("ij,jk->ik", A, C), {}), ("einsum", ("ij->j", A), {}),
+          ("kron", (A, C), {}), ("conj", (Z,), {}), ("real", (Z,), {}), ("imag", (Z,), {}), ("abs", (Z,), {}), ("exp", (Z,), {}), ("multiply", (Z, A), {})]  # fmt: skip
+CASES += [("linalg.solve", (S, C[:3]), {}), ("linalg.inv", (S,), {}), ("linalg.cholesky", (S,), {}), ("linalg.det", (S,), {}), ("linalg.slogdet", (S,), {}),
+          ("linalg.norm", (V,), {}), ("linalg.norm", (A,), {"axis": 1}), ("fft.fft", (A,), {}), ("fft.ifft", (Z,), {}), ("fft.rfft", (A,), {}),
+          ("fft.irfft", (Z[:, :3],), {}), ("fft.fftn", (Z,), {})]  # fmt: skip
+
+
+def resolve(module, name):
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
+def compare(seen, expected):
+    if isinstance(expected, (list, tuple)):
+        assert len(seen) == len(expected)
+        for one, other in zip(seen, expected):
+            compare(one, other)
+        return
+    expected = np.asarray(expected)
+    seen = np.asarray(seen)
+    assert seen.shape == expected.shape
+    assert (seen.dtype.kind in "iu") == (expected.dtype.kind in "iu") and (seen.dtype.kind == "b") == (expected.dtype.kind == "b")
+    assert np.allclose(seen, expected, rtol=2e-5, atol=2e-6, equal_nan=True), (seen, expected)
+
+
+@pytest.mark.parametrize("name,args,options", CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
+def test_function(name, args, options):
+    expected = resolve(np, name)(*args, **options)
+    function = resolve(jnp, name)
+    compare(function(*args, **options), expected)
+    arrays = [i for i, arg in enumerate(args) if isinstance(arg, np.ndarray)]
+    static = [i for i in range(len(args)) if i not in arrays]
+    if any(isinstance(args[i], (list, tuple)) and any(isinstance(each, (np.ndarray, list)) for each in args[i]) for i in static):
+        return  # lists of arrays are no arguments of a NumPy function alone
+    compare(rlx.jit(lambda *given: function(*given, **options), static_argnums=static)(*args), expected)
+
+
+def test_arrays_from_nothing():
+    compare(jnp.zeros((2, 3)), np.zeros((2, 3)))
+    compare(jnp.ones(3, dtype="int32"), np.ones(3, np.int32))
+    compare(jnp.full((2,), 7), np.full((2,), 7))
+    compare(jnp.arange(5), np.arange(5))
+    compare(jnp.arange(2, 11, 3), np.arange(2, 11, 3))
+    compare(jnp.arange(5, 0, -2), np.arange(5, 0, -2))
+    compare(jnp.arange(0, 1, 0.25), np.arange(0, 1, 0.25))
+    compare(jnp.linspace(0, 1, 7), np.linspace(0, 1, 7))
+    compare(jnp.linspace(0, 1, 4, endpoint=False), np.linspace(0, 1, 4, endpoint=False))
+    compare(jnp.eye(3, 4, 1), np.eye(3, 4, 1))
+    compare(jnp.tri(3), np.tri(3))
+    compare(jnp.zeros_like(N), np.zeros_like(N))
+    compare(jnp.nonzero(N), np.nonzero(N))
+
+
+def test_types_are_found():
+    assert jnp.result_type("int32", "float32") == rlx.float32 and jnp.result_type(rlx.int8, 1) == rlx.int8
+    assert jnp.isdtype("float16", "real floating") and not jnp.isdtype("uint8", "signed integer") and jnp.isdtype(rlx.int8, ("bool", "integral"))
+    assert jnp.can_cast("int8", "int32") and not jnp.can_cast("float32", "int32")
+
+
+def test_every_function_of_the_registry_has_a_signature_and_a_text():
+    import inspect
+
+    for name in dir(rlx.ops):
+        function = getattr(rlx.ops, name)
+        assert inspect.signature(function).parameters, name
+        assert function.__doc__, name
+    assert str(inspect.signature(rlx.layer_norm)) == "(x, gamma=None, beta=None, axes=(-1,), eps=1e-05)"
+    assert "causal" in inspect.signature(rlx.attention).parameters
+
+
+def test_functions_of_the_registry_take_words_and_options():
+    q = RNG.normal(size=(1, 2, 4, 8)).astype(np.float32)
+    scores = np.einsum("bhqd,bhkd->bhqk", q, q) / np.sqrt(8)
+    scores = np.where(np.tril(np.ones((4, 4), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    compare(rlx.attention(q, q, q, causal=True), np.einsum("bhqk,bhkd->bhqd", weights / weights.sum(-1, keepdims=True), q))
+    compare(rlx.mse(A, B, reduction="sum"), ((A - B) ** 2).sum())
+    compare(rlx.top_k(V, 2), (np.array([7, 5], np.float32), np.array([3, 2], np.int32)))
+
+
+def test_random_numbers_come_from_keys():
+    key = rlx.random.key(7)
+    one, other = rlx.random.split(key)
+    assert np.array_equal(rlx.random.normal(one, (4,)).numpy(), rlx.random.normal(one, (4,)).numpy())
+    assert not np.array_equal(rlx.random.normal(one, (4,)).numpy(), rlx.random.normal(other, (4,)).numpy())
+    numbers = rlx.random.uniform(key, (10000,), minval=-1.0, maxval=3.0).numpy()
+    assert abs(numbers.mean() - 1) < 0.05 and numbers.min() >= -1 and numbers.max() < 3
+    assert set(rlx.random.randint(key, (100,), 0, 3).tolist()) == {0, 1, 2}
