@@ -45,7 +45,7 @@ inline bool has_owners(const Array& array, long count) {
 
 struct Executable::State {
   /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.
-  State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> kernels,
+  State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> kernels = nullptr,
         bool inner = false);
 
   std::shared_ptr<Session::State> session;
