@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+
+#include "ir/op.h"
 #include "lowering/lowering.h"
 #include "lowering/window_kernels.h"
 
@@ -31,8 +33,28 @@ class KernelLowering final : public Lowering {
       views_[update.result] = update.state;
       updates_.emplace(update.result, std::move(update));
     }
+    store_factors();
     cut_.share({});
   }
+
+  /// What a product reads many times is computed once, so that its kernel's terms are products of two loads; see ProductBlock.
+  void store_factors() {
+    constexpr std::int64_t least_work = 4096;  // multiply-adds
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+      const Node& node = graph_.node(id);
+      if (!cut_.live(id) || cut_.on_host(id) || node.op->name != "dot") continue;
+      const Dim rows = graph_.type(node.operands[0]).size(), columns = graph_.type(node.operands[1]).size();
+      if (std::max(rows.upper(), columns.upper()) < least_work) continue;
+      for (ValueId factor : node.operands) cut_.store(moved(factor));
+    }
+  }
+  /// The value that `v` is an arrangement of.
+  ValueId moved(ValueId v) const {
+    while (!cut_.is_stored(v) && graph_.node(v.node).op->sources && graph_.node(v.node).operands.size() == 1)
+      v = graph_.node(v.node).operands[0];
+    return v;
+  }
+
   bool is_claimed(ValueId value) const override { return in_update_.contains(value); }
   std::optional<Launch> claimed_launch(std::int32_t node) override {
     const auto update = updates_.find({node, 0});
