@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 #include "ir/op.h"
 #include "lowering/lowering.h"
 #include "lowering/window_kernels.h"
