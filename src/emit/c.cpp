@@ -1,5 +1,6 @@
 // Prints a scheduled kernel in a language of C's family.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "emit/c_dialect.h"
@@ -76,9 +77,10 @@ class CPrinter : public KernelPrinter {
     --depth_;
     line("}");
   }
-  void lane_loop(int lanes, const LoopBody& body) override {
+  using KernelPrinter::lane_loop;
+  void lane_loop(const std::string& low, const std::string& high, int lanes, const LoopBody& body) override {
     if (!dialect_.lanes.empty()) line(fmt::format(fmt::runtime(dialect_.lanes), fmt::arg("n", lanes)));
-    loop("0", std::to_string(lanes), 1, body);
+    loop(low, high, 1, body);
   }
   std::string element(int id, const std::string& at) {
     used_buffers_.insert(id);
@@ -154,12 +156,32 @@ class CPrinter : public KernelPrinter {
       all.push_back(assign(register_name(i64), size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
     return all;
   }
-  std::string load_at(ExprId factor, int loop, const std::string& at, int width) {
+  /// A sum of one row and column, or of one row and a vector of columns, and where it is kept.
+  struct Accumulator {
+    const ProductBlock::Sum* sum;
+    std::string row, column, name, kept;
+  };
+  std::vector<Accumulator> accumulators(const ProductBlock& block, const std::vector<std::string>& rows,
+                                        const std::vector<std::string>& columns) {
+    std::vector<Accumulator> all;
+    for (const ProductBlock::Sum& sum : block.sums)
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+          const std::string lane = std::to_string(r * static_cast<std::size_t>(block.columns) + c);
+          all.push_back({&sum, rows[r], columns[c], fmt::format("a{}", all.size()), variable(sum.id, lane)});
+        }
+    return all;
+  }
+  using Loaded = std::map<std::pair<ExprId, std::string>, std::string>;
+  /// The factor in this row or column, loaded once.
+  const std::string& load_at(Loaded& loaded, ExprId factor, int loop, const std::string& at, int width) {
+    std::string& text = loaded[{factor, at}];
+    if (!text.empty()) return text;
     if (loop >= 0) set_loop(loop, at);
     const Expr& e = kernel_.expr(factor);
     const std::string place = element(e.buffer, index(e.index));
-    if (width == 1) return assign("float", scalars_.from_memory(place, e.dtype));
-    return assign(vector_type(), vector_load("&" + place, e.dtype));
+    if (width == 1) return text = assign("float", scalars_.from_memory(place, e.dtype));
+    return text = assign(vector_type(), vector_load("&" + place, e.dtype));
   }
   std::string vector_load(const std::string& place, DType type = f32) const {
     const std::string_view form = type == f16 ? dialect_.f16_load : type == bf16 ? dialect_.bf16_load : dialect_.vector_load;
@@ -183,8 +205,10 @@ class CPrinter : public KernelPrinter {
     if (block.along_terms) columns = places(block.column, block.columns);
     else
       columns[0] = assign(register_name(i64), size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
-    declare_variable(block.sum, std::int64_t{block.rows} * block.columns);
-    lane_loop(block.rows * block.columns, [&](const std::string& lane) { set_variable(block.sum, lane, "0"); });
+    for (const ProductBlock::Sum& sum : block.sums) declare_variable(sum.id, std::int64_t{block.rows} * block.columns);
+    lane_loop(block.rows * block.columns, [&](const std::string& lane) {
+      for (const ProductBlock::Sum& sum : block.sums) set_variable(sum.id, lane, "0");
+    });
     const std::string terms = dim(kernel_.extent(block.terms));
     if (kernel_.extent(block.terms).upper() <= longest_sum) {
       print_sums(block, rows, columns, "0", terms);
@@ -201,50 +225,40 @@ class CPrinter : public KernelPrinter {
   void print_sums(const ProductBlock& block, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
                   const std::string& low, const std::string& high) {
     const int steps = block.along_terms ? width_ : 1;
-    const auto name = [](std::size_t r, std::size_t c) { return fmt::format("a{}_{}", r, c); };
-    const auto every = [&](const auto& visit) {
-      for (std::size_t r = 0; r < rows.size(); ++r)
-        for (std::size_t c = 0; c < columns.size(); ++c) visit(r, c, name(r, c));
-    };
+    const std::vector<Accumulator> all = accumulators(block, rows, columns);
     line("{");
-    every([&](std::size_t, std::size_t, const std::string& sum) { line(vector_type() + " " + sum + " = 0;"); });
+    for (const Accumulator& a : all) line(vector_type() + " " + a.name + " = 0;");
     const std::string rest = size_op(SizeOp::remainder, size_op(SizeOp::subtract, high, low), std::to_string(steps));
     const std::string whole = steps == 1 ? high : size_op(SizeOp::subtract, high, rest);
     loop(low, whole, steps, [&](const std::string& term) {
       set_loop(block.terms, term);
-      std::vector<std::string> x, y;
-      for (const std::string& row : rows) x.push_back(load_at(block.factors[0], block.row, row, steps));
-      for (const std::string& column : columns) y.push_back(load_at(block.factors[1], block.column, column, width_));
-      every([&](std::size_t r, std::size_t c, const std::string& sum) {
-        const std::string splat = steps == width_ ? x[r] : "(" + vector_type() + ")(" + x[r] + ")";
-        line(sum + " = " + scalars_.fma(splat, y[c], sum, f32) + ";");
-      });
+      Loaded x, y;
+      for (const Accumulator& a : all) {
+        const std::string& left = load_at(x, a.sum->factors[0], block.row, a.row, steps);
+        const std::string& right = load_at(y, a.sum->factors[1], block.column, a.column, width_);
+        const std::string splat = steps == width_ ? left : "(" + vector_type() + ")(" + left + ")";
+        line(a.name + " = " + scalars_.fma(splat, right, a.name, f32) + ";");
+      }
     });
-    every([&](std::size_t r, std::size_t c, const std::string& sum) {
-      keep_sum(block, variable(block.sum, std::to_string(static_cast<int>(r) * block.columns + static_cast<int>(c))), sum);
-    });
+    for (const Accumulator& a : all) keep_sum(block, a.kept, a.name);
     line("}");
-    if (steps > 1) loop(whole, high, 1, [&](const std::string& term) { print_terms(block, rows, columns, term); });
+    if (steps > 1) loop(whole, high, 1, [&](const std::string& term) { print_term(block, all, term); });
+  }
+  /// One term, behind the last whole vector.
+  void print_term(const ProductBlock& block, const std::vector<Accumulator>& all, const std::string& term) {
+    set_loop(block.terms, term);
+    Loaded x, y;
+    for (const Accumulator& a : all) {
+      const std::string& left = load_at(x, a.sum->factors[0], block.row, a.row, 1);
+      const std::string& right = load_at(y, a.sum->factors[1], block.column, a.column, 1);
+      line(a.kept + " = " + scalars_.fma(left, right, a.kept, f32) + ";");
+    }
   }
   void keep_sum(const ProductBlock& block, const std::string& kept, std::string sum) {
     if (!block.along_terms && width_ > 1) return line(vector_store(vector_load("&" + kept) + " + " + sum, "&" + kept));
     for (int half = width_ / 2; half >= 1; half /= 2)
       sum = assign(vector_type(half), fmt::format(fmt::runtime(dialect_.vector_fold), fmt::arg("x", sum)));
     line(kept + " += " + sum + ";");
-  }
-  /// One term, behind the last whole vector.
-  void print_terms(const ProductBlock& block, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
-                   const std::string& term) {
-    set_loop(block.terms, term);
-    std::vector<std::string> y;
-    for (const std::string& column : columns) y.push_back(load_at(block.factors[1], block.column, column, 1));
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const std::string x = load_at(block.factors[0], block.row, rows[r], 1);
-      for (std::size_t c = 0; c < columns.size(); ++c) {
-        const std::string kept = variable(block.sum, std::to_string(r * columns.size() + c));
-        line(kept + " = " + scalars_.fma(x, y[c], kept, f32) + ";");
-      }
-    }
   }
   /// What is stored for each of the block's results that are there. `kept_from`: the column of the first sum.
   void print_results(const ProductBlock& block, const std::string& first_row, const std::string& first_column,
@@ -257,7 +271,8 @@ class CPrinter : public KernelPrinter {
       const std::string kept_row = size_op(SizeOp::multiply, size_op(SizeOp::subtract, r, first_row), std::to_string(block.columns));
       const auto column = [&](const std::string& c) {
         set_loop(block.column, c);
-        set_value(block.sum, variable(block.sum, sum(kept_row, size_op(SizeOp::subtract, c, kept_from))));
+        const std::string lane = sum(kept_row, size_op(SizeOp::subtract, c, kept_from));
+        for (const ProductBlock::Sum& s : block.sums) set_value(s.id, variable(s.id, lane));
         print_block(scheduled_.body);
       };
       const Dim& columns = kernel_.extent(block.column);

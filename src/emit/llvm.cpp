@@ -211,6 +211,9 @@ class LlvmPrinter : public KernelPrinter {
     return scalars().emit(ScalarOp::select, {{is_nan, boolean}, {instead, dtype}, {value, dtype}}, dtype);
   }
   std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
+  void lane_loop(const std::string& low, const std::string& high, int /*lanes*/, const LoopBody& body) override {
+    loop(low, high, 1, body);
+  }
   std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
     return scalars().combine(e.reduce, a, b, e.dtype);
   }

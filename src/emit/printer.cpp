@@ -244,7 +244,7 @@ void KernelPrinter::print_lanes(const Statement& s, const std::function<void()>&
   const int lanes = scheduled_.block_lanes;
   if (lanes != block_lanes && extent.is_static() && extent.value() % lanes == 0)
     return lane_loop(lanes, [&](const std::string& lane) { at_lane(size_op(SizeOp::add, first, lane), lane); });
-  loop(first, past, 1, [&](const std::string& i) { at_lane(i, size_op(SizeOp::subtract, i, first)); });
+  lane_loop(first, past, lanes, [&](const std::string& i) { at_lane(i, size_op(SizeOp::subtract, i, first)); });
 }
 
 /// What an earlier loop over the lanes left is read when it is first asked for.

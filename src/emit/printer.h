@@ -46,10 +46,11 @@ class KernelPrinter {
   virtual std::string both(const std::string& a, const std::string& b) = 0;
   /// A loop over low, low + step, ... below high.
   virtual void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) = 0;
-  /// A loop over 0..lanes-1, whose steps do not wait for each other.
-  virtual void lane_loop(int lanes, const LoopBody& body) { loop("0", std::to_string(lanes), 1, body); }
+  /// A loop of up to so many steps that do not wait for each other.
+  virtual void lane_loop(const std::string& low, const std::string& high, int lanes, const LoopBody& body) = 0;
+  void lane_loop(int lanes, const LoopBody& body) { lane_loop("0", std::to_string(lanes), lanes, body); }
   /// The position at hand of a kernel that is a block of sums of products.
-  virtual void print_product(const ProductBlock& block) { fail_internal("emit: a block for expression {}", block.sum); }
+  virtual void print_product(const ProductBlock& block) { fail_internal("emit: a block of {} sums", block.sums.size()); }
   /// Where a loop that holds none is cut in two, so that whole vectors and what is behind them are loops of their own; empty: nowhere.
   virtual std::string cut_of_loop(const std::string& /*low*/, const std::string& /*high*/) const { return {}; }
   virtual std::string compute(ExprId id) = 0;

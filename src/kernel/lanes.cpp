@@ -85,26 +85,60 @@ Dim coefficient(const Index& index, int variable) {
   return 0;
 }
 
+/// What is read along the innermost loop, and along the terms of the reductions inside it.
+struct Reads {
+  std::set<int> terms;  // variables
+  int along_lanes = 0, along_terms = 0;
+};
+
+Reads reads_of(const Kernel& kernel, const std::vector<std::set<int>>& free) {
+  Reads reads;
+  const int lane = kernel.loops.back();
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
+    if (kernel.exprs[i].kind == Expr::Kind::reduce && free[i].count(lane)) reads.terms.insert(kernel.exprs[i].variables.back());
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
+    if (kernel.exprs[i].kind != Expr::Kind::load) continue;
+    for (int v : reads.terms) {
+      if (!free[i].count(v) || !free[i].count(lane)) continue;  // what all lanes share is read once
+      reads.along_lanes += coefficient(kernel.exprs[i].index, lane) == Dim(1);
+      reads.along_terms += coefficient(kernel.exprs[i].index, v) == Dim(1);
+    }
+  }
+  return reads;
+}
+
+bool can_block(const Kernel& kernel, std::int64_t fewest_lanes) {
+  if (kernel.tile || kernel.loops.empty()) return false;
+  return kernel.extent(kernel.loops.back()).upper() >= fewest_lanes && !is_reduced(kernel, kernel.loops.back());
+}
+
+/// How many of a kernel's loads and stores are of neighbours along its innermost loop, less those that are apart.
+int neighbours(const Kernel& kernel, const std::vector<std::set<int>>& free) {
+  const int lane = kernel.loops.back();
+  int balance = 0;
+  const auto place = [&](const Index& index) { balance += coefficient(index, lane) == Dim(1) ? 1 : -1; };
+  for (const KernelStore& store : kernel.stores) place(store.index);
+  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
+    if (kernel.exprs[i].kind == Expr::Kind::load && free[i].count(lane)) place(kernel.exprs[i].index);
+  return balance;
+}
+
 }  // namespace
 
 bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free) {
   constexpr std::int64_t fewest_lanes = 8;
-  if (kernel.tile || kernel.loops.empty()) return false;
-  const int lane = kernel.loops.back();
-  if (kernel.extent(lane).upper() < fewest_lanes || is_reduced(kernel, lane)) return false;
-  std::set<int> innermost;  // of the reductions of each lane
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i)
-    if (kernel.exprs[i].kind == Expr::Kind::reduce && free[i].count(lane)) innermost.insert(kernel.exprs[i].variables.back());
-  int along_lanes = 0, along_terms = 0;
-  for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
-    if (kernel.exprs[i].kind != Expr::Kind::load) continue;
-    for (int v : innermost) {
-      if (!free[i].count(v) || !free[i].count(lane)) continue;  // what all lanes share is read once
-      along_lanes += coefficient(kernel.exprs[i].index, lane) == Dim(1);
-      along_terms += coefficient(kernel.exprs[i].index, v) == Dim(1);
-    }
-  }
-  return along_lanes > along_terms;
+  if (!can_block(kernel, fewest_lanes)) return false;
+  const Reads reads = reads_of(kernel, free);
+  return reads.along_lanes > reads.along_terms;
+}
+
+bool worth_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width) {
+  if (width == 1 || !can_block(kernel, width)) return false;
+  const Reads reads = reads_of(kernel, free);
+  const bool is_few = std::ranges::all_of(reads.terms, [&](int v) { return kernel.extent(v).upper() < width; });
+  if (!reads.terms.empty()) return reads.along_lanes > reads.along_terms || (is_few && reads.along_lanes == reads.along_terms);
+  const bool reduces = std::ranges::any_of(kernel.exprs, [](const Expr& e) { return e.kind == Expr::Kind::reduce; });
+  return !reduces && kernel.loops.size() > 1 && neighbours(kernel, free) > 0;
 }
 
 bool steps_by_one(const Index& index, int variable) {
@@ -135,7 +169,7 @@ void mark_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, 
   for (Statement& s : body) {
     mark_vectors(kernel, free, width, s.body);
     const bool innermost = std::ranges::all_of(s.body, [](const Statement& inner) { return inner.body.empty(); });
-    if (s.kind != Statement::Kind::loop || !innermost || kernel.extent(s.variable).upper() < width) continue;
+    if (s.kind != Statement::Kind::loop || !innermost || kernel.extent(s.variable).upper() < 2 * width) continue;
     if (neighbours(kernel, free, s) > 0) s.vector = width;
   }
 }

@@ -7,6 +7,10 @@ namespace rlx {
 /// loops around, with an accumulator for each of a block of lanes.
 bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free);
 
+/// The same for a device whose lanes compute vectors of `width`: also where terms are too few to make vectors of, and where a kernel of
+/// several loops has no reduction, so that its position is taken apart once a vector.
+bool worth_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width);
+
 /// The body of the loop over `lane`, as a body of one block: what depends on the lane runs in loops over the lanes inside the loops of
 /// the reductions. Adds to `per_lane` what one such loop leaves for the next.
 Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane);

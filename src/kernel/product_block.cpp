@@ -15,34 +15,43 @@ class Finder {
   std::optional<ProductBlock> find() const {
     if (kernel_.tile || kernel_.loops.empty()) return std::nullopt;
     ProductBlock block;
-    block.sum = only_reduction();
-    if (block.sum < 0 || !is_product(block)) return std::nullopt;
-    block.terms = kernel_.expr(block.sum).variables[0];
     block.column = kernel_.loops.back();
-    if (needs(block.factors[0], block.column)) std::swap(block.factors[0], block.factors[1]);
-    if (needs(block.factors[0], block.column) || !needs(block.factors[1], block.column)) return std::nullopt;
-    for (const int loop : kernel_.loops)
-      if (needs(block.factors[0], loop) && !needs(block.factors[1], loop)) block.row = loop;
-    return choose_sizes(block) ? std::optional(block) : std::nullopt;
+    for (const ExprId id : reductions())
+      if (!add_sum(block, id)) return std::nullopt;
+    return !block.sums.empty() && choose_sizes(block) ? std::optional(block) : std::nullopt;
   }
 
  private:
-  ExprId only_reduction() const {
-    ExprId found = -1;
-    for (std::size_t i = 0; i < kernel_.exprs.size(); ++i) {
-      if (kernel_.exprs[i].kind != Expr::Kind::reduce) continue;
-      if (found >= 0) return -1;
-      found = static_cast<ExprId>(i);
+  std::set<ExprId> reductions() const {
+    std::set<ExprId> found;
+    const auto need = [&](ExprId root) {
+      for (const ExprId id : needed_by(kernel_, root, [](ExprId) { return true; }))
+        if (kernel_.expr(id).kind == Expr::Kind::reduce) found.insert(id);
+    };
+    for (const KernelStore& store : kernel_.stores) {
+      need(store.value);
+      for (const ExprId id : loaded_exprs(store.index)) need(id);
     }
     return found;
   }
-  bool is_product(ProductBlock& block) const {
-    const Expr& sum = kernel_.expr(block.sum);
+  /// False where it is no such sum, or does not fit those that are there.
+  bool add_sum(ProductBlock& block, ExprId id) const {
+    const Expr& sum = kernel_.expr(id);
     const Expr& body = kernel_.expr(sum.args[0]);
     if (!is_float_sum(sum) || sum.dtype != f32 || sum.variables.size() != 1) return false;
     if (body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul) return false;
-    block.factors = {load_of(body.args[0]), load_of(body.args[1])};
-    return std::ranges::all_of(block.factors, [&](ExprId id) { return is_plain_load(id); });
+    std::array<ExprId, 2> factors{load_of(body.args[0]), load_of(body.args[1])};
+    if (!is_plain_load(factors[0]) || !is_plain_load(factors[1])) return false;
+    if (needs(factors[0], block.column)) std::swap(factors[0], factors[1]);
+    if (needs(factors[0], block.column) || !needs(factors[1], block.column)) return false;
+    int row = -1;
+    for (const int loop : kernel_.loops)
+      if (needs(factors[0], loop) && !needs(factors[1], loop)) row = loop;
+    if (!block.sums.empty() && (row != block.row || sum.variables[0] != block.terms)) return false;
+    block.row = row;
+    block.terms = sum.variables[0];
+    block.sums.push_back({id, factors});
+    return true;
   }
   /// What a factor widens, if it does.
   ExprId load_of(ExprId factor) const {
@@ -57,18 +66,24 @@ class Finder {
   std::int64_t most(int variable) const { return kernel_.extent(variable).upper(); }
 
   bool choose_sizes(ProductBlock& block) const {
-    const auto along = [&](std::size_t factor, int variable) { return steps_by_one(kernel_.expr(block.factors[factor]).index, variable); };
-    const std::int64_t rows = block.row < 0 ? 1 : most(block.row);
+    const auto along = [&](std::size_t factor, int variable) {
+      return std::ranges::all_of(
+          block.sums, [&](const ProductBlock::Sum& sum) { return steps_by_one(kernel_.expr(sum.factors[factor]).index, variable); });
+    };
+    const auto sums = static_cast<int>(block.sums.size());
+    const auto rows_up_to = [&](int most_rows) {
+      return block.row < 0 ? 1 : static_cast<int>(std::min<std::int64_t>(most_rows, std::max<std::int64_t>(1, most(block.row))));
+    };
     block.along_terms = width_ == 1 || (along(0, block.terms) && along(1, block.terms) && most(block.terms) >= width_);
     if (block.along_terms) {
-      block.rows = static_cast<int>(std::min<std::int64_t>(4, rows));
-      block.columns = block.rows == 1 ? 8 : 4;
-      return most(block.column) >= block.columns;
+      block.rows = rows_up_to(std::max(1, 4 / sums));
+      block.columns = block.row < 0 ? std::max(1, 8 / sums) : 4;
+      return sums <= 4 && most(block.column) >= block.columns;
     }
-    block.rows = static_cast<int>(std::min<std::int64_t>(8, rows));
+    block.rows = rows_up_to(std::max(1, 8 / sums));
     block.columns = width_;
     const Dim& columns = kernel_.extent(block.column);
-    return along(1, block.column) && columns.is_static() && columns.value() >= width_;
+    return sums <= 8 && along(1, block.column) && columns.is_static() && columns.value() >= width_;
   }
 
   const Kernel& kernel_;

@@ -18,32 +18,24 @@ class Scheduler {
   }
 
   Scheduled run() {
-    const auto& loops = kernel_.loops;
-    const bool blocks = (!options_.lanes || options_.vector > 1) && worth_blocks(kernel_, free_);
-    const bool whole_grid = options_.lanes && !kernel_.tile && !loops.empty() && (blocks || !runs_inside());
-    const bool inner = !loops.empty() && !whole_grid && (blocks || kernel_.tile || runs_inside());
-    const auto outer = loops.begin() + static_cast<std::ptrdiff_t>(loops.size() - (inner ? 1 : 0));
     Scheduled result;
     find_guarded_loads(result);
-    if (!kernel_.tile)
-      for (auto it = loops.begin(); it != outer; ++it) result.grid.push_back({*it});
-    if (whole_grid) find_product(result);
-    const bool in_blocks = blocks && !result.product;
-    if (in_blocks) lane_ = loops.back();
-    if (in_blocks && !options_.lanes && loops.size() == 1) result.split = loops.back();
-    const bool own_scope = inner || in_blocks;
+    choose_loops(result);
+    const auto& loops = kernel_.loops;
+    const bool own_scope = inner_ || lane_ >= 0;
     open({loops.begin(), loops.end() - (own_scope ? 1 : 0)});
     if (own_scope) open({loops.back()});
     for (std::size_t i = 0; i < kernel_.stores.size(); ++i) need_store(i);
     if (own_scope) {
       Block body = close();
-      if (in_blocks) body = split_into_blocks(std::move(body), result);
-      const auto kind = in_blocks ? Statement::Kind::blocks : Statement::Kind::loop;
+      if (lane_ >= 0) body = split_lanes(kernel_, free_, lane_, std::move(body), result.per_lane);
+      const auto kind = lane_ >= 0 ? Statement::Kind::blocks : Statement::Kind::loop;
       scopes_.back().block.push_back({kind, -1, loops.back(), -1, std::move(body)});
     }
     result.body = close();
     if (kernel_.tile)
-      for (auto it = outer; it != loops.begin();) result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
+      for (auto it = loops.end() - (own_scope ? 1 : 0); it != loops.begin();)
+        result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
     result.in_runs = std::move(in_runs_);
     keep_rows(kernel_, result);
     if (options_.lanes && options_.vector > 1) mark_vectors(kernel_, free_, options_.vector, result.body);
@@ -56,16 +48,32 @@ class Scheduler {
     Block block;
     std::vector<ExprId> computed;  // known inside this scope only
   };
-  void find_product(Scheduled& result) {
-    const auto block = product_block(kernel_, free_, options_.vector);
-    if (!block || std::ranges::any_of(block->factors, [&](ExprId id) { return result.guarded_loads.count(id) > 0; })) return;
-    result.product = block;
-    done_[static_cast<std::size_t>(block->sum)] = true;
-    for (GridLoop& loop : result.grid) loop.step = loop.loop == block->row ? block->rows : loop.loop == block->column ? block->columns : 1;
+  /// Which loops are the grid, what its positions stand for, and whether the innermost loop runs inside, or in blocks of lanes.
+  void choose_loops(Scheduled& result) {
+    if (kernel_.loops.empty()) return;
+    const bool blocks = options_.lanes ? worth_vectors(kernel_, free_, options_.vector) : worth_blocks(kernel_, free_);
+    const bool all = options_.lanes && !kernel_.tile && (blocks || !runs_inside());
+    inner_ = kernel_.tile || (!all && (blocks || runs_inside()));
+    if (!kernel_.tile)
+      for (const int loop : kernel_.loops) result.grid.push_back({loop});
+    if (inner_ && !kernel_.tile) result.grid.pop_back();
+    if (all) find_product(result);
+    if (!blocks || result.product) return;
+    lane_ = kernel_.loops.back();
+    if (all) result.block_lanes = result.grid.back().step = options_.vector;
+    else if (result.grid.empty()) result.split = lane_;
   }
-  Block split_into_blocks(Block body, Scheduled& result) {
-    if (options_.lanes) result.block_lanes = result.grid.back().step = options_.vector;
-    return split_lanes(kernel_, free_, lane_, std::move(body), result.per_lane);
+  void find_product(Scheduled& result) {
+    auto block = product_block(kernel_, free_, options_.vector);
+    if (!block) return;
+    const auto is_guarded = [&](ExprId id) { return result.guarded_loads.count(id) > 0; };
+    for (const ProductBlock::Sum& sum : block->sums)
+      if (std::ranges::any_of(sum.factors, is_guarded)) return;
+    for (const ProductBlock::Sum& sum : block->sums) done_[static_cast<std::size_t>(sum.id)] = true;
+    result.product = std::move(block);
+    const ProductBlock& product = *result.product;
+    for (GridLoop& loop : result.grid)
+      loop.step = loop.loop == product.row ? product.rows : loop.loop == product.column ? product.columns : 1;
   }
   /// Whether the innermost loop runs inside a position of the grid.
   bool runs_inside() const {
@@ -265,6 +273,7 @@ class Scheduler {
   const ScheduleOptions& options_;
   std::vector<std::set<int>> free_;
   std::vector<bool> done_, reachable_;
+  bool inner_ = false;          // the innermost loop runs inside a position
   int lane_ = -1;               // the loop whose lanes run in blocks
   std::set<ExprId> under_way_;  // reductions whose loops are being built
   std::set<ExprId> in_runs_;

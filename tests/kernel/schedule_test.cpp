@@ -74,6 +74,28 @@ TEST(Schedule, WithLanesEachResultIsAPositionUnlessItsRowSharesAReduction) {
   EXPECT_EQ(grid_of([](const Value& x) { return x - broadcast(sum(x, {1}), {40, 50}, {0}); }), std::vector<Dim>{40});
 }
 
+TEST(Schedule, WithVectorsAPositionIsARunOfResultsOrGoesThroughItsRowByVectors) {
+  const auto schedule_of = [](const auto& build) {
+    Graph graph;
+    graph.output("y", build(graph.input("x", {40, 50}, f32), graph.input("z", {50}, f32)));
+    return schedule(kernel_of(graph), {.lanes = true, .vector = 16});
+  };
+  const Scheduled columns = schedule_of([](const Value& x, const Value& z) { return sum(x, {0}) + z; });
+  ASSERT_EQ(columns.grid.size(), 1u);
+  EXPECT_EQ(columns.grid[0].step, 16);
+  const Scheduled biased = schedule_of([](const Value& x, const Value& z) { return x + broadcast(z, {40, 50}, {1}); });
+  ASSERT_EQ(biased.grid.size(), 2u);
+  EXPECT_EQ(biased.grid[0].step, 1);
+  EXPECT_EQ(biased.grid[1].step, 16);
+  const Scheduled rows = schedule_of([](const Value& x, const Value&) { return x - broadcast(sum(x, {1}), {40, 50}, {0}); });
+  ASSERT_EQ(rows.grid.size(), 1u);
+  EXPECT_EQ(rows.grid[0].step, 1);
+  for (const Statement& s : rows.body)
+    if (s.kind == Statement::Kind::loop) {
+      EXPECT_EQ(s.vector, 16);
+    }
+}
+
 TEST(Schedule, AReductionThatARowWouldRepeatIsAKernelOfItsOwn) {
   Graph graph;
   const Value x = graph.input("x", {40, 50}, f32);
