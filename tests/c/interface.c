@@ -1,0 +1,150 @@
+/* The C interface as a C program uses it: a graph by calls, its gradient, runs, arrays of its own memory, errors. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rlx/c.h"
+
+static int failures = 0;
+
+#define CHECK(condition)                                                                                \
+  do {                                                                                                  \
+    if (!(condition)) {                                                                                 \
+      fprintf(stderr, "%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, rlx_last_error()); \
+      ++failures;                                                                                       \
+    }                                                                                                   \
+  } while (0)
+
+static int released = 0;
+static void release(void* context) { released += *(int*)context; }
+
+static rlx_argument value_argument(rlx_value value) {
+  rlx_argument argument = {.kind = RLX_ARG_VALUE, .as = {.value = value}};
+  return argument;
+}
+
+static rlx_graph* build(void) {
+  rlx_graph* graph = NULL;
+  const rlx_dim x_shape[] = {{8, "B"}, {2, NULL}}, w_shape[] = {{2, NULL}};
+  rlx_value x, w, product, sum, loss;
+  CHECK(rlx_graph_new("model", &graph) == RLX_OK);
+  CHECK(rlx_graph_input(graph, RLX_INPUT, "x", RLX_F32, x_shape, 2, &x) == RLX_OK);
+  CHECK(rlx_graph_input(graph, RLX_PARAM, "w", RLX_F32, w_shape, 1, &w) == RLX_OK);
+
+  const rlx_argument factors[] = {value_argument(x), value_argument(w)};
+  CHECK(rlx_apply(graph, "mul", factors, 2, &product, 1, NULL) == RLX_OK);
+  const int64_t axes[] = {1};
+  const rlx_argument sum_arguments[] = {value_argument(product), {.name = "axes", .kind = RLX_ARG_INTEGERS, .count = 1, .as = {.integers = axes}}};
+  size_t count = 0;
+  CHECK(rlx_apply(graph, "sum", sum_arguments, 2, &sum, 1, &count) == RLX_OK && count == 1);
+  const rlx_argument whole[] = {value_argument(sum)};
+  CHECK(rlx_apply(graph, "sum_all", whole, 1, &loss, 1, NULL) == RLX_OK);
+  CHECK(rlx_graph_output(graph, "loss", loss) == RLX_OK);
+  return graph;
+}
+
+static void test_run(const rlx_session* session) {
+  rlx_graph* graph = build();
+  rlx_graph* gradient = NULL;
+  const char* wrt[] = {"w"};
+  CHECK(rlx_graph_grad(graph, wrt, 1, &gradient) == RLX_OK);
+  rlx_graph_free(graph);
+
+  rlx_executable* executable = NULL;
+  CHECK(rlx_compile(session, gradient, &executable) == RLX_OK);
+  rlx_graph_free(gradient);
+
+  const int64_t w_shape[] = {2}, x_shape[] = {2, 2};
+  const float w[] = {1, -1}, x[] = {1, 2, 3, 4};
+  int weight = 7;
+  rlx_array *w_array = NULL, *x_array = NULL;
+  CHECK(rlx_array_borrow(RLX_F32, w_shape, 1, w, release, &weight, &w_array) == RLX_OK);
+  CHECK(rlx_array_new(RLX_F32, x_shape, 2, x, &x_array) == RLX_OK);
+  CHECK(rlx_set_param(executable, "w", w_array) == RLX_OK);
+  rlx_array_free(w_array);
+
+  const char* names[] = {"x"};
+  const rlx_array* inputs[] = {x_array};
+  rlx_array* outputs[2] = {NULL, NULL};
+  size_t count = 0;
+  CHECK(rlx_run(executable, names, inputs, 1, outputs, 1, &count) == RLX_ERROR && outputs[0] == NULL);
+  CHECK(rlx_run(executable, names, inputs, 1, outputs, 2, &count) == RLX_OK && count == 2);
+  CHECK(*(const float*)rlx_array_data(outputs[0]) == -2);
+  CHECK(rlx_array_rank(outputs[1]) == 1 && rlx_array_shape(outputs[1])[0] == 2 && rlx_array_dtype(outputs[1]) == RLX_F32);
+  const float expected[] = {4, 6};
+  CHECK(rlx_array_bytes(outputs[1]) == sizeof expected && memcmp(rlx_array_data(outputs[1]), expected, sizeof expected) == 0);
+  rlx_array_free(outputs[0]);
+  rlx_array_free(outputs[1]);
+  rlx_array_free(x_array);
+  rlx_executable_free(executable);
+  CHECK(released == 7);
+}
+
+static void test_errors(void) {
+  rlx_graph* graph = NULL;
+  rlx_value x, result;
+  const rlx_dim shape[] = {{3, NULL}};
+  CHECK(rlx_graph_new(NULL, &graph) == RLX_ERROR && strcmp(rlx_last_error(), "the name is null") == 0);
+  CHECK(rlx_graph_parse("nonsense", &graph) == RLX_ERROR && graph == NULL);
+  CHECK(rlx_graph_new("g", &graph) == RLX_OK);
+  CHECK(rlx_graph_input(graph, RLX_INPUT, "x", RLX_F32, shape, 1, &x) == RLX_OK);
+  const rlx_argument wrong[] = {value_argument(x), {.name = "axis", .kind = RLX_ARG_INTEGER, .as = {.integer = 4}}};
+  RLX_HERE();
+  CHECK(rlx_apply(graph, "softmax", wrong, 2, &result, 1, NULL) == RLX_ERROR);
+  CHECK(strstr(rlx_last_error(), "rlx.softmax: axis 4 is out of range for f32[3] (allowed: -1..0), built at ") != NULL);
+  CHECK(strstr(rlx_last_error(), "interface.c:") != NULL);
+  rlx_set_place(NULL, 0);
+  CHECK(rlx_apply(graph, "softmaks", wrong, 1, &result, 1, NULL) == RLX_ERROR && strstr(rlx_last_error(), "near: 'softmax'") != NULL);
+  const rlx_argument unknown[] = {value_argument(99)};
+  CHECK(rlx_apply(graph, "relu", unknown, 1, &result, 1, NULL) == RLX_ERROR && strstr(rlx_last_error(), "there is no value 99") != NULL);
+  CHECK(rlx_apply(NULL, "relu", unknown, 1, &result, 1, NULL) == RLX_ERROR);
+  rlx_graph_free(graph);
+
+  rlx_array* array = NULL;
+  const int64_t huge[] = {INT64_MAX, 2};
+  int weight = 1;
+  released = 0;
+  CHECK(rlx_array_new(RLX_F32, huge, 2, NULL, &array) != RLX_OK && array == NULL);
+  CHECK(rlx_array_borrow(RLX_F32, huge, 2, &weight, release, &weight, &array) == RLX_ERROR && released == 1);
+  CHECK(rlx_array_new((rlx_dtype)99, NULL, 0, NULL, &array) == RLX_ERROR);
+  rlx_model* model = NULL;
+  CHECK(rlx_model_open("there/is/no.gguf", &model) == RLX_ERROR && strstr(rlx_last_error(), "no.gguf") != NULL);
+  rlx_session* session = NULL;
+  CHECK(rlx_session_new(1, "f9", &session) == RLX_ERROR);
+}
+
+static void test_frees_accept_null(void) {
+  rlx_array_free(NULL);
+  rlx_graph_free(NULL);
+  rlx_session_free(NULL);
+  rlx_executable_free(NULL);
+  rlx_model_free(NULL);
+  rlx_encoder_free(NULL);
+}
+
+static void test_encoder(const rlx_session* session, const char* folder) {
+  rlx_encoder* encoder = NULL;
+  CHECK(rlx_encoder_open(folder, session, &encoder) == RLX_OK);
+  if (encoder == NULL) return;
+  const char* texts[] = {"a cat", "a dog", "a cat"};
+  const size_t width = rlx_encoder_width(encoder);
+  float* rows = calloc(3 * width, sizeof(float));
+  CHECK(rlx_encoder_embed(encoder, texts, 3, rows) == RLX_OK);
+  CHECK(memcmp(rows, rows + 2 * width, width * sizeof(float)) == 0 && memcmp(rows, rows + width, width * sizeof(float)) != 0);
+  free(rows);
+  rlx_encoder_free(encoder);
+}
+
+int main(int argc, char** argv) {
+  rlx_session* session = NULL;
+  CHECK(rlx_session_new(1, NULL, &session) == RLX_OK);
+  test_run(session);
+  test_errors();
+  test_frees_accept_null();
+  if (argc > 1) test_encoder(session, argv[1]);
+  rlx_session_free(session);
+  CHECK(rlx_builder_count() > 200 && rlx_builder_name(0) != NULL && rlx_builder_name(rlx_builder_count()) == NULL);
+  CHECK(strstr(rlx_builder_documentation(0), rlx_builder_name(0)) != NULL);
+  printf("rlx %s: %d failures\n", rlx_version(), failures);
+  return failures > 0;
+}
