@@ -65,6 +65,41 @@ class Compiled {
   std::int64_t inputs_ = 0;
 };
 
+/// The compiled programs of a function that was called with arrays alone and gives one: found without Python.
+class FlatCalls {
+ public:
+  void add(nb::handle arrays, nb::object program) {
+    Entry entry{{}, std::move(program)};
+    for (nb::handle array : arrays) entry.types.emplace_back(item_of(array).type(), item_of(array).weak);
+    entries_.push_back(std::move(entry));
+  }
+
+  /// The result; None where there is no such program.
+  nb::object operator()(const nb::tuple& args) const {
+    for (const Entry& entry : entries_)
+      if (fits(entry, args)) return nb::cast<const Compiled&>(entry.program)(args)[0];
+    return nb::none();
+  }
+
+ private:
+  struct Entry {
+    std::vector<std::pair<Type, bool>> types;  // and whether it is a number of Python
+    nb::object program;
+  };
+
+  static bool fits(const Entry& entry, const nb::tuple& args) {
+    if (args.size() != entry.types.size()) return false;
+    for (std::size_t i = 0; i < entry.types.size(); ++i) {
+      if (!is_array(args[i])) return false;
+      const Item& item = item_of(args[i]);
+      if (!item.tensor || item.weak != entry.types[i].second || !(item.type() == entry.types[i].first)) return false;
+    }
+    return true;
+  }
+
+  std::vector<Entry> entries_;
+};
+
 /// A Python function as one of values.
 Function function_of(const nb::object& callable, const std::shared_ptr<Trace>& trace) {
   return [callable, trace](const Values& x) { return values_of(callable(wrap(x, trace)), *trace); };
@@ -163,6 +198,7 @@ void bind_transforms(nb::module_& m) {
       .def(nb::init<Trace&, nb::handle>())
       .def("__call__", &Compiled::operator())
       .def("dump", &Compiled::dump, nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.");
+  nb::class_<FlatCalls>(m, "FlatCalls").def(nb::init<>()).def("add", &FlatCalls::add).def("__call__", &FlatCalls::operator());
   m.def("trace_of", [](nb::handle arrays) { return trace_of(arrays); });
   m.def("value_and_grad", &value_and_grad_of);
   m.def("vjp", &vjp_of);

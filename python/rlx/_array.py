@@ -247,9 +247,10 @@ def _unpickled(name, shape, data):
     return _core.from_bytes(numpy.frombuffer(data, numpy.uint8), OF_NUMPY[name], list(shape), data)
 
 
-def to_numpy(array):
-    import numpy
+PLAIN = "?bBhHiIlLefdFD"  # NumPy's own types: their arrays need no view as bytes
 
+
+def to_numpy(array):
     dtype = array.dtype
     if dtype in PACKED:
         return to_numpy(_call("cast", array, PACKED[dtype])).astype(numpy_dtype(dtype))
@@ -260,6 +261,8 @@ def from_numpy(array, copy):
     """An array that shares NumPy's memory where it can."""
     import numpy
 
+    if not copy and array.dtype.char in PLAIN and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
+        return _core.from_dlpack(array)
     name = array.dtype.name
     if name not in OF_NUMPY:
         raise Error(f"an array of {array.dtype} has no element type here (allowed: {', '.join(OF_NUMPY)})")

@@ -1,6 +1,4 @@
 """Nested containers of arrays: tuples, lists, dicts, named tuples, dataclasses and registered classes."""
-import dataclasses
-
 from ._core import Error
 
 LEAF = "leaf"
@@ -16,7 +14,7 @@ def register(cls, flatten, unflatten):
 
 def register_dataclass(cls):
     """Makes a dataclass a container of its fields."""
-    names = tuple(field.name for field in dataclasses.fields(cls))
+    names = tuple(cls.__dataclass_fields__)
     _registered[cls] = (
         lambda value: (tuple(getattr(value, name) for name in names), None),
         lambda children, _: cls(**dict(zip(names, children))),

@@ -1,7 +1,6 @@
 """Every function of the registry (`rlx ops` lists them) under its own name. They are made when they are asked for."""
 import functools
-import inspect
-import keyword
+from keyword import iskeyword
 
 from . import _core
 from ._core import Error
@@ -17,8 +16,6 @@ def _overloads():
 
 def _initial(parameter):
     """The initial value as Python has it."""
-    if parameter["required"]:
-        return inspect.Parameter.empty
     text = parameter["initial"]
     if parameter["words"]:
         return text
@@ -38,17 +35,17 @@ def _initial(parameter):
 
 def _python_name(name):
     """A name that is a keyword of Python gets an underscore."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+    return f"{name}_" if iskeyword(name) else name
 
 
 def _signature(builder):
+    import inspect
+
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
     for each in builder["parameters"]:
         optional = optional or not each["required"]
-        initial = _initial(each)
-        if optional and each["required"]:
-            initial = None
+        initial = inspect.Parameter.empty if not optional else None if each["required"] else _initial(each)
         parameters.append(inspect.Parameter(_python_name(each["name"]), kind, default=initial))
     return inspect.Signature(parameters)
 
@@ -65,7 +62,7 @@ def _documentation(overloads):
 
 
 def _function(name, overloads):
-    keywords = {_python_name(each["name"]): each["name"] for each in overloads[0]["parameters"] if keyword.iskeyword(each["name"])}
+    keywords = {_python_name(each["name"]): each["name"] for each in overloads[0]["parameters"] if iskeyword(each["name"])}
 
     def function(*args, **kwargs):
         return _core.apply(name, args, {keywords.get(key, key): value for key, value in kwargs.items()} if keywords else kwargs)
