@@ -124,6 +124,9 @@ class Target {
       : dtype_(dtype_of<std::remove_cvref_t<decltype(*std::data(values))>>),
         bytes_(std::as_writable_bytes(std::span(std::data(values), std::size(values)))) {}
 
+  /// Elements of any type, such as bf16, for which C++ has none.
+  Target(DType dtype, std::span<std::byte> bytes) : dtype_(dtype), bytes_(bytes) {}
+
   DType dtype() const { return dtype_; }
   std::span<std::byte> bytes() const { return bytes_; }
 

@@ -104,6 +104,11 @@ TEST(DummyDevice, WritesResultsIntoMemoryOfTheCaller) {
   EXPECT_EQ(program.run({{"x", values}}, {{"y", y}, {"z", z}}).size(), 0U);
   EXPECT_EQ(y, (std::vector<float>{4, 2, 3, 7, 6, 5}));
   EXPECT_EQ(z, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  std::vector<std::byte> halves(12);
+  Graph narrow;
+  narrow.output("y", cast(narrow.input("x", {6}, f32) * 2, bf16));
+  session().compile(narrow).run({{"x", values}}, {{"y", Target(bf16, halves)}});
+  EXPECT_EQ(Array(bf16, {6}, halves, nullptr).get_double(3), 12);
   std::vector<float> small(5);
   EXPECT_THROW(program.run({{"x", values}}, {{"y", small}}), Error);
 }
