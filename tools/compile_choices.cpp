@@ -25,6 +25,7 @@ CLI::Option* add_device(CLI::App& command, CompileChoices& choices) {
 
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices) {
   return {add_device(command, choices),
+          command.add_flag("--no-host", choices.no_host, "An error where a device lacks a kernel, which the CPU would compute else"),
           command.add_flag("--no-claims", choices.no_claims, "Generate all kernels; use none written by hand"),
           command.add_flag("--no-fusion", choices.no_fusion, "One kernel for each node")};
 }
@@ -83,6 +84,7 @@ Session open_session(const CompileChoices& choices, Precision usual) {
   options.threads = choices.threads;
   options.claims = !choices.no_claims;
   options.fuse = !choices.no_fusion;
+  options.host = !choices.no_host;
   options.tune = choices.tune;
   options.precision = choices.precision.value_or(usual);
   options.round_activations = choices.round_activations;

@@ -15,7 +15,7 @@ namespace rlx::command {
 struct CompileChoices {
   std::string device;  // a name; empty: Device::usual
   int threads = 0;
-  bool no_claims = false, no_fusion = false, tune = false;
+  bool no_claims = false, no_fusion = false, no_host = false, tune = false;
   std::optional<Precision> precision;
   std::string calibration;  // a file; empty: none
   bool round_activations = true;
@@ -25,7 +25,7 @@ struct CompileChoices {
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --device NAME
 CLI::Option* add_device(CLI::App& command, CompileChoices& choices);
-/// --device, --no-claims and --no-fusion
+/// --device, --no-host, --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
 /// --tune, of commands that run what they compile
 CLI::Option* add_tune(CLI::App& command, CompileChoices& choices);

@@ -2,7 +2,6 @@
 #include <memory>
 #include <optional>
 
-#include "backends/cpu/peaks/roofline.h"
 #include "command.h"
 #include "compile_choices.h"
 #include "formats/json/json.h"
@@ -25,20 +24,23 @@ struct Report {
   std::vector<LaunchReport> launches;
   std::optional<cpu::Roofline> roofline;  // nothing where no time was measured
   int threads = 0;
+  std::string machine;
   std::int64_t arena_bytes = 0, live_bytes = 0;
 };
 
 Report make_report(const ExplainOptions& options) {
   const LoadedWork work = load(options.work, options.compile);
   const int threads = work.session.threads();
+  const std::string device = work.session.device().name();
   Report report{work.executable.explain(),
                 work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats),
                 std::nullopt,
                 threads,
+                device == "cpu" ? fmt::format("This machine on {} threads", threads) : device,
                 work.executable.arena_bytes(),
                 work.executable.live_bytes()};
   warn_about_cache(work.session);
-  if (!options.no_time) report.roofline = cpu::measure_roofline(threads, report.launches);
+  if (!options.no_time) report.roofline = measure_roofline(work.session, report.launches);
   return report;
 }
 
@@ -82,7 +84,7 @@ void print_launches(const Report& report) {
   if (prepared > 0) fmt::print(" in each run, and {} once", prepared);
   if (report.roofline) {
     fmt::print(", {:.2f} us where {:.2f} are possible\n", seconds * 1e6, least * 1e6);
-    fmt::print("This machine on {} threads: ", report.threads);
+    fmt::print("{}: ", report.machine);
     for (const auto& [arithmetic, rate] : report.roofline->flops)
       fmt::print("{:.1f} GFLOP/s of {} multiply-adds, ", rate / 1e9, arithmetic);
     fmt::print("{:.1f} GB/s from memory. What stays in caches can go beyond 100%.", report.roofline->bytes / 1e9);

@@ -44,7 +44,7 @@ Profile make_profile(const ProfileOptions& options) {
   profile.threads = work.session.threads();
   profile.launches = work.executable.profile(work.inputs, options.repeats);
   profile.events = work.executable.trace(work.inputs, options.repeats);
-  profile.roofline = cpu::measure_roofline(profile.threads, profile.launches);
+  profile.roofline = measure_roofline(work.session, profile.launches);
   warn_about_cache(work.session);
   return profile;
 }

@@ -75,4 +75,10 @@ LoadedWork load(const Work& work, const CompileChoices& choices) {
   return {std::move(session), std::move(executable), std::move(inputs)};
 }
 
+cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches) {
+  if (session.device().name() == "cpu") return cpu::measure_roofline(session.threads(), launches);
+  const DeviceFigures figures = session.device().measure();
+  return {{{"f32", figures.flops}}, figures.bytes};
+}
+
 }  // namespace rlx::command

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/peaks/roofline.h"
 #include "compile_choices.h"
 #include "rlx/session.h"
 
@@ -30,5 +31,8 @@ struct LoadedWork {
 /// The compiled program, with a value for every input and parameter; what is not given is made up.
 /// Throws Error for a bad file, name or size; CLI::RequiredError without a graph or model.
 LoadedWork load(const Work& work, const CompileChoices& choices);
+
+/// What the session's device reaches at best: see cpu::measure_roofline and Device::measure.
+cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches);
 
 }  // namespace rlx::command

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "backends/opencl/backend.h"
+#include "backends/opencl/device.h"
 #include "formats/temporary_folder.h"
 
 namespace rlx::test {
@@ -33,6 +35,13 @@ class OpenClTest : public testing::Test {
     return values;
   }
 };
+
+/// The first device as if its driver described it otherwise.
+inline std::unique_ptr<Backend> first_device_with(const std::function<void(opencl::DeviceFacts&)>& change) {
+  opencl::DeviceFacts facts = opencl::find_devices().found.front();
+  change(facts);
+  return opencl::backend_of(std::move(facts));
+}
 
 /// b1[i] = b0[i] * s0 + `added`, under a name that says what is added.
 inline KernelText affine_kernel(int added) {

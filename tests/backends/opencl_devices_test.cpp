@@ -1,5 +1,4 @@
 // Which devices there are, by which names, and what is said of those that are missing.
-#include "backends/opencl/device.h"
 #include "backends/opencl_device.h"
 #include "rlx/session.h"
 #ifdef RLX_COMMAND

@@ -24,10 +24,10 @@ class OpenClKernels : public OpenClTest {
     const auto seen = result_of(kernels, kernel, positions);
     for (std::size_t i = 0; i < positions; ++i) ASSERT_EQ(seen[i], static_cast<float>((i + 1) * 3) + static_cast<float>(added));
   }
+  static std::vector<KernelText> three_kernels() { return {affine_kernel(100), affine_kernel(101), affine_kernel(102)}; }
   /// Loads three kernels and runs one.
   CompileCounters load_in(const fs::path& folder) const {
-    const std::vector<KernelText> texts{affine_kernel(100), affine_kernel(101), affine_kernel(102)};
-    const auto kernels = memory().load(texts, folder);
+    const auto kernels = memory().load(three_kernels(), folder);
     expect_affine(*kernels, 1, 101, 100);
     return kernels->counters;
   }
@@ -106,6 +106,15 @@ TEST_F(OpenClKernels, DamagedFilesAreBuiltAgain) {
     stream.close();
     expect_built_again("a bit flipped");
   }
+}
+
+TEST_F(OpenClKernels, OfAnotherDriverAreNotTaken) {
+  const TemporaryFolder folder;
+  load_in(folder.path());
+  const auto newer = first_device_with([](opencl::DeviceFacts& facts) { facts.version += ".1"; });
+  EXPECT_EQ(newer->memory()->load(three_kernels(), folder.path())->counters.kernels_compiled, 3);
+  EXPECT_EQ(newer->memory()->load(three_kernels(), folder.path())->counters.kernels_from_disk, 3);
+  EXPECT_EQ(load_in(folder.path()).kernels_from_disk, 3) << "those of the first are still there";
 }
 
 TEST_F(OpenClKernels, AnUnusableFolderIsSaid) {

@@ -1,5 +1,4 @@
 // A device that can do less than the one it stands for: no f64, little memory, small groups.
-#include "backends/opencl/device.h"
 #include "backends/opencl_device.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -12,13 +11,13 @@ class LittleDevice : public OpenClTest {
   void SetUp() override {
     OpenClTest::SetUp();
     if (IsSkipped()) return;
-    opencl::DeviceFacts facts = opencl::find_devices().found.front();
-    facts.has_f64 = false;
-    facts.largest_buffer = 1 << 20;
-    facts.memory = 8 << 20;
-    facts.largest_group = 16;
-    facts.divides_exactly = false;
-    backend_ = opencl::backend_of(std::move(facts));
+    backend_ = first_device_with([](opencl::DeviceFacts& facts) {
+      facts.has_f64 = false;
+      facts.largest_buffer = 1 << 20;
+      facts.memory = 8 << 20;
+      facts.largest_group = 16;
+      facts.divides_exactly = false;
+    });
   }
   Session session(SessionOptions options = {}) const {
     options.threads = 1;

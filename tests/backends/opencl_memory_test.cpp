@@ -1,10 +1,7 @@
 // Memory of an OpenCL device: its addresses, what is kept of it, and what is refused.
 #include "backends/opencl_device.h"
 
-#include <functional>
 #include <numeric>
-
-#include "backends/opencl/device.h"
 
 namespace rlx::test {
 namespace {
@@ -98,10 +95,10 @@ TEST_F(OpenClMemory, AsksForMoreThanThereIsAreRefusedAndHarmless) {
 }
 
 TEST_F(OpenClMemory, ALittleDeviceKeepsNothingThatIsAskedFor) {
-  opencl::DeviceFacts facts = opencl::find_devices().found.front();
-  facts.largest_buffer = 1 << 20;
-  facts.memory = 16 << 20;
-  const auto little = opencl::backend_of(facts);
+  const auto little = first_device_with([](opencl::DeviceFacts& facts) {
+    facts.largest_buffer = 1 << 20;
+    facts.memory = 16 << 20;
+  });
   DeviceMemory& its = *little->memory();
   EXPECT_NE(error_of([&] { its.allocate((1 << 20) + 1); }).find("its largest buffer has 1.0 MiB; 0 bytes of 16.0 MiB are taken"),
             std::string::npos);
@@ -115,11 +112,11 @@ TEST_F(OpenClMemory, ALittleDeviceKeepsNothingThatIsAskedFor) {
 
 /// The first device with another function of its driver.
 std::unique_ptr<Backend> with_driver(const std::function<void(opencl::Driver&)>& change) {
-  opencl::DeviceFacts facts = opencl::find_devices().found.front();
-  opencl::Driver driver = *facts.driver;
-  change(driver);
-  facts.driver = std::make_shared<const opencl::Driver>(driver);
-  return opencl::backend_of(std::move(facts));
+  return first_device_with([&](opencl::DeviceFacts& facts) {
+    opencl::Driver driver = *facts.driver;
+    change(driver);
+    facts.driver = std::make_shared<const opencl::Driver>(driver);
+  });
 }
 
 TEST_F(OpenClMemory, ALostDeviceIsNamed) {
