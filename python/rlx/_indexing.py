@@ -97,27 +97,34 @@ def _wrapped(index, size):
     return _call("select", _call("lt", index, 0), _call("add", index, size), index)
 
 
-def _gathered(array, axes, indices):
+def _flat_position(indices, sizes, mode):
+    """The place of an element on the joined axes, row by row; with mode fill one behind the last where an index is outside."""
+    position, inside, count = None, None, 1
+    for index, size in zip(indices, sizes):
+        index = _wrapped(index, size)
+        within = _call("logical_and", _call("ge", index, 0), _call("lt", index, size))
+        inside = within if inside is None else _call("logical_and", inside, within)
+        index = _call("min", _call("max", index, 0), size - 1)
+        position = index if position is None else _call("add", _call("mul", position, size), index)
+        count = count * size
+    return (_call("select", inside, position, count) if mode == "fill" else position), count
+
+
+def _gathered(array, axes, indices, mode):
     """The elements at the indices of several axes; the axes of the indices come first."""
     rest = [axis for axis in range(array.ndim) if axis not in axes]
     front = _call("transpose", array, axes + rest)
-    sizes, others = list(front.shape[: len(axes)]), list(front.shape[len(axes) :])
-    position = None
-    for index, size in zip(indices, sizes):
-        index = _wrapped(index, size)
-        position = index if position is None else _call("add", _call("mul", position, size), index)
-    count = 1
-    for size in sizes:
-        count = count * size
-    return _call("take", _call("reshape", front, [count, *others]), position), rest
+    position, count = _flat_position(indices, front.shape[: len(axes)], mode)
+    return _call("take", _call("reshape", front, [count, *front.shape[len(axes) :]]), position, 0, mode)
 
 
-def _advanced(array, entries):
+def _advanced(array, entries, mode):
     """`entries` has an array or None for each axis."""
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
-        return _call("take", array, _wrapped(entries[axes[0]], array.shape[axes[0]]), axes[0])
-    taken, _ = _gathered(array, axes, [entries[axis] for axis in axes])
+        index = entries[axes[0]] if mode == "fill" else _wrapped(entries[axes[0]], array.shape[axes[0]])  # take wraps by itself then
+        return _call("take", array, index, axes[0], mode)
+    taken = _gathered(array, axes, [entries[axis] for axis in axes], mode)
     if axes != list(range(axes[0], axes[0] + len(axes))):
         return taken  # arrays that are not neighbours: their axes stay in front, as in NumPy
     count = taken.ndim - (array.ndim - len(axes))
@@ -125,7 +132,8 @@ def _advanced(array, entries):
     return _call("transpose", taken, order)
 
 
-def get(array, index):
+def get(array, index, mode="clip"):
+    """The elements at an index. Positions in arrays that lie outside are moved inside, or with mode fill read as the least integer or NaN."""
     entries = _with_all_axes(array, _unmasked(_entries(index)))
     basic, axis = _Basic(), 0
     for entry in entries:
@@ -143,11 +151,11 @@ def get(array, index):
         axis += 1
     if list(array.shape) != shape:
         array = _call("reshape", array, shape)
-    return _advanced(array, arrays) if any(entry is not None for entry in arrays) else array
+    return _advanced(array, arrays, mode) if any(entry is not None for entry in arrays) else array
 
 
 class At:
-    """x.at: changed copies of x."""
+    """x.at: changed copies of x. What lies outside is left out, as in JAX."""
 
     def __init__(self, array):
         self.array = array
@@ -183,11 +191,11 @@ class AtIndex:
 
     def _scattered(self, values, kind):
         array = self.array
-        places = get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index)
+        places = get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, "fill")
         values = _call("broadcast_to", asarray(values).astype(array.dtype), list(places.shape))
         flat = _core.apply(
             "scatter",
             (_call("reshape", array, [array.size]), _call("reshape", places, [places.size, 1]), _call("reshape", values, [places.size])),
-            {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,), "kind": kind},
+            {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,), "kind": kind, "mode": "fill"},
         )
         return _call("reshape", flat, list(array.shape))
