@@ -31,6 +31,16 @@ struct Language {
   ScheduleOptions options;
   std::string compiler;
   KernelText (*text)(const Kernel& kernel);  // in C
+
+  /// Texts of C are files of their own; those of OpenCL are one, as in a program.
+  std::vector<KernelText> files_of(const std::map<std::string, KernelText>& texts) const {
+    std::vector<KernelText> files;
+    for (const auto& [name, text] : texts) {
+      if (compiler == "cc" || files.empty()) files.push_back(text);
+      else files[0].text += text.text;
+    }
+    return files;
+  }
 };
 
 constexpr ScheduleOptions vectors{.lanes = true, .vector = 16};
@@ -79,9 +89,7 @@ void compare(const std::vector<Case>& cases) {
       names.push_back(text.name);
       distinct.emplace(text.name, std::move(text));
     }
-    std::vector<KernelText> sources;
-    for (auto& [name, text] : distinct) sources.push_back(text);
-    const CompiledC library(sources, language.compiler);
+    const CompiledC library(language.files_of(distinct), language.compiler);
     for (std::size_t c = 0; c < cases.size(); ++c) {
       SCOPED_TRACE(cases[c].name);
       const KernelFunction function = library.function(names[c]);

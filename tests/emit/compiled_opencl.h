@@ -6,8 +6,10 @@
 // Kernels of OpenCL as functions: C, with the vectors of Clang, in which every work item is a call.
 namespace rlx::test {
 
-/// What OpenCL C has and C has not.
-inline constexpr std::string_view opencl_in_c = R"(#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+/// What OpenCL C has and C has not. Texts may stand in one file.
+inline constexpr std::string_view opencl_in_c = R"(#ifndef opencl_in_c
+#define opencl_in_c
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-variable"
@@ -79,6 +81,7 @@ static inline float16 load16_half(const half* from) {
   } while (0)
 static _Thread_local ulong item;
 static inline ulong get_global_id(uint axis) { return item + axis; }
+#endif
 )";
 
 /// A text of C that defines a KernelFunction: it calls the kernel for the positions, and for some behind them, in no order.
