@@ -1,4 +1,4 @@
-"""The snippets of docs/python.md run as they stand there, one after another; the stubs say what the module has."""
+"""The snippets of README.md and docs/python.md run as they stand there, one after another; the stubs say what the module has."""
 import os
 import re
 import shutil
@@ -20,12 +20,14 @@ def test_snippets_run(tmp_path, monkeypatch, capsys):
         shutil.copy(os.path.join(fixtures, "hf", "bert", name), tmp_path / "encoder")
     shutil.copy(os.path.join(ROOT, "examples", "mlp.rlx"), tmp_path)
     monkeypatch.chdir(tmp_path)
-    with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
-        blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-    scope = {}
-    for block in blocks:
-        exec(compile(block, "python.md", "exec"), scope)
+    for document in ("README.md", os.path.join("docs", "python.md")):
+        with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+            blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        scope = {}
+        for block in blocks:
+            exec(compile(block, os.path.basename(document), "exec"), scope)
     printed = capsys.readouterr().out
+    assert printed.startswith("[0.9 1.8]\n")
     assert "axis 5 is out of range" in printed and "built at python.md:" in printed
     assert "[ 3. 12.] [3. 3. 3. 3. 3. 3. 3.] 1" in printed
 
