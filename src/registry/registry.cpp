@@ -2,7 +2,8 @@
 #include "rlx/registry.h"
 
 #include <algorithm>
-#include <limits>
+
+#include <fmt/ranges.h>
 
 #include "base/named_call.h"
 #include "base/names.h"
