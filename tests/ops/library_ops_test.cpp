@@ -74,6 +74,31 @@ TEST(Solve, TakesBatchesThatBroadcastSeveralRightSidesAndTheTranspose) {
   }
 }
 
+/// As torch.linalg.solve: (4, 3) beside (4, 3, 3) are vectors, (3, 2) is a matrix for all.
+TEST(Solve, TakesOneRightSideForSeveralMatrices) {
+  std::mt19937 random(4);
+  const Array a = random_array({f64, {4, 3, 3}}, -1, 1, random), b = random_array({f64, {3, 2}}, -1, 1, random),
+              vectors = random_array({f64, {4, 3}}, -1, 1, random), one = random_array({f64, {3}}, -1, 1, random);
+  const auto results = run_all({a, b, vectors, one}, [&](const Values& v) {
+    const auto product = [&](Value x) { return squeeze(matmul(v[0], expand_dims(x, {-1})), {-1}); };
+    return Values{matmul(v[0], solve(v[0], v[1])), broadcast_to(v[1], {4, 3, 2}), product(solve(v[0], v[2])), v[2],
+                  product(solve(v[0], v[3])),      broadcast_to(v[3], {4, 3})};
+  });
+  for (std::size_t i = 0; i < results.size(); i += 2) expect_near(values_of(results[i]), values_of(results[i + 1]), 1e-11);
+}
+
+TEST(TriangularSolve, BroadcastsAxesInFront) {
+  std::mt19937 random(5);
+  const Array a = random_array({f64, {2, 1, 3, 3}}, 0.5, 1.5, random), b = random_array({f64, {4, 3, 2}}, -1, 1, random);
+  for (bool left : {true, false}) {
+    const auto results = run_all({a, b}, [&](const Values& v) {
+      const Value lower = tril(v[0]), right = left ? v[1] : move_axis(v[1], -1, -2), x = triangular_solve(v[0], right, left);
+      return Values{left ? matmul(lower, x) : matmul(x, lower), broadcast_to(right, left ? Dims{2, 4, 3, 2} : Dims{2, 4, 2, 3})};
+    });
+    expect_near(values_of(results[0]), values_of(results[1]), 1e-12);
+  }
+}
+
 TEST(TriangularSolve, ReadsOneTriangle) {
   const Array a = floats({2, 2}, {2, 100, 3, 4}), b = floats({2, 1}, {2, 11});
   const auto solved = [&](bool lower, bool transposed, bool unit) {

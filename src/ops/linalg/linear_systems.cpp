@@ -297,21 +297,29 @@ struct Solve {
 };
 const Op<Solve> solve_op;
 
-// x with the axes `lead` in front of its own last `kept` ones.
-Value with_lead(Value x, const Dims& lead, int kept) {
-  Dims shape = lead;
-  shape.insert(shape.end(), x.shape().end() - kept, x.shape().end());
-  return broadcast_to(x, shape);
+// Both with the axes in front that they broadcast to.
+std::pair<Value, Value> with_equal_lead(std::string_view op, Value a, Value b) {
+  if (a.rank() < 2 || b.rank() < 2 || a.dtype() != b.dtype())
+    fail("rlx.{}: a is {}, b is {} (allowed: matrices of one type)", op, a.type().to_string(), b.type().to_string());
+  const auto lead_of = [](Value x) { return Dims(x.shape().begin(), x.shape().end() - 2); };
+  const Dims lead = broadcast_shapes(op, lead_of(a), lead_of(b));
+  const auto with_lead = [&](Value x) {
+    Dims shape = lead;
+    shape.insert(shape.end(), x.shape().end() - 2, x.shape().end());
+    return broadcast_to(x, shape);
+  };
+  return {with_lead(a), with_lead(b)};
 }
 
 }  // namespace
 
-/// X with a X = b (left) or X a = b, of the shape of b: a is (..., N, N), b (..., N, M) (left) or (..., M, N). Only the lower or the upper
-/// triangle of a is read, of its transpose with transpose_a, with ones on the diagonal if unit_diagonal. Throws Error for other shapes and
-/// for types other than f32, f64 and complex.
+/// X with a X = b (left) or X a = b: a is (..., N, N), b (..., N, M) (left) or (..., M, N), and axes in front broadcast. Only the lower or
+/// the upper triangle of a is read, of its transpose with transpose_a, with ones on the diagonal if unit_diagonal. Throws Error for other
+/// shapes and for types other than f32, f64 and complex.
 Value triangular_solve(Operand a, Operand b, bool left /*= true*/, bool lower /*= true*/, bool transpose_a /*= false*/,
                        bool unit_diagonal /*= false*/) {
-  return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, a, b);
+  const auto [matrix, right] = with_equal_lead("triangular_solve", a, b);
+  return triangular_solve_op({left, lower, transpose_a, unit_diagonal}, matrix, right);
 }
 
 /// The factor L (..., N, N) of Cholesky's decomposition a = L L^H, zeros above its diagonal. Only the lower triangle of a, symmetric or
@@ -319,19 +327,14 @@ Value triangular_solve(Operand a, Operand b, bool left /*= true*/, bool lower /*
 /// other than f32, f64 and complex.
 Value cholesky(Operand a) { return cholesky_op({}, a); }
 
-/// X with a X = b, or with a^T X = b: a is (..., N, N), b (..., N, K), or (..., N) if it has one axis less than a; axes in front broadcast.
-/// By LU factors with partial pivoting. A singular matrix gives infinities and NaN, as the division by a pivot of 0 does (LAPACK reports
-/// that pivot and leaves b unsolved). Throws Error for other shapes and for types other than f32, f64 and complex.
+/// X with a X = b, or with a^T X = b: a is (..., N, N), b (..., N, K), or vectors, of one axis or of the shape of a without its last one;
+/// axes in front broadcast. By LU factors with partial pivoting. A singular matrix gives infinities and NaN, as the division by a pivot of
+/// 0 does (LAPACK reports that pivot and leaves b unsolved). Throws Error for other shapes and for types other than f32, f64 and complex.
 Value solve(Operand a, Operand b, bool transpose_a /*= false*/) {
-  const bool vector = b.rank() + 1 == a.rank();
-  Value right = vector ? expand_dims(b, {-1}) : Value(b);
-  if (a.rank() < 2 || right.rank() < 2 || a.dtype() != b.dtype())
-    fail("rlx.solve: a is {}, b is {} (allowed: matrices of one type, b with as many rows as a)", a.type().to_string(),
-         b.type().to_string());
-  const auto lead_of = [](Value x) { return Dims(x.shape().begin(), x.shape().end() - 2); };
-  const Dims lead = broadcast_shapes("solve", lead_of(a), lead_of(right));
-  Value x = solve_op({transpose_a}, with_lead(a, lead, 2), with_lead(right, lead, 2));
-  return vector ? squeeze(x, {-1}) : x;
+  const bool vectors = b.rank() == 1 || (a.rank() > 1 && b.shape() == Dims(a.shape().begin(), a.shape().end() - 1));
+  const auto [left, right] = with_equal_lead("solve", a, vectors ? expand_dims(b, {-1}) : Value(b));
+  Value x = solve_op({transpose_a}, left, right);
+  return vectors ? squeeze(x, {-1}) : x;
 }
 
 /// P a = L U of the matrices a (..., M, N) by partial pivoting: (L below and U on and above the diagonal, pivot rows i32, permutation of
