@@ -49,6 +49,8 @@ TEST(Attributes, LossesAreCheckedInTheTextToo) {
 }
 
 TEST(Attributes, OthersAreCheckedInTheTextToo) {
+  EXPECT_TRUE(refused("max_pool(%x) {window=[2,2], strides=[2,1]}",
+                      "rlx.max_pool: padding has 0 numbers for 2 window lengths (allowed: one for each)"));
   EXPECT_TRUE(refused("axial_rope_2d(%x) {width=3, theta=-1}", "rlx.axial_rope_2d: theta -1 (allowed: > 0)"));
   EXPECT_TRUE(
       refused("resize(%x) {sizes=[7], mode=nearest_exact, align_corners=true}", "rlx.resize: align_corners with mode 'nearest_exact'"));

@@ -24,8 +24,9 @@ struct Windows {
 void check(std::string_view op, const Windows& w, Value x) {
   if (w.count() == 0 || static_cast<int>(w.count()) > x.rank())
     fail("rlx.{}: {} window lengths for {}", op, w.count(), x.type().to_string());
-  for (const Ints* list : {&w.strides, &w.padding, &w.dilation})
-    if (list->size() != w.count()) fail("rlx.{}: {} strides, paddings or dilations for {} window lengths", op, list->size(), w.count());
+  for (const auto& [name, list] : {std::pair{"strides", &w.strides}, std::pair{"padding", &w.padding}, std::pair{"dilation", &w.dilation}})
+    if (list->size() != w.count())
+      fail("rlx.{}: {} has {} numbers for {} window lengths (allowed: one for each)", op, name, list->size(), w.count());
   for (std::size_t i = 0; i < w.count(); ++i) {
     if (w.length[i] < 1 || w.strides[i] < 1 || w.dilation[i] < 1)
       fail("rlx.{}: length {}, stride {}, dilation {} (allowed: >= 1)", op, w.length[i], w.strides[i], w.dilation[i]);
