@@ -40,4 +40,8 @@ std::string with_unit(double value, std::string_view unit) {
   return value < 1e12 ? scaled(1e9, "G") : scaled(1e12, "T");
 }
 
+std::string duration(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.2f} us", seconds * 1e6) : fmt::format("{:.3f} ms", seconds * 1e3);
+}
+
 }  // namespace rlx::command

@@ -18,5 +18,7 @@ std::string label_of_layers(const LaunchReport& launch);
 
 /// (12345678, "B") -> "12.35 MB"; without a unit "12.35 M".
 std::string with_unit(double value, std::string_view unit = "");
+/// Microseconds below a millisecond, so that short times are no zeros.
+std::string duration(double seconds);
 
 }  // namespace rlx::command

@@ -97,7 +97,7 @@ void print(const Profile& profile, bool layers) {
     fmt::print("{:<{}} {:<8} {:<{}} {:>6} {:>11.2f} {:>5.1f}% {:>7.0f}%\n", line.name, width, line.kind, line.pass, pass_width, line.count,
                line.seconds * 1e6, share(line.seconds, total), share(line.least, line.seconds));
   print_passes(lines, total);
-  fmt::print("The fastest run: {:.3f} ms.", profile.seconds() * 1e3);
+  fmt::print("The fastest run: {}.", duration(profile.seconds()));
   for (int thread = 0; thread < profile.threads && profile.seconds() > 0; ++thread)
     fmt::print(" Thread {} busy {:.0f}%.", thread, 100 * profile.busy(thread) / profile.seconds());
   fmt::print("\n");

@@ -136,14 +136,14 @@ constexpr std::string_view style =
 std::string profile_page(const Profile& profile) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title><style>{1}</style>\n<h1>{0}</h1>\n"
-      "<p>The fastest run: {2:.3f} ms on {3} threads. <span style=\"color:{4}\">claims</span>, <span style=\"color:{5}\">generated "
+      "<p>The fastest run: {2} on {3} threads. <span style=\"color:{4}\">claims</span>, <span style=\"color:{5}\">generated "
       "kernels</span>, "
       "<span style=\"color:{6}\">others</span>.</p>\n"
       "<h2>Roofline</h2>\n<p>A circle is a launch, its area the time it takes; under the line is what it leaves unused. What stays in "
       "caches "
       "can lie above the slope, which is that of memory ({7}). Launches without arithmetic are in the table only.</p>\n{8}"
       "<h2>Timeline</h2>\n{9}<h2>Launches</h2>\n{10}</html>\n",
-      escaped(profile.graph), style, profile.seconds() * 1e3, profile.threads, colour("claim"), colour("kernel"), colour("host"),
+      escaped(profile.graph), style, duration(profile.seconds()), profile.threads, colour("claim"), colour("kernel"), colour("host"),
       with_unit(profile.roofline.bytes, "B/s"), RooflineChart(profile).svg(), timeline(profile), table(profile));
 }
 
