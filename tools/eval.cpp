@@ -9,7 +9,7 @@
 #include "graph_input.h"
 #include "ir/reference.h"
 #include "rlx/session.h"
-#include "runtime/example_values.h"
+#include "runtime/reports/example_values.h"
 
 namespace rlx::command {
 namespace {

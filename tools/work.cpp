@@ -7,7 +7,7 @@
 #include "models/run/caches/cached_decoder.h"
 #include "models/weights/decoder_files.h"
 #include "rlx/model.h"
-#include "runtime/example_values.h"
+#include "runtime/reports/example_values.h"
 
 namespace rlx::command {
 namespace {

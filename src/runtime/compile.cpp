@@ -4,7 +4,7 @@
 #include "backends/cpu/lower.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
-#include "lowering/lower_to_kernels.h"
+#include "lowering/kernels_only/lower_to_kernels.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/expand.h"

@@ -15,9 +15,7 @@ Session::State::State(const Device& on, SessionOptions given)
       storage(device.backend().memory()),
       pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
       jit(target, options.cache_folder.value_or(default_cache_folder())) {
-  if (!storage.on_host())
-    host.emplace(Device::cpu(),
-                 SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
+  if (!storage.on_host()) host.emplace(Device::cpu(), SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
   if (options.tune && storage.on_host())
     tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(default_cache_folder()),
                                                 cpu::tuning_machine(cpu::level_of(target), pool.size()));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/run_command.h"
+#include "rlx/session.h"
 
 namespace rlx::test {
 namespace {
@@ -123,14 +124,14 @@ TEST(Usage, HelpSaysNumbersInWords) {
   }
 }
 
-TEST(Usage, VersionAndDevicesPrintOneLine) {
+TEST(Usage, VersionAndEachDevicePrintOneLine) {
   const std::string version = run_rlx("version").out;
   EXPECT_TRUE(std::regex_match(version, std::regex(R"(rlx \d+\.\d+\.\d+ \((commit [0-9a-f]{12}(-dirty)?|unknown commit)\)\n)"))) << version;
   EXPECT_EQ(run_rlx("--version").out, version);
   const CommandResult devices = run_rlx("devices");
   EXPECT_EQ(devices.status, 0);
   EXPECT_EQ(devices.out.substr(0, 5), "cpu  ");
-  EXPECT_EQ(line_count(devices.out), 1);
+  EXPECT_EQ(static_cast<std::size_t>(line_count(devices.out)), Device::all().size() + Device::missing().size());
 }
 
 TEST(Usage, AFullDiskIsAnError) {

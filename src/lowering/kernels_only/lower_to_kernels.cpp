@@ -1,10 +1,10 @@
-#include "lowering/lower_to_kernels.h"
+#include "lowering/kernels_only/lower_to_kernels.h"
 
 #include <algorithm>
 
 #include "ir/op.h"
+#include "lowering/kernels_only/window_kernels.h"
 #include "lowering/lowering.h"
-#include "lowering/window_kernels.h"
 
 namespace rlx {
 namespace {

@@ -1,4 +1,4 @@
-#include "lowering/window_kernels.h"
+#include "lowering/kernels_only/window_kernels.h"
 
 #include <algorithm>
 

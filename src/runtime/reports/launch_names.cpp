@@ -1,4 +1,4 @@
-#include "runtime/launch_names.h"
+#include "runtime/reports/launch_names.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include "passes/expand.h"
 #include "rlx/text.h"
 #include "runtime/executable.h"
-#include "runtime/launch_names.h"
+#include "runtime/reports/launch_names.h"
 
 namespace rlx {
 namespace {

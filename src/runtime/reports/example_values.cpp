@@ -1,4 +1,4 @@
-#include "runtime/example_values.h"
+#include "runtime/reports/example_values.h"
 
 #include <algorithm>
 #include <set>
