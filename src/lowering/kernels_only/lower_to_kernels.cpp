@@ -47,10 +47,15 @@ class KernelLowering final : public Lowering {
       for (ValueId factor : node.operands) cut_.store(moved(factor));
     }
   }
-  /// The value that `v` is an arrangement of.
+  /// The value that a factor is an arrangement of: the arrangement itself where a reshape of it joins axes that lie apart in that value.
   ValueId moved(ValueId v) const {
-    while (!cut_.is_stored(v) && graph_.node(v.node).op->sources && graph_.node(v.node).operands.size() == 1)
-      v = graph_.node(v.node).operands[0];
+    std::optional<ValueId> reshaped;
+    while (!cut_.is_stored(v) && graph_.node(v.node).op->sources && graph_.node(v.node).operands.size() == 1) {
+      const ValueId from = graph_.node(v.node).operands[0];
+      if (graph_.node(v.node).op->name == "reshape") reshaped = from;
+      else if (reshaped) return *reshaped;
+      v = from;
+    }
     return v;
   }
 
