@@ -7,7 +7,7 @@ namespace {
 
 class RandomGraphsOnOpenCl : public OpenClTest {};
 
-TEST_F(RandomGraphsOnOpenCl, Default) { run_seeds(Session(Device(backend())), 0, 100, false); }
+TEST_F(RandomGraphsOnOpenCl, Default) { run_seeds(Session(Device(backend()), {.cache_folder = std::filesystem::path()}), 0, 100, false); }
 
 }  // namespace
 }  // namespace rlx::test

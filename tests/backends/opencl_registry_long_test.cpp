@@ -7,7 +7,7 @@ namespace {
 
 class EveryOpOnOpenCl : public OpenClTest {};
 
-TEST_F(EveryOpOnOpenCl, Default) { expect_reference(Session(Device(backend()))); }
+TEST_F(EveryOpOnOpenCl, Default) { expect_reference(Session(Device(backend()), {.cache_folder = std::filesystem::path()})); }
 
 }  // namespace
 }  // namespace rlx::test
