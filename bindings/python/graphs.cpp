@@ -77,14 +77,14 @@ nb::list profile(const Executable& executable, const Named& inputs, int repeats)
 }
 
 void make_session(Session* self, int threads, const std::string& precision, bool claims, bool fuse, bool check_indices,
-                  std::optional<std::filesystem::path> cache_folder, const std::string& cpu_level) {
+                  std::optional<std::filesystem::path> cache_folder, const std::string& cpu_level, const std::string& device) {
   SessionOptions options;
   options.threads = threads;
   options.precision = word<Precision>("Session", "precision", precision);
   options.claims = claims, options.fuse = fuse, options.check_indices = check_indices;
   options.cache_folder = std::move(cache_folder);
   options.cpu_level = cpu_level;
-  new (self) Session(Device::cpu(), options);
+  new (self) Session(device.empty() ? Device::usual() : Device::named(device), options);
 }
 
 Executable compile(const Session& session, const Graph& graph) {
@@ -164,11 +164,21 @@ void bind_graphs(nb::module_& m) {
   nb::class_<Session>(m, "Session", "A device with its threads and its compiler.")
       .def("__init__", &make_session, nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("claims") = true,
            nb::arg("fuse") = true, nb::arg("check_indices") = false, nb::arg("cache_folder") = nb::none(), nb::arg("cpu_level") = "",
-           "threads: 0 takes as many as the process may use. precision of matrix products: f32, bf16, f16 or int8.")
+           nb::arg("device") = "",
+           "threads: 0 takes as many as the process may use. precision of matrix products: f32, bf16, f16 or int8. device: a name that "
+           "rlx.devices() lists; empty: RLX_DEVICE, else the CPU.")
       .def("compile", &compile, nb::arg("graph"))
       .def_prop_ro("threads", &Session::threads)
       .def_prop_ro("device", [](const Session& session) { return session.device().description(); })
       .def_prop_ro("kernels_compiled", [](const Session& session) { return session.counters().kernels_compiled; });
+  m.def(
+      "devices",
+      [] {
+        nb::dict described;
+        for (const Device& device : Device::all()) described[device.name().c_str()] = device.description();
+        return described;
+      },
+      "The devices of this machine: what each is, by its name.");
   bind_executables(m);
 }
 

@@ -29,7 +29,7 @@ bool is_interrupted() {
 }
 
 Session session_or_own(const std::optional<Session>& session, const Path& path) {
-  return session ? *session : Session(Device::cpu(), {.precision = usual_precision(path)});
+  return session ? *session : Session(Device::usual(), {.precision = usual_precision(path)});
 }
 
 Model open_model(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t chunk, bool exact) {

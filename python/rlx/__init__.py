@@ -14,6 +14,7 @@ from ._core import (
     SentenceEncoder,
     Session,
     Tokenizer,
+    devices,
     load_graph,
     load_safetensors,
     parse_graph,

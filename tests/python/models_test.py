@@ -124,3 +124,14 @@ def test_graphs_run_by_names(tmp_path):
         executable.run({"y": np.zeros(2, np.float32)})
     rlx.save_safetensors(tmp_path / "a.safetensors", {"a": np.arange(3)})
     assert rlx.load_safetensors(tmp_path / "a.safetensors")["a"].tolist() == [0, 1, 2]
+
+
+def test_a_session_computes_on_the_device_that_it_is_given():
+    graph = rlx.parse_graph("graph twice { %x: f32[3] = input {label=\"x\"} %y = add(%x, %x) output y = %y }", "here")
+    assert "cpu" in rlx.devices()
+    for name, description in rlx.devices().items():
+        session = rlx.Session(device=name, cache_folder="")
+        assert session.device == description
+        assert list(session.compile(graph).run({"x": np.float32([1, 2, 3])})["y"]) == [2, 4, 6]
+    with pytest.raises(rlx.Error, match="no device 'gpu'"):
+        rlx.Session(device="gpu")
