@@ -1,5 +1,7 @@
 #include "runtime/storage.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
