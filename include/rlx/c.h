@@ -23,7 +23,7 @@ typedef enum {
 } rlx_status;
 
 /* Element types, as rlx/dtype.h has them. */
-typedef enum {
+enum {
   RLX_F32,
   RLX_F16,
   RLX_BF16,
@@ -43,7 +43,8 @@ typedef enum {
   RLX_BOOL,
   RLX_C64,
   RLX_C128
-} rlx_dtype;
+};
+typedef int32_t rlx_dtype; /* one of these: a number, as callers may hand over any */
 
 /* The text of this thread's last error; empty before the first. It lives until the next error of the thread. */
 RLX_API const char* rlx_last_error(void);
@@ -74,7 +75,8 @@ typedef struct {
   int64_t size;
   const char* symbol; /* null: none */
 } rlx_dim;
-typedef enum { RLX_INPUT, RLX_PARAM, RLX_STATE } rlx_input_kind;
+enum { RLX_INPUT, RLX_PARAM, RLX_STATE };
+typedef int32_t rlx_input_kind; /* one of these: a number, as callers may hand over any */
 
 RLX_API rlx_status rlx_graph_new(const char* name, rlx_graph** out);
 RLX_API rlx_status rlx_graph_parse(const char* text, rlx_graph** out);
@@ -93,7 +95,7 @@ RLX_API size_t rlx_builder_count(void);
 RLX_API const char* rlx_builder_name(size_t i);          /* i < rlx_builder_count(), else null */
 RLX_API const char* rlx_builder_documentation(size_t i); /* the declaration, then what it computes */
 
-typedef enum {
+enum {
   RLX_ARG_BOOL,
   RLX_ARG_INTEGER,
   RLX_ARG_NUMBER,
@@ -104,7 +106,8 @@ typedef enum {
   RLX_ARG_DIMS,
   RLX_ARG_VALUE,
   RLX_ARG_VALUES
-} rlx_argument_kind;
+};
+typedef int32_t rlx_argument_kind; /* one of these: a number, as callers may hand over any */
 
 typedef struct {
   const char* name; /* null: by position; those come first */
