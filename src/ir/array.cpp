@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/memory/zero_memory.h"
 #include "base/small_float.h"
+#include "ir/array_type.h"
 
 namespace rlx {
 namespace {
@@ -90,6 +91,8 @@ std::byte* writable(Array& array, std::int64_t i) {
 }
 
 }  // namespace
+
+std::int64_t array_bytes(DType dtype, const std::vector<std::int64_t>& shape) { return bytes_for(dtype, element_count(dtype, shape)); }
 
 Array::Array(DType dtype, std::vector<std::int64_t> shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(dtype_, shape_)) {
   const auto bytes = static_cast<std::size_t>(bytes_for(dtype_, size_));

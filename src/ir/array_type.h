@@ -17,4 +17,7 @@ inline std::vector<std::int64_t> static_shape(const Type& type) {
   return shape;
 }
 
+/// Bytes of the elements of such an array. Throws Error as its constructor does.
+std::int64_t array_bytes(DType dtype, const std::vector<std::int64_t>& shape);
+
 }  // namespace rlx

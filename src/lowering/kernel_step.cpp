@@ -4,6 +4,12 @@
 
 namespace rlx {
 
+std::int64_t KernelStep::positions(const std::int64_t* sizes) const {
+  std::int64_t count = 1;
+  for (const Size& extent : grid) count *= extent(sizes);
+  return count;
+}
+
 KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
   const Kernel& kernel = launch.kernel;
   KernelStep step;

@@ -12,6 +12,17 @@ struct KernelStep {
   std::vector<std::int64_t> starts;  // the bytes of each that it does not count
   std::vector<Size> grid;
   std::vector<std::pair<Size, double>> work;  // operations of one grid step: the sum of size * count
+
+  /// Of the grid. `sizes`: SizeTable::values.
+  std::int64_t positions(const std::int64_t* sizes) const;
+  /// Where each buffer's numbers begin. `memory`: by slot.
+  template <class Pointer>
+  std::vector<Pointer> places(const std::vector<std::byte*>& memory) const {
+    std::vector<Pointer> all;
+    all.reserve(buffers.size());
+    for (std::size_t i = 0; i < buffers.size(); ++i) all.push_back(memory[static_cast<std::size_t>(buffers[i])] + starts[i]);
+    return all;
+  }
 };
 
 KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of);

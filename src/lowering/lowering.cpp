@@ -12,6 +12,12 @@
 
 namespace rlx {
 
+std::vector<std::string> symbol_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& [name, bound] : graph.symbols()) names.push_back(name);
+  return names;
+}
+
 bool kernel_computes(const Graph& graph, const Node& node) {
   if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) return false;
   for (ValueId operand : node.operands)
@@ -25,6 +31,17 @@ Program Lowering::run() {
   while (!build_kernels()) {
   }
   return program();
+}
+
+void Lowering::claim_state_updates(const std::function<bool(const StateUpdate&)>& takes) {
+  for (StateUpdate& update : state_updates(graph_, cut_.users())) {
+    if (!takes(update)) continue;
+    for (ValueId operand : update.operands()) cut_.store(operand);
+    in_update_.insert(update.chain.begin(), update.chain.end());
+    cut_.store(update.result);
+    views_[update.result] = update.state;
+    updates_.emplace(update.result, std::move(update));
+  }
 }
 
 /// Bytes read as another type are the same memory. Such a node is stored with its operand, as those of the host are.

@@ -1,9 +1,13 @@
 #pragma once
 #include "lowering/outputs.h"
+#include "lowering/state_update.h"
 #include "lowering/target.h"
 #include "passes/cut.h"
 
 namespace rlx {
+
+/// The names of a graph's symbols, in order.
+std::vector<std::string> symbol_names(const Graph& graph);
 
 /// True when a kernel can compute the node.
 bool kernel_computes(const Graph& graph, const Node& node);
@@ -36,6 +40,10 @@ class Lowering {
   virtual std::optional<Launch> claimed_launch(std::int32_t node) = 0;
   virtual Program lower_region(const Graph& region) const = 0;
 
+  /// Takes the states that are updated where they lie, of those for which `takes` holds: their operands are stored, and the result of each
+  /// is a view of its state.
+  void claim_state_updates(const std::function<bool(const StateUpdate&)>& takes);
+
   Puller::IsStored stored_test() const {
     return [this](ValueId v) { return cut_.is_stored(v); };
   }
@@ -48,6 +56,8 @@ class Lowering {
   const std::vector<std::string> symbols_;
   Cut cut_;
   std::map<ValueId, ValueId> views_;
+  std::map<ValueId, StateUpdate> updates_;  // by their results
+  std::set<ValueId> in_update_;             // values that are the state on its way
 
  private:
   void share_bytes();

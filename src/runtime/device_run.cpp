@@ -16,31 +16,13 @@ void Run::run_on_device(const cpu::Step& step) {
 }
 
 void Run::run_kernel(const KernelStep& step, std::size_t number) {
-  std::int64_t positions = 1;
-  for (const Size& extent : step.grid) positions *= extent(run_.sizes.data());
-  if (positions == 0) return;
-  std::vector<std::byte*> buffers;
-  for (std::size_t i = 0; i < step.buffers.size(); ++i)
-    buffers.push_back(run_.memory[static_cast<std::size_t>(step.buffers[i])] + step.starts[i]);
-  state_.kernels->launch(number, buffers, run_.symbols, positions);
-}
-
-Array Run::array_in(int slot, const Type& type) const {
-  const auto at = static_cast<std::size_t>(slot);
-  const std::int64_t bytes = bytes_for(type.dtype, type.size().evaluate(run_.bindings));
-  return {type.dtype, cpu::sizes_of(type, run_), {run_.memory[at], static_cast<std::size_t>(bytes)}, run_.weights[at]};
-}
-
-std::vector<Array> Run::operands_of(const cpu::Step& step) const {
-  const Graph& graph = state_.program.graph;
-  std::vector<Array> operands;
-  for (std::size_t i = 0; i < step.operands.size(); ++i) operands.push_back(array_in(step.operands[i], graph.type(step.launch->reads[i])));
-  return operands;
+  if (const std::int64_t positions = step.positions(run_.sizes.data()); positions > 0)
+    state_.kernels->launch(number, step.places<std::byte*>(run_.memory), run_.symbols, positions);
 }
 
 /// What the CPU's own code computes: the operands go there, and the results come back.
 void Run::run_on_host(const cpu::Step& step) {
-  std::vector<Array> operands = operands_of(step), results;
+  std::vector<Array> operands = cpu::operands_of(step, run_), results;
   for (Array& operand : operands) operand = storage_.take(operand);
   if (const auto compiled = state_.on_the_host.find(&step); compiled != state_.on_the_host.end()) {
     std::map<std::string, Feed> fed;
@@ -49,16 +31,16 @@ void Run::run_on_host(const cpu::Step& step) {
   } else {
     results = evaluate_node(state_.program.graph, step.launch->node.node, run_.bindings, operands, {});
   }
-  for (std::size_t i = 0; i < results.size(); ++i) storage_.put(results[i], run_.memory[static_cast<std::size_t>(step.results[i])]);
+  const std::vector<std::byte*> places = cpu::result_places(step, run_);
+  for (std::size_t i = 0; i < results.size(); ++i) storage_.put(results[i], places[i]);
 }
 
 /// Regions run on the device. Of cond and while only the predicate comes to the host.
 void Run::run_control(const cpu::Step& step) {
   const Graph& graph = state_.program.graph;
   const Node& node = graph.node(step.launch->node.node);
-  std::vector<Array> operands = operands_of(step);
-  std::vector<std::byte*> places;
-  for (int slot : step.results) places.push_back(run_.memory[static_cast<std::size_t>(slot)]);
+  std::vector<Array> operands = cpu::operands_of(step, run_);
+  const std::vector<std::byte*> places = cpu::result_places(step, run_);
   if (run_loop(node, operands, places)) return;
   const bool is_cond = node.op == &Op<Cond>::def(), is_while = node.op == &Op<While>::def();
   const Region condition = is_while ? Op<While>::from(node.attrs).condition : nullptr;

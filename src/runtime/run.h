@@ -40,8 +40,6 @@ class Run {
   void run_kernel(const KernelStep& step, std::size_t number);
   void run_on_host(const cpu::Step& step);
   void run_control(const cpu::Step& step);
-  Array array_in(int slot, const Type& type) const;
-  std::vector<Array> operands_of(const cpu::Step& step) const;
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   void run_step(const Scan& op, std::int64_t n, std::int64_t length, std::span<const Array> inputs, std::span<std::byte* const> other,

@@ -1,20 +1,16 @@
 #include "runtime/storage.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "backends/backend.h"
-#include "base/checked.h"
+#include "ir/array_type.h"
 
 namespace rlx {
 
 Array Storage::make(DType dtype, std::vector<std::int64_t> shape) const {
   if (on_host()) return {dtype, std::move(shape)};
-  const auto elements = checked_product(shape);
-  if (!elements) fail("array: the size of {}[{}] leaves 64 bits", name(dtype), fmt::join(shape, ","));
-  const std::int64_t bytes = bytes_for(dtype, *elements);
+  const std::int64_t bytes = array_bytes(dtype, shape);
   auto memory = device_->allocate(bytes);
   const std::span<const std::byte> all(memory.get(), static_cast<std::size_t>(bytes));
   return {dtype, std::move(shape), all, std::move(memory)};

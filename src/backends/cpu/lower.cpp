@@ -39,7 +39,7 @@ class CpuLowering final : public Lowering {
     if (options_.claims) refuse_unknown();
     claim_attentions();
     claim_block_dots();
-    claim_state_updates();
+    claim_state_updates([](const StateUpdate&) { return true; });
     if (options_.claims) claim_products();
     for (const auto& [op, region] : attentions_) view_operands(region);
     for (const auto& [dot, region] : products_) prepare_operands(dot);
@@ -86,18 +86,6 @@ class CpuLowering final : public Lowering {
       if (!cut_.live(id) || !is_block_dot(graph_.node(id))) continue;
       cut_.store({id, 0});
       for (ValueId operand : graph_.node(id).operands) cut_.store(operand);
-    }
-  }
-
-  // -- states that are updated where they lie
-
-  void claim_state_updates() {
-    for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-      for (ValueId operand : update.operands()) cut_.store(operand);
-      for (ValueId value : update.chain) in_update_.insert(value);
-      cut_.store(update.result);
-      views_[update.result] = update.state;
-      updates_.emplace(update.result, std::move(update));
     }
   }
 
@@ -329,16 +317,10 @@ class CpuLowering final : public Lowering {
   std::map<ValueId, Product> built_products_;                  // by the value that is stored
   std::map<ValueId, std::vector<ValueId>> attentions_;         // by the op: it and the moves behind it
   std::map<ValueId, Attention> built_attentions_;              // by the value that is stored
-  std::map<ValueId, StateUpdate> updates_;                     // by their results
-  std::set<ValueId> in_update_;                                // values that are the state on its way
 };
 
 }  // namespace
 
-Program lower(const Graph& graph, const LowerOptions& options) {
-  std::vector<std::string> symbols;
-  for (const auto& [name, bound] : graph.symbols()) symbols.push_back(name);
-  return CpuLowering(graph, options, std::move(symbols)).run();
-}
+Program lower(const Graph& graph, const LowerOptions& options) { return CpuLowering(graph, options, symbol_names(graph)).run(); }
 
 }  // namespace rlx::cpu

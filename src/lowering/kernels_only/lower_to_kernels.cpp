@@ -24,14 +24,9 @@ class KernelLowering final : public Lowering {
 
  private:
   void claim() override {
-    for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-      if (!has_window_kernels(graph_, update) || !target_.caps.has(graph_.type(update.state).dtype)) continue;
-      for (ValueId operand : update.operands()) cut_.store(operand);
-      in_update_.insert(update.chain.begin(), update.chain.end());
-      cut_.store(update.result);
-      views_[update.result] = update.state;
-      updates_.emplace(update.result, std::move(update));
-    }
+    claim_state_updates([this](const StateUpdate& update) {
+      return has_window_kernels(graph_, update) && target_.caps.has(graph_.type(update.state).dtype);
+    });
     store_factors();
     cut_.share({});
   }
@@ -79,17 +74,12 @@ class KernelLowering final : public Lowering {
   }
 
   Program lower_region(const Graph& region) const override { return KernelLowering(region, target_, fuse_, symbols_).run(); }
-
-  std::map<ValueId, StateUpdate> updates_;  // by their results
-  std::set<ValueId> in_update_;             // values that are the state on its way
 };
 
 }  // namespace
 
 Program lower_to_kernels(const Graph& graph, const TargetDevice& target, bool fuse) {
-  std::vector<std::string> symbols;
-  for (const auto& [name, bound] : graph.symbols()) symbols.push_back(name);
-  return KernelLowering(graph, target, fuse, std::move(symbols)).run();
+  return KernelLowering(graph, target, fuse, symbol_names(graph)).run();
 }
 
 }  // namespace rlx

@@ -60,6 +60,23 @@ std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run) {
   return shape;
 }
 
+std::vector<Array> operands_of(const Step& step, const RunState& run) {
+  std::vector<Array> operands;
+  for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    const Type& type = run.program->graph.type(step.launch->reads[i]);
+    const std::int64_t count = bind_sizes(type, run.bindings).size().value();
+    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, count)), at = static_cast<std::size_t>(step.operands[i]);
+    operands.emplace_back(type.dtype, sizes_of(type, run), std::span<const std::byte>(run.memory[at], bytes), run.weights[at]);
+  }
+  return operands;
+}
+
+std::vector<std::byte*> result_places(const Step& step, const RunState& run) {
+  std::vector<std::byte*> places;
+  for (int slot : step.results) places.push_back(run.memory[static_cast<std::size_t>(slot)]);
+  return places;
+}
+
 std::byte* workspace(const RunState& run, std::size_t bytes) {
   if (run.scratch_bytes) *run.scratch_bytes = bytes;
   static thread_local std::size_t size = 0;
@@ -76,11 +93,8 @@ std::byte* workspace(const RunState& run, std::size_t bytes) {
 namespace {
 
 void run_kernel(const KernelStep& step, KernelFunction function, const RunState& run) {
-  std::vector<void*> buffers;
-  for (std::size_t i = 0; i < step.buffers.size(); ++i)
-    buffers.push_back(run.memory[static_cast<std::size_t>(step.buffers[i])] + step.starts[i]);
-  std::int64_t count = 1;
-  for (const Size& extent : step.grid) count *= extent(run.sizes.data());
+  const auto buffers = step.places<void*>(run.memory);
+  const std::int64_t count = step.positions(run.sizes.data());
   double work = 0;
   for (const auto& [runs, operations] : step.work) work += static_cast<double>(runs(run.sizes.data())) * operations;
   constexpr double worth_a_thread = 32768;  // operations: a few microseconds
@@ -94,15 +108,8 @@ void run_kernel(const KernelStep& step, KernelFunction function, const RunState&
 void run_host(const Step& step, const RunState& run) {
   const Graph& graph = run.program->graph;
   const Node& node = graph.node(step.launch->node.node);
-  auto array_at = [&](const Type& type, int slot) {
-    const std::int64_t count = bind_sizes(type, run.bindings).size().value();
-    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, count)), at = static_cast<std::size_t>(slot);
-    return Array(type.dtype, sizes_of(type, run), {run.memory[at], bytes}, run.weights[at]);
-  };
-  std::vector<Array> operands;
-  for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(array_at(graph.type(node.operands[i]), step.operands[i]));
-  std::vector<std::byte*> places;
-  for (int slot : step.results) places.push_back(run.memory[static_cast<std::size_t>(slot)]);
+  const std::vector<Array> operands = operands_of(step, run);
+  const std::vector<std::byte*> places = result_places(step, run);
   if (step.launch->kind == Launch::Kind::control && run.run_loop(node, operands, places)) return;
   const std::vector<Array> results = evaluate_node(graph, step.launch->node.node, run.bindings, operands, run.run_region);
   for (std::size_t i = 0; i < results.size(); ++i) std::memcpy(places[i], results[i].bytes().data(), results[i].bytes().size());

@@ -99,6 +99,10 @@ struct RunState {
 /// The shape of a value in this run.
 std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run);
 
+/// Of a step of the host: its operands where they lie, and where its results go.
+std::vector<Array> operands_of(const Step& step, const RunState& run);
+std::vector<std::byte*> result_places(const Step& step, const RunState& run);
+
 /// Scratch memory of the calling thread for a step of `run`, kept from one to the next.
 std::byte* workspace(const RunState& run, std::size_t bytes);
 
