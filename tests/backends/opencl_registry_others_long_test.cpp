@@ -1,0 +1,13 @@
+// The samples that opencl_registry_long_test.cpp leaves out.
+#include "backends/opencl_device.h"
+#include "backends/registry_samples.h"
+
+namespace rlx::test {
+namespace {
+
+class OtherSamplesOnOpenCl : public OpenClTest {};
+
+TEST_F(OtherSamplesOnOpenCl, Default) { expect_half(Session(Device(backend()), {.cache_folder = std::filesystem::path()}), 1); }
+
+}  // namespace
+}  // namespace rlx::test
