@@ -135,6 +135,41 @@ Z hyperbolic_tangent(const Z& x, const Z&) {
   return {t / denominator, times(squared, sin(x.im) * c) / denominator};
 }
 
+Z reciprocal_root(const Z& x, const Z& y) {
+  const Z root = square_root(x, y);
+  return quotient({like(root.re, 1), like(root.re, 0)}, root);
+}
+
+/// x / |x|, 0 of 0.
+Z direction(const Z& x, const Z&) {
+  const Balanced b = balanced(x);
+  Value length = modulus(b), is_zero = eq(length, like(length, 0)), divisor = select(is_zero, like(length, 1), length);
+  return {b.x.re / divisor, b.x.im / divisor};
+}
+
+/// Near the imaginary axis (e^a - 1) cos b + (cos b - 1), where neither term cancels the other's digits.
+Z exponential_less_one(const Z& x, const Z& y) {
+  const Z power = exponential(x, y);
+  Value is_near = lt(abs(x.re), like(x.re, 1)), half = sin(x.im * 0.5);
+  Value near = expm1(select(is_near, x.re, like(x.re, 0))) * cos(x.im) - half * half * 2;
+  return {select(is_near, near, power.re - 1), power.im};
+}
+
+Z logarithm_of_one_more(const Z& x, const Z& y) {
+  const Z far = logarithm({x.re + 1, x.im}, y);
+  Value is_near = lt(max(abs(x.re), abs(x.im)), like(x.re, 0.5)), zero = like(x.re, 0);
+  Value a = select(is_near, x.re, zero), b = select(is_near, x.im, zero);
+  return {select(is_near, log1p(a * (a + 2) + b * b) * 0.5, far.re), far.im};
+}
+
+/// By |b|, as the imaginary part is odd in b: log1p(4 |b| / (a^2 + (1 - |b|)^2)) / 4. Where squares overflow, the quotient is 0.
+Z arc_tangent(const Z& x, const Z&) {
+  Value b = abs(x.im), zero = like(b, 0), infinite = logical_or(is_infinite(x.re), is_infinite(b)), rest = 1 - b;
+  Value below = select(infinite, zero, rest * (b + 1) - x.re * x.re);
+  Value ratio = select(infinite, zero, b * 4 / (x.re * x.re + rest * rest)), size = log1p(ratio) * 0.25;
+  return {atan2(select(infinite, sign(x.re), x.re * 2), below) * 0.5, select(lt(x.im, zero), -size, size)};
+}
+
 /// e^(y log x) in f64: the exponent may be large, and its error is that of the power. Zero to the zero is 1, to a positive power 0.
 Z power_of_f32(const Z& x, const Z& y) {
   const Z power = in_f32(exponential(product(in_f64(y), logarithm(in_f64(x), {})), {}));
@@ -148,10 +183,23 @@ Z power_of_f32(const Z& x, const Z& y) {
 using Rule = Z (*)(const Z& x, const Z& y);
 
 const std::map<ScalarOp, Rule>& rules() {
-  static const std::map<ScalarOp, Rule> all{
-      {ScalarOp::neg, negated},  {ScalarOp::add, sum},         {ScalarOp::sub, difference},          {ScalarOp::mul, product},
-      {ScalarOp::div, quotient}, {ScalarOp::exp, exponential}, {ScalarOp::log, logarithm},           {ScalarOp::sqrt, square_root},
-      {ScalarOp::sin, sine},     {ScalarOp::cos, cosine},      {ScalarOp::tanh, hyperbolic_tangent}, {ScalarOp::pow, power_of_f32}};
+  static const std::map<ScalarOp, Rule> all{{ScalarOp::neg, negated},
+                                            {ScalarOp::add, sum},
+                                            {ScalarOp::sub, difference},
+                                            {ScalarOp::mul, product},
+                                            {ScalarOp::div, quotient},
+                                            {ScalarOp::exp, exponential},
+                                            {ScalarOp::log, logarithm},
+                                            {ScalarOp::sqrt, square_root},
+                                            {ScalarOp::sin, sine},
+                                            {ScalarOp::cos, cosine},
+                                            {ScalarOp::tanh, hyperbolic_tangent},
+                                            {ScalarOp::pow, power_of_f32},
+                                            {ScalarOp::rsqrt, reciprocal_root},
+                                            {ScalarOp::sign, direction},
+                                            {ScalarOp::expm1, exponential_less_one},
+                                            {ScalarOp::log1p, logarithm_of_one_more},
+                                            {ScalarOp::atan, arc_tangent}};
   return all;
 }
 

@@ -55,6 +55,16 @@ JaxGroup functions() {
     group.rules["scatter_mul_unique_" + type] = multiplied({{1}, {0}, {0}}, false);
     group.rules["scatter_mul_meeting_" + type] = multiplied({{}, {0}, {0}}, true);
   }
+  using Function = Value (*)(Operand);
+  for (const auto& [name, function] :
+       std::initializer_list<std::pair<const char*, Function>>{{"lax.rsqrt", rsqrt}, {"lax.expm1", expm1}, {"lax.log1p", log1p},
+                                                               {"lax.sign", sign},   {"lax.tan", tan},     {"lax.sinh", sinh},
+                                                               {"lax.cosh", cosh},   {"lax.asin", asin},   {"lax.acos", acos},
+                                                               {"lax.atan", atan},   {"lax.asinh", asinh}, {"lax.acosh", acosh},
+                                                               {"lax.atanh", atanh}, {"jnp.exp2", exp2},   {"lax.logistic", sigmoid},
+                                                               {"jnp.log2", log2},   {"jnp.log10", log10}, {"jnp.reciprocal", reciprocal},
+                                                               {"jnp.isnan", isnan}, {"jnp.isinf", isinf}, {"jnp.isfinite", is_finite}})
+    group.rules[name] = unary(function);
   for (const json::Value& entry : jax_index()["cases"]) {
     const auto name = entry["name"].get<std::string>();
     const std::int64_t axis = name.find("empty_f") == std::string::npos ? 0 : 1;

@@ -92,7 +92,8 @@ struct Sigmoid : Activation<Sigmoid> {
   static constexpr std::string_view name = "sigmoid";
   static constexpr std::string_view formula = "1 / (1 + e^-x)";
   static Value body(const Sigmoid&, Value x) {
-    return in_wide(name, x, [](Value v) { return 1 / (exp(-v) + 1); });  // e^-x = infinity gives 0, as it should
+    const auto by_exp = [](Value v) { return 1 / (exp(-v) + 1); };  // e^-x = infinity gives 0, as it should
+    return in_wide_or_complex(name, x, by_exp, by_exp);
   }
   // From y: the derivative of the body would divide infinities where x is very negative.
   static Values jvp(const Sigmoid&, In, In y, In dx) { return {dx[0] * (y[0] * (1 - y[0]))}; }

@@ -5,32 +5,50 @@
 namespace rlx {
 namespace {
 
+/// `test` of x, or of the parts of a complex number joined by `join`.
+template <class Test>
+Value by_parts(std::string_view op, Value x, Value (*join)(Operand, Operand), Test test) {
+  if (is_complex(x.dtype())) return join(test(real(x)), test(imag(x)));
+  if (!is_float(x.dtype())) fail("rlx.{}: {} is not allowed (allowed: floats, complex)", op, x.type().to_string());
+  return test(x);
+}
+
 /// What the tests share.
 template <class Self>
 struct FloatTest {
   static constexpr OpKind kind = OpKind::composite;
   static auto fields() { return Fields<>{}; }
-  static std::vector<Sample> samples() { return elementwise_samples({}, -2, 2, false); }
+  static std::vector<Sample> samples() {
+    auto all = elementwise_samples({}, -2, 2, false);
+    all.push_back({{{{c64, {3, 2}}}}, {}, 0, false});
+    return all;
+  }
 };
 
 struct IsNan : FloatTest<IsNan> {
   static constexpr std::string_view name = "isnan";
   static constexpr std::string_view formula = "x != x";
-  static Value body(const IsNan&, Value x) { return check_float(name, x), ne(x, x); }
+  static Value body(const IsNan&, Value x) {
+    return by_parts(name, x, logical_or, [](Value v) { return ne(v, v); });
+  }
 };
 const Op<IsNan> isnan_op;
 
 struct IsInf : FloatTest<IsInf> {
   static constexpr std::string_view name = "isinf";
   static constexpr std::string_view formula = "|x| = infinity";
-  static Value body(const IsInf&, Value x) { return check_float(name, x), eq(abs(x), like(x, infinity)); }
+  static Value body(const IsInf&, Value x) {
+    return by_parts(name, x, logical_or, [](Value v) { return eq(abs(v), like(v, infinity)); });
+  }
 };
 const Op<IsInf> isinf_op;
 
 struct IsFinite : FloatTest<IsFinite> {
   static constexpr std::string_view name = "is_finite";
   static constexpr std::string_view formula = "|x| < infinity; false for NaN";
-  static Value body(const IsFinite&, Value x) { return check_float(name, x), lt(abs(x), like(x, infinity)); }
+  static Value body(const IsFinite&, Value x) {
+    return by_parts(name, x, logical_and, [](Value v) { return lt(abs(v), like(v, infinity)); });
+  }
 };
 const Op<IsFinite> is_finite_op;
 

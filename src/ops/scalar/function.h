@@ -16,11 +16,28 @@ struct UnaryFunction {
   static auto fields() { return Fields<>{}; }
   static std::vector<Sample> samples() { return elementwise_samples({}, Self::low, Self::high); }
 };
+/// The same for functions of complex numbers, too.
+template <class Self>
+struct UnaryComplexFunction : UnaryFunction<Self> {
+  static std::vector<Sample> samples() {
+    auto all = UnaryFunction<Self>::samples();
+    for (const Type& type : {Type{c64, {2, 3}}, Type{c128, {5}}}) all.push_back({{{type, Self::low, Self::high}}, {}, 4e-6});
+    return all;
+  }
+};
 /// The same for functions of two operands of one type.
 template <class Self>
 struct BinaryFunction : UnaryFunction<Self> {
   static std::vector<Sample> samples() { return elementwise_samples({}, Self::low, Self::high, true, 2); }
 };
+
+/// Runs `by_parts` on z when it is complex, else `in_wide(op, x, body)`; throws Error naming `op` for other types.
+template <class ByParts, class Body>
+Value in_wide_or_complex(std::string_view op, Value x, ByParts by_parts, Body body) {
+  if (is_complex(x.dtype())) return by_parts(x);
+  if (!is_float(x.dtype())) fail("rlx.{}: {} is not allowed (allowed: floats, complex)", op, x.type().to_string());
+  return in_wide(op, x, body);
+}
 
 /// A tangent times the slope of a function, computed in the accumulation type.
 inline Values times(Value dx, Value slope) { return {cast(widen(dx) * slope, dx.dtype())}; }

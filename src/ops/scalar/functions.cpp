@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/scalar/complex_functions.h"
 #include "ops/scalar/function.h"
 #include "ops/scalar/normal_tail.h"
 
@@ -9,7 +10,7 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 Value is_negative(Value x) {  // also of -0, whose reciprocal is -infinity
   Value zero = like(x, 0);
@@ -30,11 +31,13 @@ struct Square : UnaryFunction<Square> {
 };
 const Op<Square> square_op;
 
-struct Reciprocal : UnaryFunction<Reciprocal> {
+struct Reciprocal : UnaryComplexFunction<Reciprocal> {
   static constexpr std::string_view name = "reciprocal";
   static constexpr std::string_view formula = "1 / x";
   static constexpr double low = 0.3;
-  static Value body(const Reciprocal&, Value x) { return check_float(name, x), 1 / x; }
+  static Value body(const Reciprocal&, Value x) {
+    return in_wide_or_complex(name, x, [](Value z) { return 1 / z; }, [](Value v) { return 1 / v; });
+  }
 };
 const Op<Reciprocal> reciprocal_op;
 
@@ -55,31 +58,35 @@ struct Trunc : UnaryFunction<Trunc> {
 };
 const Op<Trunc> trunc_op;
 
-struct Exp2 : UnaryFunction<Exp2> {
+struct Exp2 : UnaryComplexFunction<Exp2> {
   static constexpr std::string_view name = "exp2";
   static constexpr std::string_view formula = "2^x";
   static Value body(const Exp2&, Value x) {  // e^(x ln 2) would carry the rounding of x ln 2 into the exponent
-    return in_wide(name, x, [](Value v) { return pow(like(v, 2), v); });
+    return in_wide_or_complex(name, x, [](Value z) { return exp(z * std::numbers::ln2); }, [](Value v) { return pow(like(v, 2), v); });
   }
 };
 const Op<Exp2> exp2_op;
 
-struct Log2 : UnaryFunction<Log2> {
+struct Log2 : UnaryComplexFunction<Log2> {
   static constexpr std::string_view name = "log2";
   static constexpr std::string_view formula = "log(x) / log(2)";
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log2&, Value x) {
-    return in_wide(name, x, [](Value v) { return log_times(v, std::numbers::log2e, 2.0355273740931033e-17); });
+    return in_wide_or_complex(
+        name, x, [](Value z) { return log(z) * std::numbers::log2e; },
+        [](Value v) { return log_times(v, std::numbers::log2e, 2.0355273740931033e-17); });
   }
 };
 const Op<Log2> log2_op;
 
-struct Log10 : UnaryFunction<Log10> {
+struct Log10 : UnaryComplexFunction<Log10> {
   static constexpr std::string_view name = "log10";
   static constexpr std::string_view formula = "log(x) / log(10)";
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log10&, Value x) {
-    return in_wide(name, x, [](Value v) { return log_times(v, std::numbers::log10e, 1.098319650216765e-17); });
+    return in_wide_or_complex(
+        name, x, [](Value z) { return log(z) * std::numbers::log10e; },
+        [](Value v) { return log_times(v, std::numbers::log10e, 1.098319650216765e-17); });
   }
 };
 const Op<Log10> log10_op;
@@ -105,44 +112,44 @@ struct Cbrt : UnaryFunction<Cbrt> {
 };
 const Op<Cbrt> cbrt_op;
 
-struct Tan : UnaryFunction<Tan> {
+struct Tan : UnaryComplexFunction<Tan> {
   static constexpr std::string_view name = "tan";
   static constexpr std::string_view formula = "sin(x) / cos(x)";
   static constexpr double low = -1.3, high = 1.3;
   static Value body(const Tan&, Value x) {
-    return in_wide(name, x, [](Value v) { return sin(v) / cos(v); });
+    return in_wide_or_complex(name, x, complex_tan, [](Value v) { return sin(v) / cos(v); });
   }
 };
 const Op<Tan> tan_op;
 
-struct Asin : UnaryFunction<Asin> {
+Value slope_of_asin(Value x) {
+  if (is_complex(x.dtype())) return slope_of_complex_asin(x);
+  Value v = widen(x);
+  return rsqrt((1 - v) * (v + 1));
+}
+
+struct Asin : UnaryComplexFunction<Asin> {
   static constexpr std::string_view name = "asin";
   static constexpr std::string_view formula = "2 atan(x / (1 + sqrt(1 - x^2)))";
   static constexpr double low = -0.9, high = 0.9;
   static Value body(const Asin&, Value x) {
-    return in_wide(name, x, [](Value v) {
+    return in_wide_or_complex(name, x, complex_asin, [](Value v) {
       Value y = atan(v / (sqrt((1 - v) * (v + 1)) + 1)) * 2;
       return select(lt(abs(v), like(v, 1e-8)), v, y);  // half of the least normal numbers is none
     });
   }
-  static Values jvp(const Asin&, In x, In, In dx) {
-    Value v = widen(x[0]);
-    return times(dx[0], rsqrt((1 - v) * (v + 1)));
-  }
+  static Values jvp(const Asin&, In x, In, In dx) { return times(dx[0], slope_of_asin(x[0])); }
 };
 const Op<Asin> asin_op;
 
-struct Acos : UnaryFunction<Acos> {
+struct Acos : UnaryComplexFunction<Acos> {
   static constexpr std::string_view name = "acos";
   static constexpr std::string_view formula = "2 atan(sqrt((1 - x) / (1 + x)))";
   static constexpr double low = -0.9, high = 0.9;
   static Value body(const Acos&, Value x) {
-    return in_wide(name, x, [](Value v) { return atan(sqrt((1 - v) / (v + 1))) * 2; });
+    return in_wide_or_complex(name, x, complex_acos, [](Value v) { return atan(sqrt((1 - v) / (v + 1))) * 2; });
   }
-  static Values jvp(const Acos&, In x, In, In dx) {
-    Value v = widen(x[0]);
-    return times(dx[0], -rsqrt((1 - v) * (v + 1)));
-  }
+  static Values jvp(const Acos&, In x, In, In dx) { return times(dx[0], -slope_of_asin(x[0])); }
 };
 const Op<Acos> acos_op;
 

@@ -43,9 +43,29 @@ auto abs(T x) {
   else return std::abs(x);
 }
 template <class T>
+constexpr bool is_complex_v = !std::is_floating_point_v<T> && !std::is_integral_v<T>;
+template <class T>
 T sign(T x) {
-  if constexpr (std::is_floating_point_v<T>) return x > 0 ? 1 : x < 0 ? -1 : x;
+  if constexpr (is_complex_v<T>) return x == T{} ? x : x / std::abs(x);
+  else if constexpr (std::is_floating_point_v<T>) return x > 0 ? 1 : x < 0 ? -1 : x;
   else return static_cast<T>((x > 0) - (x < 0));
+}
+// The complex forms lose no digits near 0, where e^x - 1 and log(1 + x) would.
+template <class T>
+T expm1(T x) {
+  if constexpr (!is_complex_v<T>) return std::expm1(x);
+  else {
+    const double a = x.real(), b = x.imag(), half = std::sin(b / 2);
+    return std::abs(a) < 1 ? T{std::expm1(a) * std::cos(b) - 2 * half * half, std::exp(a) * std::sin(b)} : std::exp(x) - 1.0;
+  }
+}
+template <class T>
+T log1p(T x) {
+  if constexpr (!is_complex_v<T>) return std::log1p(x);
+  else {
+    const double a = x.real(), b = x.imag();
+    return std::abs(x) < 0.5 ? T{std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a)} : std::log(x + 1.0);
+  }
 }
 template <class T>
 T div(T x, T z, int) {

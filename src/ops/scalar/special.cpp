@@ -10,7 +10,7 @@ namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 // Bernoulli's numbers B2, B4, ... B16: with arguments from `shift` on, the first one left out is below 1e-17 of the result.
 constexpr std::array<double, 8> bernoulli{1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
