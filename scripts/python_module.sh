@@ -13,11 +13,7 @@ unavailable() {
 }
 python3 -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
   unavailable "there is no Python.h (package python3-dev)"
-[ -x "$python" ] || python3 -m venv "$folder/venv" || unavailable "python3 has no venv (package python3-venv)"
-if ! cmp -s "$root/tests/python/requirements.txt" "$folder/venv/requirements.txt"; then
-  "$python" -m pip install --quiet --disable-pip-version-check -r "$root/tests/python/requirements.txt" || unavailable "pip finds no packages"
-  cp "$root/tests/python/requirements.txt" "$folder/venv"
-fi
+"$root/scripts/python_environment.sh" "$root/tests/python/requirements.txt" "$folder/venv"
 
 cmake -S "$root/bindings/python" -B "$folder/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" \
   -DPython_EXECUTABLE="$python" ${CMAKE_CXX_COMPILER_LAUNCHER:+-DCMAKE_CXX_COMPILER_LAUNCHER="$CMAKE_CXX_COMPILER_LAUNCHER"} > "$folder/configure.log" ||

@@ -26,6 +26,7 @@ void add_verify(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_convert(CLI::App& app);
+void add_export(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_version(CLI::App& app);

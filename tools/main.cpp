@@ -44,6 +44,7 @@ void add_commands(CLI::App& app) {
   add_inspect(app);
   add_quantize(app);
   add_convert(app);
+  add_export(app);
   add_devices(app);
   add_ops(app);
   add_version(app);

@@ -12,6 +12,7 @@
 
 #include "rlx/array.h"
 #include "rlx/calibrator.h"
+#include "rlx/io.h"
 #include "rlx/model.h"
 
 namespace rlx {
@@ -57,6 +58,11 @@ class SentenceEncoder {
   /// One embedding for each text, in order. Texts of like length share a batch, without padding but for ModernBERT and T5; a text longer
   /// than the model allows is cut. Texts are UTF-8; each part of one that is not counts as U+FFFD.
   std::vector<Embedding> encode(std::span<const std::string> texts, const Progress& progress = {}) const;
+
+  /// What the encoder computes, with its weights, for other programs: input_ids, attention_mask (0 for padding on the right) and, where
+  /// tokens have types, token_type_ids, all i32 (B, S) with B up to `options.batch_size` -> embedding, f32 (B, width). Throws Error as
+  /// `open`.
+  static SavedGraph saved(const std::filesystem::path& path, SentenceEncoderOptions options = {});
 
   /// The size of an embedding.
   std::int64_t width() const;

@@ -7,6 +7,7 @@
 #include "lowering/kernels_only/lower_to_kernels.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
+#include "passes/exact_activations.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
 #include "runtime/executable.h"
@@ -41,19 +42,6 @@ void check_outputs(const Graph& graph) {
       fail("graph '{}': output '{}' is {}, but the state of that name is {}", graph.name(), name, value.type().to_string(),
            state->second->to_string());
   }
-}
-
-/// The graph without rounding of activations, in each op that has a choice of 8 bits.
-Graph with_exact_activations(const Graph& graph) {
-  Rebuilder out(graph);
-  for (std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
-    Attrs attrs = map_regions(node.attrs, with_exact_activations);
-    for (std::size_t i = 0; i < attrs.size(); ++i)
-      if (node.op->fields[i].name == "int8") attrs[i] = false;
-    out.replace(id, emit(out.data(), *node.op, attrs, out.operands(id)));
-  }
-  return out.finish();
 }
 
 /// Throws Error for the first node that no kernel of the device computes.

@@ -1,5 +1,6 @@
 #include "rlx/sentence_encoder.h"
 
+#include "base/cpu_count.h"
 #include "models/config/sentence_config.h"
 #include "models/run/batches/text_batches.h"
 #include "models/run/sentence_graph.h"
@@ -39,7 +40,7 @@ struct OpenedModel {
   Graph graph;
   NamedArrays weights;
 
-  static OpenedModel open(const std::filesystem::path& path, const SentenceEncoderOptions& options, int threads) {
+  static OpenedModel open(const std::filesystem::path& path, const SentenceEncoderOptions& options, int threads, bool padded = false) {
     const auto [files, t5] = EncoderFiles::open(path, options.adapters);
     SentenceChoices choices{.pooling = {}, .normalize = options.normalize};
     if (!options.pooling.empty()) choices.pooling = {parse_pooling(options.pooling)};
@@ -50,7 +51,8 @@ struct OpenedModel {
     Tokenizer tokenizer = open_tokenizer(path);
     tokenizer.set_padding(std::nullopt);
     tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(config.max_length)});
-    const Graph graph = sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms());
+    const Graph graph =
+        sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms(), padded);
     NamedArrays known = files.adapters.load(graph);
     if (config.dense) known.merge(load_dense(*config.dense));
     NamedArrays weights = load_weights(graph, files.checkpoint, files.names, threads, std::move(known));
@@ -98,6 +100,12 @@ Calibration SentenceEncoder::calibrate(const std::filesystem::path& path, const 
     if (progress) progress(i + 1, texts.size());
   }
   return calibrator.calibration();
+}
+
+SavedGraph SentenceEncoder::saved(const std::filesystem::path& path, SentenceEncoderOptions options) {
+  check_batch_size(options.batch_size);
+  OpenedModel model = OpenedModel::open(path, options, granted_cpus(), true);
+  return {std::move(model.graph), std::move(model.weights)};
 }
 
 std::int64_t SentenceEncoder::width() const { return state_->config.width(); }

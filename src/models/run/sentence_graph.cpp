@@ -10,10 +10,11 @@ namespace rlx {
 
 TextForm text_form(const SentenceModelConfig& config) { return config.t5 ? TextForm{} : text_form(config.encoder); }
 
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage, LowRankForms adapters) {
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage, LowRankForms adapters, bool padded) {
   Graph graph("sentence_encoder");
   const Flow flow(graph, f32, std::move(storage), std::move(adapters));
   const EncodedText text = config.t5 ? encode_text(flow, *config.t5, max_batch, config.max_length)
+                           : padded  ? encode_text(flow, config.encoder, max_batch, config.max_length)
                                      : encode_texts(flow, config.encoder, max_batch, config.max_length);
   Value vector = pool(text.states.back(), text.inputs.attention_mask, config.pooling);
   if (const auto& dense = config.dense) {

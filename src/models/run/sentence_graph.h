@@ -11,8 +11,9 @@ namespace rlx {
 TextForm text_form(const SentenceModelConfig& config);
 
 /// Encoder, pooling and normalisation as one graph: the inputs of TextInputs -> "embedding" (B, width). `storage`: of the weights;
-/// `adapters`: what changes them.
-Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {});
+/// `adapters`: what changes them. `padded`: all texts of a run have the same length, whatever `text_form` says.
+Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {},
+                     bool padded = false);
 
 /// The values of the parameters that `sentence_graph` has for the layer.
 NamedArrays load_dense(const SentenceDense& dense);

@@ -1,0 +1,65 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/op.h"
+#include "passes/expand.h"
+#include "rlx/graph.h"
+
+namespace rlx {
+
+/// What devices that take whole graphs share: tables of ops, and the order of a graph's nodes.
+
+/// What such a device makes of one op. `Rule` is a function of the device's own.
+template <class Rule>
+struct Row {
+  std::string_view op;
+  Rule rule = nullptr;                                 // null: the host computes it
+  bool (*takes)(const Graph&, const Node&) = nullptr;  // which nodes; null: all
+  std::string_view reason = {};                        // why the host computes the others
+};
+
+/// The table of a device: a row for every primitive, and for the composites that it computes whole.
+template <class Rule>
+class RowTable {
+ public:
+  void add(std::span<const Row<Rule>> rows) {
+    for (const Row<Rule>& row : rows)
+      if (!rows_.emplace(row.op, row).second) fail_internal("rows: {} has two", row.op);
+  }
+  const Row<Rule>* find(std::string_view op) const {
+    const auto it = rows_.find(op);
+    return it == rows_.end() ? nullptr : &it->second;
+  }
+  /// The row by which the device computes a node; null: the host does.
+  const Row<Rule>* taking(const Graph& graph, const Node& node) const;
+
+ private:
+  std::map<std::string_view, Row<Rule>> rows_;
+};
+
+template <class Rule>
+const Row<Rule>* RowTable<Rule>::taking(const Graph& graph, const Node& node) const {
+  const Row<Rule>* const row = find(node.op->name);
+  return row && row->rule && (!row->takes || row->takes(graph, node)) ? row : nullptr;
+}
+
+/// The nodes of a graph that its outputs need, as a run visits them.
+struct NodeOrder {
+  struct Step {
+    std::int32_t node;
+    bool kept;                       // the same in every run: it follows from parameters and constants alone
+    std::vector<std::int32_t> ends;  // nodes whose values nothing reads behind this one
+  };
+  std::vector<Step> steps;           // no inputs
+  std::vector<ValueId> kept_values;  // those that other steps and outputs read
+};
+
+/// `region`: nothing is kept, as any input may differ from run to run.
+NodeOrder order_nodes(const Graph& graph, bool region);
+
+}  // namespace rlx

@@ -1,0 +1,203 @@
+// Reads and writes at places that are computed: as places in the operand's elements one behind the other, all of them inside.
+#include <algorithm>
+#include <numeric>
+
+#include "backends/coreml/operations.h"
+
+namespace rlx::coreml {
+namespace {
+
+std::int64_t product(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
+bool contains(const Sizes& list, std::int64_t value) { return std::ranges::find(list, value) != list.end(); }
+
+Sizes strides_of(const Sizes& shape) {
+  Sizes strides(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+/// Where the elements of a window lie behind its first one.
+Sizes window_places(const Sizes& window, const Sizes& strides) {
+  Sizes places{0};
+  for (std::size_t d = 0; d < window.size(); ++d) {
+    Sizes next;
+    for (const std::int64_t place : places)
+      for (std::int64_t i = 0; i < window[d]; ++i) next.push_back(place + i * strides[d]);
+    places = std::move(next);
+  }
+  return places;
+}
+
+Tensor clamped(Body& out, const Tensor& places, std::int64_t last) {
+  return binary(out, "minimum", binary(out, "maximum", places, number(places, 0)), number(places, static_cast<double>(last)));
+}
+
+/// The elements in one row, as integers where they are bools.
+Tensor row_of(Body& out, const Tensor& x) {
+  return reshape(out, x.element == Element::boolean ? convert(out, x, Element::i32) : x, {product(x.shape)});
+}
+
+/// Places of a window that starts where scalars say, moved so that it lies inside: [elements].
+Tensor window_at(const Call& c, std::size_t first, const Sizes& window) {
+  const Sizes& shape = c.x[0].shape;
+  const Sizes strides = strides_of(shape);
+  const Sizes offsets = window_places(window, strides);
+  Tensor places = c.out.constant({static_cast<std::int64_t>(offsets.size())}, offsets);
+  for (std::size_t d = 0; d < window.size(); ++d) {
+    if (window[d] == shape[d]) continue;
+    const Tensor start = clamped(c.out, c.x[first + d], shape[d] - window[d]);
+    places = binary(c.out, "add", places, binary(c.out, "mul", start, number(start, static_cast<double>(strides[d]))));
+  }
+  return places;
+}
+
+Tensors dynamic_slice(const Call& c) {
+  const Sizes window = c.shape();
+  const Tensor y = take(c.out, row_of(c.out, c.x[0]), window_at(c, 1, window), 0);
+  return {convert(c.out, reshape(c.out, y, window), c.x[0].element)};
+}
+
+Tensor put(Body& out, const Tensor& x, const Tensor& places, const Tensor& updates, const char* mode) {
+  return out.add("scatter",
+                 {{"data", x},
+                  {"indices", places},
+                  {"updates", updates},
+                  {"axis", Immediate(0)},
+                  {"mode", Immediate(mode)},
+                  {"validate_indices", Immediate(false)}},
+                 x.element, x.shape);
+}
+
+Tensors dynamic_update(const Call& c) {
+  const Tensor x = row_of(c.out, c.x[0]), y = put(c.out, x, window_at(c, 2, c.x[1].shape), row_of(c.out, c.x[1]), "update");
+  return {convert(c.out, reshape(c.out, y, c.x[0].shape), c.x[0].element)};
+}
+
+/// JAX's dimension numbers as places: [windows, elements of one].
+struct Windows {
+  Windows(const Call& c, const Sizes& window, bool fill) {
+    const Sizes& shape = c.x[0].shape;
+    const Sizes strides = strides_of(shape), map = c.ints("start_index_map");
+    const Tensor& indices = c.x[1];
+    batch = {indices.shape.begin(), indices.shape.end() - 1};
+    count = product(batch);
+    Sizes begins = batched_begins(c, strides);
+    Tensor start = c.out.constant({count}, begins);
+    const auto numbers = static_cast<std::int64_t>(map.size());
+    const Tensor rows = numbers > 0 ? reshape(c.out, indices, {count, numbers}) : indices;
+    for (std::size_t k = 0; k < map.size(); ++k) {
+      const auto axis = static_cast<std::size_t>(map[k]), at = k;
+      const Tensor raw = reshape(c.out, cut(c.out, rows, 1, static_cast<std::int64_t>(at), static_cast<std::int64_t>(at) + 1), {count});
+      const Tensor place = clamped(c.out, raw, shape[axis] - window[axis]);
+      if (fill) {
+        const Tensor is_inside = compare(c.out, "equal", raw, place);
+        inside = inside ? logical(c.out, "logical_and", *inside, is_inside) : is_inside;
+      }
+      start = binary(c.out, "add", start, binary(c.out, "mul", place, number(place, static_cast<double>(strides[axis]))));
+    }
+    const Sizes offsets = window_places(window, strides);
+    elements = static_cast<std::int64_t>(offsets.size());
+    places = binary(c.out, "add", reshape(c.out, start, {count, 1}), c.out.constant({1, elements}, offsets));
+  }
+
+  /// Where the windows begin along the axes that operand and indices have in common.
+  Sizes batched_begins(const Call& c, const Sizes& strides) const {
+    const Sizes operand = c.ints("operand_batching_dims"), index = c.ints("start_indices_batching_dims"), of_batch = strides_of(batch);
+    Sizes begins(static_cast<std::size_t>(count), 0);
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::size_t k = 0; k < operand.size(); ++k) {
+        const auto axis = static_cast<std::size_t>(index[k]);
+        begins[static_cast<std::size_t>(i)] += i / of_batch[axis] % batch[axis] * strides[static_cast<std::size_t>(operand[k])];
+      }
+    return begins;
+  }
+
+  Sizes batch;
+  std::int64_t count = 1, elements = 1;
+  std::optional<Tensor> inside;  // [windows]
+  Tensor places;
+};
+
+/// The axes of the operand that windows span, in order.
+Sizes spanned_sizes(const Call& c, const Sizes& window) {
+  Sizes spanned;
+  for (std::size_t d = 0; d < window.size(); ++d)
+    if (!contains(c.ints("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
+        !contains(c.ints("operand_batching_dims"), static_cast<std::int64_t>(d)))
+      spanned.push_back(window[d]);
+  return spanned;
+}
+
+/// By axis of a result or of updates: its place behind (windows..., axes of a window...).
+Sizes windows_first(std::int64_t rank, const Sizes& window_axes) {
+  Sizes order;
+  for (std::int64_t d = 0; d < rank; ++d)
+    if (!contains(window_axes, d)) order.push_back(d);
+  order.insert(order.end(), window_axes.begin(), window_axes.end());
+  return order;
+}
+
+Sizes inverse(const Sizes& perm) {
+  Sizes back(perm.size());
+  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<std::int64_t>(d);
+  return back;
+}
+
+/// Whether rows of the operand are read whole, as embeddings are.
+bool reads_rows(const Call& c, const Sizes& window) {
+  return c.ints("start_index_map") == Sizes{0} && c.ints("collapsed_slice_dims") == Sizes{0} && c.ints("operand_batching_dims").empty() &&
+         std::equal(window.begin() + 1, window.end(), c.x[0].shape.begin() + 1);
+}
+
+Tensors gather(const Call& c) {
+  const Sizes window = c.ints("slice_sizes");
+  const Windows w(c, window, c.word("mode") == "fill");
+  Sizes shape = w.batch;
+  for (const std::int64_t size : spanned_sizes(c, window)) shape.push_back(size);
+  Tensor y;
+  if (reads_rows(c, window)) {
+    const Tensor rows = clamped(c.out, reshape(c.out, c.x[1], {w.count}), c.x[0].shape[0] - 1);
+    const Tensor x = c.x[0].element == Element::boolean ? convert(c.out, c.x[0], Element::i32) : c.x[0];
+    y = reshape(c.out, take(c.out, x, rows, 0), {w.count, w.elements});
+  } else {
+    y = take(c.out, row_of(c.out, c.x[0]), w.places, 0);
+  }
+  if (w.inside) y = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), y, number(y, c.attr<double>("fill_value")));
+  y = transpose(c.out, reshape(c.out, y, shape), inverse(windows_first(static_cast<std::int64_t>(shape.size()), c.ints("offset_dims"))));
+  return {convert(c.out, y, c.x[0].element)};
+}
+
+/// Windows that are dropped go to an element behind the operand, which is cut off again.
+Tensors scatter(const Call& c) {
+  const Sizes& shape = c.x[0].shape;
+  const std::int64_t size = product(shape);
+  Sizes window(shape.size(), 1);
+  std::size_t next = 0;
+  const Sizes offset_dims = c.ints("offset_dims");
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (!contains(c.ints("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
+        !contains(c.ints("operand_batching_dims"), static_cast<std::int64_t>(d)))
+      window[d] = c.x[2].shape[static_cast<std::size_t>(offset_dims[next++])];
+  const Windows w(c, window, c.word("mode") == "fill");
+  Tensor places = w.places;
+  if (w.inside) places = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), places, number(places, static_cast<double>(size)));
+  const Tensor updates = transpose(c.out, c.x[2].element == Element::boolean ? convert(c.out, c.x[2], Element::i32) : c.x[2],
+                                   windows_first(c.x[2].rank(), offset_dims));
+  const Tensor x = row_of(c.out, c.x[0]);
+  const Tensor room = concat(c.out, {x, filled(c.out, x.element, {1}, 0)}, 0);
+  const std::string_view kind = c.word("op");
+  const std::string mode(kind == "set" ? "update" : kind);
+  const Tensor y =
+      put(c.out, room, reshape(c.out, places, {w.count * w.elements}), reshape(c.out, updates, {w.count * w.elements}), mode.c_str());
+  return {convert(c.out, wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, size), shape), c.result_type()), c.x[0].element)};
+}
+
+}  // namespace
+
+Rows addressing_rows() {
+  static constexpr Row<Rule> rows[] = {
+      {"gather", gather}, {"scatter", scatter}, {"dynamic_slice", dynamic_slice}, {"dynamic_update", dynamic_update}};
+  return rows;
+}
+
+}  // namespace rlx::coreml

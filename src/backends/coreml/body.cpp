@@ -1,0 +1,100 @@
+#include "backends/coreml/body.h"
+
+#include <cctype>
+
+namespace rlx::coreml {
+namespace {
+
+// Fields of MIL.proto's Operation and Block.
+constexpr std::uint32_t type_field = 1, inputs_field = 2, outputs_field = 3, blocks_field = 4, attributes_field = 5;
+constexpr std::uint32_t binding = 1, by_name = 1, by_value = 2;
+
+ProtobufWriter argument(const Argument& given) {
+  ProtobufWriter result;
+  const auto name = [&](const Tensor& tensor) { result.message(binding, ProtobufWriter().text(by_name, tensor.name)); };
+  if (const auto* tensor = std::get_if<Tensor>(&given)) name(*tensor);
+  else if (const auto* tensors = std::get_if<Tensors>(&given))
+    for (const Tensor& one : *tensors) name(one);
+  else result.message(binding, ProtobufWriter().message(by_value, std::get<Immediate>(given).value));
+  return result;
+}
+
+/// The elements as MIL's message TensorValue.
+ProtobufWriter elements_of(const Array& array, Element element) {
+  constexpr std::uint32_t floats = 1, ints = 2, bools = 3, bytes = 7, values = 1;
+  const auto data = array.bytes();
+  const std::string_view raw(reinterpret_cast<const char*>(data.data()), data.size());
+  ProtobufWriter result;
+  if (element == Element::f32 || element == Element::f16)
+    result.message(element == Element::f32 ? floats : bytes, ProtobufWriter().text(values, raw));
+  else {
+    Sizes numbers;
+    for (std::int64_t i = 0; i < array.size(); ++i) numbers.push_back(array.get_int(i));
+    result.message(element == Element::i32 ? ints : bools, ProtobufWriter().packed(values, numbers));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string ProgramParts::name(std::string_view wanted) {
+  std::string base;
+  for (const char c : wanted) base += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base.insert(0, "_");
+  std::string name = base;
+  for (int i = 1; !taken_.insert(name).second; ++i) name = base + "_" + std::to_string(i);
+  return name;
+}
+
+Tensors Body::add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks) {
+  ProtobufWriter operation;
+  operation.text(type_field, type);
+  for (const auto& [name, value] : arguments) operation.entry(inputs_field, name, argument(value));
+  for (Tensor& result : results) {
+    if (result.name.empty()) result.name = parts_.name(type);
+    operation.message(outputs_field, named_type(result));
+  }
+  for (const ProtobufWriter& block : blocks) operation.message(blocks_field, block);
+  operation.entry(attributes_field, "name", Immediate(results[0].name.c_str()).value);
+  operations_.message(3, operation);
+  return results;
+}
+
+Tensor Body::add(std::string_view type, const Arguments& arguments, Element element, Sizes shape) {
+  return add_all(type, arguments, {{{}, element, std::move(shape)}})[0];
+}
+
+Tensor Body::named(const Tensor& value, std::string name) {
+  return add_all("identity", {{"x", value}}, {{std::move(name), value.element, value.shape}})[0];
+}
+
+Tensor Body::constant(const Array& given) {
+  constexpr std::int64_t most_in_place = 16;
+  const Array array = carried(given);
+  const Element element = *element_of(array.dtype());
+  const bool stored = array.size() > most_in_place && (element == Element::f32 || element == Element::f16);
+  const ProtobufWriter value = stored ? stored_value(element, array.shape(), parts_.weights.add(array))
+                                      : immediate_value(element, array.shape(), elements_of(array, element));
+  const Tensor result{parts_.name("const"), element, array.shape()};
+  ProtobufWriter operation;
+  operation.text(type_field, "const").message(outputs_field, named_type(result));
+  operation.entry(attributes_field, "name", Immediate(result.name.c_str()).value).entry(attributes_field, "val", value);
+  operations_.message(3, operation);
+  return result;
+}
+
+Tensor Body::constant(const Sizes& shape, const Sizes& integers) {
+  Array array(i32, shape);
+  for (std::int64_t i = 0; i < array.size(); ++i) array.set_int(i, integers[static_cast<std::size_t>(i)]);
+  return constant(array);
+}
+
+ProtobufWriter Body::block(const Tensors& inputs, const Tensors& outputs) const {
+  ProtobufWriter result;
+  for (const Tensor& input : inputs) result.message(1, named_type(input));
+  for (const Tensor& output : outputs) result.text(2, output.name);
+  result.append(operations_);
+  return result;
+}
+
+}  // namespace rlx::coreml

@@ -1,0 +1,62 @@
+// A package: a manifest, the model's message, and the file of weights.
+#include "rlx/export.h"
+
+#include "backends/coreml/program.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::string_view manifest = R"({
+  "fileFormatVersion": "1.0.0",
+  "itemInfoEntries": {
+    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D01": {
+      "author": "com.apple.CoreML",
+      "description": "CoreML Model Specification",
+      "name": "model.mlmodel",
+      "path": "com.apple.CoreML/model.mlmodel"
+    },
+    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D02": {
+      "author": "com.apple.CoreML",
+      "description": "CoreML Model Weights",
+      "name": "weights",
+      "path": "com.apple.CoreML/weights"
+    }
+  },
+  "rootModelIdentifier": "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D01"
+}
+)";
+
+void check_sizes(const Graph& graph, const Bindings& sizes) {
+  const std::map<std::string, std::int64_t> symbols = graph.symbols();
+  for (const auto& [name, bound] : symbols) {
+    const auto size = sizes.find(name);
+    if (size == sizes.end())
+      fail("coreml: the size of '{}' is open: a package has fixed shapes (give {} a size, 1..{})", name, name, bound);
+    if (size->second < 1 || size->second > bound) fail("coreml: size {} of '{}' (allowed: 1..{})", size->second, name, bound);
+  }
+  for (const auto& [name, size] : sizes)
+    if (!symbols.contains(name)) fail("coreml: the graph has no symbol '{}' to give the size {}", name, size);
+}
+
+}  // namespace
+
+void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options) {
+  if (std::filesystem::exists(out)) fail("{}: exists already (a package is written to a new folder)", out.string());
+  check_sizes(saved.graph, options.sizes);
+  const coreml::MadeProgram made = coreml::make_program(saved, options.sizes, options.description);
+  constexpr std::size_t most_bytes = std::size_t{1} << 31;  // of a message of Protocol Buffers
+  if (made.model.bytes().size() >= most_bytes)
+    fail("coreml: the program has {} bytes without its weights (allowed: below {})", made.model.bytes().size(), most_bytes);
+  const MadeFolder package(out), data(out / "Data"), files(out / "Data" / "com.apple.CoreML"),
+      weights(out / "Data" / "com.apple.CoreML" / "weights");
+  std::vector<FileWriter> writers;
+  writers.emplace_back(out / "Data" / "com.apple.CoreML" / "weights" / "weight.bin");
+  made.parts.weights.write(writers.back());
+  writers.emplace_back(out / "Data" / "com.apple.CoreML" / "model.mlmodel");
+  writers.back().write(made.model.bytes());
+  writers.emplace_back(out / "Manifest.json");
+  writers.back().write(manifest);
+  FileWriter::commit_all(writers);
+}
+
+}  // namespace rlx

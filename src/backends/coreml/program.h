@@ -1,0 +1,16 @@
+#pragma once
+#include "backends/coreml/call.h"
+#include "rlx/io.h"
+
+namespace rlx::coreml {
+
+/// A graph as CoreML computes it: the message Model of a package, and the weights that it names.
+struct MadeProgram {
+  ProtobufWriter model;
+  ProgramParts parts;
+};
+
+/// Throws Error: see export_coreml.
+MadeProgram make_program(const SavedGraph& saved, const Bindings& bindings, const std::string& description);
+
+}  // namespace rlx::coreml

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/coreml/protobuf_writer.h"
+#include "rlx/array.h"
+
+namespace rlx::coreml {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// Elements of tensors, by their numbers in MIL.
+enum class Element : std::uint8_t { boolean = 1, string = 2, f16 = 10, f32 = 11, i32 = 23 };
+
+/// What carries elements of a type: integers below 32 bits are computed in 32, bf16 in f32 (and not rounded between ops). Nothing: CoreML
+/// has no such numbers.
+std::optional<Element> element_of(DType dtype);
+
+/// A value of a program: what an operation gave a name.
+struct Tensor {
+  std::string name;
+  Element element = Element::f32;
+  Sizes shape;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+};
+using Tensors = std::vector<Tensor>;
+
+/// A value that stands where it is used: a number, a list of them, or words.
+struct Immediate {
+  Immediate(bool value);                // NOLINT(google-explicit-constructor)
+  Immediate(int value);                 // NOLINT(google-explicit-constructor)
+  Immediate(const Sizes& values);       // NOLINT(google-explicit-constructor): of i32
+  Immediate(const char* word);          // NOLINT(google-explicit-constructor)
+  Immediate(std::vector<bool> values);  // NOLINT(google-explicit-constructor)
+  Immediate(Element element, double number);
+
+  ProtobufWriter value;  // a message of MIL's type Value
+};
+
+/// The messages of MIL that name types: ValueType of a tensor, NamedValueType.
+ProtobufWriter value_type(Element element, const Sizes& shape);
+ProtobufWriter named_type(const Tensor& tensor);
+/// A Value whose elements stand in it.
+ProtobufWriter immediate_value(Element element, const Sizes& shape, const ProtobufWriter& elements);
+/// A Value whose elements lie in the package's file of weights, at the record with this offset.
+ProtobufWriter stored_value(Element element, const Sizes& shape, std::uint64_t offset);
+
+/// The elements as CoreML has them: narrow integers and bf16 widened. Their type must have an Element.
+Array carried(const Array& array);
+
+}  // namespace rlx::coreml

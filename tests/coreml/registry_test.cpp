@@ -1,0 +1,102 @@
+// Every sample of every op as a package of CoreML, which coremltools loads and mil_evaluator.py runs; see there. What is refused is so for
+// a reason that is a fact of CoreML.
+#include "rlx/export.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "backends/registry_samples.h"
+#include "coreml/evaluator.h"
+#include "passes/exact_activations.h"
+#include "rlx/io.h"
+
+namespace rlx::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A package on the disk, with what it must give.
+struct Exported {
+  const Case* of;
+  fs::path folder;
+  std::vector<Array> wanted;
+  std::vector<double> rounding;
+};
+
+/// What a feature can hold: bools and narrow integers are i32.
+Array as_feature(const Array& array) {
+  if (array.dtype() == bf16) return Array::of(f32, array.shape(), array.floats());
+  if (is_float(array.dtype())) return array;
+  Array wide(i32, array.shape());
+  for (std::int64_t i = 0; i < array.size(); ++i) wide.set_int(i, array.get_int(i));
+  return wide;
+}
+
+Array with_axis(const Array& array) {
+  return array.rank() > 0 ? array : Array(array.dtype(), {1}, array.bytes(), std::make_shared<Array>(array));
+}
+
+Array from_feature(const Array& seen, const Array& wanted) {
+  if (seen.size() != wanted.size()) return seen;
+  Array result(wanted.dtype(), wanted.shape());
+  for (std::int64_t i = 0; i < seen.size(); ++i)
+    is_float(wanted.dtype()) ? result.set_double(i, seen.get_double(i)) : result.set_int(i, seen.get_int(i));
+  return result;
+}
+
+std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::map<std::string, int>& refused) {
+  const auto operands = random_operands(c.sample, 3);
+  const Graph graph = graph_of(c, false);
+  SavedGraph saved{graph, {}};
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (is_param(c, i)) saved.weights.emplace("x" + std::to_string(i), operands[i]);
+  try {
+    export_coreml(folder / "model.mlpackage", saved);
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with("coreml: ")) << c.name() << ": " << error.what();
+    EXPECT_FALSE(fs::exists(folder / "model.mlpackage")) << "something is left of what was refused";
+    std::string why = error.what();
+    ++refused[why.substr(why.rfind(':'))];
+    return std::nullopt;
+  }
+  fs::create_directories(folder / "in");
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (!is_param(c, i)) save_npy(folder / "in" / ("x" + std::to_string(i) + ".npy"), with_axis(as_feature(operands[i])));
+  Exported exported{&c, folder, evaluate(with_exact_activations(graph), named(operands)), {}};  // a package rounds none
+  exported.rounding = rounding_of_reference(c, operands, exported.wanted);
+  return exported;
+}
+
+void check(const Exported& exported) {
+  SCOPED_TRACE(exported.of->name());
+  if (fs::exists(exported.folder / "error.txt")) {
+    std::ifstream file(exported.folder / "error.txt");
+    ADD_FAILURE() << std::string(std::istreambuf_iterator<char>(file), {});
+    return;
+  }
+  for (std::size_t i = 0; i < exported.wanted.size(); ++i) {
+    const Array seen = load_npy(exported.folder / "out" / ("y" + std::to_string(i) + ".npy"));
+    expect_equal(*exported.of, from_feature(seen, exported.wanted[i]), exported.wanted[i], exported.rounding[i]);
+  }
+}
+
+TEST(CoreMl, EverySample) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const fs::path folder = fs::temp_directory_path() / "rlx_coreml_registry";
+  fs::remove_all(folder);
+  std::vector<Exported> all;
+  std::map<std::string, int> refused;
+  const std::vector<Case> cases = all_cases();
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (auto exported = export_case(cases[i], folder / std::to_string(i), refused)) all.push_back(std::move(*exported));
+  run_packages(folder);
+  for (const Exported& exported : all) check(exported);
+  fmt::print("{} of {} samples ran\n", all.size(), cases.size());
+  for (const auto& [why, times] : refused) fmt::print("{} refused{}\n", times, why);
+  if (!HasFailure()) fs::remove_all(folder);  // else they stay to be looked at
+}
+
+}  // namespace
+}  // namespace rlx::test
