@@ -3,14 +3,19 @@
 #include <algorithm>
 
 #include "ir/rebuild.h"
-#include "kernel/math/math.h"
-#include "kernel/simplify.h"
-#include "kernel/starts.h"
-#include "lowering/large_results.h"
+#include "lowering/claim.h"
+#include "lowering/outputs.h"
 #include "lowering/parts.h"
 #include "ops/scalar/reinterpret.h"
 
 namespace rlx {
+
+const Claim* claim_of(const TargetDevice& target, const Graph& graph, const Node& node) {
+  const auto found = std::ranges::find_if(target.claims, [&](const Claim* claim) { return claim->takes(graph, node); });
+  return found == target.claims.end() ? nullptr : *found;
+}
+
+namespace {
 
 std::vector<std::string> symbol_names(const Graph& graph) {
   std::vector<std::string> names;
@@ -18,51 +23,103 @@ std::vector<std::string> symbol_names(const Graph& graph) {
   return names;
 }
 
-bool kernel_computes(const Graph& graph, const Node& node) {
-  if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) return false;
-  for (ValueId operand : node.operands)
-    if (!can_generate(graph.type(operand).dtype)) return false;
-  return node.op->kind == OpKind::scalar || node.op->sources || node.op->loop || node.op->address;
+/// Whether a kernel of the target, or a claim that reads what kernels compute, computes the node; others read stored values.
+bool is_fused(const TargetDevice& target, const Graph& graph, const Node& node) {
+  if (node.op->kind == OpKind::composite) {
+    const Claim* const claim = claim_of(target, graph, node);
+    return claim && claim->reads_views();
+  }
+  const auto has = [&](const Type& type) { return can_generate(type.dtype) && target.caps.has(type.dtype); };
+  return node.results.size() == 1 && has(node.results[0]) &&
+         std::ranges::all_of(node.operands, [&](ValueId operand) { return has(graph.type(operand)); }) &&
+         (node.op->kind == OpKind::scalar || node.op->sources || node.op->loop || node.op->address);
 }
 
-Program Lowering::run() {
-  share_bytes();
-  claim();
-  while (!build_kernels()) {
-  }
-  return program();
+ValueId read_operand(const TargetDevice& target, const Graph& graph, const Node& node, std::size_t operand) {
+  const Claim* const claim = claim_of(target, graph, node);
+  return claim ? claim->read_operand(graph, node, operand) : node.operands[operand];
 }
 
-void Lowering::claim_state_updates(const std::function<bool(const StateUpdate&)>& takes) {
-  for (StateUpdate& update : state_updates(graph_, cut_.users())) {
-    if (!takes(update)) continue;
-    for (ValueId operand : update.operands()) cut_.store(operand);
-    in_update_.insert(update.chain.begin(), update.chain.end());
-    cut_.store(update.result);
-    views_[update.result] = update.state;
-    updates_.emplace(update.result, std::move(update));
-  }
+Cut cut_for(const TargetDevice& target, const Graph& graph, bool fuse) {
+  return Cut(
+      graph, [&](const Node& node) { return is_fused(target, graph, node); },
+      [&](const Node& node, std::size_t operand) { return read_operand(target, graph, node, operand); }, on_chip_row, fuse);
 }
+
+/// From a graph of primitives, and of composites that the target's claims take, to a program.
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const TargetDevice& target, bool fuse, std::vector<std::string> symbols, bool inner)
+      : graph_(graph), draft_{graph, target, fuse, inner, std::move(symbols), cut_for(target, graph, fuse)} {}
+
+  Program run() {
+    share_bytes();
+    claim();
+    while (!build_launches()) {
+    }
+    return program();
+  }
+
+ private:
+  void share_bytes();
+  void claim();
+  bool build_launches();
+  std::optional<Launch> claimed(ValueId v) const;
+  bool store_repeated(const Kernel& kernel);
+  std::optional<ValueId> copied(const Kernel& kernel, const Type& type) const;
+  Program program();
+  std::vector<Unit> units();
+  Launch host_launch(std::int32_t id) const;
+  Launch kernel_launch(OutputKernel outputs) const;
+  void lower_regions(Program& result) const;
+
+  const Graph& graph_;
+  Draft draft_;
+  std::vector<std::unique_ptr<GraphClaim>> claims_;
+  std::map<ValueId, Launch> claimed_;
+  std::map<ValueId, OutputKernel> kernels_;
+};
 
 /// Bytes read as another type are the same memory. Such a node is stored with its operand, as those of the host are.
 void Lowering::share_bytes() {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-    if (cut_.on_host(id) && is_reinterpretation(graph_.node(id))) views_[{id, 0}] = graph_.node(id).operands[0];
+    if (draft_.cut.on_host(id) && is_reinterpretation(graph_.node(id))) draft_.views[{id, 0}] = graph_.node(id).operands[0];
 }
 
-/// Builds the kernels that are missing. False when one would repeat a reduction: it is stored instead, and what computed it is
+/// Stores what claims read and write, and keeps inside what they compute.
+void Lowering::claim() {
+  for (const Claim* claim : draft_.target.claims) claims_.push_back(claim->start(draft_));
+  for (const auto& claim : claims_) claim->store_operands();
+  std::vector<std::vector<ValueId>> regions;
+  for (const auto& claim : claims_) std::ranges::move(claim->regions(), std::back_inserter(regions));
+  draft_.cut.share(regions);
+  for (const auto& claim : claims_) claim->build();
+}
+
+std::optional<Launch> Lowering::claimed(ValueId v) const {
+  for (const auto& claim : claims_)
+    if (auto launch = claim->launch(v)) return launch;
+  return std::nullopt;
+}
+
+/// Builds the launches that are missing. False when a kernel would repeat a reduction: it is stored instead, and what computed it is
 /// built again.
-bool Lowering::build_kernels() {
+bool Lowering::build_launches() {
+  Cut& cut = draft_.cut;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
     const ValueId v{id, 0};
-    if (!cut_.live(id) || cut_.on_host(id) || cut_.is_source(v) || !cut_.is_stored(v)) continue;
-    if (views_.count(v) || kernels_.count(v) || is_claimed(v)) continue;
-    auto built = build_outputs(graph_, {v}, stored_test());
-    if (const auto source = copied(built->kernel, graph_.type(v))) {
-      views_[v] = *source;
+    if (!cut.live(id) || cut.is_source(v) || !cut.is_stored(v) || kernels_.count(v) || claimed_.count(v)) continue;
+    if (auto launch = claimed(v)) {
+      claimed_.emplace(v, std::move(*launch));
       continue;
     }
-    if (fuse_ && !store_repeated(built->kernel)) return false;
+    if (cut.on_host(id) || draft_.views.count(v)) continue;
+    auto built = build_outputs(graph_, {v}, draft_.stored_test());
+    if (const auto source = copied(built->kernel, graph_.type(v))) {
+      draft_.views[v] = *source;
+      continue;
+    }
+    if (draft_.fuse && !store_repeated(built->kernel)) return false;
     kernels_.emplace(v, std::move(*built));
   }
   return true;
@@ -74,7 +131,7 @@ bool Lowering::store_repeated(const Kernel& kernel) {
   for (const Recompute& r : recomputation(kernel, graph_)) total[r.value] += r.factor;
   bool fine = true;
   for (const auto& [value, factor] : total) {
-    if (factor <= 1.5 || !cut_.store(value)) continue;
+    if (factor <= 1.5 || !draft_.cut.store(value)) continue;
     fine = false;
     std::erase_if(kernels_, [v = value](const auto& entry) { return entry.second.computed.count(v) > 0; });
   }
@@ -96,9 +153,9 @@ std::vector<Unit> Lowering::units() {
   std::vector<Unit> units;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
     const ValueId v{id, 0};
-    if (auto launch = claimed_launch(id)) units.push_back({std::nullopt, std::move(*launch)});
-    else if (!cut_.live(id) || views_.count(v)) continue;
-    else if (cut_.on_host(id)) units.push_back({std::nullopt, host_launch(id)});
+    if (auto launch = claimed_.find(v); launch != claimed_.end()) units.push_back({std::nullopt, std::move(launch->second)});
+    else if (!draft_.cut.live(id) || draft_.views.count(v)) continue;
+    else if (draft_.cut.on_host(id)) units.push_back({std::nullopt, host_launch(id)});
     else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
   }
   return units;
@@ -107,13 +164,13 @@ std::vector<Unit> Lowering::units() {
 Program Lowering::program() {
   std::vector<Unit> units = this->units();
   Program result(graph_);
-  result.symbols = symbols_;
-  result.views = std::move(views_);
-  if (fuse_) {
+  result.symbols = draft_.symbols;
+  result.views = std::move(draft_.views);
+  if (draft_.fuse) {
     const auto root = [&](ValueId v) { return result.root(v); };
     std::set<ValueId> outputs;
     for (const auto& [name, value] : graph_.outputs()) outputs.insert(root(value.id()));
-    units = merge_outputs(graph_, std::move(units), stored_test(), root, outputs);
+    units = merge_outputs(graph_, std::move(units), draft_.stored_test(), root, outputs);
   }
   for (Unit& unit : units) result.launches.push_back(unit.outputs ? kernel_launch(std::move(*unit.outputs)) : std::move(unit.launch));
   lower_regions(result);
@@ -122,14 +179,18 @@ Program Lowering::program() {
 
 void Lowering::lower_regions(Program& result) const {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
-    for (const Attr& attr : cut_.on_host(id) ? graph_.node(id).attrs : Attrs{})
+    for (const Attr& attr : draft_.cut.on_host(id) ? graph_.node(id).attrs : Attrs{})
       if (const auto* region = std::get_if<Region>(&attr); region && *region && !result.regions.count(region->get()))
-        result.regions[region->get()] = std::make_shared<Program>(lower_region(**region));
+        result.regions[region->get()] =
+            std::make_shared<Program>(Lowering(**region, draft_.target, draft_.fuse, draft_.symbols, true).run());
 }
 
 Launch Lowering::host_launch(std::int32_t id) const {
   const Node& node = graph_.node(id);
-  Launch launch{has_regions(node) ? Launch::Kind::control : Launch::Kind::host, std::string(node.op->name), node.operands, {}};
+  const bool is_control = has_regions(node);
+  if (!is_control && draft_.target.complete)
+    fail("no kernel: {}<{}> on {}", node.op->name, node.results[0].to_string(), draft_.target.name);
+  Launch launch{is_control ? Launch::Kind::control : Launch::Kind::host, std::string(node.op->name), node.operands, {}};
   launch.node = {id, 0};
   for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
   return launch;
@@ -137,25 +198,20 @@ Launch Lowering::host_launch(std::int32_t id) const {
 
 Launch Lowering::kernel_launch(OutputKernel outputs) const {
   std::vector<Kernel> kernels;
-  if (fuse_) kernels = split_at_guards(graph_, outputs, stored_test());
+  if (draft_.fuse) kernels = split_at_guards(graph_, outputs, draft_.stored_test());
   Launch launch;
   for (const KernelBuffer& buffer : outputs.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
   if (kernels.empty()) kernels.push_back(std::move(outputs.kernel));
-  for (Kernel& kernel : kernels) launch.kernels.push_back(generate(std::move(kernel)));
+  for (Kernel& kernel : kernels) launch.kernels.push_back(draft_.generate(std::move(kernel)));
   launch.name = launch.kernels[0].short_name();
   launch.storing = launch.kernels.size() == 1 ? 0 : -1;
   return launch;
 }
 
-GeneratedKernel Lowering::generate(Kernel kernel) const {
-  if (!kernel.tile) kernel.symbols = symbols_;
-  merge_loops(kernel);
-  simplify(kernel);
-  expand_math(kernel);
-  mark_large_results(kernel, graph_, target_.caps.past_caches_bytes);
-  std::vector<std::int64_t> first = first_elements(kernel);
-  KernelText text = target_.print(counted_from(kernel, first), target_.caps);
-  return {std::move(kernel), std::move(text), nullptr, std::move(first)};
+}  // namespace
+
+Program lower(const Graph& graph, const TargetDevice& target, bool fuse) {
+  return Lowering(graph, target, fuse, symbol_names(graph), false).run();
 }
 
 }  // namespace rlx

@@ -47,6 +47,27 @@ std::optional<StateUpdate> update_of(const Graph& graph, ValueId state, ValueId 
   return update.windows.empty() ? std::nullopt : std::optional(std::move(update));
 }
 
+class StateUpdates final : public GraphClaim {
+ public:
+  explicit StateUpdates(std::function<Launch(const StateUpdate&)> launch) : launch_(std::move(launch)) {}
+
+  void take(Draft& draft, StateUpdate update) {
+    for (ValueId operand : update.operands()) draft.cut.store(operand);
+    draft.cut.store(update.result);
+    for (ValueId v : update.chain)
+      if (draft.cut.is_stored(v)) draft.views[v] = update.state;
+    updates_.emplace(update.result, std::move(update));
+  }
+  std::optional<Launch> launch(ValueId value) override {
+    const auto update = updates_.find(value);
+    return update == updates_.end() ? std::nullopt : std::optional(launch_(update->second));
+  }
+
+ private:
+  std::function<Launch(const StateUpdate&)> launch_;
+  std::map<ValueId, StateUpdate> updates_;  // by their results
+};
+
 }  // namespace
 
 std::vector<ValueId> StateUpdate::operands() const {
@@ -75,6 +96,14 @@ std::vector<StateUpdate> state_updates(const Graph& graph, const std::map<ValueI
     if (auto update = update_of(graph, value.id(), next[0], users); update && named == 1) updates.push_back(std::move(*update));
   }
   return updates;
+}
+
+std::unique_ptr<GraphClaim> claim_state_updates(Draft& draft, const std::function<bool(const StateUpdate&)>& takes,
+                                                std::function<Launch(const StateUpdate&)> launch) {
+  auto claim = std::make_unique<StateUpdates>(std::move(launch));
+  for (StateUpdate& update : state_updates(draft.graph, draft.cut.users()))
+    if (takes(update)) claim->take(draft, std::move(update));
+  return claim;
 }
 
 }  // namespace rlx

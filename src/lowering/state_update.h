@@ -3,7 +3,7 @@
 #include <variant>
 #include <vector>
 
-#include "rlx/graph.h"
+#include "lowering/claim.h"
 
 namespace rlx {
 
@@ -29,5 +29,10 @@ struct StateUpdate {
 /// The states of a graph that can be updated so: those whose next value is a chain of dynamic_update, and of scatter that sets windows, on
 /// them, whose older values nobody else reads.
 std::vector<StateUpdate> state_updates(const Graph& graph, const std::map<ValueId, std::vector<std::int32_t>>& users);
+
+/// Takes the states that are updated so, of those for which `takes` holds: what their windows are read from is stored, and the result of
+/// each is a view of its state. `launch` computes one.
+std::unique_ptr<GraphClaim> claim_state_updates(Draft& draft, const std::function<bool(const StateUpdate&)>& takes,
+                                                std::function<Launch(const StateUpdate&)> launch);
 
 }  // namespace rlx

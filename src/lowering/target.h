@@ -20,6 +20,8 @@ struct Caps {
   bool multiplies(DType dtype) const { return std::ranges::find(multiplied, dtype) != multiplied.end(); }
 };
 
+struct Claim;
+
 /// What programs are made for.
 struct TargetDevice {
   std::string name;         // of the backend
@@ -28,6 +30,8 @@ struct TargetDevice {
   Caps caps;
   /// Prints a generated kernel in the language of the device.
   KernelText (*print)(const Kernel& kernel, const Caps& caps) = nullptr;
+  std::vector<const Claim*> claims = {};  // in the order in which they take their parts of a graph
+  bool complete = false;                  // what neither claims nor kernels compute is an error; else the host computes it
 };
 
 }  // namespace rlx

@@ -1,12 +1,9 @@
 // From a graph to an executable.
 #include "backends/backend.h"
-#include "backends/cpu/claims.h"
-#include "backends/cpu/lower.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
-#include "lowering/kernels_only/lower_to_kernels.h"
-#include "passes/channels_last.h"
-#include "passes/conv_as_dot.h"
+#include "lowering/claim.h"
+#include "lowering/lowering.h"
 #include "passes/exact_activations.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
@@ -68,13 +65,11 @@ void add_counters(Session::State& session, const CompileCounters& more) {
 
 LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, const TargetDevice& target) {
   const Graph graph = options.round_activations ? given : with_exact_activations(given);
-  const bool on_cpu = target.name == "cpu";
-  const IsClaimed is_claimed = on_cpu && options.claims ? cpu::is_claimed : nothing_claimed;
+  const IsClaimed is_claimed = [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; };
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
-  const Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
-  if (!on_cpu) return {lower_to_kernels(legal, target, options.fuse), std::move(precise.choices)};
-  return {cpu::lower(options.claims ? convs_as_dots(channels_last(legal)) : legal, {options.claims, options.fuse, target}),
-          std::move(precise.choices)};
+  Graph legal = legalize(expand(precise.graph, is_claimed), can_generate, is_claimed);
+  for (const Claim* claim : target.claims) legal = claim->prepare(legal);
+  return {lower(legal, target, options.fuse), std::move(precise.choices)};
 }
 
 Executable Session::compile(const Graph& given) const {

@@ -1,8 +1,9 @@
 // Graphs whose values are read at many places: their kernels grow no faster than they do, and compute what the reference computes.
 #include <gtest/gtest.h>
 
-#include "backends/cpu/lower.h"
+#include "backends/cpu/backend.h"
 #include "ir/reference.h"
+#include "lowering/lowering.h"
 #include "ops/values.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
@@ -90,7 +91,7 @@ Graph graph_of(const Family& family, int size, bool gradient) {
 
 std::size_t expressions(const Graph& graph) {
   std::size_t total = 0;
-  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   for (const GeneratedKernel* kernel : program.kernels()) total += kernel->kernel.exprs.size();
   return total;
 }
@@ -139,7 +140,7 @@ TEST(BoundedKernels, AConcatOfManyStoredValuesIsCopied) {
         inputs.emplace(name, arrays[name]);
       }
       graph.output("y", concat(parts, axis));
-      const Program program = cpu::lower(graph, {});
+      const Program program = lower(graph, cpu::target_of());
       ASSERT_EQ(program.launches.size(), 1u);
       EXPECT_TRUE(program.launches[0].kernels.empty());
       EXPECT_EQ(values_of(Session().compile(graph).run(inputs)[0]), values_of(evaluate(graph, arrays)[0]));

@@ -7,9 +7,10 @@
 #include <ctime>
 #include <thread>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/jit.h"
-#include "backends/cpu/lower.h"
 #include "base/thread_pool.h"
+#include "lowering/lowering.h"
 #include "rlx/error.h"
 #include "rlx/ops.h"
 
@@ -28,7 +29,7 @@ std::vector<KernelText> kernel_texts(int count) {
     const std::string number = std::to_string(i);
     graph.output("y" + number, sin(tanh(graph.input("x" + number, {64}, f32)) * i));  // equal kernels would be one
   }
-  Program program = cpu::lower(graph, {});
+  Program program = lower(graph, cpu::target_of());
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
   return texts;

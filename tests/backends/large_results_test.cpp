@@ -7,11 +7,12 @@
 #include <functional>
 #include <map>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/jit.h"
-#include "backends/cpu/lower.h"
 #include "base/thread_pool.h"
 #include "lowering/large_results.h"
+#include "lowering/lowering.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -40,7 +41,7 @@ Graph graph_of(const Layer& layer, std::int64_t rows, std::int64_t columns) {
 std::int64_t rows_of_large(std::int64_t columns) { return cpu::target_of().caps.past_caches_bytes / (4 * columns) + 1; }
 
 KernelText text_of(const Graph& graph) {
-  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   const auto kernels = program.kernels();
   EXPECT_EQ(kernels.size(), 1u);
   return kernels[0]->text;

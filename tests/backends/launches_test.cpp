@@ -1,9 +1,10 @@
 // How many kernels graphs become: what fusion and the cut promise.
 #include <gtest/gtest.h>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/execution/work.h"
-#include "backends/cpu/lower.h"
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
+#include "lowering/lowering.h"
 #include "passes/expand.h"
 #include "passes/precision.h"
 #include "passes/run_invariant.h"
@@ -15,7 +16,7 @@ namespace rlx {
 namespace {
 
 std::size_t launches(const Graph& graph) {
-  return cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {}).launches.size();
+  return lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of()).launches.size();
 }
 
 using Layer = std::function<Value(const Value& x, const Value& scale, const Value& shift)>;
@@ -63,7 +64,7 @@ TEST(Launches, AGeneratedProductIsNotRepeatedInsideAnother) {
               w2 = graph.input("w2", {1536, 384}, f32);
   graph.output("y", matmul(erf(matmul(x, w1)), w2));
   const Graph primitives = expand(graph, [](const Graph&, const Node&) { return false; });
-  EXPECT_EQ(cpu::lower(primitives, {.claims = false}).launches.size(), 2u);
+  EXPECT_EQ(lower(primitives, cpu::target_of(cpu::cpu_level(), false)).launches.size(), 2u);
 }
 
 TEST(Launches, ARowLayerIsOneKernel) {
@@ -115,7 +116,7 @@ TEST(Launches, WhatIsReadInALargerTypeIsStoredInTheSmaller) {
   const Value x = graph.input("x", {Dim::symbol("B", 64), 2000}, f32), wide = cast(cast(exp(softmax(x, 1)), bf16), f32);
   graph.output("sums", sum(wide, {1}));
   graph.output("y", reverse(wide, {0, 1}) * x);
-  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   std::size_t narrow = 0;
   for (const Launch& launch : program.launches)
     for (ValueId v : launch.writes) narrow += program.graph.type(v).dtype == bf16;
@@ -127,7 +128,7 @@ TEST(Launches, ACastAndAScaleRunInThePackingOfAProduct) {
   Graph graph;
   const Value x = graph.input("x", {Dim::symbol("B", 64), 64}, bf16), w = graph.input("w", {64, 96}, f32);
   graph.output("y", matmul(cast(x, f32) * 0.5 + 1, w));
-  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   ASSERT_EQ(program.launches.size(), 1u);
   EXPECT_TRUE(cpu::work_of<cpu::Product>(program.launches[0])->prologue);
 }
@@ -138,7 +139,7 @@ TEST(Launches, OneColumnAndFewRowsOfNoWeightsAreGenerated) {
     Graph graph;
     const Value x = graph.input("x", {rows, 512}, f32);
     graph.output("y", matmul(x, weights ? graph.param("w", {512, columns}, f32) : graph.input("w", {512, columns}, f32)));
-    const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+    const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
     return program.launches.at(0).claim == "gemm";
   };
   const Dim any = Dim::symbol("B", 64);
@@ -181,7 +182,7 @@ TEST(Launches, RowsAreNormalisedInThePackingOfAProduct) {
   const auto of_feature = [&](std::string_view name) { return graph.param(std::string(name), {64}, f32); };
   const Value normed = (x - of_feature("mean")) * of_feature("inverse deviation") * of_feature("scale") + of_feature("shift");
   graph.output("y", matmul(normed, w));
-  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   ASSERT_EQ(program.launches.size(), 1u);
   EXPECT_TRUE(cpu::work_of<cpu::Product>(program.launches[0])->prologue);
 }
@@ -196,7 +197,7 @@ TEST(Launches, WhatTwoProductsReadIsStored) {
 
 Program in_int8(const Graph& graph, const Calibration* calibration = nullptr) {
   const Graph precise = with_precision(graph, Precision::int8, calibration).graph;
-  return cpu::lower(expand(precise, [](const Graph&, const Node&) { return false; }), {});
+  return lower(expand(precise, [](const Graph&, const Node&) { return false; }), cpu::target_of());
 }
 
 /// Without those that read parameters alone and run once.
@@ -263,7 +264,7 @@ TEST(Launches, CalibratedRoundingIsAnEpilogueOfTheProductBefore) {
 TEST(Launches, FoldsOfWindowsThatDoNotOverlapHaveNoLoop) {
   Graph graph;
   graph.output("y", fold(fold(graph.input("x", {8, 2, 16, 2}, f32), 2, 33, 2), 0, 16, 2));
-  const Program program = cpu::lower(graph, {});
+  const Program program = lower(graph, cpu::target_of());
   ASSERT_EQ(program.launches.size(), 1u);
   for (const GeneratedKernel& generated : program.launches[0].kernels)
     for (const Expr& e : generated.kernel.exprs) EXPECT_NE(e.kind, Expr::Kind::reduce);
@@ -275,7 +276,7 @@ TEST(Launches, LongChainsAreCutIntoKernelsOfBoundedLength) {
   Value x = graph.input("x", {8, 64}, f32);
   for (int i = 0; i < 20000; ++i) x = sin(x);
   graph.output("y", x);
-  const Program program = cpu::lower(graph, {});
+  const Program program = lower(graph, cpu::target_of());
   EXPECT_GT(program.launches.size(), 100u);
   for (const Launch& launch : program.launches) EXPECT_LT(launch.kernels.at(0).kernel.exprs.size(), 10000u);
 }

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <random>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/execution/work.h"
-#include "backends/cpu/lower.h"
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 #include "ir/reference.h"
+#include "lowering/lowering.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -48,7 +49,7 @@ const std::vector<Case>& cases() {
 /// The element types of the panels of all products of the program.
 std::vector<DType> elements(const Graph& graph) {
   std::vector<DType> found;
-  for (const Launch& launch : cpu::lower(graph, {}).launches)
+  for (const Launch& launch : lower(graph, cpu::target_of()).launches)
     if (const auto* product = cpu::work_of<cpu::Product>(launch)) found.push_back(product->element);
   return found;
 }

@@ -1,8 +1,9 @@
 // Kernels that are cut into parts where their guards turn: what they compute, and that no choice is left where most elements are.
 #include <gtest/gtest.h>
 
-#include "backends/cpu/lower.h"
+#include "backends/cpu/backend.h"
 #include "ir/reference.h"
+#include "lowering/lowering.h"
 #include "ops/values.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
@@ -86,7 +87,7 @@ TEST(Parts, TheLargestHasNoChoice) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     bool has_parts = false;
-    Program program = cpu::lower(expand(graph_of(c, false), [](const Graph&, const Node&) { return false; }), {});
+    Program program = lower(expand(graph_of(c, false), [](const Graph&, const Node&) { return false; }), cpu::target_of());
     for (Launch& launch : program.launches) {
       has_parts = has_parts || launch.kernels.size() > 1;
       if (launch.kernels.size() > 1 && std::string(c.name) != "a pad between elements") {

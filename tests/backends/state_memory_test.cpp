@@ -7,7 +7,7 @@
 
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/gemm/aligned_buffer.h"
-#include "backends/cpu/state_update.h"
+#include "backends/cpu/state_update/claim.h"
 
 namespace rlx::test {
 namespace {

@@ -6,8 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "backends/cpu/lower.h"
+#include "backends/cpu/backend.h"
 #include "fixture.h"
+#include "lowering/lowering.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 #include "rlx/transform.h"
@@ -118,7 +119,7 @@ std::string kernels(const Make& make) {
   Graph graph;
   const Values y = make(graph);
   for (std::size_t i = 0; i < y.size(); ++i) graph.output(fmt::format("y{}", i), y[i]);
-  const Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   std::string text;
   for (const Launch& launch : program.launches) {
     if (launch.kind != Launch::Kind::kernel) text += launch.claim == "gemm" ? "product\n" : "host\n";

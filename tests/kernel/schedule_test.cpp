@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cpu/lower.h"
+#include "backends/cpu/backend.h"
+#include "lowering/lowering.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -11,7 +12,7 @@ namespace {
 
 /// The only kernel of a graph with one output.
 Kernel kernel_of(const Graph& graph) {
-  const Program program = cpu::lower(graph, {});
+  const Program program = lower(graph, cpu::target_of());
   EXPECT_EQ(program.launches.size(), 1u);
   return program.launches.at(0).kernels.at(0).kernel;
 }
@@ -100,7 +101,7 @@ TEST(Schedule, AReductionThatARowWouldRepeatIsAKernelOfItsOwn) {
   Graph graph;
   const Value x = graph.input("x", {40, 50}, f32);
   graph.output("y", x - broadcast(sum(x, {0}), {40, 50}, {1}));
-  EXPECT_EQ(cpu::lower(graph, {}).launches.size(), 2u);
+  EXPECT_EQ(lower(graph, cpu::target_of()).launches.size(), 2u);
 }
 
 TEST(Schedule, CostCountsBytesAndOperations) {

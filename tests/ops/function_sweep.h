@@ -5,10 +5,11 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/jit.h"
-#include "backends/cpu/lower.h"
 #include "backends/cpu/machine/denormals.h"
 #include "base/thread_pool.h"
+#include "lowering/lowering.h"
 #include "ops/evaluated.h"
 #include "ops/function_ranges.h"
 #include "passes/expand.h"
@@ -70,7 +71,7 @@ template <class T>
 std::vector<T> by_kernel(const std::function<Value(Value)>& build, const std::vector<T>& x, cpu::CpuLevel level) {
   const auto count = static_cast<std::int64_t>(x.size());
   const Graph graph = graph_of(build, sizeof(T) == 8 ? f64 : f32, count);
-  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   const auto kernels = program.kernels();
   EXPECT_EQ(kernels.size(), 1u);
   ThreadPool pool(1);

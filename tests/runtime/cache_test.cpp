@@ -6,10 +6,11 @@
 #include <fstream>
 #include <functional>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/jit.h"
-#include "backends/cpu/lower.h"
 #include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"
+#include "lowering/lowering.h"
 #include "lowering/object_cache.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
@@ -279,7 +280,7 @@ TEST(Cache, KernelsOfAnotherProcessorAreNotTaken) {
   const TemporaryFolder folder;
   compile_in(folder.path());
   Graph graph = two_kernels();
-  Program program = cpu::lower(expand(graph, [](const Graph&, const Node&) { return false; }), {});
+  Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
   ThreadPool pool(1);

@@ -1,5 +1,6 @@
 #include "backends/cpu/backend.h"
 
+#include "backends/cpu/claims.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/peaks/peaks.h"
@@ -33,16 +34,17 @@ struct Cpu : Backend {
     return figures;
   }
   TargetDevice target(const SessionOptions& options) const override {
-    return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"));
+    return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"),
+                     options.claims);
   }
 };
 
 }  // namespace
 
-TargetDevice target_of(CpuLevel level) {
+TargetDevice target_of(CpuLevel level, bool with_claims) {
   Caps caps{{f32, f64, i8}, masks_of(level), past_caches_bytes()};
   if (has_micro_kernel<Bf16>(level)) caps.multiplied.push_back(bf16);
-  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps), print};
+  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps), print, claims(with_claims), with_claims};
 }
 
 const Backend& backend() {

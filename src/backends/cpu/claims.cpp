@@ -1,27 +1,16 @@
 #include "backends/cpu/claims.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "backends/cpu/attention/claim.h"
+#include "backends/cpu/product/claim.h"
 #include "backends/cpu/quantized/claim.h"
-#include "backends/cpu/routines/routine.h"
-#include "ir/op.h"
+#include "backends/cpu/routines/claim.h"
+#include "backends/cpu/state_update/claim.h"
 
 namespace rlx::cpu {
-namespace {
 
-constexpr Claim claims[] = {
-    {"attention", takes_attention},
-    {"block_dot", takes_block_dot},
-    {"grouped_block_dot", takes_block_dot},
-};
-
-}  // namespace
-
-bool is_claimed(const Graph& graph, const Node& node) {
-  const auto takes = [&](const Claim& claim) { return claim.op == node.op->name && claim.takes(graph, node); };
-  return std::any_of(std::begin(claims), std::end(claims), takes) || routine_for(graph, node);
+std::vector<const Claim*> claims(bool all) {
+  if (!all) return {&state_update_claim()};
+  return {&attention_claim(), &block_dot_claim(), &routine_claim(), &state_update_claim(), &product_claim()};
 }
 
 }  // namespace rlx::cpu

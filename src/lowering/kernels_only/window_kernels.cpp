@@ -1,8 +1,9 @@
-#include "lowering/kernels_only/window_kernels.h"
-
+// Claims states that change where they lie: a kernel for each window, or for many in one value, computes it and stores it where it belongs.
 #include <algorithm>
 
 #include "ir/op.h"
+#include "lowering/kernels_only/claims.h"
+#include "lowering/state_update.h"
 
 namespace rlx {
 namespace {
@@ -107,15 +108,15 @@ class ManyWindows {
   Puller puller_;
 };
 
-}  // namespace
-
-bool has_window_kernels(const Graph& graph, const StateUpdate& update) {
+/// Kernels compute elements in any order, so not where windows of one value overlap in part.
+bool has_kernels(const Graph& graph, const StateUpdate& update) {
   return std::ranges::all_of(update.windows, [&](const auto& each) {
     const auto* const many = std::get_if<StateUpdate::Windows>(&each);
     return !many || overlap_whole(graph, *many);
   });
 }
 
+/// In the order of the windows.
 std::vector<Kernel> window_kernels(const Graph& graph, const StateUpdate& update, const Puller::IsStored& is_stored) {
   std::vector<Kernel> kernels;
   for (std::size_t i = update.chain.size(); i-- > 0;) {
@@ -126,6 +127,35 @@ std::vector<Kernel> window_kernels(const Graph& graph, const StateUpdate& update
     else kernels.push_back(window_kernel(graph, node, update.result, is_stored));
   }
   return kernels;
+}
+
+Launch update_launch(const Draft& draft, const StateUpdate& update) {
+  Launch launch;
+  launch.reads = {update.state};
+  launch.writes = {update.result};
+  for (Kernel& kernel : window_kernels(draft.graph, update, draft.stored_test())) {
+    for (const KernelBuffer& buffer : kernel.buffers)
+      if (!buffer.written) launch.reads.push_back(buffer.value);
+    launch.kernels.push_back(draft.generate(std::move(kernel)));
+  }
+  launch.name = launch.kernels[0].short_name();
+  return launch;
+}
+
+struct WindowClaim final : Claim {
+  std::unique_ptr<GraphClaim> start(Draft& draft) const override {
+    const auto takes = [&](const StateUpdate& update) {
+      return has_kernels(draft.graph, update) && draft.target.caps.has(draft.graph.type(update.state).dtype);
+    };
+    return claim_state_updates(draft, takes, [&draft](const StateUpdate& update) { return update_launch(draft, update); });
+  }
+};
+
+}  // namespace
+
+const Claim& window_claim() {
+  static const WindowClaim claim;
+  return claim;
 }
 
 }  // namespace rlx

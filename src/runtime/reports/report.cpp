@@ -1,10 +1,10 @@
 // What a compiled graph looks like at each stage, and how each node is computed.
 #include <algorithm>
 
-#include "backends/cpu/claims.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/sources.h"
+#include "lowering/claim.h"
 #include "passes/expand.h"
 #include "rlx/text.h"
 #include "runtime/executable.h"
@@ -197,7 +197,7 @@ std::vector<NodeReport> Executable::explain() const {
   std::vector<NodeReport> reports;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
     const Node& node = state_->source.node(id);
-    if (node.op->kind == OpKind::composite && !(state_->session->options.claims && cpu::is_claimed(state_->source, node)))
+    if (node.op->kind == OpKind::composite && !claim_of(state_->session->target, state_->source, node))
       reports.push_back({node_text(node), "decomposed", ""});
   }
   for (const PrecisionChoice& choice : state_->precision)

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "backends/cpu/attention/run.h"
+#include "backends/cpu/machine/level_of.h"
 #include "ir/rearranges.h"
 #include "lowering/attributes.h"
 
@@ -69,9 +71,8 @@ std::optional<ValueId> read_operands(const Graph& graph, const Operands& operand
   return std::nullopt;
 }
 
-}  // namespace
-
-bool takes_attention(const Graph& graph, const Node& node) {
+bool takes(const Graph& graph, const Node& node) {
+  if (node.op->name != "attention") return false;
   const Operands operands(node);
   const DType dtype = graph.type(operands.q).dtype;
   if ((dtype != f32 && dtype != bf16) || graph.type(operands.k).dtype != dtype || graph.type(operands.v).dtype != dtype) return false;
@@ -80,8 +81,10 @@ bool takes_attention(const Graph& graph, const Node& node) {
          graph.type(operands.q).shape.back().upper() <= most_features && graph.type(operands.v).shape.back().upper() <= most_features;
 }
 
-std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                      const std::function<bool(ValueId)>& must_store) {
+/// The moves of elements (reshapes, permutations) that follow the op and that nobody reads before the last; the kernel stores straight
+/// where they lead. Begins with the op's own result.
+std::vector<ValueId> region_of(const Graph& graph, ValueId op, const std::map<ValueId, std::vector<std::int32_t>>& users,
+                               const std::function<bool(ValueId)>& must_store) {
   std::vector<ValueId> region{op};
   while (!must_store(region.back())) {
     const auto readers = users.find(region.back());
@@ -94,6 +97,7 @@ std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std:
   return region;
 }
 
+/// Sees the operands as views of stored values. Nothing when one is not: it must be stored first (`blocker` says which).
 std::optional<Attention> as_attention(const Graph& graph, const std::vector<ValueId>& region, const Puller::IsStored& is_stored,
                                       ValueId& blocker) {
   const Node& node = graph.node(region[0].node);
@@ -113,8 +117,6 @@ std::optional<Attention> as_attention(const Graph& graph, const std::vector<Valu
   return a;
 }
 
-namespace {
-
 /// The scores that the masks of positions leave: pairs of a query and a key. Where positions are an operand, all.
 double visible_scores(const Attention& attention, const Bindings& bindings) {
   const std::int64_t queries = attention.queries.evaluate(bindings), keys = attention.keys.evaluate(bindings);
@@ -129,10 +131,73 @@ double visible_scores(const Attention& attention, const Bindings& bindings) {
   return heads * scores;
 }
 
+class Attentions final : public GraphClaim {
+ public:
+  explicit Attentions(Draft& draft) : draft_(draft) {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(draft.graph.size()); ++id) {
+      const Node& node = draft.graph.node(id);
+      if (!draft.cut.live(id) || !takes(draft.graph, node)) continue;
+      regions_.push_back(region_of(draft.graph, {id, 0}, draft.cut.users(), [&](ValueId v) { return draft.cut.must_store(v); }));
+      draft.cut.store(regions_.back().back());
+      draft.reads_moved.insert(id);
+    }
+  }
+
+  void store_operands() override {
+    for (const auto& region : regions_) view_operands(region);
+  }
+  std::vector<std::vector<ValueId>> regions() const override { return regions_; }
+  void build() override {
+    for (const auto& region : regions_) built_.emplace(region.back(), view_operands(region));
+  }
+  std::optional<Launch> launch(ValueId value) override {
+    const auto attention = built_.find(value);
+    return attention == built_.end() ? std::nullopt : std::optional(launch_of(attention->second));
+  }
+
+ private:
+  /// Operands that are no views of stored values are stored.
+  Attention view_operands(const std::vector<ValueId>& region) {
+    ValueId blocker;
+    while (true) {
+      if (auto attention = as_attention(draft_.graph, region, draft_.stored_test(), blocker)) return std::move(*attention);
+      if (!draft_.cut.store(blocker)) fail_internal("attention: its operand {} stays unreadable", blocker.node);
+    }
+  }
+
+  Launch launch_of(const Attention& attention) const {
+    std::vector<ValueId> reads{attention.q.value, attention.k.value, attention.v.value};
+    for (const auto* operand : {&attention.mask, &attention.bias, &attention.positions})
+      if (*operand) reads.push_back((*operand)->value);
+    for (const auto* scales : {&attention.k_scales, &attention.v_scales})
+      if (*scales) reads.push_back((*scales)->operand.value);
+    for (const auto* operand : {&attention.k, &attention.v})
+      if (operand->pages) reads.push_back(operand->pages->value);
+    Launch launch = launch_with("attention", attention.node, std::move(reads), {attention.result}, attention);
+    launch.arithmetic = draft_.graph.type(attention.result).dtype == bf16 && multiplies_bf16(level_of(draft_.target)) ? "bf16" : "f32";
+    return launch;
+  }
+
+  Draft& draft_;
+  std::vector<std::vector<ValueId>> regions_;  // the op and the moves behind it
+  std::map<ValueId, Attention> built_;         // by the value that is stored
+};
+
+struct AttentionClaim final : Claim {
+  bool takes(const Graph& graph, const Node& node) const override { return cpu::takes(graph, node); }
+  bool reads_views() const override { return true; }
+  std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<Attentions>(draft); }
+};
+
 }  // namespace
 
 double Attention::flops(const Graph& /*graph*/, const Bindings& bindings) const {
   return 2 * static_cast<double>((head_size + value_size).evaluate(bindings)) * visible_scores(*this, bindings);
+}
+
+const Claim& attention_claim() {
+  static const AttentionClaim claim;
+  return claim;
 }
 
 }  // namespace rlx::cpu

@@ -1,9 +1,9 @@
 #pragma once
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "backends/cpu/attention/operand_views.h"
+#include "lowering/claim.h"
 
 namespace rlx::cpu {
 
@@ -24,16 +24,7 @@ struct Attention {
   double flops(const Graph& graph, const Bindings& bindings) const;
 };
 
-/// The attention that the kernel computes: q, k and v in f32 or bf16, a bias in f32, positions in i32 or i64, heads of up to 1024 features.
-bool takes_attention(const Graph& graph, const Node& node);
-
-/// The moves of elements (reshapes, permutations) that follow the op and that nobody reads before the last; the kernel stores straight
-/// where they lead. Begins with the op's own result.
-std::vector<ValueId> attention_region(const Graph& graph, ValueId op, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                      const std::function<bool(ValueId)>& must_store);
-
-/// Sees the operands as views of stored values. Nothing when one is not: it must be stored first (`blocker` says which).
-std::optional<Attention> as_attention(const Graph& graph, const std::vector<ValueId>& region, const Puller::IsStored& is_stored,
-                                      ValueId& blocker);
+/// Takes q, k and v in f32 or bf16, a bias in f32, positions in i32 or i64, heads of up to 1024 features.
+const Claim& attention_claim();
 
 }  // namespace rlx::cpu

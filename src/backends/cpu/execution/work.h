@@ -67,6 +67,14 @@ struct WorkOf final : WorkWith<T> {
   }
 };
 
+/// A launch of such code. `node`: what the claim computes; none where it writes a state.
+template <class T>
+Launch launch_with(std::string claim, ValueId node, std::vector<ValueId> reads, std::vector<ValueId> writes, T what) {
+  Launch launch{Launch::Kind::claim, claim, std::move(reads), std::move(writes), {}, std::move(claim), node};
+  launch.claimed = std::make_shared<const WorkOf<T>>(std::move(what));
+  return launch;
+}
+
 /// What a launch computes where that is a `T`; else null.
 template <class T>
 const T* work_of(const Launch& launch) {

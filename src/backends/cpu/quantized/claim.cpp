@@ -1,18 +1,18 @@
 #include "backends/cpu/quantized/claim.h"
 
 #include <algorithm>
-#include <variant>
 
+#include "backends/cpu/machine/level_of.h"
+#include "backends/cpu/quantized/run.h"
 #include "backends/cpu/quantized/wide_dot.h"
 #include "ir/op.h"
 #include "lowering/attributes.h"
 
 namespace rlx::cpu {
-bool is_block_dot(const Node& node) {
-  return node.op->kind == OpKind::composite && (node.op->name == "block_dot" || node.op->name == "grouped_block_dot");
-}
+namespace {
 
-bool takes_block_dot(const Graph& graph, const Node& node) {
+bool takes(const Graph& graph, const Node& node) {
+  if (node.op->name != "block_dot" && node.op->name != "grouped_block_dot") return false;
   const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
   const auto is_static = [](const Dim& dim) { return dim.is_static() && dim.value() > 0; };
   const bool has_kernel = attribute<bool>(node, "int8") || has_wide_panels(attribute<std::string>(node, "type"));
@@ -38,6 +38,37 @@ BlockDot as_block_dot(const Graph& graph, ValueId node) {
           .columns = blocks[grouped ? 1 : 0],
           .depth = x.back(),
           .matrices = grouped ? blocks[0] : Dim(1)};
+}
+
+class BlockDots final : public GraphClaim {
+ public:
+  explicit BlockDots(const Draft& draft) : draft_(draft) {}
+
+  std::optional<Launch> launch(ValueId value) override {
+    if (!takes(draft_.graph, draft_.graph.node(value.node))) return std::nullopt;
+    const BlockDot dot = as_block_dot(draft_.graph, value);
+    std::vector<ValueId> reads{dot.x, dot.blocks};
+    if (dot.experts) reads.push_back(*dot.experts);
+    const std::string claim = (dot.experts ? "grouped_block_dot " : "block_dot ") + dot.type;
+    Launch launch = launch_with(claim, value, std::move(reads), {value}, dot);
+    launch.arithmetic = dot.kernel(level_of(draft_.target)) ? "int8" : "f32";
+    return launch;
+  }
+
+ private:
+  const Draft& draft_;
+};
+
+struct BlockDotClaim final : Claim {
+  bool takes(const Graph& graph, const Node& node) const override { return cpu::takes(graph, node); }
+  std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<BlockDots>(draft); }
+};
+
+}  // namespace
+
+const Claim& block_dot_claim() {
+  static const BlockDotClaim claim;
+  return claim;
 }
 
 double BlockDot::flops(const Graph& /*graph*/, const Bindings& bindings) const {

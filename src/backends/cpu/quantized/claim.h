@@ -3,7 +3,7 @@
 #include <string>
 
 #include "backends/cpu/quantized/block_kernel.h"
-#include "rlx/graph.h"
+#include "lowering/claim.h"
 
 namespace rlx::cpu {
 
@@ -28,12 +28,8 @@ struct BlockDot {
   std::string panel_layout(const Step& step, CpuLevel level) const;
 };
 
-bool is_block_dot(const Node& node);
-
-/// The products of f32 of sizes that are known when the graph is compiled, but for the number of rows: with blocks as the kernels take
+/// Takes products of f32 of sizes that are known when the graph is compiled, but for the number of rows: with blocks as the kernels take
 /// them, x rounded to 8 bits, and with plain types that kernels widen.
-bool takes_block_dot(const Graph& graph, const Node& node);
-
-BlockDot as_block_dot(const Graph& graph, ValueId node);
+const Claim& block_dot_claim();
 
 }  // namespace rlx::cpu

@@ -1,4 +1,4 @@
-#include "backends/cpu/state_update.h"
+#include "backends/cpu/state_update/claim.h"
 
 #include <algorithm>
 #include <cstring>
@@ -122,7 +122,24 @@ class StateWriter {
   std::size_t next_ = 0;  // of the step's operands
 };
 
+Launch launch_of(const StateUpdate& update) {
+  std::vector<ValueId> reads = update.operands();
+  reads.insert(reads.begin(), update.state);
+  return launch_with("state_update", {-1, 0}, std::move(reads), {update.result}, update);
+}
+
+struct StateUpdateClaim final : Claim {
+  std::unique_ptr<GraphClaim> start(Draft& draft) const override {
+    return claim_state_updates(draft, [](const StateUpdate&) { return true; }, launch_of);
+  }
+};
+
 }  // namespace
+
+const Claim& state_update_claim() {
+  static const StateUpdateClaim claim;
+  return claim;
+}
 
 void prepare_step(const StateUpdate& update, Step& step, const Preparation& given) {
   step.c = given.slot_of(update.state);

@@ -1,4 +1,4 @@
-#include "backends/cpu/run_product.h"
+#include "backends/cpu/product/run.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
-#include "backends/cpu/product_kernels.h"
+#include "backends/cpu/product/product_kernels.h"
 
 namespace rlx::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 #include "backends/cpu/execution/work.h"
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 
 namespace rlx::cpu {
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/product_kernels.h"
+#include "backends/cpu/product/product_kernels.h"
 
 #include <algorithm>
 #include <optional>

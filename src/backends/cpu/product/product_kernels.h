@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/product.h"
+#include "backends/cpu/product/product.h"
 
 // The kernels that are generated into a product: an epilogue over the tiles of its result, a prologue in the packing of A.
 

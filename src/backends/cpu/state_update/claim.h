@@ -7,6 +7,9 @@
 
 namespace rlx::cpu {
 
+/// Windows of states are copied where they lie.
+const Claim& state_update_claim();
+
 void prepare_step(const StateUpdate& update, Step& step, const Preparation& given);
 void run_step(const StateUpdate& update, const Step& step, const RunState& run);
 

@@ -1,0 +1,27 @@
+#pragma once
+#include "kernel/pull.h"
+#include "lowering/program.h"
+#include "lowering/target.h"
+#include "passes/cut.h"
+
+namespace rlx {
+
+/// A graph on its way to a program, as claims see it and change it.
+struct Draft {
+  const Graph& graph;
+  const TargetDevice& target;
+  const bool fuse;
+  const bool inner;                         // of a region, whose operands may turn out to be weights, which are packed once
+  const std::vector<std::string> symbols;   // of the whole graph, as a region may use more than its operands show
+  Cut cut;                                  // which values are stored
+  std::map<ValueId, ValueId> views = {};    // values that share the bytes of another stored value
+  std::set<std::int32_t> reads_moved = {};  // nodes that read their operands in any order of the axes
+
+  Puller::IsStored stored_test() const {
+    return [&cut = cut](ValueId v) { return cut.is_stored(v); };
+  }
+  /// Simplifies a kernel and prints it for the target.
+  GeneratedKernel generate(Kernel kernel) const;
+};
+
+}  // namespace rlx

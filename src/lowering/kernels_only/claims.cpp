@@ -1,0 +1,7 @@
+#include "lowering/kernels_only/claims.h"
+
+namespace rlx {
+
+std::vector<const Claim*> kernel_claims() { return {&window_claim(), &factor_claim()}; }
+
+}  // namespace rlx

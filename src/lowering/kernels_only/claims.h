@@ -1,0 +1,16 @@
+#pragma once
+#include "lowering/claim.h"
+
+// Claims that any device can take, as what they launch are generated kernels.
+
+namespace rlx {
+
+/// States that change where they lie: a kernel for each window.
+const Claim& window_claim();
+/// What a product reads many times is computed once, so that its kernel's terms are products of two loads; see ProductBlock.
+const Claim& factor_claim();
+
+/// Those of a device that brings none of its own.
+std::vector<const Claim*> kernel_claims();
+
+}  // namespace rlx
