@@ -20,7 +20,8 @@ struct GraphClaim {
   virtual std::vector<std::vector<ValueId>> regions() const { return {}; }
   /// What several kernels share is stored by now.
   virtual void build() {}
-  /// That which computes a stored value, if it is this claim's; the first result of its node. Asked once for each that it has.
+  /// That which computes a stored value, the first result of its node, if this claim does. The first claim of the list that gives one has
+  /// it.
   virtual std::optional<Launch> launch(ValueId value) = 0;
 };
 

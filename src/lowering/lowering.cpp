@@ -108,7 +108,8 @@ bool Lowering::build_launches() {
   Cut& cut = draft_.cut;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
     const ValueId v{id, 0};
-    if (!cut.live(id) || cut.is_source(v) || !cut.is_stored(v) || kernels_.count(v) || claimed_.count(v)) continue;
+    if (!cut.live(id) || cut.is_source(v) || !cut.is_stored(v) || draft_.inside.count(v)) continue;
+    if (kernels_.count(v) || claimed_.count(v)) continue;
     if (auto launch = claimed(v)) {
       claimed_.emplace(v, std::move(*launch));
       continue;
@@ -154,7 +155,7 @@ std::vector<Unit> Lowering::units() {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
     const ValueId v{id, 0};
     if (auto launch = claimed_.find(v); launch != claimed_.end()) units.push_back({std::nullopt, std::move(launch->second)});
-    else if (!draft_.cut.live(id) || draft_.views.count(v)) continue;
+    else if (!draft_.cut.live(id) || draft_.views.count(v) || draft_.inside.count(v)) continue;
     else if (draft_.cut.on_host(id)) units.push_back({std::nullopt, host_launch(id)});
     else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
   }

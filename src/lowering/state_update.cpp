@@ -54,8 +54,8 @@ class StateUpdates final : public GraphClaim {
   void take(Draft& draft, StateUpdate update) {
     for (ValueId operand : update.operands()) draft.cut.store(operand);
     draft.cut.store(update.result);
-    for (ValueId v : update.chain)
-      if (draft.cut.is_stored(v)) draft.views[v] = update.state;
+    draft.views[update.result] = update.state;
+    draft.inside.insert(update.chain.begin() + 1, update.chain.end());  // behind the result, which it begins with
     updates_.emplace(update.result, std::move(update));
   }
   std::optional<Launch> launch(ValueId value) override {
