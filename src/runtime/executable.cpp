@@ -192,7 +192,7 @@ void Executable::State::add_prepared(const Launch& launch, const cpu::Step& step
 /// Which prepared values a launch of each run reads, and how.
 void Executable::State::note_reads(std::size_t step) {
   const Launch& launch = program.launches[step];
-  const auto packed = std::ranges::find_if(launch.reads, [&](ValueId v) { return steps[step].weights && slot_of(v) == steps[step].b; });
+  const auto packed = std::ranges::find_if(launch.reads, [&](ValueId v) { return slot_of(v) == steps[step].weights; });
   for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
     const Slot& slot = memory.at(slot_of(*read));
     if (read == packed) prepared.products.push_back({step, inputs_of(slot)});

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "backends/cpu/machine/denormals.h"
-#include "backends/cpu/quantized/run.h"
 #include "base/files/mapped_file.h"
 #include "base/progress.h"
 #include "ir/array_type.h"
@@ -114,7 +113,7 @@ void Run::run_missing() {
   const auto mine = std::make_shared<Prepared>(*prepared_);
   for (const PackedProduct& product : state_.prepared.products)  // what another program packed needs not be computed
     if (const cpu::Step& step = state_.steps[product.step]; !mine->panels[product.step])
-      mine->panels[product.step] = panels_of(step, origins().of(step.b));
+      mine->panels[product.step] = panels_of(step, origins().of(step.weights));
   const auto launches = mine->missing(state_.prepared);
   // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
   for (const PreparedLaunch* launch : launches)
@@ -178,7 +177,9 @@ void Run::read_ahead(std::size_t product, bool knows_experts) {
   ahead_.clear();
   const std::size_t end = product + state_.steps[product].joined;
   for (; knows_experts && prepared_ && product < std::min(end, prepared_->panels.size()); ++product)
-    if (const auto& panels = prepared_->panels[product]) cpu::add_weights_ahead(state_.steps[product], *panels, run_, ahead_);
+    if (const auto& panels = prepared_->panels[product])
+      if (const cpu::Step& step = state_.steps[product]; !step.work->add_weights_ahead(step, *panels, run_, ahead_))
+        ahead_.push_back(panels->bytes);
   run_.pool->read_ahead(ahead_);
 }
 
@@ -235,11 +236,11 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
 std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
   const auto index = static_cast<std::size_t>(&step - state_.steps.data());
   if (state_.is_prepared[index]) return nullptr;
-  const Slot& slot = state_.memory.at(step.b);
+  const Slot& slot = state_.memory.at(step.weights);
   if (slot.place == Slot::Place::input && !weights_[slot.index]) return packed_in_loop(index, slot.index, pack);
   if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
   if (!prepared_->panels[index]) {
-    auto panels = shared_panels(step, origins().of(step.b), weights_in(slot), pack);
+    auto panels = shared_panels(step, origins().of(step.weights), weights_in(slot), pack);
     prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) { all.panels[index] = std::move(panels); });
     const auto& products = state_.prepared.products;
     report_packing(static_cast<std::size_t>(

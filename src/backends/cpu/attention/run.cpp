@@ -26,8 +26,6 @@ struct OperandStep {
   PageStep pages = {};
 };
 
-}  // namespace
-
 struct AttentionStep {
   const Attention* attention = nullptr;
   bool wide_positions = false;  // i64
@@ -35,6 +33,8 @@ struct AttentionStep {
   Size heads, kv_heads, queries, keys, head_size, value_size;
   OperandStep q, k, v, out, mask, bias, positions, k_scales, v_scales;
 };
+
+}  // namespace
 
 void prepare_step(const Attention& attention, Step& of_launch, const Preparation& given) {
   SizeTable& size = given.sizes;
@@ -65,7 +65,7 @@ void prepare_step(const Attention& attention, Step& of_launch, const Preparation
     step->positions = operand(*attention.positions);
     step->wide_positions = given.program.graph.type(attention.positions->value).dtype == i64;
   }
-  of_launch.attention = std::move(step);
+  of_launch.found = std::move(step);
 }
 
 namespace {
@@ -234,7 +234,7 @@ void run_on(const AttentionStep& step, const RunState& run) {
 }  // namespace
 
 void run_step(const Attention& attention, const Step& of_launch, const RunState& run) {
-  const AttentionStep& step = *of_launch.attention;
+  const auto& step = of_launch.found_as<AttentionStep>();
   const Graph& graph = run.program->graph;
   const DType keys = graph.type(attention.k.value).dtype;
   if (graph.type(attention.node).dtype == bf16) run_on<Bf16, Bf16>(step, run);

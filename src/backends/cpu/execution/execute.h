@@ -11,8 +11,6 @@
 
 namespace rlx::cpu {
 
-struct BlockKernel;
-
 /// Weights packed for the kernels of a product.
 struct Panels {
   std::span<const std::byte> bytes;  // that each product reads, in order; none where it reads only some
@@ -48,28 +46,22 @@ class PackedWeights {
 };
 
 using PackWeights = std::function<std::shared_ptr<const Panels>(const Array& weights)>;
-struct AttentionStep;
 
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
-  const Work* work = nullptr;                     // claim: that of the launch
-  std::vector<KernelStep> kernels;                // of the launch
-  int a = -1, b = -1, c = -1;                     // product, block_dot
-  std::vector<int> operands, results;             // host; operands also: state update
-  int experts = -1;                               // block_dot: the slot of what tells which of its matrices are read
-  std::vector<std::vector<Size>> shapes;          // state update: of the state, then of each operand
-  using Axis = std::array<Size, 4>;               // extent and strides of a, b, c
-  std::vector<Axis> batch, row_axes, depth_axes;  // product
-  std::array<Size, 3> rows, columns, depth;       // product: extent, stride in the left and in the right of its two matrices
-  std::array<Size, 3> offsets;                    // product: a, b, c
-  bool winograd = false;                          // product: gemm/winograd.h computes it
-  bool dots = false;                              // product: gemm/dot_products.h computes it
-  bool weights = false;                           // product, block_dot: b is a parameter or constant that every batch item shares,
-                                                  // and is packed once
-  const BlockKernel* block_kernel = nullptr;      // block_dot: null: its weights are widened
-  std::size_t joined = 1;                         // block_dot: how many steps from this one on run as one loop
-  std::shared_ptr<const AttentionStep> attention;
+  const Work* work = nullptr;          // claim: that of the launch
+  std::vector<KernelStep> kernels;     // of the launch
+  std::vector<int> operands, results;  // their slots; of a claim: as it likes
+  int weights = -1;                    // claim: the slot of a parameter or constant that is packed once; -1: none
+  int experts = -1;                    // claim: the slot of what tells which parts of those are read; -1: all are
+  std::size_t joined = 1;              // claim: how many steps from this one on run as one loop
+  std::shared_ptr<const void> found;   // claim: what it needs beside that
+
+  template <class T>
+  const T& found_as() const {
+    return *static_cast<const T*>(found.get());
+  }
 };
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.

@@ -8,8 +8,12 @@
 
 namespace rlx::cpu {
 
+struct Panels;
 struct RunState;
 struct Step;
+
+/// Parts of memory that will be read soon.
+using WeightsAhead = std::vector<std::span<const std::byte>>;
 
 /// What the step of a launch is made from.
 struct Preparation {
@@ -30,6 +34,10 @@ struct Work : Claimed {
   virtual void run_joined(std::span<const Step> steps, const RunState& run) const = 0;
   /// How it reads weights, and for which kernels they are packed: with what tells their numbers, the key of their panels.
   virtual std::string panel_layout(const Step& step, CpuLevel level) const = 0;
+  /// Adds which parts of the panels the step is about to read. False: all.
+  virtual bool add_weights_ahead(const Step& /*step*/, const Panels& /*panels*/, const RunState& /*run*/, WeightsAhead& /*ahead*/) const {
+    return false;
+  }
 };
 
 /// That which computes a `T`.
@@ -64,6 +72,11 @@ struct WorkOf final : WorkWith<T> {
   std::string panel_layout(const Step& step, CpuLevel level) const override {
     if constexpr (requires { what.panel_layout(step, level); }) return what.panel_layout(step, level);
     else fail_internal("execute: the launch packs no weights");
+  }
+  bool add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, WeightsAhead& ahead) const override {
+    if constexpr (requires { add_chosen_weights(what, step, panels, run, ahead); })
+      return add_chosen_weights(what, step, panels, run, ahead);
+    else return false;
   }
 };
 

@@ -21,30 +21,48 @@ bool has_fixed_layout(const Product& p) {
   return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
 }
 
+using Axis = std::array<Size, 4>;  // extent and strides of A, B, C
+
+struct ProductStep {
+  int a, b, c;  // slots
+  std::vector<Axis> batch, row_axes, depth_axes;
+  std::array<Size, 3> rows, columns, depth;  // extent, stride in the left and in the right of its two matrices
+  std::array<Size, 3> offsets;               // of A, B, C
+  bool winograd, dots;                       // gemm/winograd.h or gemm/dot_products.h computes it
+};
+
 }  // namespace
 
 void prepare_step(const Product& p, Step& step, const Preparation& given) {
   SizeTable& f = given.sizes;
   const auto& slot_of = given.slot_of;
-  step.a = p.prologue ? -1 : slot_of(p.a);
-  step.b = slot_of(p.b);
-  step.c = slot_of(p.result);
-  step.weights = given.is_weight(p.b) && has_fixed_layout(p);
-  const auto add = [&](const std::vector<ProductAxis>& axes, std::vector<Step::Axis>& to) {
-    for (const ProductAxis& axis : axes) to.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
+  const auto sizes_of = [&](const std::vector<ProductAxis>& axes) {
+    std::vector<Axis> all;
+    for (const ProductAxis& axis : axes) all.push_back({f(axis.extent), f(axis.a_stride), f(axis.b_stride), f(axis.c_stride)});
+    return all;
   };
-  add(p.batch, step.batch);
-  add(p.row_axes, step.row_axes);
-  add(p.depth_axes, step.depth_axes);
-  for (const ProductAxis& axis : p.batch) step.weights = step.weights && axis.b_stride == Dim(0);
-  step.winograd = p.winograd && step.weights;
+  ProductStep found{
+      .a = p.prologue ? -1 : slot_of(p.a),
+      .b = slot_of(p.b),
+      .c = slot_of(p.result),
+      .batch = sizes_of(p.batch),
+      .row_axes = sizes_of(p.row_axes),
+      .depth_axes = sizes_of(p.depth_axes),
+      .rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)},
+      .columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)},
+      .depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)},
+      .offsets = {f(p.a_offset), f(p.b_offset), f(p.c_offset)},
+      .winograd = false,
+      .dots = false,
+  };
+  bool packed = given.is_weight(p.b) && has_fixed_layout(p) &&
+                std::ranges::all_of(p.batch, [](const ProductAxis& axis) { return axis.b_stride == Dim(0); });
+  found.winograd = p.winograd && packed;
   const bool columns_lie_so = p.depth.b_stride == Dim(1);
-  step.dots = p.dots && (columns_lie_so || step.weights);
-  if (step.dots && columns_lie_so && p.columns.extent == Dim(1)) step.weights = false;  // several may share the sets of a cache as they lie
-  step.rows = {f(p.rows.extent), f(p.rows.a_stride), f(p.rows.c_stride)};
-  step.columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)};
-  step.depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)};
-  step.offsets = {f(p.a_offset), f(p.b_offset), f(p.c_offset)};
+  found.dots = p.dots && (columns_lie_so || packed);
+  if (found.dots && columns_lie_so && p.columns.extent == Dim(1)) packed = false;  // several may share the sets of a cache as they lie
+  if (packed) step.weights = found.b;
+  step.found = std::make_shared<const ProductStep>(std::move(found));
   const auto add_part = [&](ValueId tile, bool written) {
     KernelStep& part = step.kernels.emplace_back();
     for (const KernelBuffer& b : step.launch->kernels[step.kernels.size() - 1].kernel.buffers)
@@ -92,9 +110,9 @@ void call_on_tile(void* call, Element* tile, std::int64_t stride, std::int64_t b
 using Offsets = std::vector<std::int64_t>;
 
 /// Where each combination of the axes lies in one of the three matrices, the last axis fastest.
-Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const std::int64_t* sizes) {
+Offsets offsets(const std::vector<Axis>& axes, std::size_t matrix, const std::int64_t* sizes) {
   Offsets all{0};
-  for (const Step::Axis& axis : axes) {
+  for (const Axis& axis : axes) {
     const std::int64_t extent = axis[0](sizes), stride = axis[matrix + 1](sizes);
     Offsets next;
     next.reserve(all.size() * static_cast<std::size_t>(extent));
@@ -107,7 +125,7 @@ Offsets offsets(const std::vector<Step::Axis>& axes, std::size_t matrix, const s
 
 /// What a product finds its elements by, besides strides.
 struct OffsetTables {
-  OffsetTables(const Step& step, const Product& product, const std::int64_t* s)
+  OffsetTables(const ProductStep& step, const Product& product, const std::int64_t* s)
       : items{offsets(step.batch, 0, s), offsets(step.batch, 1, s), offsets(step.batch, 2, s)} {
     if (step.depth_axes.empty()) return;
     rows = offsets(step.row_axes, 0, s);
@@ -124,14 +142,15 @@ struct OffsetTables {
 
 /// A where the memory of its value begins at `data`.
 template <class T>
-Matrix<Left<T>> left_matrix(const void* data, const Step& step, const OffsetTables& tables, const std::int64_t* s) {
+Matrix<Left<T>> left_matrix(const void* data, const ProductStep& step, const OffsetTables& tables, const std::int64_t* s) {
   Matrix<Left<T>> a{static_cast<const Left<T>*>(data) + step.offsets[0](s), step.rows[1](s), step.depth[1](s), 0, tables.items[0].data()};
   if (!step.depth_axes.empty()) a.row_offsets = tables.rows.data(), a.col_offsets = tables.depth.data();
   return a;
 }
 
 template <class T>
-Matrix<T> right_matrix(const void* data, const Step& step, const Product& product, const OffsetTables& tables, const std::int64_t* s) {
+Matrix<T> right_matrix(const void* data, const ProductStep& step, const Product& product, const OffsetTables& tables,
+                       const std::int64_t* s) {
   Matrix<T> b{static_cast<const T*>(data) + step.offsets[1](s), step.depth[2](s), step.columns[1](s), 0, tables.items[1].data()};
   if (product.b_by_tables) b.row_offsets = tables.depth_of_b.data(), b.col_offsets = tables.columns.data();
   else if (!step.depth_axes.empty()) b.row_stride = step.depth_axes.back()[2](s);
@@ -140,7 +159,8 @@ Matrix<T> right_matrix(const void* data, const Step& step, const Product& produc
 
 /// The right operand of weights that every item shares.
 template <class T>
-Matrix<T> weight_matrix(const Array& weights, const Step& step, const Product& product, const OffsetTables& tables, const std::int64_t* s) {
+Matrix<T> weight_matrix(const Array& weights, const ProductStep& step, const Product& product, const OffsetTables& tables,
+                        const std::int64_t* s) {
   Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
   whole.batch_offsets = nullptr;
   return whole;
@@ -182,19 +202,20 @@ ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
 /// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel. False where its weights are
 /// not kept as panels.
 bool run_winograd(const Step& step, const Product& product, const RunState& run) {
+  const auto& at = step.found_as<ProductStep>();
   const auto number = [&](const Size& size) { return size(run.sizes.data()); };
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
-  const Step::Axis &line = step.row_axes[0], &position = step.row_axes[1];
+  const Axis &line = at.row_axes[0], &position = at.row_axes[1];
   WinogradArgs<float> args;
-  if (!step.batch.empty()) args.images = number(step.batch[0][0]), args.image_stride = number(step.batch[0][1]);
+  if (!at.batch.empty()) args.images = number(at.batch[0][0]), args.image_stride = number(at.batch[0][1]);
   args.height = number(line[0]), args.line_stride = number(line[1]);
   args.width = number(position[0]), args.position_stride = number(position[1]);
-  args.channels = number(step.depth_axes[2][0]), args.columns = number(step.columns[0]);
-  args.x = reinterpret_cast<const float*>(memory(step.a)) + number(step.offsets[0]);
+  args.channels = number(at.depth_axes[2][0]), args.columns = number(at.columns[0]);
+  args.x = reinterpret_cast<const float*>(memory(at.a)) + number(at.offsets[0]);
   const auto packed = run.packed(step, [&](const Array& weights) {
-    const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(step.offsets[1]);
-    const auto stride = [&](std::size_t axis) { return number(step.depth_axes[axis][2]); };
-    const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(step.columns[1])};
+    const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(at.offsets[1]);
+    const auto stride = [&](std::size_t axis) { return number(at.depth_axes[axis][2]); };
+    const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(at.columns[1])};
     return std::make_shared<const PanelsOf<PackedB<float>>>(
         winograd_weights(kernels, args.channels, args.columns, *run.pool, micro_kernel<float>(run.level)));
   });
@@ -211,44 +232,46 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
 /// `args` say all but where columns lie.
 template <class T>
 void run_dots(GemmArgs<T>& args, const Step& step, const Product& product, const OffsetTables& tables, const RunState& run) {
+  const auto& at = step.found_as<ProductStep>();
   std::shared_ptr<const Panels> packed;
-  if (step.weights && run.packed)
+  if (step.weights >= 0 && run.packed)
     packed = run.packed(step, [&](const Array& weights) {
       return std::make_shared<const PanelsOf<Columns<T>>>(
-          Columns<T>(weight_matrix<T>(weights, step, product, tables, run.sizes.data()), args.k, args.n));
+          Columns<T>(weight_matrix<T>(weights, at, product, tables, run.sizes.data()), args.k, args.n));
     });
   std::optional<Columns<T>> own;
   if (packed) args.b = static_cast<const PanelsOf<Columns<T>>&>(*packed).held.matrix();
-  else if (step.weights) args.b = own.emplace(args.b, args.k, args.n).matrix();  // what is computed once keeps no panels
+  else if (step.weights >= 0) args.b = own.emplace(args.b, args.k, args.n).matrix();  // what is computed once keeps no panels
   args.workspace = workspace(run, dot_products_workspace(args));
   dot_products(args, *run.pool);
 }
 
 template <class T>
 void run_elements(const Step& step, const Product& product, const RunState& run) {
-  if (step.winograd && run.packed && run_winograd(step, product, run)) return;
+  const auto& at = step.found_as<ProductStep>();
+  if (at.winograd && run.packed && run_winograd(step, product, run)) return;
   const std::int64_t* s = run.sizes.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
-  const OffsetTables tables(step, product, s);
+  const OffsetTables tables(at, product, s);
   GemmArgs<T> args{.kernel = &micro_kernel<T>(run.level)};  // that of the process's level is not asked for, which may have none
-  args.m = step.rows[0](s);
-  args.n = step.columns[0](s);
-  args.k = step.depth[0](s);
+  args.m = at.rows[0](s);
+  args.n = at.columns[0](s);
+  args.k = at.depth[0](s);
   args.batch = static_cast<std::int64_t>(tables.items[0].size());
-  args.b = right_matrix<T>(memory(step.b), step, product, tables, s);
+  args.b = right_matrix<T>(memory(at.b), at, product, tables, s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
     args.compute_a = product.prologue_by_columns ? call_on_tile<Left<T>, true> : call_on_tile<Left<T>, false>;
     args.a_by_columns = product.prologue_by_columns;
     args.compute_a_context = &prologue.emplace(step, *product.prologue, run);
   } else {
-    args.a = left_matrix<T>(memory(step.a), step, tables, s);
+    args.a = left_matrix<T>(memory(at.a), at, tables, s);
   }
   std::shared_ptr<const Panels> packed;
-  if (step.weights && run.packed && !step.dots) {
+  if (step.weights >= 0 && run.packed && !at.dots) {
     packed = run.packed(step, [&](const Array& weights) {
       return std::make_shared<const PanelsOf<PackedB<T>>>(
-          pack_b<T>(weight_matrix<T>(weights, step, product, tables, s), 1, args.k, args.n, *run.pool, *args.kernel));
+          pack_b<T>(weight_matrix<T>(weights, at, product, tables, s), 1, args.k, args.n, *run.pool, *args.kernel));
     });
     if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
   }
@@ -257,12 +280,12 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
     args.epilogue_by_columns = product.epilogue_by_columns;
     args.epilogue_context = &epilogue.emplace(step, *product.epilogue, run);
   } else {
-    args.c = reinterpret_cast<Sum<T>*>(memory(step.c)) + step.offsets[2](s);
-    args.c_row_stride = step.rows[2](s);
+    args.c = reinterpret_cast<Sum<T>*>(memory(at.c)) + at.offsets[2](s);
+    args.c_row_stride = at.rows[2](s);
     args.c_batch_offsets = tables.items[2].data();
   }
   if constexpr (std::is_same_v<T, Left<T>>)
-    if (step.dots) return run_dots(args, step, product, tables, run);
+    if (at.dots) return run_dots(args, step, product, tables, run);
   std::optional<ProductChoice> choice;
   if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
@@ -282,13 +305,14 @@ void run_step(const Product& product, const Step& step, const RunState& run) {
 }
 
 std::string Product::panel_layout(const Step& step, CpuLevel level) const {
+  const auto& at = step.found_as<ProductStep>();
   const auto fixed = [](const Size& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
-  std::string text = fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), rlx::name(element), float_left ? " by f32" : "",
-                                 fixed(step.offsets[1]), fixed(step.depth[0]), fixed(step.depth[2]), fixed(step.columns[0]),
-                                 fixed(step.columns[1]), b_by_tables);
-  if (step.winograd) text += " winograd";
-  if (step.dots) text += " columns";
-  for (const Step::Axis& axis : step.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
+  std::string text =
+      fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), rlx::name(element), float_left ? " by f32" : "",
+                  fixed(at.offsets[1]), fixed(at.depth[0]), fixed(at.depth[2]), fixed(at.columns[0]), fixed(at.columns[1]), b_by_tables);
+  if (at.winograd) text += " winograd";
+  if (at.dots) text += " columns";
+  for (const Axis& axis : at.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
   return text;
 }
 

@@ -10,7 +10,7 @@ void run_step(const BlockDot& dot, const Step& step, const RunState& run);
 std::size_t steps_in_one_loop(const BlockDot& dot, std::span<const Step> steps);
 void run_steps(const BlockDot& dot, std::span<const Step> steps, const RunState& run);
 
-/// Adds which parts of a step's panels it is about to read; the experts that rows go to must be known.
-void add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, std::vector<std::span<const std::byte>>& ahead);
+/// The panels of the experts that rows go to, which must be known. False where all are read.
+bool add_chosen_weights(const BlockDot& dot, const Step& step, const Panels& panels, const RunState& run, WeightsAhead& ahead);
 
 }  // namespace rlx::cpu

@@ -57,11 +57,15 @@ void copy_windows(std::span<const Window> windows, std::span<const std::int64_t>
 
 namespace {
 
+using Shapes = std::vector<std::vector<Size>>;  // of the state, then of each operand
+
+const Shapes& shapes(const Step& step) { return step.found_as<Shapes>(); }
+
 /// The windows of one update of a state.
 class StateWriter {
  public:
   StateWriter(const Step& step, const StateUpdate& update, const RunState& run)
-      : step_(step), run_(run), shape_(sizes(step.shapes[0])), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
+      : step_(step), run_(run), shape_(sizes(shapes(step)[0])), width_(bytes_for(graph().type(update.state).dtype, 1)) {}
 
   void operator()(const StateUpdate::Window& window) {
     Window here{memory(), shape(), {}};
@@ -103,7 +107,7 @@ class StateWriter {
     return all;
   }
   /// Of the next operand.
-  std::vector<std::int64_t> shape() const { return sizes(step_.shapes[next_ + 1]); }
+  std::vector<std::int64_t> shape() const { return sizes(shapes(step_)[next_ + 1]); }
   const std::byte* memory() const { return run_.memory[static_cast<std::size_t>(step_.operands[next_])]; }
   Array integers(ValueId value) const {
     const DType dtype = graph().type(value).dtype;
@@ -112,7 +116,7 @@ class StateWriter {
     return Array(dtype, std::move(shape), {memory(), bytes}, nullptr);
   }
   void copy(std::span<const Window> windows) const {
-    copy_windows(windows, shape_, width_, run_.memory[static_cast<std::size_t>(step_.c)], *run_.pool);
+    copy_windows(windows, shape_, width_, run_.memory[static_cast<std::size_t>(step_.results[0])], *run_.pool);
   }
 
   const Step& step_;
@@ -142,14 +146,16 @@ const Claim& state_update_claim() {
 }
 
 void prepare_step(const StateUpdate& update, Step& step, const Preparation& given) {
-  step.c = given.slot_of(update.state);
+  step.results = {given.slot_of(update.state)};
   std::vector<ValueId> values = update.operands();
   for (ValueId v : values) step.operands.push_back(given.slot_of(v));
   values.insert(values.begin(), update.state);
+  Shapes shapes;
   for (ValueId v : values) {
-    std::vector<Size>& shape = step.shapes.emplace_back();
+    std::vector<Size>& shape = shapes.emplace_back();
     for (const Dim& dim : given.program.graph.type(v).shape) shape.push_back(given.sizes(dim));
   }
+  step.found = std::make_shared<const Shapes>(std::move(shapes));
 }
 
 void run_step(const StateUpdate& update, const Step& step, const RunState& run) {
