@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the rooms of src/ and draws them.
 
-usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files
+usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files;
+                             a claim is named by one file outside of its folder, a device by its registration
        house.py draw FILE    writes the picture of the rooms, docs/house.svg
 
 A room is a folder of src/, or a folder beside it that stands on the library. Public headers (include/rlx) belong to no room: everybody may
@@ -20,6 +21,10 @@ MODELS = "config layers families weights conversion run api".split()
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms.split()}
 BESIDE_SRC = ["tools", "bindings"]
 MOST_FILES = 30
+# Where devices are registered; the CPU also is the host, whose part of a run is in these files.
+DEVICES = "src/runtime/device.cpp"
+HOST = [*(f"src/runtime/{name}" for name in "executable.h prepared.h reports/trace.cpp run.cpp run.h session.cpp".split()),
+        "tools/profile.h", "tools/work.h"]
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -74,6 +79,28 @@ def crowded():
         files = sum(path.is_file() for path in folder.iterdir())
         if files > MOST_FILES:
             yield f"{folder.relative_to(ROOT)} holds {files} files (allowed: {MOST_FILES})"
+
+
+def named_outside(edges, folder):
+    """The files outside of a folder that include one of it."""
+    return sorted({str(source) for source, target in edges if folder in target.parents and folder not in source.parents})
+
+
+def claims_named_outside(files, edges):
+    """Each claim is a folder with a claim.h, and the list beside it alone knows of it."""
+    for header in (path for path in files if path.name == "claim.h" and path.parent.name != "lowering"):
+        registration = header.parent.parent / "claims.cpp"
+        for source in named_outside(edges, header.parent):
+            if source != str(registration):
+                yield f"{source} includes a file of the claim {header.parent} (allowed: {registration})"
+
+
+def devices_named_outside(edges):
+    for folder in sorted(path.relative_to(ROOT) for path in (ROOT / "src/backends").iterdir() if path.is_dir()):
+        allowed = [DEVICES, *(HOST if folder.name == "cpu" else [])]
+        for source in named_outside(edges, folder):
+            if source not in allowed:
+                yield f"{source} includes a file of the device {folder} (allowed: {', '.join(allowed)})"
 
 
 def private_in_public():
@@ -146,7 +173,8 @@ def main(command, *arguments):
     if command == "draw":
         pathlib.Path(*arguments).write_text(draw(files, edges), encoding="utf-8")
         return
-    faults = [*upward(edges), *mutual(edges), *crowded(), *private_in_public()]
+    faults = [*upward(edges), *mutual(edges), *crowded(), *claims_named_outside(files, edges), *devices_named_outside(edges),
+              *private_in_public()]
     print("\n".join(faults) if faults else f"house: {len(files)} files and {len(edges)} includes in order")
     sys.exit(1 if faults else 0)
 
