@@ -126,6 +126,17 @@ TEST(DummyDevice, SaysWhatTheHostComputesOrRefusesIt) {
   EXPECT_NE(error.find("no kernel computes sort, f32[2,3], on dummy, "), std::string::npos) << error;
 }
 
+TEST(DummyDevice, ExplainKnowsThatTheClaimsOfTheCpuAreNotItsOwn) {
+  Graph graph;
+  const Value q = graph.input("q", {1, 2, 4, 8}, f32);
+  graph.output("y", attention(q, q, q));
+  const auto decomposes = [&](const Session& on) {
+    return std::ranges::any_of(on.compile(graph).explain(), [](const NodeReport& node) { return node.how == "decomposed"; });
+  };
+  EXPECT_TRUE(decomposes(session()));
+  EXPECT_FALSE(decomposes(Session()));
+}
+
 TEST(DummyDevice, ParametersAreReadAgainOnceTheyAreBoundAgain) {
   Graph graph;
   const Value w = graph.param("w", {3}, f32), x = graph.input("x", {3}, f32);
