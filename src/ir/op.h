@@ -72,6 +72,7 @@ struct OpDef {
 
   InferRule infer = nullptr;
   BodyRule body = nullptr;
+  BodyRule expansion = nullptr;  // of a primitive: by others, for targets that do not compute it whole
   SourcesRule sources = nullptr;
   LoopRule loop = nullptr;
   AddressRule address = nullptr;
@@ -209,6 +210,8 @@ inline std::vector<Type> to_types(std::vector<Type> t) { return t; }
 template <class T>
 concept HasBody = requires { &T::body; };
 template <class T>
+concept HasExpansion = requires { &T::expansion; };
+template <class T>
 concept HasInfer = requires { &T::infer; };
 template <class T>
 concept HasSources = requires { &T::sources; };
@@ -250,6 +253,7 @@ std::vector<Type> infer_from_body(const OpDef& def, const Attrs& attrs, std::spa
 ///   primitive   infer, evaluate, and a transpose (linear), a jvp, or the reason `not_differentiable`
 /// The rules:
 ///   infer(const T&, const Type&...|span) -> Type | vector<Type>        body(const T&, Value...|span) -> Value | Values
+///   expansion(const T&, Value...|span) -> Value | Values               as a body, of a primitive that few targets compute whole
 ///   sources(const T&, span<const Type>, const Type& result, const vector<Index>& at) -> vector<Source>
 ///   loop(const T&, span<const Type>, const Type& result, const vector<Index>& at, const FreshVariable&) -> Loop
 ///   address(const T&, span<const Type>, const Type& result, const vector<Index>& at, const ReadIndex&) -> vector<Source>
@@ -290,6 +294,7 @@ class Op {
     static_assert(T::kind == OpKind::composite || detail::HasTranspose<T> || detail::HasJvp<T> || detail::HasReason<T>,
                   "a primitive needs a transpose (linear) or a jvp, or says why it is not_differentiable");
     static_assert(detail::HasSamples<T>, "an op needs samples for the generated tests");
+    static_assert(T::kind == OpKind::primitive || !detail::HasExpansion<T>, "only a primitive has an expansion");
     OpDef d;
     d.name = T::name;
     d.kind = T::kind;
@@ -298,6 +303,8 @@ class Op {
       d.arity = detail::arity_of<T>(&T::body);
       d.body = [](const Attrs& a, std::span<const Value> x) { return detail::to_values(detail::call(&T::body, from(a), x)); };
     }
+    if constexpr (detail::HasExpansion<T>)
+      d.expansion = [](const Attrs& a, std::span<const Value> x) { return detail::to_values(detail::call(&T::expansion, from(a), x)); };
     if constexpr (detail::HasInfer<T>) {
       d.arity = detail::arity_of<T>(&T::infer);
       d.infer = [](const Attrs& a, std::span<const Type> x) { return detail::to_types(detail::call(&T::infer, from(a), x)); };
