@@ -43,6 +43,12 @@ using FreshVariable = std::function<Index(const Dim& extent)>;
 /// Reads an element of an integer operand for use in an index: clamped to 0..limit-1 when a limit is given.
 using ReadIndex = std::function<Index(int operand, const std::vector<Index>& at, std::optional<Dim> limit)>;
 
+/// Where an element is stored, and what is stored where none is.
+struct Destination {
+  std::vector<Index> at;
+  double fill = 0;
+};
+
 /// Runs the region of a control flow op: by the reference, or compiled.
 using RunRegion = std::function<std::vector<Array>(const Region&, std::span<const Array> operands)>;
 
@@ -63,6 +69,8 @@ struct OpDef {
                             const FreshVariable&);
   using AddressRule = std::vector<Source> (*)(const Attrs&, std::span<const Type> operands, const Type& result,
                                               const std::vector<Index>& at, const ReadIndex&);
+  using DestinationRule = Destination (*)(const Attrs&, std::span<const Type> operands, const Type& result, const std::vector<Index>& at,
+                                          const ReadIndex&);
   using EvaluateRule = void (*)(const Attrs&, std::span<const Array> operands, std::span<Array> results, const RunRegion&);
   using JvpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   using TransposeRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
@@ -72,7 +80,6 @@ struct OpDef {
 
   InferRule infer = nullptr;
   BodyRule body = nullptr;
-  BodyRule expansion = nullptr;  // of a primitive: by others, for targets that do not compute it whole
   SourcesRule sources = nullptr;
   LoopRule loop = nullptr;
   AddressRule address = nullptr;
@@ -84,6 +91,9 @@ struct OpDef {
   std::string_view not_differentiable;  // the reason, where no derivative exists
   std::vector<Sample> (*samples)() = nullptr;
   std::string_view formula;
+  // Of primitives that no kernel computes element by element.
+  BodyRule expansion = nullptr;  // by others, for targets that do not compute it whole
+  DestinationRule destination = nullptr;
 };
 
 /// All ops by name, in the order of their names.
@@ -222,6 +232,8 @@ concept HasLoop = requires { &T::loop; };
 template <class T>
 concept HasAddress = requires { &T::address; };
 template <class T>
+concept HasDestination = requires { &T::destination; };
+template <class T>
 concept HasScalar = requires { T::scalar; };
 template <class T>
 concept HasJvp = requires { &T::jvp; };
@@ -257,6 +269,8 @@ std::vector<Type> infer_from_body(const OpDef& def, const Attrs& attrs, std::spa
 ///   sources(const T&, span<const Type>, const Type& result, const vector<Index>& at) -> vector<Source>
 ///   loop(const T&, span<const Type>, const Type& result, const vector<Index>& at, const FreshVariable&) -> Loop
 ///   address(const T&, span<const Type>, const Type& result, const vector<Index>& at, const ReadIndex&) -> vector<Source>
+///   destination(const T&, span<const Type>, const Type& result, const vector<Index>& at, const ReadIndex&) -> Destination
+///                                                                      of element `at` of operand 0, a place of its own in the result
 ///   evaluate(const T&, span<const Array>, span<Array>)                 samples() -> vector<Sample>
 ///   evaluate(const T&, span<const Array>, span<Array>, const RunRegion&) where attributes are regions
 ///   jvp(const T&, span x, span y, span dx) -> Values                   vjp(const T&, span x, span y, span dy) -> Values
@@ -321,6 +335,10 @@ class Op {
     if constexpr (detail::HasAddress<T>)
       d.address = [](const Attrs& a, std::span<const Type> x, const Type& r, const std::vector<Index>& at, const ReadIndex& read) {
         return T::address(from(a), x, r, at, read);
+      };
+    if constexpr (detail::HasDestination<T>)
+      d.destination = [](const Attrs& a, std::span<const Type> x, const Type& r, const std::vector<Index>& at, const ReadIndex& read) {
+        return T::destination(from(a), x, r, at, read);
       };
     if constexpr (detail::HasEvaluate<T>)
       d.evaluate = [](const Attrs& a, std::span<const Array> x, std::span<Array> y, const RunRegion& run) {

@@ -31,6 +31,7 @@ struct TargetDevice {
   /// Prints a generated kernel in the language of the device.
   KernelText (*print)(const Kernel& kernel, const Caps& caps) = nullptr;
   std::vector<const Claim*> claims = {};  // in the order in which they take their parts of a graph
+  bool expands = true;                    // primitives with an expansion become it, but for those that claims keep
   bool complete = false;                  // what neither claims nor kernels compute is an error; else the host computes it
 };
 

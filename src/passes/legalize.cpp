@@ -69,7 +69,7 @@ class Legalizer {
     if (node.results.size() != 1) return std::nullopt;
     if (const Array* value = constant_value(node)) return value->size() == 1 ? Result(constant_parts(out_.data(), *value)) : std::nullopt;
     if (node.op->kind == OpKind::scalar) return scalar_result(node);
-    if (node.op->sources || node.op->address) return moved(node);
+    if (node.op->sources || node.op->address || node.op->destination) return moved(node);
     if (node.op->loop) return reduced(node);
     return std::nullopt;
   }

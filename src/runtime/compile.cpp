@@ -63,14 +63,14 @@ void add_counters(Session::State& session, const CompileCounters& more) {
   if (!more.cache_error.empty()) all.cache_error = more.cache_error;
 }
 
-/// The CPU has code for primitives that no kernel computes. Others take their expansions, but for types that their kernels lack: the host
-/// computes such a node at once rather than in many steps.
+/// What stays as it is although it has an expansion: what claims compute, and types that kernels lack, as the host computes such a node at
+/// once rather than in many steps.
 IsComputed whole_primitives(const TargetDevice& target) {
-  if (target.name == "cpu") return all_computed;
   return [&target](const Graph& graph, const Node& node) {
     const auto lacks = [&](const Type& type) { return !target.caps.has(type.dtype); };
     return std::ranges::any_of(node.results, lacks) ||
-           std::ranges::any_of(node.operands, [&](ValueId operand) { return lacks(graph.type(operand)); });
+           std::ranges::any_of(node.operands, [&](ValueId operand) { return lacks(graph.type(operand)); }) ||
+           std::ranges::any_of(target.claims, [&](const Claim* claim) { return claim->keeps(graph, node); });
   };
 }
 
@@ -80,7 +80,9 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cons
   const Graph graph = options.round_activations ? given : with_exact_activations(given);
   const IsClaimed is_claimed = [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; };
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
-  Graph legal = legalize(expand(precise.graph, is_claimed, whole_primitives(target)), can_generate, is_claimed);
+  Graph primitives = expand(precise.graph, is_claimed);
+  if (target.expands) primitives = expand(primitives, is_claimed, whole_primitives(target));
+  Graph legal = legalize(primitives, can_generate, is_claimed);
   for (const Claim* claim : target.claims) legal = claim->prepare(legal);
   return {lower(legal, target, options.fuse), std::move(precise.choices)};
 }

@@ -44,7 +44,7 @@ struct Cpu : Backend {
 TargetDevice target_of(CpuLevel level, bool with_claims) {
   Caps caps{{f32, f64, i8}, masks_of(level), past_caches_bytes()};
   if (has_micro_kernel<Bf16>(level)) caps.multiplied.push_back(bf16);
-  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps), print, claims(with_claims), with_claims};
+  return {"cpu", compiler_flags(level), static_cast<int>(level), std::move(caps), print, claims(with_claims), false, with_claims};
 }
 
 const Backend& backend() {

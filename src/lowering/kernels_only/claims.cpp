@@ -2,6 +2,6 @@
 
 namespace rlx {
 
-std::vector<const Claim*> kernel_claims() { return {&window_claim(), &factor_claim()}; }
+std::vector<const Claim*> kernel_claims() { return {&window_claim(), &factor_claim(), &destination_claim()}; }
 
 }  // namespace rlx

@@ -9,6 +9,8 @@ namespace rlx {
 const Claim& window_claim();
 /// What a product reads many times is computed once, so that its kernel's terms are products of two loads; see ProductBlock.
 const Claim& factor_claim();
+/// Elements of an operand that are stored where the op says that they belong.
+const Claim& destination_claim();
 
 /// Those of a device that brings none of its own.
 std::vector<const Claim*> kernel_claims();
