@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backends/dummy_device.h"
 #include "ir/reference.h"
 #include "ops/values.h"
 #include "passes/kernels_only.h"
@@ -33,6 +34,12 @@ void expect_reference(const Graph& graph, const std::map<std::string, Array>& in
     for (std::size_t r = 0; r < wanted.size(); ++r)
       ASSERT_TRUE(std::ranges::equal(seen[r].bytes(), wanted[r].bytes())) << what << " result " << r << " threads " << threads;
   }
+  static const Session device(dummy_device(), without_disk());
+  const Executable steps = device.compile(graph);
+  const auto seen = steps.run(feeds(inputs));
+  for (std::size_t r = 0; r < wanted.size(); ++r)
+    ASSERT_TRUE(std::ranges::equal(seen[r].bytes(), wanted[r].bytes())) << what << " result " << r << " in steps";
+  EXPECT_EQ(count_of(steps, "host"), 0U) << what;
 }
 
 TEST(Sorting, EveryKeyTypeAndAxis) {

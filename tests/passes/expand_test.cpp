@@ -70,7 +70,7 @@ int primitives_named(const Graph& graph, std::string_view name) {
 }
 
 TEST(Expand, ReplacesPrimitivesThatTheTargetDoesNotCompute) {
-  Graph graph("twice");
+  Graph graph("loop");
   const Value x = graph.input("x", {3, 4}, f32);
   graph.output("y", while_loop([](const Values& c) { return lt(sum_all(c[0]), 100.0); },
                                [](const Values& c) { return Values{twice(c[0])}; }, Values{twice(x)})[0]);

@@ -5,6 +5,7 @@
 #include "ir/array_type.h"
 #include "ir/extremum.h"
 #include "ops/addressing/gather_numbers.h"
+#include "ops/addressing/scatter_order.h"
 #include "ops/wide.h"
 
 namespace rlx {
@@ -97,6 +98,9 @@ struct Scatter {
     else
       combine_all<std::complex<double>>(
           s, x, y[0], [](const Array& a, auto i) { return a.get_complex(i); }, [&](auto i, auto v) { y[0].set_complex(i, v); });
+  }
+  static Value expansion(const Scatter& s, Value x, Value indices, Value updates) {
+    return scatter_in_order(x, indices, updates, s.numbers(), window_sizes(s, x.type(), updates.type()), s.op, s.mode);
   }
 
   /// What the windows read, 0 for dropped ones.

@@ -6,6 +6,7 @@
 
 #include "ir/extremum.h"
 #include "ir/op.h"
+#include "ops/broadcasting.h"
 #include "ops/reduction/recurrence.h"
 #include "rlx/ops.h"
 
@@ -81,6 +82,29 @@ struct Cumulative {
           : min ? infinity
                 : prod,
           [&](auto i) { return x.get_complex(i); }, [&](auto i, auto v) { y.set_complex(i, v); });
+  }
+
+  static Value joined(ReduceKind kind, Value a, Value b) {
+    switch (kind) {
+      case ReduceKind::sum: return a + b;
+      case ReduceKind::prod: return a * b;
+      case ReduceKind::max: return max(a, b);
+      case ReduceKind::min: return min(a, b);
+    }
+    return a;
+  }
+  /// After each step an element has what twice as many before it make.
+  static Value expansion(const Cumulative& op, Value x) {
+    const DType type = x.dtype();
+    if (op.op == ReduceKind::min && is_integer(type))
+      return logical_not(expansion({ReduceKind::max, op.axis, op.exclusive, op.reverse}, logical_not(x)));
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const double lowest = is_float(type) ? -infinity : is_signed_int(type) ? -std::exp2(info(type).bits - 1) : 0;
+    const double neutral = op.op == ReduceKind::sum ? 0 : op.op == ReduceKind::prod ? 1 : op.op == ReduceKind::max ? lowest : infinity;
+    if (is_float(type)) x = cast(x, accumulation_type(type));
+    for (std::int64_t places = 1; places < x.dim(op.axis).upper(); places *= 2)
+      x = joined(op.op, moved(x, places, op.axis, op.reverse, neutral), x);
+    return cast(op.exclusive ? moved_by_one(x, op.axis, op.reverse, neutral) : x, type);
   }
 
   static Values jvp(const Cumulative& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {

@@ -6,7 +6,7 @@
 #include <complex>
 
 #include "ops/axis_lines.h"
-#include "rlx/ops.h"
+#include "ops/wide.h"
 
 namespace rlx {
 namespace {
@@ -68,6 +68,55 @@ struct LinearRecurrence {
 };
 const Op<LinearRecurrence> linear_recurrence_op;
 
+// The tree of ExtremumTree in steps, of the axis `axis` of static size.
+class ExtremumSteps {
+ public:
+  explicit ExtremumSteps(std::int64_t axis) : axis_(axis) {}
+
+  Value push(Value x, Value t) const {
+    const auto join = [](const Values& a, const Values& b) {
+      Value w = share(a[0], b[0]), mixed = w * a[1] + (1 - w) * b[1];
+      return Values{max(a[0], b[0]), select(eq(w, 1), a[1], select(eq(w, 0), b[1], mixed))};
+    };
+    return associative_scan(join, {x, t}, axis_)[1];
+  }
+
+  /// running: the running maximum of x. What is at odd places comes from pairs, what is behind them at even ones from them and itself.
+  Value pull(Value x, Value running, Value dy) const {
+    const std::int64_t n = x.dim(axis_).value(), half = n / 2, behind = (n - 1) / 2;
+    if (n < 2) return dy;
+    Value odd = every_other(running, 1, n), d_odd = every_other(dy, 1, n), d_even = slice_axis(dy, axis_, 0, 1);
+    if (behind > 0) {
+      Value w = share(slice_axis(odd, axis_, 0, behind), every_other(x, 2, n)), d = every_other(dy, 2, n);
+      d_odd = d_odd + lengthened(part(w, d), half);
+      d_even = concat({d_even, part(1 - w, d)}, axis_);
+    }
+    Value left = every_other(x, 0, 2 * half), right = every_other(x, 1, n), w = share(left, right);
+    Value d = pull(max(left, right), odd, d_odd);
+    d_even = d_even + lengthened(part(w, d), n - half);
+    return interleaved(d_even, part(1 - w, d), n);
+  }
+
+ private:
+  static Value share(Value a, Value b) { return cast(gt(a, b), a.dtype()) + cast(eq(a, b), a.dtype()) * 0.5; }
+  /// Nothing of what counts for nothing, be it infinite.
+  static Value part(Value w, Value d) { return select(eq(w, 0), zeros_like(d), w * d); }
+  Value every_other(Value v, std::int64_t begin, std::int64_t end) const { return slice_axis(v, axis_, begin, end, 2); }
+  Value lengthened(Value v, std::int64_t n) const {
+    Dims none(v.shape().size(), 0), more = none;
+    more[static_cast<std::size_t>(axis_)] = n - v.dim(axis_);
+    return pad(v, none, more);
+  }
+  Value interleaved(Value even, Value odd, std::int64_t n) const {
+    const std::int64_t pairs = even.dim(axis_).value();
+    Dims shape = even.shape();
+    shape[static_cast<std::size_t>(axis_)] = 2 * pairs;
+    return slice_axis(reshape(stack({even, lengthened(odd, pairs)}, axis_ + 1), shape), axis_, 0, n);
+  }
+
+  std::int64_t axis_;
+};
+
 struct RunningExtremumTangent {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "running_extremum_tangent";
@@ -106,6 +155,21 @@ struct RunningExtremumTangent {
       for (std::size_t k = 0; k < n; ++k) out[0].set_double(place(k), t[k]);
     }
   }
+  /// At the bound of the axis: what is behind the end changes nothing in front of it.
+  static Value expansion(const RunningExtremumTangent& op, Value x, Value t) {
+    const Dim& n = x.dim(op.axis);
+    const auto in_order = [&](Value v) { return op.reverse ? flip(v, {op.axis}) : v; };
+    const auto prepared = [&](Value v) {
+      Dims none(v.shape().size(), 0), more = none;
+      more[static_cast<std::size_t>(op.axis.value)] = n.upper() - n;
+      return pad(widen(in_order(v)), none, more);
+    };
+    if (n == Dim(0)) return t;
+    const Value line = prepared(op.op == ReduceKind::max ? x : -x), tangents = prepared(t);
+    const ExtremumSteps steps(op.axis);
+    Value y = op.transposed ? steps.pull(line, cummax(line, op.axis), tangents) : steps.push(line, tangents);
+    return cast(in_order(slice_axis(y, op.axis, 0, n)), x.dtype());
+  }
   static Value again(const RunningExtremumTangent& op, Value x, Value t, bool transposed) {
     return running_extremum_tangent(x, t, op.op, op.axis, op.reverse, transposed);
   }
@@ -133,10 +197,10 @@ const Op<RunningExtremumTangent> running_extremum_tangent_op;
 
 }  // namespace
 
-Value moved_by_one(Value x, std::int64_t axis, bool reverse, double fill) {
+Value moved(Value x, std::int64_t places, std::int64_t axis, bool reverse, double fill) {
   Dims lo(x.shape().size(), 0), hi = lo;
-  lo[static_cast<std::size_t>(axis)] = reverse ? -1 : 1;
-  hi[static_cast<std::size_t>(axis)] = reverse ? 1 : -1;
+  lo[static_cast<std::size_t>(axis)] = reverse ? -places : places;
+  hi[static_cast<std::size_t>(axis)] = reverse ? places : -places;
   return pad(x, lo, hi, {}, fill);
 }
 

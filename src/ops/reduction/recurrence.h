@@ -12,8 +12,9 @@ Value linear_recurrence(Value a, Value b, std::int64_t axis, bool reverse);
 /// associative_scan takes them. `transposed`: from cotangents t of the running extreme to those of x.
 Value running_extremum_tangent(Value x, Value t, ReduceKind kind, std::int64_t axis, bool reverse, bool transposed = false);
 
-/// The elements along `axis` moved by one towards the end, or with `reverse` towards the beginning; `fill` comes in.
-Value moved_by_one(Value x, std::int64_t axis, bool reverse, double fill);
+/// The elements along `axis` moved so many places towards the end, or with `reverse` towards the beginning; `fill` comes in.
+Value moved(Value x, std::int64_t places, std::int64_t axis, bool reverse, double fill);
+inline Value moved_by_one(Value x, std::int64_t axis, bool reverse, double fill) { return moved(x, 1, axis, reverse, fill); }
 
 /// The tangents of a running maximum, for one line of n elements. The tree is that of blocks of 2^k elements, the larger ones first: at
 /// each place i ends a block of as many elements as the lowest bit of i + 1 says.

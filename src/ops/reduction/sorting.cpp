@@ -6,6 +6,7 @@
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
+#include "ops/reduction/order.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -77,6 +78,18 @@ struct Sort {
         for (std::int64_t i = 0; i < n; ++i)
           copy_element(x[k], begin + order[static_cast<std::size_t>(i)].from * inner, y[k], begin + i * inner);
     }
+  }
+  /// By the last key first; the orders of equal ones stay.
+  static Values expansion(const Sort& op, std::span<const Value> x) {
+    const Dim n = x[0].dim(op.axis), size = x[0].type().size();
+    if (size == Dim(0) || n == Dim(1)) return {x.begin(), x.end()};
+    const Dims turned = move_axis(x[0], op.axis, -1).shape();
+    const auto in_lines = [&](Value v) { return reshape(move_axis(v, op.axis, -1), {*Dim::exact_div(size, n), n}); };
+    Value order;
+    for (auto key = static_cast<std::size_t>(op.keys); key-- > 0;) order = sorted_order(ranks_of(in_lines(x[key]), op.descending), order);
+    Values y;
+    for (const Value& v : x) y.push_back(move_axis(reshape(take_along_axis(in_lines(v), order, 1), turned), -1, op.axis));
+    return y;
   }
   // Tangents move as their elements do.
   static Values jvp(const Sort& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
