@@ -6,6 +6,7 @@
 
 #include "ir/op.h"
 #include "ops/broadcasting.h"
+#include "ops/linalg/column_steps.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -63,6 +64,16 @@ struct TriangularSolve {
           out[0].set_complex(at(i), x[static_cast<std::size_t>(i)]);
         }
       }
+  }
+  static Value expansion(const TriangularSolve& op, Value a, Value b) {
+    const bool turned = op.transpose_a != !op.left, forward = op.lower != turned;  // see evaluate
+    const auto arranged = [&](Value x, bool swapped, Axes reversed) {
+      if (swapped) x = swap_last(x);
+      return forward ? x : flip(x, reversed);
+    };
+    const Value x = lower_solve_in_steps(arranged(a, turned, {-2, -1}), arranged(b, !op.left, {-2}), op.unit_diagonal);
+    const Value y = forward ? x : flip(x, {-2});
+    return op.left ? y : swap_last(y);
   }
   static Value solve(const TriangularSolve& op, Value a, Value b) {
     return triangular_solve(a, b, op.left, op.lower, op.transpose_a, op.unit_diagonal);
@@ -144,6 +155,7 @@ struct Lu {
       for (std::int64_t i = 0; i < rows; ++i) out[2].set_int(m * rows + i, order[static_cast<std::size_t>(i)]);
     }
   }
+  static Values expansion(const Lu&, Value a) { return lu_in_steps(a); }
   // De Hoog, Anderssen and Lukas 2011. With F = L^-1 (P da) U^-1, split in F_L strictly below the diagonal and F_U: dL = L F_L,
   // dU = F_U U. Of a matrix that is not square that holds for its leading square; then dL = (P da) U^-1 - L F_U of the rows below, and
   // dU = L^-1 (P da) - F_L U of the columns to the right.
@@ -225,6 +237,7 @@ struct Cholesky {
       }
     }
   }
+  static Value expansion(const Cholesky&, Value a) { return cholesky_in_steps(a); }
   // With F = L^-1 da L^-H: dL = L * the lower triangle of F, its diagonal halved.
   static Values jvp(const Cholesky&, std::span<const Value>, std::span<const Value> y, std::span<const Value> dx) {
     Value below = triangle(dx[0], true, -1), diagonal = triangle(dx[0], true, 0) - below;

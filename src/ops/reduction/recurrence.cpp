@@ -6,7 +6,9 @@
 #include <complex>
 
 #include "ops/axis_lines.h"
+#include "ops/reduction/recurrence_steps.h"
 #include "ops/wide.h"
+#include "rlx/ops.h"
 
 namespace rlx {
 namespace {
@@ -46,6 +48,7 @@ struct LinearRecurrence {
       }
     }
   }
+  static Value expansion(const LinearRecurrence& op, Value a, Value b) { return linear_recurrence_in_steps(a, b, op.axis, op.reverse); }
   static Values jvp(const LinearRecurrence& op, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx) {
     const Value by_a = dx[0] ? dx[0] * moved_by_one(y[0], op.axis, op.reverse, 0) : Value();
     const Value total = by_a && dx[1] ? by_a + dx[1] : by_a ? by_a : dx[1];

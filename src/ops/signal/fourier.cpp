@@ -5,47 +5,14 @@
 
 #include "ir/op.h"
 #include "ops/axis_lines.h"
+#include "ops/signal/fourier_numbers.h"
+#include "ops/signal/fourier_stages.h"
 #include "rlx/ops.h"
 
 namespace rlx {
 namespace {
 
-using Number = std::complex<double>;
-using Numbers = std::vector<Number>;
-
-// e^(sign * 2 pi i * k / n), exact at multiples of a quarter turn.
-Number root(std::int64_t k, std::int64_t n, double sign) {
-  k %= n;
-  if (4 * k % n == 0) {
-    constexpr Number quarters[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
-    const Number turn = quarters[4 * k / n];
-    return sign > 0 ? turn : std::conj(turn);
-  }
-  return std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
-}
-
-std::int64_t smallest_factor(std::int64_t n) {
-  for (std::int64_t p = 2; p * p <= n; ++p)
-    if (n % p == 0) return p;
-  return n;
-}
-
-// Cooley and Tukey's split by the smallest prime factor; a prime length is summed directly.
-Numbers transform(const Numbers& x, double sign) {
-  const auto n = static_cast<std::int64_t>(x.size()), p = n > 1 ? smallest_factor(n) : 1, m = n / std::max<std::int64_t>(p, 1);
-  if (n <= 1) return x;
-  std::vector<Numbers> parts;
-  for (std::int64_t r = 0; r < p; ++r) {
-    Numbers part;
-    for (std::int64_t i = r; i < n; i += p) part.push_back(x[static_cast<std::size_t>(i)]);
-    parts.push_back(m == 1 ? part : transform(part, sign));
-  }
-  Numbers y(x.size());
-  for (std::int64_t k = 0; k < n; ++k)
-    for (std::int64_t r = 0; r < p; ++r)
-      y[static_cast<std::size_t>(k)] += root(k * r, n, sign) * parts[static_cast<std::size_t>(r)][static_cast<std::size_t>(k % m)];
-  return y;
-}
+using Numbers = ComplexNumbers;
 
 Numbers read_line(const Array& x, const AxisLines& lines, std::int64_t line) {
   Numbers values;
@@ -68,11 +35,12 @@ struct Fft {
     const AxisLines lines(x[0].shape(), op.axis);
     const double scale = op.inverse ? static_cast<double>(lines.length) : 1;
     for (std::int64_t line = 0; line < lines.count; ++line) {
-      const Numbers values = transform(read_line(x[0], lines, line), op.inverse ? 1 : -1);
+      const Numbers values = fourier_sums(read_line(x[0], lines, line), op.inverse ? 1 : -1);
       for (std::int64_t i = 0; i < lines.length; ++i)
         y[0].set_complex(lines.begin(line) + i * lines.stride, values[static_cast<std::size_t>(i)] / scale);
     }
   }
+  static Value expansion(const Fft& op, Value x) { return fft_in_stages(x, op.axis, op.inverse); }
   // The matrix of the transform is symmetric.
   static Values transpose(const Fft& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
     return {Op<Fft>()(op, dy[0])};
@@ -89,14 +57,17 @@ struct Fft {
 };
 const Op<Fft> fft_op;
 
+// Whether frequencies of a real signal of length n are their own mirror images.
+Value own_mirror_images(Value z, std::int64_t axis, std::int64_t n) {
+  Value k = iota(z, z.shape(), i64, axis), own = eq(k, scalar(z, 0, i64));
+  return n % 2 == 0 ? logical_or(own, eq(k, scalar(z, static_cast<double>(n / 2), i64))) : own;
+}
+
 // conj(z) times `edges` at the frequencies that are their own mirror images, and times `others` at all others, of a real signal of
 // length n.
 Value conjugate_by(Value z, std::int64_t axis, std::int64_t n, double edges, double others) {
   const DType part = z.dtype() == c64 ? f32 : f64;
-  const std::int64_t middle = n / 2;
-  Value k = iota(z, z.shape(), i64, axis), own = eq(k, scalar(z, 0, i64));
-  if (n % 2 == 0) own = logical_or(own, eq(k, scalar(z, static_cast<double>(middle), i64)));
-  Value weight = select(own, scalar(z, edges, part), scalar(z, others, part));
+  Value weight = select(own_mirror_images(z, axis, n), scalar(z, edges, part), scalar(z, others, part));
   return complex(real(z) * weight, -(imag(z) * weight));
 }
 
@@ -118,9 +89,12 @@ struct Rfft {
   static void evaluate(const Rfft& op, std::span<const Array> x, std::span<Array> y) {
     const AxisLines from(x[0].shape(), op.axis), to(y[0].shape(), op.axis);
     for (std::int64_t line = 0; line < from.count; ++line) {
-      const Numbers values = transform(read_line(x[0], from, line), -1);
+      const Numbers values = fourier_sums(read_line(x[0], from, line), -1);
       for (std::int64_t i = 0; i < to.length; ++i) y[0].set_complex(to.begin(line) + i * to.stride, values[static_cast<std::size_t>(i)]);
     }
+  }
+  static Value expansion(const Rfft& op, Value x) {
+    return slice_axis(fft_in_stages(complex(x, zeros_like(x)), op.axis, false), op.axis, 0, x.dim(op.axis).value() / 2 + 1);
   }
   static Values transpose(const Rfft& op, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
     const std::int64_t n = x[0].dim(op.axis).value();
@@ -160,10 +134,15 @@ struct Irfft {
       values[0].imag(0);
       if (op.n % 2 == 0) values.back().imag(0);
       for (std::int64_t i = from.length; i < op.n; ++i) values.push_back(std::conj(values[static_cast<std::size_t>(op.n - i)]));
-      values = transform(values, 1);
+      values = fourier_sums(values, 1);
       for (std::int64_t i = 0; i < op.n; ++i)
         y[0].set_double(to.begin(line) + i * to.stride, values[static_cast<std::size_t>(i)].real() / static_cast<double>(op.n));
     }
+  }
+  static Value expansion(const Irfft& op, Value z) {
+    const Value own = own_mirror_images(z, op.axis, op.n), whole = complex(real(z), select(own, zeros_like(imag(z)), imag(z)));
+    const Value mirrored = flip(conj(slice_axis(whole, op.axis, 1, op.n - op.n / 2)), {op.axis});
+    return real(fft_in_stages(concat({whole, mirrored}, op.axis), op.axis, true));
   }
   // The pairing of dz with z is bilinear: that of a frequency and its mirror image is twice the real part of one product.
   static Values transpose(const Irfft& op, std::span<const Value>, const std::vector<bool>&, std::span<const Value> dy) {
