@@ -142,13 +142,20 @@ std::size_t Executable::State::input_index(std::string_view name) const {
 
 void Executable::State::find_prepared() {
   prepared.steps = steps.size();
+  runs_read.assign(source.inputs().size(), false);
+  const auto note_input = [&](int slot) {
+    if (const Slot& at = memory.at(slot); at.place == Slot::Place::input) runs_read[at.index] = true;
+  };
   for (std::size_t slot = 0; slot < memory.slots.size(); ++slot)
     if (const Slot& at = memory.slots[slot]; at.place == Slot::Place::prepared)
       prepared.values.push_back({static_cast<int>(slot), program.graph.type(at.value), {}, {}, false});
   for (std::size_t l = 0; l < steps.size(); ++l) {
     if (is_prepared[l]) add_prepared(program.launches[l], steps[l]);
     else note_reads(l);
+    for (const Argument& argument : memory.arguments[l])
+      if (!is_prepared[l]) note_input(argument.slot);
   }
+  for (int slot : memory.outputs) note_input(slot);
   for (int slot : memory.outputs)
     if (const Slot& s = memory.at(slot); s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
   parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));

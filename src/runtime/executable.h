@@ -67,8 +67,9 @@ struct Executable::State {
   PreparedPart prepared;
   MemoryPlan plan;  // at the bounds of the symbols
   std::unique_ptr<ArenaPool> arenas;
-  mutable std::mutex mutex;    // of the parameters, the states, and what a region packed
-  std::vector<bool> is_param;  // by input
+  mutable std::mutex mutex;     // of the parameters, the states, and what a region packed
+  std::vector<bool> is_param;   // by input
+  std::vector<bool> runs_read;  // by input: steps of each run read it, or it is an output
   bool has_states = false;
   Turns turn;  // of runs of a graph with states
   std::shared_ptr<BoundParameters> parameters;

@@ -46,12 +46,17 @@ std::shared_ptr<const Prepared> BoundParameters::prepared() const {
   return prepared_;
 }
 
-const std::vector<Array>& BoundParameters::place(Storage& storage) {
-  if (storage.on_host()) return arrays;
+std::vector<Array> BoundParameters::place(Storage& storage, const std::vector<bool>& wanted) {
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (arrays[i].bytes().data() && !placed_[i].bytes().data()) placed_[i] = storage.put_shared(arrays[i]);
+    if (wanted[i] && arrays[i].bytes().data() && !placed_[i].bytes().data()) placed_[i] = storage.put_shared(arrays[i]);
   return placed_;
+}
+
+void BoundParameters::let_go_but(const std::vector<bool>& wanted) {
+  const std::scoped_lock lock(mutex_);
+  for (std::size_t i = 0; i < placed_.size(); ++i)
+    if (!wanted[i]) placed_[i] = {};
 }
 
 std::vector<Array> BoundParameters::placed_but(const std::set<std::size_t>& changed) const {

@@ -74,8 +74,10 @@ class BoundParameters {
   /// Adds to it, and gives what is there then.
   std::shared_ptr<const Prepared> add(const PreparedPart& part, FunctionRef<void(Prepared&)> change);
 
-  /// The arrays where runs read them: brought there by the first that asks.
-  const std::vector<Array>& place(Storage& storage);
+  /// The arrays where runs read them, those that are `wanted`: brought there by the first that asks.
+  std::vector<Array> place(Storage& storage, const std::vector<bool>& wanted);
+  /// Lets go of the others there: all that depends on them is prepared.
+  void let_go_but(const std::vector<bool>& wanted);
   /// The same without those that have changed.
   std::vector<Array> placed_but(const std::set<std::size_t>& changed) const;
 

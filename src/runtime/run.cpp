@@ -135,6 +135,7 @@ void Run::run_missing() {
       if (!all.panels[step]) all.panels[step] = mine->panels[step];
     all.complete = true;
   });
+  if (!storage_.on_host()) parameters_->let_go_but(state_.runs_read);
 }
 
 void Run::place_prepared() {

@@ -16,7 +16,8 @@ namespace {
 struct Bound {
   std::shared_ptr<BoundParameters> parameters;
   std::vector<Array> others;         // inputs and states
-  std::vector<const Array*> arrays;  // all, by input: of the two above
+  std::vector<Array> placed;         // parameters in the memory of a device
+  std::vector<const Array*> arrays;  // all, by input: of the three above
   Bindings bindings;
 };
 
@@ -147,11 +148,12 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
 void place(const Executable::State& state, Bound& bound) {
   Storage& storage = state.session->storage;
   if (storage.on_host()) return;
-  const std::vector<Array>& parameters = bound.parameters->place(storage);
+  const bool is_prepared = bound.parameters->prepared()->complete;
+  bound.placed = bound.parameters->place(storage, is_prepared ? state.runs_read : std::vector<bool>(bound.arrays.size(), true));
   for (std::size_t i = 0, other = 0; i < bound.arrays.size(); ++i) {
     const InputKind kind = state.source.inputs()[i].first.kind;
     if (kind == InputKind::param) {
-      bound.arrays[i] = &parameters[i];
+      bound.arrays[i] = &bound.placed[i];
       continue;
     }
     Array& array = bound.others[other++];

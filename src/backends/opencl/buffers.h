@@ -28,6 +28,11 @@ class Buffers {
   Place find(const std::byte* address, std::int64_t bytes = 0) const;
   /// What is kept.
   void release_all();
+  /// Of what is taken and not let go.
+  std::int64_t bytes_in_use() const {
+    const std::lock_guard lock(mutex_);
+    return taken_bytes_ - kept_bytes_;
+  }
 
  private:
   struct Buffer {

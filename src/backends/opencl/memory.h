@@ -31,6 +31,7 @@ class Memory : public DeviceMemory {
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
 
+  std::int64_t bytes_in_use() const { return buffers_.bytes_in_use(); }
   void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
 
  private:
