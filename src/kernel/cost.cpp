@@ -90,6 +90,11 @@ std::vector<std::set<LoopChain>> chains_of(const Kernel& kernel, const std::vect
   return chains;
 }
 
+double positions_of(const Kernel& kernel, int variable, const Bindings& bindings) {
+  const Variable& loop = kernel.variables[static_cast<std::size_t>(variable)];
+  return std::ceil(static_cast<double>(loop.extent.evaluate(bindings)) / loop.step);
+}
+
 }  // namespace
 
 std::vector<Recompute> recomputation(const Kernel& kernel, const Graph& graph) {
@@ -123,8 +128,8 @@ Cost cost(const Kernel& kernel, const Bindings& bindings) {
   for (std::size_t i = 0; i < kernel.exprs.size(); ++i) {
     const Expr& e = kernel.exprs[i];
     double runs = 1;
-    for (int v : free[i]) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
-    for (int v : e.variables) runs *= static_cast<double>(kernel.extent(v).evaluate(bindings));
+    for (int v : free[i]) runs *= positions_of(kernel, v, bindings);
+    for (int v : e.variables) runs *= positions_of(kernel, v, bindings);
     if (e.kind == Expr::Kind::load) {
       touched[e.buffer] += runs;
       sizes[e.buffer] = static_cast<double>(e.last.evaluate(bindings)) + 1;
@@ -138,7 +143,7 @@ Cost cost(const Kernel& kernel, const Bindings& bindings) {
     std::set<int> moving;
     add_index_variables(s.index, free, moving);
     double stores = 1;
-    for (int v : moving) stores *= static_cast<double>(kernel.extent(v).evaluate(bindings));
+    for (int v : moving) stores *= positions_of(kernel, v, bindings);
     total.bytes += stores * info(kernel.buffers[static_cast<std::size_t>(s.buffer)].dtype).bits / 8;
   }
   return total;

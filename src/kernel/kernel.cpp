@@ -70,7 +70,7 @@ ExprId Kernel::fma(ExprId a, ExprId b, ExprId c) {
 }
 
 int Kernel::add_variable(Dim extent) {
-  variables.push_back({std::move(extent)});
+  variables.push_back({std::move(extent), 1});
   return static_cast<int>(variables.size()) - 1;
 }
 
@@ -176,7 +176,10 @@ std::string describe(const Kernel& kernel, const Expr& e) {
 
 std::string to_string(const Kernel& kernel) {
   std::string text = "loops";
-  for (int v : kernel.loops) text += fmt::format(" i{}<{}", v, kernel.extent(v).to_string());
+  for (int v : kernel.loops) {
+    text += fmt::format(" i{}<{}", v, kernel.extent(v).to_string());
+    if (const int step = kernel.variables[static_cast<std::size_t>(v)].step; step > 1) text += fmt::format(" by {}", step);
+  }
   text += "\n";
   const std::vector<ExprId> order = in_order_of_need(kernel);
   std::vector<ExprId> number(kernel.exprs.size(), -1);

@@ -40,9 +40,11 @@ struct Expr {
   ValueId origin;  // reduce: the graph value it computes
 };
 
-/// A loop of a kernel; its variable runs over 0..extent-1.
+/// A loop of a kernel; its variable runs over 0, step, ... below extent. A step beyond 1 is of a loop of the grid, whose stores do the
+/// rest.
 struct Variable {
   Dim extent;
+  int step = 1;
 };
 
 /// Memory a kernel reads or writes. `value` says which value of the graph it holds.

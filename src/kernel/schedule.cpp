@@ -55,7 +55,7 @@ class Scheduler {
     const bool all = options_.lanes && !kernel_.tile && (blocks || !runs_inside());
     inner_ = kernel_.tile || (!all && (blocks || runs_inside()));
     if (!kernel_.tile)
-      for (const int loop : kernel_.loops) result.grid.push_back({loop});
+      for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
     if (inner_ && !kernel_.tile) result.grid.pop_back();
     if (all) find_product(result);
     if (!blocks || result.product) return;

@@ -34,7 +34,7 @@ struct Claim {
   virtual ~Claim() = default;
 
   /// Whether it computes the node as a whole, by attributes, sizes and types: a composite then stays in the graph in place of its body.
-  virtual bool takes(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
+  virtual bool takes(const Graph& /*graph*/, const Node& /*node*/, const Caps& /*caps*/) const { return false; }
   /// Whether a primitive that has an expansion stays as it is, because the claim computes it.
   virtual bool keeps(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
   /// Whether the nodes that it takes may read what is not stored. Else they are stored with what they read.
@@ -42,7 +42,7 @@ struct Claim {
   /// What it reads of an operand of a node that it takes.
   virtual ValueId read_operand(const Graph& /*graph*/, const Node& node, std::size_t operand) const { return node.operands[operand]; }
   /// The graph of primitives and claimed composites in a form in which it can take most.
-  virtual Graph prepare(const Graph& graph) const { return graph; }
+  virtual Graph prepare(const Graph& graph, const Caps& /*caps*/) const { return graph; }
   virtual std::unique_ptr<GraphClaim> start(Draft& draft) const = 0;
 };
 

@@ -5,6 +5,7 @@
 namespace rlx {
 
 std::int64_t KernelStep::positions(const std::int64_t* sizes) const {
+  if (const std::int64_t size = chosen_by(sizes); size < least || size > most) return 0;
   std::int64_t count = 1;
   for (const Size& extent : grid) count *= extent(sizes);
   return count;
@@ -16,6 +17,10 @@ KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const
   for (std::size_t i = 0; i < kernel.buffers.size(); ++i) {
     step.buffers.push_back(slot_of(kernel.buffers[i].value));
     step.starts.push_back(bytes_for(kernel.buffers[i].dtype, launch.first[i]));
+  }
+  if (const auto& only = launch.only) {
+    step.chosen_by = sizes(only->size);
+    step.least = only->least, step.most = only->most;
   }
   std::set<int> grid;
   for (const auto [loop, run] : launch.text.grid) {

@@ -11,9 +11,11 @@ struct KernelStep {
   std::vector<int> buffers;          // memory slot of each; -1: the tile of a claim that calls it
   std::vector<std::int64_t> starts;  // the bytes of each that it does not count
   std::vector<Size> grid;
+  Size chosen_by = Size(0);  // it runs where this lies in the range
+  std::int64_t least = 0, most = 0;
   std::vector<std::pair<Size, double>> work;  // operations of one grid step: the sum of size * count
 
-  /// Of the grid. `sizes`: SizeTable::values.
+  /// Of the grid; none where it does not run. `sizes`: SizeTable::values.
   std::int64_t positions(const std::int64_t* sizes) const;
   /// Where each buffer's numbers begin. `memory`: by slot.
   template <class Pointer>

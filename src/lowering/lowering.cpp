@@ -11,7 +11,7 @@
 namespace rlx {
 
 const Claim* claim_of(const TargetDevice& target, const Graph& graph, const Node& node) {
-  const auto found = std::ranges::find_if(target.claims, [&](const Claim* claim) { return claim->takes(graph, node); });
+  const auto found = std::ranges::find_if(target.claims, [&](const Claim* claim) { return claim->takes(graph, node, target.caps); });
   return found == target.claims.end() ? nullptr : *found;
 }
 

@@ -6,6 +6,7 @@ Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings) {
   Cost total;
   if (launch.kind == Launch::Kind::kernel) {
     for (const GeneratedKernel& kernel : launch.kernels) {
+      if (kernel.only && !kernel.only->holds(bindings)) continue;
       const Cost part = cost(kernel.kernel, bindings);
       total = {total.flops + part.flops, total.bytes + part.bytes};
     }

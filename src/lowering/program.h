@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,23 @@
 
 namespace rlx {
 
+/// Sizes among which one lies.
+struct SizeRange {
+  Dim size;
+  std::int64_t least, most;
+  bool holds(const Bindings& bindings) const {
+    const std::int64_t value = size.evaluate(bindings);
+    return least <= value && value <= most;
+  }
+};
+
 /// A kernel with its code.
 struct GeneratedKernel {
   Kernel kernel;
   KernelText text;
   KernelFunction function = nullptr;
   std::vector<std::int64_t> first = {};  // by buffer: the element from which the text counts; none: 0
+  std::optional<SizeRange> only = {};    // when it runs; none: always
   std::size_t number = 0;                // in place of the function on a device: its place among those loaded for the program
 
   std::string short_name() const { return text.name.substr(0, 9); }

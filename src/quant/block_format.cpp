@@ -1,16 +1,12 @@
 #include "quant/block_format.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "quant/block.h"
-#include "quant/grid_blocks.h"
-#include "quant/plain.h"
-#include "quant/small_blocks.h"
-#include "quant/super_blocks.h"
-#include "quant/ternary.h"
+#include "quant/schemes.h"
 
 namespace rlx {
 namespace {
@@ -25,14 +21,12 @@ constexpr BlockFormat format_of() {
   return format;
 }
 
-constexpr BlockFormat formats[] = {
-    format_of<F32>(),    format_of<F16>(),   format_of<Q4_0>(),    format_of<Q4_1>(),   format_of<Q5_0>(),    format_of<Q5_1>(),
-    format_of<Q8_0>(),   format_of<Q8_1>(),  format_of<Q2_K>(),    format_of<Q3_K>(),   format_of<Q4_K>(),    format_of<Q5_K>(),
-    format_of<Q6_K>(),   format_of<Q8_K>(),  format_of<IQ2_XXS>(), format_of<IQ2_XS>(), format_of<IQ3_XXS>(), format_of<IQ1_S>(),
-    format_of<IQ4_NL>(), format_of<IQ3_S>(), format_of<IQ2_S>(),   format_of<IQ4_XS>(), format_of<I8>(),      format_of<I16>(),
-    format_of<I32>(),    format_of<I64>(),   format_of<F64>(),     format_of<IQ1_M>(),  format_of<BF16>(),    format_of<TQ1_0>(),
-    format_of<TQ2_0>(),  format_of<MXFP4>(), format_of<NVFP4>(),
-};
+template <class... Scheme>
+constexpr std::array<BlockFormat, sizeof...(Scheme)> formats_of(SchemeList<Scheme...>) {
+  return {format_of<Scheme>()...};
+}
+
+constexpr std::array formats = formats_of(Schemes{});
 
 constexpr char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter; }
 
@@ -42,13 +36,13 @@ std::span<const BlockFormat> block_formats() { return formats; }
 
 const BlockFormat* find_block_format(std::uint32_t id) {
   const BlockFormat* const found = std::ranges::find(formats, id, &BlockFormat::id);
-  return found == std::end(formats) ? nullptr : found;
+  return found == formats.end() ? nullptr : found;
 }
 
 const BlockFormat* find_block_format(std::string_view name) {
   const BlockFormat* const found =
       std::ranges::find_if(formats, [&](const BlockFormat& format) { return std::ranges::equal(format.name, name, {}, {}, upper); });
-  return found == std::end(formats) ? nullptr : found;
+  return found == formats.end() ? nullptr : found;
 }
 
 }  // namespace rlx

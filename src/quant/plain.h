@@ -75,34 +75,66 @@ struct Short {
 struct F32 : Plain<float> {
   static constexpr std::string_view name = "F32";
   static constexpr std::uint32_t id = 0;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return block.f32(0);
+  }
 };
 struct F16 : Short<f16_value, f16_bits> {
   static constexpr std::string_view name = "F16";
   static constexpr std::uint32_t id = 1;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return block.f16(0);
+  }
 };
 struct I8 : Plain<std::int8_t> {
   static constexpr std::string_view name = "I8";
   static constexpr std::uint32_t id = 24;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return real(block.i8(0));
+  }
 };
 struct I16 : Plain<std::int16_t> {
   static constexpr std::string_view name = "I16";
   static constexpr std::uint32_t id = 25;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return real(block.u16(0) << 16 >> 16);
+  }
 };
 struct I32 : Plain<std::int32_t> {
   static constexpr std::string_view name = "I32";
   static constexpr std::uint32_t id = 26;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return real(block.i32(0));
+  }
 };
 struct I64 : Plain<std::int64_t> {
   static constexpr std::string_view name = "I64";
   static constexpr std::uint32_t id = 27;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return block.i64(0);
+  }
 };
 struct F64 : Plain<double> {
   static constexpr std::string_view name = "F64";
   static constexpr std::uint32_t id = 28;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return block.f64(0);
+  }
 };
 struct BF16 : Short<bf16_value, bf16_bits> {
   static constexpr std::string_view name = "BF16";
   static constexpr std::uint32_t id = 30;
+  template <class Block, class Index>
+  static auto value(const Block& block, Index /*j*/) {
+    return float_of_bits(block.u16(0) << 16);
+  }
 };
 
 }  // namespace rlx::quant

@@ -83,7 +83,7 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cons
   Graph primitives = expand(precise.graph, is_claimed);
   if (target.expands) primitives = expand(primitives, is_claimed, whole_primitives(target));
   Graph legal = legalize(primitives, can_generate, is_claimed);
-  for (const Claim* claim : target.claims) legal = claim->prepare(legal);
+  for (const Claim* claim : target.claims) legal = claim->prepare(legal, target.caps);
   return {lower(legal, target, options.fuse), std::move(precise.choices)};
 }
 

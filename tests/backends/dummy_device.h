@@ -58,7 +58,7 @@ struct DummyBackend final : Backend {
   std::string description() const override { return "the CPU with memory of its own"; }
   TargetDevice target(const SessionOptions& /*options*/) const override {
     TargetDevice cpu = cpu::target_of();
-    cpu.name = "dummy", cpu.claims = kernel_claims(), cpu.complete = false;
+    cpu.name = "dummy", cpu.claims = kernel_claims(), cpu.expands = true, cpu.complete = false;
     return cpu;
   }
   DeviceMemory* memory() const override { return &memory_; }

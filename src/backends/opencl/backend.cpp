@@ -35,7 +35,7 @@ struct OpenClDevice : Backend {
     if (facts.has_f64) caps.multiplied.push_back(f64);
     else caps.lacks.push_back(f64);
     caps.schedule = {.lanes = true, .vector = facts.is_cpu ? f32_of_vector : 1};
-    return {"opencl", fingerprint(facts), 0, std::move(caps), print, kernel_claims()};
+    return {"opencl", fingerprint(facts), 0, std::move(caps), print, kernel_claims(options.claims)};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);

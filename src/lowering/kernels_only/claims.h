@@ -12,7 +12,10 @@ const Claim& factor_claim();
 /// Elements of an operand that are stored where the op says that they belong.
 const Claim& destination_claim();
 
-/// Those of a device that brings none of its own.
-std::vector<const Claim*> kernel_claims();
+/// Products with weights in blocks, and their decoding.
+const Claim& block_claim();
+
+/// Those of a device that brings none of its own; `all`: also those in the place of composites' bodies.
+std::vector<const Claim*> kernel_claims(bool all = true);
 
 }  // namespace rlx

@@ -78,7 +78,8 @@ struct BlockDot {
         (op.int8 && format.values % EightBits::group))
       fail("rlx.block_dot: x {}, blocks {} of {} do not fit (allowed: [..., K] and [N, K / {} * {}]{})", x.type().to_string(),
            blocks.type().to_string(), format.name, format.values, format.bytes, op.int8 ? ", for int8 blocks of 32 values" : "");
-    return times_blocks(op, op.int8 ? EightBits::rounded(widen(x)) : widen(x), blocks, x.dtype());
+    if (op.int8) return cast(block_dot(EightBits::rounded(widen(x)), blocks, op.type, false), x.dtype());
+    return times_blocks(op, widen(x), blocks, x.dtype());
   }
   /// Rounding counts as the identity. Not by the op itself: where it is batched, its jvp is batched with it.
   static Values jvp(const BlockDot& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {
@@ -115,7 +116,8 @@ struct GroupedBlockDot {
       fail("rlx.grouped_block_dot: x {}, blocks {} of {}, expert {} do not fit (allowed: [M, K], [E, N, K / {} * {}] and integers [M]{})",
            x.type().to_string(), blocks.type().to_string(), format.name, expert.type().to_string(), format.values, format.bytes,
            op.int8 ? ", for int8 blocks of 32 values" : "");
-    return times_blocks(op, op.int8 ? EightBits::rounded(widen(x)) : widen(x), blocks, expert, x.dtype());
+    if (op.int8) return cast(grouped_block_dot(EightBits::rounded(widen(x)), blocks, expert, op.type, false), x.dtype());
+    return times_blocks(op, widen(x), blocks, expert, x.dtype());
   }
   /// As block_dot's.
   static Values jvp(const GroupedBlockDot& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {

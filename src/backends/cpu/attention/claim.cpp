@@ -184,7 +184,7 @@ class Attentions final : public GraphClaim {
 };
 
 struct AttentionClaim final : Claim {
-  bool takes(const Graph& graph, const Node& node) const override { return cpu::takes(graph, node); }
+  bool takes(const Graph& graph, const Node& node, const Caps& /*caps*/) const override { return cpu::takes(graph, node); }
   bool reads_views() const override { return true; }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<Attentions>(draft); }
 };

@@ -184,7 +184,7 @@ class Products final : public GraphClaim {
 };
 
 struct ProductClaim final : Claim {
-  Graph prepare(const Graph& graph) const override { return convs_as_dots(channels_last(graph)); }
+  Graph prepare(const Graph& graph, const Caps& /*caps*/) const override { return convs_as_dots(channels_last(graph)); }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<Products>(draft); }
 };
 

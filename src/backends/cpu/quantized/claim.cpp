@@ -60,7 +60,7 @@ class BlockDots final : public GraphClaim {
 };
 
 struct BlockDotClaim final : Claim {
-  bool takes(const Graph& graph, const Node& node) const override { return cpu::takes(graph, node); }
+  bool takes(const Graph& graph, const Node& node, const Caps& /*caps*/) const override { return cpu::takes(graph, node); }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<BlockDots>(draft); }
 };
 

@@ -39,7 +39,7 @@ class RoutineNodes final : public GraphClaim {
 };
 
 struct RoutineClaim final : Claim {
-  bool takes(const Graph& graph, const Node& node) const override { return routine_for(graph, node); }
+  bool takes(const Graph& graph, const Node& node, const Caps& /*caps*/) const override { return routine_for(graph, node); }
   ValueId read_operand(const Graph& graph, const Node& node, std::size_t operand) const override {
     return cpu::read_operand(graph, node, routine_for(graph, node), operand);
   }

@@ -1,0 +1,219 @@
+#include "lowering/kernels_only/block_kernels.h"
+
+#include <algorithm>
+
+#include "ir/op.h"
+#include "kernel/pull.h"
+#include "lowering/kernels_only/block_values.h"
+#include "quant/block_format.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::int64_t most_neighbours = 16;  // elements of a block whose places differ by their number alone
+constexpr int side_by_side = 2;               // such runs of elements, with sums of their own, so that no addition waits for the one before
+constexpr std::int64_t most_rows = 8;         // whose sums stay in registers
+
+const BlockFormat& format_of(const Node& node) { return *find_block_format(std::get<std::string>(node.attrs[0])); }
+
+/// Elements of blocks in a kernel.
+class BlockKernelBuilder {
+ public:
+  BlockKernelBuilder(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored)
+      : graph_(graph.graph),
+        tables_(graph.tables),
+        node_(graph.graph.node(node)),
+        format_(format_of(node_)),
+        result_{node, 0},
+        puller_(graph.graph, kernel_, is_stored) {}
+
+ protected:
+  const Type& type(ValueId v) const { return graph_.type(v); }
+  Index variable(const Dim& extent, std::vector<int>& among) {
+    if (extent == Dim(1)) return 0;
+    among.push_back(kernel_.add_variable(extent));
+    return Index::variable(among.back(), extent);
+  }
+  /// Element `j` of block `number` of that row of `blocks`.
+  ExprId element(ValueId blocks, const std::vector<Index>& row, const Index& number, const Index& j) {
+    KernelBlock block{&kernel_, {}, {}};
+    block.byte = [&](const Index& offset) {
+      std::vector<Index> at = row;
+      at.push_back(number * Dim(format_.bytes) + offset);
+      return puller_.pull(blocks, at);
+    };
+    block.entry = [&](const void* place, std::span<const std::uint16_t> entries, const Index& at) {
+      Expr load;
+      load.kind = Expr::Kind::load;
+      load.dtype = u16;
+      load.buffer = puller_.buffer_of(tables_.at(place), false);
+      load.index = at;
+      load.last = Dim(std::ssize(entries) - 1);
+      return kernel_.add(std::move(load));
+    };
+    return block_value(format_.name, block, j);
+  }
+  void store(const Index& at, ExprId value) { kernel_.stores.push_back({puller_.buffer_of(result_, true), at, value}); }
+
+  const Graph& graph_;
+  const std::map<const void*, ValueId>& tables_;
+  const Node& node_;
+  const BlockFormat& format_;
+  const ValueId result_;
+  Kernel kernel_;
+  Puller puller_;
+};
+
+class Decoding : public BlockKernelBuilder {
+ public:
+  using BlockKernelBuilder::BlockKernelBuilder;
+
+  Kernel kernel() {
+    const ValueId blocks = node_.operands[0];
+    const Dims& shape = type(blocks).shape;
+    std::vector<Index> row;
+    for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) row.push_back(variable(shape[axis], kernel_.loops));
+    const Index number = variable(*Dim::exact_div(shape.back(), format_.bytes), kernel_.loops);
+    const std::int64_t run = std::min(format_.values, most_neighbours);
+    const Index first = variable(format_.values / run, kernel_.loops) * Dim(run), j = first + variable(run, kernel_.loops);
+    std::vector<Index> at = row;
+    at.push_back(number * Dim(format_.values) + j);
+    store(flatten(at, type(result_).shape), element(blocks, row, number, j));
+    return std::move(kernel_);
+  }
+};
+
+/// A product of `rows` rows at each position, by vectors of as many columns as are interleaved.
+class BlockProduct : public BlockKernelBuilder {
+ public:
+  BlockProduct(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored, std::int64_t width)
+      : BlockKernelBuilder(graph, node, is_stored), width_(graph.interleaved.empty() ? 1 : width) {}
+
+  Kernel kernel(std::int64_t rows) {
+    const Type& x = type(node_.operands[0]);
+    const Dim depth = x.shape.back(), all_rows = *Dim::exact_div(x.size(), depth);
+    const std::int64_t columns = type(result_).shape.back().value(), width = columns % width_ == 0 ? width_ : 1;
+    const Index first = variable(all_rows, kernel_.loops);
+    if (!kernel_.loops.empty()) kernel_.variables.back().step = static_cast<int>(rows);
+    const Index group = variable(columns / width, kernel_.loops), column = group * Dim(width) + variable(width, kernel_.loops);
+    const Index number = variable(*Dim::exact_div(depth, format_.values), terms_);
+    const Index pair = variable(format_.values / (most_neighbours * side_by_side), terms_);
+    const Index i = variable(most_neighbours, terms_);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const Index row = rows == 1 ? first : row_at(first, r, rows, all_rows);
+      std::vector<Index> of_weights{column};
+      if (node_.operands.size() == 3)
+        of_weights.insert(of_weights.begin(), puller_.read_index(node_, 2, {row}, type(node_.operands[1]).shape[0]));
+      ExprId sum = -1;
+      for (int side = 0; side < side_by_side; ++side) {
+        const Index j = pair * Dim(most_neighbours * side_by_side) + Index(Dim(side * most_neighbours)) + i;
+        const ExprId weight = element(node_.operands[1], of_weights, number, j);
+        const ExprId factor = x_at(row * depth + number * Dim(format_.values) + j);
+        const ExprId part = rows == 1 ? scaled_sum(weight, factor) : total(kernel_.scalar(ScalarOp::mul, {factor, weight}, f32), terms_);
+        sum = sum < 0 ? part : kernel_.scalar(ScalarOp::add, {sum, part}, f32);
+      }
+      if (rows == 1) sum = total_of_scaled(sum);
+      if (x.dtype != f32) sum = kernel_.scalar(ScalarOp::cast, {sum}, x.dtype);
+      store(row * Dim(columns) + column, sum);
+    }
+    return std::move(kernel_);
+  }
+
+ private:
+  /// Row `first + r` of those of a position, of `count` in all, or the last one again behind it.
+  Index row_at(const Index& first, std::int64_t r, std::int64_t count, const Dim& rows) {
+    const Index row = first + Index(Dim(r));
+    if (rows.is_static() && rows.value() % count == 0) return row;
+    const auto number = [&](const Index& index) {
+      Expr e;
+      e.kind = Expr::Kind::position;
+      e.dtype = i64;
+      e.index = index;
+      return kernel_.add(std::move(e));
+    };
+    return Index::loaded(kernel_.scalar(ScalarOp::min, {number(row), number(Index(rows - Dim(1)))}, i64), rows);
+  }
+  ExprId x_at(const Index& at) {
+    const Type& x = type(node_.operands[0]);
+    Expr load;
+    load.kind = Expr::Kind::load;
+    load.dtype = x.dtype;
+    load.buffer = puller_.buffer_of(node_.operands[0], false);
+    load.index = at;
+    load.last = x.size() - Dim(1);
+    const ExprId loaded = kernel_.add(std::move(load));
+    return x.dtype == f32 ? loaded : kernel_.scalar(ScalarOp::cast, {loaded}, f32);
+  }
+  ExprId total(ExprId term, std::vector<int> variables) {
+    if (variables.empty()) return term;
+    Expr sum;
+    sum.kind = Expr::Kind::reduce;
+    sum.reduce = ReduceKind::sum;
+    sum.dtype = f32;
+    sum.args = {term};
+    sum.variables = std::move(variables);
+    sum.origin = result_;
+    return kernel_.add(std::move(sum));
+  }
+
+  /// The sum over neighbours of `factor` times `weight`, where what of the weight is the same for all of them is multiplied once.
+  ExprId scaled_sum(ExprId weight, ExprId factor) {
+    ExprId scale = -1, code = factor;
+    const std::vector<std::set<int>> free = free_variables(kernel_);
+    const std::function<void(ExprId)> divide = [&](ExprId id) {
+      const Expr e = kernel_.expr(id);
+      if (e.kind == Expr::Kind::scalar && e.op == ScalarOp::mul) {
+        for (const ExprId arg : e.args) divide(arg);
+        return;
+      }
+      ExprId& into = free[static_cast<std::size_t>(id)].count(terms_.back()) ? code : scale;
+      into = into < 0 ? id : kernel_.scalar(ScalarOp::mul, {into, id}, f32);
+    };
+    divide(weight);
+    const ExprId sum = total(code, {terms_.back()});
+    return scale < 0 ? sum : kernel_.scalar(ScalarOp::mul, {scale, sum}, f32);
+  }
+  ExprId total_of_scaled(ExprId sum) { return total(sum, {terms_.begin(), terms_.end() - 1}); }
+
+  std::int64_t width_;
+  std::vector<int> terms_;
+};
+
+bool is_narrow_float(DType t) { return t == f32 || t == f16 || t == bf16; }
+
+}  // namespace
+
+bool has_block_kernels(const Graph& graph, const Node& node, const Caps& caps) {
+  if (!reads_blocks(node)) return false;
+  const BlockFormat& format = format_of(node);
+  if (node.op->name == "decode_blocks") return caps.has(f64) || format.name != "F64";
+  const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
+  return !std::get<bool>(node.attrs[1]) && format.values > 1 && is_narrow_float(x.dtype) && caps.has(x.dtype) && blocks.is_static() &&
+         x.shape.back().is_static();
+}
+
+std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
+                                       const Caps& caps) {
+  const Node& of = graph.graph.node(node);
+  std::vector<BlockKernel> kernels;
+  const auto add = [&](Kernel kernel) -> BlockKernel& { return kernels.emplace_back(std::move(kernel), std::nullopt); };
+  if (of.op->name == "decode_blocks") {
+    add(Decoding(graph, node, is_stored).kernel());
+    return kernels;
+  }
+  const auto product = [&](std::int64_t rows) { return BlockProduct(graph, node, is_stored, caps.schedule.vector).kernel(rows); };
+  const Type& x = graph.graph.type(of.operands[0]);
+  const Dim rows = *Dim::exact_div(x.size(), x.shape.back());
+  const bool is_grouped = of.operands.size() == 3;
+  const bool is_column = graph.graph.type({node, 0}).shape.back() == Dim(1);  // so that rows are not the innermost loop by steps
+  const bool one_by_one = is_grouped || is_column || rows.upper() == 1;
+  if (one_by_one || rows.lower() == 1) add(product(1));
+  if (!one_by_one) add(product(std::min(rows.upper(), most_rows)));
+  if (kernels.size() > 1) {
+    kernels[0].rows = SizeRange{rows, 1, 1};
+    kernels[1].rows = SizeRange{rows, 2, rows.upper()};
+  }
+  return kernels;
+}
+
+}  // namespace rlx
