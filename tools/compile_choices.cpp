@@ -60,7 +60,7 @@ CLI::Option* add_activations(CLI::App& command, CompileChoices& choices) {
   return command
       .add_option_function<std::string>("--activations", choose,
                                         "What meets weights in blocks (Q4_K and the like): int8, rounded to 8 bits, or f32, as it is: "
-                                        "weights then take the memory of f32 (default: int8)")
+                                        "on the CPU weights then take the memory of f32 (default: int8)")
       ->type_name("TYPE")
       ->check(CLI::IsMember(std::vector<std::string>{"int8", "f32"}).description(""));
 }

@@ -131,15 +131,23 @@ TEST_F(BlocksOnOpenCl, MultipliesByTheMatrixThatARowAsksFor) {
   expect_reference(graph, executable.run({{"x", values}, {"expert", experts}}), all, 256);
 }
 
+/// Of a table that is looked up and multiplied, too.
 TEST_F(BlocksOnOpenCl, WeightsTakeTheMemoryThatTheyHaveInTheFile) {
   Graph graph("held");
-  const std::int64_t columns = 4096, depth = 1024, bytes = row_bytes(*find_block_format("Q4_0"), depth);
-  graph.output("y", block_dot(graph.input("x", {1, depth}, f32), graph.param("w", {columns, bytes}, u8), "Q4_0"));
+  const BlockFormat& format = *find_block_format("Q4_0");
+  const std::int64_t columns = 4090, depth = 1024, bytes = row_bytes(format, depth);
+  const Value w = graph.param("w", {columns, bytes}, u8);
+  graph.output("y", block_dot(graph.input("x", {1, depth}, f32), w, "Q4_0", false));
+  graph.output("rows", decode_blocks(take(w, graph.input("ids", {3}, i32)), "Q4_0"));
   const auto in_use = [&] { return dynamic_cast<const opencl::Memory&>(memory()).bytes_in_use(); };
   const std::int64_t before = in_use();
   Executable executable = session_on(backend()).compile(graph);
-  executable.set_param("w", bytes_of(random_blocks(*find_block_format("Q4_0"), columns, depth), {columns, bytes}));
-  for (int run = 0; run < 2; ++run) executable.run({{"x", random_values(depth, 3)}});
+  std::map<std::string, Array> all{{"w", bytes_of(random_blocks(format, columns, depth), {columns, bytes})}};
+  executable.set_params(all);
+  all.emplace("x", Array::of<float>({1, depth}, random_values(depth, 3)));
+  all.emplace("ids", Array(i32, {3}));
+  for (int i = 0; i < 3; ++i) all.at("ids").set_int(i, 2000 * i);
+  for (int run = 0; run < 2; ++run) expect_reference(graph, executable.run({{"x", all.at("x")}, {"ids", all.at("ids")}}), all, depth);
   memory().finish();
   EXPECT_GE(in_use() - before, columns * bytes);
   EXPECT_LE(in_use() - before, columns * bytes + (1 << 20));

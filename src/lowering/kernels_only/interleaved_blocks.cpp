@@ -15,15 +15,16 @@ bool is_product(const Node& node) { return node.op->name == "block_dot" || node.
 
 class Interleaver {
  public:
-  Interleaver(const Graph& graph, int width) : graph_(graph), out_(graph), invariant_(run_invariant_nodes(graph)), width_(width) {}
+  Interleaver(const Graph& graph, int width) : graph_(graph), out_(graph), width_(width) {}
 
   BlockGraph run() {
+    find_weights();
     BlockGraph result{graph_, {}};
     for (const std::int32_t id : out_.needed()) {
       const Node& node = graph_.node(id);
       if (reads_blocks(node)) add_tables(std::get<std::string>(node.attrs[0]), result.tables);
-      if (is_product(node) && width_ > 1 && invariant_[static_cast<std::size_t>(node.operands[1].node)])
-        out_.replace(id, {interleaved(node, out_.operands(id), result.interleaved)});
+      if (is_product(node) && weights_.contains(node.operands[1])) out_.replace(id, {product(node, out_.operands(id), result.interleaved)});
+      else if (node.op->address) out_.copy(id, reading(node, out_.operands(id), result.interleaved));
       else out_.copy(id);
     }
     result.graph = out_.finish();
@@ -31,6 +32,18 @@ class Interleaver {
   }
 
  private:
+  /// Weights as those that read them see them; where they lie is behind both.
+  struct Views {
+    Value padded, whole;  // with rows behind the last one, so that vectors are full; as they came
+  };
+
+  void find_weights() {
+    const std::vector<bool> invariant = run_invariant_nodes(graph_);
+    for (const std::int32_t id : out_.needed())
+      if (const Node& node = graph_.node(id); is_product(node) && width_ > 1 && invariant[static_cast<std::size_t>(node.operands[1].node)])
+        weights_.insert(node.operands[1]);
+  }
+
   void add_tables(const std::string& type, std::map<const void*, ValueId>& tables) const {
     for (const BlockTable& table : block_tables(type)) {
       if (tables.contains(table.place)) continue;
@@ -40,32 +53,44 @@ class Interleaver {
     }
   }
 
-  /// The product by rows that are read from where they lie interleaved: (groups of rows, bytes, rows of a group).
-  Value interleaved(const Node& node, Values operands, std::set<ValueId>& packed) const {
-    Value blocks = operands[1];
+  /// Of weights (..., rows, bytes), which lie as (..., groups of rows, bytes, rows of a group).
+  const Views& views(ValueId weights, std::set<ValueId>& interleaved) {
+    if (const auto known = views_.find(weights); known != views_.end()) return known->second;
+    const Value blocks = out_.value(weights);
     const std::int64_t rows = blocks.dim(-2).value(), bytes = blocks.dim(-1).value(), missing = (width_ - rows % width_) % width_;
-    const int rank = blocks.rank();
-    const Dims none(static_cast<std::size_t>(rank), 0);
+    const auto rank = static_cast<std::size_t>(blocks.rank());
+    const Dims none(rank, 0);
     Dims behind = none;
-    behind[static_cast<std::size_t>(rank) - 2] = missing;
-    blocks = pad(blocks, none, behind);
-    const Dims whole = blocks.shape();
-    Dims grouped(whole.begin(), whole.end() - 2);
+    behind[rank - 2] = missing;
+    const Value padded = pad(blocks, none, behind);
+    Dims grouped(padded.shape().begin(), padded.shape().end() - 2);
     grouped.insert(grouped.end(), {Dim((rows + missing) / width_), Dim(width_), Dim(bytes)});
     std::vector<std::int64_t> order;
-    for (int axis = 0; axis <= rank; ++axis) order.push_back(axis);
-    std::swap(order[static_cast<std::size_t>(rank) - 1], order[static_cast<std::size_t>(rank)]);
-    const Value side_by_side = transpose(reshape(blocks, grouped), order);
-    packed.insert(side_by_side.id());
-    operands[1] = reshape(transpose(side_by_side, order), whole);
-    const Value product = emit(out_.data(), *node.op, node.attrs, operands)[0];
-    return missing > 0 ? slice_axis(product, -1, 0, rows) : product;
+    for (std::size_t axis = 0; axis <= rank; ++axis) order.push_back(static_cast<std::int64_t>(axis));
+    std::swap(order[rank - 1], order[rank]);
+    const Value side_by_side = transpose(reshape(padded, grouped), order);
+    interleaved.insert(side_by_side.id());
+    const Value view = reshape(transpose(side_by_side, order), padded.shape());
+    return views_[weights] = {view, slice_axis(view, -2, 0, rows)};
+  }
+
+  Value product(const Node& node, Values operands, std::set<ValueId>& interleaved) {
+    const Dim rows = operands[1].dim(-2);
+    operands[1] = views(node.operands[1], interleaved).padded;
+    return slice_axis(emit(out_.data(), *node.op, node.attrs, operands)[0], -1, 0, rows);
+  }
+  /// The operands of a node that reads a few rows, such as those of the tokens at hand: the weights need not lie there twice.
+  Values reading(const Node& node, Values operands, std::set<ValueId>& interleaved) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (weights_.contains(node.operands[i])) operands[i] = views(node.operands[i], interleaved).whole;
+    return operands;
   }
 
   const Graph& graph_;
   Rebuilder out_;
-  std::vector<bool> invariant_;
   int width_;
+  std::set<ValueId> weights_;
+  std::map<ValueId, Views> views_;
 };
 
 }  // namespace
