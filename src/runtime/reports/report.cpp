@@ -9,6 +9,7 @@
 #include "rlx/text.h"
 #include "runtime/executable.h"
 #include "runtime/reports/launch_names.h"
+#include "runtime/reports/program_text.h"
 
 namespace rlx {
 namespace {
@@ -49,34 +50,6 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
 }
 
 namespace {
-
-std::string place(const Executable::State& state, const Slot& slot) {
-  switch (slot.place) {
-    case Slot::Place::input: return "input '" + state.source.inputs()[slot.index].first.name + "'";
-    case Slot::Place::constant: return "constant";
-    case Slot::Place::prepared: return "prepared";
-    case Slot::Place::output: return "output '" + state.source.outputs()[slot.index].first + "'";
-    case Slot::Place::arena: return fmt::format("arena+{}", state.plan.offsets[slot.index]);
-  }
-  return "";
-}
-
-std::string describe(const Executable::State& state, ValueId value) {
-  const Slot& slot = state.memory.at(state.slot_of(value));
-  return fmt::format("%{}: {} at {}", value.node, state.program.graph.type(value).to_string(), place(state, slot));
-}
-
-std::string launch_list(const Executable::State& state) {
-  std::string text = fmt::format("arena: {} bytes at the bounds of the symbols\n", state.plan.bytes);
-  for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
-    const Launch& launch = state.program.launches[l];
-    text += launch.name + (state.is_prepared[l] ? " once" : "") + "\n";
-    for (ValueId v : launch.reads) text += "  reads  " + describe(state, v) + "\n";
-    for (ValueId v : launch.writes) text += "  writes " + describe(state, v) + "\n";
-  }
-  for (const auto& [region, inner] : state.regions) text += fmt::format("region '{}'\n", region->name()) + launch_list(*inner);
-  return text;
-}
 
 std::string kernel_list(const Program& program) {
   std::string text;
@@ -187,7 +160,7 @@ std::string Executable::dump(Stage stage) const {
   switch (stage) {
     case Stage::hir: return to_text(state_->source);
     case Stage::mir: return to_text(state_->program.graph);
-    case Stage::lir: return launch_list(*state_);
+    case Stage::lir: return program_text(*state_);
     case Stage::kernels: return kernel_list(state_->program);
   }
   return "";
