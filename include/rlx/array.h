@@ -43,7 +43,11 @@ inline constexpr DType dtype_of<std::complex<float>> = DType::c64;
 template <>
 inline constexpr DType dtype_of<std::complex<double>> = DType::c128;
 
-/// A dense row-major array in host memory. Copies share the bytes; `mutable_bytes` is for the one who made it.
+class Device;        // rlx/session.h
+struct DeviceBytes;  // what is known of bytes on a device, for the library's own use
+
+/// A dense row-major array in the host's memory, or in a device's: results of runs stay where they were computed until they are read, and
+/// are given to other runs there. Copies share the bytes; `mutable_bytes` is for the one who made it.
 class Array {
  public:
   Array() = default;
@@ -62,9 +66,15 @@ class Array {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   int rank() const { return static_cast<int>(shape_.size()); }
   std::int64_t size() const { return size_; }
-  std::span<const std::byte> bytes() const { return bytes_; }
-  /// Throws InternalError for a view of foreign bytes.
+  /// Of an array on a device: a copy on the host, made when it is first asked for and kept as long as the array. Throws Error then where
+  /// the device fails.
+  std::span<const std::byte> bytes() const { return remote_ ? fetched().bytes_ : bytes_; }
+  /// Throws InternalError for a view of foreign bytes. An array on a device moves to the host; its copies stay.
   std::span<std::byte> mutable_bytes();
+  /// Where it lies.
+  Device device() const;
+  /// The array on a device: the same one if it lies there, else a copy. One of another device goes by way of the host.
+  Array to(const Device& device) const;
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
   /// The elements; throws Error when T is not the element type or the bytes are not aligned for it.
@@ -96,20 +106,24 @@ class Array {
   friend bool operator==(const Array& a, const Array& b);
 
  private:
+  friend struct DeviceBytes;
   void check_type(DType wanted, std::size_t alignment) const;
+  const Array& fetched() const;
+  Array own_on_host() const;
 
   DType dtype_ = DType::f32;
   std::vector<std::int64_t> shape_;
   std::int64_t size_ = 0;
-  std::span<const std::byte> bytes_;
+  std::span<const std::byte> bytes_;  // of a device: its addresses
   std::shared_ptr<const void> owner_;
   std::byte* writable_ = nullptr;
+  std::shared_ptr<const DeviceBytes> remote_;  // null: on the host
 };
 
 template <class T>
 std::span<const T> Array::values() const& {
   check_type(dtype_of<T>, alignof(T));
-  return {reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(size_)};
+  return {reinterpret_cast<const T*>(bytes().data()), static_cast<std::size_t>(size_)};
 }
 
 template <class T>

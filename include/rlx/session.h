@@ -51,6 +51,7 @@ class Device {
   bool multiplies(DType dtype) const;
   DeviceFigures measure() const;
 
+  friend bool operator==(const Device&, const Device&) = default;
   /// What brings it, for the library's own use: it outlives the Device.
   explicit Device(const Backend& backend) : backend_(&backend) {}
   const Backend& backend() const { return *backend_; }
@@ -80,7 +81,8 @@ struct SessionOptions {
   // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and decode the weights
   // to f32 once, which takes the memory of these.
   bool round_activations = true;
-  // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. false: an Error.
+  // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. On any: arrays of
+  // another device are copied, by way of the host. false: both are an Error.
   bool host = true;
 };
 
@@ -141,26 +143,18 @@ class Outputs {
   using Item = std::pair<std::string, Array>;
 
   explicit Outputs(std::vector<Item> items) : items_(std::move(items)) {}
-  /// Some of the arrays are where only a device reads: `fetch` brings one to the host when it is first asked for.
-  Outputs(std::vector<Item> items, std::vector<bool> on_device, std::function<Array(const Array&)> fetch);
   /// Throws Error naming the outputs that exist.
   const Array& at(std::string_view name) const&;
   Array at(std::string_view name) && { return std::as_const(*this).at(name); }
   /// In the order of the graph's outputs; i < size().
-  const Array& operator[](std::size_t i) const& { return remote_ ? fetched(i) : items_[i].second; }
-  Array operator[](std::size_t i) && { return std::as_const(*this)[i]; }
-  std::size_t size() const { return items().size(); }
-  auto begin() const { return all().begin(); }
-  auto end() const { return items().end(); }
+  const Array& operator[](std::size_t i) const& { return items_[i].second; }
+  Array operator[](std::size_t i) && { return std::move(items_[i].second); }
+  std::size_t size() const { return items_.size(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
 
  private:
-  struct Remote;
-  const std::vector<Item>& items() const;
-  const std::vector<Item>& all() const;
-  const Array& fetched(std::size_t i) const;
-
   std::vector<Item> items_;
-  std::shared_ptr<Remote> remote_;  // what holds them instead where some are on a device
 };
 
 /// A run that was asked for. Copies share it; the last one waits for it when it ends.
@@ -241,10 +235,10 @@ class Executable {
   void copy_state_row(std::string_view name, std::int64_t from, std::int64_t to);
 
   /// Runs the graph; `inputs` are read until it returns, and the outputs are the caller's own, but for those that are a state from now on:
-  /// they share its bytes and must not be written. Sizes of symbols are found from the shapes.
-  /// Runs of a graph with states wait for each other: each sees the states that the one before left, and `state` waits for a run, too. A
-  /// run changes a state where it lies, if it can and if nobody else holds its bytes; an Array that somebody holds keeps its values. After
-  /// an error other than of inputs or parameters, states may be changed in part: set them again.
+  /// they share its bytes and must not be written. On a device with memory of its own they lie there until they are read; see Array. Sizes
+  /// of symbols are found from the shapes. Runs of a graph with states wait for each other: each sees the states that the one before left,
+  /// and `state` waits for a run, too. A run changes a state where it lies, if it can and if nobody else holds its bytes; an Array that
+  /// somebody holds keeps its values. After an error other than of inputs or parameters, states may be changed in part: set them again.
   /// Throws Error for inputs that are missing, unknown or do not fit, and for parameters that are not bound.
   Outputs run(const std::map<std::string, Feed>& inputs) const;
   /// The same; the outputs named in `into` are written there and left out of the result. Throws Error

@@ -127,18 +127,19 @@ std::vector<float> Array::floats() const {
 }
 
 std::span<std::byte> Array::mutable_bytes() {
+  if (remote_) *this = own_on_host();
   if (!writable_ && !bytes_.empty()) fail_internal("array: a view of foreign bytes cannot be written");
   return {writable_, bytes_.size()};
 }
 
 void Array::check_type(DType wanted, std::size_t alignment) const {
   if (dtype_ != wanted) fail("array: elements are {}, asked for as {}", name(dtype_), name(wanted));
-  if (reinterpret_cast<std::uintptr_t>(bytes_.data()) % alignment != 0) fail("array: bytes are not aligned for {}", name(wanted));
+  if (reinterpret_cast<std::uintptr_t>(bytes().data()) % alignment != 0) fail("array: bytes are not aligned for {}", name(wanted));
 }
 
 double Array::get_double(std::int64_t i) const {
   check_index(*this, i);
-  const std::byte* p = bytes_.data();
+  const std::byte* p = bytes().data();
   switch (info(dtype_).kind) {
     case DTypeClass::signed_int: return static_cast<double>(get_int(i));
     case DTypeClass::unsigned_int: return static_cast<double>(get_uint(i));
@@ -156,10 +157,10 @@ std::int64_t Array::get_int(std::int64_t i) const {
   switch (info(dtype_).kind) {
     case DTypeClass::signed_int: {
       const int shift = 64 - info(dtype_).bits;
-      return static_cast<std::int64_t>(load_bits(dtype_, bytes_.data(), i) << shift) >> shift;
+      return static_cast<std::int64_t>(load_bits(dtype_, bytes().data(), i) << shift) >> shift;
     }
     case DTypeClass::unsigned_int: return static_cast<std::int64_t>(get_uint(i));
-    case DTypeClass::boolean: return bytes_[static_cast<std::size_t>(i)] != std::byte{0};
+    case DTypeClass::boolean: return bytes()[static_cast<std::size_t>(i)] != std::byte{0};
     default:
       return saturate<std::int64_t>(get_double(i), std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
   }
@@ -168,7 +169,7 @@ std::int64_t Array::get_int(std::int64_t i) const {
 std::uint64_t Array::get_uint(std::int64_t i) const {
   check_index(*this, i);
   switch (info(dtype_).kind) {
-    case DTypeClass::unsigned_int: return load_bits(dtype_, bytes_.data(), i);
+    case DTypeClass::unsigned_int: return load_bits(dtype_, bytes().data(), i);
     case DTypeClass::signed_int:
     case DTypeClass::boolean: return static_cast<std::uint64_t>(get_int(i));
     default: return saturate<std::uint64_t>(get_double(i), 0, std::numeric_limits<std::uint64_t>::max());
@@ -177,7 +178,7 @@ std::uint64_t Array::get_uint(std::int64_t i) const {
 
 std::complex<double> Array::get_complex(std::int64_t i) const {
   check_index(*this, i);
-  const std::byte* p = bytes_.data();
+  const std::byte* p = bytes().data();
   if (dtype_ == c64) return {load<float>(p + 8 * i), load<float>(p + 8 * i + 4)};
   if (dtype_ == c128) return {load<double>(p + 16 * i), load<double>(p + 16 * i + 8)};
   return get_double(i);
@@ -231,8 +232,8 @@ void Array::set_complex(std::int64_t i, std::complex<double> value) {
 }
 
 bool operator==(const Array& a, const Array& b) {
-  return a.dtype_ == b.dtype_ && a.shape_ == b.shape_ && a.bytes_.size() == b.bytes_.size() &&
-         (a.bytes_.empty() || a.bytes_.data() == b.bytes_.data() || std::memcmp(a.bytes_.data(), b.bytes_.data(), a.bytes_.size()) == 0);
+  if (a.dtype_ != b.dtype_ || a.shape_ != b.shape_ || a.bytes_.size() != b.bytes_.size()) return false;
+  return a.bytes_.empty() || a.bytes_.data() == b.bytes_.data() || std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes_.size()) == 0;
 }
 
 }  // namespace rlx

@@ -95,7 +95,7 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
     session->storage.forget(array);
     owners.insert(array.owner().get());
     for (std::size_t other = 0; other < params.size(); ++other)
-      if (is_param[other] && (other == i || params[other].bytes().data() == array.bytes().data())) {
+      if (is_param[other] && (other == i || address(params[other]) == address(array))) {
         changed.insert(other);
         owners.insert(params[other].owner().get());
       }

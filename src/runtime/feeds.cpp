@@ -59,14 +59,14 @@ std::size_t find_input(const Executable::State& state, std::string_view name, In
   fail("graph '{}': {} '{}' is unknown{}", state.source.name(), input_word(kind), name, near_hint(name, names));
 }
 
-Array checked_feed(std::string_view what, std::string_view name, const Type& type, const Feed& feed) {
-  Array array = feed.array();
+Array checked_feed(const Storage& storage, std::string_view what, std::string_view name, const Type& type, const Feed& feed) {
+  Array array = storage.admit(feed.array(), what, name);
   if (array.rank() == 0 && array.size() == 0) fail("{} '{}': the array has no value: it was never made", what, name);
   if (array.dtype() != type.dtype)
     fail("{} '{}': elements are {}, must be {}", what, name, rlx::name(array.dtype()), rlx::name(type.dtype));
   if (feed.flat()) array = Array(array.dtype(), shape_of_values(what, name, type, array.size()), array.bytes(), array.owner());
   const auto alignment = static_cast<std::uintptr_t>(std::max(1, info(type.dtype).bits / 8));
-  if (reinterpret_cast<std::uintptr_t>(array.bytes().data()) % std::min<std::uintptr_t>(alignment, 8) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(address(array)) % std::min<std::uintptr_t>(alignment, 8) != 0) {
     Array aligned(array.dtype(), array.shape());
     std::memcpy(aligned.mutable_bytes().data(), array.bytes().data(), array.bytes().size());
     return aligned;
@@ -74,8 +74,8 @@ Array checked_feed(std::string_view what, std::string_view name, const Type& typ
   return array;
 }
 
-Array kept_feed(const Input& input, const Feed& feed) {
-  Array array = checked_feed(input_word(input.kind), input.name, input.type, feed);
+Array kept_feed(const Storage& storage, const Input& input, const Feed& feed) {
+  Array array = checked_feed(storage, input_word(input.kind), input.name, input.type, feed);
   if (!may_fit(input.type, array.shape()))
     fail("{} '{}': shape {} does not fit {}", input_word(input.kind), input.name, to_string(type_of(array).shape), input.type.to_string());
   if (array.owner()) return array;

@@ -46,7 +46,7 @@ std::shared_ptr<BoundParameters> parameters_of(const Executable::State& state) {
 }
 
 bool is_missing(const BoundParameters& parameters, std::size_t i, const Input& input) {
-  return input.kind == InputKind::param && parameters.arrays[i].bytes().data() == nullptr && !(input.type.size() == Dim(0));
+  return input.kind == InputKind::param && !address(parameters.arrays[i]) && !(input.type.size() == Dim(0));
 }
 
 Array state_value(Executable::State& state, std::size_t i) {
@@ -66,7 +66,7 @@ Array changing_state(Executable::State& state, std::size_t i, bool keeps) {
 
 void Executable::set_param(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::param);
-  state_->rebind({{i, kept_feed(state_->source.inputs()[i].first, value)}});
+  state_->rebind({{i, kept_feed(state_->session->storage, state_->source.inputs()[i].first, value)}});
 }
 
 void Executable::set_params(const std::map<std::string, Array>& values) {
@@ -74,7 +74,7 @@ void Executable::set_params(const std::map<std::string, Array>& values) {
   std::vector<std::pair<std::size_t, Array>> fitting;
   for (const auto& [name, value] : values) {
     const std::size_t i = state_->input_index(name);
-    fitting.emplace_back(i, kept_feed(state_->source.inputs()[i].first, value));
+    fitting.emplace_back(i, kept_feed(state_->session->storage, state_->source.inputs()[i].first, value));
   }
   state_->rebind(std::move(fitting));
 }
@@ -93,12 +93,12 @@ std::vector<std::string> Executable::missing_params() const {
 
 Array Executable::state(std::string_view name) const {
   const std::scoped_lock turn(state_->turn);  // a run that is going on may be changing its bytes
-  return state_->session->storage.take(state_value(*state_, find_input(*state_, name, InputKind::state)));
+  return state_->session->storage.shown(state_value(*state_, find_input(*state_, name, InputKind::state)));
 }
 
 void Executable::set_state(std::string_view name, Feed value) {
   const std::size_t i = find_input(*state_, name, InputKind::state);
-  state_->rebind({{i, kept_feed(state_->source.inputs()[i].first, value)}});
+  state_->rebind({{i, kept_feed(state_->session->storage, state_->source.inputs()[i].first, value)}});
 }
 
 void Executable::copy_state_row(std::string_view name, std::int64_t from, std::int64_t to) {

@@ -49,7 +49,7 @@ std::shared_ptr<const Prepared> BoundParameters::prepared() const {
 std::vector<Array> BoundParameters::place(Storage& storage, const std::vector<bool>& wanted) {
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (wanted[i] && arrays[i].bytes().data() && !placed_[i].bytes().data()) placed_[i] = storage.put_shared(arrays[i]);
+    if (wanted[i] && address(arrays[i]) && !address(placed_[i])) placed_[i] = storage.put_shared(arrays[i]);
   return placed_;
 }
 

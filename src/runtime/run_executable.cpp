@@ -36,7 +36,7 @@ void check_fed(const Executable::State& state, const std::map<std::string, Feed>
 
 Array fed_array(const Executable::State& state, const Input& input, const std::map<std::string, Feed>& fed) {
   const auto it = fed.find(input.name);
-  if (it != fed.end()) return checked_feed("input", input.name, input.type, it->second);
+  if (it != fed.end()) return checked_feed(state.session->storage, "input", input.name, input.type, it->second);
   check_fed(state, fed);
   fail("graph '{}': input '{}' ({}) is missing", state.source.name(), input.name, input.type.to_string());
 }
@@ -93,7 +93,7 @@ void check_indices(const Executable::State& state, const Bound& bound) {
 /// Results are written while inputs are still read, in any order.
 void refuse_overlaps(const std::map<std::string, Target>& into, const std::vector<const Array*>& inputs) {
   std::vector<std::span<const std::byte>> others;
-  for (const Array* input : inputs) others.push_back(input->bytes());
+  for (const Array* input : inputs) others.push_back(DeviceBytes::place(*input));
   for (const auto& [name, target] : into) {
     for (const auto& other : others)
       if (target.bytes().data() < other.data() + other.size() && other.data() < target.bytes().data() + target.bytes().size())
@@ -129,19 +129,15 @@ std::vector<const Target*> targets(const Executable::State& state, const std::ma
 
 /// Gives the results their names; those that are named as a state become its value.
 Outputs named(Executable::State& state, std::vector<Array> arrays, const std::map<std::string, Target>& into) {
-  std::vector<std::pair<std::string, Array>> items;
-  std::vector<bool> on_device;
+  std::vector<Outputs::Item> items;
   std::unique_lock<std::mutex> lock(state.mutex, std::defer_lock);
   if (state.has_states) lock.lock();
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (const std::size_t input = state.state_of_output[i]; input < state.states.size()) state.keep_state(input, arrays[i]);
-    if (const std::string& name = state.source.outputs()[i].first; !into.count(name)) {
-      items.emplace_back(name, std::move(arrays[i]));
-      on_device.push_back(state.state_of_output[i] < state.states.size());
-    }
+    if (const std::string& name = state.source.outputs()[i].first; !into.count(name))
+      items.emplace_back(name, state.session->storage.shown(arrays[i]));
   }
-  if (state.session->storage.on_host()) return Outputs(std::move(items));
-  return {std::move(items), std::move(on_device), [session = state.session](const Array& here) { return session->storage.take(here); }};
+  return Outputs(std::move(items));
 }
 
 /// Brings the arrays to where the run reads them.
@@ -161,14 +157,13 @@ void place(const Executable::State& state, Bound& bound) {
   }
 }
 
-/// The results where the caller wants them, in his memory or in the host's.
-std::vector<Array> fetched(const Executable::State& state, std::vector<Array> arrays, const std::vector<const Target*>& memory) {
-  if (state.session->storage.on_host()) return arrays;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (!memory.empty() && memory[i]) state.session->storage.take(arrays[i], memory[i]->bytes());
-    else if (state.state_of_output[i] == state.states.size()) arrays[i] = state.session->storage.take(arrays[i]);
-  }
-  return arrays;
+/// Brings results of a device to the caller's memory, and waits until all of them are there.
+void finish(const Executable::State& state, const std::vector<Array>& results, const std::vector<const Target*>& memory) {
+  const Storage& storage = state.session->storage;
+  if (storage.on_host()) return;
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    if (memory[i]) storage.take(results[i], memory[i]->bytes());
+  storage.device().finish();
 }
 
 /// Who holds it sees the states that no run changes.
@@ -186,7 +181,9 @@ Outputs run_now(Executable::State& state, const std::map<std::string, Feed>& inp
   Run run(state, std::move(bound.arrays), state.is_param, std::move(bound.bindings), std::move(bound.parameters),
           direct ? memory : std::vector<const Target*>(), true);
   run.execute();
-  return named(state, fetched(state, run.results(), memory), into);
+  std::vector<Array> results = run.results();
+  finish(state, results, memory);
+  return named(state, std::move(results), into);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Session::State::State(const Device& on, SessionOptions given)
     : device(on),
       options(std::move(given)),
       target(device.backend().target(options)),
-      storage(device.backend().memory()),
+      storage(device.backend(), options.host),
       pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
       jit(target, options.cache_folder.value_or(default_cache_folder())) {
   if (!storage.on_host()) host.emplace(Device::cpu(), SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
@@ -44,37 +44,10 @@ CompileCounters Session::counters() const {
   return {c.compiled, c.from_disk, c.shared, tuned.timed, tuned.from_disk, c.cache_error.empty() ? tuned.error : c.cache_error};
 }
 
-struct Outputs::Remote {
-  std::vector<Item> items;
-  std::vector<bool> on_device;  // by item
-  std::function<Array(const Array&)> fetch;
-  std::mutex mutex;
-};
-
-Outputs::Outputs(std::vector<Item> items, std::vector<bool> on_device, std::function<Array(const Array&)> fetch)
-    : remote_(std::make_shared<Remote>()) {
-  remote_->items = std::move(items), remote_->on_device = std::move(on_device), remote_->fetch = std::move(fetch);
-}
-
-const std::vector<Outputs::Item>& Outputs::items() const { return remote_ ? remote_->items : items_; }
-
-const std::vector<Outputs::Item>& Outputs::all() const {
-  for (std::size_t i = 0; remote_ && i < remote_->items.size(); ++i) fetched(i);
-  return items();
-}
-
-const Array& Outputs::fetched(std::size_t i) const {
-  const std::scoped_lock lock(remote_->mutex);
-  Array& array = remote_->items[i].second;
-  if (remote_->on_device[i]) array = remote_->fetch(array), remote_->on_device[i] = false;
-  return array;
-}
-
 const Array& Outputs::at(std::string_view name) const& {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < items().size(); ++i) {
-    const std::string& known = items()[i].first;
-    if (known == name) return (*this)[i];
+  for (const auto& [known, array] : items_) {
+    if (known == name) return array;
     names.push_back(known);
   }
   fail("output '{}' is unknown{}", name, near_hint(name, names));

@@ -8,6 +8,8 @@
 
 namespace rlx {
 
+Storage::Storage(const Backend& backend, bool others) : backend_(&backend), device_(backend.memory()), others_(others) {}
+
 Array Storage::make(DType dtype, std::vector<std::int64_t> shape) const {
   if (on_host()) return {dtype, std::move(shape)};
   const std::int64_t bytes = array_bytes(dtype, shape);
@@ -28,8 +30,18 @@ Array Storage::copy_of(const Array& here) const {
   return own;
 }
 
+Array Storage::admit(const Array& array, std::string_view what, std::string_view name) const {
+  const Backend* const from = DeviceBytes::backend_of(array);
+  if (!from || is_here(array)) return array;
+  if (!others_)
+    fail("{} '{}': its bytes are on {}, the session computes on {}, and copies nothing by way of the host (Array::to does)", what, name,
+         from->name(), backend_->name());
+  return DeviceBytes::on_host(array);
+}
+
 Array Storage::put(const Array& array) const {
   if (on_host()) return array;
+  if (is_here(array)) return DeviceBytes::inner(array);
   Array here = make(array.dtype(), array.shape());
   put(array, address(here));
   return here;
@@ -61,7 +73,7 @@ void Storage::copy(std::byte* to, std::span<const std::byte> from) const {
 }
 
 Array Storage::put_shared(const Array& array) {
-  if (on_host()) return array;
+  if (on_host() || is_here(array)) return put(array);
   const std::scoped_lock lock(mutex_);
   Put& known = put_[array.bytes().data()];
   const std::shared_ptr<const void> from = known.from.lock(), to = known.to.lock();
@@ -75,7 +87,7 @@ Array Storage::put_shared(const Array& array) {
 
 void Storage::forget(const Array& array) {
   const std::scoped_lock lock(mutex_);
-  put_.erase(array.bytes().data());
+  put_.erase(address(array));
 }
 
 }  // namespace rlx

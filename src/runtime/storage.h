@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "rlx/array.h"
+#include "runtime/device_array.h"
 
 namespace rlx {
 
@@ -12,8 +12,8 @@ struct DeviceMemory;
 /// Where the arrays of runs lie: in the host's memory, or in that of a device, whose addresses only the device follows.
 class Storage {
  public:
-  /// `device`: null for the host.
-  explicit Storage(DeviceMemory* device) : device_(device) {}
+  /// `others`: whether arrays of other devices may be copied.
+  explicit Storage(const Backend& backend, bool others = true);
 
   bool on_host() const { return device_ == nullptr; }
   /// Only where it is not the host.
@@ -23,7 +23,12 @@ class Storage {
   Array make(DType dtype, std::vector<std::int64_t> shape) const;
   Array zeros(DType dtype, std::vector<std::int64_t> shape) const;
   Array copy_of(const Array& here) const;
-  /// An array of the host here, and one of here on the host; the same array where here is the host.
+  /// An array that a user gives, as long as it is his: on the host, or shown as one of here. Throws Error where it is of another device,
+  /// and must not be copied; `what` names it.
+  Array admit(const Array& array, std::string_view what, std::string_view name) const;
+  /// An array of here as users see it.
+  Array shown(const Array& here) const { return DeviceBytes::shown(here, *backend_); }
+  /// An array of the host here, and one of here on the host; the same array where here is the host, or where it is shown as one of here.
   Array put(const Array& array) const;
   Array take(const Array& here) const;
   /// The same, into memory that is there.
@@ -41,12 +46,16 @@ class Storage {
     std::weak_ptr<const void> from, to;  // the owners
     std::span<const std::byte> bytes;    // here
   };
-  DeviceMemory* device_;
+  bool is_here(const Array& array) const { return device_ && DeviceBytes::backend_of(array) == backend_; }
+
+  const Backend* backend_;
+  DeviceMemory* device_;  // null: the host
+  bool others_;
   std::mutex mutex_;
   std::map<const std::byte*, Put> put_;  // by the host's bytes
 };
 
-/// Where the bytes of an array that a run made are.
-inline std::byte* address(const Array& array) { return const_cast<std::byte*>(array.bytes().data()); }
+/// Where the bytes of an array are: on the host or on its device.
+inline std::byte* address(const Array& array) { return const_cast<std::byte*>(DeviceBytes::place(array).data()); }
 
 }  // namespace rlx

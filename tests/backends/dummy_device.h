@@ -1,4 +1,6 @@
 #pragma once
+#include <atomic>
+
 #include "backends/backend.h"
 #include "backends/cpu/backend.h"
 #include "backends/cpu/jit.h"
@@ -17,8 +19,12 @@ class DummyMemory final : public DeviceMemory {
     std::byte* const begin = memory->data() + (64 - reinterpret_cast<std::uintptr_t>(memory->data()) % 64);
     return {std::move(memory), moved(begin, away)};
   }
-  void upload(std::byte* to, std::span<const std::byte> from) override { std::memcpy(real(to), from.data(), from.size()); }
+  void upload(std::byte* to, std::span<const std::byte> from) override {
+    uploaded += std::ssize(from);
+    std::memcpy(real(to), from.data(), from.size());
+  }
   void download(std::span<std::byte> to, const std::byte* from) override {
+    downloaded += std::ssize(to);
     std::memcpy(to.data(), real(const_cast<std::byte*>(from)), to.size());
   }
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
@@ -29,6 +35,8 @@ class DummyMemory final : public DeviceMemory {
     return std::make_unique<Kernels>(jit_.load(texts, pool_));
   }
   void finish() override {}
+
+  std::atomic<std::int64_t> uploaded = 0, downloaded = 0;  // bytes that crossed
 
  private:
   static constexpr std::int64_t away = std::int64_t{1} << 60;  // no program has memory there
@@ -61,15 +69,16 @@ struct DummyBackend final : Backend {
     cpu.name = "dummy", cpu.claims = kernel_claims(), cpu.expands = true, cpu.complete = false;
     return cpu;
   }
-  DeviceMemory* memory() const override { return &memory_; }
+  DummyMemory* memory() const override { return &memory_; }
 
  private:
   mutable DummyMemory memory_{cpu::target_of()};
 };
 
-inline Device dummy_device() {
+inline const DummyBackend& dummy_backend() {
   static const DummyBackend backend;
-  return Device(backend);
+  return backend;
 }
+inline Device dummy_device() { return Device(dummy_backend()); }
 
 }  // namespace rlx::test

@@ -43,6 +43,15 @@ inline std::unique_ptr<Backend> first_device_with(const std::function<void(openc
   return opencl::backend_of(std::move(facts));
 }
 
+/// The first device with another function of its driver.
+inline std::unique_ptr<Backend> with_driver(const std::function<void(opencl::Driver&)>& change) {
+  return first_device_with([&](opencl::DeviceFacts& facts) {
+    opencl::Driver driver = *facts.driver;
+    change(driver);
+    facts.driver = std::make_shared<const opencl::Driver>(driver);
+  });
+}
+
 /// b1[i] = b0[i] * s0 + `added`, under a name that says what is added.
 inline KernelText affine_kernel(int added) {
   const std::string name = "affine_" + std::to_string(added);

@@ -110,15 +110,6 @@ TEST_F(OpenClMemory, ALittleDeviceKeepsNothingThatIsAskedFor) {
   EXPECT_NE(its.allocate(512 << 10), nullptr);
 }
 
-/// The first device with another function of its driver.
-std::unique_ptr<Backend> with_driver(const std::function<void(opencl::Driver&)>& change) {
-  return first_device_with([&](opencl::DeviceFacts& facts) {
-    opencl::Driver driver = *facts.driver;
-    change(driver);
-    facts.driver = std::make_shared<const opencl::Driver>(driver);
-  });
-}
-
 TEST_F(OpenClMemory, ALostDeviceIsNamed) {
   const auto lost = with_driver([](opencl::Driver& driver) {
     driver.Finish = [](cl_command_queue) -> cl_int { return CL_DEVICE_NOT_AVAILABLE; };

@@ -97,6 +97,11 @@ void use_huge_pages_of(const Input& state, std::span<const std::byte> bytes, std
   }
 }
 
+/// The bytes of a state whose pages are ours; none of one on a device.
+std::span<const std::byte> on_host(const Array& state) {
+  return state.device() == Device::cpu() ? state.bytes() : std::span<const std::byte>();
+}
+
 }  // namespace
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options)
@@ -108,7 +113,7 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
   for (const std::int64_t window : windows_in_pages(config_, its)) rings_[window] = window_pages(its, window);
   try {
     for (const Input& state : states_)
-      if (grows(state)) use_small_pages(executable_.state(state.name).bytes());
+      if (grows(state)) use_small_pages(on_host(executable_.state(state.name)));
   } catch (const Error& error) {
     fail("a context of {} tokens: {}", options_.context, error.what());
   }
@@ -184,7 +189,7 @@ void CachedDecoder::back(std::int64_t tokens) {
   if (tokens <= backed_) return;
   backed_ = tokens + backed_ahead;
   for (const Input& state : states_)
-    if (grows(state)) use_huge_pages_of(state, executable_.state(state.name).bytes(), backed_);
+    if (grows(state)) use_huge_pages_of(state, on_host(executable_.state(state.name)), backed_);
 }
 
 std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<bool()>& cancelled) {
