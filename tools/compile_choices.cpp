@@ -18,8 +18,10 @@ CLI::Option* add_threads(CLI::App& command, CompileChoices& choices) {
 
 CLI::Option* add_device(CLI::App& command, CompileChoices& choices) {
   return command
-      .add_option("--device", choices.device,
-                  "Where it is computed: a name that 'rlx devices' lists, or its kind (default: RLX_DEVICE, else cpu)")
+      .add_option(
+          "--device", choices.device,
+          "Where it is computed: a name that 'rlx devices' lists, its kind, or auto for what is expected to be the fastest (default: "
+          "RLX_DEVICE, else cpu)")
       ->type_name("NAME");
 }
 

@@ -26,6 +26,7 @@ struct Report {
   int threads = 0;
   std::string machine;
   std::int64_t arena_bytes = 0, live_bytes = 0;
+  std::vector<DeviceEstimate> estimates;  // with --device auto
 };
 
 Report make_report(const ExplainOptions& options) {
@@ -38,7 +39,8 @@ Report make_report(const ExplainOptions& options) {
                 threads,
                 device == "cpu" ? fmt::format("This machine on {} threads", threads) : device,
                 work.executable.arena_bytes(),
-                work.executable.live_bytes()};
+                work.executable.live_bytes(),
+                work.session.estimates()};
   warn_about_cache(work.session);
   if (!options.no_time) report.roofline = measure_roofline(work.session, report.launches);
   return report;
@@ -113,6 +115,26 @@ void print_memory(const Report& report) {
   fmt::print(".\n");
 }
 
+/// Why it is this device, where that was left to us.
+void print_estimates(const std::vector<DeviceEstimate>& estimates) {
+  if (estimates.empty()) return;
+  fmt::print("{:<11} {:>11} {:>11} {:>11} {:>11} {:>12}  {}\n", "device", "expected us", "launches", "compute", "memory", "transfers",
+             "bound");
+  for (const DeviceEstimate& one : estimates) {
+    if (one.refused.empty())
+      fmt::print("{:<11} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>12.2f}  {}\n", one.device, one.seconds * 1e6, one.launches * 1e6,
+                 one.computing * 1e6, one.memory * 1e6, one.transfers * 1e6, one.bound());
+    else fmt::print("{:<11} {}\n", one.device, one.refused);
+  }
+  fmt::print("\n");
+}
+
+json::Value json_of(const DeviceEstimate& one) {
+  if (!one.refused.empty()) return {{"device", one.device}, {"refused", one.refused}};
+  return {{"device", one.device},       {"seconds", one.seconds}, {"launches", one.launches},
+          {"computing", one.computing}, {"memory", one.memory},   {"transfers", one.transfers}};
+}
+
 json::Value json_of(const LaunchReport& launch, const std::optional<cpu::Roofline>& roofline) {
   json::Value one{
       {"name", launch.name},    {"layer", launch.layer},           {"ops", launch.ops},     {"pass", launch.pass},  {"kind", launch.kind},
@@ -131,6 +153,7 @@ void print_json(const Report& report) {
   for (const NodeReport& node : report.nodes) all["nodes"].push_back({{"node", node.text}, {"how", node.how}, {"by", node.by}});
   all["launches"] = json::Value::array();
   for (const LaunchReport& launch : report.launches) all["launches"].push_back(json_of(launch, report.roofline));
+  for (const DeviceEstimate& one : report.estimates) all["devices"].push_back(json_of(one));
   all["threads"] = report.threads;
   all["memory"] = {{"arena_bytes", report.arena_bytes}, {"live_bytes", report.live_bytes}};
   if (report.roofline) all["memory"]["scratch_bytes"] = most_scratch(report);
@@ -141,6 +164,7 @@ void print_json(const Report& report) {
 void explain(const ExplainOptions& options) {
   const Report report = make_report(options);
   if (options.json) return print_json(report);
+  print_estimates(report.estimates);
   print_nodes(report.nodes);
   print_launches(report);
   print_blocks(report);
@@ -162,7 +186,7 @@ void add_explain(CLI::App& app) {
   add_kernel_choices(*command, options->compile);
   add_tune(*command, options->compile)->excludes(no_time);
   add_calibrated_precision(*command, options->compile);
-  command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine");
+  command->add_flag("--json", options->json, "One JSON object: nodes, launches, threads, memory, machine, and devices with --device auto");
   add_threads(*command, options->compile);
   command->footer(
       "A node is decomposed (into the nodes that its body lists), claimed (computed by a hand-written kernel), generated (written by a "

@@ -77,7 +77,7 @@ LoadedWork load(const Work& work, const CompileChoices& choices) {
 
 cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches) {
   if (session.device().name() == "cpu") return cpu::measure_roofline(session.threads(), launches);
-  const DeviceFigures figures = session.device().measure();
+  const DeviceFigures figures = session.device().figures();
   return {{{"f32", figures.flops}}, figures.bytes};
 }
 

@@ -21,13 +21,34 @@
 namespace rlx {
 
 struct Backend;
+struct SessionOptions;
 
-/// What a device was measured to do at best, in a second or two.
+/// What a device was measured to do, in a few seconds.
 struct DeviceFigures {
+  // At best, by code of its own.
   double flops = 0;                 // of f32, a second; a multiply-add counts as two
   double bytes = 0;                 // read from its memory, a second
   double launch = 0;                // seconds of a launch with nothing to do, behind others
   double upload = 0, download = 0;  // bytes a second between its memory and the host's; 0: they are one
+  // By graphs of a few ops, as any other graph is computed: what to expect of one.
+  std::map<std::string, double> products;  // operations a second of a large matrix product, by LaunchReport::arithmetic
+  double attention = 0;                    // the same of attention
+  double arithmetic = 0;                   // the same of elements that are computed from many others of their place, in f32
+  double moved = 0;                        // bytes a second of elements that are read and written
+  double reduced = 0;                      // bytes a second of rows that are summed
+  double step = 0;                         // seconds of a small launch behind others
+  double transfer = 0;                     // seconds until a small result is on the host, and its operand was brought; 0: they are one
+};
+
+/// What a run of a graph is expected to take on a device.
+struct DeviceEstimate {
+  std::string device;
+  double seconds = 0;  // the sum of those that follow
+  double launches = 0, computing = 0, memory = 0, transfers = 0;
+  std::string refused;  // why the graph does not run there; empty: it does
+
+  /// The one that takes most: "launches", "compute", "memory" or "transfers".
+  std::string_view bound() const;
 };
 
 /// Where graphs run: the CPU, and what this machine has drivers for, which are opened at run time. What is said of the CPU is said of the
@@ -39,8 +60,17 @@ class Device {
   static std::vector<Device> all();
   /// For each kind of device of which there is none: why, and what to install.
   static std::vector<std::string> missing();
-  /// "cpu", "opencl:0", or "opencl" for the first of its kind. Throws Error for another name: those that are there, and what is missing.
+  /// "cpu", "opencl:0", "opencl" for the first of its kind, or "auto". Throws Error for another name: those that are there, and what is
+  /// missing.
   static Device named(std::string_view name);
+  /// For a session: the device on which the first graph that it compiles is expected to be the fastest, see `estimates`.
+  static Device automatic();
+  /// That device for a graph, as the first of its estimates. Throws Error where it runs on none.
+  static Device best(const Graph& graph);
+  /// What a run of the graph is expected to take on each device, the fastest first, in a session with these options. A symbol has the size
+  /// that `sizes` gives, else its bound or 128, the smaller. Devices that were never measured are, see `figures`.
+  static std::vector<DeviceEstimate> estimates(const Graph& graph, const SessionOptions& options,
+                                               const std::map<std::string, std::int64_t>& sizes = {});
   /// That which the variable RLX_DEVICE names; where it is not set, the CPU. Throws Error as `named`.
   static Device usual();
 
@@ -49,7 +79,10 @@ class Device {
   std::string description() const;
   /// Whether its products multiply numbers of that type, or widen them to f32 first.
   bool multiplies(DType dtype) const;
+  /// Measures it, and keeps what it measured in the folder of SessionOptions::cache_folder for this driver, machine and version of RLX.
   DeviceFigures measure() const;
+  /// What is kept there of it; where that is nothing, or was altered, it is measured.
+  DeviceFigures figures() const;
 
   friend bool operator==(const Device&, const Device&) = default;
   /// What brings it, for the library's own use: it outlives the Device.
@@ -280,7 +313,10 @@ class Session {
   /// the device, and where the session's calibration is of other products than the graph's.
   Executable compile(const Graph& graph) const;
   CompileCounters counters() const;
+  /// Of Device::automatic: itself, until a graph was compiled.
   const Device& device() const;
+  /// Of one on Device::automatic: why it is that device; empty before a graph was compiled, and of others.
+  std::vector<DeviceEstimate> estimates() const;
   int threads() const;
   Precision precision() const;
   bool rounds_activations() const;

@@ -87,12 +87,18 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cons
   return {lower(legal, target, options.fuse), std::move(precise.choices)};
 }
 
+LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target) {
+  check_outputs(graph);
+  check_symbols(graph);
+  LoweredGraph lowered = lower_graph(graph, options, target);
+  if (device.backend().memory() && !options.host) refuse_host(lowered.program, device);
+  return lowered;
+}
+
 Executable Session::compile(const Graph& given) const {
-  check_outputs(given);
-  check_symbols(given);
+  if (state_->device == Device::automatic()) return state_->chosen_for(given).compile(given);
   const Graph graph = given.snapshot();  // the caller may go on building
-  LoweredGraph lowered = lower_graph(graph, state_->options, state_->target);
-  if (!state_->storage.on_host() && !state_->options.host) refuse_host(lowered.program, state_->device);
+  LoweredGraph lowered = lower_for(graph, state_->options, state_->device, state_->target);
   const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);

@@ -14,6 +14,8 @@ Device device_named(std::string_view name, std::string_view what) {
     names.push_back(device.name());
     if (name == names.back() || name == std::string_view(names.back()).substr(0, names.back().find(':'))) return device;
   }
+  if (name == "auto") return Device::automatic();
+  names.emplace_back("auto");
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string missing;
   for (const std::string& line : Device::missing()) missing += "; " + line;
@@ -46,7 +48,6 @@ Device Device::usual() {
 
 std::string Device::name() const { return backend_->name(); }
 std::string Device::description() const { return backend_->description(); }
-DeviceFigures Device::measure() const { return backend_->measure(); }
 bool Device::multiplies(DType dtype) const { return backend_->target({}).caps.multiplies(dtype); }
 
 }  // namespace rlx

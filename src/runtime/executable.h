@@ -28,6 +28,15 @@ struct Session::State {
   std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
   mutable std::mutex counting;
   CompileCounters on_device;  // of the kernels of a device with memory of its own
+
+  /// Of a session on Device::automatic: the one that computes. The first graph chooses its device.
+  const Session& chosen_for(const Graph& graph);
+  /// Null: no graph has, or the device was named.
+  const Session* chosen_already() const;
+
+  mutable std::mutex choosing;
+  std::optional<Session> chosen;
+  std::vector<DeviceEstimate> estimates;
 };
 
 /// What a run checks before it begins, where the session asks for that.
@@ -119,6 +128,11 @@ struct LoweredGraph {
   std::vector<PrecisionChoice> precision;
 };
 LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, const TargetDevice& target);
+/// The same for a device. Throws Error also where it needs the host, and the options forbid that.
+LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target);
+
+/// See LaunchReport.
+std::string arithmetic_of(const Graph& graph, const Launch& launch);
 
 /// What each launch costs at these sizes; not timed.
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings);

@@ -29,12 +29,21 @@ Session::Session(Device device, SessionOptions options) {
   state_ = std::make_shared<State>(device, std::move(options));
 }
 
-const Device& Session::device() const { return state_->device; }
+const Device& Session::device() const {
+  const Session* const chosen = state_->chosen_already();
+  return chosen ? chosen->device() : state_->device;
+}
+
+std::vector<DeviceEstimate> Session::estimates() const {
+  return state_->chosen_already() ? state_->estimates : std::vector<DeviceEstimate>();
+}
+
 int Session::threads() const { return state_->pool.size(); }
 Precision Session::precision() const { return state_->options.precision; }
 bool Session::rounds_activations() const { return state_->options.round_activations; }
 
 CompileCounters Session::counters() const {
+  if (const Session* const chosen = state_->chosen_already()) return chosen->counters();
   const cpu::JitCounters c = state_->jit.counters();
   const auto tuned = state_->tuned ? state_->tuned->counters() : cpu::TunedChoices::Counters{};
   if (!state_->storage.on_host()) {

@@ -24,12 +24,12 @@ std::string kind(const Launch& launch) {
   return "";
 }
 
+}  // namespace
+
 std::string arithmetic_of(const Graph& graph, const Launch& launch) {
   if (!launch.arithmetic.empty()) return launch.arithmetic;
   return std::ranges::any_of(launch.writes, [&](ValueId v) { return graph.type(v).dtype == f64; }) ? "f64" : "f32";
 }
-
-}  // namespace
 
 std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bindings& bindings) {
   const Graph& graph = state.program.graph;
