@@ -36,6 +36,8 @@ struct DeviceMemory {
 
   /// So many bytes, of any values; no bytes have an address, too. Let go, they are free once what was asked for before is done.
   virtual std::shared_ptr<std::byte> allocate(std::int64_t bytes) = 0;
+  /// The most that one `allocate` can give.
+  virtual std::int64_t largest_buffer() const { return std::int64_t{1} << 62; }
   /// `from` may change once it returns.
   virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void download(std::span<std::byte> to, const std::byte* from) = 0;

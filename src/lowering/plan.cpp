@@ -29,19 +29,25 @@ struct Group {
   std::int64_t offset = 0;
 };
 
+/// From where on, behind `end`, so many bytes are in one piece.
+std::int64_t in_one_piece(std::int64_t end, std::int64_t bytes, std::int64_t piece) {
+  const std::int64_t used = end % piece;
+  return used > 0 && bytes > piece - used ? sum(end, piece - used) : end;
+}
+
 /// Offset of the smallest gap between the placed groups that overlap `group` in time.
-std::int64_t best_gap(const Group& group, const std::vector<Group*>& placed) {
+std::int64_t best_gap(const Group& group, const std::vector<Group*>& placed, std::int64_t piece) {
   std::vector<const Group*> busy;
   for (const Group* other : placed)
     if (other->first <= group.last && group.first <= other->last) busy.push_back(other);
   std::sort(busy.begin(), busy.end(), [](const Group* a, const Group* b) { return a->offset < b->offset; });
   std::int64_t end = 0, best = -1, best_size = std::numeric_limits<std::int64_t>::max();
   for (const Group* other : busy) {
-    const std::int64_t gap = other->offset - end;
-    if (gap >= group.bytes && gap < best_size) best = end, best_size = gap;
+    const std::int64_t begin = in_one_piece(end, group.bytes, piece), gap = other->offset - begin;
+    if (gap >= group.bytes && gap < best_size) best = begin, best_size = gap;
     end = std::max(end, sum(other->offset, other->bytes));
   }
-  return best >= 0 ? best : end;
+  return best >= 0 ? best : in_one_piece(end, group.bytes, piece);
 }
 
 std::int64_t most_live(const std::vector<Group>& groups) {
@@ -54,7 +60,7 @@ std::int64_t most_live(const std::vector<Group>& groups) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
+MemoryPlan plan_memory(const std::vector<Lifetime>& blocks, std::int64_t piece) {
   std::vector<std::size_t> group_of(blocks.size());
   std::vector<Group> groups;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -70,11 +76,15 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& blocks) {
   for (Group& group : groups) order.push_back(&group);
   std::stable_sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return a->bytes > b->bytes; });
   MemoryPlan plan;
+  plan.piece = piece;
   std::vector<Group*> placed;
   for (Group* group : order) {
-    group->offset = best_gap(*group, placed);
+    group->offset = best_gap(*group, placed, piece);
     placed.push_back(group);
     plan.bytes = std::max(plan.bytes, sum(group->offset, group->bytes));
+    const auto chunk = static_cast<std::size_t>(group->offset / piece);
+    plan.chunks.resize(std::max(plan.chunks.size(), chunk + 1));
+    plan.chunks[chunk] = std::max(plan.chunks[chunk], group->offset % piece + group->bytes);
   }
   plan.live_bytes = most_live(groups);
   for (std::size_t i = 0; i < blocks.size(); ++i) plan.offsets.push_back(groups[group_of[i]].offset);

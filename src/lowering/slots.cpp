@@ -194,11 +194,12 @@ std::vector<bool> prepared_launches(const Program& program) {
 
 ProgramSlots assign_slots(const Program& program, const std::vector<bool>& prepared) { return SlotAssignment(program, prepared).run(); }
 
-MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes) {
+MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes,
+                       std::int64_t piece) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaBlock& block : slots.blocks)
     lifetimes.push_back({bytes(graph.type(slots.at(block.slot).value)), block.first, block.last, block.in_place_of});
-  return plan_memory(lifetimes);
+  return plan_memory(lifetimes, piece);
 }
 
 std::int64_t most_bytes(const Type& type) {

@@ -48,8 +48,9 @@ std::vector<bool> prepared_launches(const Program& program);
 /// `prepared`: by launch, whether it runs once for all runs.
 ProgramSlots assign_slots(const Program& program, const std::vector<bool>& prepared);
 
-/// Places the blocks, which take so many bytes each.
-MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes);
+/// Places the blocks, which take so many bytes each, in an arena of such pieces.
+MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes,
+                       std::int64_t piece = largest_piece);
 
 /// What a value takes at the bounds of its symbols. Throws Error when that has no number.
 std::int64_t most_bytes(const Type& type);

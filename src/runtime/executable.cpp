@@ -71,8 +71,9 @@ std::shared_ptr<const MemoryPlan> Executable::State::plan_at(const Bindings& bin
   const auto known = std::ranges::find_if(plans_, [&](const auto& entry) { return entry.first == bindings; });
   if (known != plans_.end()) return known->second;
   const auto bytes = [&](const Type& type) { return bytes_for(type.dtype, type.size().evaluate(bindings)); };
+  const std::int64_t piece = session->storage.device().largest_buffer() / 64 * 64;
   if (plans_.size() == most_kept) plans_.erase(plans_.begin());
-  return plans_.emplace_back(bindings, std::make_shared<MemoryPlan>(plan_memory(program.graph, memory, bytes))).second;
+  return plans_.emplace_back(bindings, std::make_shared<MemoryPlan>(plan_memory(program.graph, memory, bytes, piece))).second;
 }
 
 void Executable::State::forget_packed(const std::set<const void*>& owners) {

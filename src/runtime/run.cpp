@@ -33,7 +33,8 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
   plan_ = state_.plan_at(run_.bindings);
   if (storage_.on_host()) arena_ = state_.arenas->borrow();
-  else device_arena_ = storage_.device().allocate(plan_->bytes);
+  else
+    for (const std::int64_t bytes : plan_->chunks) device_arena_.push_back(storage_.device().allocate(bytes));
   make_outputs(targets, keeps);
   place_slots();
 }
@@ -64,10 +65,14 @@ void Run::make_outputs(const std::vector<const Target*>& targets, bool keeps) {
   for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i] = output_bytes_[i] == nullptr;  // states that lie where they lay
 }
 
+const std::byte* Run::in_arena(std::int64_t offset) const {
+  if (arena_) return arena_->data() + offset;
+  return device_arena_[static_cast<std::size_t>(offset / plan_->piece)].get() + offset % plan_->piece;
+}
+
 void Run::place_slots() {
   run_.weights.resize(state_.memory.slots.size());
   run_.memory.reserve(state_.memory.slots.size());
-  const std::byte* const arena = arena_ ? arena_->data() : device_arena_.get();
   for (const Slot& slot : state_.memory.slots) {
     const std::byte* bytes = nullptr;
     switch (slot.place) {
@@ -80,7 +85,7 @@ void Run::place_slots() {
         keep_owner(run_.memory.size(), weights_in(slot));
         break;
       case Slot::Place::prepared: break;
-      case Slot::Place::arena: bytes = arena + plan_->offsets[slot.index]; break;
+      case Slot::Place::arena: bytes = in_arena(plan_->offsets[slot.index]); break;
       case Slot::Place::output:
         bytes = output_bytes_[slot.index];
         direct_[slot.index] = true;

@@ -31,6 +31,7 @@ class Run {
  private:
   std::vector<TraceEvent> trace_launches(LoopRecord& record, LoopRecord::Clock::time_point start);
   void make_outputs(const std::vector<const Target*>& targets, bool keeps);
+  const std::byte* in_arena(std::int64_t offset) const;
   void place_slots();
   void keep_owner(std::size_t slot, const Array& weights);
   void prepare();
@@ -63,7 +64,7 @@ class Run {
   Executable::State& state_;
   Storage& storage_;
   std::unique_ptr<Arena, std::function<void(Arena*)>> arena_;
-  std::shared_ptr<std::byte> device_arena_;
+  std::vector<std::shared_ptr<std::byte>> device_arena_;  // by piece
   std::shared_ptr<const MemoryPlan> plan_;
   std::shared_ptr<BoundParameters> parameters_;
   std::shared_ptr<const Prepared> prepared_;

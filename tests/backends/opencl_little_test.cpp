@@ -54,6 +54,22 @@ TEST_F(LittleDevice, LeavesTypesThatItLacksToTheHost) {
   EXPECT_NE(error.find(", f64[3], on opencl:0"), std::string::npos) << error;
 }
 
+/// Eight values of a quarter of a buffer each that live at one time.
+TEST_F(LittleDevice, ComputesWithMoreThanItsLargestBuffer) {
+  constexpr std::int64_t count = 1 << 16;
+  Graph graph("wide");
+  const Value x = graph.input("x", {count}, f32);
+  Value total = x;
+  Values parts;
+  for (int i = 0; i < 8; ++i) parts.push_back(cumsum(x * (i + 1), 0));
+  for (const Value& part : parts) total = total + cumsum(part, 0, false, true);
+  graph.output("y", total);
+  Executable program = session().compile(graph);
+  EXPECT_GT(program.arena_bytes(), 1 << 20);
+  const Array ones = Array::of<float>({count}, std::vector<float>(count, 1));
+  EXPECT_EQ(program.run({{"x", ones}}).at("y").get_double(count - 1), 1 + 36.0 * count);
+}
+
 TEST_F(LittleDevice, NamesWhatDoesNotFitAndLivesOn) {
   Graph graph("large");
   const Value x = graph.input("x", {Dim::symbol("N", 1 << 22)}, f32);

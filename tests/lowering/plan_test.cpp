@@ -62,6 +62,30 @@ TEST(Plan, BlocksThatLiveTogetherDoNotOverlap) {
   }
 }
 
+TEST(Plan, NoBlockLiesInTwoPieces) {
+  constexpr std::int64_t piece = 5056;  // the largest block, rounded up
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto blocks = random_blocks(seed);
+    const MemoryPlan plan = plan_memory(blocks, piece);
+    expect_no_overlap(blocks, plan);
+    ASSERT_GE(std::ssize(plan.chunks), (plan.bytes + piece - 1) / piece);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i].bytes == 0) continue;
+      const auto chunk = static_cast<std::size_t>(plan.offsets[i] / piece);
+      EXPECT_LE(plan.offsets[i] % piece + blocks[i].bytes, plan.chunks.at(chunk));
+    }
+    for (const std::int64_t bytes : plan.chunks) EXPECT_LE(bytes, piece);
+  }
+}
+
+TEST(Plan, ABlockThatIsLargerBeginsAPiece) {
+  const MemoryPlan plan = plan_memory({{64, 0, 1, -1}, {1000, 0, 1, -1}, {64, 0, 1, -1}}, 128);
+  EXPECT_EQ(plan.offsets[1], 0);
+  EXPECT_EQ(plan.chunks[0], 1024);
+  EXPECT_EQ(plan.offsets[0] % 128 + plan.offsets[2] % 128, 64);
+}
+
 TEST(Plan, StaysCloseToThePeak) {
   double used = 0, needed = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {

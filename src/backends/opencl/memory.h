@@ -24,6 +24,7 @@ class Memory : public DeviceMemory {
   ~Memory() override;
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
+  std::int64_t largest_buffer() const override { return device_.largest_buffer; }
   void upload(std::byte* to, std::span<const std::byte> from) override;
   void download(std::span<std::byte> to, const std::byte* from) override;
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
