@@ -38,6 +38,8 @@ struct DeviceMemory {
   virtual std::shared_ptr<std::byte> allocate(std::int64_t bytes) = 0;
   /// The most that one `allocate` can give.
   virtual std::int64_t largest_buffer() const { return std::int64_t{1} << 62; }
+  /// Memory of the host as it is: the device reads it where it lies, and never writes to it. Null: it cannot, and gets a copy else.
+  virtual std::shared_ptr<std::byte> wrap(std::span<const std::byte> /*bytes*/, std::shared_ptr<const void> /*owner*/) { return nullptr; }
   /// `from` may change once it returns.
   virtual void upload(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void download(std::span<std::byte> to, const std::byte* from) = 0;

@@ -80,7 +80,9 @@ Array Storage::put_shared(const Array& array) {
   if (from && from == array.owner() && to && known.bytes.size() == array.bytes().size())
     return {array.dtype(), array.shape(), known.bytes, to};
   std::erase_if(put_, [&](const auto& entry) { return &entry.second != &known && entry.second.to.expired(); });
-  Array here = put(array);
+  auto wrapped = array.owner() ? device_->wrap(array.bytes(), array.owner()) : nullptr;
+  const std::span<const std::byte> place(wrapped.get(), array.bytes().size());
+  Array here = wrapped ? Array(array.dtype(), array.shape(), place, std::move(wrapped)) : put(array);
   known = {array.owner(), here.owner(), here.bytes()};
   return here;
 }

@@ -3,6 +3,7 @@
 
 #include "backends/opencl_device.h"
 #include "message.h"
+#include "rlx/io.h"
 #include "rlx/ops.h"
 
 namespace rlx::test {
@@ -71,6 +72,24 @@ TEST_F(OpenClArrays, GoToOtherDevicesAndBack) {
   }
   EXPECT_NE(error_of([&] { Session(Device::cpu(), {.host = false}).compile(graph).run({{"x", there}}); }).find("its bytes are on opencl:0"),
             std::string::npos);
+}
+
+TEST_F(OpenClArrays, ParametersAreNotCopiedWhereTheDeviceReadsThoseOfTheHost) {
+  const auto backend = counting_device();
+  if (!opencl::find_devices().found.front().memory_is_hosts) GTEST_SKIP() << "the device has memory of its own";
+  constexpr std::int64_t count = 1 << 16;
+  const TemporaryFolder folder;
+  save_safetensors(folder / "w.safetensors", {{"w", Array::of<float>({count}, std::vector<float>(count, 2))}});
+  Graph graph;
+  graph.output("y", graph.param("w", {count}, f32) * graph.input("x", {1}, f32));
+  Executable program = Session(Device(*backend), {.cache_folder = ""}).compile(graph);
+  program.set_params(load_safetensors(folder / "w.safetensors").arrays);
+  Array y;
+  EXPECT_EQ(crossing([&] { y = program.run({{"x", std::vector<float>{3}}}).at("y"); }), 4);
+  EXPECT_EQ(y.get_double(count - 1), 6);
+  program.set_param("w", Array::of<float>({count}, std::vector<float>(count, 5)));
+  EXPECT_EQ(program.run({{"x", std::vector<float>{3}}}).at("y").get_double(count - 1), 15);
+  EXPECT_EQ(y.get_double(0), 6);
 }
 
 }  // namespace

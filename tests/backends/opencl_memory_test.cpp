@@ -146,6 +146,23 @@ TEST_F(OpenClMemory, WhatADriverReportsOfWorkUnderWayIsAnError) {
   its.finish();  // said once
 }
 
+TEST_F(OpenClMemory, OfTheHostIsReadWhereItLies) {
+  auto values = std::make_shared<std::vector<float>>(counted(1 << 16));
+  std::weak_ptr<const void> alive = values;
+  auto there = memory().wrap(std::as_bytes(std::span(*values)), values);
+  if (!there) GTEST_SKIP() << "the device has memory of its own";
+  (*values)[5] = -1;
+  EXPECT_EQ(downloaded(there.get(), 8), (std::vector<float>{0, 1, 2, 3, 4, -1, 6, 7}));
+  const KernelText text = affine_kernel(7);
+  const auto kernels = memory().load({&text, 1}, {});
+  const auto result = memory().allocate(16);
+  kernels->launch(0, std::vector<std::byte*>{there.get() + 16, result.get()}, std::vector<std::int64_t>{2}, 4);
+  values.reset();
+  there.reset();
+  EXPECT_TRUE(alive.expired());
+  EXPECT_EQ(downloaded(result.get(), 4), (std::vector<float>{15, 5, 19, 21})) << "it was read before it was let go";
+}
+
 TEST_F(OpenClMemory, APlaceThatNoBufferHoldsIsAFaultOfOurs) {
   const auto bytes = memory().allocate(256);
   const auto on_host = counted(4);

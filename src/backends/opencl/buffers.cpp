@@ -64,18 +64,36 @@ Buffers::Buffer Buffers::create(std::int64_t bytes) {
   return {address, memory, bytes};
 }
 
+/// Kernels read elements and vectors of such, which need the alignment of an element alone.
+std::byte* Buffers::wrap(std::span<const std::byte> bytes) {
+  const std::int64_t size = std::ssize(bytes);
+  if (size > device_.largest_buffer) return nullptr;
+  cl_int code = CL_SUCCESS;
+  const cl_mem memory = device_.driver->CreateBuffer(context_, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes.size(),
+                                                     const_cast<std::byte*>(bytes.data()), &code);
+  if (code != CL_SUCCESS) return nullptr;
+  std::byte* const address = reserve_range(size);
+  if (!address) return device_.driver->ReleaseMemObject(memory), nullptr;
+  const std::lock_guard lock(mutex_);
+  taken_.emplace(address, Buffer{address, memory, size, true});
+  return address;
+}
+
 void Buffers::let_go(std::byte* address) {
   const std::lock_guard lock(mutex_);
   const auto at = taken_.find(address);
-  kept_.push_back(at->second);
-  kept_bytes_ += at->second.bytes;
+  const Buffer buffer = at->second;
   taken_.erase(at);
+  if (buffer.is_wrapped) return release(buffer);
+  kept_.push_back(buffer);
+  kept_bytes_ += buffer.bytes;
   release_kept(device_.memory / 16);
 }
 
 void Buffers::release_kept(std::int64_t bytes_to_keep) {
   while (!kept_.empty() && (kept_bytes_ > bytes_to_keep || kept_.size() > most_kept)) {
     kept_bytes_ -= kept_.front().bytes;
+    taken_bytes_ -= kept_.front().bytes;
     release(kept_.front());
     kept_.pop_front();
   }
@@ -85,7 +103,6 @@ void Buffers::release_kept(std::int64_t bytes_to_keep) {
 void Buffers::release(const Buffer& buffer) {
   device_.driver->ReleaseMemObject(buffer.memory);
   ::munmap(buffer.address, range_bytes(buffer.bytes));
-  taken_bytes_ -= buffer.bytes;
 }
 
 Place Buffers::find(const std::byte* address, std::int64_t bytes) const {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include "backends/opencl/device.h"
 
@@ -23,6 +24,9 @@ class Buffers {
 
   /// Throws Error where the device has no memory for it: the size asked for, the largest buffer, what is taken of how much.
   std::byte* take(std::int64_t bytes);
+  /// Memory of the host that the device reads where it lies; null where the driver does not take it. It is let go as any other, once
+  /// nothing reads it.
+  std::byte* wrap(std::span<const std::byte> bytes);
   void let_go(std::byte* address);
   /// Of `bytes` from an address on; throws InternalError where they are not all in one buffer.
   Place find(const std::byte* address, std::int64_t bytes = 0) const;
@@ -39,6 +43,7 @@ class Buffers {
     std::byte* address;
     cl_mem memory;
     std::int64_t bytes;
+    bool is_wrapped = false;
   };
   Buffer take_kept(std::int64_t bytes);
   Buffer create(std::int64_t bytes);

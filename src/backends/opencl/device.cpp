@@ -59,6 +59,7 @@ DeviceFacts facts_of(const std::shared_ptr<const Driver>& opened, cl_platform_id
   facts.divides_exactly = (wide(CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   facts.memory = wide(CL_DEVICE_GLOBAL_MEM_SIZE);
   facts.largest_buffer = wide(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  facts.memory_is_hosts = device_number<cl_bool>(driver, id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   facts.local_bytes = wide(CL_DEVICE_LOCAL_MEM_SIZE);
   facts.local_is_memory = narrow(CL_DEVICE_LOCAL_MEM_TYPE) == CL_GLOBAL;
   facts.units = narrow(CL_DEVICE_MAX_COMPUTE_UNITS);

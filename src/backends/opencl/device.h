@@ -20,6 +20,7 @@ struct DeviceFacts {
   bool is_cpu = false, has_f64 = false, has_f16 = false;
   bool divides_exactly = false;  // f32, when asked to
   std::int64_t memory = 0, largest_buffer = 0, local_bytes = 0;
+  bool memory_is_hosts = false;  // it reads the host's memory as fast as its own
   bool local_is_memory = false;  // what groups share is no faster than other memory
   std::int64_t units = 0, largest_group = 0, clock_mhz = 0;
 };

@@ -74,6 +74,17 @@ std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
   return {buffers_.take(bytes), [this](std::byte* address) { buffers_.let_go(address); }};
 }
 
+/// Little is not worth a buffer of its own. Who lets go waits: the owner's memory may be gone then.
+std::shared_ptr<std::byte> Memory::wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  constexpr std::size_t least = 64 << 10;
+  std::byte* const address = device_.memory_is_hosts && bytes.size() >= least ? buffers_.wrap(bytes) : nullptr;
+  if (!address) return nullptr;
+  return {address, [this, owner = std::move(owner)](std::byte* wrapped) {
+            device_.driver->Finish(queue_);
+            buffers_.let_go(wrapped);
+          }};
+}
+
 void Memory::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return;
   constexpr std::size_t copied_at_once = 64 << 10;  // copying less takes no longer than waiting for the queue

@@ -25,6 +25,7 @@ class Memory : public DeviceMemory {
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
   std::int64_t largest_buffer() const override { return device_.largest_buffer; }
+  std::shared_ptr<std::byte> wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) override;
   void upload(std::byte* to, std::span<const std::byte> from) override;
   void download(std::span<std::byte> to, const std::byte* from) override;
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
