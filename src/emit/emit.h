@@ -24,6 +24,11 @@ KernelText emit_c(const Kernel& kernel, const ScheduleOptions& options = {});
 /// count (long), then the values of kernel.symbols (long), then the number of positions of the grid (long). The work item of global id i
 /// computes position i; those behind the last one do nothing. Not for tile kernels.
 KernelText emit_opencl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
+inline constexpr int most_cuda_threads = 256;  // of a block
+/// A kernel of CUDA C++ and HIP without barriers. Its arguments are a pointer for each kernel buffer, then the values of kernel.symbols
+/// (long long), then the number of positions of the grid (long long). A thread of a grid of one dimension computes one position; those
+/// behind the last one do nothing. Without vectors, and not for tile kernels.
+KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 /// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
 enum class VectorMasks : std::uint8_t { none, last, all };
 KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);

@@ -1,7 +1,8 @@
-// C and OpenCL against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels, and
+// C, OpenCL and CUDA against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels, and
 // kernels with several loops, reductions, guards and run-time sizes.
 #include <gtest/gtest.h>
 
+#include "emit/compiled_cuda.h"
 #include "emit/compiled_opencl.h"
 #include "kernel/graph_kernel.h"
 #include "kernel/scalar_ops.h"
@@ -30,13 +31,13 @@ struct Language {
   std::string name;
   ScheduleOptions options;
   std::string compiler;
-  KernelText (*text)(const Kernel& kernel);  // in C
+  KernelText (*text)(const Kernel& kernel);  // in C or C++
 
-  /// Texts of C are files of their own; those of OpenCL are one, as in a program.
+  /// Texts of C are files of their own; the others are one, as in a program.
   std::vector<KernelText> files_of(const std::map<std::string, KernelText>& texts) const {
     std::vector<KernelText> files;
     for (const auto& [name, text] : texts) {
-      if (compiler == "cc" || files.empty()) files.push_back(text);
+      if (compiler.starts_with("cc ") || files.empty()) files.push_back(text);
       else files[0].text += text.text;
     }
     return files;
@@ -47,10 +48,15 @@ constexpr ScheduleOptions vectors{.lanes = true, .vector = 16};
 
 const std::vector<Language>& languages() {
   static const std::vector<Language> all{
-      {"C", {}, "cc", [](const Kernel& kernel) { return emit_c(kernel); }},
-      {"C with lanes", {.lanes = true}, "cc", [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
-      {"OpenCL", {.lanes = true}, "clang-19", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
-      {"OpenCL with vectors", vectors, "clang-19", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel, vectors)); }},
+      {"C", {}, "cc -std=c11", [](const Kernel& kernel) { return emit_c(kernel); }},
+      {"C with lanes", {.lanes = true}, "cc -std=c11", [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
+      {"OpenCL", {.lanes = true}, "clang-19 -std=c11", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
+      {"OpenCL with vectors", vectors, "clang-19 -std=c11",
+       [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel, vectors)); }},
+      {"CUDA",
+       {.lanes = true},
+       "c++ -x c++ -Wno-unknown-pragmas",
+       [](const Kernel& kernel) { return cuda_as_cpp(kernel, emit_cuda(kernel)); }},
   };
   return all;
 }

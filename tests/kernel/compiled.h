@@ -48,10 +48,10 @@ inline KernelFunction compile_llvm(const Kernel& kernel) {
   return jit.load(std::span(&text, 1), pool)[0];
 }
 
-/// A shared library made of C texts by a C compiler, that of the system; every warning is an error.
+/// A shared library made of texts of C, or what else the compiler is told to read, by that of the system; every warning is an error.
 class CompiledC {
  public:
-  explicit CompiledC(const std::vector<KernelText>& texts, const std::string& compiler = "cc") {
+  explicit CompiledC(const std::vector<KernelText>& texts, const std::string& compiler = "cc -std=c11") {
     std::string pattern = (std::filesystem::temp_directory_path() / "rlx-c-XXXXXX").string();
     if (!mkdtemp(pattern.data())) fail_internal("cannot make the folder {}", pattern);
     folder_ = pattern;
@@ -63,7 +63,7 @@ class CompiledC {
     }
     const std::string library = (folder_ / "kernels.so").string();
     const std::string command =
-        compiler + " -O2 -Wall -Wextra -Werror -std=c11 -ffp-contract=off -fPIC -shared" + objects + " -o " + library + " -lm";
+        compiler + " -O2 -Wall -Wextra -Werror -ffp-contract=off -fPIC -shared" + objects + " -o " + library + " -lm";
     if (std::system(command.c_str()) != 0) fail_internal("the C compiler refuses a kernel: {}", command);
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) fail_internal("{}", dlerror());

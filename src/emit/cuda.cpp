@@ -1,0 +1,40 @@
+// CUDA C++, which is also HIP's: a thread computes one position of the grid.
+#include "emit/c_dialect.h"
+
+namespace rlx {
+namespace {
+
+// NVRTC has no fixed-width integers and no names of infinities without headers; NaN is the one that operations make.
+constexpr CDialect cuda{
+    .name = "k",
+    .header = "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fc00000)\n#endif\n",
+    .f64_header = "",
+    .signed_integers = {"signed char", "short", "int", "long long"},
+    .unsigned_integers = {"unsigned char", "unsigned short", "unsigned", "unsigned long long"},
+    .long_suffix = "ll",
+    .f32_suffix = "f",
+    .nearest = "rint",
+    .lanes = "#pragma unroll",
+    .vector = "",
+    .vector_load = "",
+    .f16_load = "",
+    .bf16_load = "",
+    .vector_store = "",
+    .vector_fold = "",
+    .fused_sums = true,
+    .bits = "{T} {y};\n  memcpy(&{y}, &{x}, {size});",
+    .definition = "#ifndef {name}\n#define {name} {name}\n__device__ {text}#endif\n",
+    .open = "extern \"C\" __global__ void __launch_bounds__(256) @NAME@(",
+    .buffer_parameter = "{T}* b{n}, ",
+    .size_parameter = "const long long s{n}, ",
+    .close = "const long long positions) {\n",
+    .buffer = "",
+    .size = "s{n}",
+    .position = "  const long long position = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n  if (position >= positions) return;\n",
+};
+
+}  // namespace
+
+KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, cuda, options); }
+
+}  // namespace rlx
