@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/opencl/driver.h"
+#include "base/bytes_text.h"
 #include "rlx/error.h"
 
 namespace rlx::opencl {
@@ -43,8 +44,5 @@ void check(const DeviceFacts& device, cl_int code, fmt::format_string<Args...> a
   if (code == CL_SUCCESS) return;
   fail("{} ({}): {}: {}", device.name, device.title, fmt::vformat(action, fmt::make_format_args(args...)), code_name(code));
 }
-
-/// "1.5 GiB"
-std::string bytes_text(std::int64_t bytes);
 
 }  // namespace rlx::opencl

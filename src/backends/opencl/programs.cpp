@@ -1,7 +1,6 @@
 #include "backends/opencl/programs.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "lowering/object_cache.h"
 
@@ -86,28 +85,12 @@ LoadedKernel::~LoadedKernel() { device.driver->ReleaseKernel(handle); }
 
 std::vector<std::shared_ptr<const LoadedKernel>> Programs::load(std::span<const KernelText> texts, const std::filesystem::path& cache,
                                                                 CompileCounters& counters) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
-  std::unordered_map<std::string_view, std::shared_ptr<const LoadedKernel>> by_text;
-  std::vector<const KernelText*> missing;
-  for (const KernelText& text : texts) {
-    const auto [entry, is_new] = by_text.try_emplace(text.text);
-    if (!is_new) continue;
-    if (const auto loaded = kernels_.find(text.text); loaded != kernels_.end()) entry->second = loaded->second.lock();
-    if (!entry->second) missing.push_back(&text);
-  }
-  counters.kernels_shared += std::ssize(texts) - std::ssize(missing);
-  if (!missing.empty()) {
+  return kernels_.load(texts, counters, [&](std::span<const KernelText* const> missing) {
     const auto program = program_of(missing, cache, counters);
-    for (const KernelText* text : missing) {
-      auto kernel = std::make_shared<const LoadedKernel>(device_, program, *text);
-      kernels_[text->text] = kernel;
-      by_text[text->text] = std::move(kernel);
-    }
-  }
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels;
-  for (const KernelText& text : texts) kernels.push_back(by_text.at(text.text));
-  return kernels;
+    std::vector<std::shared_ptr<const LoadedKernel>> kernels;
+    for (const KernelText* text : missing) kernels.push_back(std::make_shared<const LoadedKernel>(device_, program, *text));
+    return kernels;
+  });
 }
 
 std::shared_ptr<const BuiltProgram> Programs::program_of(std::span<const KernelText* const> texts, const std::filesystem::path& cache,

@@ -1,12 +1,11 @@
 #pragma once
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "backends/kernels_by_text.h"
 #include "backends/opencl/device.h"
 #include "emit/emit.h"
 #include "rlx/session.h"
@@ -49,8 +48,7 @@ class Programs {
 
   const DeviceFacts& device_;
   cl_context context_;
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const LoadedKernel>> kernels_;  // by their texts
+  KernelsByText<LoadedKernel> kernels_;
 };
 
 /// All that a binary depends on beside the texts.
