@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/backend.h"
+#include "backends/gpu/backend.h"
 #include "backends/opencl/backend.h"
 #include "base/names.h"
 
@@ -28,12 +29,13 @@ Device Device::cpu() { return Device(cpu::backend()); }
 
 std::vector<Device> Device::all() {
   std::vector<Device> devices{cpu()};
-  for (const Backend* backend : opencl::backends()) devices.push_back(Device(*backend));
+  for (const auto* found : {&gpu::backends(), &opencl::backends()})
+    for (const Backend* backend : *found) devices.push_back(Device(*backend));
   return devices;
 }
 
 std::vector<std::string> Device::missing() {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = gpu::missing();
   if (const std::string& why = opencl::missing(); !why.empty()) lines.push_back("opencl: " + why);
   return lines;
 }

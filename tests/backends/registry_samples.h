@@ -133,8 +133,7 @@ inline void expect_reference(const Session& session, std::span<const Case> cases
 }
 
 /// All of these samples, some as one program, as starting a compiler costs more than a kernel.
-inline void expect_all(const Session& session, const std::vector<Case>& all) {
-  constexpr std::size_t together = 24;
+inline void expect_all(const Session& session, const std::vector<Case>& all, std::size_t together = 24) {
   for (std::size_t first = 0; first < all.size(); first += together) {
     const auto cases = std::span(all).subspan(first, std::min(together, all.size() - first));
     SCOPED_TRACE("from " + cases.front().name() + " to " + cases.back().name());
@@ -150,11 +149,11 @@ inline void expect_all(const Session& session, const std::vector<Case>& all) {
 inline void expect_reference(const Session& session) { expect_all(session, all_cases()); }
 
 /// Every second of them, for where compiling all takes minutes: two tests then run side by side. `first`: 0 or 1.
-inline void expect_half(const Session& session, std::size_t first) {
+inline void expect_half(const Session& session, std::size_t first, std::size_t together = 24) {
   std::vector<Case> half;
   const std::vector<Case> all = all_cases();
   for (std::size_t i = first; i < all.size(); i += 2) half.push_back(all[i]);
-  expect_all(session, half);
+  expect_all(session, half, together);
 }
 
 }  // namespace rlx::test

@@ -1,0 +1,69 @@
+#include "backends/gpu/backend.h"
+
+#include <mutex>
+#include <optional>
+
+#include "backends/gpu/measure.h"
+#include "backends/gpu/memory.h"
+#include "base/bytes_text.h"
+
+namespace rlx::gpu {
+namespace {
+
+KernelText print(const Kernel& kernel, const Caps& caps) { return emit_cuda(kernel, caps.schedule); }
+
+struct GpuDevice : Backend {
+  explicit GpuDevice(DeviceFacts of) : facts(std::move(of)) {}
+
+  std::string name() const override { return facts.name; }
+  std::string description() const override {
+    return fmt::format("{}, {}, {} units; {}; {} of memory; computes in f32, f64", facts.title, facts.architecture(), facts.units,
+                       facts.version, bytes_text(facts.memory));
+  }
+  DeviceFigures measure() const override { return gpu::measure(facts, *memory()); }
+  TargetDevice target(const SessionOptions& options) const override {
+    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    Caps caps;
+    caps.multiplied = {f32, f64};
+    caps.schedule = {.lanes = true};
+    return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), 0, std::move(caps), print};
+  }
+  DeviceMemory* memory() const override {
+    const std::lock_guard lock(opening);
+    if (!opened) opened.emplace(facts);
+    return &*opened;
+  }
+
+  DeviceFacts facts;
+  mutable std::mutex opening;
+  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+};
+
+struct Found {
+  std::vector<const Backend*> backends;
+  std::vector<std::string> missing;
+};
+
+Found find() {
+  Found found;
+  for (const Vendor vendor : {Vendor::cuda, Vendor::rocm}) {
+    Devices devices = find_devices(vendor);
+    for (DeviceFacts& facts : devices.found) found.backends.push_back(backend_of(std::move(facts)).release());
+    if (!devices.missing.empty()) found.missing.push_back(std::move(devices.missing));
+  }
+  return found;
+}
+
+/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
+const Found& found() {
+  static const Found& once = *new Found(find());
+  return once;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<GpuDevice>(std::move(facts)); }
+const std::vector<const Backend*>& backends() { return found().backends; }
+const std::vector<std::string>& missing() { return found().missing; }
+
+}  // namespace rlx::gpu

@@ -1,0 +1,157 @@
+#include "backends/gpu/memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/bytes_text.h"
+
+namespace rlx::gpu {
+namespace {
+
+Context open_context(const DeviceFacts& device) {
+  Context context = nullptr;
+  check(device, device.driver->RetainContext(&context, device.id), "opening it");
+  check(device, device.driver->SetCurrent(context), "opening it");
+  return context;
+}
+
+Stream open_stream(const DeviceFacts& device) {
+  constexpr unsigned apart = 1;  // from the stream that other libraries of the process share
+  Stream stream = nullptr;
+  check(device, device.driver->CreateStream(&stream, apart), "opening its stream");
+  return stream;
+}
+
+/// What is let go is kept for what asks next.
+void keep_memory(const DeviceFacts& device) {
+  constexpr int release_threshold = 4;
+  auto most = static_cast<std::uint64_t>(device.memory / 16);
+  Pool pool = nullptr;
+  check(device, device.driver->GetPool(&pool, device.id), "finding its memory");
+  check(device, device.driver->SetPoolAttribute(pool, release_threshold, &most), "keeping its memory");
+}
+
+/// Kernels of an executable.
+class LoadedKernels : public DeviceKernels {
+ public:
+  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
+      : memory_(memory), kernels_(std::move(kernels)) {
+    counters = std::move(counted);
+  }
+  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+              std::int64_t positions) override {
+    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
+  }
+
+ private:
+  Memory& memory_;
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
+};
+
+/// Few positions are shared among all units; a wave of HIP has up to 64 threads.
+unsigned threads_of_block(const DeviceFacts& device, std::int64_t positions) {
+  constexpr int least = 64;
+  return positions < device.units * most_cuda_threads ? least : most_cuda_threads;
+}
+
+}  // namespace
+
+Memory::Memory(const DeviceFacts& device)
+    : device_(device), context_(open_context(device)), stream_(open_stream(device)), modules_(device, context_, stream_) {
+  keep_memory(device);
+}
+
+Memory::~Memory() {
+  driver().Synchronize(stream_);
+  driver().DestroyStream(stream_);
+  driver().ReleaseContext(device_.id);
+}
+
+const Driver& Memory::driver() const {
+  device_.driver->SetCurrent(context_);
+  return *device_.driver;
+}
+
+std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
+  const Driver& calls = driver();
+  const auto ask = [&](std::byte*& address) {
+    return calls.Allocate(&address, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), stream_);
+  };
+  std::byte* address = nullptr;
+  if (bytes < 0 || bytes > device_.memory) refuse(bytes, ask(address));
+  if (ask(address) != 0) {
+    finish();  // what was let go is free then
+    if (const Code code = ask(address); code != 0) refuse(bytes, code);
+  }
+  return {address, [this](std::byte* taken) { driver().Free(taken, stream_); }};
+}
+
+void Memory::refuse(std::int64_t bytes, Code code) const {
+  std::size_t free = 0, total = 0;
+  driver().GetFreeMemory(&free, &total);
+  fail("{} ({}): no memory for {}: {} ({} of {} are taken)", device_.name, device_.title, bytes_text(bytes),
+       device_.driver->code_name(code), bytes_text(static_cast<std::int64_t>(total - free)), bytes_text(device_.memory));
+}
+
+/// Drivers copy what lies in pageable memory before they return. What the caller has may be pinned, so little of it is copied here, and
+/// for more the stream is waited for.
+void Memory::upload(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return;
+  constexpr std::size_t copied_at_once = 64 << 10;
+  const bool is_little = from.size() <= copied_at_once;
+  const std::vector<std::byte> mine(from.begin(), is_little ? from.end() : from.begin());
+  const Driver& calls = driver();
+  check(device_, calls.Upload(to, is_little ? mine.data() : from.data(), from.size(), stream_), "writing {} bytes", from.size());
+  if (!is_little) check(device_, calls.Synchronize(stream_), "writing {} bytes", from.size());
+}
+
+/// Launches fail long after they were asked for: in what waits for them.
+void Memory::download(std::span<std::byte> to, const std::byte* from) {
+  if (to.empty()) return;
+  const Driver& calls = driver();
+  check(device_, calls.Download(to.data(), from, to.size(), stream_), "reading {} bytes", to.size());
+  check(device_, calls.Synchronize(stream_), "reading {} bytes", to.size());
+}
+
+void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check(device_, driver().Copy(to, from, static_cast<std::size_t>(bytes), stream_), "copying {} bytes", bytes);
+}
+
+void Memory::clear(std::byte* to, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check(device_, driver().Fill(to, 0, static_cast<std::size_t>(bytes), stream_), "clearing {} bytes", bytes);
+}
+
+std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, const std::filesystem::path& cache) {
+  driver();
+  CompileCounters counted;
+  auto kernels = modules_.load(texts, cache, counted);
+  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+}
+
+void Memory::finish() { check(device_, driver().Synchronize(stream_), "waiting for it"); }
+
+void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                    std::int64_t positions) {
+  if (buffers.size() != kernel.element_bytes.size())
+    fail_internal("{}: kernel {} takes {} buffers, and gets {}", device_.name, kernel.name, kernel.element_bytes.size(), buffers.size());
+  std::vector<void*> arguments;
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    if (reinterpret_cast<std::uintptr_t>(buffers[b]) % static_cast<std::uintptr_t>(kernel.element_bytes[b]) != 0)
+      fail_internal("{}: buffer {} of kernel {} begins inside of an element", device_.name, b, kernel.name);
+    arguments.push_back(static_cast<void*>(const_cast<std::byte**>(&buffers[b])));
+  }
+  for (const std::int64_t& size : sizes) arguments.push_back(const_cast<std::int64_t*>(&size));
+  arguments.push_back(&positions);
+  const unsigned threads = threads_of_block(device_, positions);
+  const std::int64_t blocks = (positions + threads - 1) / threads;
+  constexpr std::int64_t most_blocks = std::numeric_limits<int>::max();
+  if (blocks > most_blocks) fail("{}: kernel {} has {} blocks (allowed: {})", device_.name, kernel.name, blocks, most_blocks);
+  const Code code =
+      driver().Launch(kernel.function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream_, arguments.data(), nullptr);
+  check(device_, code, "launching kernel {} with {} blocks of {} threads", kernel.name, blocks, threads);
+}
+
+}  // namespace rlx::gpu

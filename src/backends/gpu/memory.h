@@ -1,0 +1,37 @@
+#pragma once
+#include <memory>
+
+#include "backends/backend.h"
+#include "backends/gpu/modules.h"
+
+namespace rlx::gpu {
+
+/// A device's memory, with the one stream in which it does everything in order.
+class Memory : public DeviceMemory {
+ public:
+  /// `device` must outlive it. Throws Error where the driver opens no context or stream.
+  explicit Memory(const DeviceFacts& device);
+  ~Memory() override;
+
+  std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
+  void upload(std::byte* to, std::span<const std::byte> from) override;
+  void download(std::span<std::byte> to, const std::byte* from) override;
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+  void clear(std::byte* to, std::int64_t bytes) override;
+  std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
+  void finish() override;
+
+  void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
+
+ private:
+  /// The driver, for the calling thread.
+  const Driver& driver() const;
+  [[noreturn]] void refuse(std::int64_t bytes, Code code) const;
+
+  const DeviceFacts& device_;
+  Context context_;
+  Stream stream_;
+  Modules modules_;
+};
+
+}  // namespace rlx::gpu

@@ -1,0 +1,39 @@
+// Kernels of a GPU stay inside of their buffers: AddressSanitizer watches their text, which the driver without a GPU compiles as C++.
+#include <dlfcn.h>
+
+#include "backends/gpu_device.h"
+#include "backends/registry_samples.h"
+
+namespace rlx::test {
+namespace {
+
+class GpuBounds : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!dlsym(RTLD_DEFAULT, "__asan_init")) GTEST_SKIP() << "needs AddressSanitizer";
+  }
+};
+
+TEST_F(GpuBounds, WhatLeavesABufferIsCaught) {
+  const KernelText text = affine_cuda_kernel(50);
+  const auto kernels = memory().load({&text, 1}, {});
+  const auto run = [&](std::int64_t bytes_in, std::int64_t bytes_out) {
+    const auto in = memory().allocate(bytes_in), out = memory().allocate(bytes_out);
+    const std::vector<std::byte*> buffers{in.get(), out.get()};
+    kernels->launch(0, buffers, std::vector<std::int64_t>{1}, 11);
+    memory().finish();
+  };
+  run(44, 44);
+  EXPECT_DEATH(run(44, 40), "WRITE of size 4");
+  EXPECT_DEATH(run(40, 44), "READ of size 4");
+}
+
+TEST_F(GpuBounds, KernelsOfOpsLeaveNone) {
+  std::vector<Case> cases = all_cases();
+  std::erase_if(cases, [](const Case& c) { return c.number != 0; });
+  expect_all(session(), cases, cases.size() / 4);
+}
+
+}  // namespace
+}  // namespace rlx::test

@@ -1,0 +1,360 @@
+// A driver of GPUs without a GPU: the functions of CUDA's driver and NVRTC that RLX opens, or with RLX_FAKE_HIP those of HIP and hipRTC.
+// Texts are compiled as C++ (emit/cuda_in_cpp.h) by the compiler of the build, with RLX_FAKE_GPU_FLAGS if that is set, and threads run one
+// after the other in an order that is none. Streams are taken at their word: nothing is done before somebody waits. Addresses are none of
+// the process. Each allocation has its bytes and no more, so that AddressSanitizer names a kernel's line that reads or writes behind them.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emit/cuda_in_cpp.h"
+
+#ifdef RLX_FAKE_HIP
+#define NAMED(cuda, hip) hip
+#else
+#define NAMED(cuda, hip) cuda
+#endif
+#define ENTRY(cuda, hip) extern "C" [[gnu::visibility("default")]] Code NAMED(cuda, hip)
+
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Code : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  invalid_context = 201,
+  invalid_image = 200,
+  not_found = 500
+};
+constexpr std::pair<Code, const char*> names[]{{success, "FAKE_SUCCESS"},
+                                               {invalid_value, "FAKE_ERROR_INVALID_VALUE"},
+                                               {out_of_memory, "FAKE_ERROR_OUT_OF_MEMORY"},
+                                               {not_initialized, "FAKE_ERROR_NOT_INITIALIZED"},
+                                               {invalid_context, "FAKE_ERROR_INVALID_CONTEXT"},
+                                               {invalid_image, "FAKE_ERROR_INVALID_IMAGE"},
+                                               {not_found, "FAKE_ERROR_NOT_FOUND"}};
+
+constexpr std::uintptr_t away = std::uintptr_t{1} << 60;  // no program has memory there
+constexpr std::size_t total_memory = std::size_t{4} << 30;
+
+struct Stream {
+  std::vector<std::function<void()>> asked;
+};
+struct Function {
+  using Run = void (*)(void** arguments, unsigned blocks, unsigned threads, unsigned seed);
+  Run run;
+  int arguments;
+};
+struct Module {
+  void* library;
+  std::map<std::string, Function> functions;
+};
+
+struct Device {
+  std::mutex mutex;
+  bool is_open = false;
+  std::map<std::uintptr_t, std::size_t> taken;
+  std::size_t taken_bytes = 0;
+  unsigned launches = 0;
+} device;
+thread_local bool has_context = false;
+
+void* real(std::uintptr_t address) { return reinterpret_cast<void*>(address - away); }
+
+bool is_inside(std::uintptr_t address, std::size_t bytes) {
+  auto after = device.taken.upper_bound(address);
+  if (after == device.taken.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  return address - begin <= size && bytes <= size - (address - begin);
+}
+
+/// Puts it behind what the stream was asked for; `valid`: of the arguments.
+template <class Work>
+Code later(Stream* stream, bool valid, Work work) {
+  if (!has_context) return invalid_context;
+  if (!stream || !valid) return invalid_value;
+  stream->asked.emplace_back(std::move(work));
+  return success;
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "rlx-gpu-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
+// -- the driver
+
+ENTRY(cuInit, hipInit)(unsigned) {
+  device.is_open = true;
+  return success;
+}
+ENTRY(cuDriverGetVersion, hipDriverGetVersion)(int* version) {
+  *version = NAMED(12040, 60000000);
+  return success;
+}
+ENTRY(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
+  *count = 1;
+  return device.is_open ? success : not_initialized;
+}
+ENTRY(cuDeviceGet, hipDeviceGet)(int* found, int number) {
+  *found = number;
+  return number == 0 ? success : invalid_value;
+}
+ENTRY(cuDeviceGetName, hipDeviceGetName)(char* name, int bytes, int) {
+  std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU");
+  return success;
+}
+ENTRY(cuDeviceTotalMem_v2, hipDeviceTotalMem)(std::size_t* bytes, int) {
+  *bytes = total_memory;
+  return success;
+}
+ENTRY(cuDeviceGetAttribute, hipDeviceGetAttribute)(int* value, int attribute, int) {
+  constexpr std::pair<int, int> values[]{{NAMED(16, 63), 2}, {NAMED(75, 23), 9}, {NAMED(76, 61), 0}, {NAMED(115, 88), 1}};
+  for (const auto& [number, its] : values)
+    if (number == attribute) return *value = its, success;
+  return invalid_value;
+}
+ENTRY(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, int) {
+  *context = &device;
+  return device.is_open ? success : not_initialized;
+}
+ENTRY(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int) { return success; }
+ENTRY(cuCtxSetCurrent, hipCtxSetCurrent)(void* context) {
+  has_context = context == &device;
+  return has_context ? success : invalid_context;
+}
+ENTRY(cuGetErrorName, hipDrvGetErrorName)(Code code, const char** name) {
+  for (const auto& [value, its] : names)
+    if (value == code) return *name = its, success;
+  return invalid_value;
+}
+ENTRY(cuGetErrorString, hipDrvGetErrorString)(Code, const char** text) {
+  *text = "as the fake driver has it";
+  return success;
+}
+
+// -- memory
+
+ENTRY(cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool)(void** pool, int) {
+  *pool = &device;
+  return success;
+}
+ENTRY(cuMemPoolSetAttribute, hipMemPoolSetAttribute)(void* pool, int attribute, void*) {
+  return pool == &device && attribute == 4 ? success : invalid_value;
+}
+ENTRY(cuMemGetInfo_v2, hipMemGetInfo)(std::size_t* free, std::size_t* total) {
+  const std::lock_guard lock(device.mutex);
+  *free = total_memory - device.taken_bytes;
+  *total = total_memory;
+  return success;
+}
+ENTRY(cuMemAllocAsync, hipMallocAsync)(std::uintptr_t* address, std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  if (!has_context) return invalid_context;
+  if (!stream || bytes == 0) return invalid_value;
+  if (bytes > total_memory - device.taken_bytes) return out_of_memory;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, 256, bytes) != 0) return out_of_memory;
+  constexpr int unset = 0xa5;
+  std::memset(memory, unset, bytes);
+  *address = reinterpret_cast<std::uintptr_t>(memory) + away;
+  device.taken.emplace(*address, bytes);
+  device.taken_bytes += bytes;
+  return success;
+}
+ENTRY(cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  const auto at = device.taken.find(address);
+  if (at == device.taken.end()) return invalid_value;
+  device.taken_bytes -= at->second;
+  device.taken.erase(at);
+  return later(stream, true, [=] { std::free(real(address)); });
+}
+ENTRY(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(std::uintptr_t to, const void* from, std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  const auto* data = static_cast<const std::byte*>(from);
+  return later(stream, is_inside(to, bytes),
+               [to, bytes = std::vector<std::byte>(data, data + bytes)] { std::memcpy(real(to), bytes.data(), bytes.size()); });
+}
+ENTRY(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  return later(stream, is_inside(from, bytes), [=] { std::memcpy(to, real(from), bytes); });
+}
+ENTRY(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  return later(stream, is_inside(to, bytes) && is_inside(from, bytes), [=] { std::memcpy(real(to), real(from), bytes); });
+}
+ENTRY(cuMemsetD8Async, hipMemsetD8Async)(std::uintptr_t to, unsigned char value, std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  return later(stream, is_inside(to, bytes), [=] { std::memset(real(to), value, bytes); });
+}
+
+// -- streams and launches
+
+ENTRY(cuStreamCreate, hipStreamCreateWithFlags)(Stream** stream, unsigned) {
+  *stream = new Stream;
+  return has_context ? success : invalid_context;
+}
+ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
+  delete stream;
+  return success;
+}
+ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  if (!has_context) return invalid_context;
+  for (const auto& work : std::exchange(stream->asked, {})) work();
+  return success;
+}
+ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads,
+                                             unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** arguments,
+                                             void** extra) {
+  const std::lock_guard lock(device.mutex);
+  const bool valid =
+      x > 0 && y == 1 && z == 1 && threads > 0 && threads <= 256 && block_y == 1 && block_z == 1 && shared_bytes == 0 && !extra;
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(function->arguments));
+  for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
+  return later(stream, valid, [=, seed = ++device.launches]() mutable {
+    std::vector<void*> places;
+    for (std::uint64_t& value : values) places.push_back(&value);
+    function->run(places.data(), x, threads, seed);
+  });
+}
+
+// -- modules: a head, the bytes of a shared library
+
+namespace {
+constexpr std::uint64_t magic = 0x6b61662d786c72;
+struct Head {
+  std::uint64_t magic, bytes;
+};
+}  // namespace
+
+ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
+  Head head;
+  std::memcpy(&head, image, sizeof head);
+  if (!has_context) return invalid_context;
+  if (head.magic != magic) return invalid_image;
+  const Folder folder;
+  const fs::path file = folder.path / "kernels.so";
+  std::ofstream(file, std::ios::binary).write(static_cast<const char*>(image) + sizeof head, static_cast<std::streamsize>(head.bytes));
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return std::fprintf(stderr, "%s\n", dlerror()), invalid_image;
+  *module = new Module{library, {}};
+  return success;
+}
+ENTRY(cuModuleUnload, hipModuleUnload)(Module* module) {
+  dlclose(module->library);
+  delete module;
+  return has_context ? success : invalid_context;
+}
+ENTRY(cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Module* module, const char* name) {
+  const auto found = [&](const char* prefix) { return dlsym(module->library, (prefix + std::string(name)).c_str()); };
+  const auto run = reinterpret_cast<Function::Run>(found("run_"));
+  const auto* count = static_cast<const int*>(found("arguments_of_"));
+  if (!run || !count) return not_found;
+  *function = &module->functions.insert_or_assign(name, Function{run, *count}).first->second;
+  return success;
+}
+
+// -- the compiler
+
+namespace {
+
+struct Source {
+  std::string text, log, binary;
+};
+
+/// With a function for each kernel that runs all of its threads.
+std::string with_runners(const std::string& text) {
+  std::string all = std::string(rlx::test::cuda_in_cpp) + "#line 1\n" + text;
+  const std::string opening = "extern \"C\" __global__ void";
+  for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
+    const std::string head = text.substr(at, text.find("{", at) - at);
+    const std::size_t end = head.find("(", head.find("__launch_bounds__(") == std::string::npos ? 0 : head.find(")"));
+    const std::string name = head.substr(head.rfind(' ', end) + 1, end - head.rfind(' ', end) - 1);
+    all += "extern \"C\" void run_" + name + "(void** arguments, unsigned blocks, unsigned threads, unsigned seed) {\n  run_threads(" +
+           name + ", arguments, blocks, threads, seed);\n}\nextern \"C\" const int arguments_of_" + name + " = count_arguments(" + name +
+           ");\n";
+  }
+  return all;
+}
+
+}  // namespace
+
+ENTRY(nvrtcVersion, hiprtcVersion)(int* major, int* minor) {
+  *major = 12;
+  *minor = 4;
+  return success;
+}
+ENTRY(nvrtcCreateProgram, hiprtcCreateProgram)(Source** source, const char* text, const char*, int, const char* const*,
+                                               const char* const*) {
+  *source = new Source{text, {}, {}};
+  return success;
+}
+ENTRY(nvrtcDestroyProgram, hiprtcDestroyProgram)(Source** source) {
+  delete std::exchange(*source, nullptr);
+  return success;
+}
+ENTRY(nvrtcCompileProgram, hiprtcCompileProgram)(Source* source, int, const char* const*) {
+  const Folder folder;
+  const fs::path text = folder.path / "kernels.cpp", library = folder.path / "kernels.so", log = folder.path / "log";
+  std::ofstream(text) << with_runners(source->text);
+  const char* const more = std::getenv("RLX_FAKE_GPU_FLAGS");
+  const std::string command = "LD_PRELOAD= " RLX_FAKE_COMPILER " " + std::string(more ? more : "") +
+                              " -w -ffp-contract=off -fno-math-errno -fPIC -shared -Daddress_offset=" + std::to_string(away) + "ul " +
+                              text.string() + " -o " + library.string() + " -lm > " + log.string() + " 2>&1";
+  if (std::system(command.c_str()) != 0) return source->log = contents(log), invalid_value;
+  const std::string bytes = contents(library);
+  const Head head{magic, bytes.size()};
+  source->binary.assign(reinterpret_cast<const char*>(&head), sizeof head);
+  source->binary += bytes;
+  return success;
+}
+ENTRY(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(Source* source, std::size_t* bytes) {
+  *bytes = source->log.size() + 1;
+  return success;
+}
+ENTRY(nvrtcGetProgramLog, hiprtcGetProgramLog)(Source* source, char* log) {
+  std::memcpy(log, source->log.c_str(), source->log.size() + 1);
+  return success;
+}
+ENTRY(nvrtcGetCUBINSize, hiprtcGetCodeSize)(Source* source, std::size_t* bytes) {
+  *bytes = source->binary.size();
+  return success;
+}
+ENTRY(nvrtcGetCUBIN, hiprtcGetCode)(Source* source, char* binary) {
+  std::memcpy(binary, source->binary.data(), source->binary.size());
+  return success;
+}
+extern "C" [[gnu::visibility("default")]] const char* NAMED(nvrtcGetErrorString, hiprtcGetErrorString)(Code) {
+  return "FAKE_ERROR_COMPILATION";
+}
