@@ -2,7 +2,7 @@
 """Checks the rooms of src/ and draws them.
 
 usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files;
-                             a claim is named by one file outside of its folder, a device by its registration
+                             a claim is named by one file outside of its folder, a device by its registration; the table of a language like C is short
        house.py draw FILE    writes the picture of the rooms, docs/house.svg
 
 A room is a folder of src/, or a folder beside it that stands on the library. Public headers (include/rlx) belong to no room: everybody may
@@ -25,6 +25,7 @@ MOST_FILES = 30
 DEVICES = "src/runtime/device.cpp"
 HOST = [*(f"src/runtime/{name}" for name in "executable.h prepared.h reports/trace.cpp run.cpp run.h session.cpp".split()),
         "tools/profile.h", "tools/work.h"]
+MOST_DIALECT_LINES = 120
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -103,6 +104,13 @@ def devices_named_outside(edges):
                 yield f"{source} includes a file of the device {folder} (allowed: {', '.join(allowed)})"
 
 
+def long_dialects():
+    for path in sorted((ROOT / "src/emit").glob("*.cpp")):
+        text = path.read_text(encoding="utf-8")
+        if "constexpr CDialect " in text and text.count("\n") > MOST_DIALECT_LINES:
+            yield f"{path.relative_to(ROOT)} has {text.count(chr(10))} lines (allowed: {MOST_DIALECT_LINES})"
+
+
 def private_in_public():
     for path in sorted((ROOT / "include").rglob("*.h")):
         for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
@@ -174,7 +182,7 @@ def main(command, *arguments):
         pathlib.Path(*arguments).write_text(draw(files, edges), encoding="utf-8")
         return
     faults = [*upward(edges), *mutual(edges), *crowded(), *claims_named_outside(files, edges), *devices_named_outside(edges),
-              *private_in_public()]
+              *long_dialects(), *private_in_public()]
     print("\n".join(faults) if faults else f"house: {len(files)} files and {len(edges)} includes in order")
     sys.exit(1 if faults else 0)
 
