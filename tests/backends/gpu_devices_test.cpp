@@ -1,5 +1,6 @@
 // Which GPUs there are, by which names, and what is said of those that are missing.
 #include "backends/gpu_device.h"
+#include "rlx/ops.h"
 #ifdef RLX_COMMAND
 #include "cli/run_command.h"
 #endif
@@ -40,6 +41,20 @@ TEST_F(GpuDevices, AreNamedByNumberOrKind) {
   for (const char* part : {", sm_", " units; CUDA ", ", NVRTC ", " of memory"})
     EXPECT_NE(description.find(part), std::string::npos) << description;
   EXPECT_NE(error_of([] { Device::named("cuda:9"); }).find("allowed: cpu, cuda:0"), std::string::npos);
+}
+
+TEST_F(GpuDevices, OfOneKindComputeBesideEachOther) {
+  std::vector<Executable> programs;
+  for (const Device& device : Device::all()) {
+    if (!device.name().starts_with("cuda:")) continue;
+    Graph graph;
+    graph.output("y", graph.input("x", {3}, f32) * 2);
+    programs.push_back(Session(device, {.cache_folder = std::filesystem::path()}).compile(graph));
+  }
+  if (programs.size() < 2) GTEST_SKIP() << "needs two GPUs";
+  const std::vector<float> x{1, 2, 3};
+  for (int i = 0; i < 2; ++i)
+    for (const Executable& program : programs) EXPECT_EQ(program.run({{"x", x}}).at("y").get_double(2), 6);
 }
 
 TEST_F(GpuDevices, LevelsOfTheCpuAreNotTheirs) {

@@ -53,6 +53,7 @@ constexpr std::uintptr_t away = std::uintptr_t{1} << 60;  // no program has memo
 constexpr std::size_t total_memory = std::size_t{4} << 30;
 
 struct Stream {
+  const void* context;
   std::vector<std::function<void()>> asked;
 };
 struct Function {
@@ -65,6 +66,7 @@ struct Module {
   std::map<std::string, Function> functions;
 };
 
+/// What the devices share.
 struct Device {
   std::mutex mutex;
   bool is_open = false;
@@ -72,7 +74,9 @@ struct Device {
   std::size_t taken_bytes = 0;
   unsigned launches = 0;
 } device;
-thread_local bool has_context = false;
+constexpr int devices = 2;
+char contexts[devices];  // of which the addresses count
+thread_local const void* context = nullptr;
 
 void* real(std::uintptr_t address) { return reinterpret_cast<void*>(address - away); }
 
@@ -86,8 +90,8 @@ bool is_inside(std::uintptr_t address, std::size_t bytes) {
 /// Puts it behind what the stream was asked for; `valid`: of the arguments.
 template <class Work>
 Code later(Stream* stream, bool valid, Work work) {
-  if (!has_context) return invalid_context;
   if (!stream || !valid) return invalid_value;
+  if (stream->context != context) return invalid_context;
   stream->asked.emplace_back(std::move(work));
   return success;
 }
@@ -122,12 +126,12 @@ ENTRY(cuDriverGetVersion, hipDriverGetVersion)(int* version) {
   return success;
 }
 ENTRY(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
-  *count = 1;
+  *count = devices;
   return device.is_open ? success : not_initialized;
 }
 ENTRY(cuDeviceGet, hipDeviceGet)(int* found, int number) {
   *found = number;
-  return number == 0 ? success : invalid_value;
+  return number >= 0 && number < devices ? success : invalid_value;
 }
 ENTRY(cuDeviceGetName, hipDeviceGetName)(char* name, int bytes, int) {
   std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU");
@@ -143,14 +147,14 @@ ENTRY(cuDeviceGetAttribute, hipDeviceGetAttribute)(int* value, int attribute, in
     if (number == attribute) return *value = its, success;
   return invalid_value;
 }
-ENTRY(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** context, int) {
-  *context = &device;
+ENTRY(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** retained, int number) {
+  *retained = &contexts[number];
   return device.is_open ? success : not_initialized;
 }
 ENTRY(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int) { return success; }
-ENTRY(cuCtxSetCurrent, hipCtxSetCurrent)(void* context) {
-  has_context = context == &device;
-  return has_context ? success : invalid_context;
+ENTRY(cuCtxSetCurrent, hipCtxSetCurrent)(void* current) {
+  context = current;
+  return success;
 }
 ENTRY(cuGetErrorName, hipDrvGetErrorName)(Code code, const char** name) {
   for (const auto& [value, its] : names)
@@ -179,8 +183,8 @@ ENTRY(cuMemGetInfo_v2, hipMemGetInfo)(std::size_t* free, std::size_t* total) {
 }
 ENTRY(cuMemAllocAsync, hipMallocAsync)(std::uintptr_t* address, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
-  if (!has_context) return invalid_context;
   if (!stream || bytes == 0) return invalid_value;
+  if (stream->context != context) return invalid_context;
   if (bytes > total_memory - device.taken_bytes) return out_of_memory;
   void* memory = nullptr;
   if (posix_memalign(&memory, 256, bytes) != 0) return out_of_memory;
@@ -221,8 +225,9 @@ ENTRY(cuMemsetD8Async, hipMemsetD8Async)(std::uintptr_t to, unsigned char value,
 // -- streams and launches
 
 ENTRY(cuStreamCreate, hipStreamCreateWithFlags)(Stream** stream, unsigned) {
-  *stream = new Stream;
-  return has_context ? success : invalid_context;
+  if (!context) return invalid_context;
+  *stream = new Stream{context, {}};
+  return success;
 }
 ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
   delete stream;
@@ -230,7 +235,7 @@ ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
 }
 ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   const std::lock_guard lock(device.mutex);
-  if (!has_context) return invalid_context;
+  if (stream->context != context) return invalid_context;
   for (const auto& work : std::exchange(stream->asked, {})) work();
   return success;
 }
@@ -261,7 +266,7 @@ struct Head {
 ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
   Head head;
   std::memcpy(&head, image, sizeof head);
-  if (!has_context) return invalid_context;
+  if (!context) return invalid_context;
   if (head.magic != magic) return invalid_image;
   const Folder folder;
   const fs::path file = folder.path / "kernels.so";
@@ -274,7 +279,7 @@ ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
 ENTRY(cuModuleUnload, hipModuleUnload)(Module* module) {
   dlclose(module->library);
   delete module;
-  return has_context ? success : invalid_context;
+  return context ? success : invalid_context;
 }
 ENTRY(cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Module* module, const char* name) {
   const auto found = [&](const char* prefix) { return dlsym(module->library, (prefix + std::string(name)).c_str()); };
