@@ -20,6 +20,13 @@ if(NOT LLVM_FOUND)
 endif()
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 
+# MLX is optional: that of build/mlx, where scripts/fetch_mlx.sh installs it, or any other that CMake finds.
+file(GLOB mlx_folders ${PROJECT_SOURCE_DIR}/build/mlx/lib/python3*/site-packages/mlx)
+find_package(MLX CONFIG QUIET HINTS ${mlx_folders})
+if(MLX_FOUND)
+  message(STATUS "MLX in ${MLX_DIR}")
+endif()
+
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
 find_path(EDIT_INCLUDE_DIR histedit.h REQUIRED)

@@ -1,6 +1,8 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -52,6 +54,33 @@ struct DeviceMemory {
   virtual void finish() = 0;
 };
 
+/// Computes a node of a graph, or of one of its regions, for a device that takes whole graphs and does not have its op.
+using HostNode =
+    std::function<std::vector<Array>(const Graph& graph, std::int32_t node, const Bindings& bindings, std::span<const Array> operands)>;
+
+/// The inputs of one run of a taken graph.
+struct TakenInputs {
+  std::vector<const Array*> arrays;        // by input
+  std::vector<bool> given_away;            // by input: a state that nobody else reads, whose memory the run may take
+  std::shared_ptr<const void> parameters;  // another one where a parameter was bound anew
+  Bindings bindings;
+};
+
+/// A graph that a device computes as a whole. Runs may come from several threads at a time.
+struct TakenGraph {
+  explicit TakenGraph(Graph taken) : graph(std::move(taken)) {}
+  TakenGraph(const TakenGraph&) = delete;
+  TakenGraph& operator=(const TakenGraph&) = delete;
+  virtual ~TakenGraph() = default;
+
+  /// The outputs, in memory that the host reads. Throws Error: names the device, and what failed.
+  virtual std::vector<Array> run(const TakenInputs& inputs) = 0;
+  /// Why a node is the host's; nothing where the device computes it.
+  virtual std::optional<std::string> left_to_host(const Graph& graph, const Node& node) const = 0;
+
+  const Graph graph;  // as it is computed: primitives, and the composites that the device has
+};
+
 /// What a device brings: a folder beside this file, which src/runtime/device.cpp names.
 struct Backend {
   Backend() = default;
@@ -67,6 +96,12 @@ struct Backend {
   virtual TargetDevice target(const SessionOptions& options) const = 0;
   /// The memory that all sessions of the device share; null: that of the host.
   virtual DeviceMemory* memory() const { return nullptr; }
+  /// Whether it computes whole graphs, by `take`, in place of the kernels of a program.
+  virtual bool takes_graphs() const { return false; }
+  /// The graph, ready to run. `on_host` computes the nodes that the device leaves.
+  virtual std::unique_ptr<TakenGraph> take(const Graph& /*graph*/, const SessionOptions& /*options*/, HostNode /*on_host*/) const {
+    return nullptr;
+  }
 };
 
 }  // namespace rlx

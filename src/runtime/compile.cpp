@@ -4,12 +4,15 @@
 #include "backends/backend.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
+#include "ir/reference.h"
+#include "ir/sources.h"
 #include "lowering/claim.h"
 #include "lowering/lowering.h"
 #include "passes/exact_activations.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
 #include "runtime/executable.h"
+#include "runtime/host_node.h"
 
 namespace rlx {
 namespace {
@@ -95,9 +98,82 @@ LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const 
   return lowered;
 }
 
+namespace {
+
+/// Nodes that a device which takes whole graphs leaves to the host, compiled when they are first met.
+class NodesOnHost {
+ public:
+  NodesOnHost(SessionOptions options) : options_(std::move(options)) {}
+
+  std::vector<Array> run(const Graph& graph, std::int32_t id, const Bindings& bindings, std::span<const Array> operands) {
+    const std::optional<Executable> compiled = executable(graph, id);
+    if (!compiled) return evaluate_node(graph, id, bindings, operands, {});
+    std::map<std::string, Feed> fed;
+    for (std::size_t i = 0; i < operands.size(); ++i) fed.emplace(std::to_string(i), operands[i]);
+    std::vector<Array> results;
+    for (auto& [name, result] : compiled->run(fed)) results.push_back(result);
+    return results;
+  }
+
+ private:
+  std::optional<Executable> executable(const Graph& graph, std::int32_t id) {
+    const std::scoped_lock lock(mutex_);
+    const auto [known, is_new] = compiled_.try_emplace({&graph.data(), id});
+    if (is_new) {
+      if (!session_) session_.emplace(Device::cpu(), options_);
+      if (const std::optional<Graph> single = graph_of_node(graph, id)) known->second = session_->compile(*single);
+    }
+    return known->second;
+  }
+
+  SessionOptions options_;
+  std::mutex mutex_;
+  std::optional<Session> session_;
+  std::map<std::pair<const GraphData*, std::int32_t>, std::optional<Executable>> compiled_;
+};
+
+/// The same inputs, and nothing to compute.
+Graph inputs_alone(const Graph& graph) {
+  Graph inputs(graph.name());
+  for (const auto& [input, value] : graph.inputs()) inputs.add_input(input);
+  return inputs;
+}
+
+/// Throws Error for the first node that the device does not compute.
+void refuse_host(const TakenGraph& taken, const Graph& graph, const Device& device) {
+  for (std::int32_t id : needed_nodes(graph.data(), output_ids(graph))) {
+    const Node& node = graph.node(id);
+    if (constant_value(node)) continue;
+    if (const auto why = taken.left_to_host(graph, node))
+      fail("graph '{}': {}, {}, is not computed on {} ({}), and the session leaves nothing to the host", taken.graph.name(), node.op->name,
+           node.results[0].to_string(), device.name(), *why);
+    for (const Attr& attr : node.attrs)
+      if (const auto* region = std::get_if<Region>(&attr); region && *region) refuse_host(taken, **region, device);
+  }
+}
+
+std::shared_ptr<Executable::State> take_whole(const std::shared_ptr<Session::State>& session, const Graph& graph) {
+  const SessionOptions& options = session->options;
+  auto host = std::make_shared<NodesOnHost>(SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
+  PreciseGraph precise = with_precision(options.round_activations ? graph : with_exact_activations(graph), options.precision,
+                                        options.calibration ? &*options.calibration : nullptr);
+  auto taken = session->device.backend().take(
+      precise.graph, options, [host](const Graph& of, std::int32_t id, const Bindings& bindings, std::span<const Array> operands) {
+        return host->run(of, id, bindings, operands);
+      });
+  if (!options.host) refuse_host(*taken, taken->graph, session->device);
+  auto state = std::make_shared<Executable::State>(session, graph, Program(inputs_alone(graph)));
+  state->taken = std::move(taken);
+  state->precision = std::move(precise.choices);
+  return state;
+}
+
+}  // namespace
+
 Executable Session::compile(const Graph& given) const {
   if (state_->device == Device::automatic()) return state_->chosen_for(given).compile(given);
   const Graph graph = given.snapshot();  // the caller may go on building
+  if (state_->device.backend().takes_graphs()) return Executable(take_whole(state_, graph));
   LoweredGraph lowered = lower_for(graph, state_->options, state_->device, state_->target);
   const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
   std::vector<KernelText> texts;

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/backend.h"
 #include "backends/gpu/backend.h"
+#include "backends/mlx/backend.h"
 #include "backends/opencl/backend.h"
 #include "base/names.h"
 
@@ -29,7 +30,7 @@ Device Device::cpu() { return Device(cpu::backend()); }
 
 std::vector<Device> Device::all() {
   std::vector<Device> devices{cpu()};
-  for (const auto* found : {&gpu::backends(), &opencl::backends()})
+  for (const auto* found : {&gpu::backends(), &opencl::backends(), &mlx::backends()})
     for (const Backend* backend : *found) devices.push_back(Device(*backend));
   return devices;
 }
@@ -37,6 +38,7 @@ std::vector<Device> Device::all() {
 std::vector<std::string> Device::missing() {
   std::vector<std::string> lines = gpu::missing();
   if (const std::string& why = opencl::missing(); !why.empty()) lines.push_back("opencl: " + why);
+  if (const std::string& why = mlx::missing(); !why.empty()) lines.push_back("mlx: " + why);
   return lines;
 }
 

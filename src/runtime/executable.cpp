@@ -129,7 +129,8 @@ void Executable::State::keep_state(std::size_t input, const Array& value) {
   const bool stays = states[input].bytes().data() == value.bytes().data();
   if (owns_state[input] && !stays) states_before[input] = std::move(states[input]);
   states[input] = value;
-  owns_state[input] = has_value[input] = true;
+  owns_state[input] = !taken;  // what a device gave, it alone may write over
+  has_value[input] = true;
 }
 
 int Executable::State::slot_of(ValueId value) const { return memory.by_root.at(program.root(value)); }

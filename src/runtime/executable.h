@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 
+#include "backends/backend.h"
 #include "backends/cpu/execution/execute.h"
 #include "backends/cpu/jit.h"
 #include "lowering/slots.h"
@@ -60,6 +61,7 @@ struct Executable::State {
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
   Program program;
+  std::unique_ptr<TakenGraph> taken;       // of a device that takes whole graphs: what computes it in place of the program
   std::vector<PrecisionChoice> precision;  // of its products
   std::optional<CompiledIndexChecks> index_checks;
   ProgramSlots memory;

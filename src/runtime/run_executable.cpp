@@ -171,11 +171,47 @@ std::unique_lock<Turns> turn_of(Executable::State& state) {
   return state.has_states ? std::unique_lock(state.turn) : std::unique_lock<Turns>();
 }
 
+/// A run of a graph that the device computes whole. Its results are read where they lie.
+Outputs run_taken(Executable::State& state, Bound& bound, const std::vector<const Target*>& memory,
+                  const std::map<std::string, Target>& into) {
+  TakenInputs inputs{bound.arrays, {}, bound.parameters, bound.bindings};
+  for (std::size_t i = 0; i < bound.arrays.size(); ++i) {
+    const bool replaced = std::ranges::find(state.state_of_output, i) != state.state_of_output.end();
+    inputs.given_away.push_back(replaced && has_owners(*bound.arrays[i], 2));  // the state's and the run's
+  }
+  std::vector<Array> results;
+  try {
+    results = state.taken->run(inputs);
+  } catch (...) {
+    for (std::size_t i = 0; i < inputs.given_away.size(); ++i)
+      if (inputs.given_away[i]) state.states[i] = {};
+    throw;
+  }
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    if (memory[i]) std::ranges::copy(results[i].bytes(), memory[i]->bytes().begin());
+  return named(state, std::move(results), into);
+}
+
+/// All of it as one launch: what the device's library does inside, it does not tell.
+LaunchReport time_taken(Executable::State& state, const Bound& bound, int repeats) {
+  LaunchReport report;
+  report.name = state.source.name(), report.kind = "device";
+  const TakenInputs inputs{bound.arrays, std::vector<bool>(bound.arrays.size(), false), bound.parameters, bound.bindings};
+  for (int i = 0; i < repeats; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    state.taken->run(inputs);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    report.seconds = i == 0 ? seconds : std::min(report.seconds, seconds);
+  }
+  return report;
+}
+
 /// A run whose turn it is.
 Outputs run_now(Executable::State& state, const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) {
   Bound bound = bind(state, inputs, true);
   check_indices(state, bound);
   const std::vector<const Target*> memory = targets(state, into, bound);
+  if (state.taken) return run_taken(state, bound, memory, into);
   place(state, bound);
   const bool direct = state.session->storage.on_host();
   Run run(state, std::move(bound.arrays), state.is_param, std::move(bound.bindings), std::move(bound.parameters),
@@ -221,6 +257,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
+  if (state_->taken) return {time_taken(*state_, bound, repeats)};
   if (repeats == 0) return reports;
   place(*state_, bound);
   Run run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters));
@@ -231,6 +268,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
 std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
+  if (state_->taken) return {};  // the threads are the library's own
   place(*state_, bound);
   return Run(*state_, std::move(bound.arrays), state_->is_param, std::move(bound.bindings), std::move(bound.parameters)).trace(repeats);
 }

@@ -3,6 +3,7 @@
 
 #include "ir/graph_data.h"
 #include "ir/op.h"
+#include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "lowering/claim.h"
 #include "passes/expand.h"
@@ -154,9 +155,32 @@ std::vector<NodeReport> node_reports(const Executable::State& state, const std::
   return reports;
 }
 
+/// The same of a graph that the device takes whole.
+std::vector<NodeReport> taken_reports(const TakenGraph& taken, const Graph& graph, const std::string& indent) {
+  std::vector<NodeReport> reports;
+  for (std::int32_t id : needed_nodes(graph.data(), output_ids(graph))) {
+    const Node& node = graph.node(id);
+    const auto why = taken.left_to_host(graph, node);
+    const std::string how = constant_value(node) ? "constant" : has_regions(node) ? "control" : why ? "host" : "native";
+    reports.push_back({fmt::format("{}%{}: {}", indent, id, node_text(node)), how, how == "host" ? *why : ""});
+    for (const Attr& attr : node.attrs)
+      if (const auto* region = std::get_if<Region>(&attr); region && *region)
+        for (NodeReport& inner : taken_reports(taken, **region, indent + "  ")) reports.push_back(std::move(inner));
+  }
+  return reports;
+}
+
+/// Whether a composite is computed whole.
+bool is_whole(const Executable::State& state, const Node& node) {
+  if (state.taken) return state.session->options.claims && !state.taken->left_to_host(state.source, node);
+  return claim_of(state.session->target, state.source, node) != nullptr;
+}
+
 }  // namespace
 
 std::string Executable::dump(Stage stage) const {
+  if (state_->taken && stage != Stage::hir)
+    return stage == Stage::mir ? to_text(state_->taken->graph) : fmt::format("computed whole by {}\n", state_->session->device.name());
   switch (stage) {
     case Stage::hir: return to_text(state_->source);
     case Stage::mir: return to_text(state_->program.graph);
@@ -170,13 +194,13 @@ std::vector<NodeReport> Executable::explain() const {
   std::vector<NodeReport> reports;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(state_->source.size()); ++id) {
     const Node& node = state_->source.node(id);
-    if (node.op->kind == OpKind::composite && !claim_of(state_->session->target, state_->source, node))
-      reports.push_back({node_text(node), "decomposed", ""});
+    if (node.op->kind == OpKind::composite && !is_whole(*state_, node)) reports.push_back({node_text(node), "decomposed", ""});
   }
   for (const PrecisionChoice& choice : state_->precision)
     reports.push_back(
         {choice.product, "precision", fmt::format("{}{}{}", name(choice.precision), choice.reason.empty() ? "" : ": ", choice.reason)});
-  for (NodeReport& report : node_reports(*state_, "")) reports.push_back(std::move(report));
+  for (NodeReport& report : state_->taken ? taken_reports(*state_->taken, state_->taken->graph, "") : node_reports(*state_, ""))
+    reports.push_back(std::move(report));
   return reports;
 }
 

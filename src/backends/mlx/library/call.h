@@ -1,0 +1,75 @@
+#pragma once
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "backends/consumer.h"
+#include "backends/mlx/library/arrays.h"
+#include "ir/op.h"
+
+namespace rlx::mlx {
+
+struct Results : std::vector<mx::array> {
+  using std::vector<mx::array>::vector;
+  Results(mx::array one) { push_back(std::move(one)); }  // NOLINT(google-explicit-constructor): most ops have one result
+  Results(std::vector<mx::array> all) : std::vector<mx::array>(std::move(all)) {}  // NOLINT(google-explicit-constructor)
+};
+
+/// Runs a region of an op on operands as they are carried.
+using RunInner = std::function<Results(const Region& region, std::vector<mx::array> operands)>;
+
+/// A node of a run: what a row makes arrays of. Attributes are found by name.
+struct Call {
+  const Graph& graph;
+  const Node& node;
+  const Bindings& bindings;
+  std::span<const mx::array> x;
+  const RunInner& run_region;
+
+  template <class T>
+  const T& attr(std::string_view name) const {
+    return std::get<T>(attribute(name));
+  }
+  bool flag(std::string_view name) const { return attr<bool>(name); }
+  std::string_view word(std::string_view name) const { return attr<std::string>(name); }
+  std::int64_t number(std::string_view name) const { return attr<std::int64_t>(name); }
+  /// An axis of operand 0.
+  int axis() const;
+  /// A list of numbers or of sizes.
+  std::vector<int> ints(std::string_view name) const;
+  DType type(std::size_t operand) const { return graph.type(node.operands[operand]).dtype; }
+  DType result_type(std::size_t result = 0) const { return node.results[result].dtype; }
+  std::vector<std::int64_t> sizes(std::size_t result = 0) const;
+  mx::Shape shape(std::size_t result = 0) const { return shape_of(sizes(result)); }
+
+ private:
+  const Attr& attribute(std::string_view name) const;
+};
+
+using Rule = Results (*)(const Call&);
+using Rows = std::span<const Row<Rule>>;
+
+// The table, by subject.
+Rows scalar_rows();
+Rows structure_rows();
+Rows addressing_rows();
+Rows reduction_rows();
+Rows contraction_rows();
+Rows control_rows();
+Rows signal_rows();
+Rows composite_rows();
+
+/// All of them.
+const RowTable<Rule>& table();
+
+/// `x` as another type, by MLX's own rules.
+inline mx::array as(const mx::array& x, mx::Dtype dtype) { return x.dtype() == dtype ? x : mx::astype(x, dtype); }
+/// A number of the type of `like`.
+mx::array number_like(double value, const mx::array& like);
+/// `interior` values between elements, and `lo` before them, cut to `shape`; a negative `lo` drops what lies before. Elements beyond the
+/// borders are dropped first.
+mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const int> interior, const mx::Shape& shape, double value);
+/// The sum of narrow floats would lose bits: these are added in f32.
+inline mx::array wide(const mx::array& x) { return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? as(x, mx::float32) : x; }
+
+}  // namespace rlx::mlx

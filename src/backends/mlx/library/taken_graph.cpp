@@ -1,0 +1,190 @@
+#include "backends/mlx/library/taken_graph.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/array_type.h"
+#include "ir/graph_data.h"
+#include "ir/rebuild.h"
+#include "ir/reference.h"
+#include "ir/sources.h"
+
+namespace rlx::mlx {
+namespace {
+
+std::size_t at(std::int32_t node) { return static_cast<std::size_t>(node); }
+
+bool is_empty(const Type& type, const Bindings& bindings) { return type.size().evaluate(bindings) == 0; }
+
+std::vector<std::int64_t> sizes_of(const Type& type, const Bindings& bindings) { return static_shape(bind_sizes(type, bindings)); }
+
+/// What MLX throws says neither which device it was nor which op.
+template <class Function>
+auto named(std::string_view device, std::string_view what, const Function& function) {
+  try {
+    return function();
+  } catch (const Error&) {
+    throw;
+  } catch (const InternalError&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail("{}: {}: {}", device, what, error.what());
+  }
+}
+
+/// Results in memory of their own: what shows elements of an input would change with it.
+Array apart_from(const TakenInputs& inputs, Array result) {
+  const auto* const begin = result.bytes().data();
+  const bool shares = std::ranges::any_of(inputs.arrays, [&](const Array* input) {
+    return !shown_by(*input) && begin >= input->bytes().data() && begin < input->bytes().data() + input->bytes().size();
+  });
+  if (!shares) return result;
+  Array own(result.dtype(), result.shape());
+  std::memcpy(own.mutable_bytes().data(), begin, result.bytes().size());
+  return own;
+}
+
+}  // namespace
+
+MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, HostNode on_host)
+    : TakenGraph(taken), device_name_(std::move(device_name)), device_(device), on_host_(std::move(on_host)) {
+  add_part(graph, false);
+}
+
+bool MlxGraph::computes(const Graph& of, const Node& node) const { return !left_to_host(of, node); }
+
+std::optional<std::string> MlxGraph::left_to_host(const Graph& of, const Node& node) const {
+  const Row<Rule>* const row = table().taking(of, node);
+  if (!row) {
+    const Row<Rule>* const listed = table().find(node.op->name);
+    return std::string(listed ? listed->reason : "it has no row");
+  }
+  if (node.op->name == "reinterpret" || has_regions(node)) return std::nullopt;  // bytes are bytes, and regions have nodes of their own
+  const auto lacks = [&](const Type& type) { return !has(type.dtype, device_); };
+  for (const ValueId v : node.operands)
+    if (lacks(of.type(v))) return fmt::format("MLX has no {} there", name(of.type(v).dtype));
+  for (const Type& type : node.results)
+    if (lacks(type)) return fmt::format("MLX has no {} there", name(type.dtype));
+  return std::nullopt;
+}
+
+void MlxGraph::add_part(const Graph& of, bool region) {
+  Part part;
+  part.order = order_nodes(of, region);
+  for (const NodeOrder::Step& step : part.order.steps) {
+    const Node& node = of.node(step.node);
+    part.rows.push_back(computes(of, node) ? table().taking(of, node) : nullptr);
+    if (const Array* const constant = constant_value(node)) part.constants.emplace(step.node, array_of(*constant, device_));
+    for (const Attr& attr : node.attrs)
+      if (const auto* const inner = std::get_if<Region>(&attr); inner && *inner && !parts_.contains(inner->get())) add_part(**inner, true);
+  }
+  parts_.emplace(&of, std::move(part));
+}
+
+std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inputs) {
+  const std::scoped_lock lock(keeping_);
+  if (kept_ && kept_->parameters == inputs.parameters) return kept_;
+  auto kept = std::make_shared<Kept>();
+  kept->parameters = inputs.parameters;
+  for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
+    if (graph.inputs()[i].first.kind == InputKind::param) kept->inputs.emplace(i, array_of(*inputs.arrays[i], device_));
+  Values values(graph.size());
+  for (const auto& [i, array] : kept->inputs) values[at(graph.inputs()[i].second.id().node)] = array;
+  const Part& part = parts_.at(&graph);
+  walk(graph, part, values, inputs.bindings, true);
+  std::vector<mx::array> all;
+  for (const ValueId v : part.order.kept_values) all.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  mx::eval(all);
+  for (std::size_t i = 0; i < all.size(); ++i) kept->values.emplace(part.order.kept_values[i], all[i]);
+  return kept_ = kept;
+}
+
+MlxGraph::Values MlxGraph::input_values(const TakenInputs& inputs, const Kept& kept) const {
+  Values values(graph.size());
+  for (std::size_t i = 0; i < inputs.arrays.size(); ++i) {
+    Results& value = values[at(graph.inputs()[i].second.id().node)];
+    mx::array* const shown = inputs.given_away[i] ? shown_by(*inputs.arrays[i]) : nullptr;
+    if (const auto param = kept.inputs.find(i); param != kept.inputs.end()) value = param->second;
+    else if (shown) value = std::move(*shown);  // no one else has it: MLX may write over it
+    else value = array_of(*inputs.arrays[i], device_);
+  }
+  for (const auto& [id, array] : kept.values) {
+    Results& value = values[at(id.node)];
+    value.resize(graph.node(id.node).results.size(), array);
+    value[static_cast<std::size_t>(id.result)] = array;
+  }
+  return values;
+}
+
+void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Bindings& bindings, bool kept) const {
+  for (std::size_t i = 0; i < part.order.steps.size(); ++i) {
+    const NodeOrder::Step& step = part.order.steps[i];
+    if (step.kept != kept) continue;
+    std::vector<mx::array> operands;
+    for (const ValueId v : of.node(step.node).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+    if (!kept)
+      for (const std::int32_t ended : step.ends) values[at(ended)].clear();
+    values[at(step.node)] = compute(of, part, i, operands, bindings);
+  }
+}
+
+Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands,
+                          const Bindings& bindings) const {
+  const std::int32_t id = part.order.steps[step].node;
+  const Node& node = of.node(id);
+  if (const auto constant = part.constants.find(id); constant != part.constants.end()) return constant->second;
+  if (!part.rows[step]) return on_the_host(of, id, operands, bindings);
+  if (!has_regions(node) && std::ranges::all_of(node.results, [&](const Type& type) { return is_empty(type, bindings); })) {
+    Results nothing;
+    for (const Type& type : node.results)
+      nothing.push_back(mx::zeros(carried_shape(type.dtype, sizes_of(type, bindings)), dtype_of(type.dtype)));
+    return nothing;
+  }
+  const RunInner inner = [&](const Region& region, std::vector<mx::array> given) { return run_region(region, std::move(given), bindings); };
+  return named(device_name_, node.op->name, [&] { return part.rows[step]->rule({of, node, bindings, operands, inner}); });
+}
+
+Results MlxGraph::on_the_host(const Graph& of, std::int32_t node, std::span<const mx::array> operands, const Bindings& bindings) const {
+  std::vector<mx::array> given;
+  for (const mx::array& operand : operands) given.push_back(mx::contiguous(operand));
+  mx::eval(given);
+  std::vector<Array> arrays;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Type& type = of.type(of.node(node).operands[i]);
+    arrays.push_back(array_from(given[i], type.dtype, sizes_of(type, bindings)));
+  }
+  Results results;
+  for (const Array& array : on_host_(of, node, bindings, arrays)) results.push_back(array_of(array, device_));
+  return results;
+}
+
+Results MlxGraph::run_region(const Region& region, std::vector<mx::array> operands, const Bindings& bindings) const {
+  Values values(region->size());
+  for (std::size_t i = 0; i < operands.size(); ++i) values[at(region->inputs()[i].second.id().node)] = operands[i];
+  operands.clear();
+  walk(*region, parts_.at(region.get()), values, bindings, false);
+  Results results;
+  for (const ValueId v : output_ids(*region)) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  return results;
+}
+
+std::vector<Array> MlxGraph::run(const TakenInputs& inputs) {
+  const mx::StreamContext on_device(device_);
+  return named(device_name_, fmt::format("graph '{}'", graph.name()), [&] {
+    std::vector<mx::array> outputs;
+    {
+      Values values = input_values(inputs, *kept_for(inputs));
+      walk(graph, parts_.at(&graph), values, inputs.bindings, false);
+      for (const ValueId v : output_ids(graph)) outputs.push_back(mx::contiguous(values[at(v.node)][static_cast<std::size_t>(v.result)]));
+    }
+    mx::eval(outputs);
+    std::vector<Array> results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Type& type = graph.outputs()[i].second.type();
+      results.push_back(apart_from(inputs, array_from(outputs[i], type.dtype, sizes_of(type, inputs.bindings))));
+    }
+    return results;
+  });
+}
+
+}  // namespace rlx::mlx

@@ -1,0 +1,22 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include "backends/mlx/backend.h"
+#include "rlx/ops.h"
+#include "rlx/session.h"
+
+namespace rlx::test {
+
+/// Tests on MLX's CPU.
+class MlxTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (mlx::backends().empty()) GTEST_SKIP() << "needs MLX: " << mlx::missing();
+  }
+  static Session session(SessionOptions options = {}) {
+    options.cache_folder = std::filesystem::path();
+    return Session(Device::named("mlx:cpu"), options);
+  }
+};
+
+}  // namespace rlx::test

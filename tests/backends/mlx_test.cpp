@@ -1,0 +1,166 @@
+// Graphs on MLX: what a session promises holds there, too.
+#include "backends/mlx_device.h"
+
+#include <numeric>
+
+#include "backends/random_graph.h"
+#include "message.h"
+
+namespace rlx::test {
+namespace {
+
+TEST_F(MlxTest, AddsTwoVectors) {
+  Graph graph;
+  const Value x = graph.input("x", {3}, f32), z = graph.param("z", {3}, f32);
+  graph.output("y", x + z);
+  Executable program = session().compile(graph);
+  const std::vector<float> one{1, 2, 3}, other{10, 20, 30};
+  program.set_param("z", other);
+  const Outputs seen = program.run({{"x", one}});
+  EXPECT_EQ(seen.at("y"), Array::of<float>({3}, std::vector<float>{11, 22, 33}));
+}
+
+TEST_F(MlxTest, RandomGraphsAgreeWithTheReference) {
+  const Session device = session();
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Graph graph;
+    RandomGraph(graph, seed, false, "", seed % 3 == 0 ? Dim::symbol("B", 4) : Dim(3)).draw();
+    Executable there = device.compile(graph);
+    for (const std::int64_t batch : {3, 1, 3}) {
+      if (batch == 1 && seed % 3 != 0) continue;
+      std::mt19937 random(seed);
+      std::map<std::string, Array> all, params;
+      std::map<std::string, Feed> fed;
+      for (const auto& [input, value] : graph.inputs()) {
+        const Type type = bind_sizes(input.type, {{"B", batch}});
+        const Array x = random_array(type, is_bool(type.dtype) ? 0 : -4, is_bool(type.dtype) ? 1 : 4, random);
+        if (input.kind == InputKind::param) params.emplace(input.name, x);
+        else fed.emplace(input.name, x);
+        all.emplace(input.name, x);
+      }
+      there.set_params(params);
+      const Outputs seen = there.run(fed);
+      const std::vector<Array> expected = evaluate(graph, all);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_LE(difference(seen[i], expected[i]), 1e-4 * (1 + largest_magnitude(expected[i]))) << graph.outputs()[i].first;
+    }
+  }
+}
+
+/// Four rows: each run writes the next, and sums all.
+TEST_F(MlxTest, StatesLiveBetweenRuns) {
+  Graph graph;
+  const Value cache = graph.state("cache", {4, 3}, f32), row = graph.input("row", {1, 3}, f32), at = graph.input("at", {}, i32);
+  const Value next = dynamic_update(cache, row, {at, scalar(at, 0, i32)});
+  graph.output("cache", next);
+  graph.output("sum", sum(next, {0, 1}));
+  Executable program = session().compile(graph);
+  const std::vector<float> values{1, 2, 3};
+  std::vector<float> expected(12, 0);
+  for (const std::int32_t place : {0, 2, 7}) {  // 7: clamped to the last row
+    const std::vector<std::int32_t> places{place};
+    const Outputs seen = program.run({{"row", values}, {"at", Array::of<std::int32_t>({}, places)}});
+    std::ranges::copy(values, expected.begin() + 3 * std::min(place, 3));
+    EXPECT_EQ(seen.at("cache"), Array::of<float>({4, 3}, expected));
+    EXPECT_EQ(program.state("cache"), seen.at("cache"));
+    EXPECT_EQ(seen.at("sum").get_double(0), std::accumulate(expected.begin(), expected.end(), 0.0F));
+  }
+  program.copy_state_row("cache", 0, 1);
+  EXPECT_EQ(program.state("cache").get_double(4), 2);
+  program.set_state("cache", Array(f32, {4, 3}));
+  EXPECT_EQ(program.state("cache"), Array(f32, {4, 3}));
+}
+
+/// An array that somebody holds keeps its values; one that nobody holds is changed where it lies.
+TEST_F(MlxTest, StatesChangeWhereTheyLie) {
+  Graph graph;
+  const Value cache = graph.state("cache", {64, 3}, f32), row = graph.input("row", {1, 3}, f32), at = graph.input("at", {}, i32);
+  graph.output("cache", dynamic_update(cache, row, {at, scalar(at, 0, i32)}));
+  Executable program = session().compile(graph);
+  const std::vector<float> values{1, 2, 3};
+  const std::vector<std::int32_t> place{5};
+  const auto run = [&] { return program.run({{"row", values}, {"at", Array::of<std::int32_t>({}, place)}}); };
+  run();
+  const std::byte* const before = program.state("cache").bytes().data();
+  run();
+  EXPECT_EQ(program.state("cache").bytes().data(), before);
+  const Array held = program.state("cache");
+  const std::vector<float> others{7, 8, 9};
+  program.run({{"row", others}, {"at", Array::of<std::int32_t>({}, place)}});
+  EXPECT_EQ(held.get_double(15), 1);
+  EXPECT_EQ(program.state("cache").get_double(15), 7);
+}
+
+TEST_F(MlxTest, ResultsOutliveWhatWasFed) {
+  Graph graph;
+  const Value x = graph.input("x", {4}, f32);
+  graph.output("same", reshape(x, {2, 2}));
+  std::vector<float> values{1, 2, 3, 4};
+  const Outputs seen = session().compile(graph).run({{"x", values}});
+  values.assign(4, 0);
+  EXPECT_EQ(seen.at("same").get_double(3), 4);
+}
+
+TEST_F(MlxTest, WritesResultsIntoMemoryOfTheCaller) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3}, f32);
+  graph.output("y", transpose(x, {1, 0}));
+  std::vector<float> y(6);
+  const std::vector<float> values{3, 1, 2, 6, 5, 4};
+  EXPECT_EQ(session().compile(graph).run({{"x", values}}, {{"y", y}}).size(), 0U);
+  EXPECT_EQ(y, (std::vector<float>{3, 6, 1, 5, 2, 4}));
+}
+
+TEST_F(MlxTest, ParametersAreReadAgainOnceTheyAreBoundAgain) {
+  Graph graph;
+  const Value w = graph.param("w", {3}, f32), x = graph.input("x", {3}, f32);
+  graph.output("y", exp(w) * 0 + w * 2 + x);
+  Executable program = session().compile(graph);
+  Array weights(f32, {3});
+  weights.set_double(0, 5);
+  program.set_param("w", weights);
+  const std::vector<float> zeros(3);
+  EXPECT_EQ(program.run({{"x", zeros}}).at("y").get_double(0), 10);
+  weights.set_double(0, 7);
+  program.set_param("w", weights);
+  EXPECT_EQ(program.run({{"x", zeros}}).at("y").get_double(0), 14);
+}
+
+TEST_F(MlxTest, SaysWhatTheHostComputesOrRefusesIt) {
+  Graph graph;
+  graph.output("l", lu(graph.input("x", {3, 3}, f32) + 1)[0]);
+  std::string by;
+  for (const NodeReport& node : session().compile(graph).explain())
+    if (node.how == "host") by = node.by;
+  EXPECT_NE(by.find("MLX factors"), std::string::npos) << by;
+  const std::string error = error_of([&] { session({.host = false}).compile(graph); });
+  EXPECT_NE(error.find("lu, f32[3,3], is not computed on mlx:cpu (MLX factors"), std::string::npos) << error;
+}
+
+TEST_F(MlxTest, AGpuThatIsNotThereIsAnErrorThatSaysSo) {
+  if (mlx::backends().size() > 1) GTEST_SKIP() << "there is one";
+  const std::string error = error_of([] { Device::named("mlx:gpu"); });
+  EXPECT_NE(error.find("no device 'mlx:gpu'"), std::string::npos) << error;
+  EXPECT_NE(error.find("mlx:cpu"), std::string::npos) << error;
+}
+
+TEST_F(MlxTest, ManyRunsAtATime) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 64), 16}, f32), w = graph.param("w", {16, 16}, f32);
+  graph.output("y", matmul(x, w));
+  Executable program = session().compile(graph);
+  std::vector<float> weights(256, 0), values(64 * 16, 1);
+  for (std::size_t i = 0; i < 16; ++i) weights[i * 17] = 2;
+  program.set_param("w", weights);
+  std::vector<PendingRun> runs;
+  for (int i = 0; i < 64; ++i) runs.push_back(program.run_async({{"x", std::span(values).first(16 * static_cast<std::size_t>(i + 1))}}));
+  for (int i = 0; i < 64; ++i) {
+    const Array& y = runs[static_cast<std::size_t>(i)].results().at("y");
+    ASSERT_EQ(y.shape(), (std::vector<std::int64_t>{i + 1, 16}));
+    EXPECT_EQ(y.get_double(16 * i + 15), 2);
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test
