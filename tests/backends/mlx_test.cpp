@@ -1,10 +1,13 @@
 // Graphs on MLX: what a session promises holds there, too.
 #include "backends/mlx_device.h"
 
+#include <limits>
 #include <numeric>
 
 #include "backends/random_graph.h"
 #include "message.h"
+#include "own_memory.h"
+#include "quant/block_format.h"
 
 namespace rlx::test {
 namespace {
@@ -160,6 +163,78 @@ TEST_F(MlxTest, ManyRunsAtATime) {
     ASSERT_EQ(y.shape(), (std::vector<std::int64_t>{i + 1, 16}));
     EXPECT_EQ(y.get_double(16 * i + 15), 2);
   }
+}
+
+TEST_F(MlxTest, MultipliesBlocksOfEveryType) {
+  const Session device = session();
+  for (const BlockFormat& format : block_formats()) {
+    if (format.values == 1) continue;
+    SCOPED_TRACE(format.name);
+    std::vector<float> values(5 * 512);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i % 97));
+    Array blocks(u8, {5, 512 / format.values * format.bytes});
+    for (std::int64_t row = 0; row < 5; ++row)
+      format.encode(values.data() + row * 512, nullptr, blocks.mutable_bytes().data() + row * blocks.shape()[1], 512);
+    for (const bool int8 : {false, true}) {
+      Graph graph;
+      const Value x = graph.input("x", {3, 512}, f32), w = graph.param("w", {5, blocks.shape()[1]}, u8);
+      graph.output("y", block_dot(x, w, std::string(format.name), int8));
+      Executable program = device.compile(graph);
+      program.set_param("w", blocks);
+      const Array given = Array::of<float>({3, 512}, std::span(values).first(3 * 512));
+      const Array wanted = evaluate(graph, {{"x", given}, {"w", blocks}})[0];
+      for (int run = 0; run < 2; ++run)
+        EXPECT_LE(difference(program.run({{"x", given}})[0], wanted), 1e-5 * largest_magnitude(wanted)) << int8;
+    }
+  }
+}
+
+/// More queries than keys, and a mask that hides all: MLX gives means, or NaN.
+TEST_F(MlxTest, RowsWithNothingToSeeGiveZeros) {
+  Graph graph;
+  const Value q = graph.input("q", {1, 2, 4, 8}, f32), k = graph.input("k", {1, 2, 2, 8}, f32);
+  const Value mask = graph.input("mask", {1, 1, 4, 2}, boolean);
+  graph.output("causal", attention(q, k, k, {.causal = true}));
+  graph.output("masked", attention(q, k, k, {.mask = mask}));
+  Array many(f32, {1, 2, 4, 8}), few(f32, {1, 2, 2, 8});
+  for (std::int64_t i = 0; i < few.size(); ++i) few.set_double(i, 1);
+  const Outputs seen = session().compile(graph).run({{"q", many}, {"k", few}, {"mask", Array(boolean, {1, 1, 4, 2})}});
+  EXPECT_EQ(seen.at("causal").get_double(0), 0);
+  EXPECT_EQ(seen.at("causal").get_double(31), 1);
+  EXPECT_EQ(seen.at("masked").get_double(31), 0);
+}
+
+/// What MLX would read and write outside of memory, or stop the process at.
+TEST_F(MlxTest, GuardsWhatMlxLeavesUndefined) {
+  Graph graph;
+  const Value x = graph.input("x", {4}, i32), at = graph.input("at", {3}, i64), z = graph.input("z", {4}, i32);
+  graph.output("taken", take(x, at, 0));
+  graph.output("quotient", x / z);
+  graph.output("narrow", cast(cast(x, f32) * 1e9, u8));
+  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min();
+  const std::vector<std::int32_t> values{least, 5, -7, 3}, divisors{-1, 0, 2, -1};
+  const std::vector<std::int64_t> places{std::int64_t{1} << 40, -3, 1};
+  const Outputs seen = session().compile(graph).run({{"x", values}, {"at", places}, {"z", divisors}});
+  const std::vector<Array> wanted = evaluate(graph, {{"x", Array::of<std::int32_t>({4}, values)},
+                                                     {"at", Array::of<std::int64_t>({3}, places)},
+                                                     {"z", Array::of<std::int32_t>({4}, divisors)}});
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(seen[i], wanted[i]) << i;
+}
+
+/// 64 MB of them: what the process has in memory grows by the result alone.
+TEST_F(MlxTest, ParametersAreReadWhereTheyLie) {
+  Graph graph;
+  const Value x = graph.input("x", {1, 4096}, f32), w = graph.param("w", {4096, 4096}, f32);
+  graph.output("y", matmul(x, w));
+  Executable program = session().compile(graph);
+  Array weights(f32, {4096, 4096});
+  std::ranges::fill(weights.mutable_bytes(), std::byte{0});
+  program.set_param("w", weights);
+  const std::vector<float> row(4096, 1);
+  const std::int64_t before = own_bytes_in_memory();
+  if (before < 0) GTEST_SKIP() << "the system does not say what is in memory";
+  for (int run = 0; run < 3; ++run) program.run({{"x", row}});
+  EXPECT_LT(own_bytes_in_memory() - before, 16 << 20);
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ struct Results : std::vector<mx::array> {
 /// Runs a region of an op on operands as they are carried.
 using RunInner = std::function<Results(const Region& region, std::vector<mx::array> operands)>;
 
+/// What is made of an operand, once where the operand is the same in all runs.
+using Once = std::function<Results(std::size_t operand, Results (*make)(const mx::array& operand))>;
+
 /// A node of a run: what a row makes arrays of. Attributes are found by name.
 struct Call {
   const Graph& graph;
@@ -25,6 +28,7 @@ struct Call {
   const Bindings& bindings;
   std::span<const mx::array> x;
   const RunInner& run_region;
+  const Once& once;
 
   template <class T>
   const T& attr(std::string_view name) const {
@@ -58,6 +62,7 @@ Rows contraction_rows();
 Rows control_rows();
 Rows signal_rows();
 Rows composite_rows();
+Rows quantized_rows();
 
 /// All of them.
 const RowTable<Rule>& table();

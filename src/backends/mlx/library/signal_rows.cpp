@@ -1,4 +1,4 @@
-// Fourier transforms, factors of matrices, blocks of quantized files.
+// Fourier transforms, and factors of matrices.
 #include "backends/mlx/library/call.h"
 
 namespace rlx::mlx {
@@ -23,13 +23,8 @@ constexpr std::string_view linalg = "MLX factors on the CPU, with other results 
 
 Rows signal_rows() {
   static constexpr Row<Rule> rows[] = {
-      {"fft", fft, is_f32, single},
-      {"rfft", rfft, is_f32, single},
-      {"irfft", irfft, is_f32, single},
-      {"lu", nullptr, nullptr, linalg},
-      {"cholesky", nullptr, nullptr, linalg},
-      {"triangular_solve", nullptr, nullptr, linalg},
-      {"decode_blocks", nullptr, nullptr, "the layouts of GGUF's blocks are the host's: weights are decoded once"},
+      {"fft", fft, is_f32, single},     {"rfft", rfft, is_f32, single},         {"irfft", irfft, is_f32, single},
+      {"lu", nullptr, nullptr, linalg}, {"cholesky", nullptr, nullptr, linalg}, {"triangular_solve", nullptr, nullptr, linalg},
   };
   return rows;
 }

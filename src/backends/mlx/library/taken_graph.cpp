@@ -89,9 +89,15 @@ std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inpu
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
     if (graph.inputs()[i].first.kind == InputKind::param) kept->inputs.emplace(i, array_of(*inputs.arrays[i], device_));
   Values values(graph.size());
-  for (const auto& [i, array] : kept->inputs) values[at(graph.inputs()[i].second.id().node)] = array;
+  for (const auto& [i, array] : kept->inputs) {
+    const std::int32_t node = graph.inputs()[i].second.id().node;
+    values[at(node)] = array;
+    kept->nodes.insert(node);
+  }
   const Part& part = parts_.at(&graph);
-  walk(graph, part, values, inputs.bindings, true);
+  for (const NodeOrder::Step& step : part.order.steps)
+    if (step.kept) kept->nodes.insert(step.node);
+  walk(graph, part, values, {inputs.bindings, *kept}, true);
   std::vector<mx::array> all;
   for (const ValueId v : part.order.kept_values) all.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
   mx::eval(all);
@@ -116,7 +122,7 @@ MlxGraph::Values MlxGraph::input_values(const TakenInputs& inputs, const Kept& k
   return values;
 }
 
-void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Bindings& bindings, bool kept) const {
+void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const {
   for (std::size_t i = 0; i < part.order.steps.size(); ++i) {
     const NodeOrder::Step& step = part.order.steps[i];
     if (step.kept != kept) continue;
@@ -124,14 +130,14 @@ void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Bin
     for (const ValueId v : of.node(step.node).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
     if (!kept)
       for (const std::int32_t ended : step.ends) values[at(ended)].clear();
-    values[at(step.node)] = compute(of, part, i, operands, bindings);
+    values[at(step.node)] = compute(of, part, i, operands, run);
   }
 }
 
-Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands,
-                          const Bindings& bindings) const {
+Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Run& run) const {
   const std::int32_t id = part.order.steps[step].node;
   const Node& node = of.node(id);
+  const Bindings& bindings = run.bindings;
   if (const auto constant = part.constants.find(id); constant != part.constants.end()) return constant->second;
   if (!part.rows[step]) return on_the_host(of, id, operands, bindings);
   if (!has_regions(node) && std::ranges::all_of(node.results, [&](const Type& type) { return is_empty(type, bindings); })) {
@@ -140,8 +146,20 @@ Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, s
       nothing.push_back(mx::zeros(carried_shape(type.dtype, sizes_of(type, bindings)), dtype_of(type.dtype)));
     return nothing;
   }
-  const RunInner inner = [&](const Region& region, std::vector<mx::array> given) { return run_region(region, std::move(given), bindings); };
-  return named(device_name_, node.op->name, [&] { return part.rows[step]->rule({of, node, bindings, operands, inner}); });
+  const RunInner inner = [&](const Region& region, std::vector<mx::array> given) { return run_region(region, std::move(given), run); };
+  const Once once = [&](std::size_t operand, Results (*make)(const mx::array&)) {
+    return made_once(of, id, operand, operands[operand], make, run.kept);
+  };
+  return named(device_name_, node.op->name, [&] { return part.rows[step]->rule({of, node, bindings, operands, inner, once}); });
+}
+
+Results MlxGraph::made_once(const Graph& of, std::int32_t node, std::size_t operand, const mx::array& from,
+                            Results (*make)(const mx::array&), const Kept& kept) const {
+  if (&of != &graph || !kept.nodes.contains(of.node(node).operands[operand].node)) return make(from);
+  const std::scoped_lock lock(kept.making);
+  const auto [made, is_new] = kept.made.try_emplace(node);
+  if (is_new) made->second = make(from);
+  return made->second;
 }
 
 Results MlxGraph::on_the_host(const Graph& of, std::int32_t node, std::span<const mx::array> operands, const Bindings& bindings) const {
@@ -158,11 +176,11 @@ Results MlxGraph::on_the_host(const Graph& of, std::int32_t node, std::span<cons
   return results;
 }
 
-Results MlxGraph::run_region(const Region& region, std::vector<mx::array> operands, const Bindings& bindings) const {
+Results MlxGraph::run_region(const Region& region, std::vector<mx::array> operands, const Run& run) const {
   Values values(region->size());
   for (std::size_t i = 0; i < operands.size(); ++i) values[at(region->inputs()[i].second.id().node)] = operands[i];
   operands.clear();
-  walk(*region, parts_.at(region.get()), values, bindings, false);
+  walk(*region, parts_.at(region.get()), values, run, false);
   Results results;
   for (const ValueId v : output_ids(*region)) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
   return results;
@@ -173,8 +191,9 @@ std::vector<Array> MlxGraph::run(const TakenInputs& inputs) {
   return named(device_name_, fmt::format("graph '{}'", graph.name()), [&] {
     std::vector<mx::array> outputs;
     {
-      Values values = input_values(inputs, *kept_for(inputs));
-      walk(graph, parts_.at(&graph), values, inputs.bindings, false);
+      const std::shared_ptr<const Kept> kept = kept_for(inputs);
+      Values values = input_values(inputs, *kept);
+      walk(graph, parts_.at(&graph), values, {inputs.bindings, *kept}, false);
       for (const ValueId v : output_ids(graph)) outputs.push_back(mx::contiguous(values[at(v.node)][static_cast<std::size_t>(v.result)]));
     }
     mx::eval(outputs);

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "backends/backend.h"
 #include "backends/mlx/library/call.h"
@@ -31,16 +32,26 @@ class MlxGraph final : public TakenGraph {
     std::shared_ptr<const void> parameters;
     std::map<std::size_t, mx::array> inputs;  // the parameters
     std::map<ValueId, mx::array> values;
+    std::set<std::int32_t> nodes;  // inputs among them
+    mutable std::mutex making;
+    mutable std::map<std::int32_t, Results> made;  // of their values, by the node that asked
+  };
+  /// One run.
+  struct Run {
+    const Bindings& bindings;
+    const Kept& kept;
   };
 
   void add_part(const Graph& of, bool region);
   bool computes(const Graph& of, const Node& node) const;
   std::shared_ptr<const Kept> kept_for(const TakenInputs& inputs);
   Values input_values(const TakenInputs& inputs, const Kept& kept) const;
-  void walk(const Graph& of, const Part& part, Values& values, const Bindings& bindings, bool kept) const;
-  Results compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Bindings& bindings) const;
+  void walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const;
+  Results compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Run& run) const;
+  Results made_once(const Graph& of, std::int32_t node, std::size_t operand, const mx::array& from, Results (*make)(const mx::array&),
+                    const Kept& kept) const;
   Results on_the_host(const Graph& of, std::int32_t node, std::span<const mx::array> operands, const Bindings& bindings) const;
-  Results run_region(const Region& region, std::vector<mx::array> operands, const Bindings& bindings) const;
+  Results run_region(const Region& region, std::vector<mx::array> operands, const Run& run) const;
 
   std::string device_name_;
   mx::Device device_;
