@@ -40,7 +40,8 @@ NodeOrder order_nodes(const Graph& graph, bool region) {
   NodeOrder order;
   const std::vector<ValueId> outputs = output_ids(graph);
   const std::vector<std::int32_t> nodes = needed_nodes(graph.data(), outputs);
-  const std::vector<bool> kept = region ? std::vector<bool>(graph.size(), false) : kept_nodes(graph, nodes);
+  order.kept = region ? std::vector<bool>(graph.size(), false) : kept_nodes(graph, nodes);
+  const std::vector<bool>& kept = order.kept;
   std::map<std::int32_t, std::int32_t> last_reader;  // by node; outputs are never let go
   std::set<ValueId> read_by_runs(outputs.begin(), outputs.end());
   for (std::int32_t id : nodes)
@@ -55,6 +56,33 @@ NodeOrder order_nodes(const Graph& graph, bool region) {
   for (ValueId v : read_by_runs)
     if (kept[static_cast<std::size_t>(v.node)] && !is_input(graph.node(v.node))) order.kept_values.push_back(v);
   return order;
+}
+
+std::vector<Segment> cut_segments(const Graph& graph, const NodeOrder& order, const std::vector<bool>& joins) {
+  std::vector<Segment> segments;
+  std::map<std::int32_t, std::size_t> segment_of;  // by node
+  for (std::size_t i = 0; i < order.steps.size(); ++i) {
+    if (order.steps[i].kept) continue;
+    if (segments.empty() || !joins[i] || !segments.back().joined) segments.push_back({{}, joins[i], {}, {}});
+    segments.back().steps.push_back(i);
+    segment_of[order.steps[i].node] = segments.size() - 1;
+  }
+  std::vector<std::set<ValueId>> reads(segments.size()), writes(segments.size());
+  const auto read = [&](ValueId v, std::size_t by) {
+    const auto from = segment_of.find(v.node);
+    if (from != segment_of.end() && from->second == by) return;
+    if (by < segments.size() && !order.kept[static_cast<std::size_t>(v.node)]) reads[by].insert(v);
+    if (from != segment_of.end()) writes[from->second].insert(v);
+  };
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    for (const std::size_t i : segments[s].steps)
+      for (const ValueId v : graph.node(order.steps[i].node).operands) read(v, s);
+  for (const ValueId v : output_ids(graph)) read(v, segments.size());
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    segments[s].reads.assign(reads[s].begin(), reads[s].end());
+    segments[s].writes.assign(writes[s].begin(), writes[s].end());
+  }
+  return segments;
 }
 
 }  // namespace rlx

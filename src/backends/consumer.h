@@ -56,10 +56,21 @@ struct NodeOrder {
     std::vector<std::int32_t> ends;  // nodes whose values nothing reads behind this one
   };
   std::vector<Step> steps;           // no inputs
+  std::vector<bool> kept;            // by node: such steps, and parameters
   std::vector<ValueId> kept_values;  // those that other steps and outputs read
 };
 
 /// `region`: nothing is kept, as any input may differ from run to run.
 NodeOrder order_nodes(const Graph& graph, bool region);
+
+/// Neighbours in the order of a run that a device can compute as one; or a single step that it cannot join.
+struct Segment {
+  std::vector<std::size_t> steps;  // of the order; none that is kept
+  bool joined = false;
+  std::vector<ValueId> reads, writes;  // from outside, but what is kept; and what is read outside
+};
+
+/// `joins`: by step.
+std::vector<Segment> cut_segments(const Graph& graph, const NodeOrder& order, const std::vector<bool>& joins);
 
 }  // namespace rlx

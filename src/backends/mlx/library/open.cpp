@@ -29,8 +29,9 @@ struct MlxDevice final : Backend {
   std::unique_ptr<TakenGraph> take(const Graph& graph, const SessionOptions& options, HostNode on_host) const override {
     const IsClaimed whole = [&](const Graph& of, const Node& node) { return options.claims && table().taking(of, node) != nullptr; };
     const Graph expanded = expand(graph, whole);
-    return std::make_unique<MlxGraph>(
-        legalize(expanded, [this](DType dtype) { return has(dtype, device) || dtype == f64; }, whole), name(), device, std::move(on_host));
+    return std::make_unique<MlxGraph>(legalize(
+                                          expanded, [this](DType dtype) { return has(dtype, device) || dtype == f64; }, whole),
+                                      name(), device, mode_of_variable(), std::move(on_host));
   }
 
   mx::Device device;

@@ -1,8 +1,11 @@
 #include "backends/mlx/library/taken_graph.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <cstring>
 
+#include "base/names.h"
 #include "ir/array_type.h"
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
@@ -46,8 +49,17 @@ Array apart_from(const TakenInputs& inputs, Array result) {
 
 }  // namespace
 
-MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, HostNode on_host)
-    : TakenGraph(taken), device_name_(std::move(device_name)), device_(device), on_host_(std::move(on_host)) {
+Mode mode_of_variable() {
+  constexpr std::array<std::string_view, 3> names{"lazy", "eager", "compiled"};
+  const char* const given = std::getenv("RLX_MLX_MODE");
+  if (!given) return Mode::lazy;
+  const auto* const found = std::ranges::find(names, given);
+  if (found == names.end()) fail("RLX_MLX_MODE: no mode {}{}", quote_name(given), near_or_allowed(given, names));
+  return static_cast<Mode>(found - names.begin());
+}
+
+MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, Mode mode, HostNode on_host)
+    : TakenGraph(taken), mode_(mode), device_name_(std::move(device_name)), device_(device), on_host_(std::move(on_host)) {
   add_part(graph, false);
 }
 
@@ -78,6 +90,12 @@ void MlxGraph::add_part(const Graph& of, bool region) {
     for (const Attr& attr : node.attrs)
       if (const auto* const inner = std::get_if<Region>(&attr); inner && *inner && !parts_.contains(inner->get())) add_part(**inner, true);
   }
+  std::vector<bool> joins;
+  for (std::size_t i = 0; i < part.rows.size(); ++i) {
+    const Node& node = of.node(part.order.steps[i].node);
+    joins.push_back(constant_value(node) || (part.rows[i] && !has_regions(node)));
+  }
+  if (mode_ == Mode::compiled) part.segments = cut_segments(of, part.order, joins);
   parts_.emplace(&of, std::move(part));
 }
 
@@ -92,11 +110,8 @@ std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inpu
   for (const auto& [i, array] : kept->inputs) {
     const std::int32_t node = graph.inputs()[i].second.id().node;
     values[at(node)] = array;
-    kept->nodes.insert(node);
   }
   const Part& part = parts_.at(&graph);
-  for (const NodeOrder::Step& step : part.order.steps)
-    if (step.kept) kept->nodes.insert(step.node);
   walk(graph, part, values, {inputs.bindings, *kept}, true);
   std::vector<mx::array> all;
   for (const ValueId v : part.order.kept_values) all.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
@@ -108,30 +123,82 @@ std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inpu
 MlxGraph::Values MlxGraph::input_values(const TakenInputs& inputs, const Kept& kept) const {
   Values values(graph.size());
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i) {
+    if (kept.inputs.contains(i)) continue;
     Results& value = values[at(graph.inputs()[i].second.id().node)];
     mx::array* const shown = inputs.given_away[i] ? shown_by(*inputs.arrays[i]) : nullptr;
-    if (const auto param = kept.inputs.find(i); param != kept.inputs.end()) value = param->second;
-    else if (shown) value = std::move(*shown);  // no one else has it: MLX may write over it
+    if (shown) value = std::move(*shown);  // no one else has it: MLX may write over it
     else value = array_of(*inputs.arrays[i], device_);
   }
+  place_kept(kept, values);
+  return values;
+}
+
+void MlxGraph::place_kept(const Kept& kept, Values& values) const {
+  for (const auto& [i, array] : kept.inputs) values[at(graph.inputs()[i].second.id().node)] = array;
   for (const auto& [id, array] : kept.values) {
     Results& value = values[at(id.node)];
     value.resize(graph.node(id.node).results.size(), array);
     value[static_cast<std::size_t>(id.result)] = array;
   }
-  return values;
 }
 
 void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const {
-  for (std::size_t i = 0; i < part.order.steps.size(); ++i) {
-    const NodeOrder::Step& step = part.order.steps[i];
-    if (step.kept != kept) continue;
-    std::vector<mx::array> operands;
-    for (const ValueId v : of.node(step.node).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-    if (!kept)
-      for (const std::int32_t ended : step.ends) values[at(ended)].clear();
-    values[at(step.node)] = compute(of, part, i, operands, run);
+  if (mode_ == Mode::compiled && !kept) {
+    for (const Segment& segment : part.segments) run_segment(of, part, segment, values, run);
+    return;
   }
+  for (std::size_t i = 0; i < part.order.steps.size(); ++i)
+    if (part.order.steps[i].kept == kept) walk_step(of, part, i, values, run);
+}
+
+void MlxGraph::walk_step(const Graph& of, const Part& part, std::size_t step, Values& values, const Run& run) const {
+  const auto& [id, kept, ends] = part.order.steps[step];
+  std::vector<mx::array> operands;
+  for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  if (!kept)
+    for (const std::int32_t ended : ends) values[at(ended)].clear();
+  values[at(id)] = compute(of, part, step, operands, run);
+}
+
+void MlxGraph::run_segment(const Graph& of, const Part& part, const Segment& segment, Values& values, const Run& run) const {
+  if (!segment.joined) return walk_step(of, part, segment.steps.front(), values, run);
+  std::vector<mx::array> inputs;
+  for (const ValueId v : segment.reads) inputs.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  for (const std::size_t step : segment.steps)
+    for (const std::int32_t ended : part.order.steps[step].ends) values[at(ended)].clear();
+  const std::vector<mx::array> results = (*compiled(of, part, segment, run))(inputs);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ValueId v = segment.writes[i];
+    values[at(v.node)].resize(of.node(v.node).results.size(), results[i]);
+    values[at(v.node)][static_cast<std::size_t>(v.result)] = results[i];
+  }
+}
+
+/// What is kept is part of the function, which lives no longer.
+std::shared_ptr<const MlxGraph::Compiled> MlxGraph::compiled(const Graph& of, const Part& part, const Segment& segment,
+                                                             const Run& run) const {
+  const std::scoped_lock lock(run.kept.making);
+  std::shared_ptr<const Compiled>& known = run.kept.compiled[{&segment, run.bindings}];
+  if (known) return known;
+  const Compiled traced = [this, &of, &part, &segment, &kept = run.kept, bindings = run.bindings](const std::vector<mx::array>& inputs) {
+    Values values(of.size());
+    if (&of == &graph) place_kept(kept, values);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId v = segment.reads[i];
+      values[at(v.node)].resize(of.node(v.node).results.size(), inputs[i]);
+      values[at(v.node)][static_cast<std::size_t>(v.result)] = inputs[i];
+    }
+    std::vector<mx::array> results;
+    for (const std::size_t step : segment.steps) {
+      const std::int32_t id = part.order.steps[step].node;
+      std::vector<mx::array> operands;
+      for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+      values[at(id)] = compute(of, part, step, operands, {bindings, kept});
+    }
+    for (const ValueId v : segment.writes) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+    return results;
+  };
+  return known = std::make_shared<const Compiled>(mx::compile(traced));
 }
 
 Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Run& run) const {
@@ -150,12 +217,16 @@ Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, s
   const Once once = [&](std::size_t operand, Results (*make)(const mx::array&)) {
     return made_once(of, id, operand, operands[operand], make, run.kept);
   };
-  return named(device_name_, node.op->name, [&] { return part.rows[step]->rule({of, node, bindings, operands, inner, once}); });
+  return named(device_name_, node.op->name, [&] {
+    Results results = part.rows[step]->rule({of, node, bindings, operands, inner, once});
+    if (mode_ == Mode::eager) mx::eval(results);
+    return results;
+  });
 }
 
 Results MlxGraph::made_once(const Graph& of, std::int32_t node, std::size_t operand, const mx::array& from,
                             Results (*make)(const mx::array&), const Kept& kept) const {
-  if (&of != &graph || !kept.nodes.contains(of.node(node).operands[operand].node)) return make(from);
+  if (&of != &graph || !parts_.at(&graph).order.kept[at(of.node(node).operands[operand].node)]) return make(from);
   const std::scoped_lock lock(kept.making);
   const auto [made, is_new] = kept.made.try_emplace(node);
   if (is_new) made->second = make(from);

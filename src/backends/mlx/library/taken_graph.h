@@ -2,18 +2,23 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 
 #include "backends/backend.h"
 #include "backends/mlx/library/call.h"
 
 namespace rlx::mlx {
 
+/// How a run is computed. lazy: all at its end. eager: each op at once, so that an error names it. compiled: stretches without control flow
+/// are functions that MLX compiles, one for each binding of the sizes.
+enum class Mode : std::uint8_t { lazy, eager, compiled };
+/// That which the variable RLX_MLX_MODE names; lazy where it is not set. Throws Error for another name.
+Mode mode_of_variable();
+
 /// A graph on a device of MLX. Each run builds what MLX shall compute from the rows of the table, and evaluates it at its end: what is
 /// asked for is as lazy as MLX is. What follows from parameters alone is computed by the first run.
 class MlxGraph final : public TakenGraph {
  public:
-  MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, HostNode on_host);
+  MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, Mode mode, HostNode on_host);
 
   std::vector<Array> run(const TakenInputs& inputs) override;
   std::optional<std::string> left_to_host(const Graph& of, const Node& node) const override;
@@ -26,15 +31,17 @@ class MlxGraph final : public TakenGraph {
     NodeOrder order;
     std::vector<const Row<Rule>*> rows;           // by step; null: the host's
     std::map<std::int32_t, mx::array> constants;  // by node
+    std::vector<Segment> segments;                // to be compiled
   };
+  using Compiled = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
   /// What is the same in all runs with the same parameters.
   struct Kept {
     std::shared_ptr<const void> parameters;
     std::map<std::size_t, mx::array> inputs;  // the parameters
     std::map<ValueId, mx::array> values;
-    std::set<std::int32_t> nodes;  // inputs among them
     mutable std::mutex making;
     mutable std::map<std::int32_t, Results> made;  // of their values, by the node that asked
+    mutable std::map<std::pair<const Segment*, Bindings>, std::shared_ptr<const Compiled>> compiled;
   };
   /// One run.
   struct Run {
@@ -47,12 +54,17 @@ class MlxGraph final : public TakenGraph {
   std::shared_ptr<const Kept> kept_for(const TakenInputs& inputs);
   Values input_values(const TakenInputs& inputs, const Kept& kept) const;
   void walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const;
+  void walk_step(const Graph& of, const Part& part, std::size_t step, Values& values, const Run& run) const;
+  void run_segment(const Graph& of, const Part& part, const Segment& segment, Values& values, const Run& run) const;
+  std::shared_ptr<const Compiled> compiled(const Graph& of, const Part& part, const Segment& segment, const Run& run) const;
+  void place_kept(const Kept& kept, Values& values) const;
   Results compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Run& run) const;
   Results made_once(const Graph& of, std::int32_t node, std::size_t operand, const mx::array& from, Results (*make)(const mx::array&),
                     const Kept& kept) const;
   Results on_the_host(const Graph& of, std::int32_t node, std::span<const mx::array> operands, const Bindings& bindings) const;
   Results run_region(const Region& region, std::vector<mx::array> operands, const Run& run) const;
 
+  const Mode mode_;
   std::string device_name_;
   mx::Device device_;
   HostNode on_host_;
