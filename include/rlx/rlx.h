@@ -18,6 +18,7 @@
 #include "rlx/progress.h"
 #include "rlx/registry.h"
 #include "rlx/reranker.h"
+#include "rlx/result_memory.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
 #include "rlx/similarity.h"

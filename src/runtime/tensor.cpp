@@ -1,18 +1,40 @@
 #include "rlx/tensor.h"
 
 #include <mutex>
+#include <unordered_map>
 
 #include "ir/array_type.h"
 #include "rlx/ops.h"
+#include "rlx/result_memory.h"
 
 namespace rlx {
+namespace {
+
+/// The only output of a graph that is called "value".
+Array result_of(const Executable& executable, const std::map<std::string, Feed>& feeds, const Type& type) {
+  const std::vector<std::int64_t> shape = static_shape(type);
+  const auto bytes = static_cast<std::size_t>(array_bytes(type.dtype, shape));
+  if (bytes < least_result_bytes) return executable.run(feeds)[0];
+  const std::shared_ptr<std::byte> memory = result_memory(bytes);
+  executable.run(feeds, {{"value", Target(type.dtype, {memory.get(), bytes})}});
+  return {type.dtype, shape, {memory.get(), bytes}, memory};
+}
+
+}  // namespace
+
+/// What it computes, and the types of the results.
+struct Tensor::Operation::State {
+  std::function<Values(const Values&)> build;
+  std::vector<Type> results;
+};
 
 /// A concrete array, or how to compute one. Once computed, the recipe is dropped, and with it the operands.
 struct Tensor::Node {
   Type type;
   std::mutex mutex;
   std::optional<Array> value;
-  Builder build;
+  std::shared_ptr<const Operation::State> operation;
+  std::size_t result = 0;  // of the operation
   std::vector<Tensor> operands;
 
   Node() = default;
@@ -29,32 +51,153 @@ struct Tensor::Node {
   }
 };
 
+/// What is left to compute of a value: known values and operations, operands before users.
+struct Tensor::Expression {
+  struct Step {
+    std::shared_ptr<Node> node;
+    std::optional<Array> value;
+    std::shared_ptr<const Operation::State> operation;  // null for a known value
+    std::size_t result = 0;
+    std::vector<std::size_t> operands;  // by step
+  };
+  /// Two expressions with one key are computed by one program.
+  using Key = std::vector<std::size_t>;
+
+  explicit Expression(const Tensor& root);
+  Key key() const;
+  Graph graph() const;
+  std::map<std::string, Feed> feeds() const;
+
+  std::vector<Step> steps;
+};
+
+/// Without recursion: expressions built in loops are deep.
+Tensor::Expression::Expression(const Tensor& root) {
+  std::unordered_map<const Node*, std::size_t> places;
+  std::vector<std::shared_ptr<Node>> stack{root.node_};  // another thread may compute a node meanwhile and drop its operands
+  while (!stack.empty()) {
+    const std::shared_ptr<Node> node = stack.back();
+    if (places.count(node.get())) {
+      stack.pop_back();
+      continue;
+    }
+    const auto lock = node == root.node_ ? std::unique_lock<std::mutex>() : std::unique_lock(node->mutex);
+    const std::size_t depth = stack.size();
+    if (!node->value)
+      for (const Tensor& operand : node->operands)
+        if (!places.count(operand.node_.get())) stack.push_back(operand.node_);
+    if (stack.size() > depth) continue;
+    Step step{.node = node, .value = node->value, .operation = node->operation, .result = node->result, .operands = {}};
+    if (step.value) step.operation = nullptr;
+    else
+      for (const Tensor& operand : node->operands) step.operands.push_back(places.at(operand.node_.get()));
+    places.emplace(node.get(), steps.size());
+    steps.push_back(std::move(step));
+    stack.pop_back();
+  }
+}
+
+Tensor::Expression::Key Tensor::Expression::key() const {
+  Key key;
+  for (const Step& step : steps) {
+    key.push_back(reinterpret_cast<std::size_t>(step.operation.get()));
+    if (!step.operation) continue;  // its type is that of the operations' operands
+    key.push_back(step.result);
+    key.insert(key.end(), step.operands.begin(), step.operands.end());
+  }
+  return key;
+}
+
+Graph Tensor::Expression::graph() const {
+  Graph graph("tensor");
+  Values values;
+  std::size_t inputs = 0;
+  for (const Step& step : steps) {
+    if (!step.operation) {
+      values.push_back(graph.input(fmt::format("{}", inputs++), step.node->type.shape, step.node->type.dtype));
+      continue;
+    }
+    Values operands;
+    for (std::size_t operand : step.operands) operands.push_back(values[operand]);
+    values.push_back(step.operation->build(operands)[step.result]);
+  }
+  graph.output("value", values.back());
+  return graph;
+}
+
+std::map<std::string, Feed> Tensor::Expression::feeds() const {
+  std::map<std::string, Feed> feeds;
+  for (const Step& step : steps)
+    if (!step.operation) feeds.emplace(std::to_string(feeds.size()), *step.value);
+  return feeds;
+}
+
+/// The programs of expressions that were read before. Any number of threads may use it.
+struct Tensor::Compiled {
+  struct Hash {
+    std::size_t operator()(const Expression::Key& key) const {
+      std::size_t hash = key.size();
+      for (const std::size_t part : key) hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+      return hash ^ (hash >> 32);
+    }
+  };
+  struct Entry {
+    Executable executable;
+    std::vector<std::shared_ptr<const Operation::State>> operations;  // whose addresses are in the key
+  };
+  static constexpr std::size_t most = 4096;
+
+  GraphCache graphs;
+  std::mutex mutex;
+  std::unordered_map<Expression::Key, Entry, Hash> entries;
+
+  Executable of(const Expression& expression) {
+    Expression::Key key = expression.key();
+    {
+      const std::scoped_lock lock(mutex);
+      if (const auto found = entries.find(key); found != entries.end()) return found->second.executable;
+    }
+    Entry entry{graphs.compile(expression.graph()), {}};  // others find theirs meanwhile
+    for (const Expression::Step& step : expression.steps)
+      if (step.operation) entry.operations.push_back(step.operation);
+    const std::scoped_lock lock(mutex);
+    if (entries.size() == most) entries.clear();
+    return entries.insert_or_assign(std::move(key), std::move(entry)).first->second.executable;
+  }
+};
+
+Tensor::Operation::Operation(std::function<Values(const Values&)> build, const std::vector<Type>& operands) {
+  Graph scratch("tensor");
+  Values inputs;
+  for (const Type& type : operands) inputs.push_back(scratch.input(fmt::format("{}", inputs.size()), type.shape, type.dtype));
+  std::vector<Type> types;
+  for (const Value& result : build(inputs)) types.push_back(result.type());
+  state_ = std::make_shared<const State>(State{std::move(build), std::move(types)});
+}
+
+std::vector<Tensor> Tensor::Operation::operator()(std::vector<Tensor> operands) const {
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < state_->results.size(); ++i) {
+    auto node = std::make_shared<Node>();
+    node->type = state_->results[i];
+    node->operation = state_;
+    node->result = i;
+    if (i + 1 < state_->results.size()) node->operands = operands;
+    else node->operands = std::move(operands);
+    results.push_back(Tensor(std::move(node)));
+  }
+  return results;
+}
+
 Tensor::Tensor(Array array) : node_(std::make_shared<Node>()) {
   node_->type = type_of(array);
   node_->value = std::move(array);
 }
 
-std::shared_ptr<Tensor::Node> Tensor::noted(const Type& type, Builder build, std::vector<Tensor> operands) {
-  auto node = std::make_shared<Node>();
-  node->type = type;
-  node->build = std::move(build);
-  node->operands = std::move(operands);
-  return node;
-}
-
 std::vector<Tensor> Tensor::all(std::function<Values(const Values&)> build, std::vector<Tensor> operands) {
-  Graph scratch("tensor");
-  Values inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    inputs.push_back(scratch.input(fmt::format("{}", i), operands[i].type().shape, operands[i].type().dtype));
-  const Values results = build(inputs);
-  std::vector<Tensor> tensors;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    // Each builds all of them: equal nodes of a graph are one.
-    Builder one = [build, i](const Values& v) { return build(v)[i]; };
-    tensors.push_back(Tensor(noted(results[i].type(), std::move(one), operands)));
-  }
-  return tensors;
+  std::vector<Type> types;
+  for (const Tensor& operand : operands) types.push_back(operand.type());
+  return Operation(std::move(build), types)(std::move(operands));
 }
 
 Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
@@ -63,42 +206,23 @@ Tensor Tensor::of(Builder build, std::vector<Tensor> operands) {
 
 const Type& Tensor::type() const { return node_->type; }
 
-Array Tensor::read(GraphCache& cache) const {
+std::optional<Array> Tensor::known() const {
+  const std::unique_lock lock(node_->mutex, std::try_to_lock);
+  return lock ? node_->value : std::nullopt;
+}
+
+Array Tensor::computed(const std::function<Executable(const Expression&)>& compile) const {
   const std::scoped_lock whole(node_->mutex);
   if (node_->value) return *node_->value;
-  Graph graph("tensor");
-  std::map<std::string, Feed> feeds;
-  std::map<const Node*, Value> values;
-  // Operands before users, without recursion: expressions built in loops are deep.
-  std::vector<Tensor> stack{*this};  // copies: another thread may compute a node meanwhile and drop its operands
-  while (!stack.empty()) {
-    const std::shared_ptr<Node> held = stack.back().node_;
-    Node& node = *held;
-    std::unique_lock<std::mutex> lock;
-    if (&node != node_.get()) lock = std::unique_lock(node.mutex);
-    const std::size_t depth = stack.size();
-    if (!values.count(&node) && !node.value)
-      for (const Tensor& operand : node.operands)
-        if (!values.count(operand.node_.get())) stack.push_back(operand);
-    if (stack.size() > depth) continue;
-    if (!values.count(&node)) {
-      if (node.value) {
-        const std::string name = fmt::format("{}", feeds.size());
-        values[&node] = graph.input(name, node.type.shape, node.type.dtype);
-        feeds.emplace(name, *node.value);
-      } else {
-        Values operands;
-        for (const Tensor& operand : node.operands) operands.push_back(values.at(operand.node_.get()));
-        values[&node] = node.build(operands);
-      }
-    }
-    stack.pop_back();
-  }
-  graph.output("value", values.at(node_.get()));
-  node_->value = cache.compile(graph).run(feeds)[0];
-  node_->build = nullptr;
+  const Expression expression(*this);
+  node_->value = result_of(compile(expression), expression.feeds(), node_->type);
+  node_->operation = nullptr;
   node_->operands.clear();
   return *node_->value;
+}
+
+Array Tensor::read(GraphCache& cache) const {
+  return computed([&](const Expression& expression) { return cache.compile(expression.graph()); });
 }
 
 Array Tensor::read(const Session& session) const {
@@ -107,8 +231,8 @@ Array Tensor::read(const Session& session) const {
 }
 
 Array Tensor::read() const {
-  static GraphCache shared;
-  return read(shared);
+  static Compiled shared;
+  return computed([](const Expression& expression) { return shared.of(expression); });
 }
 
 Tensor operator+(const Tensor& a, const Tensor& b) {

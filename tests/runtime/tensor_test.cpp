@@ -69,6 +69,47 @@ TEST(Tensor, ExpressionsOfOneStructureAreCompiledOnce) {
   EXPECT_THROW(GraphCache(session(), 0), Error);
 }
 
+TEST(Tensor, OperationsBuildNothingAgain) {
+  int built = 0;
+  const auto build = [&built](const Values& v) { return ++built, Values{v[0] * v[1], v[0] - v[1]}; };
+  const Tensor a = vector_of({1, 2}), b = vector_of({3, 5});
+  const Tensor::Operation both(build, {a.type(), b.type()});
+  EXPECT_EQ(built, 1);
+  EXPECT_EQ(both({a, b})[1].read(), Array::of<float>({2}, std::vector<float>{-2, -3}));
+  const int compiled = built;
+  EXPECT_EQ(both({b, a})[1].read(), Array::of<float>({2}, std::vector<float>{2, 3}));
+  EXPECT_EQ(built, compiled);
+  EXPECT_EQ(both({a, b})[0].read(), Array::of<float>({2}, std::vector<float>{3, 10}));       // another result
+  EXPECT_EQ((both({a, a})[1] + a).read(), Array::of<float>({2}, std::vector<float>{1, 2}));  // and other operands
+  EXPECT_THROW(Tensor::Operation(build, {a.type(), vector_of({1, 2, 3}).type()}), Error);
+}
+
+TEST(Tensor, IsKnownOnceItIsRead) {
+  const Tensor sum = vector_of({1}) + vector_of({2});
+  EXPECT_FALSE(sum.known());
+  const Array value = sum.read(session());
+  EXPECT_EQ(sum.known(), value);
+}
+
+TEST(Tensor, LargeResultsTakeTheMemoryOfThoseThatAreGone) {
+  constexpr std::int64_t size = 1 << 20;
+  const Tensor a(Array::of<float>({size}, std::vector<float>(size, 1.0F)));
+  const auto at = [](const Tensor& t) { return t.read().bytes().data(); };
+  const Tensor kept = a + 1;
+  const std::byte* const first = at(kept);
+  const std::byte* second = nullptr;
+  {
+    const Tensor gone = a + 2;
+    second = at(gone);
+    EXPECT_NE(second, first);
+  }
+  const Tensor next = a + 3;
+  EXPECT_EQ(at(next), second);
+  const Array last = next.read(), before = kept.read();
+  EXPECT_EQ(last.values<float>()[size - 1], 4);
+  EXPECT_EQ(before.values<float>()[size - 1], 2);
+}
+
 TEST(Tensor, TakesNumbers) {
   const Tensor a = vector_of({1, 2, 4});
   EXPECT_EQ(read(1 - (2 * a + 1) / 2.0), (std::vector<float>{-0.5, -1.5, -3.5}));
