@@ -1,4 +1,6 @@
 // Arrays: memory of others in and out, without copies.
+#include <atomic>
+
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -53,13 +55,17 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
   return {code, bits, 1};
 }
 
-DType from_dlpack_type(nb::dlpack::dtype given) {
+std::optional<DType> find_dlpack_type(nb::dlpack::dtype given) {
   for (std::size_t i = 0; i < dtype_table.size(); ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (info(dtype).bits < 8) continue;
-    const nb::dlpack::dtype known = dlpack_type(dtype);
-    if (known.code == given.code && known.bits == given.bits && given.lanes == 1) return dtype;
+    if (info(dtype).bits != given.bits || info(dtype).bits < 8) continue;
+    if (dlpack_type(dtype).code == given.code && given.lanes == 1) return dtype;
   }
+  return std::nullopt;
+}
+
+DType from_dlpack_type(nb::dlpack::dtype given) {
+  if (const std::optional<DType> found = find_dlpack_type(given)) return *found;
   fail("from_dlpack: no element type for DLPack's code {} of {} bits", given.code, given.bits);
 }
 
@@ -82,16 +88,19 @@ bool is_row_major(const nb::ndarray<nb::ro>& array) {
   return true;
 }
 
-/// A view of another library's array. Throws Error where it lies on a device or not row by row.
-nb::object from_dlpack(nb::ndarray<nb::ro> memory) {
-  if (memory.device_type() != nb::device::cpu::value) fail("from_dlpack: the array lies on a device (allowed: memory of the CPU)");
+/// A view of it that keeps `owner`. Throws Error where it is no row-major array.
+Array view_of(const nb::ndarray<nb::ro>& memory, DType dtype, std::shared_ptr<const void> owner) {
   if (memory.size() > 0 && !is_row_major(memory)) fail("from_dlpack: the array is not contiguous (allowed: row-major ones; copy it first)");
   std::vector<std::int64_t> shape;
-  for (std::size_t i = 0; i < memory.ndim(); ++i) shape.push_back(static_cast<std::int64_t>(memory.shape(i)));
+  for (std::size_t i = 0; i < memory.ndim(); ++i) shape.push_back(memory.shape(i));
   const auto* data = static_cast<const std::byte*>(memory.data());
-  const DType dtype = from_dlpack_type(memory.dtype());
-  auto kept = std::make_shared<nb::ndarray<nb::ro>>(memory);
-  return wrap(Item(Tensor(Array(dtype, std::move(shape), {data, memory.nbytes()}, std::move(kept)))));
+  return {dtype, std::move(shape), {data, memory.nbytes()}, std::move(owner)};
+}
+
+/// A view of another library's array. Throws Error where it lies on a device or not row by row.
+nb::object from_dlpack(const nb::ndarray<nb::ro>& memory) {
+  if (memory.device_type() != nb::device::cpu::value) fail("from_dlpack: the array lies on a device (allowed: memory of the CPU)");
+  return wrap(Item(Tensor(view_of(memory, from_dlpack_type(memory.dtype()), std::make_shared<nb::ndarray<nb::ro>>(memory)))));
 }
 
 nb::tuple shape_of(const Item& item) {
@@ -100,14 +109,34 @@ nb::tuple shape_of(const Item& item) {
   return nb::tuple(sizes);
 }
 
-/// What a compiled function is kept by: element types and shapes of its arguments, with '*' where they are Python's numbers.
-std::string signature(nb::handle arrays) {
-  std::string text;
-  for (nb::handle array : arrays) text += item_of(array).type().to_string() + (item_of(array).weak ? "*;" : ";");
-  return text;
+/// NumPy's class of arrays, which stays; null as long as nobody has imported it.
+PyObject* numpy_array_class() {
+  static std::atomic<PyObject*> known = nullptr;
+  if (known) return known;
+  const nb::object numpy = nb::steal(PyImport_GetModule(nb::str("numpy").ptr()));
+  if (!numpy.is_valid()) return PyErr_Clear(), nullptr;
+  if (nb::object found = nb::getattr(numpy, "ndarray", nb::none()); !found.is_none())
+    known = found.release().ptr();  // it is imported whole
+  return known;
 }
 
+bool is_numpy_array(nb::handle object) { return object.type().ptr() == numpy_array_class(); }
+
 }  // namespace
+
+bool is_numpy(nb::handle object) {
+  if (is_numpy_array(object)) return true;
+  PyObject* const arrays = numpy_array_class();
+  return arrays && (nb::isinstance(object, arrays) || nb::isinstance(object, nb::module_::import_("numpy").attr("generic")));
+}
+
+std::optional<Array> view_of_numpy(nb::handle object) {
+  nb::ndarray<nb::ro> memory;
+  if (!is_numpy_array(object) || !nb::try_cast(object, memory)) return std::nullopt;
+  const std::optional<DType> dtype = find_dlpack_type(memory.dtype());
+  if (!dtype || (memory.size() > 0 && !is_row_major(memory))) return std::nullopt;
+  return view_of(memory, *dtype, nullptr);
+}
 
 void bind_arrays(nb::module_& m) {
   nb::class_<Item>(m, "ArrayBase", nb::is_weak_referenceable())
@@ -128,7 +157,6 @@ void bind_arrays(nb::module_& m) {
       .def("__dlpack__", &to_dlpack);
   m.def("from_bytes", &from_bytes);
   m.def("from_dlpack", &from_dlpack);
-  m.def("signature", &signature);
 }
 
 }  // namespace rlx::python

@@ -9,7 +9,7 @@ constexpr std::size_t most_constant_bytes = 64;  // of a known array that become
 
 /// What the package sets when it is imported. Leaked on purpose: it may be needed while the interpreter shuts down.
 struct Hooks {
-  nb::object array_class, as_array, as_dtype, folder;
+  nb::object array_class, as_array, as_leaf, as_dtype, folder;
 };
 Hooks& hooks() {
   static auto* one = new Hooks;
@@ -19,8 +19,8 @@ Hooks& hooks() {
 }  // namespace
 
 Item Trace::input(Dims shape, DType dtype, bool weak) {
-  const std::string name = fmt::format("{}", inputs_++);
-  return {graph_.input(name, std::move(shape), dtype), shared_from_this(), weak};
+  inputs_.push_back({fmt::format("{}", inputs_.size()), Type{dtype, shape}, weak});
+  return {graph_.input(inputs_.back().name, std::move(shape), dtype), shared_from_this(), weak};
 }
 
 Value Trace::value_of(nb::handle array) {
@@ -72,11 +72,13 @@ Array read(const Item& item) {
   if (!item.tensor)
     fail("an array of {} is being traced: its elements are known when the compiled function runs, not while it is traced",
          item.type().to_string());
-  nb::gil_scoped_release released;
+  if (std::optional<Array> known = item.tensor->known()) return *std::move(known);
+  const nb::gil_scoped_release released;
   return item.tensor->read();
 }
 
 nb::object as_array(nb::handle object) { return hooks().as_array(object); }
+nb::object as_leaf(nb::handle object) { return hooks().as_leaf(object); }
 DType as_dtype(nb::handle object) { return nb::cast<DType>(hooks().as_dtype(object)); }
 
 SourceLine caller() {
@@ -91,8 +93,8 @@ SourceLine caller() {
 }
 
 void bind_types(nb::module_& m) {
-  m.def("set_hooks", [](nb::object array_class, nb::object as_array, nb::object as_dtype, nb::object folder) {
-    hooks() = {std::move(array_class), std::move(as_array), std::move(as_dtype), std::move(folder)};
+  m.def("set_hooks", [](nb::object array_class, nb::object as_array, nb::object as_leaf, nb::object as_dtype, nb::object folder) {
+    hooks() = {std::move(array_class), std::move(as_array), std::move(as_leaf), std::move(as_dtype), std::move(folder)};
   });
   auto dtype = nb::enum_<DType>(m, "DType", "The element type of an array.");
   for (std::size_t i = 0; i < dtype_table.size(); ++i) dtype.value(dtype_table[i].name.data(), static_cast<DType>(i));

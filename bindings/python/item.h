@@ -27,6 +27,14 @@ struct Item {
   const Type& type() const { return tensor ? tensor->type() : value.type(); }
 };
 
+/// What an array of a traced function stands for.
+struct TracedInput {
+  std::string name;  // in the graph
+  Type type;
+  bool weak;  // a number of Python
+  friend bool operator==(const TracedInput&, const TracedInput&) = default;
+};
+
 /// A graph in the making. Known arrays that are used in it become further inputs, small ones constants.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
@@ -39,12 +47,12 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void finish() { finished_ = true; }
   bool finished() const { return finished_; }
   Graph& graph() { return graph_; }
-  std::int64_t inputs() const { return inputs_; }
+  const std::vector<TracedInput>& inputs() const { return inputs_; }
   const std::vector<nb::object>& captured() const { return captured_; }
 
  private:
   Graph graph_;
-  std::int64_t inputs_ = 0;
+  std::vector<TracedInput> inputs_;
   bool finished_ = false;
   std::vector<nb::object> captured_, kept_;  // `known_` has their addresses
   std::map<PyObject*, Value> known_;
@@ -61,8 +69,15 @@ Values values_of(nb::handle arrays, Trace& trace);
 std::shared_ptr<Trace> trace_of(nb::handle arrays);
 /// The elements; computes them. Throws Error for a traced array.
 Array read(const Item& item);
-/// What the package turns other objects into arrays with, and words into element types.
+/// Whether it is an array or a number of NumPy.
+bool is_numpy(nb::handle object);
+/// A view of NumPy's array, which must stay; nothing for other objects, and for an array that is not what Array is: row-major elements of a
+/// type that DLPack has.
+std::optional<Array> view_of_numpy(nb::handle object);
+/// What the package turns other objects into arrays with: operands are copied, arguments of functions are not. And words into element
+/// types.
 nb::object as_array(nb::handle object);
+nb::object as_leaf(nb::handle object);
 DType as_dtype(nb::handle object);
 /// The line of the Python caller, outside of the package.
 SourceLine caller();
@@ -70,6 +85,8 @@ SourceLine caller();
 void bind_types(nb::module_& m);
 void bind_arrays(nb::module_& m);
 void bind_registry(nb::module_& m);
+void bind_compiled(nb::module_& m);
+void bind_trees(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void bind_graphs(nb::module_& m);
 void bind_models(nb::module_& m);

@@ -12,6 +12,8 @@ NB_MODULE(_core, m) {
   bind_types(m);
   bind_arrays(m);
   bind_registry(m);
+  bind_trees(m);
+  bind_compiled(m);
   bind_transforms(m);
   bind_graphs(m);
   bind_models(m);

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <complex>
+#include <mutex>
+#include <unordered_map>
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "call_key.h"
 #include "item.h"
 #include "rlx/ops.h"
 
@@ -217,31 +220,105 @@ CallArgument Reader::fixed_sequence(nb::handle object) {
   fail("an argument is a list of {} items of different kinds", items.size());
 }
 
-nb::object results_of(const Builder& builder, std::vector<nb::object> results) {
-  if (!builder.several) return std::move(results.at(0));
+nb::object results_of(std::vector<nb::object> results, bool several) {
+  if (!several) return std::move(results.at(0));
   nb::list all;
   for (nb::object& each : results) all.append(std::move(each));
   return nb::tuple(all);
 }
 
+nb::object wrap_all(std::vector<Tensor> tensors, bool several) {
+  std::vector<nb::object> results;
+  for (Tensor& tensor : tensors) results.push_back(wrap(Item(std::move(tensor))));
+  return results_of(std::move(results), several);
+}
+
+/// Calls of builders that were made before.
+struct KnownCalls {
+  struct Entry {
+    Tensor::Operation operation;
+    bool several;
+  };
+  static constexpr std::size_t most = 4096;
+  std::mutex mutex;
+  std::unordered_map<std::string, Entry> entries;
+
+  std::optional<Entry> find(const std::string& key) {
+    const std::scoped_lock lock(mutex);
+    const auto found = entries.find(key);
+    return found == entries.end() ? std::nullopt : std::optional(found->second);
+  }
+  void add(std::string key, Entry entry) {
+    const std::scoped_lock lock(mutex);
+    if (entries.size() == most) entries.clear();
+    entries.insert_or_assign(std::move(key), std::move(entry));
+  }
+};
+KnownCalls& known_calls() {
+  static auto* one = new KnownCalls;  // not freed: the interpreter may be gone
+  return *one;
+}
+
+/// Notes the call down; `key` tells which others it stands for, if any.
+nb::object noted(Reader& reader, std::string key, std::size_t keyed, bool several) {
+  std::vector<Tensor> tensors;
+  std::vector<Type> types;
+  for (nb::handle array : reader.arrays()) tensors.push_back(*item_of(array).tensor), types.push_back(tensors.back().type());
+  const Tensor::Operation operation(reader.call(), types);
+  if (!key.empty() && keyed == tensors.size()) known_calls().add(std::move(key), {operation, several});
+  return wrap_all(operation(std::move(tensors)), several);
+}
+
 nb::object apply_to(const std::string& name, const nb::tuple& args, const nb::dict& kwargs) {
+  std::vector<Tensor> operands;
+  std::string key = call_key(name, args, kwargs, operands);
+  if (!key.empty())
+    if (const auto known = known_calls().find(key)) return wrap_all(known->operation(std::move(operands)), known->several);
   const Place place(&caller);
   if (builders_of(name).empty()) apply(name, {});  // says which names are near
   Reader reader(name);
   std::size_t position = 0;
   for (nb::handle each : args) reader.add(position++, "", each);
-  for (auto [key, value] : kwargs) reader.add(0, nb::cast<std::string>(key), value);
-  const Builder& builder = *builders_of(name)[0];
+  for (auto [word, value] : kwargs) reader.add(0, nb::cast<std::string>(word), value);
+  const bool several = builders_of(name)[0]->several;
 
+  const std::shared_ptr<Trace> trace = trace_of(reader.arrays());
+  if (!trace) return noted(reader, std::move(key), operands.size(), several);
   std::vector<nb::object> results;
-  if (const std::shared_ptr<Trace> trace = trace_of(reader.arrays())) {
-    for (const Value& value : reader.call()(values_of(reader.arrays(), *trace))) results.push_back(wrap(Item(value, trace)));
-  } else {
-    std::vector<Tensor> tensors;
-    for (nb::handle array : reader.arrays()) tensors.push_back(*item_of(array).tensor);
-    for (Tensor& tensor : Tensor::all(reader.call(), std::move(tensors))) results.push_back(wrap(Item(std::move(tensor))));
-  }
-  return results_of(builder, std::move(results));
+  for (const Value& value : reader.call()(values_of(reader.arrays(), *trace))) results.push_back(wrap(Item(value, trace)));
+  return results_of(std::move(results), several);
+}
+
+bool is_operand(nb::handle object) {
+  return is_array(object) || PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyComplex_Check(object.ptr()) || is_numpy(object);
+}
+
+/// An operator of Python: `x + y`, where `y` may be anything. NotImplemented leaves it to y's class.
+template <bool backward>
+auto binary(const char* name) {
+  return [name = std::string(name)](nb::handle self, nb::handle other) {
+    if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+    return apply_to(name, backward ? nb::make_tuple(other, self) : nb::make_tuple(self, other), nb::dict());
+  };
+}
+
+/// Those that are one builder.
+void bind_operators(nb::handle array_class) {
+  auto cls = nb::borrow<nb::class_<Item>>(array_class);
+  const auto both = [&](const char* forward, const char* backward, const char* builder) {
+    cls.def(forward, binary<false>(builder), nb::is_operator(), nb::arg().none());
+    cls.def(backward, binary<true>(builder), nb::is_operator(), nb::arg().none());
+  };
+  both("__add__", "__radd__", "add");
+  both("__sub__", "__rsub__", "sub");
+  both("__mul__", "__rmul__", "mul");
+  both("__and__", "__rand__", "logical_and");
+  both("__or__", "__ror__", "logical_or");
+  both("__xor__", "__rxor__", "logical_xor");
+  both("__lshift__", "__rlshift__", "shl");
+  both("__rshift__", "__rrshift__", "shr");
+  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge"})
+    cls.def(fmt::format("__{}__", name).c_str(), binary<false>(name), nb::is_operator(), nb::arg().none());
 }
 
 nb::dict described(const BuilderParameter& parameter) {
@@ -277,6 +354,7 @@ nb::list described_builders() {
 
 void bind_registry(nb::module_& m) {
   m.def("apply", &apply_to, nb::arg("name"), nb::arg("args"), nb::arg("kwargs"), "Calls a builder of the registry by its name.");
+  bind_operators(m.attr("ArrayBase"));
   m.def("builders", &described_builders, "The functions of the registry with their parameters.");
 }
 

@@ -7,98 +7,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
-#include "rlx/graph_cache.h"
 #include "rlx/ops.h"
 
 namespace rlx::python {
 namespace {
-
-GraphCache& graph_cache() {
-  static auto* one = new GraphCache;  // not freed: runs may be in flight when the interpreter ends
-  return *one;
-}
-
-/// A traced function that is compiled, with the arrays that it captured.
-class Compiled {
- public:
-  Compiled(Trace& trace, nb::handle outputs) {
-    std::int64_t count = 0;
-    for (const Value& value : values_of(outputs, trace)) trace.graph().output(fmt::format("{}", count++), value);
-    trace.finish();
-    for (nb::handle array : trace.captured()) captured_.push_back(*item_of(array).tensor);
-    inputs_ = trace.inputs();
-    const nb::gil_scoped_release released;
-    executable_ = graph_cache().compile(trace.graph());
-  }
-
-  nb::list operator()(nb::handle arrays) const {
-    std::map<std::string, Feed> feeds;
-    std::int64_t count = 0;
-    for (nb::handle array : arrays) feeds.emplace(fmt::format("{}", count++), read(item_of(array)));
-    if (count != inputs_) fail("a compiled function takes {} arrays (given: {})", inputs_, count);
-    return run(std::move(feeds));
-  }
-
-  std::string dump(const std::string& stage) const {
-    const std::map<std::string, Stage> stages{{"hir", Stage::hir}, {"mir", Stage::mir}, {"lir", Stage::lir}, {"kernels", Stage::kernels}};
-    const auto it = stages.find(stage);
-    if (it == stages.end()) fail("there is no stage '{}' (allowed: hir, mir, lir, kernels)", stage);
-    return executable_->dump(it->second);
-  }
-
- private:
-  nb::list run(std::map<std::string, Feed> feeds) const {
-    std::vector<Array> results;
-    {
-      const nb::gil_scoped_release released;
-      for (std::size_t i = 0; i < captured_.size(); ++i) feeds.emplace(fmt::format("captured.{}", i), captured_[i].read());
-      for (auto& [name, array] : executable_->run(feeds)) results.push_back(array);
-      feeds.clear();
-    }
-    nb::list arrays;
-    for (Array& array : results) arrays.append(wrap(Item(Tensor(std::move(array)))));
-    return arrays;
-  }
-
-  std::optional<Executable> executable_;
-  std::vector<Tensor> captured_;
-  std::int64_t inputs_ = 0;
-};
-
-/// The compiled programs of a function that was called with arrays alone and gives one: found without Python.
-class FlatCalls {
- public:
-  void add(nb::handle arrays, nb::object program) {
-    Entry entry{{}, std::move(program)};
-    for (nb::handle array : arrays) entry.types.emplace_back(item_of(array).type(), item_of(array).weak);
-    entries_.push_back(std::move(entry));
-  }
-
-  /// The result; None where there is no such program.
-  nb::object operator()(const nb::tuple& args) const {
-    for (const Entry& entry : entries_)
-      if (fits(entry, args)) return nb::cast<const Compiled&>(entry.program)(args)[0];
-    return nb::none();
-  }
-
- private:
-  struct Entry {
-    std::vector<std::pair<Type, bool>> types;  // and whether it is a number of Python
-    nb::object program;
-  };
-
-  static bool fits(const Entry& entry, const nb::tuple& args) {
-    if (args.size() != entry.types.size()) return false;
-    for (std::size_t i = 0; i < entry.types.size(); ++i) {
-      if (!is_array(args[i])) return false;
-      const Item& item = item_of(args[i]);
-      if (!item.tensor || item.weak != entry.types[i].second || !(item.type() == entry.types[i].first)) return false;
-    }
-    return true;
-  }
-
-  std::vector<Entry> entries_;
-};
 
 /// A Python function as one of values.
 Function function_of(const nb::object& callable, const std::shared_ptr<Trace>& trace) {
@@ -187,6 +99,25 @@ nb::list checkpoint_of(const nb::object& callable, nb::handle arrays, const std:
   return wrap(checkpoint(function_of(callable, trace), static_cast<Save>(it - words.begin()))(values_of(arrays, *trace)), trace);
 }
 
+/// `rule` gives the tangents of the results from the arrays and their tangents.
+nb::list custom_jvp_of(const nb::object& callable, const nb::object& rule, nb::handle arrays, const std::shared_ptr<Trace>& trace) {
+  const Place place(&caller);
+  const auto tangents = [&](const Values& x, const Values& dx) { return values_of(rule(wrap(x, trace), wrap(dx, trace)), *trace); };
+  return wrap(custom_jvp(function_of(callable, trace), tangents)(values_of(arrays, *trace)), trace);
+}
+
+/// `forward` gives the results and what `backward` wants to keep; the latter gives the cotangents of the arrays from that and the results'.
+nb::list custom_vjp_of(const nb::object& callable, const nb::object& forward, const nb::object& backward, nb::handle arrays,
+                       const std::shared_ptr<Trace>& trace) {
+  const Place place(&caller);
+  const auto first = [&](const Values& x) {
+    const nb::object pair = forward(wrap(x, trace));
+    return std::pair(values_of(nb::object(pair[0]), *trace), values_of(nb::object(pair[1]), *trace));
+  };
+  const auto second = [&](const Values& kept, const Values& dy) { return values_of(backward(wrap(kept, trace), wrap(dy, trace)), *trace); };
+  return wrap(custom_vjp(function_of(callable, trace), first, second)(values_of(arrays, *trace)), trace);
+}
+
 }  // namespace
 
 void bind_transforms(nb::module_& m) {
@@ -194,11 +125,6 @@ void bind_transforms(nb::module_& m) {
       .def(nb::new_([](const std::string& name) { return std::make_shared<Trace>(name); }), nb::arg("name"))
       .def("input", [](Trace& trace, nb::handle shape, DType dtype, bool weak) { return wrap(trace.input(dims_of(shape), dtype, weak)); })
       .def("input_like", [](Trace& trace, const Item& like) { return wrap(trace.input(like.type().shape, like.type().dtype, like.weak)); });
-  nb::class_<Compiled>(m, "Compiled", "A compiled function of arrays.")
-      .def(nb::init<Trace&, nb::handle>())
-      .def("__call__", &Compiled::operator())
-      .def("dump", &Compiled::dump, nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.");
-  nb::class_<FlatCalls>(m, "FlatCalls").def(nb::init<>()).def("add", &FlatCalls::add).def("__call__", &FlatCalls::operator());
   m.def("trace_of", [](nb::handle arrays) { return trace_of(arrays); });
   m.def("value_and_grad", &value_and_grad_of);
   m.def("vjp", &vjp_of);
@@ -206,6 +132,8 @@ void bind_transforms(nb::module_& m) {
   m.def("jacobian", &jacobian_of);
   m.def("vmap", &vmap_of);
   m.def("checkpoint", &checkpoint_of);
+  m.def("custom_jvp", &custom_jvp_of);
+  m.def("custom_vjp", &custom_vjp_of);
 }
 
 }  // namespace rlx::python

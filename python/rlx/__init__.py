@@ -1,9 +1,7 @@
 """RLX: a compiler and runtime for machine learning.
 
 rlx.numpy has NumPy's functions over rlx.Array, rlx.ops every function of the registry; jit, grad, vmap and others take functions of arrays."""
-from . import _core, _trees as tree, numpy, ops, random
 from ._array import Array, array, asarray, from_dlpack
-from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import (
     Dim,
     DType,
@@ -14,6 +12,7 @@ from ._core import (
     SentenceEncoder,
     Session,
     Tokenizer,
+    __version__,
     devices,
     load_graph,
     load_safetensors,
@@ -22,10 +21,6 @@ from ._core import (
     save_safetensors,
 )
 from ._dtypes import OF_NUMPY as _OF_NUMPY
-from ._jit import jit
-from ._models import Model
-from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
-from ._core import __version__
 
 float32, float16, bfloat16, float64 = [_OF_NUMPY[name] for name in ("float32", "float16", "bfloat16", "float64")]
 float8_e4m3fn, float8_e5m2 = _OF_NUMPY["float8_e4m3fn"], _OF_NUMPY["float8_e5m2"]
@@ -33,11 +28,42 @@ int4, int8, int16, int32, int64 = [_OF_NUMPY[f"int{bits}"] for bits in (4, 8, 16
 uint4, uint8, uint16, uint32, uint64 = [_OF_NUMPY[f"uint{bits}"] for bits in (4, 8, 16, 32, 64)]
 bool_, complex64, complex128 = [_OF_NUMPY[name] for name in ("bool", "complex64", "complex128")]
 
+# Modules are imported when they are used: what is here already takes most of the time of an import.
+_MODULES = ("numpy", "ops", "random")
+_HOMES = {
+    "_control": "associative_scan cond fori_loop map scan switch while_loop",
+    "_custom": "custom_jvp custom_vjp",
+    "_jit": "jit",
+    "_models": "Model",
+    "_transforms": "checkpoint grad hessian hvp jacfwd jacrev jvp linearize value_and_grad vjp vmap",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what type checkers read
+    from . import _trees as tree, numpy, ops, random
+    from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+    from ._custom import custom_jvp, custom_vjp
+    from ._jit import jit
+    from ._models import Model
+    from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+
 
 def __getattr__(name):
     """Every function of the registry is here, too: rlx.softmax."""
-    return getattr(ops, name)
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name == "tree":
+        value = import_module("._trees", __name__)
+    elif name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    else:
+        return getattr(import_module(".ops", __name__), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__():
-    return sorted({*globals(), *dir(ops)})
+    return sorted({*globals(), *_MODULES, "tree", *_HOME, *dir(__getattr__("ops"))})

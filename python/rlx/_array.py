@@ -15,18 +15,8 @@ def _operand(value):
     return isinstance(value, (Array, bool, int, float, complex)) or is_numpy(value)
 
 
-def _binary(name):
-    def forward(self, other):
-        return _call(name, self, other) if _operand(other) else NotImplemented
-
-    def backward(self, other):
-        return _call(name, other, self) if _operand(other) else NotImplemented
-
-    return forward, backward
-
-
 def _by_numpy(name):
-    """Operators that are more than one function of the registry."""
+    """Operators that are more than one function of the registry; the others are those of ArrayBase."""
 
     def forward(self, other):
         from . import numpy
@@ -180,26 +170,11 @@ class Array(_core.ArrayBase):
 
         return get(self, index)
 
-    __add__, __radd__ = _binary("add")
-    __sub__, __rsub__ = _binary("sub")
-    __mul__, __rmul__ = _binary("mul")
     __truediv__, __rtruediv__ = _by_numpy("divide")
     __floordiv__, __rfloordiv__ = _by_numpy("floor_divide")
     __mod__, __rmod__ = _by_numpy("remainder")
     __pow__, __rpow__ = _by_numpy("pow")
     __matmul__, __rmatmul__ = _by_numpy("matmul")
-    __and__, __rand__ = _binary("logical_and")
-    __or__, __ror__ = _binary("logical_or")
-    __xor__, __rxor__ = _binary("logical_xor")
-    __lshift__, __rlshift__ = _binary("shl")
-    __rshift__, __rrshift__ = _binary("shr")
-    __eq__, _ = _binary("eq")
-    __ne__, _ = _binary("ne")
-    __lt__, _ = _binary("lt")
-    __le__, _ = _binary("le")
-    __gt__, _ = _binary("gt")
-    __ge__, _ = _binary("ge")
-
     def __neg__(self):
         return _call("neg", self)
 
@@ -346,8 +321,16 @@ def _implicit(value):
     return asarray(value, copy=is_numpy(value))
 
 
+def _leaf(value):
+    """What a function was given; a number of Python takes the type of what it meets."""
+    made = asarray(value)
+    if type(value) in OF_PYTHON:
+        made._set_weak()
+    return made
+
+
 def is_array(value):
     return isinstance(value, Array)
 
 
-_core.set_hooks(Array, _implicit, as_dtype, __file__.rpartition("_array.py")[0])
+_core.set_hooks(Array, _implicit, _leaf, as_dtype, __file__.rpartition("_array.py")[0])

@@ -47,7 +47,7 @@ def switch(index, branches, *operands):
 def while_loop(condition, body, carry):
     """carry = body(carry) as long as condition(carry) holds. Differentiable in forward mode."""
     leaves, tree = _trees.flatten(carry)
-    carried = (tuple, None, (tree,))
+    carried = _trees.tuple_tree([tree])
 
     def traced(trace, inputs):
         trees = []

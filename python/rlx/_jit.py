@@ -6,13 +6,6 @@ from ._core import Error
 from ._tracing import compile_for, flat_outputs, leaf_of, name_of
 
 
-class _Compiled:
-    """What jit keeps for one signature."""
-
-    def __init__(self, program, tree):
-        self.program, self.tree = program, tree
-
-
 class Jit:
     """A function that is compiled for each signature of its arguments: structure, shapes, element types, static values."""
 
@@ -21,7 +14,8 @@ class Jit:
         self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         self.static_argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
         self.dims = dims or {}
-        self.compiled, self.flat_calls = {}, _core.FlatCalls()
+        self.has_static = bool(self.static_argnums or self.static_argnames)
+        self.programs = _core.Programs()
         functools.update_wrapper(self, function)
 
     def __get__(self, instance, owner=None):
@@ -31,38 +25,30 @@ class Jit:
         return bound
 
     def __call__(self, *args, **kwargs):
-        if not kwargs:
-            result = self.flat_calls(args)
-            if result is not None:
-                return result
-        static, dynamic = self._split(args, kwargs)
+        static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
+        result = self.programs(static, dynamic)
+        if result is not NotImplemented:
+            return result
         leaves, tree = _trees.flatten(dynamic)
         arrays = [leaf_of(leaf) for leaf in leaves]
         if _core.trace_of(arrays) is not None:
             return self.function(*args, **kwargs)
-        sizes = self._sizes(dynamic) if self.dims else None
-        key = (tree, static, self._signature(arrays, sizes))
-        found = self.compiled.get(key)
-        if found is None:
-            found = self.compiled[key] = self._compiled(static, tree, arrays, sizes)
-            if found.tree == _trees.LEAF and not static and not sizes and all(a is b for a, b in zip(args, arrays)) and len(args) == len(arrays):
-                self.flat_calls.add(arrays, found.program)
-        return _trees.unflatten(found.tree, found.program(arrays))
+        program, result_tree = self._compiled(static, tree, arrays, self._sizes(dynamic) if self.dims else None)
+        self.programs.add(static, tree, program, result_tree)
+        return _trees.unflatten(result_tree, program(arrays))
 
     def lower(self, *args, **kwargs):
         """The compiled program for such arguments, whose `dump(stage)` shows it."""
-        static, dynamic = self._split(args, kwargs)
+        static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
         leaves, tree = _trees.flatten(dynamic)
-        return self._compiled(static, tree, [leaf_of(leaf) for leaf in leaves], None).program
+        return self._compiled(static, tree, [leaf_of(leaf) for leaf in leaves], self._sizes(dynamic) if self.dims else None)[0]
 
     def cache_size(self):
         """How many signatures were compiled."""
-        return len(self.compiled)
+        return len(self.programs)
 
     def _split(self, args, kwargs):
         """Static arguments by place or name, and the others."""
-        if not self.static_argnums and not self.static_argnames:
-            return (), (args, kwargs)
         at = {i % len(args) for i in self.static_argnums if -len(args) <= i < len(args)}
         at |= {i for i, name in enumerate(self._names()[: len(args)]) if name in self.static_argnames}
         static = tuple((i, args[i]) for i in sorted(at)) + tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.static_argnames)
@@ -102,13 +88,6 @@ class Jit:
             at += count
         return sizes
 
-    @staticmethod
-    def _signature(arrays, sizes):
-        if not sizes:
-            return _core.signature(arrays)
-        return tuple((array._dtype, array._weak, tuple(sizes.get(i, {}).get(axis, size) for axis, size in enumerate(array.shape)))
-                     for i, array in enumerate(arrays))  # fmt: skip
-
     def _compiled(self, static, tree, arrays, sizes):
         result = []
 
@@ -119,7 +98,7 @@ class Jit:
             return outputs
 
         program = compile_for(name_of(self.function), arrays, traced, sizes)
-        return _Compiled(program, result[0])
+        return program, result[0]
 
 
 def jit(function=None, *, static_argnums=(), static_argnames=(), dims=None):

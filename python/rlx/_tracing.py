@@ -1,17 +1,11 @@
 """Tracing: a function is called with arrays that stand for those of later runs."""
 from . import _core, _trees
-from ._array import Array, asarray
-from ._dtypes import OF_PYTHON
+from ._array import Array, _leaf
 
 
 def leaf_of(value):
-    """A leaf as an array; a number of Python takes the type of what it meets."""
-    if isinstance(value, Array):
-        return value
-    made = asarray(value)
-    if type(value) in OF_PYTHON:
-        made._set_weak()
-    return made
+    """A leaf as an array."""
+    return value if isinstance(value, Array) else _leaf(value)
 
 
 def name_of(function):

@@ -29,7 +29,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
         trees = []
 
         def called(inputs):
-            result = function(*[_trees.unflatten(tree, inputs[begins[i] :]) for i, (_, tree) in enumerate(flat)], **kwargs)
+            result = function(*[_trees.unflatten(tree, inputs[begins[i] : begins[i + 1]]) for i, (_, tree) in enumerate(flat)], **kwargs)
             outputs, tree = flat_outputs(result)
             trees.append(tree)
             value = result[0] if has_aux else result
@@ -39,11 +39,11 @@ def value_and_grad(function, argnums=0, has_aux=False):
             return outputs
 
         results = in_trace("grad", arrays, lambda trace, inputs: _core.value_and_grad(called, inputs, wrt, trace))
-        count = _trees.leaf_count(trees[0])
+        count = trees[0].leaf_count
         value = _trees.unflatten(trees[0], results[:count])
-        rest = iter(results[count:])
-        gradients = [_trees._build(flat[place % len(args)][1], rest) for place in places]
-        return value, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+        parts = _trees.tuple_tree([flat[place % len(args)][1] for place in places])
+        gradients = _trees.unflatten(parts, results[count:])
+        return value, gradients[0] if isinstance(argnums, int) else gradients
 
     return differentiated
 
@@ -110,6 +110,14 @@ def vjp(function, *primals):
     return _trees.unflatten(trees[0], values), pull_back
 
 
+def linearize(function, *primals):
+    """The value of the function, and its derivative there: a linear function from tangents of the arguments to the tangent of the result,
+    compiled once."""
+    from ._jit import jit
+
+    return function(*primals), jit(lambda *tangents: jvp(function, primals, tangents)[1])
+
+
 def hvp(function, primals, tangents):
     """Hessian times vector: the change of the gradient of a scalar function in the directions `tangents`."""
     argnums = tuple(range(len(primals)))
@@ -123,7 +131,7 @@ def _jacobian(function, forward):
         array = leaf_of(x)
         _check_differentiable("jacobian", [array], [0])
         trees = []
-        called = _flat_function(lambda value: function(value, *rest), (tuple, None, (_trees.LEAF,)), trees)
+        called = _flat_function(lambda value: function(value, *rest), _trees.structure((0,)), trees)
         results = in_trace("jacobian", [array], lambda trace, inputs: _core.jacobian(called, inputs, forward, trace))
         return _trees.unflatten(trees[0], results)
 
