@@ -3,7 +3,7 @@ import functools
 
 from . import _core, _trees
 from ._core import Error
-from ._tracing import compile_for, flat_outputs, leaf_of, name_of
+from ._tracing import compile_for, current_trace, flat_outputs, leaf_of, name_of
 
 
 class Jit:
@@ -31,7 +31,7 @@ class Jit:
             return result
         leaves, tree = _trees.flatten(dynamic)
         arrays = [leaf_of(leaf) for leaf in leaves]
-        if _core.trace_of(arrays) is not None:
+        if current_trace(arrays) is not None:
             return self.function(*args, **kwargs)
         program, result_tree = self._compiled(static, tree, arrays, self._sizes(dynamic) if self.dims else None)
         self.programs.add(static, tree, program, result_tree)

@@ -1,4 +1,6 @@
 """Tracing: a function is called with arrays that stand for those of later runs."""
+import threading
+
 from . import _core, _trees
 from ._array import Array, _leaf
 
@@ -27,6 +29,16 @@ class Traced:
         return self.function(*args)
 
 
+_active = threading.local()  # the traces of this thread that are in the making
+
+
+def current_trace(arrays):
+    """The trace that any of the arrays belongs to, else the innermost one: functions may capture what is traced there."""
+    trace = _core.trace_of(arrays)
+    stack = getattr(_active, "traces", None)
+    return stack[-1] if trace is None and stack else trace
+
+
 def compile_for(name, arrays, function, sizes=None):
     """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place."""
     trace = _core.Trace(name)
@@ -36,12 +48,18 @@ def compile_for(name, arrays, function, sizes=None):
         else trace.input_like(array)
         for i, array in enumerate(arrays)
     ]
-    return _core.Compiled(trace, function(trace, inputs))
+    stack = _active.traces = getattr(_active, "traces", [])
+    stack.append(trace)
+    try:
+        outputs = function(trace, inputs)
+    finally:
+        stack.pop()
+    return _core.Compiled(trace, outputs)
 
 
 def in_trace(name, arrays, function):
-    """Calls function(trace, arrays) in the trace of any of the arrays, or in one of its own that runs at once."""
-    trace = _core.trace_of(arrays)
+    """Calls function(trace, arrays) in the trace that is in the making, or in one of its own that runs at once."""
+    trace = current_trace(arrays)
     if trace is not None:
-        return function(trace, arrays)
+        return function(trace, [trace.lift(array) for array in arrays])
     return compile_for(name, arrays, function)(arrays)

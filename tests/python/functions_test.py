@@ -172,6 +172,18 @@ def test_loops():
     assert np.allclose(gradient.numpy(), differences(lambda x: x.prod(0).sum(), X), atol=1e-4)
 
 
+def test_loops_and_compiled_functions_may_capture_what_is_traced():
+    rows = rlx.asarray(X)
+
+    def loss(w):
+        total = rlx.scan(lambda c, row: (c + (row * w).sum(), None), 0.0, rows)[0]
+        return total + rlx.jit(lambda x: (x * w).sum())(rows) + rlx.cond(True, lambda: w.sum(), lambda: 0.0 * w.sum())
+
+    w = np.float32([1, 2, 3, 4])
+    for gradient in (rlx.grad(loss), rlx.jit(rlx.grad(loss))):
+        assert np.allclose(gradient(w).numpy(), 2 * X.sum(0) + 1, rtol=1e-5)
+
+
 Point = collections.namedtuple("Point", "x y")
 
 
