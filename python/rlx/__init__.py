@@ -29,7 +29,7 @@ uint4, uint8, uint16, uint32, uint64 = [_OF_NUMPY[f"uint{bits}"] for bits in (4,
 bool_, complex64, complex128 = [_OF_NUMPY[name] for name in ("bool", "complex64", "complex128")]
 
 # Modules are imported when they are used: what is here already takes most of the time of an import.
-_MODULES = ("numpy", "ops", "random")
+_MODULES = ("nn", "numpy", "ops", "optim", "random")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
@@ -41,7 +41,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers read
-    from . import _trees as tree, numpy, ops, random
+    from . import _trees as tree, nn, numpy, ops, optim, random
     from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
     from ._custom import custom_jvp, custom_vjp
     from ._jit import jit
