@@ -6,6 +6,8 @@
 
 NB_MODULE(_core, m) {
   using namespace rlx::python;
+  // Registered classes are held until the interpreter ends, and with them what their modules hold.
+  nanobind::set_leak_warnings(false);
   // What a user can cause has a class of its own; a fault of RLX is a RuntimeError like those of C++ at large.
   nanobind::exception<rlx::Error>(m, "Error", PyExc_ValueError);
   m.attr("__version__") = std::string(rlx::version);

@@ -81,6 +81,17 @@ class Array(_core.ArrayBase):
     def device(self):
         return "cpu"
 
+    def to_device(self, device, stream=None):
+        """The array itself, which lies in memory of the CPU."""
+        if device != "cpu":
+            raise Error(f"to_device: there is no device {device!r} for arrays (allowed: cpu)")
+        return self
+
+    def __array_namespace__(self, api_version=None):
+        from . import numpy
+
+        return numpy
+
     @property
     def at(self):
         """`x.at[index].set(values)` gives x with some elements changed; add, multiply, min and max combine them."""
@@ -251,7 +262,7 @@ def from_numpy(array, copy):
     return _core.from_bytes(array.reshape(-1).view(numpy.uint8), dtype, list(shape), array)
 
 
-def asarray(value, dtype=None, copy=None):
+def asarray(value, dtype=None, copy=None, device=None):
     """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
     must not change then; with copy=True it is copied."""
     array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
@@ -310,7 +321,7 @@ def _leaves(value):
             yield item
 
 
-def from_dlpack(value, copy=False):
+def from_dlpack(value, copy=False, device=None):
     """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
     array = _core.from_dlpack(value)
     return _call("add", array, 0).block_until_ready() if copy else array

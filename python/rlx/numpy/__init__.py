@@ -7,10 +7,13 @@ from . import fft, linalg
 from .arrangement import *
 from .creation import *
 from .elementwise import *
+from .information import *
 from .products import *
 from .reductions import *
+from .sets import *
 from .types import *
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 bool_ = _dtypes.OF_NUMPY["bool"]
-globals().update({name: dtype for name, dtype in _dtypes.OF_NUMPY.items() if name != "bool"})
+globals().update(_dtypes.OF_NUMPY)
+__array_api_version__ = "2024.12"

@@ -54,7 +54,7 @@ def squeeze(x, axis=None):
     return call("squeeze", array_of(x), () if axis is None else sizes_of(axis))
 
 
-def expand_dims(x, axis):
+def expand_dims(x, axis=0):
     """New axes of size 1."""
     return call("expand_dims", array_of(x), sizes_of(axis))
 
@@ -122,8 +122,13 @@ def roll(x, shift, axis=None):
 
 
 def repeat(x, repeats, axis=None):
-    """Each element several times in a row."""
+    """Each element several times in a row: one number for all, or one for each, which must be known."""
     x, axis = along(x, axis)
+    if not isinstance(repeats, int):
+        counts = array_of(repeats).tolist()
+        counts = counts if isinstance(counts, list) else [counts]
+        counts = counts * x.shape[axis] if len(counts) == 1 else counts
+        return take(x, asarray([i for i, count in enumerate(counts) for _ in range(count)], dtype="int32"), axis)
     return call("repeat", x, repeats, axis)
 
 
@@ -177,7 +182,7 @@ def pad(x, pad_width, mode="constant", constant_values=0):
     return call("pad_mode", x, [low for low, _ in pad_width], [high for _, high in pad_width], mode, float(constant_values))
 
 
-def sort(x, axis=-1, descending=False):
+def sort(x, axis=-1, descending=False, stable=True):
     """The elements in order along an axis; without one those of the flat array. NaN is the largest."""
     x, axis = along(x, axis)
     return call("sort", [x], 1, axis, descending)[0]
@@ -189,9 +194,10 @@ def argsort(x, axis=-1, descending=False, stable=True):
     return call("argsort", x, axis, descending)
 
 
-def searchsorted(a, v, side="left"):
-    """Where each element of v belongs in the sorted vector a."""
-    return call("searchsorted", array_of(a), array_of(v), side == "right")
+def searchsorted(a, v, side="left", sorter=None):
+    """Where each element of v belongs in the vector a, which is sorted, or in order at the positions `sorter`."""
+    a = array_of(a) if sorter is None else take(a, sorter)
+    return call("searchsorted", a, array_of(v), side == "right")
 
 
 def interp(x, xp, fp):

@@ -1,4 +1,4 @@
-"""Arrays from nothing."""
+"""Arrays from nothing. The only device is the CPU; `device` is there for the array API standard."""
 import builtins
 import math
 
@@ -9,7 +9,7 @@ from ._base import array_of, call, dtype_of, near, public, sizes_of
 from .elementwise import where
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape, fill_value, dtype=None, device=None):
     """An array of that shape whose elements are all `fill_value`."""
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(fill_value)
     if isinstance(fill_value, Array):
@@ -17,12 +17,12 @@ def full(shape, fill_value, dtype=None):
     return call("broadcast_to", asarray(fill_value, wanted), sizes_of(shape))
 
 
-def zeros(shape, dtype=None):
+def zeros(shape, dtype=None, device=None):
     """Zeros, f32 by themselves."""
     return full(shape, 0, dtype or DType.f32)
 
 
-def ones(shape, dtype=None):
+def ones(shape, dtype=None, device=None):
     """Ones, f32 by themselves."""
     return full(shape, 1, dtype or DType.f32)
 
@@ -30,24 +30,24 @@ def ones(shape, dtype=None):
 empty = zeros
 
 
-def full_like(x, fill_value, dtype=None, shape=None):
+def full_like(x, fill_value, dtype=None, shape=None, device=None):
     """As full, of the shape and type of x."""
     x = array_of(x)
     return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype)
 
 
-def zeros_like(x, dtype=None, shape=None):
+def zeros_like(x, dtype=None, shape=None, device=None):
     return full_like(x, 0, dtype, shape)
 
 
-def ones_like(x, dtype=None, shape=None):
+def ones_like(x, dtype=None, shape=None, device=None):
     return full_like(x, 1, dtype, shape)
 
 
 empty_like = zeros_like
 
 
-def arange(start, stop=None, step=1, dtype=None):
+def arange(start, stop=None, step=1, dtype=None, device=None):
     """start, start + step, ... below stop. A size that is a Dim gives 0, 1, 2, ...."""
     start, stop = (0, start) if stop is None else (start, stop)
     kinds = {type(x) for x in (start, stop, step)}
@@ -60,7 +60,7 @@ def arange(start, stop=None, step=1, dtype=None):
     return (call("iota", near(), [count], DType.f64) * float(step) + float(start)).astype(wanted)
 
 
-def linspace(start, stop, num=50, endpoint=True, dtype=None):
+def linspace(start, stop, num=50, endpoint=True, dtype=None, device=None):
     """`num` numbers at equal distances."""
     step = (stop - start) / builtins.max(num - 1 if endpoint else num, 1)
     values = call("iota", near(), [num], DType.f64) * float(step) + float(start)
@@ -69,7 +69,7 @@ def linspace(start, stop, num=50, endpoint=True, dtype=None):
     return values.astype(dtype or DType.f32)
 
 
-def eye(n, m=None, k=0, dtype=None):
+def eye(n, m=None, k=0, dtype=None, device=None):
     """Ones on a diagonal, zeros elsewhere."""
     rows = call("iota", near(), [n, n if m is None else m], DType.i32, 0)
     columns = call("iota", near(), [n, n if m is None else m], DType.i32, 1)

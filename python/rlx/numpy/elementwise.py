@@ -157,6 +157,11 @@ def copysign(x, y):
     return where(signbit(y), -magnitude, magnitude)
 
 
+def positive(x):
+    """x itself."""
+    return array_of(x)
+
+
 def real(x):
     return array_of(x).real
 

@@ -1,13 +1,17 @@
 """Reductions over axes, by default all, and running sums."""
 import builtins
 
+from .._array import asarray
 from .._core import DType, Error
 from ._base import along, array_of, axes_of, call, float_of, public, reduced, truth_of
 
 
+_WIDER = {DType["bool"]: DType.i32, DType.i8: DType.i32, DType.i16: DType.i32, DType.u8: DType.u32, DType.u16: DType.u32}  # as their sums
+
+
 def _summand(x, dtype):
     x = array_of(x)
-    return x.astype(dtype) if dtype is not None else x.astype(DType.i32) if x.dtype == DType["bool"] else x
+    return x.astype(dtype) if dtype is not None else x.astype(_WIDER.get(x.dtype, x.dtype))
 
 
 def sum(x, axis=None, dtype=None, keepdims=False):  # noqa: A001
@@ -99,10 +103,34 @@ def cumprod(x, axis=None, dtype=None):
     return call("cumprod", x, axis)
 
 
-def diff(x, n=1, axis=-1):
-    """The differences of neighbours, n times."""
+def _cumulative(function, start, x, axis, dtype, include_initial):
+    x = array_of(x)
+    if axis is None and x.ndim != 1:
+        raise Error(f"cumulative: an array of {x.ndim} axes needs an axis")
+    result = function(x, 0 if axis is None else axis, dtype)
+    if not include_initial:
+        return result
+    shape = list(result.shape)
+    shape[axis or 0] = 1
+    return call("concat", [call("broadcast_to", asarray(start, result.dtype), shape), result], axis or 0)
+
+
+def cumulative_sum(x, axis=None, dtype=None, include_initial=False):
+    """cumsum, with a 0 in front where it is asked for."""
+    return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
+    """cumprod, with a 1 in front where it is asked for."""
+    return _cumulative(cumprod, 1, x, axis, dtype, include_initial)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """The differences of neighbours, n times; `prepend` and `append` come before and behind x."""
     x = array_of(x)
     axis %= x.ndim
+    parts = [each for each in (prepend, x, append) if each is not None]
+    x = call("concat", parts, axis) if len(parts) > 1 else x
     for _ in range(n):
         x = call("slice_axis", x, axis, 1, x.shape[axis]) - call("slice_axis", x, axis, 0, x.shape[axis] - 1)
     return x

@@ -6,7 +6,7 @@ from .._dtypes import as_dtype, is_numpy, NUMPY_NAMES, OF_PYTHON
 from ._base import array_of, call, operands_of, public
 
 
-def astype(x, dtype):
+def astype(x, dtype, copy=True, device=None):
     return array_of(x).astype(dtype)
 
 
