@@ -147,7 +147,7 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("_dtype", [](const Item& item) { return item.type().dtype; })
       .def_prop_ro("_is_traced", [](const Item& item) { return !item.tensor; })
       .def_prop_ro("_weak", [](const Item& item) { return item.weak; })
-      .def("_type_text", [](const Item& item) { return item.type().to_string(); })
+      .def("_type_text", &type_text)
       .def("_bytes", &to_bytes)
       .def("_set_weak", [](Item& item) { item.weak = true; })
       .def(

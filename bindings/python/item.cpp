@@ -18,6 +18,23 @@ Hooks& hooks() {
 
 }  // namespace
 
+Trace::Trace(std::string name) : graph_(std::move(name)) { note_line(); }
+
+std::uint32_t Trace::note_line() {
+  const SourceLine at = caller();
+  if (lines_.empty() || lines_.back().line != at.line || lines_.back().file != at.file) lines_.push_back(at);
+  return static_cast<std::uint32_t>(lines_.size() - 1);
+}
+
+/// Of a traced array; its region may have ended.
+std::string type_text(const Item& item) {
+  try {
+    return item.type().to_string();
+  } catch (const Error&) {
+    return "a type that is gone";
+  }
+}
+
 Item Trace::input(Dims shape, DType dtype, bool weak) {
   inputs_.push_back({fmt::format("{}", inputs_.size()), Type{dtype, shape}, weak});
   return {graph_.input(inputs_.back().name, std::move(shape), dtype), shared_from_this(), weak};
@@ -26,7 +43,11 @@ Item Trace::input(Dims shape, DType dtype, bool weak) {
 Value Trace::value_of(nb::handle array) {
   const Item& item = item_of(array);
   if (!item.tensor) {
-    if (item.trace->finished()) fail("an array of {} is used outside of the function in which it was traced", item.type().to_string());
+    if (const Trace& its = *item.trace; its.finished()) {
+      const SourceLine& made = its.line(item.line);
+      fail("an array of {} is used outside of the function in which it was traced: {}, made at {}:{}", type_text(item), its.graph_.name(),
+           made.file, made.line);
+    }
     return item.value;
   }
   if (const auto found = known_.find(array.ptr()); found != known_.end()) return found->second;
@@ -70,8 +91,8 @@ std::shared_ptr<Trace> trace_of(nb::handle arrays) {
 
 Array read(const Item& item) {
   if (!item.tensor)
-    fail("an array of {} is being traced: its elements are known when the compiled function runs, not while it is traced",
-         item.type().to_string());
+    fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced",
+         type_text(item), item.trace->graph().name());
   if (std::optional<Array> known = item.tensor->known()) return *std::move(known);
   const nb::gil_scoped_release released;
   return item.tensor->read();

@@ -21,9 +21,11 @@ struct Item {
   Value value = {};
   std::shared_ptr<Trace> trace = {};  // of `value`
   bool weak = false;                  // a Python number: it takes the element type of what it meets
+  std::uint32_t line = 0;             // of the program, where `value` was made: see Trace::line
 
   explicit Item(Tensor known) : tensor(std::move(known)) {}
-  Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false) : value(traced), trace(std::move(in)), weak(is_number) {}
+  Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false, std::uint32_t at = 0)
+      : value(traced), trace(std::move(in)), weak(is_number), line(at) {}
   const Type& type() const { return tensor ? tensor->type() : value.type(); }
 };
 
@@ -38,11 +40,14 @@ struct TracedInput {
 /// A graph in the making. Known arrays that are used in it become further inputs, small ones constants.
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
-  explicit Trace(std::string name) : graph_(std::move(name)) {}
+  explicit Trace(std::string name);
 
   Item input(Dims shape, DType dtype, bool weak);
   /// The value of an array in this graph. Throws Error for one that another trace has left behind.
   Value value_of(nb::handle array);
+  /// A number for the line of the program that is running, which `line` tells later. 0: that of the function.
+  std::uint32_t note_line();
+  const SourceLine& line(std::uint32_t number) const { return lines_.at(number); }
   /// No more nodes: what is used later was leaked.
   void finish() { finished_ = true; }
   bool finished() const { return finished_; }
@@ -56,11 +61,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   bool finished_ = false;
   std::vector<nb::object> captured_, kept_;  // `known_` has their addresses
   std::map<PyObject*, Value> known_;
+  std::vector<SourceLine> lines_;
 };
 
 /// A Python array around it, of the class that the package has set.
 nb::object wrap(Item item);
 nb::list wrap(std::span<const Value> values, const std::shared_ptr<Trace>& trace);
+/// Of a traced array too whose region has ended.
+std::string type_text(const Item& item);
 bool is_array(nb::handle object);
 const Item& item_of(nb::handle array);
 /// The values of a list of arrays; null for None.

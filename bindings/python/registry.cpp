@@ -285,7 +285,9 @@ nb::object apply_to(const std::string& name, const nb::tuple& args, const nb::di
   const std::shared_ptr<Trace> trace = trace_of(reader.arrays());
   if (!trace) return noted(reader, std::move(key), operands.size(), several);
   std::vector<nb::object> results;
-  for (const Value& value : reader.call()(values_of(reader.arrays(), *trace))) results.push_back(wrap(Item(value, trace)));
+  const Values values = reader.call()(values_of(reader.arrays(), *trace));
+  const std::uint32_t line = trace->note_line();
+  for (const Value& value : values) results.push_back(wrap(Item(value, trace, false, line)));
   return results_of(std::move(results), several);
 }
 

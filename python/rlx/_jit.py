@@ -1,7 +1,7 @@
 """Compiled functions of arrays."""
 import functools
 
-from . import _core, _trees
+from . import _core, _misses, _trees
 from ._core import Error
 from ._tracing import compile_for, current_trace, flat_outputs, leaf_of, name_of
 
@@ -15,7 +15,7 @@ class Jit:
         self.static_argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
         self.dims = dims or {}
         self.has_static = bool(self.static_argnums or self.static_argnames)
-        self.programs = _core.Programs()
+        self.programs, self.calls = _core.Programs(), []
         functools.update_wrapper(self, function)
 
     def __get__(self, instance, owner=None):
@@ -33,7 +33,11 @@ class Jit:
         arrays = [leaf_of(leaf) for leaf in leaves]
         if current_trace(arrays) is not None:
             return self.function(*args, **kwargs)
-        program, result_tree = self._compiled(static, tree, arrays, self._sizes(dynamic) if self.dims else None)
+        call = _misses.Call(self._dynamic_names(static), static, dynamic, tree, arrays)
+        if _misses.explain_cache_misses.wanted:
+            _misses.explain(self.function, self.calls, call)
+        self.calls.append(call)
+        program, result_tree = self._compiled(static, tree, arrays, self._sizes(static, dynamic) if self.dims else None)
         self.programs.add(static, tree, program, result_tree)
         return _trees.unflatten(result_tree, program(arrays))
 
@@ -41,7 +45,7 @@ class Jit:
         """The compiled program for such arguments, whose `dump(stage)` shows it."""
         static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
         leaves, tree = _trees.flatten(dynamic)
-        return self._compiled(static, tree, [leaf_of(leaf) for leaf in leaves], self._sizes(dynamic) if self.dims else None)[0]
+        return self._compiled(static, tree, [leaf_of(leaf) for leaf in leaves], self._sizes(static, dynamic) if self.dims else None)[0]
 
     def cache_size(self):
         """How many signatures were compiled."""
@@ -61,12 +65,19 @@ class Jit:
         return static, dynamic
 
     def _names(self):
+        code = getattr(self.function, "__code__", None)
+        if code and not hasattr(self.function, "__wrapped__"):
+            return code.co_varnames[: code.co_argcount]
         import inspect
 
         try:
             return [p.name for p in inspect.signature(self.function).parameters.values()]
         except (TypeError, ValueError):
             return []
+
+    def _dynamic_names(self, static):
+        at = {where for where, _ in static if isinstance(where, int)}
+        return [name for i, name in enumerate(self._names()) if i not in at and name not in self.static_argnames]
 
     def _joined(self, static, dynamic):
         args, kwargs = list(dynamic[0]), dict(dynamic[1])
@@ -77,9 +88,9 @@ class Jit:
                 kwargs[where] = value
         return args, kwargs
 
-    def _sizes(self, dynamic):
+    def _sizes(self, static, dynamic):
         """Symbolic sizes of the leaves of each named argument, by the place of the leaf."""
-        named = [*zip(self._names(), dynamic[0]), *dynamic[1].items()]
+        named = [*zip(self._dynamic_names(static), dynamic[0]), *dynamic[1].items()]
         sizes, at = {}, 0
         for name, value in named:
             count = len(_trees.leaves(value))

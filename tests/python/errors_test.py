@@ -49,8 +49,20 @@ def test_elements_of_traced_arrays_are_not_known():
 
 def test_leaked_arrays_are_found():
     leaked = []
-    rlx.jit(lambda x: leaked.append(x * 2) or x)(jnp.ones(3))
-    assert "outside of the function" in error_of(lambda: leaked[0] + 1)
+
+    def leaks(x):
+        leaked.append(x)
+        leaked.append(x * 2)
+        return x
+
+    line = inspect.getsourcelines(leaks)[1] + 2
+    rlx.jit(leaks)(jnp.ones(3))
+    message = error_of(lambda: leaked[1] + 1)
+    assert "f32[3] is used outside of the function in which it was traced" in message
+    assert "leaks, made at" in message and f"{__file__}:{line}" in message
+    assert "leaks, made at" in error_of(lambda: leaked[0] + 1)
+    rlx.grad(lambda x: leaked.append(x) or x.sum())(jnp.ones(3))
+    assert "traced" in repr(leaked[2]) and "outside of the function" in error_of(lambda: leaked[2] + 1)
     assert "traced" in repr(leaked[0])
 
 
@@ -66,3 +78,37 @@ def test_exceptions_of_functions_come_out_as_they_are():
     for function in (rlx.jit(broken), rlx.grad(broken), rlx.vmap(broken), lambda x: rlx.scan(lambda c, v: broken(v), x, x)):
         with pytest.raises(KeyError, match="mine"):
             function(jnp.ones(3))
+
+
+def explained(caplog, action):
+    caplog.clear()
+    with rlx.explain_cache_misses():
+        action()
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_cache_misses_are_explained_when_asked(caplog):
+    @rlx.jit
+    def scaled(params, x, factor=1):
+        return params["w"][0] * x * factor
+
+    call = lambda w, x, **more: scaled({"w": [w]}, x, **more)  # noqa: E731
+    (first,) = explained(caplog, lambda: call(jnp.ones(3), jnp.ones(3)))
+    assert "scaled" in first and "its first call" in first and __file__ in first
+    assert explained(caplog, lambda: call(jnp.ones(3), jnp.ones(3))) == []
+    (second,) = explained(caplog, lambda: call(jnp.ones((2, 3)), jnp.ones(3)))
+    assert second.endswith("is traced: params['w'][0]: f32[3] -> f32[2,3]")
+    (third,) = explained(caplog, lambda: call(jnp.ones(3), 2.0))
+    assert third.endswith("x: f32[3] -> f32[] (a number of Python)")
+    (fourth,) = explained(caplog, lambda: call(jnp.ones(3), jnp.ones(3), factor=jnp.ones(3)))
+    assert "structure: " in fourth
+    caplog.clear()
+    call(jnp.ones(4), jnp.ones(4))
+    assert not caplog.records
+
+
+def test_changes_of_static_arguments_are_explained(caplog):
+    power = rlx.jit(lambda n, x: x**n, static_argnums=0)
+    power(2, jnp.ones(3))
+    (message,) = explained(caplog, lambda: power(3, jnp.ones(3)))
+    assert message.endswith("static argument 0: 2 -> 3")
