@@ -148,15 +148,16 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("_is_traced", [](const Item& item) { return !item.tensor; })
       .def_prop_ro("_weak", [](const Item& item) { return item.weak; })
       .def("_type_text", &type_text)
-      .def("_bytes", &to_bytes)
+      .def("_bytes", &to_bytes, nb::sig("def _bytes(self) -> typing.Any"))
       .def("_set_weak", [](Item& item) { item.weak = true; })
       .def(
-          "block_until_ready", [](nb::object self) { return read(item_of(self)), self; }, nb::sig("def block_until_ready(self) -> Self"),
+          "block_until_ready", [](nb::object self) { return read(item_of(self)), self; }, nb::sig("def block_until_ready(self) -> typing.Any"),
           "Computes the elements now.")
       .def("__dlpack_device__", [](const Item&) { return nb::make_tuple(1, 0); })
       .def("__dlpack__", &to_dlpack);
-  m.def("from_bytes", &from_bytes);
-  m.def("from_dlpack", &from_dlpack);
+  m.def("from_bytes", &from_bytes,
+        nb::sig("def from_bytes(memory: typing.Any, dtype: DType, shape: collections.abc.Sequence, owner: object, /) -> typing.Any"));
+  m.def("from_dlpack", &from_dlpack, nb::sig("def from_dlpack(memory: typing.Any, /) -> typing.Any"));
 }
 
 }  // namespace rlx::python

@@ -139,7 +139,8 @@ void bind_graphs(nb::module_& m) {
       .def("__len__", &Graph::size)
       .def("__str__", &to_text)
       .def(
-          "__eq__", [](const Graph& a, const Graph& b) { return structurally_equal(a, b); }, nb::is_operator())
+          "__eq__", [](const Graph& a, const Graph& b) { return structurally_equal(a, b); }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", &structural_hash);
   m.def(
       "parse_graph", [](const std::string& text, const std::string& what) { return parse_graph(text, what); }, nb::arg("text"),

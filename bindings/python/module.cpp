@@ -10,7 +10,7 @@ NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);
   // What a user can cause has a class of its own; a fault of RLX is a RuntimeError like those of C++ at large.
   nanobind::exception<rlx::Error>(m, "Error", PyExc_ValueError);
-  m.attr("__version__") = std::string(rlx::version);
+  m.attr("version") = std::string(rlx::version);
   bind_types(m);
   bind_arrays(m);
   bind_registry(m);

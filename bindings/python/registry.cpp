@@ -320,7 +320,8 @@ void bind_operators(nb::handle array_class) {
   both("__lshift__", "__rlshift__", "shl");
   both("__rshift__", "__rrshift__", "shr");
   for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge"})
-    cls.def(fmt::format("__{}__", name).c_str(), binary<false>(name), nb::is_operator(), nb::arg().none());
+    cls.def(fmt::format("__{}__", name).c_str(), binary<false>(name), nb::is_operator(), nb::arg().none(),
+            nb::sig(fmt::format("def __{}__(self, other: object, /) -> typing.Any", name).c_str()));
 }
 
 nb::dict described(const BuilderParameter& parameter) {
@@ -355,7 +356,8 @@ nb::list described_builders() {
 }  // namespace
 
 void bind_registry(nb::module_& m) {
-  m.def("apply", &apply_to, nb::arg("name"), nb::arg("args"), nb::arg("kwargs"), "Calls a builder of the registry by its name.");
+  m.def("apply", &apply_to, nb::arg("name"), nb::arg("args"), nb::arg("kwargs"),
+        nb::sig("def apply(name: str, args: tuple, kwargs: dict) -> typing.Any"), "Calls a builder of the registry by its name.");
   bind_operators(m.attr("ArrayBase"));
   m.def("builders", &described_builders, "The functions of the registry with their parameters.");
 }

@@ -199,7 +199,9 @@ void bind_trees(nb::module_& m) {
       .def_prop_ro("children", &Tree::children)
       .def("__repr__", &Tree::to_string)
       .def("__hash__", &Tree::hash)
-      .def("__eq__", [](const Tree& a, const Tree& b) { return a == b; }, nb::is_operator());
+      .def(
+          "__eq__", [](const Tree& a, const Tree& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"));
   m.def("tuple_tree", &Tree::tuple_of);
   m.def(
       "flatten",
@@ -208,8 +210,10 @@ void bind_trees(nb::module_& m) {
         Tree tree = Tree::flatten(value, leaves);
         return nb::make_tuple(list_of(leaves.data(), leaves.size()), std::move(tree));
       },
-      nb::arg().none());
-  m.def("unflatten", [](const Tree& tree, const std::vector<nb::object>& leaves) { return tree.unflatten(leaves); });
+      nb::arg().none(), nb::sig("def flatten(value: object, /) -> tuple[list[typing.Any], Tree]"));
+  m.def(
+      "unflatten", [](const Tree& tree, const std::vector<nb::object>& leaves) { return tree.unflatten(leaves); },
+      nb::sig("def unflatten(tree: Tree, leaves: collections.abc.Sequence) -> typing.Any"));
   m.def("register_tree", [](nb::handle type, nb::object flatten, nb::object unflatten) {
     registry()[type.inc_ref().ptr()] = {std::move(flatten), std::move(unflatten)};
   });

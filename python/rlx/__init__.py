@@ -12,7 +12,6 @@ from ._core import (
     SentenceEncoder,
     Session,
     Tokenizer,
-    __version__,
     devices,
     load_graph,
     load_safetensors,
@@ -20,6 +19,7 @@ from ._core import (
     save_graph,
     save_safetensors,
 )
+from ._core import version as __version__
 from ._dtypes import OF_NUMPY as _OF_NUMPY
 
 float32, float16, bfloat16, float64 = [_OF_NUMPY[name] for name in ("float32", "float16", "bfloat16", "float64")]

@@ -39,7 +39,7 @@ class Array(_core.ArrayBase):
     __array_ufunc__ = None
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         """The element type, one of rlx.float32 and the others."""
         return self._dtype
 
@@ -262,14 +262,14 @@ def from_numpy(array, copy):
     return _core.from_bytes(array.reshape(-1).view(numpy.uint8), dtype, list(shape), array)
 
 
-def asarray(value, dtype=None, copy=None, device=None):
+def asarray(value, dtype=None, copy=None, device=None) -> "Array":
     """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
     must not change then; with copy=True it is copied."""
     array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
     return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
 
 
-def array(value, dtype=None, copy=True):
+def array(value, dtype=None, copy=True) -> "Array":
     """The same with a copy of the elements."""
     return asarray(value, dtype, copy)
 
@@ -321,7 +321,7 @@ def _leaves(value):
             yield item
 
 
-def from_dlpack(value, copy=False, device=None):
+def from_dlpack(value, copy=False, device=None) -> "Array":
     """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
     array = _core.from_dlpack(value)
     return _call("add", array, 0).block_until_ready() if copy else array

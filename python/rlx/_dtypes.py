@@ -40,8 +40,9 @@ def numpy_dtype(dtype):
     return numpy.dtype(name)
 
 
-DType.dtype = property(numpy_dtype)  # numpy.dtype(rlx.float32) asks for it
-DType.__repr__ = DType.__str__ = lambda self: NUMPY_NAMES[self]
+setattr(DType, "dtype", property(numpy_dtype))  # numpy.dtype(rlx.float32) asks for it
+for _name in ("__repr__", "__str__"):
+    setattr(DType, _name, lambda self: NUMPY_NAMES[self])
 
 
 def is_floating(dtype):

@@ -13,6 +13,10 @@ def _is_list(entry):
     return isinstance(entry, (list, Array)) or hasattr(entry, "__array__")
 
 
+def _is_truth(index):
+    return isinstance(index, bool) or (_is_list(index) and not isinstance(index, list) and asarray(index).ndim == 0 and asarray(index).dtype == DType["bool"])
+
+
 def _unmasked(entries):
     """Arrays of bool become the positions of their true elements, one array for each of their axes; they must be known."""
     result = []
@@ -134,6 +138,8 @@ def _advanced(array, entries, mode):
 
 def get(array, index, mode="clip"):
     """The elements at an index. Positions in arrays that lie outside are moved inside, or with mode fill read as the least integer or NaN."""
+    if _is_truth(index):  # all or nothing, along a new axis
+        return array[None] if index else array[None][:0]
     entries = _with_all_axes(array, _unmasked(_entries(index)))
     basic, axis = _Basic(), 0
     for entry in entries:

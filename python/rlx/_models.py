@@ -26,8 +26,17 @@ def _chat(self, messages, tools=None, **options):
     return self.generate(prompt, **options)
 
 
-for _name, _method in {"generate": _generate, "chat": _chat}.items():
-    _method.__name__ = _name
-    setattr(_core.Model, _name, _method)
-_core.Model.open = staticmethod(_open)
-Model = _core.Model
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what type checkers read
+
+    class Model(_core.Model):
+        open = staticmethod(_open)
+        generate = _generate
+        chat = _chat
+
+else:
+    Model = _core.Model
+    Model.open = staticmethod(_open)
+    for _name, _method in {"generate": _generate, "chat": _chat}.items():
+        _method.__name__ = _name
+        setattr(Model, _name, _method)

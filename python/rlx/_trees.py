@@ -2,7 +2,7 @@
 from . import _core
 from ._core import Error
 
-_flatten = {}  # by registered class
+_flatten: dict = {}  # by registered class
 flatten, unflatten, tuple_tree = _core.flatten, _core.unflatten, _core.tuple_tree
 
 

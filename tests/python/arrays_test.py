@@ -121,9 +121,16 @@ def test_masks_choose_elements():
 
 def test_wrong_indices_are_errors():
     x = rlx.asarray(np.zeros((2, 3)))
-    for index in ((0, 0, 0), 2, -3, [0.5], (Ellipsis, Ellipsis), True):
+    for index in ((0, 0, 0), 2, -3, [0.5], (Ellipsis, Ellipsis)):
         with pytest.raises((IndexError, TypeError)):
             x[index]
+
+
+def test_a_truth_takes_all_or_nothing():
+    x = rlx.asarray(np.arange(6).reshape(2, 3))
+    for truth in (True, False, np.array(True), rlx.array(False)):
+        expected = x.numpy()[bool(truth)]
+        assert x[truth].shape == expected.shape and np.array_equal(x[truth].numpy(), expected)
 
 
 def test_an_array_prints_like_numpy_and_survives_pickling():

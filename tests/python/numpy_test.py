@@ -65,6 +65,8 @@ CASES += [("linalg.matrix_norm", (A,), {}), ("linalg.matrix_norm", (A,), {"ord":
           ("linalg.solve", (S, V[:3]), {}), ("linalg.cholesky", (S,), {"upper": True}), ("linalg.diagonal", (np.stack([A, B]),), {"offset": -1}),
           ("linalg.outer", (V, V), {}), ("linalg.tensordot", (A, C), {"axes": 1}), ("linalg.vecdot", (A, B), {}), ("linalg.matmul", (A, C), {}),
           ("linalg.matrix_transpose", (A,), {})]  # fmt: skip
+CASES += [(name, (Z,), {}) for name in "sinh cosh tanh expm1 log1p arcsin arccos arctan arcsinh arccosh arctanh sign sqrt log sin cos".split()]
+CASES += [("remainder", (np.float32([-0.0, 0.0, 4, -4]), np.float32([3, -3, -2, 2])), {}), ("reshape", (A, (4, 3)), {})]
 for norm in ("backward", "ortho", "forward"):
     CASES += [(f"fft.{name}", (x,), {"norm": norm}) for name, x in
               (("fft", Z), ("ifft", Z), ("rfft", A), ("irfft", Z), ("fftn", Z), ("ifftn", Z), ("rfftn", A), ("irfftn", Z), ("hfft", Z), ("ihfft", A))]  # fmt: skip

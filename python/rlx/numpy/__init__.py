@@ -17,3 +17,9 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 bool_ = _dtypes.OF_NUMPY["bool"]
 globals().update(_dtypes.OF_NUMPY)
 __array_api_version__ = "2024.12"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # names that are made from tables
+    from typing import Any
+
+    def __getattr__(name) -> Any: ...

@@ -11,11 +11,11 @@ def call(name, *args, **kwargs):
     return _core.apply(name, args, kwargs)
 
 
-def array_of(x):
+def array_of(x) -> Array:
     return x if isinstance(x, Array) else asarray(x)
 
 
-def float_of(x):
+def float_of(x) -> Array:
     """Integers and bool as f32."""
     x = array_of(x)
     return x if is_floating(x.dtype) or is_complex(x.dtype) else x.astype(DType.f32)

@@ -8,9 +8,9 @@ from .elementwise import less, where
 from .reductions import sum
 
 
-def reshape(x, *shape):
+def reshape(x, shape, copy=None):
     """The same elements under another shape; one size may be -1."""
-    return array_of(x).reshape(*shape)
+    return array_of(x).reshape(shape)
 
 
 def ravel(x):
@@ -75,12 +75,12 @@ def stack(xs, axis=0):
 
 def atleast_1d(x):
     x = array_of(x)
-    return reshape(x, 1) if x.ndim == 0 else x
+    return reshape(x, (1,)) if x.ndim == 0 else x
 
 
 def atleast_2d(x):
     x = atleast_1d(x)
-    return reshape(x, 1, x.shape[0]) if x.ndim == 1 else x
+    return reshape(x, (1, x.shape[0])) if x.ndim == 1 else x
 
 
 def hstack(xs):
@@ -104,7 +104,7 @@ def split(x, indices_or_sections, axis=0):
 def unstack(x, axis=0):
     """The slices along an axis."""
     x = array_of(x)
-    return tuple(squeeze(part, axis) for part in split(x, x.shape[axis], axis))
+    return tuple(squeeze(part, axis) for part in split(x, x.shape[axis], axis)) if x.shape[axis] else ()
 
 
 def flip(x, axis=None):

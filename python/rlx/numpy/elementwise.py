@@ -2,15 +2,31 @@
 from .._array import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
+from . import _complex
 from ._base import array_of, call, dtype_of, float_of, named, operands_of, public, reduced, truth_of
 from .types import result_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what is made from the tables below
+    from typing import Any
+
+    def __getattr__(name) -> Any: ...
+
 
 # One name here, one function of the registry on floats.
 _FLOAT = ("exp expm1 exp2 log log1p log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc reciprocal "
           "erf erfc lgamma digamma rsqrt").split()  # fmt: skip
 _ALIASES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
+
+
+def _applied(name, x):
+    """The op of that name, or what stands for it where x is complex."""
+    own = getattr(_complex, name, None) if is_complex(x.dtype) else None
+    return call(name, x) if own is None else own(x)
+
+
 for _name in _FLOAT:
-    globals()[_name] = named(_name, lambda x, _op=_name: call(_op, float_of(x)), f"rlx.ops.{_name} of each element; integers count as f32.")
+    globals()[_name] = named(_name, lambda x, _op=_name: _applied(_op, float_of(x)), f"rlx.ops.{_name} of each element; integers count as f32.")
 for _name, _of in _ALIASES.items():
     globals()[_name] = globals()[_of]
 
@@ -18,7 +34,7 @@ for _name, _of in _ALIASES.items():
 _UNARY = {"absolute": "abs", "abs": "abs", "negative": "neg", "square": "square", "sign": "sign", "conj": "conj", "conjugate": "conj",
           "bitwise_invert": "logical_not", "invert": "logical_not"}  # fmt: skip
 for _name, _of in _UNARY.items():
-    globals()[_name] = named(_name, lambda x, _op=_of: call(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
+    globals()[_name] = named(_name, lambda x, _op=_of: _applied(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
 
 _ROUNDING = ("floor", "ceil", "trunc")
 for _name in _ROUNDING:
@@ -72,7 +88,8 @@ def remainder(x, y):
     """x - y * floor(x / y): of the sign of y."""
     x, y = operands_of(x, y)
     rest = call("rem", x, y)
-    return where(_signs_differ(rest, y), rest + y, rest)
+    rest = where(_signs_differ(rest, y), rest + y, rest)
+    return where(equal(rest, 0), copysign(0.0, y), rest) if is_floating(dtype_of(rest)) else rest
 
 
 mod = remainder

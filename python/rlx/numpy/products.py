@@ -39,14 +39,14 @@ def tensordot(x, y, axes=2):
 
 def outer(x, y):
     """The products of all pairs of elements."""
-    return reshape(x, -1, 1) * reshape(y, 1, -1)
+    return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
 def kron(x, y):
     """Kronecker's product of matrices."""
     x, y = array_of(x), array_of(y)
     product = x[:, None, :, None] * y[None, :, None, :]
-    return reshape(product, x.shape[0] * y.shape[0], x.shape[1] * y.shape[1])
+    return reshape(product, (x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]))
 
 
 def einsum(equation, *operands):

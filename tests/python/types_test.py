@@ -1,0 +1,22 @@
+"""The package and its generated stubs are read by mypy without a fault."""
+import os
+import subprocess
+import sys
+
+import rlx
+
+
+def test_mypy_finds_no_fault(tmp_path):
+    package = os.path.dirname(rlx.__file__)
+    checked = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), package], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_mypy_finds_a_users_faults(tmp_path):
+    source = tmp_path / "user.py"
+    source.write_text("import rlx\nrlx.Session(threads='two')\nrlx.Dim('B')\nmodel = rlx.Model.open('m')\nx: rlx.Array = rlx.asarray(1)\n")
+    path = os.path.dirname(os.path.dirname(rlx.__file__))
+    checked = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent", str(source)],
+                             capture_output=True, text=True, env={**os.environ, "MYPYPATH": path})  # fmt: skip
+    lines = sorted({int(line.split(":")[1]) for line in checked.stdout.splitlines() if ": error:" in line})
+    assert lines == [2, 3], checked.stdout
