@@ -1,0 +1,20 @@
+# The compiler of kernels with the parts of LLVM that it uses inside of it, where LLVM's static libraries are there: it is loaded in 3 ms
+# instead of 15, and runs where LLVM is not installed. Nothing of LLVM is visible outside, so that a process may have another LLVM.
+set(default OFF)
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT RLX_SANITIZE)
+  set(default ON)
+endif()
+option(RLX_STATIC_LLVM "Link LLVM statically where its static libraries are there" ${default})
+find_library(ZSTD_LIBRARY NAMES libzstd.a zstd libzstd.so.1)  # what LLVM names; inside of a wheel the archive, of libzstd-dev
+if(NOT RLX_STATIC_LLVM OR NOT TARGET LLVMOrcJIT OR NOT ZSTD_LIBRARY)
+  target_link_libraries(rlx_llvm PRIVATE LLVM)
+  return()
+endif()
+if(NOT TARGET zstd::libzstd_shared)
+  add_library(zstd::libzstd_shared UNKNOWN IMPORTED)
+  set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION ${ZSTD_LIBRARY})
+endif()
+llvm_map_components_to_libnames(llvm_libraries nativecodegen orcjit irreader passes)
+target_link_libraries(rlx_llvm PRIVATE ${llvm_libraries})
+target_link_options(rlx_llvm PRIVATE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/rlx_llvm.map)
+set_target_properties(rlx_llvm PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/rlx_llvm.map)
