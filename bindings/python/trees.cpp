@@ -19,6 +19,7 @@ Registry& registry() {
 }
 
 nb::object sorted_keys(nb::handle dict) {
+  if (PyDict_Size(dict.ptr()) == 0) return nb::steal(PyTuple_New(0));
   const nb::object keys = nb::steal(PyDict_Keys(dict.ptr()));
   if (PyList_Sort(keys.ptr()) != 0) {
     PyErr_Clear();
@@ -104,6 +105,7 @@ void Tree::add(nb::handle value, std::vector<nb::object>& leaves) {
 
 Tree Tree::flatten(nb::handle value, std::vector<nb::object>& leaves) {
   Tree tree;
+  tree.nodes_.reserve(8);
   tree.add(value, leaves);
   return tree;
 }
