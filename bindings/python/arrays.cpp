@@ -151,8 +151,8 @@ void bind_arrays(nb::module_& m) {
       .def("_bytes", &to_bytes, nb::sig("def _bytes(self) -> typing.Any"))
       .def("_set_weak", [](Item& item) { item.weak = true; })
       .def(
-          "block_until_ready", [](nb::object self) { return read(item_of(self)), self; }, nb::sig("def block_until_ready(self) -> typing.Any"),
-          "Computes the elements now.")
+          "block_until_ready", [](nb::object self) { return read(item_of(self)), self; },
+          nb::sig("def block_until_ready(self) -> typing.Any"), "Computes the elements now.")
       .def("__dlpack_device__", [](const Item&) { return nb::make_tuple(1, 0); })
       .def("__dlpack__", &to_dlpack);
   m.def("from_bytes", &from_bytes,
