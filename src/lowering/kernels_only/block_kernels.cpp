@@ -122,7 +122,7 @@ class BlockProduct : public BlockKernelBuilder {
  private:
   /// Row `first + r` of those of a position, of `count` in all, or the last one again behind it.
   Index row_at(const Index& first, std::int64_t r, std::int64_t count, const Dim& rows) {
-    const Index row = first + Index(Dim(r));
+    Index row = first + Index(Dim(r));
     if (rows.is_static() && rows.value() % count == 0) return row;
     const auto number = [&](const Index& index) {
       Expr e;

@@ -118,13 +118,12 @@ BlockReal half_of_bits(const BlockInteger& bits) {
   return BlockReal(bitcast(magnitude | (all & 0x8000) << 16, f32));
 }
 
-BlockInteger look_up_small(std::span<const int> table, bool is_signed, const BlockInteger& at) {
+BlockInteger look_up_small(std::span<const std::uint8_t> table, bool is_signed, const BlockInteger& at) {
   const KernelBlock& block = *at.block();
   std::vector<Term> words;
   for (std::size_t first = 0; first < table.size(); first += 4) {
     std::uint32_t word = 0;
-    for (std::size_t i = first; i < std::min(first + 4, table.size()); ++i)
-      word |= (static_cast<std::uint32_t>(table[i]) & 255U) << 8 * (i - first);
+    for (std::size_t i = first; i < std::min(first + 4, table.size()); ++i) word |= std::uint32_t{table[i]} << 8 * (i - first);
     words.emplace_back(*block.kernel, block.kernel->constant(static_cast<std::int32_t>(word), i32));
   }
   const Term place = at.term(block);

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -107,18 +108,18 @@ BlockReal select(const BlockCondition& condition, float yes, const BlockReal& no
 BlockReal select(const BlockCondition& condition, float yes, float no);
 
 /// Entry `at` of a small table, whose entries are of 8 bits: bytes of words among which bits of `at` choose.
-BlockInteger look_up_small(std::span<const int> table, bool is_signed, const BlockInteger& at);
+BlockInteger look_up_small(std::span<const std::uint8_t> table, bool is_signed, const BlockInteger& at);
 BlockInteger look_up_large(const void* place, std::span<const std::uint16_t> table, const BlockInteger& at);
 
 template <class Entry, std::size_t size>
 BlockInteger look_up(const std::array<Entry, size>& table, const BlockInteger& at) {
   if constexpr (size <= 16 && sizeof(Entry) == 1) {
-    const std::array<int, size> wide = [&] {
-      std::array<int, size> all{};
-      for (std::size_t i = 0; i < size; ++i) all[i] = table[i];
+    const std::array<std::uint8_t, size> bytes = [&] {
+      std::array<std::uint8_t, size> all{};
+      for (std::size_t i = 0; i < size; ++i) all[i] = static_cast<std::uint8_t>(table[i]);
       return all;
     }();
-    return look_up_small(wide, std::is_signed_v<Entry>, at);
+    return look_up_small(bytes, std::is_signed_v<Entry>, at);
   } else {
     const std::vector<std::uint16_t> wide(table.begin(), table.end());
     return look_up_large(&table, wide, at);
