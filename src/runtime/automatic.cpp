@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cpu/backend.h"
+#include "backends/backend.h"
 #include "lowering/slots.h"
 #include "ops/control/control.h"
 #include "runtime/executable.h"
@@ -96,7 +96,7 @@ Bindings sizes_of(const Graph& graph, const std::map<std::string, std::int64_t>&
 struct Automatic : Backend {
   std::string name() const override { return "auto"; }
   std::string description() const override { return "the device that is expected to be the fastest"; }
-  TargetDevice target(const SessionOptions& options) const override { return cpu::backend().target(options); }
+  TargetDevice target(const SessionOptions& options) const override { return Device::cpu().backend().target(options); }
 };
 
 const Automatic automatic_backend;
@@ -131,6 +131,7 @@ std::vector<DeviceEstimate> Device::estimates(const Graph& graph, const SessionO
   for (const Device& device : Device::all()) {
     DeviceEstimate one;
     try {
+      if (device.backend().takes_graphs()) fail("{} takes whole graphs, whose time is not estimated", device.name());
       const Program program = lower_for(graph, options, device, device.backend().target(options)).program;
       one = estimate(program, sizes_of(graph, sizes), device.backend().memory() != nullptr, device.figures(), host);
     } catch (const Error& error) {

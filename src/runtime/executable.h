@@ -8,9 +8,9 @@
 #include "passes/index_checks.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
-#include "runtime/arena.h"
+#include "runtime/memory/arena.h"
 #include "runtime/prepared.h"
-#include "runtime/storage.h"
+#include "runtime/memory/storage.h"
 #include "runtime/turns.h"
 
 namespace rlx {

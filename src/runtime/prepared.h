@@ -7,7 +7,7 @@
 #include "backends/cpu/execution/execute.h"
 #include "base/function_ref.h"
 #include "rlx/array.h"
-#include "runtime/storage.h"
+#include "runtime/memory/storage.h"
 
 namespace rlx {
 

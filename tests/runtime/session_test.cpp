@@ -5,7 +5,7 @@
 #include "base/cpu_count.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"
-#include "runtime/arena.h"
+#include "runtime/memory/arena.h"
 #include "runtime/fresh_session.h"
 
 namespace rlx::test {

@@ -6,6 +6,7 @@
 #include "backends/gpu/measure.h"
 #include "backends/gpu/memory.h"
 #include "base/bytes_text.h"
+#include "lowering/kernels_only/claims.h"
 
 namespace rlx::gpu {
 namespace {
@@ -26,7 +27,7 @@ struct GpuDevice : Backend {
     Caps caps;
     caps.multiplied = {f32, f64};
     caps.schedule = {.lanes = true};
-    return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), 0, std::move(caps), print};
+    return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), 0, std::move(caps), print, kernel_claims(options.claims)};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);

@@ -1,4 +1,4 @@
-#include "runtime/storage.h"
+#include "runtime/memory/storage.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 // Arrays on devices, as users see them.
-#include "runtime/device_array.h"
+#include "runtime/memory/device_array.h"
 
 #include "backends/backend.h"
 #include "rlx/session.h"
-#include "runtime/storage.h"
+#include "runtime/memory/storage.h"
 
 namespace rlx {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/device_array.h"
+#include "runtime/memory/device_array.h"
 
 namespace rlx {
 
