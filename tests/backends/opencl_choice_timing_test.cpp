@@ -65,5 +65,15 @@ TEST_F(OpenClChoice, EstimatesHaveTheOrderOfMeasuredTimesWhereTheseDifferMuch) {
   EXPECT_GT(compared, 0);
 }
 
+TEST_F(OpenClChoice, FiguresOfAnotherDriverAreNotTaken) {
+  const TemporaryFolder folder;
+  const std::string before = std::getenv("RLX_CACHE") ? std::getenv("RLX_CACHE") : "";
+  ::setenv("RLX_CACHE", folder.path().c_str(), 1);
+  const auto newer = first_device_with([](opencl::DeviceFacts& facts) { facts.version += ".1"; });
+  for (const Device& device : {Device::named("opencl"), Device(*newer), Device::named("opencl")}) EXPECT_GT(device.figures().moved, 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / "devices"), {}), 2);
+  before.empty() ? ::unsetenv("RLX_CACHE") : ::setenv("RLX_CACHE", before.c_str(), 1);
+}
+
 }  // namespace
 }  // namespace rlx::test
