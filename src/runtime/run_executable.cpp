@@ -140,12 +140,21 @@ Outputs named(Executable::State& state, std::vector<Array> arrays, const std::ma
   return Outputs(std::move(items));
 }
 
+/// By input: whether a run reads it, or what is still to be prepared for it.
+std::vector<bool> wanted_inputs(const Executable::State& state, const Prepared& prepared) {
+  std::vector<bool> wanted = state.runs_read;
+  if (prepared.complete) return wanted;
+  for (const PreparedLaunch* launch : prepared.missing(state.prepared))
+    for (const std::size_t value : launch->writes)
+      for (const std::size_t input : state.prepared.values[value].inputs) wanted[input] = true;
+  return wanted;
+}
+
 /// Brings the arrays to where the run reads them.
 void place(const Executable::State& state, Bound& bound) {
   Storage& storage = state.session->storage;
   if (storage.on_host()) return;
-  const bool is_prepared = bound.parameters->prepared()->complete;
-  bound.placed = bound.parameters->place(storage, is_prepared ? state.runs_read : std::vector<bool>(bound.arrays.size(), true));
+  bound.placed = bound.parameters->place(storage, wanted_inputs(state, *bound.parameters->prepared()));
   for (std::size_t i = 0, other = 0; i < bound.arrays.size(); ++i) {
     const InputKind kind = state.source.inputs()[i].first.kind;
     if (kind == InputKind::param) {
