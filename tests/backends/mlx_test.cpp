@@ -237,5 +237,20 @@ TEST_F(MlxTest, ParametersAreReadWhereTheyLie) {
   EXPECT_LT(own_bytes_in_memory() - before, 16 << 20);
 }
 
+/// Each run has a thread, and streams of MLX: both end with it.
+TEST_F(MlxTest, RunsLeaveNoThreadsBehind) {
+  const std::filesystem::path tasks = "/proc/self/task";
+  if (!std::filesystem::exists(tasks)) GTEST_SKIP() << "the system does not list threads";
+  const auto threads = [&] { return std::distance(std::filesystem::directory_iterator(tasks), std::filesystem::directory_iterator()); };
+  Graph graph;
+  graph.output("y", exp(graph.input("x", {4}, f32)));
+  const Executable program = session().compile(graph);
+  const std::vector<float> x(4);
+  program.run({{"x", x}});
+  const auto before = threads();
+  for (int i = 0; i < 40; ++i) program.run_async({{"x", x}}).wait();
+  EXPECT_LT(threads(), before + 8);
+}
+
 }  // namespace
 }  // namespace rlx::test

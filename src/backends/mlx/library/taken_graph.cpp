@@ -35,6 +35,41 @@ auto named(std::string_view device, std::string_view what, const Function& funct
   }
 }
 
+/// A stream for one run, of those that are free. MLX's own of each thread would be left behind by threads that end.
+class StreamOfRun {
+ public:
+  explicit StreamOfRun(const mx::Device& device) : stream_(take(device)) {
+    mx::set_default_device(device);
+    mx::set_default_stream(stream_);
+  }
+  StreamOfRun(const StreamOfRun&) = delete;
+  StreamOfRun& operator=(const StreamOfRun&) = delete;
+  ~StreamOfRun() {
+    const std::scoped_lock lock(mutex());
+    free().push_back(stream_);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex& one = *new std::mutex;
+    return one;
+  }
+  static std::vector<mx::Stream>& free() {
+    static std::vector<mx::Stream>& all = *new std::vector<mx::Stream>;
+    return all;
+  }
+  static mx::Stream take(const mx::Device& device) {
+    const std::scoped_lock lock(mutex());
+    const auto found = std::ranges::find(free(), device, &mx::Stream::device);
+    if (found == free().end()) return mx::new_thread_unsafe_stream(device);
+    const mx::Stream stream = *found;
+    free().erase(found);
+    return stream;
+  }
+
+  mx::Stream stream_;
+};
+
 /// Results in memory of their own: what shows elements of an input would change with it.
 Array apart_from(const TakenInputs& inputs, Array result) {
   const auto* const begin = result.bytes().data();
@@ -258,7 +293,7 @@ Results MlxGraph::run_region(const Region& region, std::vector<mx::array> operan
 }
 
 std::vector<Array> MlxGraph::run(const TakenInputs& inputs) {
-  const mx::StreamContext on_device(device_);
+  const StreamOfRun on_device(device_);
   return named(device_name_, fmt::format("graph '{}'", graph.name()), [&] {
     std::vector<mx::array> outputs;
     {
