@@ -97,8 +97,9 @@ Value scatter_in_order(Value x, Value indices, Value updates, const GatherNumber
   Value target = targets(x, indices, numbers, window, mode, whole.of_x, position), none = dim_value(x, lines, position);
   target = select(lt(target, like(target, 0)), none, target);
   const int bits = std::bit_width(static_cast<std::uint64_t>(lines.upper()));
-  Value order = reshape(sorted_order({reshape(cast(target, position == i64 ? u64 : u32), {1, count}), bits}), {count});
-  target = take(target, order);
+  const Order sorted = sorted_order({reshape(cast(target, position == i64 ? u64 : u32), {1, count}), bits});
+  Value order = reshape(sorted.from, {count});
+  target = reshape(cast(sorted.ranks, position), {count});
 
   Value number = iota(x, {count}, position), is_last = ne(target, moved(target, 1, 0, true, -1));
   Value at = select(logical_and(is_last, lt(target, none)), target, none + number);

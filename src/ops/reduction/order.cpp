@@ -40,7 +40,7 @@ Value places_by_digit(Value key, Value shift, DType position) {
 }
 
 // Whole blocks: the ranks behind the end are the greatest, and stay behind.
-Value order_by_digits(Value key, int bits, Value order) {
+Order order_by_digits(Value key, int bits, Value order) {
   const Dim n = key.dim(1), behind = (n.upper() + block - 1) / block * block - n;
   key = logical_not(pad(logical_not(key), {0, 0}, {0, behind}));
   order = pad(order, {0, 0}, {0, behind});
@@ -49,7 +49,8 @@ Value order_by_digits(Value key, int bits, Value order) {
     Value to = places_by_digit(carry[0], shift[0], order.dtype());
     return std::pair{Values{place(carry[0], to, key.dim(1)), place(carry[1], to, key.dim(1))}, Values{}};
   };
-  return slice_axis(scan(step, {key, order}, {shifts})[1], 1, 0, n);
+  const Values sorted = scan(step, {key, order}, {shifts});
+  return {slice_axis(sorted[0], 1, 0, n), slice_axis(sorted[1], 1, 0, n)};
 }
 
 Ranks float_ranks(Value x) {
@@ -80,13 +81,14 @@ Ranks ranks_of(Value x, bool descending) {
   return {unused == 0 ? turned : logical_and(turned, like(turned, std::exp2(ranks.bits) - 1)), ranks.bits};
 }
 
-Value sorted_order(const Ranks& ranks, Value order) {
+Order sorted_order(const Ranks& ranks, Value before) {
   const Dim& n = ranks.of.dim(1);
   const DType position = n.upper() > std::numeric_limits<std::int32_t>::max() ? i64 : i32;
-  Value key = order ? take_along_axis(ranks.of, order, 1) : ranks.of;
-  if (!order) order = broadcast_to(iota(key, {n}, position), key.shape());
-  if (n.upper() > short_line) return order_by_digits(key, ranks.bits, order);
-  return place(order, number_before(key, true), n);
+  Value key = before ? take_along_axis(ranks.of, before, 1) : ranks.of;
+  if (!before) before = broadcast_to(iota(key, {n}, position), key.shape());
+  if (n.upper() > short_line) return order_by_digits(key, ranks.bits, before);
+  Value to = number_before(key, true);
+  return {place(key, to, n), place(before, to, n)};
 }
 
 }  // namespace rlx

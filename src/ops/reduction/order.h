@@ -12,8 +12,13 @@ struct Ranks {
 /// The order of `sort`: NaN of either sign is the largest and equals itself; -0 equals 0. `descending` turns it round.
 Ranks ranks_of(Value x, bool descending = false);
 
-/// Positions, i32 where they fit, that bring the ranks of each line (lines, n) into rising order; equal ones stay in their order. With
-/// `order` the elements are in that order before, as further keys are sorted first. Sizes alone decide which steps are taken.
-Value sorted_order(const Ranks& ranks, Value order = {});
+/// Lines (lines, n) in rising order, and the positions, i32 where they fit, from which their elements come.
+struct Order {
+  Value ranks, from;
+};
+
+/// The ranks sorted; equal ones stay in their order. With `before` the elements are in that order first, as further keys are sorted before.
+/// Sizes alone decide which steps are taken.
+Order sorted_order(const Ranks& ranks, Value before = {});
 
 }  // namespace rlx

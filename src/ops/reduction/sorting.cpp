@@ -86,7 +86,8 @@ struct Sort {
     const Dims turned = move_axis(x[0], op.axis, -1).shape();
     const auto in_lines = [&](Value v) { return reshape(move_axis(v, op.axis, -1), {*Dim::exact_div(size, n), n}); };
     Value order;
-    for (auto key = static_cast<std::size_t>(op.keys); key-- > 0;) order = sorted_order(ranks_of(in_lines(x[key]), op.descending), order);
+    for (auto key = static_cast<std::size_t>(op.keys); key-- > 0;)
+      order = sorted_order(ranks_of(in_lines(x[key]), op.descending), order).from;
     Values y;
     for (const Value& v : x) y.push_back(move_axis(reshape(take_along_axis(in_lines(v), order, 1), turned), -1, op.axis));
     return y;
