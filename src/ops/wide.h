@@ -13,6 +13,12 @@ namespace rlx {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
+/// No value of the type is below it.
+inline double lowest(DType t) {
+  if (is_float(t)) return t == f8e4m3 ? -448 : -infinity;  // which has no infinity
+  return is_signed_int(t) ? -static_cast<double>(std::uint64_t{1} << (info(t).bits - 1)) : 0;
+}
+
 /// x in the type that sums of its elements are kept in.
 inline Value widen(Value x) { return cast(x, accumulation_type(x.dtype())); }
 

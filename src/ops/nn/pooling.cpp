@@ -1,11 +1,9 @@
 // Pooling over windows of the last axes: composites of pad, window and reduce.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "ir/op.h"
-#include "ops/broadcasting.h"
-#include "rlx/ops.h"
+#include "ops/wide.h"
 
 namespace rlx {
 namespace {
@@ -80,12 +78,6 @@ Value places(const Windows& w, Value all) {
     place = i == 0 ? along : place * static_cast<double>(w.length[i]) + along;
   }
   return place;
-}
-
-// Below every value; padding never wins.
-double lowest(DType t) {
-  if (is_float(t)) return -std::numeric_limits<double>::infinity();
-  return is_signed_int(t) ? -static_cast<double>(std::uint64_t{1} << (info(t).bits - 1)) : 0;
 }
 
 Sample sample(Dims shape, Attrs attrs, DType t = f32, double tolerance = 0) {

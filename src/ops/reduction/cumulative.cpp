@@ -6,9 +6,8 @@
 
 #include "ir/extremum.h"
 #include "ir/op.h"
-#include "ops/broadcasting.h"
 #include "ops/reduction/recurrence.h"
-#include "rlx/ops.h"
+#include "ops/wide.h"
 
 namespace rlx {
 namespace {
@@ -98,10 +97,9 @@ struct Cumulative {
     const DType type = x.dtype();
     if (op.op == ReduceKind::min && is_integer(type))
       return logical_not(expansion({ReduceKind::max, op.axis, op.exclusive, op.reverse}, logical_not(x)));
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const double lowest = is_float(type) ? -infinity : is_signed_int(type) ? -std::exp2(info(type).bits - 1) : 0;
-    const double neutral = op.op == ReduceKind::sum ? 0 : op.op == ReduceKind::prod ? 1 : op.op == ReduceKind::max ? lowest : infinity;
-    if (is_float(type)) x = cast(x, accumulation_type(type));
+    if (is_float(type)) x = widen(x);
+    const double end = op.op == ReduceKind::max ? lowest(x.dtype()) : infinity;
+    const double neutral = op.op == ReduceKind::sum ? 0 : op.op == ReduceKind::prod ? 1 : end;
     for (std::int64_t places = 1; places < x.dim(op.axis).upper(); places *= 2)
       x = joined(op.op, moved(x, places, op.axis, op.reverse, neutral), x);
     return cast(op.exclusive ? moved_by_one(x, op.axis, op.reverse, neutral) : x, type);
