@@ -1,5 +1,6 @@
 // Fourier transforms, factorisations, sorts, scatters and running sums, as a session runs them: answers lines "OP TYPE SECONDS SIZE..."
-// with the fastest and the median run in seconds. bench/library_peers.py asks it and its peers in turn.
+// with the fastest and the median run in seconds. bench/library_peers.py asks it and its peers in turn. `library NAME` runs them on the
+// device of that name.
 #include <algorithm>
 #include <complex>
 #include <iostream>
@@ -80,8 +81,8 @@ std::vector<double> times(const Executable& executable, const std::map<std::stri
 
 }  // namespace
 
-int main() {
-  const Session session = bench::peers_session();
+int main(int argc, char** argv) {
+  const Session session = bench::peers_session(argc > 1 ? Device::named(argv[1]) : Device::cpu());
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string op, type;

@@ -11,11 +11,11 @@
 namespace rlx::bench {
 
 /// Of two threads, as the peers have, and without a cache.
-inline Session peers_session() {
+inline Session peers_session(const Device& device = Device::cpu()) {
   SessionOptions options;
   options.threads = 2;
   options.cache_folder = "";
-  return Session(Device::cpu(), options);
+  return Session(device, options);
 }
 
 /// Seconds of each run in increasing order: of as many as fit into `seconds`, three at least.

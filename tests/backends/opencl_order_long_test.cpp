@@ -56,9 +56,12 @@ TEST_F(OpenClOrder, LinesOfSeveralKeysAndOfRunTimeLengthsAreSorted) {
     const Values sorted = sort({a, b, iota(a, a.shape(), i32, 1)}, 2, 1, true);
     for (std::size_t i = 0; i < sorted.size(); ++i) graph.output("y" + std::to_string(i), sorted[i]);
     graph.output("largest", top_k(b, 1, 1)[1]);
+    graph.output("best", top_k(graph.input("many", {2, 30000}, f32), 50)[1]);
     std::vector<std::map<std::string, Array>> runs;
     for (const std::int64_t length : {std::int64_t{1}, std::int64_t{2}, bound / 2, bound - 1, bound})
-      runs.push_back({{"a", keys(i32, {3, length, 2}, 4, random)}, {"b", keys(f32, {3, length, 2}, 40, random)}});
+      runs.push_back({{"a", keys(i32, {3, length, 2}, 4, random)},
+                      {"b", keys(f32, {3, length, 2}, 40, random)},
+                      {"many", keys(f32, {2, 30000}, 20000, random)}});
     expect_as_on_the_cpu(graph, runs);
   }
 }
