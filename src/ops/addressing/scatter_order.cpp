@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "ops/addressing/gather_numbers.h"
-#include "ops/addressing/place.h"
 #include "ops/axis_list.h"
 #include "ops/reduction/order.h"
 #include "ops/reduction/recurrence.h"
+#include "ops/structure/place.h"
 #include "ops/wide.h"
 
 namespace rlx {

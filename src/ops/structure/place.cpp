@@ -1,5 +1,5 @@
 // Elements stored at positions that are computed.
-#include "ops/addressing/place.h"
+#include "ops/structure/place.h"
 
 #include <algorithm>
 
