@@ -1,4 +1,6 @@
 // Fourier transforms in kernels of the device: lengths of every kind, real forms, sizes that are symbols.
+#include <sstream>
+
 #include "backends/opencl_beside_cpu.h"
 
 namespace rlx::test {
@@ -37,6 +39,23 @@ TEST_F(OpenClFourier, TakesLengthsThatAreSymbols) {
   }
   const std::vector<Array> operands{random_array({c64, {3, 48}}, -1, 1, random)};
   expect_cpu(backend(), operands, 8, [](const Values& x) { return Values{fft(x[0])}; }, {{c64, {rows, 48}}});
+}
+
+/// Real and imaginary parts lie side by side in a result. A kernel that sums stores each by itself, else it computes no blocks.
+TEST_F(OpenClFourier, SumsAreStoredAsNeighbours) {
+  Graph graph;
+  graph.output("y", fft(graph.input("x", {4, 48}, c64)));
+  std::istringstream kernels(Session(Device(backend()), {.cache_folder = std::filesystem::path()}).compile(graph).dump(Stage::kernels));
+  int sums = 0;
+  bool reduces = false;
+  for (std::string line; std::getline(kernels, line);) {
+    if (line.starts_with("; ")) reduces = false;
+    if (line.find("= reduce sum") != std::string::npos) reduces = true, ++sums;
+    if (reduces && line.starts_with("  buffer")) {
+      EXPECT_EQ(line.find("(2)*"), std::string::npos) << line;
+    }
+  }
+  EXPECT_EQ(sums, 8);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace rlx {
 
 /// States that change where they lie: a kernel for each window.
 const Claim& window_claim();
-/// What a product reads many times is computed once, so that its kernel's terms are products of two loads; see ProductBlock.
+/// What a product reads many times, and what else is dear and read by many lanes, is computed once.
 const Claim& factor_claim();
 /// Elements of an operand that are stored where the op says that they belong.
 const Claim& destination_claim();
