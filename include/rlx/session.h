@@ -208,9 +208,11 @@ class PendingRun {
 /// How a node of the expanded graph is computed.
 struct NodeReport {
   std::string text;  // the node as in the text form
-  std::string how;   // decomposed, claimed, generated, fused, host, control, view, constant, prepared; or precision, of a product
-  // The claim or the kernel that computes it; the bytes that cross to the CPU and back, of a device's node on the host; or the precision,
-  // and why it stays f32.
+  // decomposed, claimed, generated, fused, host, control, view, constant, prepared; native, by the library of a device that takes whole
+  // graphs; or precision, of a product
+  std::string how;
+  // The claim or the kernel that computes it; the bytes that cross to the CPU and back, of a device's node on the host, or why it is there;
+  // or the precision, and why it stays f32.
   std::string by;
 };
 

@@ -176,16 +176,18 @@ Tensor::Operation::Operation(std::function<Values(const Values&)> build, const s
 }
 
 std::vector<Tensor> Tensor::Operation::operator()(std::vector<Tensor> operands) const {
+  const std::size_t count = state_->results.size();
   std::vector<Tensor> results;
-  for (std::size_t i = 0; i < state_->results.size(); ++i) {
+  const auto add = [&](std::vector<Tensor> its) {
     auto node = std::make_shared<Node>();
-    node->type = state_->results[i];
+    node->type = state_->results[results.size()];
     node->operation = state_;
-    node->result = i;
-    if (i + 1 < state_->results.size()) node->operands = operands;
-    else node->operands = std::move(operands);
+    node->result = results.size();
+    node->operands = std::move(its);
     results.push_back(Tensor(std::move(node)));
-  }
+  };
+  while (results.size() + 1 < count) add(operands);
+  if (count > 0) add(std::move(operands));
   return results;
 }
 

@@ -37,11 +37,11 @@ TEST(BrokenLoaders, AreNamedWithWhatIsWrong) {
   EXPECT_NE(missing_with("").find("file too short"), std::string::npos);
   EXPECT_NE(missing_with("this is no library, whatever its name says, and long enough for a header of one").find("invalid ELF header"),
             std::string::npos);
-  const std::string cut = std::string(
-                              "\x7f"
-                              "ELF\x02\x01\x01",
-                              7) +
-                          std::string(57, '\0');
+  std::string cut(64, '\0');  // the head of a library, and nothing of what it promises
+  cut.replace(0, 7,
+              "\x7f"
+              "ELF\x02\x01\x01",
+              7);
   EXPECT_NE(missing_with(cut).find("apt-get install ocl-icd-libopencl1"), std::string::npos);
 }
 

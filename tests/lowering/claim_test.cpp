@@ -24,7 +24,7 @@ struct SoftmaxClaim final : Claim {
     }
     const Graph& graph;
   };
-  bool takes(const Graph& /*graph*/, const Node& node) const override { return node.op->name == "softmax"; }
+  bool takes(const Graph& /*graph*/, const Node& node, const Caps& /*caps*/) const override { return node.op->name == "softmax"; }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<OnGraph>(draft.graph); }
 };
 
