@@ -14,7 +14,7 @@ namespace {
 bool maps_llvm() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
-    if (line.find("LLVM") != std::string::npos) return true;
+    if (line.find("rlx_llvm") != std::string::npos) return true;
   return false;
 }
 

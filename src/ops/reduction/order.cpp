@@ -57,8 +57,8 @@ Ranks float_ranks(Value x) {
   const bool wide = x.dtype() == f64;
   const int bits = wide ? 64 : 32;
   if (!wide) x = cast(x, f32);
-  Value raw = bitcast(select(eq(x, like(x, 0)), like(x, 0), x), wide ? u64 : u32);
-  Value sign = like(raw, std::exp2(bits - 1));
+  Value raw = bitcast(x, wide ? u64 : u32), sign = like(raw, std::exp2(bits - 1));
+  raw = select(eq(raw, sign), like(raw, 0), raw);  // -0 by its bits: kernels take subnormal numbers for zeros
   Value rank = select(lt(raw, sign), logical_or(raw, sign), logical_not(raw));
   return {select(ne(x, x), logical_not(like(raw, 0)), rank), bits};
 }
