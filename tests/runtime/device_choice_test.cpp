@@ -137,7 +137,7 @@ TEST(DeviceChoice, ASessionTakesTheDeviceThatItsFirstGraphIsExpectedToRunFastest
   ASSERT_EQ(estimates.size(), Device::all().size());
   EXPECT_EQ(session.device().name(), estimates.front().device);
   EXPECT_EQ(Device::best(graph).name(), estimates.front().device);
-  EXPECT_TRUE(std::ranges::is_sorted(estimates, {}, &DeviceEstimate::seconds));
+  EXPECT_TRUE(std::ranges::is_sorted(estimates, {}, [](const auto& one) { return std::pair(!one.refused.empty(), one.seconds); }));
   EXPECT_EQ(program.run({{"x", std::vector<float>{1, 2, 3}}}).at("y").floats(), (std::vector<float>{2, 3, 4}));
   EXPECT_EQ(Session(Device::named("cpu")).estimates().size(), 0U);
 }
@@ -149,8 +149,11 @@ TEST(DeviceChoice, ADeviceThatCannotRunTheGraphComesLastAndSaysWhy) {
   const auto estimates = Device::estimates(graph, {.cpu_level = "portable"});
   EXPECT_EQ(estimates.front().device, "cpu");
   EXPECT_EQ(estimates.front().refused, "");
-  for (std::size_t i = 1; i < estimates.size(); ++i)
-    EXPECT_NE(estimates[i].refused.find("cpu_level 'portable' is of the CPU"), std::string::npos) << estimates[i].refused;
+  for (std::size_t i = 1; i < estimates.size(); ++i) {
+    const std::string& why = estimates[i].refused;
+    if (why == estimates[i].device + " takes whole graphs, whose time is not estimated") continue;
+    EXPECT_NE(why.find("cpu_level 'portable' is of the CPU"), std::string::npos) << why;
+  }
   EXPECT_NE(error_of([] { Device::best(Graph("empty")); }).find("no device runs the graph: graph 'empty': it has no outputs"),
             std::string::npos);
 }
