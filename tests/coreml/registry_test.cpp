@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "backends/coreml/call.h"
 #include "backends/registry_samples.h"
 #include "coreml/evaluator.h"
 #include "passes/exact_activations.h"
@@ -80,6 +81,14 @@ void check(const Exported& exported) {
     const Array seen = load_npy(exported.folder / "out" / ("y" + std::to_string(i) + ".npy"));
     expect_equal(*exported.of, from_feature(seen, exported.wanted[i]), exported.wanted[i], exported.rounding[i]);
   }
+}
+
+TEST(CoreMl, EveryPrimitiveHasARowOrAnExpansion) {
+  for (const auto& [name, op] : op_registry())
+    if (op->kind != OpKind::composite && op->kind != OpKind::source) {
+      const auto* const row = coreml::table().find(name);
+      EXPECT_TRUE(op->expansion || (row && (row->rule || !row->reason.empty()))) << name;
+    }
 }
 
 TEST(CoreMl, EverySample) {

@@ -192,11 +192,24 @@ Tensors scatter(const Call& c) {
   return {convert(c.out, wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, size), shape), c.result_type()), c.x[0].element)};
 }
 
+/// The lines of the result lie one behind the other.
+Tensors place(const Call& c) {
+  const Sizes shape = c.shape();
+  const std::int64_t size = shape.back(), length = c.x[0].shape.back(), lines = product(c.x[0].shape) / length;
+  Sizes begins;
+  for (std::int64_t line = 0; line < lines; ++line) begins.push_back(line * size);
+  const Tensor to = reshape(c.out, c.x[1], {lines, length});
+  const Tensor places = binary(c.out, "add", clamped(c.out, to, size - 1), c.out.constant({lines, 1}, begins));
+  const Tensor x = row_of(c.out, c.x[0]), everywhere = filled(c.out, x.element, {lines * size}, c.attr<double>("fill"));
+  const Tensor y = put(c.out, everywhere, reshape(c.out, places, {lines * length}), x, "update");
+  return {convert(c.out, reshape(c.out, y, shape), c.x[0].element)};
+}
+
 }  // namespace
 
 Rows addressing_rows() {
   static constexpr Row<Rule> rows[] = {
-      {"gather", gather}, {"scatter", scatter}, {"dynamic_slice", dynamic_slice}, {"dynamic_update", dynamic_update}};
+      {"gather", gather}, {"scatter", scatter}, {"dynamic_slice", dynamic_slice}, {"dynamic_update", dynamic_update}, {"place", place}};
   return rows;
 }
 

@@ -117,22 +117,11 @@ Rows control_rows() {
 /// Ops that CoreML has no operations for, nor a composition here.
 Rows missing_rows() {
   constexpr std::string_view bits = "CoreML has no view of a number's bits", complex = "CoreML has no complex numbers",
-                             runtime_blocks = "CoreML decodes weights alone, not bytes that a run computes",
-                             columns = "column by column, which is no operation of CoreML";
+                             runtime_blocks = "CoreML decodes weights alone, not bytes that a run computes";
   static constexpr Row<Rule> rows[] = {
-      {"bitcast", nullptr, nullptr, bits},
-      {"reinterpret", nullptr, nullptr, bits},
-      {"complex", nullptr, nullptr, complex},
-      {"real", nullptr, nullptr, complex},
-      {"imag", nullptr, nullptr, complex},
-      {"fft", nullptr, nullptr, complex},
-      {"rfft", nullptr, nullptr, complex},
-      {"irfft", nullptr, nullptr, complex},
-      {"lu", nullptr, nullptr, columns},
-      {"cholesky", nullptr, nullptr, columns},
-      {"triangular_solve", nullptr, nullptr, columns},
-      {"running_extremum_tangent", nullptr, nullptr, columns},
-      {"decode_blocks", nullptr, nullptr, runtime_blocks},
+      {"bitcast", nullptr, nullptr, bits}, {"reinterpret", nullptr, nullptr, bits}, {"complex", nullptr, nullptr, complex},
+      {"real", nullptr, nullptr, complex}, {"imag", nullptr, nullptr, complex},     {"fft", nullptr, nullptr, complex},
+      {"rfft", nullptr, nullptr, complex}, {"irfft", nullptr, nullptr, complex},    {"decode_blocks", nullptr, nullptr, runtime_blocks},
   };
   return rows;
 }

@@ -148,7 +148,7 @@ Graph with_decoded_tables(const Graph& graph) {
   return out.finish();
 }
 
-/// Whether a node without a row is a composite to be expanded: all without a row are.
+/// What has no row takes its body or its expansion, if there is one.
 bool has_row(const Graph& graph, const Node& node) { return table().taking(graph, node) != nullptr; }
 
 ProtobufWriter metadata(const std::string& description) {
@@ -163,7 +163,7 @@ ProtobufWriter metadata(const std::string& description) {
 
 MadeProgram make_program(const SavedGraph& saved, const Bindings& bindings, const std::string& description) {
   MadeProgram made;
-  const Graph graph = with_decoded_tables(expand(with_exact_activations(saved.graph), has_row));
+  const Graph graph = with_decoded_tables(expand(with_exact_activations(saved.graph), has_row, has_row));
   const Emitter emitter(bindings);
   Body body(made.parts);
   ProtobufWriter function, features;

@@ -172,6 +172,13 @@ Results scatter(const Call& c) {
 
 bool has_axes(const Graph& graph, const Node& node) { return graph.type(node.operands[0]).rank() > 0; }
 
+Results place(const Call& c) {
+  const mx::Shape shape = c.shape();
+  const mx::array everywhere = mx::full(shape, number_like(c.attr<double>("fill"), c.x[0]), c.x[0].dtype());
+  if (c.x[0].size() == 0 || everywhere.size() == 0) return everywhere;
+  return mx::put_along_axis(everywhere, clamped(c.x[1], shape.back() - 1), c.x[0], -1);
+}
+
 }  // namespace
 
 Rows addressing_rows() {
@@ -179,6 +186,7 @@ Rows addressing_rows() {
       {"dynamic_slice", dynamic_slice},
       {"dynamic_update", dynamic_update},
       {"gather", gather},
+      {"place", place},
       {"scatter", scatter, has_axes, "MLX scatters into axes"},
   };
   return rows;

@@ -166,6 +166,9 @@ constexpr std::string_view in_f32 = "MLX computes it in f32";
 bool is_not_f64(const Graph&, const Node& node) { return node.results[0].dtype != f64; }
 bool is_narrower(const Graph&, const Node& node) { return rlx::is_float(node.results[0].dtype) && info(node.results[0].dtype).bits <= 32; }
 
+constexpr std::string_view of_reals = "MLX has it for real numbers";
+bool is_real(const Graph&, const Node& node) { return !is_complex(node.results[0].dtype); }
+
 }  // namespace
 
 Rows scalar_rows() {
@@ -176,15 +179,15 @@ Rows scalar_rows() {
       {"floor", unary<mx::floor>},
       {"round", round},
       {"exp", widened<mx::exp>, is_not_f64, in_f32},
-      {"expm1", widened<mx::expm1>},
+      {"expm1", widened<mx::expm1>, is_real, of_reals},
       {"log", widened<mx::log>},
-      {"log1p", widened<mx::log1p>},
+      {"log1p", widened<mx::log1p>, is_real, of_reals},
       {"sqrt", widened<mx::sqrt>},
-      {"rsqrt", widened<mx::rsqrt>},
+      {"rsqrt", widened<mx::rsqrt>, is_real, of_reals},
       {"sin", widened<mx::sin>, is_not_f64, in_f32},
       {"cos", widened<mx::cos>, is_not_f64, in_f32},
       {"tanh", widened<mx::tanh>, is_not_f64, in_f32},
-      {"atan", widened<mx::arctan>},
+      {"atan", widened<mx::arctan>, is_real, of_reals},
       {"erf", erf, is_not_f64, in_f32},
       {"logical_not", logical_not},
       {"add", binary<mx::add>},
