@@ -135,9 +135,12 @@ Z hyperbolic_tangent(const Z& x, const Z&) {
   return {t / denominator, times(squared, sin(x.im) * c) / denominator};
 }
 
+/// The conjugate of the root by |x|, which is its square's length.
 Z reciprocal_root(const Z& x, const Z& y) {
   const Z root = square_root(x, y);
-  return quotient({like(root.re, 1), like(root.re, 0)}, root);
+  const Balanced b = balanced(x);
+  const Value length = modulus(b);
+  return {root.re / length / b.undo, -(root.im / length / b.undo)};
 }
 
 /// x / |x|, 0 of 0.

@@ -1,5 +1,6 @@
 // Which devices there are, by which names, and what is said of those that are missing.
 #include "backends/gpu/backend.h"
+#include "backends/mlx/backend.h"
 #include "backends/opencl_device.h"
 #include "rlx/session.h"
 #ifdef RLX_COMMAND
@@ -34,7 +35,7 @@ TEST(Devices, ALoaderThatIsNoneIsSaid) {
 TEST_F(OpenClDevices, AreNamedByNumberOrKind) {
   EXPECT_EQ(Device::named("opencl:0").name(), "opencl:0");
   EXPECT_EQ(Device::named("opencl").name(), "opencl:0");
-  EXPECT_EQ(Device::all().size(), opencl::backends().size() + gpu::backends().size() + 1);
+  EXPECT_EQ(Device::all().size(), opencl::backends().size() + gpu::backends().size() + mlx::backends().size() + 1);
   EXPECT_NE(Device::named("opencl").description().find(", driver "), std::string::npos) << Device::named("opencl").description();
   for (const char* name : {"opencl:9", "opncl:0", "gpu", "", "opencl:"}) {
     const std::string error = error_of([&] { Device::named(name); });

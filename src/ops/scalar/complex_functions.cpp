@@ -44,9 +44,6 @@ Value complex_acosh(Value z) {
 
 Value complex_atanh(Value z) { return over_i(atan(times_i(z))); }
 
-Value slope_of_complex_asin(Value z) {
-  const Roots r = roots(z);
-  return 1 / (r.below * r.above);
-}
+Value slope_of_complex_asin(Value z) { return rsqrt(1 - z) * rsqrt(z + 1); }
 
 }  // namespace rlx

@@ -75,7 +75,7 @@ struct Acosh : UnaryComplexFunction<Acosh> {
     });
   }
   static Values jvp(const Acosh&, In x, In, In dx) {
-    if (is_complex(x[0].dtype())) return {dx[0] / (sqrt(x[0] - 1) * sqrt(x[0] + 1))};
+    if (is_complex(x[0].dtype())) return {dx[0] * (rsqrt(x[0] - 1) * rsqrt(x[0] + 1))};
     return times(dx[0], slope(widen(x[0]), [](Value v) { return (v - 1) * (v + 1); }));
   }
 };

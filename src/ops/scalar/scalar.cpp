@@ -163,6 +163,8 @@ Value abs_tangent(Value x, Value y, Value d) {
   Value zero = eq(y, zeros_like(y)), safe = select(zero, ones_like(y), y);
   return real(d) * (real(x) / safe) + imag(d) * (imag(x) / safe);
 }
+// A power of complex numbers takes fewer kernels' operations than a quotient.
+Value root_tangent(Value x, Value y, Value d) { return (is_complex(x.dtype()) ? d * (y * y * y) : d * (y / x)) * -0.5; }
 Value trunc_ratio(Value x, Value z) {
   Value ratio = x / z;
   return sign(ratio) * floor(abs(ratio));
