@@ -7,8 +7,8 @@
 namespace rlx {
 
 struct CoreMlOptions {
-  Bindings sizes = {};         // of symbols: a package has fixed shapes
-  std::string description = {};                    // shown by Xcode
+  Bindings sizes = {};           // of symbols: a package has fixed shapes
+  std::string description = {};  // shown by Xcode
 };
 
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14

@@ -9,8 +9,8 @@
 #include "passes/precision.h"
 #include "rlx/session.h"
 #include "runtime/memory/arena.h"
-#include "runtime/prepared.h"
 #include "runtime/memory/storage.h"
+#include "runtime/prepared.h"
 #include "runtime/turns.h"
 
 namespace rlx {

@@ -5,8 +5,8 @@
 #include "base/cpu_count.h"
 #include "ops/evaluated.h"
 #include "rlx/session.h"
-#include "runtime/memory/arena.h"
 #include "runtime/fresh_session.h"
+#include "runtime/memory/arena.h"
 
 namespace rlx::test {
 namespace {
