@@ -20,9 +20,12 @@ if(NOT LLVM_FOUND)
 endif()
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 
-# MLX is optional: that of build/mlx, where scripts/fetch_mlx.sh installs it, or any other that CMake finds.
+# MLX is optional: that of build/mlx, where scripts/fetch_mlx.sh installs it, or any other that CMake finds. It is built without sanitizers,
+# which would report what it does.
 file(GLOB mlx_folders ${PROJECT_SOURCE_DIR}/build/mlx/lib/python3*/site-packages/mlx)
-find_package(MLX CONFIG QUIET HINTS ${mlx_folders})
+if(NOT RLX_SANITIZE)
+  find_package(MLX CONFIG QUIET HINTS ${mlx_folders})
+endif()
 if(MLX_FOUND)
   message(STATUS "MLX in ${MLX_DIR}")
 endif()

@@ -56,7 +56,7 @@ Value by_blocks(Value a, Value b) {  // (n, ...)
 Value linear_recurrence_in_steps(Value a, Value b, std::int64_t axis, bool reverse) {
   constexpr std::int64_t most_one_by_one = 64;
   const DType type = a.dtype();
-  const Dim n = a.dim(axis);
+  const Dim& n = a.dim(axis);
   if (n == Dim(0)) return b;
   const auto forwards = [&](Value x) { return reverse ? flip(x, {0}) : x; };
   const auto arranged = [&](Value x) { return forwards(move_axis(is_complex(type) ? x : widen(x), axis, 0)); };

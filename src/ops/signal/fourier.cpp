@@ -60,7 +60,7 @@ const Op<Fft> fft_op;
 // Whether frequencies of a real signal of length n are their own mirror images.
 Value own_mirror_images(Value z, std::int64_t axis, std::int64_t n) {
   Value k = iota(z, z.shape(), i64, axis), own = eq(k, scalar(z, 0, i64));
-  return n % 2 == 0 ? logical_or(own, eq(k, scalar(z, static_cast<double>(n / 2), i64))) : own;
+  return n % 2 == 0 ? logical_or(own, eq(k, scalar(z, std::floor(static_cast<double>(n) / 2), i64))) : own;
 }
 
 // conj(z) times `edges` at the frequencies that are their own mirror images, and times `others` at all others, of a real signal of

@@ -22,7 +22,7 @@ class Stages {
 
   /// Stockham's form of Cooley and Tukey's algorithm: with n = p m, element j1 m + j2 goes to frequency k1 + p k2.
   Value of(Value x, double scale) const {  // (rows, n, inner)
-    const Dim rows = x.dim(0), inner = x.dim(2);
+    const Dim &rows = x.dim(0), &inner = x.dim(2);
     const std::int64_t n = x.dim(1).value(), p = factor(n), m = n / p;
     Value y = reshape(x, {rows, p, inner * m});
     y = p <= longest_sum ? summed(y, p, scale) : convolved(y, p, scale);
@@ -33,7 +33,7 @@ class Stages {
 
   /// The defining sum, with roots that are computed when the size is known.
   Value of_symbolic_length(Value x) const {
-    const Dim n = x.dim(1);
+    const Dim& n = x.dim(1);
     const DType part = part_of(x);
     const Dims square{n, n};
     Value steps = rem(iota(x, square, i64, 0) * iota(x, square, i64, 1), dim_value(x, n, i64));

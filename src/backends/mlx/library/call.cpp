@@ -44,7 +44,7 @@ mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const in
     from.push_back(first), to.push_back(first + count);
     start.push_back(begin), stop.push_back(begin + (count - 1) * apart + 1), step.push_back(apart);
   }
-  const mx::array inside = mx::slice(x, from, to);
+  mx::array inside = mx::slice(x, from, to);
   if (inside.shape() == shape) return inside;
   return mx::slice_update(mx::full(shape, number_like(value, x), x.dtype()), inside, start, stop, step);
 }

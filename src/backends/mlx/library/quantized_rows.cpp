@@ -56,7 +56,8 @@ Results packed(const mx::array& blocks) {
     std::uint64_t open = 0;
     for (int j = 0, filled = 0, to = 0; j < group; ++j) {
       open |= std::uint64_t{code<Scheme>(block, g * group + j)} << filled;
-      if ((filled += bits) < 32) continue;
+      filled += bits;
+      if (filled < 32) continue;
       word[i * bits + to++] = static_cast<std::uint32_t>(open);
       open >>= 32, filled -= 32;
     }

@@ -57,7 +57,7 @@ struct Divisor {
 
 /// The rest of integers with the sign of x; MLX gives it that of the divisor.
 mx::array rest_of(const mx::array& x, const Divisor& by) {
-  const mx::array rest = mx::remainder(x, by.safe), zero = number_like(0, x);
+  mx::array rest = mx::remainder(x, by.safe), zero = number_like(0, x);
   if (!is_signed(x)) return rest;
   const mx::array off = mx::logical_and(mx::not_equal(rest, zero), mx::not_equal(mx::less(x, zero), mx::less(rest, zero)));
   return mx::where(off, mx::subtract(rest, by.safe), rest);
