@@ -9,6 +9,33 @@
 #include "ir/sources.h"
 
 namespace rlx {
+
+const Attr& NodeView::attribute(std::string_view name) const {
+  const auto& fields = node.op->fields;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i].name == name) return node.attrs[i];
+  fail_internal("{} has no attribute {}", node.op->name, name);
+}
+
+std::int64_t NodeView::axis() const {
+  const std::int64_t axis = number("axis");
+  return axis < 0 ? axis + graph.type(node.operands[0]).rank() : axis;
+}
+
+std::vector<std::int64_t> NodeView::numbers(std::string_view name) const {
+  const Attr& attr = attribute(name);
+  if (const auto* const dims = std::get_if<Dims>(&attr)) return sizes_of(*dims, bindings);
+  return std::get<std::vector<std::int64_t>>(attr);
+}
+
+std::vector<std::int64_t> NodeView::sizes(std::size_t result) const { return sizes_of(node.results[result].shape, bindings); }
+
+std::vector<std::int64_t> sizes_of(const Dims& shape, const Bindings& bindings) {
+  std::vector<std::int64_t> sizes;
+  for (const Dim& dim : shape) sizes.push_back(dim.evaluate(bindings));
+  return sizes;
+}
+
 namespace {
 
 bool has_static_results(const Node& node) {

@@ -48,6 +48,34 @@ const Row<Rule>* RowTable<Rule>::taking(const Graph& graph, const Node& node) co
   return row && row->rule && (!row->takes || row->takes(graph, node)) ? row : nullptr;
 }
 
+/// A node for which a row makes something. Attributes are found by name.
+struct NodeView {
+  const Graph& graph;
+  const Node& node;
+  const Bindings& bindings;  // sizes of symbols
+
+  template <class T>
+  const T& attr(std::string_view name) const {
+    return std::get<T>(attribute(name));
+  }
+  bool flag(std::string_view name) const { return attr<bool>(name); }
+  std::string_view word(std::string_view name) const { return attr<std::string>(name); }
+  std::int64_t number(std::string_view name) const { return attr<std::int64_t>(name); }
+  /// A list of numbers or of sizes.
+  std::vector<std::int64_t> numbers(std::string_view name) const;
+  /// An axis of operand 0, from 0 on.
+  std::int64_t axis() const;
+  DType type(std::size_t operand) const { return graph.type(node.operands[operand]).dtype; }
+  DType result_type(std::size_t result = 0) const { return node.results[result].dtype; }
+  std::vector<std::int64_t> sizes(std::size_t result = 0) const;
+
+ private:
+  const Attr& attribute(std::string_view name) const;
+};
+
+/// The sizes of a shape where symbols have those of `bindings`.
+std::vector<std::int64_t> sizes_of(const Dims& shape, const Bindings& bindings);
+
 /// The nodes of a graph that its outputs need, as a run visits them.
 struct NodeOrder {
   struct Step {

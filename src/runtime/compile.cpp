@@ -84,6 +84,7 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cons
   const IsClaimed is_claimed = [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; };
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   Graph primitives = expand(precise.graph, is_claimed);
+  // Which nodes change states where they lie shows among primitives only.
   if (target.expands) primitives = expand(primitives, is_claimed, whole_primitives(target));
   Graph legal = legalize(primitives, can_generate, is_claimed);
   for (const Claim* claim : target.claims) legal = claim->prepare(legal, target.caps);

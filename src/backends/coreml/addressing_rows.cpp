@@ -52,7 +52,7 @@ Tensor window_at(const Call& c, std::size_t first, const Sizes& window) {
 }
 
 Tensors dynamic_slice(const Call& c) {
-  const Sizes window = c.shape();
+  const Sizes window = c.sizes();
   const Tensor y = take(c.out, row_of(c.out, c.x[0]), window_at(c, 1, window), 0);
   return {convert(c.out, reshape(c.out, y, window), c.x[0].element)};
 }
@@ -77,7 +77,7 @@ Tensors dynamic_update(const Call& c) {
 struct Windows {
   Windows(const Call& c, const Sizes& window, bool fill) {
     const Sizes& shape = c.x[0].shape;
-    const Sizes strides = strides_of(shape), map = c.ints("start_index_map");
+    const Sizes strides = strides_of(shape), map = c.numbers("start_index_map");
     const Tensor& indices = c.x[1];
     batch = {indices.shape.begin(), indices.shape.end() - 1};
     count = product(batch);
@@ -102,7 +102,8 @@ struct Windows {
 
   /// Where the windows begin along the axes that operand and indices have in common.
   Sizes batched_begins(const Call& c, const Sizes& strides) const {
-    const Sizes operand = c.ints("operand_batching_dims"), index = c.ints("start_indices_batching_dims"), of_batch = strides_of(batch);
+    const Sizes operand = c.numbers("operand_batching_dims"), index = c.numbers("start_indices_batching_dims"),
+                of_batch = strides_of(batch);
     Sizes begins(static_cast<std::size_t>(count), 0);
     for (std::int64_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < operand.size(); ++k) {
@@ -122,8 +123,8 @@ struct Windows {
 Sizes spanned_sizes(const Call& c, const Sizes& window) {
   Sizes spanned;
   for (std::size_t d = 0; d < window.size(); ++d)
-    if (!contains(c.ints("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
-        !contains(c.ints("operand_batching_dims"), static_cast<std::int64_t>(d)))
+    if (!contains(c.numbers("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
+        !contains(c.numbers("operand_batching_dims"), static_cast<std::int64_t>(d)))
       spanned.push_back(window[d]);
   return spanned;
 }
@@ -145,12 +146,12 @@ Sizes inverse(const Sizes& perm) {
 
 /// Whether rows of the operand are read whole, as embeddings are.
 bool reads_rows(const Call& c, const Sizes& window) {
-  return c.ints("start_index_map") == Sizes{0} && c.ints("collapsed_slice_dims") == Sizes{0} && c.ints("operand_batching_dims").empty() &&
-         std::equal(window.begin() + 1, window.end(), c.x[0].shape.begin() + 1);
+  return c.numbers("start_index_map") == Sizes{0} && c.numbers("collapsed_slice_dims") == Sizes{0} &&
+         c.numbers("operand_batching_dims").empty() && std::equal(window.begin() + 1, window.end(), c.x[0].shape.begin() + 1);
 }
 
 Tensors gather(const Call& c) {
-  const Sizes window = c.ints("slice_sizes");
+  const Sizes window = c.numbers("slice_sizes");
   const Windows w(c, window, c.word("mode") == "fill");
   Sizes shape = w.batch;
   for (const std::int64_t size : spanned_sizes(c, window)) shape.push_back(size);
@@ -163,7 +164,7 @@ Tensors gather(const Call& c) {
     y = take(c.out, row_of(c.out, c.x[0]), w.places, 0);
   }
   if (w.inside) y = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), y, number(y, c.attr<double>("fill_value")));
-  y = transpose(c.out, reshape(c.out, y, shape), inverse(windows_first(static_cast<std::int64_t>(shape.size()), c.ints("offset_dims"))));
+  y = transpose(c.out, reshape(c.out, y, shape), inverse(windows_first(static_cast<std::int64_t>(shape.size()), c.numbers("offset_dims"))));
   return {convert(c.out, y, c.x[0].element)};
 }
 
@@ -173,10 +174,10 @@ Tensors scatter(const Call& c) {
   const std::int64_t size = product(shape);
   Sizes window(shape.size(), 1);
   std::size_t next = 0;
-  const Sizes offset_dims = c.ints("offset_dims");
+  const Sizes offset_dims = c.numbers("offset_dims");
   for (std::size_t d = 0; d < shape.size(); ++d)
-    if (!contains(c.ints("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
-        !contains(c.ints("operand_batching_dims"), static_cast<std::int64_t>(d)))
+    if (!contains(c.numbers("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
+        !contains(c.numbers("operand_batching_dims"), static_cast<std::int64_t>(d)))
       window[d] = c.x[2].shape[static_cast<std::size_t>(offset_dims[next++])];
   const Windows w(c, window, c.word("mode") == "fill");
   Tensor places = w.places;
@@ -194,7 +195,7 @@ Tensors scatter(const Call& c) {
 
 /// The lines of the result lie one behind the other.
 Tensors place(const Call& c) {
-  const Sizes shape = c.shape();
+  const Sizes shape = c.sizes();
   const std::int64_t size = shape.back(), length = c.x[0].shape.back(), lines = product(c.x[0].shape) / length;
   Sizes begins;
   for (std::int64_t line = 0; line < lines; ++line) begins.push_back(line * size);

@@ -41,14 +41,14 @@ struct Matrices {
 
 Tensors dot(const Call& c) {
   const Element element = sum_element(c.x[0].element);
-  const Matrices x(c.out, convert(c.out, c.x[0], element), c.ints("lhs_batch"), c.ints("lhs_contract"), true);
-  const Matrices z(c.out, convert(c.out, c.x[1], element), c.ints("rhs_batch"), c.ints("rhs_contract"), false);
+  const Matrices x(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
+  const Matrices z(c.out, convert(c.out, c.x[1], element), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
   Sizes shape{x.result, z.result};
   if (x.matrix.rank() == 3) shape.insert(shape.begin(), x.matrix.shape[0]);
   const Tensor y =
       c.out.add("matmul", {{"x", x.matrix}, {"y", z.matrix}, {"transpose_x", Immediate(x.turned)}, {"transpose_y", Immediate(z.turned)}},
                 element, shape);
-  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.shape()), c.x[0].element), c.result_type())};
+  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.sizes()), c.x[0].element), c.result_type())};
 }
 
 /// Groups of a batch become groups of channels: (g * n, c, ...) as (n, g * c, ...).
@@ -62,7 +62,7 @@ Tensor grouped_by_channels(Body& out, const Tensor& x, std::int64_t groups) {
 
 /// Zeros between the elements of the spatial axes and around them, and what negative padding cuts off.
 Tensor laid_out(const Call& c, Tensor x) {
-  const Sizes lo = c.ints("padding_lo"), hi = c.ints("padding_hi"), apart = c.ints("lhs_dilation");
+  const Sizes lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi"), apart = c.numbers("lhs_dilation");
   for (std::size_t s = 0; s < lo.size(); ++s) {
     x = spread(c.out, x, s + 2, apart[s] - 1, 0);
     const std::int64_t cut_lo = std::min<std::int64_t>(0, lo[s]), cut_hi = std::min<std::int64_t>(0, hi[s]);
@@ -74,11 +74,11 @@ Tensor laid_out(const Call& c, Tensor x) {
 Tensors conv(const Call& c) {
   const Element element = c.x[0].element == Element::i32 ? Element::f32 : sum_element(c.x[0].element);
   const std::int64_t batch_groups = c.number("batch_group_count"), groups = std::max(batch_groups, c.number("feature_group_count"));
-  Tensor x = transpose(c.out, convert(c.out, c.x[0], element), c.ints("lhs_spec"));
-  const Tensor w = transpose(c.out, convert(c.out, c.x[1], element), c.ints("rhs_spec"));
+  Tensor x = transpose(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_spec"));
+  const Tensor w = transpose(c.out, convert(c.out, c.x[1], element), c.numbers("rhs_spec"));
   if (batch_groups > 1) x = grouped_by_channels(c.out, x, batch_groups);
   x = laid_out(c, x);
-  const Sizes out_spec = c.ints("out_spec"), shape = c.shape(), lo = c.ints("padding_lo"), hi = c.ints("padding_hi");
+  const Sizes out_spec = c.numbers("out_spec"), shape = c.sizes(), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");
   Sizes made, pads, back(out_spec.size());
   for (const std::int64_t axis : out_spec) made.push_back(shape[static_cast<std::size_t>(axis)]);
   for (std::size_t d = 0; d < out_spec.size(); ++d) back[static_cast<std::size_t>(out_spec[d])] = static_cast<std::int64_t>(d);
@@ -86,10 +86,10 @@ Tensors conv(const Call& c) {
   const Tensor y = c.out.add("conv",
                              {{"x", x},
                               {"weight", w},
-                              {"strides", Immediate(c.ints("strides"))},
+                              {"strides", Immediate(c.numbers("strides"))},
                               {"pad_type", Immediate("custom")},
                               {"pad", Immediate(pads)},
-                              {"dilations", Immediate(c.ints("rhs_dilation"))},
+                              {"dilations", Immediate(c.numbers("rhs_dilation"))},
                               {"groups", Immediate(static_cast<int>(groups))}},
                              element, made);
   return {wrapped(c.out, convert(c.out, transpose(c.out, y, back), c.x[0].element), c.result_type())};

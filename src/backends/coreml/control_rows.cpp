@@ -66,7 +66,7 @@ Tensor as_moved(Body& out, const Tensor& x) { return x.element == Element::boole
 /// Slices are read and written at a place that is carried: (place, carry..., stacked results...).
 Tensors scan(const Call& c) {
   const auto carries = static_cast<std::size_t>(c.number("carries")), scanned = static_cast<std::size_t>(c.number("scanned"));
-  const std::int64_t length = c.ints("length")[0];
+  const std::int64_t length = c.numbers("length")[0];
   const bool reverse = c.flag("reverse");
   const auto over = std::span(c.x).subspan(carries, scanned), constants = std::span(c.x).subspan(carries + scanned);
   Tensors carry{c.out.constant({}, {reverse ? length - 1 : 0})};

@@ -99,7 +99,7 @@ class Emitter {
       const bool stretches = node.op->kind == OpKind::scalar;
       operands.push_back(stretches ? values.at(v.node)[static_cast<std::size_t>(v.result)] : whole(body, graph, v, values));
     }
-    return row->rule({body, graph, node, operands, bindings_, region_});
+    return row->rule({{graph, node, bindings_}, body, operands, region_});
   }
 
   /// A value with all its elements: operations of elements take axes of size 1 for any size, and so results of broadcasts have them.

@@ -8,14 +8,14 @@ namespace rlx::coreml {
 namespace {
 
 Tensors reduce(const Call& c) {
-  const Sizes axes = c.ints("axes");
+  const Sizes axes = c.numbers("axes");
   if (axes.empty()) return {c.x[0]};
   const std::string kind(c.word("op"));
   const bool ordered = kind == "max" || kind == "min";
   const Tensor& given = c.x[0];
   const Element element = given.element == Element::boolean ? Element::i32 : ordered ? given.element : sum_element(given.element);
   const Tensor x = convert(c.out, given, element);
-  const Tensor y = c.out.add("reduce_" + kind, {{"x", x}, {"axes", Immediate(axes)}, {"keep_dims", Immediate(false)}}, element, c.shape());
+  const Tensor y = c.out.add("reduce_" + kind, {{"x", x}, {"axes", Immediate(axes)}, {"keep_dims", Immediate(false)}}, element, c.sizes());
   return {convert(c.out, wrapped(c.out, y, c.result_type()), given.element)};
 }
 

@@ -15,12 +15,12 @@ Tensors moved(const Call& c) {
   return {convert(c.out, move(c, convert(c.out, c.x[0], Element::i32)), Element::boolean)};
 }
 
-Tensor reshape_rule(const Call& c, const Tensor& x) { return reshape(c.out, x, c.shape()); }
-Tensor transpose_rule(const Call& c, const Tensor& x) { return transpose(c.out, x, c.ints("perm")); }
+Tensor reshape_rule(const Call& c, const Tensor& x) { return reshape(c.out, x, c.sizes()); }
+Tensor transpose_rule(const Call& c, const Tensor& x) { return transpose(c.out, x, c.numbers("perm")); }
 
 /// Axes of size 1 stand for all sizes until an operation needs the elements.
 Tensor broadcast(const Call& c, const Tensor& x) {
-  const Sizes axes = c.ints("axes");
+  const Sizes axes = c.numbers("axes");
   if (axes.empty()) return x;
   Sizes aligned(c.node.results[0].shape.size(), 1);
   for (std::size_t i = 0; i < axes.size(); ++i) aligned[static_cast<std::size_t>(axes[i])] = x.shape[i];
@@ -28,14 +28,14 @@ Tensor broadcast(const Call& c, const Tensor& x) {
 }
 
 Tensor slice(const Call& c, const Tensor& x) {
-  const Sizes start = c.ints("start"), limit = c.ints("limit"), stride = c.ints("stride");
+  const Sizes start = c.numbers("start"), limit = c.numbers("limit"), stride = c.numbers("stride");
   Tensor y = x;
   for (std::size_t d = 0; d < start.size(); ++d) y = cut(c.out, y, d, start[d], limit[d], stride[d]);
   return y;
 }
 
 Tensor pad(const Call& c, const Tensor& x) {
-  const Sizes lo = c.ints("lo"), hi = c.ints("hi"), interior = c.ints("interior");
+  const Sizes lo = c.numbers("lo"), hi = c.numbers("hi"), interior = c.numbers("interior");
   const auto fill = c.attr<double>("fill");
   Tensor y = x;
   for (std::size_t d = 0; d < lo.size(); ++d) {
@@ -53,14 +53,14 @@ Tensors concat_rule(const Call& c) {
 }
 
 Tensor reverse(const Call& c, const Tensor& x) {
-  const Sizes axes = c.ints("axes");
+  const Sizes axes = c.numbers("axes");
   if (axes.empty()) return x;
   return c.out.add("reverse", {{"x", x}, {"axes", Immediate(axes)}}, x.element, x.shape);
 }
 
 Tensor window(const Call& c, const Tensor& x) {
   const std::int64_t axis = c.axis(), length = c.number("length"), stride = c.number("stride"), dilation = c.number("dilation");
-  const std::int64_t windows = c.shape()[static_cast<std::size_t>(axis)];
+  const std::int64_t windows = c.sizes()[static_cast<std::size_t>(axis)];
   Sizes places;
   for (std::int64_t o = 0; o < windows; ++o)
     for (std::int64_t k = 0; k < length; ++k) places.push_back(o * stride + k * dilation);
@@ -72,7 +72,7 @@ Tensors fold(const Call& c) {
   const std::int64_t axis = c.axis(), stride = c.number("stride"), dilation = c.number("dilation");
   const auto d = static_cast<std::size_t>(axis);
   const Tensor x = convert(c.out, c.x[0], sum_element(c.x[0].element));
-  const std::int64_t extent = c.shape()[d];
+  const std::int64_t extent = c.sizes()[d];
   std::optional<Tensor> sum;
   for (std::int64_t k = 0; k < x.shape[d + 1]; ++k) {
     const Tensor part = cut(c.out, x, d + 1, k, k + 1);
@@ -88,7 +88,7 @@ Tensors fold(const Call& c) {
 Tensors after(const Call& c) { return {c.x[0]}; }
 
 Tensors iota(const Call& c) {
-  const Sizes shape = c.shape();
+  const Sizes shape = c.sizes();
   const auto axis = static_cast<std::size_t>(c.number("axis"));
   Sizes line(shape.size(), 1), places(static_cast<std::size_t>(shape[axis]));
   line[axis] = shape[axis];

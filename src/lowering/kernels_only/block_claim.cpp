@@ -33,16 +33,18 @@ ValueId where_it_lies(const Graph& graph, ValueId v) {
 /// What `with_interleaved_blocks` left in a graph, also after it was copied.
 BlockGraph block_graph(const Graph& graph) {
   BlockGraph found{graph, {}};
+  std::set<std::string> types;
+  std::vector<std::pair<ValueId, const Array*>> constants;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
     const Node& node = graph.node(id);
     if (is_interleaved(graph, {id, 0})) found.interleaved.insert(node.operands[0]);
-    if (!reads_blocks(node)) continue;
-    for (const BlockTable& table : block_tables(std::get<std::string>(node.attrs[0])))
-      for (std::int32_t other = 0; other < static_cast<std::int32_t>(graph.size()); ++other)
-        if (const Array* entries = constant_value(graph.node(other));
-            entries && entries->dtype() == u16 && std::ranges::equal(entries->values<std::uint16_t>(), table.entries))
-          found.tables.emplace(table.place, ValueId{other, 0});
+    if (reads_blocks(node)) types.insert(std::get<std::string>(node.attrs[0]));
+    if (const Array* value = constant_value(node); value && value->dtype() == u16) constants.emplace_back(ValueId{id, 0}, value);
   }
+  for (const std::string& type : types)
+    for (const BlockTable& table : block_tables(type))
+      for (const auto& [id, entries] : constants)
+        if (std::ranges::equal(entries->values<std::uint16_t>(), table.entries)) found.tables.emplace(table.place, id);
   return found;
 }
 

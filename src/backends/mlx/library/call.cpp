@@ -4,32 +4,10 @@
 
 namespace rlx::mlx {
 
-const Attr& Call::attribute(std::string_view name) const {
-  const auto& fields = node.op->fields;
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (fields[i].name == name) return node.attrs[i];
-  fail_internal("mlx: {} has no attribute {}", node.op->name, name);
-}
-
-int Call::axis() const {
-  const std::int64_t axis = number("axis");
-  return static_cast<int>(axis < 0 ? axis + static_cast<std::int64_t>(x[0].ndim()) : axis);
-}
-
 std::vector<int> Call::ints(std::string_view name) const {
-  const Attr& attr = attribute(name);
   std::vector<int> list;
-  if (const auto* const dims = std::get_if<Dims>(&attr))
-    for (const Dim& dim : *dims) list.push_back(static_cast<int>(dim.evaluate(bindings)));
-  else
-    for (const std::int64_t value : std::get<std::vector<std::int64_t>>(attr)) list.push_back(static_cast<int>(value));
+  for (const std::int64_t value : numbers(name)) list.push_back(static_cast<int>(value));
   return list;
-}
-
-std::vector<std::int64_t> Call::sizes(std::size_t result) const {
-  std::vector<std::int64_t> sizes;
-  for (const Dim& dim : node.results[result].shape) sizes.push_back(dim.evaluate(bindings));
-  return sizes;
 }
 
 mx::array number_like(double value, const mx::array& like) { return mx::array(value, like.dtype()); }

@@ -21,33 +21,16 @@ using RunInner = std::function<Results(const Region& region, std::vector<mx::arr
 /// What is made of an operand, once where the operand is the same in all runs.
 using Once = std::function<Results(std::size_t operand, Results (*make)(const mx::array& operand))>;
 
-/// A node of a run: what a row makes arrays of. Attributes are found by name.
-struct Call {
-  const Graph& graph;
-  const Node& node;
-  const Bindings& bindings;
+/// A node of a run: what a row makes arrays of.
+struct Call : NodeView {
   std::span<const mx::array> x;
   const RunInner& run_region;
   const Once& once;
 
-  template <class T>
-  const T& attr(std::string_view name) const {
-    return std::get<T>(attribute(name));
-  }
-  bool flag(std::string_view name) const { return attr<bool>(name); }
-  std::string_view word(std::string_view name) const { return attr<std::string>(name); }
-  std::int64_t number(std::string_view name) const { return attr<std::int64_t>(name); }
-  /// An axis of operand 0.
-  int axis() const;
+  int axis() const { return static_cast<int>(NodeView::axis()); }
   /// A list of numbers or of sizes.
   std::vector<int> ints(std::string_view name) const;
-  DType type(std::size_t operand) const { return graph.type(node.operands[operand]).dtype; }
-  DType result_type(std::size_t result = 0) const { return node.results[result].dtype; }
-  std::vector<std::int64_t> sizes(std::size_t result = 0) const;
   mx::Shape shape(std::size_t result = 0) const { return shape_of(sizes(result)); }
-
- private:
-  const Attr& attribute(std::string_view name) const;
 };
 
 using Rule = Results (*)(const Call&);

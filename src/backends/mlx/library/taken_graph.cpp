@@ -253,7 +253,7 @@ Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, s
     return made_once(of, id, operand, operands[operand], make, run.kept);
   };
   return named(device_name_, node.op->name, [&] {
-    Results results = part.rows[step]->rule({of, node, bindings, operands, inner, once});
+    Results results = part.rows[step]->rule({{of, node, bindings}, operands, inner, once});
     if (mode_ == Mode::eager) mx::eval(results);
     return results;
   });
