@@ -13,6 +13,8 @@ struct KernelText {
   std::string text;
   std::vector<GridLoop> grid = {};      // the loops whose positions are counted
   std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
+  int group = 0;                        // lanes that work together on each position of the grid; 0: one lane alone
+  int on_chip_bytes = 0;                // that a launch adds, for each group, to the memory on chip that the text names
 };
 
 /// What LLVM IR and C define: one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin

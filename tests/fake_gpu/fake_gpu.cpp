@@ -50,6 +50,7 @@ constexpr std::pair<Code, const char*> names[]{{success, "FAKE_SUCCESS"},
                                                {not_found, "FAKE_ERROR_NOT_FOUND"}};
 
 constexpr std::uintptr_t away = std::uintptr_t{1} << 60;  // no program has memory there
+constexpr int most_on_chip = 227 << 10;                   // bytes of a block
 constexpr std::size_t total_memory = std::size_t{4} << 30;
 
 struct Stream {
@@ -239,12 +240,15 @@ ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   for (const auto& work : std::exchange(stream->asked, {})) work();
   return success;
 }
+ENTRY(cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {
+  return attribute == 8 && bytes <= most_on_chip ? success : invalid_value;
+}
 ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads,
                                              unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** arguments,
                                              void** extra) {
   const std::lock_guard lock(device.mutex);
   const bool valid =
-      x > 0 && y == 1 && z == 1 && threads > 0 && threads <= 256 && block_y == 1 && block_z == 1 && shared_bytes == 0 && !extra;
+      x > 0 && y == 1 && z == 1 && threads > 0 && threads <= 1024 && block_y == 1 && block_z == 1 && shared_bytes <= most_on_chip && !extra;
   std::vector<std::uint64_t> values(static_cast<std::size_t>(function->arguments));
   for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
   return later(stream, valid, [=, seed = ++device.launches]() mutable {

@@ -27,7 +27,12 @@ struct GpuDevice : Backend {
     Caps caps;
     caps.multiplied = {f32, f64};
     caps.schedule = {.lanes = true};
-    return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), 0, std::move(caps), print, kernel_claims(options.claims)};
+    return {std::string(kind_of(facts.driver->vendor)),
+            fingerprint(facts),
+            10 * facts.major + facts.minor,
+            std::move(caps),
+            print,
+            kernel_claims(options.claims)};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);

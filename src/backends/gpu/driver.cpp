@@ -57,6 +57,7 @@ void find_functions(Library& library, Driver& driver) {
   find("cuModuleLoadData", "hipModuleLoadData", driver.LoadModule);
   find("cuModuleUnload", "hipModuleUnload", driver.UnloadModule);
   find("cuModuleGetFunction", "hipModuleGetFunction", driver.GetFunction);
+  find("cuFuncSetAttribute", "hipFuncSetAttribute", driver.SetFunctionAttribute);
   find("cuLaunchKernel", "hipModuleLaunchKernel", driver.Launch);
   find("cuGetErrorName", "hipDrvGetErrorName", driver.GetErrorName);
   find("cuGetErrorString", "hipDrvGetErrorString", driver.GetErrorText);

@@ -53,6 +53,7 @@ struct Driver {
   Code (*LoadModule)(Module* module, const void* image);
   Code (*UnloadModule)(Module module);
   Code (*GetFunction)(Function* function, Module module, const char* name);
+  Code (*SetFunctionAttribute)(Function function, int attribute, int value);
   Code (*Launch)(Function function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y, unsigned block_z,
                  unsigned shared_bytes, Stream stream, void** arguments, void** extra);
   Code (*GetErrorName)(Code code, const char** name);

@@ -145,12 +145,13 @@ void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buff
   }
   for (const std::int64_t& size : sizes) arguments.push_back(const_cast<std::int64_t*>(&size));
   arguments.push_back(&positions);
-  const unsigned threads = threads_of_block(device_, positions);
-  const std::int64_t blocks = (positions + threads - 1) / threads;
+  const bool in_groups = kernel.group > 0;
+  const unsigned threads = in_groups ? static_cast<unsigned>(kernel.group) : threads_of_block(device_, positions);
+  const std::int64_t blocks = in_groups ? positions : (positions + threads - 1) / threads;
   constexpr std::int64_t most_blocks = std::numeric_limits<int>::max();
   if (blocks > most_blocks) fail("{}: kernel {} has {} blocks (allowed: {})", device_.name, kernel.name, blocks, most_blocks);
-  const Code code =
-      driver().Launch(kernel.function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream_, arguments.data(), nullptr);
+  const Code code = driver().Launch(kernel.function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1,
+                                    static_cast<unsigned>(kernel.on_chip_bytes), stream_, arguments.data(), nullptr);
   check(device_, code, "launching kernel {} with {} blocks of {} threads", kernel.name, blocks, threads);
 }
 

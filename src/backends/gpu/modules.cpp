@@ -11,6 +11,20 @@ std::string fingerprint(const DeviceFacts& device) {
   return all;
 }
 
+namespace {
+
+/// CUDA gives more than this only to a function for which it was asked.
+constexpr int on_chip_unasked = 48 << 10;
+
+void allow_on_chip(const DeviceFacts& device, const LoadedKernel& kernel) {
+  if (device.driver->vendor != Vendor::cuda || kernel.on_chip_bytes <= on_chip_unasked) return;
+  constexpr int most_dynamic_bytes = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  const Code code = device.driver->SetFunctionAttribute(kernel.function, most_dynamic_bytes, kernel.on_chip_bytes);
+  check(device, code, "asking for {} bytes on chip for kernel {}", kernel.on_chip_bytes, kernel.name);
+}
+
+}  // namespace
+
 LoadedModule::~LoadedModule() {
   device.driver->SetCurrent(context);
   device.driver->Synchronize(stream);
@@ -23,9 +37,10 @@ std::vector<std::shared_ptr<const LoadedKernel>> Modules::load(std::span<const K
     const auto module = module_of(missing, cache, counters);
     std::vector<std::shared_ptr<const LoadedKernel>> kernels;
     for (const KernelText* text : missing) {
-      LoadedKernel kernel{module, text->name, text->element_bytes};
+      LoadedKernel kernel{module, text->name, text->element_bytes, text->group, text->on_chip_bytes};
       const Code code = device_.driver->GetFunction(&kernel.function, module->handle, text->name.c_str());
       check(device_, code, "finding kernel {}", text->name);
+      allow_on_chip(device_, kernel);
       kernels.push_back(std::make_shared<const LoadedKernel>(std::move(kernel)));
     }
     return kernels;

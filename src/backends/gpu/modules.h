@@ -28,6 +28,7 @@ struct LoadedKernel {
   std::shared_ptr<const LoadedModule> module;
   std::string name;
   std::vector<int> element_bytes;  // by buffer
+  int group, on_chip_bytes;        // see KernelText
   Function function = nullptr;
 };
 
