@@ -6,37 +6,49 @@ cd "$(dirname "$0")/.."
 device=${1:-cuda}
 build=${2:-build/release}
 logs=build/gpu
+rm -rf "$logs"
 mkdir -p "$logs"
 
-{
-  [ -f "$build/build.ninja" ] || cmake --preset release
-  cmake --build "$build" --target rlx_command backends_tests vectors_tests
-} > "$logs/build.log" 2>&1 || { tail -20 "$logs/build.log" >&2; exit 1; }
+if [ ! -x "$build/tests/backends_tests" ] || [ -f "$build/build.ninja" ]; then  # what was built elsewhere is taken as it is
+  {
+    [ -f "$build/build.ninja" ] || cmake --preset release
+    cmake --build "$build" --target rlx_command backends_tests vectors_tests
+  } > "$logs/build.log" 2>&1 || { tail -20 "$logs/build.log" >&2; exit 1; }
+fi
 described=$("$build/rlx" devices | grep "^$device:[0-9]") || { "$build/rlx" devices >&2; exit 1; }
 export RLX_DEVICE=$device RLX_CACHE=
 
-# suite NAME COMMAND...: started beside the others, as compiling kernels takes most of the time.
+# suite NAME PROCESSES COMMAND...: in so many processes beside the others, as compiling kernels takes most of the time.
 declare -A started
 suite() {
-  local name=$1
-  shift
-  { { time -p timeout 400 "$@" > "$logs/$name.log" 2>&1; } 2> "$logs/$name.time" && echo passed || echo failed; } > "$logs/$name.result" &
-  started[$name]=$!
+  local name=$1 processes=$2 part
+  shift 2
+  for ((part = 0; part < processes; ++part)); do
+    {
+      export GTEST_TOTAL_SHARDS=$processes GTEST_SHARD_INDEX=$part
+      { time -p timeout "${SUITE_SECONDS:-400}" "$@" > "$logs/$name-$part.log" 2>&1; } 2> "$logs/$name-$part.time" && echo passed || echo failed
+    } > "$logs/$name-$part.result" &
+  done
+  started[$name]=$processes
 }
 tests=$build/tests/backends_tests
-for name in gpu_kernels gpu_memory gpu_graphs gpu_registry_long gpu_registry_others_long gpu_random_graphs_long gpu_models_long; do
-  suite "$name" "$tests" --source="backends/$name"
+suite gpu_registry_long 4 "$tests" --source=backends/gpu_registry_long
+suite gpu_registry_others_long 4 "$tests" --source=backends/gpu_registry_others_long
+suite gpu_random_graphs_long 3 "$tests" --source=backends/gpu_random_graphs_long
+for name in gpu_kernels gpu_memory gpu_graphs gpu_models_long; do
+  suite "$name" 1 "$tests" --source="backends/$name"
 done
-suite vectors "$build/tests/vectors_tests"
+suite vectors 2 "$build/tests/vectors_tests"
 wait
 
 status=0
 results=
 for name in "${!started[@]}"; do
-  result=$(< "$logs/$name.result")
-  [ "$result" = passed ] || status=1
-  skipped=$(grep -c '^\[  SKIPPED \] .* ms)$' "$logs/$name.log" || true)
-  results+="\"$name\": {\"result\": \"$result\", \"skipped\": $skipped, \"seconds\": $(awk '$1 == "real" { print $2 }' "$logs/$name.time")}, "
+  result=passed
+  grep -q failed "$logs/$name"-*.result && result=failed status=1
+  skipped=$(cat "$logs/$name"-*.log | grep -c '^\[  SKIPPED \] .* ms)$' || true)
+  seconds=$(awk '$1 == "real" && $2 > most { most = $2 } END { print most }' "$logs/$name"-*.time)
+  results+="\"$name\": {\"result\": \"$result\", \"skipped\": $skipped, \"seconds\": $seconds}, "
 done
 
 # profile NAME TEXT: the launches of a graph in its best run.

@@ -5,9 +5,12 @@
 namespace rlx::test {
 namespace {
 
-class RandomGraphsOnGpu : public GpuTest {};
+constexpr unsigned together = 50;
 
-TEST_F(RandomGraphsOnGpu, Default) { run_seeds(session(), 0, 300, false); }
+class RandomGraphsOnGpu : public GpuTest, public testing::WithParamInterface<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphsOnGpu, testing::Range(0U, 300U, together));
+
+TEST_P(RandomGraphsOnGpu, Default) { run_seeds(session(), GetParam(), GetParam() + together, false); }
 
 }  // namespace
 }  // namespace rlx::test

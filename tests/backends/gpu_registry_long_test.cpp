@@ -5,9 +5,10 @@
 namespace rlx::test {
 namespace {
 
-class EveryOpOnGpu : public GpuTest {};
+class EveryOpOnGpu : public GpuTest, public testing::WithParamInterface<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Parts, EveryOpOnGpu, testing::Range<std::size_t>(0, 16, 2));
 
-TEST_F(EveryOpOnGpu, Default) { expect_half(session(), 0); }
+TEST_P(EveryOpOnGpu, Default) { expect_part(session(), GetParam(), 16); }
 
 }  // namespace
 }  // namespace rlx::test

@@ -5,9 +5,10 @@
 namespace rlx::test {
 namespace {
 
-class OtherSamplesOnGpu : public GpuTest {};
+class OtherSamplesOnGpu : public GpuTest, public testing::WithParamInterface<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Parts, OtherSamplesOnGpu, testing::Range<std::size_t>(1, 16, 2));
 
-TEST_F(OtherSamplesOnGpu, Default) { expect_half(session(), 1); }
+TEST_P(OtherSamplesOnGpu, Default) { expect_part(session(), GetParam(), 16); }
 
 }  // namespace
 }  // namespace rlx::test

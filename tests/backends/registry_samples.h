@@ -148,12 +148,12 @@ inline void expect_all(const Session& session, const std::vector<Case>& all, std
 /// Every sample of every op.
 inline void expect_reference(const Session& session) { expect_all(session, all_cases()); }
 
-/// Every second of them, for where compiling all takes minutes: two tests then run side by side. `first`: 0 or 1.
-inline void expect_half(const Session& session, std::size_t first, std::size_t together = 24) {
-  std::vector<Case> half;
+/// One of so many parts of them, for where compiling all takes minutes: tests then run side by side. `part`: from 0.
+inline void expect_part(const Session& session, std::size_t part, std::size_t parts) {
+  std::vector<Case> mine;
   const std::vector<Case> all = all_cases();
-  for (std::size_t i = first; i < all.size(); i += 2) half.push_back(all[i]);
-  expect_all(session, half, together);
+  for (std::size_t i = part; i < all.size(); i += parts) mine.push_back(all[i]);
+  expect_all(session, mine);
 }
 
 }  // namespace rlx::test
