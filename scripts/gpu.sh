@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: builds, runs the suites on it, and prints what was seen as one JSON object. The exit status is 1 where a suite failed.
+# On a machine with a GPU: builds, runs the suites on it, times it beside PyTorch, and prints what was seen as one JSON object.
+# The exit status is 1 where a suite failed.
 # Usage: scripts/gpu.sh [device, cuda by default] [folder of the build, build/release by default]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,33 +52,12 @@ for name in "${!started[@]}"; do
   results+="\"$name\": {\"result\": \"$result\", \"skipped\": $skipped, \"seconds\": $seconds}, "
 done
 
-# profile NAME TEXT: the launches of a graph in its best run.
-profiles=
-profile() {
-  printf '%s\n' "$2" > "$logs/$1.rlx"
-  "$build/rlx" profile "$logs/$1.rlx" > "$logs/$1.profile" 2>&1 || status=1
-  profiles+="\"$1\": $(python3 -c 'import json, sys; print(json.dumps(open(sys.argv[1]).read().splitlines()))' "$logs/$1.profile"), "
-}
-profile product 'graph product {
-  %x: f32[1024,1024] = input {label="x"}
-  %w: f32[1024,1024] = input {label="w"}
-  %y = dot(%x, %w) {lhs_contract=[1], rhs_contract=[0]}
-  output y = %y
-}'
-profile softmax 'graph rows {
-  %x: f32[8192,8192] = input {label="x"}
-  %y = softmax(%x) {axis=1}
-  output y = %y
-}'
-profile gelu 'graph elements {
-  %x: f32[8192,8192] = input {label="x"}
-  %y = gelu(%x)
-  output y = %y
-}'
+python3 bench/gpu_peers.py --rlx "$build/rlx" --device "$device" --json "$logs/peers.json" > "$logs/peers.log" 2>&1 || status=1
 measured=$("$build/rlx" devices --measure | grep -A1 "^$device:[0-9]" | sed -n 2p)
-python3 - "$described" "$measured" "{${results%, }}" "{${profiles%, }}" << 'END'
-import json, sys
-device, measured, suites, profiles = sys.argv[1:]
-print(json.dumps({"device": device.splitlines()[0], "measured": measured.strip(), "suites": json.loads(suites), "profiles": json.loads(profiles)}, indent=1))
+python3 - "$described" "$measured" "{${results%, }}" "$logs/peers.json" << 'END'
+import json, os, sys
+device, measured, suites, peers = sys.argv[1:]
+timed = json.load(open(peers)) if os.path.exists(peers) else None
+print(json.dumps({"device": device.splitlines()[0], "measured": measured.strip(), "suites": json.loads(suites), "timed": timed}, indent=1))
 END
 exit $status

@@ -12,7 +12,16 @@
 
 namespace rlx::test {
 
-/// Tests on the first OpenCL device. What the driver keeps on disk by itself goes to a folder of their own.
+/// The device that RLX_DEVICE names, else the first; null where there is none.
+inline const Backend* chosen_opencl() {
+  const auto& all = opencl::backends();
+  const char* const wanted = std::getenv("RLX_DEVICE");
+  for (const Backend* const backend : all)
+    if (wanted && backend->name() == wanted) return backend;
+  return all.empty() ? nullptr : all.front();
+}
+
+/// Tests on one OpenCL device. What the driver keeps on disk by itself goes to a folder of their own.
 class OpenClTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -21,7 +30,7 @@ class OpenClTest : public testing::Test {
     if (opencl::backends().empty()) GTEST_SKIP() << "needs an OpenCL device: " << opencl::missing();
   }
 
-  const Backend& backend() const { return *opencl::backends().front(); }
+  const Backend& backend() const { return *chosen_opencl(); }
   DeviceMemory& memory() const { return *backend().memory(); }
 
   std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {

@@ -1,0 +1,216 @@
+"""Times graphs on a GPU beside PyTorch on the same one, in one run.
+
+usage: gpu_peers.py [--rlx build/release/rlx] [--device cuda] [--json FILE] [NAME]...
+
+Ours is what `rlx profile` prints: the fastest run of a graph whose inputs lie on the device, from the first launch until the host knows of
+the end. Torch's is the median of runs between events of the device. Without torch ours is timed alone. Bytes and operations are those
+that no way of computing could do without; shares are of what torch's copying and its largest bf16 product reach.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def inputs(types):
+    return "".join(f'  %{name}: {kind} = input {{label="{name}"}}\n' for name, kind in types.items())
+
+
+def graph(types, line):
+    return f"graph g {{\n{inputs(types)}  %y = {line}\n  output y = %y\n}}\n"
+
+
+def product(kind, m, k, n, transposed):
+    right = f"{kind}[{n},{k}]" if transposed else f"{kind}[{k},{n}]"
+    text = graph({"a": f"{kind}[{m},{k}]", "b": right}, f"dot(%a, %b) {{lhs_contract=[1], rhs_contract=[{1 if transposed else 0}]}}")
+
+    def peer(torch):
+        of = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
+        a, b = (torch.randn(shape, device="cuda", dtype=of) for shape in ((m, k), (n, k) if transposed else (k, n)))
+        return lambda: a @ (b.T if transposed else b)
+
+    size = 2 if kind == "bf16" else 4
+    return {"text": text, "peer": peer, "flops": 2 * m * k * n, "bytes": size * (m * k + k * n + m * n)}
+
+
+def rows(line, of):
+    shape = (8192, 8192)
+
+    def peer(torch):
+        x = torch.randn(shape, device="cuda")
+        return lambda: of(torch, x)
+
+    return {"text": graph({"x": "f32[8192,8192]"}, line), "peer": peer, "bytes": 2 * 4 * shape[0] * shape[1]}
+
+
+def attention(length, heads, key_heads, queries, causal):
+    types = {"q": f"bf16[1,{heads},{queries},128]", "k": f"bf16[1,{key_heads},{length},128]", "v": f"bf16[1,{key_heads},{length},128]"}
+
+    def peer(torch):
+        q, k, v = (torch.randn([1, h, s, 128], device="cuda", dtype=torch.bfloat16)
+                   for h, s in ((heads, queries), (key_heads, length), (key_heads, length)))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return lambda: attend(q, k, v, is_causal=causal, enable_gqa=heads != key_heads)
+
+    flops = 4 * heads * queries * length * 128 / (2 if causal else 1)
+    return {"text": graph(types, "attention(%q, %k, %v)" + (" {causal=true}" if causal else "")), "peer": peer, "flops": flops,
+            "bytes": 2 * 128 * (2 * heads * queries + 2 * key_heads * length)}
+
+
+def small_launches():
+    """100 sums that no fusion may join: each is an output."""
+    lines = ['  %x: f32[1000] = input {label="x"}', "  %s0 = add(%x, %x)"]
+    lines += [f"  %s{i} = add(%s{i - 1}, %x)" for i in range(1, 100)]
+    outputs = [f"  output s{i} = %s{i}" for i in range(100)]
+
+    def peer(torch):
+        x = torch.randn(1000, device="cuda")
+
+        def chain():
+            y = x
+            for _ in range(100):
+                y = y + x
+            return y
+        return chain
+
+    return {"text": "graph g {\n" + "\n".join(lines + outputs) + "\n}\n", "options": ["--no-fusion"], "peer": peer, "graphed": True}
+
+
+def cases():
+    gelu = lambda torch, x: torch.nn.functional.gelu(x)
+    return {
+        "product_bf16_8192": product("bf16", 8192, 8192, 8192, False),
+        "product_bf16_4096": product("bf16", 4096, 4096, 4096, True),
+        "product_bf16_rows_512": product("bf16", 512, 4096, 14336, True),
+        "product_f32_4096": product("f32", 4096, 4096, 4096, False),
+        "row_bf16": product("bf16", 1, 4096, 65536, True),
+        "row_f32": product("f32", 1, 4096, 32768, True),
+        "softmax": rows("softmax(%x) {axis=1}", lambda torch, x: torch.softmax(x, 1)),
+        "layer_norm": {**rows("layer_norm(%x, %g, %b)", lambda torch, x: torch.nn.functional.layer_norm(x, (8192,))),
+                       "text": graph({"x": "f32[8192,8192]", "g": "f32[1,8192]", "b": "f32[1,8192]"},
+                                     "layer_norm(%x, %g, %b) {axes=[1], has_gamma=true, has_beta=true}")},
+        "gelu": rows("gelu(%x)", gelu),
+        "transpose": {**rows("transpose(%x) {perm=[1,0]}", lambda torch, x: x.T.contiguous())},
+        "attention_causal_16k": attention(16384, 16, 16, 16384, True),
+        "attention_token_32k": attention(32768, 32, 8, 1, False),
+        "small_launches": small_launches(),
+    }
+
+
+def seconds_of_ours(args, case):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "case.rlx"
+        path.write_text(case["text"])
+        told = subprocess.run([args.rlx, "profile", path, "--device", args.device, "--repeats", "30", *case.get("options", [])],
+                              capture_output=True, text=True)
+    found = re.search(r"The fastest run: ([0-9.]+) (us|ms|s)\b", told.stdout)
+    if told.returncode != 0 or not found:
+        return None, (told.stderr or told.stdout)[-500:]
+    return float(found[1]) * UNITS[found[2]], None
+
+
+def torch_or_none():
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def seconds_between_events(torch, run, repeats=20):
+    for _ in range(3):
+        run()
+    times = []
+    for _ in range(repeats):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) * 1e-3)
+    return sorted(times)[len(times) // 2]
+
+
+def seconds_replayed(torch, run):
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        run()
+    times = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        recorded.replay()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def limits(torch):
+    x = torch.randn(8192, 8192, device="cuda")
+    y = torch.empty_like(x)
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return {"copy_bytes_s": 2 * 4 * x.numel() / seconds_between_events(torch, lambda: y.copy_(x)),
+            "bf16_flops": 2 * 8192**3 / seconds_between_events(torch, lambda: a @ b)}
+
+
+def measured(args, torch, case):
+    row = {"seconds": None, "peer_seconds": None}
+    row["seconds"], error = seconds_of_ours(args, case)
+    if error:
+        row["error"] = error
+    if torch and "peer" in case:
+        run = case["peer"](torch)
+        row["peer_seconds"] = seconds_between_events(torch, run)
+        if case.get("graphed"):
+            row["peer_replayed_seconds"] = seconds_replayed(torch, run)
+        del run
+        torch.cuda.empty_cache()
+    for key in ("flops", "bytes"):
+        if key in case:
+            row[key] = case[key]
+    return row
+
+
+def line_of(name, row):
+    if row["seconds"] is None:
+        return f"{name:24} failed: {row['error']}"
+    parts = [f"{name:24} {row['seconds'] * 1e6:10.1f} us"]
+    if row["peer_seconds"]:
+        parts.append(f"torch {row['peer_seconds'] * 1e6:10.1f} us, {row['peer_seconds'] / row['seconds']:.2f} of its rate")
+    if "peer_replayed_seconds" in row:
+        parts.append(f"replayed {row['peer_replayed_seconds'] * 1e6:.1f} us")
+    if "bytes" in row:
+        parts.append(f"{row['bytes'] / row['seconds'] / 1e9:.0f} GB/s")
+    if "flops" in row:
+        parts.append(f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s")
+    return ", ".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rlx", default="build/release/rlx")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--json")
+    parser.add_argument("names", nargs="*", help="cases; none: all")
+    args = parser.parse_args()
+    all_cases = cases()
+    unknown = [name for name in args.names if name not in all_cases]
+    if unknown:
+        sys.exit(f"no case {unknown[0]!r} (cases: {', '.join(all_cases)})")
+    torch = torch_or_none()
+    results = {"torch": torch.__version__ if torch else None, "gpu": torch.cuda.get_device_name(0) if torch else None,
+               "limits": limits(torch) if torch else None, "cases": {}}
+    for name in args.names or all_cases:
+        results["cases"][name] = measured(args, torch, all_cases[name])
+        print(line_of(name, results["cases"][name]), flush=True)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
