@@ -38,6 +38,9 @@ Target target_for(CpuLevel level) {
   Target target{llvm::sys::getHostCPUName().str(), ""};
   for (const auto& feature : llvm::sys::getHostCPUFeatures())
     target.features += (target.features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();
+  // Vectors have the width that kernels are written for, also where LLVM would halve it. Kernels compute halves as f32, and AVX512-FP16,
+  // by which LLVM computes some of them as they are, gave NaN for a sample of `zeta`.
+  if (llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86()) target.features += ",-prefer-256-bit,-avx512fp16";
   return target;
 }
 
