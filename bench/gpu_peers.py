@@ -1,6 +1,7 @@
 """Times graphs on a GPU beside PyTorch on the same one, in one run.
 
 usage: gpu_peers.py [--rlx build/release/rlx] [--device cuda] [--json FILE] [NAME]...
+       gpu_peers.py --page bench/results/gpu.md bench/results/*.json: writes what files say as a page, and times nothing
 
 Ours is what `rlx profile` prints: the fastest run of a graph whose inputs lie on the device, from the first launch until the host knows of
 the end. Torch's is the median of runs between events of the device. Without torch ours is timed alone. Bytes and operations are those
@@ -80,6 +81,29 @@ def small_launches():
         return chain
 
     return {"text": "graph g {\n" + "\n".join(lines + outputs) + "\n}\n", "options": ["--no-fusion"], "peer": peer, "graphed": True}
+
+
+# Which bar a case has: how it is written, and what of a row must reach it.
+def of_peer(share):
+    return f"at least {share:.0%} of torch's rate", lambda row, limits: row["peer_seconds"] / row["seconds"], share
+
+
+def of_copying(share):
+    return f"at least {share:.0%} of copying", lambda row, limits: row["bytes"] / row["seconds"] / limits["copy_bytes_s"], share
+
+
+def of_rate(flops):
+    return f"at least {flops / 1e12:.0f} TFLOP/s", lambda row, limits: row["flops"] / row["seconds"] / flops, 1
+
+
+BARS = {
+    "product_bf16_8192": of_peer(0.9),
+    "row_bf16": of_copying(0.78),
+    "softmax": of_copying(0.85), "layer_norm": of_copying(0.85), "gelu": of_copying(0.85),
+    "attention_causal_16k": of_rate(0.7 * 740e12),
+    "attention_token_32k": of_copying(0.78),
+    "small_launches": of_peer(3),
+}
 
 
 def cases():
@@ -191,13 +215,50 @@ def line_of(name, row):
     return ", ".join(parts)
 
 
+def page(files):
+    """A table for each file."""
+    parts = ["# Graphs on GPUs\n\nWritten by `bench/gpu_peers.py --page` from the files beside it; do not edit. Times are of the fastest run;"
+             " torch's is the median between events of the device. Copying is torch's, of 256 MiB.\n"]
+    for path in files:
+        found = json.loads(pathlib.Path(path).read_text())
+        limits = found["limits"]
+        parts.append(f"## {found['gpu']}\n\nPyTorch {found['torch']} copies {limits['copy_bytes_s'] / 1e9:.0f} GB/s and multiplies bf16 at "
+                     f"{limits['bf16_flops'] / 1e12:.0f} TFLOP/s.\n\n| case | us | torch's us | reached | bar | met |\n|---|---|---|---|---|---|")
+        for name, row in found["cases"].items():
+            if row["seconds"] is None:
+                parts.append(f"| {name} | failed | | | | **no** |")
+                continue
+            parts.append(f"| {name} | {row['seconds'] * 1e6:.1f} | {row['peer_seconds'] * 1e6:.1f} | {reached(row, limits)} | {judged(name, row, limits)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def reached(row, limits):
+    parts = []
+    if "flops" in row:
+        parts.append(f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s")
+    if "bytes" in row:
+        parts.append(f"{row['bytes'] / row['seconds'] / limits['copy_bytes_s']:.0%} of copying")
+    return ", ".join([*parts, f"{row['peer_seconds'] / row['seconds']:.2f} of torch's rate"])
+
+
+def judged(name, row, limits):
+    if name not in BARS:
+        return "| "
+    text, share, least = BARS[name]
+    return f"{text} | {'yes' if share(row, limits) >= least else '**no**'}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rlx", default="build/release/rlx")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json")
-    parser.add_argument("names", nargs="*", help="cases; none: all")
+    parser.add_argument("--page", help="the page to write, from files that --json wrote")
+    parser.add_argument("names", nargs="*", help="cases, none: all; with --page files")
     args = parser.parse_args()
+    if args.page:
+        return pathlib.Path(args.page).write_text(page(args.names))
     all_cases = cases()
     unknown = [name for name in args.names if name not in all_cases]
     if unknown:
