@@ -15,7 +15,7 @@ inline KernelText cuda_as_cpp(const Kernel& kernel, const KernelText& cuda) {
   std::string text = std::string(cuda_in_cpp) + cuda.text;
   text += fmt::format("extern \"C\" void {}(void* const* buffers, const long* sizes, long, long end) {{\n", name);
   text += "  void* arguments[] = {" + arguments + "&end};\n";
-  text += fmt::format("  run_threads({}, arguments, (unsigned)(end / 64 + 2), 64, 17);\n}}\n", cuda.name);
+  text += fmt::format("  run_threads({}, {{arguments, (unsigned)(end / 64 + 2), 64, 32, 17, 0, 0, 0}});\n}}\n", cuda.name);
   return {name, std::move(text), cuda.grid};
 }
 

@@ -1,7 +1,9 @@
 // A driver of GPUs without a GPU: the functions of CUDA's driver and NVRTC that RLX opens, or with RLX_FAKE_HIP those of HIP and hipRTC.
 // Texts are compiled as C++ (emit/cuda_in_cpp.h) by the compiler of the build, with RLX_FAKE_GPU_FLAGS if that is set, and threads run one
-// after the other in an order that is none. Streams are taken at their word: nothing is done before somebody waits. Addresses are none of
-// the process. Each allocation has its bytes and no more, so that AddressSanitizer names a kernel's line that reads or writes behind them.
+// after the other in an order that is none, as fibers where a text lets them wait for each other (lanes.h). Memory on chip is of bytes 0xff
+// when a block begins, and a launch whose threads wait for ever fails. Streams are taken at their word: nothing is done before somebody
+// waits. Addresses are none of the process. Each allocation has its bytes and no more, so that AddressSanitizer names a kernel's line that
+// reads or writes behind them.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -14,12 +16,15 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "emit/cuda_in_cpp.h"
+#include "fake_gpu/lanes.h"
 
 #ifdef RLX_FAKE_HIP
 #define NAMED(cuda, hip) hip
@@ -39,7 +44,8 @@ enum Code : int {
   not_initialized = 3,
   invalid_context = 201,
   invalid_image = 200,
-  not_found = 500
+  not_found = 500,
+  launch_timeout = 702
 };
 constexpr std::pair<Code, const char*> names[]{{success, "FAKE_SUCCESS"},
                                                {invalid_value, "FAKE_ERROR_INVALID_VALUE"},
@@ -47,20 +53,30 @@ constexpr std::pair<Code, const char*> names[]{{success, "FAKE_SUCCESS"},
                                                {not_initialized, "FAKE_ERROR_NOT_INITIALIZED"},
                                                {invalid_context, "FAKE_ERROR_INVALID_CONTEXT"},
                                                {invalid_image, "FAKE_ERROR_INVALID_IMAGE"},
-                                               {not_found, "FAKE_ERROR_NOT_FOUND"}};
+                                               {not_found, "FAKE_ERROR_NOT_FOUND"},
+                                               {launch_timeout, "FAKE_ERROR_LAUNCH_TIMEOUT"}};
 
 constexpr std::uintptr_t away = std::uintptr_t{1} << 60;  // no program has memory there
 constexpr int most_on_chip = 227 << 10;                   // bytes of a block
+constexpr unsigned warp = NAMED(32, 64);
 constexpr std::size_t total_memory = std::size_t{4} << 30;
 
 struct Stream {
   const void* context;
-  std::vector<std::function<void()>> asked;
+  std::vector<std::function<Code()>> asked;
+};
+/// As the text has it.
+struct Launched {
+  void** arguments;
+  unsigned blocks, threads, warp, seed;
+  unsigned char* on_chip;
+  unsigned long on_chip_bytes;
+  const FakeLanes* lanes;
 };
 struct Function {
-  using Run = void (*)(void** arguments, unsigned blocks, unsigned threads, unsigned seed);
-  Run run;
+  bool (*run)(const Launched&);
   int arguments;
+  bool in_groups;  // threads wait for each other
 };
 struct Module {
   void* library;
@@ -93,7 +109,16 @@ template <class Work>
 Code later(Stream* stream, bool valid, Work work) {
   if (!stream || !valid) return invalid_value;
   if (stream->context != context) return invalid_context;
-  stream->asked.emplace_back(std::move(work));
+  stream->asked.emplace_back([work = std::move(work)]() mutable {
+    if constexpr (std::is_void_v<decltype(work())>) return work(), success;
+    else return work();
+  });
+  return success;
+}
+/// Until something fails.
+Code do_all(const std::vector<std::function<Code()>>& asked) {
+  for (const auto& work : asked)
+    if (const Code code = work(); code != success) return code;
   return success;
 }
 
@@ -237,8 +262,7 @@ ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
 ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   const std::lock_guard lock(device.mutex);
   if (stream->context != context) return invalid_context;
-  for (const auto& work : std::exchange(stream->asked, {})) work();
-  return success;
+  return do_all(std::exchange(stream->asked, {}));
 }
 ENTRY(cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {
   return attribute == 8 && bytes <= most_on_chip ? success : invalid_value;
@@ -254,7 +278,13 @@ ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned 
   return later(stream, valid, [=, seed = ++device.launches]() mutable {
     std::vector<void*> places;
     for (std::uint64_t& value : values) places.push_back(&value);
-    function->run(places.data(), x, threads, seed);
+    constexpr std::size_t alignment = 1024;
+    void* on_chip = nullptr;
+    if (posix_memalign(&on_chip, alignment, shared_bytes) != 0) return out_of_memory;
+    const std::unique_ptr<void, decltype(&std::free)> held(on_chip, std::free);
+    const FakeLanes* const lanes = function->in_groups ? &fake_lanes : nullptr;
+    const bool ends = function->run({places.data(), x, threads, warp, seed, static_cast<unsigned char*>(on_chip), shared_bytes, lanes});
+    return ends ? success : launch_timeout;
   });
 }
 
@@ -287,10 +317,10 @@ ENTRY(cuModuleUnload, hipModuleUnload)(Module* module) {
 }
 ENTRY(cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Module* module, const char* name) {
   const auto found = [&](const char* prefix) { return dlsym(module->library, (prefix + std::string(name)).c_str()); };
-  const auto run = reinterpret_cast<Function::Run>(found("run_"));
-  const auto* count = static_cast<const int*>(found("arguments_of_"));
-  if (!run || !count) return not_found;
-  *function = &module->functions.insert_or_assign(name, Function{run, *count}).first->second;
+  const auto run = reinterpret_cast<bool (*)(const Launched&)>(found("run_"));
+  const auto* facts = static_cast<const int*>(found("facts_of_"));
+  if (!run || !facts) return not_found;
+  *function = &module->functions.insert_or_assign(name, Function{run, facts[0], facts[1] != 0}).first->second;
   return success;
 }
 
@@ -302,17 +332,25 @@ struct Source {
   std::string text, log, binary;
 };
 
+/// Memory whose size a launch says is where the launch has it.
+std::string with_launched_memory(const std::string& text) {
+  static const std::regex declared(R"(extern __shared__ (?:(?:__align__|alignas)\([^)]*\) )?([^;\[]*?)(\w+)\[\];)");
+  if (text.find("extern __shared__") == std::string::npos) return text;
+  return std::regex_replace(text, declared, "$1* const $2 = ($1*)fake_launch->on_chip;");
+}
+
 /// With a function for each kernel that runs all of its threads.
-std::string with_runners(const std::string& text) {
+std::string with_runners(const std::string& given) {
+  const std::string text = with_launched_memory(given);
   std::string all = std::string(rlx::test::cuda_in_cpp) + "#line 1\n" + text;
+  const char* const in_groups = text.find("__sync") != std::string::npos || text.find("__shfl") != std::string::npos ? "1" : "0";
   const std::string opening = "extern \"C\" __global__ void";
   for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
     const std::string head = text.substr(at, text.find("{", at) - at);
     const std::size_t end = head.find("(", head.find("__launch_bounds__(") == std::string::npos ? 0 : head.find(")"));
     const std::string name = head.substr(head.rfind(' ', end) + 1, end - head.rfind(' ', end) - 1);
-    all += "extern \"C\" void run_" + name + "(void** arguments, unsigned blocks, unsigned threads, unsigned seed) {\n  run_threads(" +
-           name + ", arguments, blocks, threads, seed);\n}\nextern \"C\" const int arguments_of_" + name + " = count_arguments(" + name +
-           ");\n";
+    all += "extern \"C\" bool run_" + name + "(const Launched& launch) { return run_threads(" + name + ", launch); }\n";
+    all += "extern \"C\" const int facts_of_" + name + "[] = {count_arguments(" + name + "), " + in_groups + "};\n";
   }
   return all;
 }
