@@ -12,22 +12,6 @@
 namespace rlx::cpu {
 namespace {
 
-using At = std::vector<Index>;
-
-std::vector<Type> operand_types(const Graph& graph, const Node& node) {
-  std::vector<Type> types;
-  for (ValueId id : node.operands) types.push_back(graph.type(id));
-  return types;
-}
-
-using Stride = Dim ProductAxis::*;
-constexpr Stride all_strides[] = {&ProductAxis::a_stride, &ProductAxis::b_stride, &ProductAxis::c_stride};
-
-/// Two neighbouring axes are one when every stride of the outer is the inner's times its extent.
-bool merges(const ProductAxis& outer, const ProductAxis& inner, std::span<const Stride> strides = all_strides) {
-  return std::all_of(strides.begin(), strides.end(), [&](Stride s) { return outer.*s == inner.*s * inner.extent; });
-}
-
 bool all_merge(const std::vector<ProductAxis>& axes, std::span<const Stride> strides) {
   for (std::size_t i = 1; i < axes.size(); ++i)
     if (!merges(axes[i - 1], axes[i], strides)) return false;
@@ -38,29 +22,6 @@ Dim total(const std::vector<ProductAxis>& axes) {
   Dim extent = 1;
   for (const ProductAxis& axis : axes) extent *= axis.extent;
   return extent;
-}
-
-/// Merges axes from the innermost outwards into `single`; those that do not fit are left in `rest`.
-void merge_axes(std::vector<ProductAxis> axes, ProductAxis& single, std::vector<ProductAxis>& rest) {
-  if (axes.empty()) return;
-  single = axes.back();
-  axes.pop_back();
-  while (!axes.empty() && merges(axes.back(), single)) {
-    single.extent = axes.back().extent * single.extent;
-    axes.pop_back();
-  }
-  rest.insert(rest.end(), axes.begin(), axes.end());
-}
-
-int variable_of(const Index& index) { return index.terms().empty() ? -1 : index.terms()[0].atom->id; }
-
-/// True for a structure op that reads each element from one place, whatever its value.
-bool moves_elements(const Graph& graph, const Node& node) {
-  if (!node.op->sources || node.operands.size() != 1) return false;
-  Kernel scratch;
-  const At at = element_variables(scratch, node.results[0].shape);
-  const auto sources = node.op->sources(node.attrs, operand_types(graph, node), node.results[0], at);
-  return sources.size() == 1 && sources[0].guards.empty() && sources[0].operand == 0;
 }
 
 /// The value, or what it repeats the elements of, as windows do: that is what to store.
@@ -82,55 +43,6 @@ bool repeats_elements(const Graph& graph, ValueId value) {
   const Node& node = graph.node(value.node);
   if (!node.op->sources || node.operands.size() != 1) return false;
   return node.op->name == "window" || repeats_elements(graph, node.operands[0]);
-}
-
-/// The elements that a dot multiplies, by variables for the axes of its result and for its depth.
-struct Reading {
-  Kernel kernel;
-  std::vector<int> axis_variables;  // of the result; -1 where the extent is 1
-  std::vector<int> depth_variables;
-  std::array<ExprId, 2> factors{};
-};
-
-Reading read_dot(const Graph& graph, ValueId dot, const Puller::IsStored& is_stored) {
-  const Node& node = graph.node(dot.node);
-  Reading r;
-  const FreshVariable fresh = [&](const Dim& extent) { return Index::variable(r.kernel.add_variable(extent), extent); };
-  const At at = element_variables(r.kernel, graph.type(dot).shape);
-  for (const Index& i : at) r.axis_variables.push_back(variable_of(i));
-  const Loop loop = node.op->loop(node.attrs, operand_types(graph, node), graph.type(dot), at, fresh);
-  for (const Index& i : loop.variables)
-    if (variable_of(i) >= 0) r.depth_variables.push_back(variable_of(i));
-  Puller puller(graph, r.kernel, is_stored);
-  for (std::size_t side = 0; side < 2; ++side) r.factors[side] = puller.pull(node.operands[side], loop.factors[side][0].index);
-  return r;
-}
-
-/// A factor as a view; of narrow operands, what its cast widens.
-std::optional<View> view_of(const Reading& r, std::size_t side, bool is_narrow) {
-  const ExprId factor = r.factors[side];
-  return as_view(r.kernel, is_narrow ? r.kernel.expr(factor).args.at(0) : factor);
-}
-
-/// The axes of a product before they are merged.
-struct ProductAxes {
-  std::vector<ProductAxis> batch, rows, columns, depth;
-};
-
-ProductAxes axes_of(const Type& result, const Reading& r, const View& a, const View& b) {
-  ProductAxes axes;
-  Dim c_stride = 1;
-  for (std::size_t i = result.shape.size(); i-- > 0;) {
-    const int v = r.axis_variables[i];
-    if (v < 0) continue;
-    const ProductAxis axis{result.shape[i], a.stride(v), b.stride(v), c_stride};
-    const bool in_a = !(axis.a_stride == Dim(0)), in_b = !(axis.b_stride == Dim(0));
-    auto& list = in_a && in_b ? axes.batch : in_b ? axes.columns : axes.rows;
-    list.insert(list.begin(), axis);
-    c_stride = c_stride * result.shape[i];
-  }
-  for (int v : r.depth_variables) axes.depth.push_back({r.kernel.extent(v), a.stride(v), b.stride(v), 0});
-  return axes;
 }
 
 constexpr std::size_t left = 0, right = 1;
@@ -186,18 +98,11 @@ constexpr NarrowForm narrow_forms[] = {{bf16, false, f32, has_micro_kernel<Bf16>
 
 std::optional<NarrowOperands> narrow_operands_of(const Graph& graph, ValueId dot, const NarrowForm& form, CpuLevel level) {
   if (graph.type(dot).dtype != form.sum || !form.has_kernel(level)) return std::nullopt;
-  NarrowOperands narrow{form.element, !form.float_left, {graph.node(dot.node).operands[left], {}}, {}};
-  for (std::size_t side = narrow.widens_left ? left : right; side <= right; ++side) {
-    ValueId value = graph.node(dot.node).operands[side];
-    for (; moves_elements(graph, graph.node(value.node)); value = graph.node(value.node).operands[0]) narrow.widened.insert(value);
-    const Node& node = graph.node(value.node);
-    if (node.op->name != "cast" || graph.type(node.operands[0]).dtype != narrow.element) return std::nullopt;
-    narrow.widened.insert(value);
-    narrow.values[side] = node.operands[0];
-  }
+  auto narrow = widened_operands(graph, dot, form.element, !form.float_left);
+  if (!narrow) return std::nullopt;
   // What lies between the casts and the dot is never stored, so the narrow values have to make a product through it.
-  const Reading r = read_dot(graph, dot, [&](ValueId v) { return v == narrow.values[left] || v == narrow.values[right]; });
-  const auto a = view_of(r, left, narrow.widens_left), b = view_of(r, right, true);
+  const DotReading r = read_dot(graph, dot, [&](ValueId v) { return v == narrow->values[left] || v == narrow->values[right]; });
+  const auto a = view_of(r, left, narrow->widens_left), b = view_of(r, right, true);
   Product scratch;
   if (!a || !b || merge_into(scratch, axes_of(graph.type(dot), r, *a, *b))) return std::nullopt;
   return narrow;
@@ -214,7 +119,7 @@ std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, C
 std::optional<Product> as_product(const Graph& graph, ValueId dot, CpuLevel level, const Puller::IsStored& is_stored, ValueId& blocker) {
   const auto narrow = narrow_operands(graph, dot, level);
   const auto operand = [&](std::size_t side) { return narrow ? narrow->values[side] : graph.node(dot.node).operands[side]; };
-  const Reading r = read_dot(graph, dot, [&](ValueId v) { return !(narrow && narrow->widened.count(v)) && is_stored(v); });
+  const DotReading r = read_dot(graph, dot, [&](ValueId v) { return !(narrow && narrow->widened.count(v)) && is_stored(v); });
   std::array<std::optional<View>, 2> views;
   for (std::size_t side = 0; side < 2; ++side) {
     views[side] = view_of(r, side, narrow && (side == right || narrow->widens_left));

@@ -6,17 +6,11 @@
 
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/machine/cpu_features.h"
-#include "kernel/pull.h"
+#include "lowering/dot_axes.h"
 
 namespace rlx::cpu {
 
 struct Step;
-
-/// One axis of a matrix product with its strides, in elements, in the two operands and the result.
-struct ProductAxis {
-  Dim extent;
-  Dim a_stride, b_stride, c_stride;
-};
 
 /// A dot as the matrix product kernels take it: C (batch, m, n) = A (batch, m, k) * B (batch, k, n) over strided operands.
 /// `rows` and `columns` are single axes; what did not merge into them is part of `batch`, or in `row_axes`.
@@ -43,15 +37,8 @@ struct Product {
   std::string panel_layout(const Step& step, CpuLevel level) const;
 };
 
-/// The values that the operands of a dot are widened from by a cast, perhaps rearranged after it: both, or the right one.
-struct NarrowOperands {
-  DType element;
-  bool widens_left;  // else the left value is the operand itself
-  std::array<ValueId, 2> values;
-  std::set<ValueId> widened;  // the casts and what rearranges them
-};
-/// Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32 by bf16 or f16 into f32, i8 into i32,
-/// and finds them in an order that makes a product.
+/// The narrow values that a dot multiplies. Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32
+/// by bf16 or f16 into f32, i8 into i32, and finds them in an order that makes a product.
 std::optional<NarrowOperands> narrow_operands(const Graph& graph, ValueId dot, CpuLevel level);
 
 /// Tries to see `dot` as a product whose operands are strided views of stored values, or of their narrow_operands. Nothing when an operand

@@ -2,76 +2,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "kernel/cost.h"
-#include "lowering/strided_view.h"
+#include "lowering/epilogue.h"
 #include "ops/scalar/scalar.h"
 
 namespace rlx::cpu {
 namespace {
 
 using At = std::vector<Index>;
-using Users = std::map<ValueId, std::vector<std::int32_t>>;
-using Places = std::map<ValueId, At>;  // of the element of each value that one element of the dot becomes
-
-/// The nodes that read `value`.
-std::span<const std::int32_t> readers(const Users& users, ValueId value) {
-  const auto it = users.find(value);
-  return it == users.end() ? std::span<const std::int32_t>() : it->second;
-}
-
-/// The earliest node that reads the region and is not part of it, or -1.
-std::int32_t next_reader(const Users& users, const std::vector<ValueId>& region, const Places& at_of) {
-  std::int32_t next = -1;
-  for (ValueId v : region)
-    for (std::int32_t user : readers(users, v))
-      if (!at_of.count({user, 0}) && (next < 0 || user < next)) next = user;
-  return next;
-}
-
-/// Where the node has the element that its operands in the region have; nothing where it moves it to no one place, or they disagree.
-std::optional<At> place_in(const Graph& graph, const Node& node, const Places& at_of) {
-  std::optional<At> where;
-  for (ValueId operand : node.operands) {
-    const auto it = at_of.find(operand);
-    if (it == at_of.end()) continue;
-    auto mine = node.op->kind == OpKind::scalar ? std::optional(it->second) : follow(graph, node, it->second);
-    if (!mine || (where && !(*where == *mine))) return std::nullopt;
-    where = std::move(mine);
-  }
-  return where;
-}
-
-}  // namespace
-
-std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const Users& users, const std::function<bool(ValueId)>& must_store,
-                                     const std::function<bool(ValueId)>& is_taken) {
-  constexpr std::size_t longest = 64;
-  Kernel scratch;
-  Places at_of{{dot, element_variables(scratch, graph.type(dot).shape)}};
-  std::vector<ValueId> region{dot}, best;
-  // Whole when every value but the last is read inside only.
-  const auto is_read_inside = [&](ValueId v) {
-    return !must_store(v) && std::ranges::all_of(readers(users, v), [&](std::int32_t user) { return at_of.count({user, 0}) > 0; });
-  };
-  while (region.size() < longest) {
-    const ValueId next{next_reader(users, region, at_of), 0};
-    if (next.node < 0 || is_taken(next)) break;
-    const Node& node = graph.node(next.node);
-    if (node.results.size() != 1 || !can_generate(node.results[0].dtype)) break;
-    auto where = place_in(graph, node, at_of);
-    if (!where) break;
-    at_of[next] = std::move(*where);
-    if (std::ranges::all_of(region, is_read_inside)) best = region, best.push_back(next);
-    region.push_back(next);
-    if (must_store(next)) break;
-  }
-  return best;
-}
-
-namespace {
-
 Dim stride_along(const Index& index, int variable) {
   for (const Index::Term& term : index.terms())
     if (term.atom->kind == Atom::Kind::variable && term.atom->id == variable) return term.coefficient;
@@ -101,47 +40,9 @@ TileLoops tile_loops(Kernel& kernel, const Product& product, const Dim& inner, s
 
 bool arguments_fit(const Kernel& kernel) { return kernel.buffers.size() <= most_epilogue_arguments; }
 
-/// Rounds what a kernel loads of `sums`, wider numbers that stand for those of the value.
-void round_sums(Kernel& kernel, ValueId sums, DType dtype) {
-  rewrite(kernel, [&](Expr e) {
-    const bool is_sum = e.kind == Expr::Kind::load && kernel.buffers[static_cast<std::size_t>(e.buffer)].value == sums;
-    const ExprId id = kernel.add(std::move(e));
-    return is_sum ? kernel.scalar(ScalarOp::cast, {id}, dtype) : id;
-  });
-}
-
 /// The index times the distance of the rows of a tile, of its columns where it is transposed.
 Index times_tile_stride(const Kernel& kernel, const Index& index) {
   return index * Dim::symbol(kernel.symbols.back(), std::int64_t{1} << 40);
-}
-
-/// The element of each value of the region that the element `at` of the dot becomes; nothing where one is no such move.
-std::optional<Places> places_of(const Graph& graph, ValueId dot, At at, const std::vector<ValueId>& region) {
-  Places at_of{{dot, std::move(at)}};
-  for (ValueId value : region) {
-    if (value == dot) continue;
-    const Node& node = graph.node(value.node);
-    for (ValueId operand : node.operands)
-      if (auto it = at_of.find(operand); it != at_of.end()) {
-        if (node.op->kind == OpKind::scalar) at_of[value] = it->second;
-        else if (auto where = follow(graph, node, it->second)) at_of[value] = *where;
-        else return std::nullopt;
-        break;
-      }
-  }
-  return at_of;
-}
-
-/// Makes the loads of the dot's element loads of the tile. False where another element is read, or something is summed.
-bool read_tile(Kernel& kernel, const Product& product, const Index& dot_index, const Index& tile_index) {
-  for (Expr& e : kernel.exprs) {
-    if (e.kind == Expr::Kind::reduce) return false;
-    if (e.kind != Expr::Kind::load || !(kernel.buffers[static_cast<std::size_t>(e.buffer)].value == product.dot)) continue;
-    if (!(e.index == dot_index)) return false;
-    e.index = tile_index;
-    e.dtype = kernel.buffers[static_cast<std::size_t>(e.buffer)].dtype = product.sum();
-  }
-  return true;
 }
 
 }  // namespace
@@ -163,7 +64,7 @@ bool add_epilogue(const Graph& graph, Product& product, const std::vector<ValueI
   const Index tile_index = by_columns ? times_tile_stride(kernel, column) + row : times_tile_stride(kernel, row) + column;
   Puller puller(graph, kernel, [&](ValueId v) { return v == product.dot || is_stored(v); });
   const ExprId value = puller.pull(last, at_of->at(last), last != product.dot);
-  if (!read_tile(kernel, product, flatten(at_of->at(product.dot), type.shape), tile_index)) return false;
+  if (!read_tile(kernel, product.dot, flatten(at_of->at(product.dot), type.shape), tile_index, product.sum())) return false;
   if (by_columns) std::swap(kernel.loops[1], kernel.loops[2]);
   for (const Index::Term& term : store.terms())
     if (term.atom->kind != Atom::Kind::variable && term.atom->kind != Atom::Kind::quotient && term.atom->kind != Atom::Kind::remainder)

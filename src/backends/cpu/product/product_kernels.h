@@ -1,6 +1,4 @@
 #pragma once
-#include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,13 +9,6 @@
 // The kernels that are generated into a product: an epilogue over the tiles of its result, a prologue in the packing of A.
 
 namespace rlx::cpu {
-
-/// The values computed from a dot element by element that can be computed on its tiles, in order: scalar ops, reshapes and
-/// permutations whose results are used by nobody outside the region but through its last value.
-/// `users` lists the nodes that read each value; `must_store` marks values that are stored in any case, `is_taken` those that others
-/// compute.
-std::vector<ValueId> epilogue_region(const Graph& graph, ValueId dot, const std::map<ValueId, std::vector<std::int32_t>>& users,
-                                     const std::function<bool(ValueId)>& must_store, const std::function<bool(ValueId)>& is_taken);
 
 /// An epilogue is called for every tile with arrays on the stack: at most this many buffers, and as many sizes (the graph's symbols, then
 /// those of the tile: its row stride, the ranges of batch, rows and columns).
