@@ -38,7 +38,7 @@ class CPrinter : public KernelPrinter {
     all += scalars_.prelude();
     all += dialect_.open;
     for (int id = 0; id < static_cast<int>(kernel_.buffers.size()); ++id) all += of_buffer(dialect_.buffer_parameter, id);
-    for (std::size_t i = 0; i < kernel_.symbols.size(); ++i) all += fmt::format(fmt::runtime(dialect_.size_parameter), fmt::arg("n", i));
+    for (std::size_t i = 0; i < size_arguments(); ++i) all += fmt::format(fmt::runtime(dialect_.size_parameter), fmt::arg("n", i));
     all += dialect_.close;
     for (const int id : used_buffers_) all += of_buffer(dialect_.buffer, id);
     return all + entry_ + body_ + "}\n";

@@ -1,5 +1,6 @@
 // CUDA C++, which is also HIP's: a thread computes one position of the grid.
-#include "emit/c_dialect.h"
+#include "emit/c_scalar.h"
+#include "emit/cuda_function.h"
 
 namespace rlx {
 namespace {
@@ -33,7 +34,17 @@ constexpr CDialect cuda{
     .position = "  const long long position = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n  if (position >= positions) return;\n",
 };
 
+constexpr CDialect cuda_function = [] {
+  CDialect dialect = cuda;
+  dialect.open = "static __device__ __forceinline__ void @NAME@(";
+  dialect.position = "";
+  return dialect;
+}();
+
 }  // namespace
+
+KernelText emit_cuda_function(const Kernel& tile) { return print_c(tile, cuda_function, {}); }
+std::string cuda_memory_type(DType dtype) { return c_memory_type(cuda, dtype); }
 
 KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, cuda, options); }
 

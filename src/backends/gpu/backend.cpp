@@ -1,10 +1,12 @@
 #include "backends/gpu/backend.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 
 #include "backends/gpu/measure.h"
 #include "backends/gpu/memory.h"
+#include "backends/gpu/products/claim.h"
 #include "base/bytes_text.h"
 #include "lowering/kernels_only/claims.h"
 
@@ -12,6 +14,13 @@ namespace rlx::gpu {
 namespace {
 
 KernelText print(const Kernel& kernel, const Caps& caps) { return emit_cuda(kernel, caps.schedule); }
+
+/// `all`: also those in the place of composites' bodies.
+std::vector<const Claim*> claims(bool all) {
+  std::vector<const Claim*> list{&product_claim()};
+  std::ranges::copy(kernel_claims(all), std::back_inserter(list));
+  return list;
+}
 
 struct GpuDevice : Backend {
   explicit GpuDevice(DeviceFacts of) : facts(std::move(of)) {}
@@ -25,14 +34,12 @@ struct GpuDevice : Backend {
   TargetDevice target(const SessionOptions& options) const override {
     if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
     Caps caps;
+    const int level = 10 * facts.major + facts.minor;
+    const bool has_matrix_units = facts.driver->vendor == Vendor::cuda && level >= 80;
     caps.multiplied = {f32, f64};
+    if (has_matrix_units) caps.multiplied.insert(caps.multiplied.end(), {bf16, f16});
     caps.schedule = {.lanes = true};
-    return {std::string(kind_of(facts.driver->vendor)),
-            fingerprint(facts),
-            10 * facts.major + facts.minor,
-            std::move(caps),
-            print,
-            kernel_claims(options.claims)};
+    return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), level, std::move(caps), print, claims(options.claims)};
   }
   DeviceMemory* memory() const override {
     const std::lock_guard lock(opening);

@@ -1,0 +1,107 @@
+#pragma once
+#include <string_view>
+
+namespace rlx::gpu {
+
+/// A tile of a product of 16-bit numbers by the matrix units of a block of 256 threads: `rlx_tile<...>::run` leaves the sums on chip, as
+/// `rlx_sum_place` finds them.
+inline constexpr std::string_view matrix_tiles = R"(#ifndef rlx_matrix_tiles
+#define rlx_matrix_tiles
+// 8 elements of 16 bits from `from`, of which `there` are inside.
+template <bool aligned> rlx_inside void rlx_copy_8(unsigned short* to, const unsigned short* from, int there) {
+  if (aligned) return rlx_copy_16(to, from, 2 * there);
+  for (int i = 0; i < 8; ++i) to[i] = i < there ? from[i] : 0;
+}
+rlx_inside int rlx_there(long long extent, long long first, int most) {
+  const long long left = extent - first;
+  return left < 0 ? 0 : left < most ? (int)left : most;
+}
+// `rows` rows of 64 elements of the depth, on chip as rows of 64 (along_depth) or as 64 rows of so many.
+template <int rows, bool along_depth> struct rlx_panel {
+  static constexpr int depth = 64, width = along_depth ? depth : rows;
+  rlx_inside int place(int outer, int part) { return outer * width + (part ^ outer % 8) * 8; }
+  template <bool aligned>
+  rlx_inside void load(unsigned short* to, const rlx_operand<unsigned short>& from, long long row, long long k) {
+    constexpr int parts = width / 8;
+#pragma unroll
+    for (int i = threadIdx.x; i < rows * depth / 8; i += 256) {
+      const int outer = i / parts, part = i % parts;
+      const long long at_outer = (along_depth ? row : k) + outer, at_inner = (along_depth ? k : row) + part * 8;
+      int there = rlx_there(along_depth ? from.depth : from.rows, at_inner, 8);
+      if (at_outer >= (along_depth ? from.rows : from.depth)) there = 0;
+      rlx_copy_8<aligned>(to + place(outer, part), there > 0 ? from.at + at_outer * from.stride + at_inner : from.at, there);
+    }
+  }
+  // 16 rows and 16 of the depth, from `row` and `k` on, in the order of a left operand (rows first) or a right one.
+  template <bool rows_first> rlx_inside void fragments(unsigned (&to)[4], const unsigned short* from, int row, int k) {
+    const int lane = threadIdx.x % 32, matrix = lane / 8, second = matrix / 2, first = matrix % 2;
+    const int r = row + (rows_first ? first : second) * 8, d = k + (rows_first ? second : first) * 8;
+    if (along_depth) rlx_load_matrices(to, from + place(r + lane % 8, d / 8));
+    else rlx_load_transposed(to, from + place(d + lane % 8, r / 8));
+  }
+};
+// The product of `rows` x `columns` sums by 8 warps, 2 below each other and 4 side by side. Stages: of panels on their way.
+template <class Element, int rows, int columns, bool a_along, bool b_along, int stages> struct rlx_tile {
+  using A = rlx_panel<rows, a_along>;
+  using B = rlx_panel<columns, b_along>;
+  using Operand = rlx_operand<unsigned short>;
+  static constexpr int stage = (rows + columns) * A::depth;
+  static constexpr int high = rows / 2, wide = columns / 4;
+
+  template <bool aligned_a, bool aligned_b>
+  rlx_inside void load(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column, long long step) {
+    if (step * A::depth < a.depth) {
+      unsigned short* to = panels + step % stages * stage;
+      A::template load<aligned_a>(to, a, row, step * A::depth);
+      B::template load<aligned_b>(to + rows * A::depth, b, column, step * A::depth);
+    }
+    rlx_end_group();
+  }
+  template <bool aligned_a, bool aligned_b>
+  rlx_inside void multiply(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, high_at = warp / 4 * high, wide_at = warp % 4 * wide;
+    float sums[high / 16][wide / 8][4] = {};
+    for (int step = 0; step < stages - 1; ++step) load<aligned_a, aligned_b>(panels, a, b, row, column, step);
+    const long long steps = (a.depth + A::depth - 1) / A::depth;
+    for (long long step = 0; step < steps; ++step) {
+      rlx_wait_groups<stages - 2>();
+      __syncthreads();
+      load<aligned_a, aligned_b>(panels, a, b, row, column, step + stages - 1);
+      const unsigned short *left = panels + step % stages * stage, *right = left + rows * A::depth;
+#pragma unroll
+      for (int k = 0; k < A::depth; k += 16) {
+        unsigned x[high / 16][4], y[wide / 16][4];
+#pragma unroll
+        for (int i = 0; i < high / 16; ++i) A::template fragments<true>(x[i], left, high_at + 16 * i, k);
+#pragma unroll
+        for (int j = 0; j < wide / 16; ++j) B::template fragments<false>(y[j], right, wide_at + 16 * j, k);
+#pragma unroll
+        for (int i = 0; i < high / 16; ++i)
+#pragma unroll
+          for (int j = 0; j < wide / 8; ++j) rlx_multiply(Element(), sums[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
+      }
+    }
+    rlx_wait_groups<0>();
+    __syncthreads();
+    float* tile = (float*)panels;
+#pragma unroll
+    for (int i = 0; i < high / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < wide / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          tile[rlx_sum_place<columns>(high_at + 16 * i + e / 2 * 8 + lane / 4, wide_at + 8 * j + lane % 4 * 2 + e % 2)] = sums[i][j][e];
+    __syncthreads();
+  }
+  rlx_inside bool is_aligned(const Operand& operand) { return (unsigned long long)operand.at % 16 == 0 && operand.stride % 8 == 0; }
+  rlx_inside const float* run(void* on_chip, const Operand& a, const Operand& b, long long row, long long column) {
+    unsigned short* panels = (unsigned short*)on_chip;
+    if (is_aligned(a) && is_aligned(b)) multiply<true, true>(panels, a, b, row, column);
+    else multiply<false, false>(panels, a, b, row, column);
+    return (const float*)on_chip;
+  }
+};
+#endif
+)";
+
+}  // namespace rlx::gpu

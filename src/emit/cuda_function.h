@@ -1,0 +1,13 @@
+#pragma once
+#include "emit/emit.h"
+
+namespace rlx {
+
+/// A tile kernel as a function of CUDA C++ that kernels written by hand call. Its arguments are those of emit_cuda, with begin and end of
+/// each loop, by variable, behind the symbols.
+KernelText emit_cuda_function(const Kernel& tile);
+
+/// How CUDA C++ names elements in memory.
+std::string cuda_memory_type(DType dtype);
+
+}  // namespace rlx
