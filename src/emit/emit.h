@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,14 +8,26 @@
 
 namespace rlx {
 
+/// Matrices in memory of which a copy engine brings boxes on chip, 128 bytes wide and in turned order (CUDA's tensor maps). In elements.
+struct BoxMap {
+  int buffer;  // of the kernel
+  DType dtype;
+  std::int64_t first;          // the element from which it counts
+  std::array<Dim, 3> extents;  // of the axis whose elements lie side by side, the one outside of it, and items
+  std::array<Dim, 2> strides;  // of the latter two
+  std::array<int, 2> box;      // along the former two
+};
+
 /// The text of a kernel in one dialect.
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
-  std::vector<GridLoop> grid = {};      // the loops whose positions are counted
-  std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
-  int group = 0;                        // lanes that work together on each position of the grid; 0: one lane alone
-  int on_chip_bytes = 0;                // that a launch adds, for each group, to the memory on chip that the text names
+  std::vector<GridLoop> grid = {};        // the loops whose positions are counted
+  std::vector<int> element_bytes = {};    // of a text for devices: what each buffer's pointer counts in, by kernel buffer
+  int group = 0;                          // lanes that work together on each position of the grid; 0: one lane alone
+  int on_chip_bytes = 0;                  // that a launch adds, for each group, to the memory on chip that the text names
+  std::vector<BoxMap> maps = {};          // further arguments
+  std::vector<std::string> symbols = {};  // of the sizes that a launch gives, where maps depend on them
 };
 
 /// What LLVM IR and C define: one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin

@@ -20,7 +20,7 @@ class GpuProducts : public EachGpuTest {
     std::int64_t items, rows, columns, depth;
   };
   /// `a_along`, `b_along`: whether the depth is the last axis of an operand.
-  void expect_product(DType dtype, const Shape& shape, bool a_along, bool b_along) const {
+  void expect_product(const Session& session, DType dtype, const Shape& shape, bool a_along, bool b_along) const {
     const auto [items, rows, columns, depth] = shape;
     Graph graph;
     const std::vector<std::int64_t> a_shape = a_along ? std::vector{items, rows, depth} : std::vector{items, depth, rows};
@@ -29,7 +29,7 @@ class GpuProducts : public EachGpuTest {
     const Value b = graph.input("b", Dims(b_shape.begin(), b_shape.end()), dtype);
     graph.output("y", dot(a, b, {a_along ? 2 : 1}, {b_along ? 2 : 1}, {0}, {0}));
     const Array x = numbers(dtype, a_shape, 3), z = numbers(dtype, b_shape, 5);
-    const Array y = session().compile(graph).run({{"a", x}, {"b", z}}).at("y");
+    const Array y = session.compile(graph).run({{"a", x}, {"b", z}}).at("y");
     int wrong = 0;
     for (std::int64_t i = 0; i < items; ++i)
       for (std::int64_t r = 0; r < rows; ++r)
@@ -53,12 +53,27 @@ INSTANTIATE_TEST_SUITE_P(EachVendor, GpuProducts, testing::Values("cuda", "rocm"
 TEST_P(GpuProducts, AreExactInAllLayouts) {
   for (const DType dtype : {f32, bf16, f16})
     for (const bool a_along : {true, false})
-      for (const bool b_along : {true, false}) expect_product(dtype, {2, 136, 144, 72}, a_along, b_along);
+      for (const bool b_along : {true, false}) expect_product(session(), dtype, {2, 136, 144, 72}, a_along, b_along);
 }
 
 TEST_P(GpuProducts, FillNoTile) {
   for (const DType dtype : {f32, bf16})
-    for (const bool a_along : {true, false}) expect_product(dtype, {1, 33, 67, 131}, a_along, !a_along);
+    for (const bool a_along : {true, false}) expect_product(session(), dtype, {1, 33, 67, 131}, a_along, !a_along);
+}
+
+/// By tiles of all widths.
+TEST_P(GpuProducts, HaveFewColumns) {
+  for (const std::int64_t columns : {40, 104})
+    for (const bool b_along : {true, false}) expect_product(session(), bf16, {1, 136, columns, 136}, true, b_along);
+}
+
+/// Without what only Hopper has.
+TEST_P(GpuProducts, AreExactOnOlderDevices) {
+  const auto older = first_gpu_with([](gpu::DeviceFacts& facts) { facts.major = 8; });
+  const Session session(Device(*older), {.cache_folder = std::filesystem::path()});
+  for (const DType dtype : {bf16, f16})
+    for (const bool a_along : {true, false})
+      for (const bool b_along : {true, false}) expect_product(session, dtype, {1, 136, 144, 72}, a_along, b_along);
 }
 
 /// A layer: gelu(x w + bias) + x, rounded.

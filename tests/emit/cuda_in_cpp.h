@@ -14,7 +14,7 @@ inline constexpr std::string_view cuda_in_cpp = R"(#ifndef cuda_in_cpp
 #pragma GCC diagnostic ignored "-Wpass-failed"
 #define __global__
 #define __device__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define memcpy __builtin_memcpy
 #define signbit __builtin_signbit
 #define fabsf __builtin_fabsf
@@ -88,6 +88,7 @@ struct FakeLanes {
   void (*wait_for_block)();
   void (*wait_for_warp)();
   unsigned (*exchange)(unsigned given, unsigned from);
+  void (*give_way)();
 };
 struct Launched {
   void** arguments;
@@ -186,6 +187,10 @@ template <class... A> bool run_threads(void (*of)(A...), const Launched& launch)
   }
   return true;
 }
+template <class... A> struct ArgumentBytes {
+  static constexpr int all[] = {sizeof(A)..., 0};
+};
+template <class... A> constexpr const int* bytes_of_arguments(void (*)(A...)) { return ArgumentBytes<A...>::all; }
 template <class... A> constexpr int count_arguments(void (*)(A...)) { return sizeof...(A); }
 #endif
 )";

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +78,8 @@ struct Launched {
 struct Function {
   bool (*run)(const Launched&);
   int arguments;
-  bool in_groups;  // threads wait for each other
+  const int* bytes;  // of each
+  bool in_groups;    // threads wait for each other
 };
 struct Module {
   void* library;
@@ -274,11 +276,15 @@ ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned 
   const std::lock_guard lock(device.mutex);
   const bool valid =
       x > 0 && y == 1 && z == 1 && threads > 0 && threads <= 1024 && block_y == 1 && block_z == 1 && shared_bytes <= most_on_chip && !extra;
-  std::vector<std::uint64_t> values(static_cast<std::size_t>(function->arguments));
-  for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], arguments[i], sizeof values[i]);
+  struct alignas(64) Value {
+    char bytes[128];
+  };
+  std::vector<Value> values(static_cast<std::size_t>(function->arguments));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::memcpy(&values[i], arguments[i], std::min(sizeof values[i], static_cast<std::size_t>(function->bytes[i])));
   return later(stream, valid, [=, seed = ++device.launches]() mutable {
     std::vector<void*> places;
-    for (std::uint64_t& value : values) places.push_back(&value);
+    for (Value& value : values) places.push_back(&value);
     constexpr std::size_t alignment = 1024;
     void* on_chip = nullptr;
     if (posix_memalign(&on_chip, alignment, shared_bytes) != 0) return out_of_memory;
@@ -288,6 +294,24 @@ ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned 
     return ends ? success : launch_timeout;
   });
 }
+
+#ifndef RLX_FAKE_HIP
+/// As emit/cuda_products_in_cpp.h reads it, and refused where CUDA refuses it.
+extern "C" [[gnu::visibility("default")]] Code cuTensorMapEncodeTiled(void* map, int type, unsigned rank, std::uintptr_t address,
+                                                                      const std::uint64_t* extents, const std::uint64_t* strides,
+                                                                      const std::uint32_t* box, const std::uint32_t* steps, int interleave,
+                                                                      int turned, int, int fill) {
+  constexpr std::uint64_t whole = 16, most_side = 256, widest = 128;
+  const bool is_known = type == 1 && rank == 3 && interleave == 0 && turned == 3 && fill == 0 && box[2] == 1 && steps[0] == 1;
+  bool fits = address % whole == 0 && 2 * box[0] <= widest && box[1] <= most_side;
+  for (int i = 0; i < 3; ++i) fits = fits && extents[i] > 0 && extents[i] <= std::uint64_t{1} << 32;
+  for (int i = 0; i < 2; ++i) fits = fits && strides[i] % whole == 0 && strides[i] > 0 && strides[i] < std::uint64_t{1} << 40;
+  if (!is_known || !fits) return invalid_value;
+  const std::uint64_t words[16]{address, extents[0], extents[1], extents[2], strides[0], strides[1], box[0], box[1]};
+  std::memcpy(map, words, sizeof words);
+  return success;
+}
+#endif
 
 // -- modules: a head, the bytes of a shared library
 
@@ -320,8 +344,9 @@ ENTRY(cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Modu
   const auto found = [&](const char* prefix) { return dlsym(module->library, (prefix + std::string(name)).c_str()); };
   const auto run = reinterpret_cast<bool (*)(const Launched&)>(found("run_"));
   const auto* facts = static_cast<const int*>(found("facts_of_"));
-  if (!run || !facts) return not_found;
-  *function = &module->functions.insert_or_assign(name, Function{run, facts[0], facts[1] != 0}).first->second;
+  const auto* bytes = static_cast<const int* const*>(found("bytes_of_"));
+  if (!run || !facts || !bytes) return not_found;
+  *function = &module->functions.insert_or_assign(name, Function{run, facts[0], *bytes, facts[1] != 0}).first->second;
   return success;
 }
 
@@ -351,6 +376,7 @@ std::string with_runners(const std::string& given) {
     const std::size_t end = head.find("(", head.find("__launch_bounds__(") == std::string::npos ? 0 : head.find(")"));
     const std::string name = head.substr(head.rfind(' ', end) + 1, end - head.rfind(' ', end) - 1);
     all += "extern \"C\" bool run_" + name + "(const Launched& launch) { return run_threads(" + name + ", launch); }\n";
+    all += "extern \"C\" const int* const bytes_of_" + name + " = bytes_of_arguments(" + name + ");\n";
     all += "extern \"C\" const int facts_of_" + name + "[] = {count_arguments(" + name + "), " + in_groups + "};\n";
   }
   return all;

@@ -184,6 +184,12 @@ unsigned exchange(unsigned given, unsigned from) {
   return places[me - me % block.warp + from % block.warp];
 }
 
+void give_way() {
+  Lane& lane = block.lanes[block.current];
+  lane.at = nullptr;
+  lane.fiber.switch_to(block.scheduler, false);
+}
+
 unsigned next_random(unsigned& seed) {
   seed = seed * 1664525U + 1013904223U;
   return seed >> 8;
@@ -232,4 +238,4 @@ bool run(void (*lane)(void*), void* of, void (*enter)(unsigned), unsigned lanes,
 
 }  // namespace
 
-const FakeLanes fake_lanes{run, wait_for_block, wait_for_warp, exchange};
+const FakeLanes fake_lanes{run, wait_for_block, wait_for_warp, exchange, give_way};

@@ -9,5 +9,7 @@ struct FakeLanes {
   void (*wait_for_warp)();
   /// What the lane of that number in the warp gives here.
   unsigned (*exchange)(unsigned given, unsigned from);
+  /// Lets others run, for what a lane waits for elsewhere.
+  void (*give_way)();
 };
 extern const FakeLanes fake_lanes;

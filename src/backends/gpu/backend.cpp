@@ -38,6 +38,8 @@ struct GpuDevice : Backend {
     const bool has_matrix_units = facts.driver->vendor == Vendor::cuda && level >= 80;
     caps.multiplied = {f32, f64};
     if (has_matrix_units) caps.multiplied.insert(caps.multiplied.end(), {bf16, f16});
+    caps.units = static_cast<int>(facts.units);
+    caps.multiplies_in_groups = facts.is_hopper();
     caps.schedule = {.lanes = true};
     return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), level, std::move(caps), print, claims(options.claims)};
   }

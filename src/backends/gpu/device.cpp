@@ -53,7 +53,15 @@ std::string missing_of(Vendor vendor, std::string_view reason, std::string_view 
 
 std::string_view kind_of(Vendor vendor) { return vendor == Vendor::cuda ? "cuda" : "rocm"; }
 
+bool DeviceFacts::is_hopper() const {
+  int compiler_major = 0, compiler_minor = 0;
+  compiler->GetVersion(&compiler_major, &compiler_minor);
+  constexpr int first_compiler = 12;
+  return driver->EncodeBoxes && major == 9 && minor == 0 && compiler_major >= first_compiler;
+}
+
 std::string DeviceFacts::architecture() const {
+  if (is_hopper()) return "sm_90a";
   return driver->vendor == Vendor::cuda ? fmt::format("sm_{}{}", major, minor) : fmt::format("{}.{}", major, minor);
 }
 

@@ -20,7 +20,9 @@ struct DeviceFacts {
   int major = 0, minor = 0;
   std::int64_t memory = 0, units = 0;
 
-  /// "sm_90"; of HIP "9.0", as hipRTC knows the device at hand.
+  /// Whether kernels may use what only NVIDIA's Hopper has: products by groups of warps, and copies of boxes.
+  bool is_hopper() const;
+  /// "sm_80", "sm_90a"; of HIP "9.0", as hipRTC knows the device at hand.
   std::string architecture() const;
 };
 

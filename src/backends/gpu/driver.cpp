@@ -61,6 +61,7 @@ void find_functions(Library& library, Driver& driver) {
   find("cuLaunchKernel", "hipModuleLaunchKernel", driver.Launch);
   find("cuGetErrorName", "hipDrvGetErrorName", driver.GetErrorName);
   find("cuGetErrorString", "hipDrvGetErrorString", driver.GetErrorText);
+  driver.EncodeBoxes = reinterpret_cast<decltype(driver.EncodeBoxes)>(dlsym(library.handle, "cuTensorMapEncodeTiled"));
 }
 
 void find_functions(Library& library, Compiler& compiler) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,10 @@ struct Driver {
   Code (*SetFunctionAttribute)(Function function, int attribute, int value);
   Code (*Launch)(Function function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y, unsigned block_z,
                  unsigned shared_bytes, Stream stream, void** arguments, void** extra);
+  /// Makes 128 bytes that describe boxes. Null where the driver, CUDA's before 12 or HIP's, has it not.
+  Code (*EncodeBoxes)(void* map, int type, unsigned rank, const std::byte* address, const std::uint64_t* extents,
+                      const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps, int interleave, int turned,
+                      int cached, int fill);
   Code (*GetErrorName)(Code code, const char** name);
   Code (*GetErrorText)(Code code, const char** text);
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "backends/gpu/box_maps.h"
 #include "base/bytes_text.h"
 
 namespace rlx::gpu {
@@ -145,6 +146,8 @@ void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buff
   }
   for (const std::int64_t& size : sizes) arguments.push_back(const_cast<std::int64_t*>(&size));
   arguments.push_back(&positions);
+  std::vector<EncodedMap> maps = encoded_maps(device_, kernel, buffers, sizes);
+  for (EncodedMap& map : maps) arguments.push_back(&map);
   const bool in_groups = kernel.group > 0;
   const unsigned threads = in_groups ? static_cast<unsigned>(kernel.group) : threads_of_block(device_, positions);
   const std::int64_t blocks = in_groups ? positions : (positions + threads - 1) / threads;

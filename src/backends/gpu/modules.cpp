@@ -37,7 +37,7 @@ std::vector<std::shared_ptr<const LoadedKernel>> Modules::load(std::span<const K
     const auto module = module_of(missing, cache, counters);
     std::vector<std::shared_ptr<const LoadedKernel>> kernels;
     for (const KernelText* text : missing) {
-      LoadedKernel kernel{module, text->name, text->element_bytes, text->group, text->on_chip_bytes};
+      LoadedKernel kernel{module, text->name, text->element_bytes, text->group, text->on_chip_bytes, text->maps, text->symbols};
       const Code code = device_.driver->GetFunction(&kernel.function, module->handle, text->name.c_str());
       check(device_, code, "finding kernel {}", text->name);
       allow_on_chip(device_, kernel);

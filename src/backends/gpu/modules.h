@@ -29,6 +29,8 @@ struct LoadedKernel {
   std::string name;
   std::vector<int> element_bytes;  // by buffer
   int group, on_chip_bytes;        // see KernelText
+  std::vector<BoxMap> maps;
+  std::vector<std::string> symbols;
   Function function = nullptr;
 };
 

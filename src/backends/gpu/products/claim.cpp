@@ -1,6 +1,7 @@
 #include "backends/gpu/products/claim.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/gpu/products/product_text.h"
 #include "kernel/math/math.h"
@@ -113,7 +114,7 @@ class Products final : public GraphClaim {
 
   /// Of types that tiles multiply, in matrices for which they pay.
   bool multiplies_much(ValueId v) const {
-    constexpr std::int64_t least = 16, least_work = 1 << 16;
+    constexpr std::int64_t least_rows = 4, least = 16, least_work = 1 << 16;
     const Node& node = graph_.node(v.node);
     if (!cut_.live(v.node) || cut_.on_host(v.node) || node.op->name != "dot") return false;
     const DType type = node.results[0].dtype;
@@ -125,7 +126,7 @@ class Products final : public GraphClaim {
     if (!product || !draft_.target.caps.multiplies(product->element)) return false;
     const std::int64_t rows = product->rows.extent.upper(), columns = product->columns.extent.upper(),
                        depth = product->depth.extent.upper();
-    return std::min({rows, columns, depth}) >= least &&
+    return rows >= least_rows && std::min(columns, depth) >= least &&
            static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth) >= least_work;
   }
 
@@ -143,26 +144,57 @@ class Products final : public GraphClaim {
   Launch launch_of(const Built& built) const {
     Launch launch;
     launch.writes = {built.region.back()};
-    for (const TileForm& form : forms(built.product)) launch.kernels.push_back(tiles(built, form));
+    launch.kernels = alternatives(built);
     for (const KernelBuffer& buffer : launch.kernels[0].kernel.buffers)
       if (!buffer.written) launch.reads.push_back(buffer.value);
     launch.name = launch.kernels.back().short_name();
     launch.arithmetic = std::string(name(built.product.element));
     return launch;
   }
-  GeneratedKernel tiles(const Built& built, const TileForm& form) const {
-    Kernel whole;
-    whole.symbols = draft_.symbols;
+  /// What a launch computes, as kernels do that know nothing of tiles.
+  std::pair<Kernel, ProductLoops> whole(const Built& built) const {
+    Kernel kernel;
+    kernel.symbols = draft_.symbols;
     Index flat;
-    const ProductLoops loops = add_loops(whole, built.product, flat);
-    if (!store_region(draft_, whole, flat, built.product, built.region, true)) fail_internal("product: no element of it");
-    KernelText text = product_text(built.product, form, whole, loops, built.epilogue);
-    std::vector<std::int64_t> first(whole.buffers.size());
-    return {std::move(whole), std::move(text), nullptr, std::move(first)};
+    ProductLoops loops = add_loops(kernel, built.product, flat);
+    if (!store_region(draft_, kernel, flat, built.product, built.region, true))
+      fail_internal("product: {} becomes no element of its result", built.product.dot.node);
+    return {std::move(kernel), std::move(loops)};
   }
-  static std::vector<TileForm> forms(const Product& product) {
-    const bool is_f32 = product.element == f32;
-    return {{128, 128, is_f32 ? 0 : 3}};
+  GeneratedKernel tiles(const Built& built, const TileForm& form) const {
+    auto [kernel, loops] = whole(built);
+    if (form.kind == TileForm::Kind::groups) loops.block = kernel.add_variable(draft_.target.caps.units);
+    KernelText text = product_text(built.product, form, kernel, loops, built.epilogue);
+    std::vector<std::int64_t> first(kernel.buffers.size());
+    return {std::move(kernel), std::move(text), nullptr, std::move(first)};
+  }
+  /// The form that takes the least time for so many rows: the tiles of each unit, one after the other.
+  TileForm best_form(const Product& product, std::int64_t rows) const {
+    const auto tiles = [](std::int64_t extent, int step) { return static_cast<double>((extent + step - 1) / step); };
+    const auto time = [&](const TileForm& form) {
+      double count = tiles(rows, form.rows) * tiles(product.columns.extent.upper(), form.columns);
+      for (const ProductAxis& axis : product.items) count *= static_cast<double>(axis.extent.upper());
+      return std::ceil(count / draft_.target.caps.units) * form.rows * form.columns / form.rate;
+    };
+    return std::ranges::min(tile_forms(product, draft_.target.caps), {}, time);
+  }
+  /// By tiles for few rows and for many, and otherwise for a single one.
+  std::vector<GeneratedKernel> alternatives(const Built& built) const {
+    constexpr std::int64_t few = 64;
+    const Dim& rows = built.product.rows.extent;
+    const TileForm large = best_form(built.product, rows.upper()), small = best_form(built.product, std::min(few, rows.upper()));
+    const bool differ = small.kind != large.kind || small.rows != large.rows || small.columns != large.columns;
+    std::int64_t least = rows.lower();
+    std::vector<GeneratedKernel> kernels;
+    const auto add = [&](GeneratedKernel kernel, std::int64_t most) {
+      kernels.push_back(std::move(kernel));
+      if (most < rows.upper() || least > rows.lower()) kernels.back().only = SizeRange{rows, least, most};
+      least = most + 1;
+    };
+    if (least == 1 && rows.upper() > 1) add(draft_.generate(whole(built).first), 1);
+    if (differ && least <= few && rows.upper() > few) add(tiles(built, small), few);
+    add(tiles(built, large), rows.upper());
+    return kernels;
   }
 
   Draft& draft_;

@@ -45,11 +45,11 @@ template <int rows, int columns, bool a_along, bool b_along> struct rlx_f32_tile
       const float *x = panels + side * stage, *y = x + depth * a_row;
 #pragma unroll
       for (int d = 0; d < depth; ++d) {
-        float u[high], v[wide];
+        alignas(16) float u[high], v[wide];
 #pragma unroll
-        for (int i = 0; i < high; ++i) u[i] = x[d * a_row + i / 4 * 64 + down + i % 4];
+        for (int i = 0; i < high; i += 4) *(float4*)(u + i) = *(const float4*)(x + d * a_row + i / 4 * 64 + down);
 #pragma unroll
-        for (int j = 0; j < wide; ++j) v[j] = y[d * b_row + j / 4 * 64 + across + j % 4];
+        for (int j = 0; j < wide; j += 4) *(float4*)(v + j) = *(const float4*)(y + d * b_row + j / 4 * 64 + across);
 #pragma unroll
         for (int i = 0; i < high; ++i)
 #pragma unroll

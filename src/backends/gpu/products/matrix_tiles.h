@@ -16,10 +16,11 @@ rlx_inside int rlx_there(long long extent, long long first, int most) {
   const long long left = extent - first;
   return left < 0 ? 0 : left < most ? (int)left : most;
 }
-// `rows` rows of 64 elements of the depth, on chip as rows of 64 (along_depth) or as 64 rows of so many.
-template <int rows, bool along_depth> struct rlx_panel {
-  static constexpr int depth = 64, width = along_depth ? depth : rows;
-  rlx_inside int place(int outer, int part) { return outer * width + (part ^ outer % 8) * 8; }
+// `rows` rows of `depth` elements, on chip as such rows (along_depth) or as columns. Parts of 8 elements lie in a turned order, so that
+// what matrices are loaded from lies in different banks.
+template <int rows, int depth, bool along_depth> struct rlx_panel {
+  static constexpr int width = along_depth ? depth : rows, turns = width < 64 ? width / 8 : 8;
+  rlx_inside int place(int outer, int part) { return outer * width + (part ^ outer / (8 / turns) % turns) * 8; }
   template <bool aligned>
   rlx_inside void load(unsigned short* to, const rlx_operand<unsigned short>& from, long long row, long long k) {
     constexpr int parts = width / 8;
@@ -40,36 +41,39 @@ template <int rows, bool along_depth> struct rlx_panel {
     else rlx_load_transposed(to, from + place(d + lane % 8, r / 8));
   }
 };
-// The product of `rows` x `columns` sums by 8 warps, 2 below each other and 4 side by side. Stages: of panels on their way.
-template <class Element, int rows, int columns, bool a_along, bool b_along, int stages> struct rlx_tile {
-  using A = rlx_panel<rows, a_along>;
-  using B = rlx_panel<columns, b_along>;
+// The product of `rows` x `columns` sums by 8 warps: 2 below each other and 4 side by side, or all of it by each for a slice of the depth.
+// Stages: of panels on their way.
+template <class Element, int rows, int columns, bool a_along, bool b_along, int stages, int slices> struct rlx_tile {
+  static constexpr int depth = slices > 1 ? 16 * slices : 64;
+  using A = rlx_panel<rows, depth, a_along>;
+  using B = rlx_panel<columns, depth, b_along>;
   using Operand = rlx_operand<unsigned short>;
-  static constexpr int stage = (rows + columns) * A::depth;
-  static constexpr int high = rows / 2, wide = columns / 4;
+  static constexpr int stage = (rows + columns) * depth;
+  static constexpr int high = slices > 1 ? rows : rows / 2, wide = slices > 1 ? columns : columns / 4;
 
   template <bool aligned_a, bool aligned_b>
-  rlx_inside void load(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column, long long step) {
-    if (step * A::depth < a.depth) {
+  rlx_inside void load(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column, int step) {
+    if ((long long)step * depth < a.depth) {
       unsigned short* to = panels + step % stages * stage;
-      A::template load<aligned_a>(to, a, row, step * A::depth);
-      B::template load<aligned_b>(to + rows * A::depth, b, column, step * A::depth);
+      A::template load<aligned_a>(to, a, row, (long long)step * depth);
+      B::template load<aligned_b>(to + rows * depth, b, column, (long long)step * depth);
     }
     rlx_end_group();
   }
   template <bool aligned_a, bool aligned_b>
   rlx_inside void multiply(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, high_at = warp / 4 * high, wide_at = warp % 4 * wide;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = slices > 1 ? warp : 0;
+    const int high_at = slices > 1 ? 0 : warp / 4 * high, wide_at = slices > 1 ? 0 : warp % 4 * wide;
     float sums[high / 16][wide / 8][4] = {};
     for (int step = 0; step < stages - 1; ++step) load<aligned_a, aligned_b>(panels, a, b, row, column, step);
-    const long long steps = (a.depth + A::depth - 1) / A::depth;
-    for (long long step = 0; step < steps; ++step) {
+    const int steps = (int)((a.depth + depth - 1) / depth);
+    for (int step = 0; step < steps; ++step) {
       rlx_wait_groups<stages - 2>();
       __syncthreads();
       load<aligned_a, aligned_b>(panels, a, b, row, column, step + stages - 1);
-      const unsigned short *left = panels + step % stages * stage, *right = left + rows * A::depth;
+      const unsigned short *left = panels + step % stages * stage, *right = left + rows * depth;
 #pragma unroll
-      for (int k = 0; k < A::depth; k += 16) {
+      for (int k = 16 * slice; k < depth; k += 16 * slices) {
         unsigned x[high / 16][4], y[wide / 16][4];
 #pragma unroll
         for (int i = 0; i < high / 16; ++i) A::template fragments<true>(x[i], left, high_at + 16 * i, k);
@@ -83,7 +87,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
     }
     rlx_wait_groups<0>();
     __syncthreads();
-    float* tile = (float*)panels;
+    float* tile = (float*)panels + slice * rows * columns;
 #pragma unroll
     for (int i = 0; i < high / 16; ++i)
 #pragma unroll
@@ -91,6 +95,13 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           tile[rlx_sum_place<columns>(high_at + 16 * i + e / 2 * 8 + lane / 4, wide_at + 8 * j + lane % 4 * 2 + e % 2)] = sums[i][j][e];
+    __syncthreads();
+    if (slices > 1) add_slices((float*)panels);
+  }
+  // In their order.
+  rlx_inside void add_slices(float* tile) {
+    for (int i = threadIdx.x; i < rows * columns; i += 256)
+      for (int slice = 1; slice < slices; ++slice) tile[i] += tile[slice * rows * columns + i];
     __syncthreads();
   }
   rlx_inside bool is_aligned(const Operand& operand) { return (unsigned long long)operand.at % 16 == 0 && operand.stride % 8 == 0; }

@@ -6,11 +6,35 @@
 #include "backends/gpu/products/matrix_tiles.h"
 #include "backends/gpu/products/tiles.h"
 #include "backends/gpu/products/warp_products.h"
+#include "backends/gpu/products/warpgroup_products.h"
+#include "backends/gpu/products/wide_tiles.h"
 
 namespace rlx::gpu {
 namespace {
 
-constexpr int threads = 256;
+using Kind = TileForm::Kind;
+
+constexpr int side = 64;  // of a box: 128 bytes
+
+/// sum (64 x `columns`) += a (64 x 16) * b (16 x `columns`) by a group of four warps. `across`: an operand's rows, or columns, lie side by
+/// side.
+std::string group_product(DType element, int columns) {
+  const int registers = columns / 2;
+  std::string numbers, sums;
+  for (int i = 0; i < registers; ++i) {
+    numbers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+    sums += fmt::format("{}\"+f\"(sum[{}])", i == 0 ? "" : ", ", i);
+  }
+  const std::string type(name(element));
+  return fmt::format(
+      "#if defined(rlx_native_groups) && !defined(rlx_group_{0}_{1})\n#define rlx_group_{0}_{1}\n"
+      "template <int a_across, int b_across>\n"
+      "rlx_inside void rlx_multiply_group(rlx_{0}, float (&sum)[{2}], unsigned long long a, unsigned long long b, int add) {{\n"
+      "  asm volatile(\"{{\\n.reg .pred adds;\\nsetp.ne.b32 adds, %{3}, 0;\\n\"\n"
+      "      \"wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{0}.{0} {{{4}}}, %{2}, %{5}, adds, 1, 1, %{6}, %{7};\\n}}\"\n"
+      "      : {8} : \"l\"(a), \"l\"(b), \"r\"(add), \"n\"(a_across), \"n\"(b_across));\n}}\n#endif\n",
+      type, columns, registers, registers + 2, numbers, registers + 1, registers + 3, registers + 4, sums);
+}
 
 class ProductText {
  public:
@@ -21,28 +45,24 @@ class ProductText {
     const KernelText called = emit_cuda_function(epilogue_);
     std::string all = fmt::format("#ifndef once_{0}\n#define once_{0}\n{1}#endif\n", called.name, called.text);
     all += tiles;
-    if (is_f32()) (all += f32_tiles);
-    else (all += warp_products) += matrix_tiles;
-    all += head() + places() + operands();
-    all += fmt::format(
-        "  const float* const tile = {}::run(on_chip, a, b, row, column);\n"
-        "  for (int i = threadIdx.x; i < {}; i += {}) {{\n"
-        "    const long long r = row + i / {}, c = column + i % {};\n"
-        "    const float sum = tile[rlx_sum_place<{}>(i / {}, i % {})];\n"
-        "    if (r < m && c < n) {};\n  }}\n}}\n",
-        tile_type(), form_.rows * form_.columns, threads, form_.columns, form_.columns, form_.columns, form_.columns, form_.columns,
-        call(called.name));
+    if (form_.kind == Kind::f32) all += f32_tiles;
+    else (all += warp_products) += form_.kind == Kind::warps ? matrix_tiles : warpgroup_products;
+    if (in_groups()) (all += group_product(product_.element, form_.columns)) += wide_tiles;
+    all += head() + (in_groups() ? all_tiles(called.name) : one_tile(called.name)) + "}\n";
     KernelText named = named_by_hash(all, "k", grid());
     for (const KernelBuffer& buffer : whole_.buffers) named.element_bytes.push_back(std::max(info(buffer.dtype).bits / 8, 1));
-    named.group = threads;
+    named.group = threads();
     named.on_chip_bytes = on_chip_bytes();
+    if (in_groups()) named.maps = maps(), named.symbols = whole_.symbols;
     return named;
   }
 
  private:
-  bool is_f32() const { return form_.stages == 0; }
+  bool in_groups() const { return form_.kind == Kind::groups; }
+  int threads() const { return in_groups() ? 384 : 256; }
   const Dim& extent(int loop) const { return whole_.extent(loop); }
   std::vector<GridLoop> grid() const {
+    if (in_groups()) return {{loops_.block, 1}};
     std::vector<GridLoop> all;
     for (const int loop : loops_.items) all.push_back({loop, 1});
     all.push_back({loops_.row, form_.rows});
@@ -50,10 +70,13 @@ class ProductText {
     return all;
   }
   int on_chip_bytes() const {
-    const int sums = 4 * form_.rows * form_.columns;
-    constexpr int depth = 64, f32_depth = 8, padded = 4;  // as the texts have them
-    if (is_f32()) return std::max(sums, 4 * 2 * f32_depth * (form_.rows + form_.columns + 2 * padded));
-    return std::max(sums, 2 * depth * form_.stages * (form_.rows + form_.columns));
+    const int sums = 4 * form_.rows * form_.columns * form_.slices;
+    const int depth = form_.slices > 1 ? 16 * form_.slices : 64;  // as the texts have it
+    constexpr int f32_depth = 8, padded = 4;
+    const int panels = 2 * depth * form_.stages * (form_.rows + form_.columns);
+    if (in_groups()) return 1024 + panels + 8 * 16 * side * 4 + 2 * form_.stages * 8;
+    if (form_.kind == Kind::warps) return std::max(sums, panels);
+    return std::max(sums, 4 * form_.stages * f32_depth * (form_.rows + form_.columns + 2 * padded));
   }
 
   std::string size(const Dim& dim) const {
@@ -68,7 +91,7 @@ class ProductText {
     }
     return "(" + sum + ")";
   }
-  std::string element_type() const { return is_f32() ? "float" : "unsigned short"; }
+  std::string element_type() const { return form_.kind == Kind::f32 ? "float" : "unsigned short"; }
   static std::string memory_type(DType dtype) { return cuda_memory_type(dtype); }
   int buffer_of(ValueId value, bool written) const {
     const auto at = std::ranges::find_if(whole_.buffers, [&](const KernelBuffer& b) { return b.value == value && b.written == written; });
@@ -77,17 +100,50 @@ class ProductText {
   }
 
   std::string head() const {
-    std::string all = fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", threads, name_marker);
+    std::string all = fmt::format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}(", threads(),
+                                  form_.kind == Kind::warps ? 2 : 1, name_marker);
     for (std::size_t i = 0; i < whole_.buffers.size(); ++i)
       all += fmt::format("{}{}* b{}, ", whole_.buffers[i].written ? "" : "const ", memory_type(whole_.buffers[i].dtype), i);
     for (std::size_t i = 0; i < whole_.symbols.size(); ++i) all += fmt::format("const long long s{}, ", i);
-    return all + "const long long positions) {\n  extern __shared__ __align__(128) unsigned char on_chip[];\n";
+    all += "const long long positions";
+    if (in_groups()) all += ", const __grid_constant__ rlx_map a, const __grid_constant__ rlx_map b";
+    all += fmt::format(") {{\n  extern __shared__ __align__({}) unsigned char on_chip[];\n", in_groups() ? 1024 : 128);
+    return all + fmt::format("  const long long m = {}, n = {}, k = {};\n", size(product_.rows.extent), size(product_.columns.extent),
+                             size(product_.depth.extent));
+  }
+  std::string one_tile(const std::string& called) const {
+    return places() + operands() +
+           fmt::format(
+               "  const float* const tile = {0}::run(on_chip, a, b, row, column);\n"
+               "  for (int i = threadIdx.x; i < {1}; i += {2}) {{\n"
+               "    const long long r = row + i / {3}, c = column + i % {3};\n"
+               "    const float sum = tile[rlx_sum_place<{3}>(i / {3}, i % {3})];\n"
+               "    if (r < m && c < n) {4};\n  }}\n",
+               tile_type(), form_.rows * form_.columns, threads(), form_.columns, call(called));
+  }
+  /// One tile after the other.
+  std::string all_tiles(const std::string& called) const {
+    const std::string items = loops_.items.empty() ? "1ll" : size(extent(loops_.items[0]));
+    return fmt::format(
+        "  const auto store = [&](long long i0, long long r, long long c, float sum) {{ {}; }};\n"
+        "  {}::run(on_chip, a, b, {}, m, n, k, store);\n",
+        call(called), tile_type(), items);
+  }
+  BoxMap map(const View& view, bool along, const Dim& extent_of_rows, const Dim& stride, Dim ProductAxis::* item_stride, int width) const {
+    BoxMap map{buffer_of(view.value, false), product_.element, view.offset.value(), {}, {stride, Dim(side)}, {side, along ? width : side}};
+    map.extents = {along ? product_.depth.extent : extent_of_rows, along ? extent_of_rows : product_.depth.extent, Dim(1)};
+    if (!product_.items.empty()) map.extents[2] = product_.items[0].extent, map.strides[1] = product_.items[0].*item_stride;
+    return map;
+  }
+  std::vector<BoxMap> maps() const {
+    const Product& p = product_;
+    return {map(p.a, p.a_along_depth(), p.rows.extent, p.a_stride(), &ProductAxis::a_stride, form_.rows),
+            map(p.b, p.b_along_depth(), p.columns.extent, p.b_stride(), &ProductAxis::b_stride, form_.columns)};
   }
   /// Where the tile lies.
   std::string places() const {
-    std::string all = fmt::format("  const long long m = {}, n = {}, k = {};\n", size(product_.rows.extent), size(product_.columns.extent),
-                                  size(product_.depth.extent));
-    all += fmt::format("  long long row, column, item = rlx_tile_place<{}, {}>(m, n, row, column);\n", form_.rows, form_.columns);
+    std::string all =
+        fmt::format("  long long row, column, item = rlx_tile_place<{}, {}>(m, n, row, column);\n", form_.rows, form_.columns);
     for (std::size_t i = loops_.items.size(); i-- > 0;) {
       const std::string extent_text = size(extent(loops_.items[i]));
       all += fmt::format("  const long long i{} = item % {};\n  item /= {};\n", i, extent_text, extent_text);
@@ -107,10 +163,11 @@ class ProductText {
            operand("b", product_.b, &ProductAxis::b_stride, product_.b_stride(), "n");
   }
   std::string tile_type() const {
-    if (is_f32())
-      return fmt::format("rlx_f32_tile<{}, {}, {}, {}>", form_.rows, form_.columns, product_.a_along_depth(), product_.b_along_depth());
-    return fmt::format("rlx_tile<{}, {}, {}, {}, {}, {}>", product_.element == bf16 ? "rlx_bf16" : "rlx_f16", form_.rows, form_.columns,
-                       product_.a_along_depth(), product_.b_along_depth(), form_.stages);
+    const std::string along = fmt::format("{}, {}", product_.a_along_depth(), product_.b_along_depth());
+    if (form_.kind == Kind::f32) return fmt::format("rlx_f32_tile<{}, {}, {}>", form_.rows, form_.columns, along);
+    const std::string element = fmt::format("rlx_{}", name(product_.element));
+    if (in_groups()) return fmt::format("rlx_wide_tiles<{}, {}, {}, {}>", element, form_.columns, along, form_.stages);
+    return fmt::format("rlx_tile<{}, {}, {}, {}, {}, {}>", element, form_.rows, form_.columns, along, form_.stages, form_.slices);
   }
   /// The epilogue for one element: its tile is that alone.
   std::string call(const std::string& name) const {

@@ -16,7 +16,10 @@ template <class T> struct rlx_operand {
   long long stride, rows, depth;
 };
 // Where a sum lies on chip: what a warp stores or loads at a time lies in different banks.
-template <int columns> rlx_inside int rlx_sum_place(int row, int column) { return row * columns + (column ^ row % 8 * 8); }
+template <int columns> rlx_inside int rlx_sum_place(int row, int column) {
+  constexpr int turns = columns < 64 ? columns / 8 : 8;
+  return row * columns + (column ^ row % turns * 8);
+}
 
 // Where the tile of this block lies, and of which item: so many rows of tiles are computed together, so that what they read is in the cache.
 template <int rows, int columns> rlx_inside long long rlx_tile_place(long long m, long long n, long long& row, long long& column) {

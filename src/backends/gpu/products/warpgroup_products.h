@@ -6,6 +6,7 @@ namespace rlx::gpu {
 /// Functions of CUDA C++ for Hopper: products of matrices on chip by 128 lanes, and copies of boxes by the copy engine.
 inline constexpr std::string_view warpgroup_products = R"(#ifndef rlx_warpgroup_products
 #define rlx_warpgroup_products
+#define rlx_native_groups
 struct alignas(64) rlx_map {
   unsigned long long words[16];
 };

@@ -82,17 +82,19 @@ template <class Element, int columns, bool a_along, bool b_along, int stages> st
       if (tells) rlx_arrive(empty + (at == 0 ? stages : at) - 1);
       float* const tile_of_warp = staging + warp * staged;
       const long long first = row + warp * 16;
+      const int high = first + 16 <= m ? 16 : first < m ? (int)(m - first) : 0;
 #pragma unroll
       for (int c = 0; c < columns / side; ++c) {
 #pragma unroll
         for (int j = 0; j < side / 2; ++j)
           tile_of_warp[rlx_sum_place<side>(j / 2 % 2 * 8 + lane / 4, j / 4 * 8 + lane % 4 * 2 + j % 2)] = sums[c * (side / 2) + j];
         __syncwarp();
+#pragma unroll
+        for (int part = 0; part < side; part += 32) {
+          const long long to_column = column + c * side + part + lane;
+          if (to_column >= n) continue;
 #pragma unroll 4
-        for (int i = 0; i < 32; ++i) {
-          const int r = i / 2, at_column = i % 2 * 32 + lane;
-          const long long to_row = first + r, to_column = column + c * side + at_column;
-          if (to_row < m && to_column < n) store(item, to_row, to_column, tile_of_warp[rlx_sum_place<side>(r, at_column)]);
+          for (int r = 0; r < high; ++r) store(item, first + r, to_column, tile_of_warp[rlx_sum_place<side>(r, part + lane)]);
         }
         __syncwarp();
       }
