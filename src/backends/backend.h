@@ -12,6 +12,13 @@
 
 namespace rlx {
 
+/// A launch of a list, see DeviceKernels::launch.
+struct DeviceLaunch {
+  std::size_t kernel = 0;
+  std::span<std::byte* const> buffers = {};
+  std::int64_t positions = 0;  // at least one
+};
+
 /// Kernels that a device has compiled.
 struct DeviceKernels {
   DeviceKernels() = default;
@@ -25,6 +32,10 @@ struct DeviceKernels {
   /// by kernel buffer: addresses of the device, multiples of the element's size. `sizes`: the values of the kernel's symbols.
   virtual void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                       std::int64_t positions) = 0;
+  /// Puts all of them there, one behind the other. `list` stands for who asks: what a list of his took before may be kept for the next one.
+  virtual void launch_list(const void* /*list*/, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
+    for (const DeviceLaunch& each : launches) launch(each.kernel, each.buffers, sizes, each.positions);
+  }
 };
 
 /// A device with memory of its own, whose addresses stand for it wherever addresses of the host do, but must not be followed: what counts

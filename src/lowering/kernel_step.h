@@ -22,8 +22,12 @@ struct KernelStep {
   std::vector<Pointer> places(const std::vector<std::byte*>& memory) const {
     std::vector<Pointer> all;
     all.reserve(buffers.size());
-    for (std::size_t i = 0; i < buffers.size(); ++i) all.push_back(memory[static_cast<std::size_t>(buffers[i])] + starts[i]);
+    add_places(memory, all);
     return all;
+  }
+  template <class Pointer>
+  void add_places(const std::vector<std::byte*>& memory, std::vector<Pointer>& all) const {
+    for (std::size_t i = 0; i < buffers.size(); ++i) all.push_back(memory[static_cast<std::size_t>(buffers[i])] + starts[i]);
   }
 };
 

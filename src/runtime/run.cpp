@@ -156,6 +156,7 @@ void Run::place_prepared() {
 void Run::execute() {
   const cpu::FlushDenormals flush;
   prepare();
+  if (!storage_.on_host()) return execute_on_device();
   const std::span<const cpu::Step> steps(state_.steps);
   auto ahead = steps.size();
   for (std::size_t i = 0; i < steps.size();) {
@@ -167,8 +168,7 @@ void Run::execute() {
       ahead = next;
       read_ahead(next, i >= state_.experts_known[next]);
     }
-    if (storage_.on_host()) i += cpu::execute_joined(steps.subspan(i), run_);
-    else run_on_device(steps[i++]);
+    i += cpu::execute_joined(steps.subspan(i), run_);
   }
   if (packs_) report_packing(state_.prepared.products.size());
 }

@@ -30,5 +30,25 @@ TEST_P(GpuThreads, MayAskAtATime) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
+TEST_P(GpuThreads, MayReplayOneList) {
+  Graph graph;
+  Value y = graph.input("x", {Dim::symbol("n", 100000)}, f32);
+  for (int i = 1; i <= 6; ++i) y = y + static_cast<double>(i);
+  graph.output("y", y);
+  const Executable program = Session(Device(backend()), {.fuse = false, .cache_folder = std::filesystem::path()}).compile(graph);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4, 0);
+  for (std::size_t t = 0; t < wrong.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < 50; ++i) {
+        const std::vector<float> x(1 + (t + 1) * i, static_cast<float>(100 * t + i));
+        const Array sum = program.run({{"x", x}}).at("y");
+        for (const float seen : sum.values<float>()) wrong[t] += seen != x[0] + 21;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
 }  // namespace
 }  // namespace rlx::test

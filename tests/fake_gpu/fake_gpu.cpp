@@ -267,6 +267,9 @@ ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   if (stream->context != context) return invalid_context;
   return do_all(std::exchange(stream->asked, {}));
 }
+// For fake_graphs.cpp.
+int fake_argument_count(const void* function) { return static_cast<const Function*>(function)->arguments; }
+int fake_argument_bytes(const void* function, std::size_t argument) { return static_cast<const Function*>(function)->bytes[argument]; }
 ENTRY(cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {
   return attribute == 8 && bytes <= most_on_chip ? success : invalid_value;
 }

@@ -12,8 +12,7 @@ struct alignas(64) EncodedMap {
   std::array<std::uint64_t, 16> words;
 };
 
-/// The maps of a launch, in their order among its arguments.
-std::vector<EncodedMap> encoded_maps(const DeviceFacts& device, const LoadedKernel& kernel, std::span<std::byte* const> buffers,
-                                     std::span<const std::int64_t> sizes);
+/// The maps of a launch, in their order among its arguments. `values`: the addresses of its buffers, then its sizes.
+std::vector<EncodedMap> encoded_maps(const DeviceFacts& device, const LoadedKernel& kernel, std::span<const std::uint64_t> values);
 
 }  // namespace rlx::gpu

@@ -59,6 +59,13 @@ void find_functions(Library& library, Driver& driver) {
   find("cuModuleGetFunction", "hipModuleGetFunction", driver.GetFunction);
   find("cuFuncSetAttribute", "hipFuncSetAttribute", driver.SetFunctionAttribute);
   find("cuLaunchKernel", "hipModuleLaunchKernel", driver.Launch);
+  find("cuGraphCreate", "hipGraphCreate", driver.CreateGraph);
+  find("cuGraphDestroy", "hipGraphDestroy", driver.DestroyGraph);
+  find("cuGraphAddKernelNode", "hipGraphAddKernelNode", driver.AddKernelNode);
+  find("cuGraphInstantiate_v2", "hipGraphInstantiate", driver.Instantiate);
+  find("cuGraphExecDestroy", "hipGraphExecDestroy", driver.DestroyInstance);
+  find("cuGraphExecKernelNodeSetParams", "hipGraphExecKernelNodeSetParams", driver.SetKernelNode);
+  find("cuGraphLaunch", "hipGraphLaunch", driver.LaunchGraph);
   find("cuGetErrorName", "hipDrvGetErrorName", driver.GetErrorName);
   find("cuGetErrorString", "hipDrvGetErrorString", driver.GetErrorText);
   driver.EncodeBoxes = reinterpret_cast<decltype(driver.EncodeBoxes)>(dlsym(library.handle, "cuTensorMapEncodeTiled"));

@@ -19,6 +19,25 @@ using Module = struct ModuleOf*;
 using Function = struct FunctionOf*;
 using Pool = struct PoolOf*;
 using Source = struct SourceOf*;
+using DriverGraph = struct GraphOf*;
+using DriverNode = struct GraphNodeOf*;
+using DriverInstance = struct GraphInstanceOf*;
+
+/// What a node of a graph launches, as each vendor lays it out.
+struct CudaKernelNode {
+  Function function;
+  unsigned blocks[3], threads[3], shared_bytes;
+  void** arguments;
+  void** extra;
+};
+struct RocmKernelNode {
+  unsigned threads[3];
+  void** extra;
+  Function function;
+  unsigned blocks[3];
+  void** arguments;
+  unsigned shared_bytes;
+};
 
 /// What is asked of a device, by the vendors' numbers.
 struct Attributes {
@@ -61,6 +80,13 @@ struct Driver {
   Code (*EncodeBoxes)(void* map, int type, unsigned rank, const std::byte* address, const std::uint64_t* extents,
                       const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps, int interleave, int turned,
                       int cached, int fill);
+  Code (*CreateGraph)(DriverGraph* graph, unsigned flags);
+  Code (*DestroyGraph)(DriverGraph graph);
+  Code (*AddKernelNode)(DriverNode* node, DriverGraph graph, const DriverNode* after, std::size_t count, const void* kernel_node);
+  Code (*Instantiate)(DriverInstance* instance, DriverGraph graph, DriverNode* wrong, char* log, std::size_t log_bytes);
+  Code (*DestroyInstance)(DriverInstance instance);
+  Code (*SetKernelNode)(DriverInstance instance, DriverNode node, const void* kernel_node);
+  Code (*LaunchGraph)(DriverInstance instance, Stream stream);
   Code (*GetErrorName)(Code code, const char** name);
   Code (*GetErrorText)(Code code, const char** text);
 

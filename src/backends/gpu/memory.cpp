@@ -1,10 +1,9 @@
 #include "backends/gpu/memory.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "backends/gpu/box_maps.h"
+#include "backends/gpu/launches.h"
 #include "base/bytes_text.h"
 
 namespace rlx::gpu {
@@ -31,29 +30,6 @@ void keep_memory(const DeviceFacts& device) {
   Pool pool = nullptr;
   check(device, device.driver->GetPool(&pool, device.id), "finding its memory");
   check(device, device.driver->SetPoolAttribute(pool, release_threshold, &most), "keeping its memory");
-}
-
-/// Kernels of an executable.
-class LoadedKernels : public DeviceKernels {
- public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
-      : memory_(memory), kernels_(std::move(kernels)) {
-    counters = std::move(counted);
-  }
-  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-              std::int64_t positions) override {
-    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
-  }
-
- private:
-  Memory& memory_;
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
-};
-
-/// Few positions are shared among all units; a wave of HIP has up to 64 threads.
-unsigned threads_of_block(const DeviceFacts& device, std::int64_t positions) {
-  constexpr int least = 64;
-  return positions < device.units * most_cuda_threads ? least : most_cuda_threads;
 }
 
 }  // namespace
@@ -134,28 +110,11 @@ std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, c
 
 void Memory::finish() { check(device_, driver().Synchronize(stream_), "waiting for it"); }
 
-void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-                    std::int64_t positions) {
-  if (buffers.size() != kernel.element_bytes.size())
-    fail_internal("{}: kernel {} takes {} buffers, and gets {}", device_.name, kernel.name, kernel.element_bytes.size(), buffers.size());
-  std::vector<void*> arguments;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
-    if (reinterpret_cast<std::uintptr_t>(buffers[b]) % static_cast<std::uintptr_t>(kernel.element_bytes[b]) != 0)
-      fail_internal("{}: buffer {} of kernel {} begins inside of an element", device_.name, b, kernel.name);
-    arguments.push_back(static_cast<void*>(const_cast<std::byte**>(&buffers[b])));
-  }
-  for (const std::int64_t& size : sizes) arguments.push_back(const_cast<std::int64_t*>(&size));
-  arguments.push_back(&positions);
-  std::vector<EncodedMap> maps = encoded_maps(device_, kernel, buffers, sizes);
-  for (EncodedMap& map : maps) arguments.push_back(&map);
-  const bool in_groups = kernel.group > 0;
-  const unsigned threads = in_groups ? static_cast<unsigned>(kernel.group) : threads_of_block(device_, positions);
-  const std::int64_t blocks = in_groups ? positions : (positions + threads - 1) / threads;
-  constexpr std::int64_t most_blocks = std::numeric_limits<int>::max();
-  if (blocks > most_blocks) fail("{}: kernel {} has {} blocks (allowed: {})", device_.name, kernel.name, blocks, most_blocks);
-  const Code code = driver().Launch(kernel.function, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1,
-                                    static_cast<unsigned>(kernel.on_chip_bytes), stream_, arguments.data(), nullptr);
-  check(device_, code, "launching kernel {} with {} blocks of {} threads", kernel.name, blocks, threads);
+void Memory::launch(const GridLaunch& made) {
+  LaunchArguments arguments(device_, made);
+  const Code code = driver().Launch(made.kernel->function, made.blocks, 1, 1, made.threads, 1, 1,
+                                    static_cast<unsigned>(made.kernel->on_chip_bytes), stream_, arguments.pointers(), nullptr);
+  check(device_, code, "launching kernel {} with {} blocks of {} threads", made.kernel->name, made.blocks, made.threads);
 }
 
 }  // namespace rlx::gpu

@@ -6,6 +6,8 @@
 
 namespace rlx::gpu {
 
+struct GridLaunch;
+
 /// A device's memory, with the one stream in which it does everything in order.
 class Memory : public DeviceMemory {
  public:
@@ -21,11 +23,14 @@ class Memory : public DeviceMemory {
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
 
-  void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
+  void launch(const GridLaunch& made);
 
- private:
+  const DeviceFacts& device() const { return device_; }
+  Stream stream() const { return stream_; }
   /// The driver, for the calling thread.
   const Driver& driver() const;
+
+ private:
   [[noreturn]] void refuse(std::int64_t bytes, Code code) const;
 
   const DeviceFacts& device_;
