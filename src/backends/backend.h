@@ -16,7 +16,8 @@ namespace rlx {
 struct DeviceLaunch {
   std::size_t kernel = 0;
   std::span<std::byte* const> buffers = {};
-  std::int64_t positions = 0;  // at least one
+  std::int64_t positions = 0;       // 0: it is left out
+  std::span<const int> after = {};  // the places in the list, before its own, of those that it must not overtake
 };
 
 /// Kernels that a device has compiled.
@@ -32,9 +33,10 @@ struct DeviceKernels {
   /// by kernel buffer: addresses of the device, multiples of the element's size. `sizes`: the values of the kernel's symbols.
   virtual void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                       std::int64_t positions) = 0;
-  /// Puts all of them there, one behind the other. `list` stands for who asks: what a list of his took before may be kept for the next one.
+  /// Puts all of them there. `list` stands for who asks: what a list of his took before may be kept for the next one.
   virtual void launch_list(const void* /*list*/, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
-    for (const DeviceLaunch& each : launches) launch(each.kernel, each.buffers, sizes, each.positions);
+    for (const DeviceLaunch& each : launches)
+      if (each.positions > 0) launch(each.kernel, each.buffers, sizes, each.positions);
   }
 };
 

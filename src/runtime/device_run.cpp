@@ -5,40 +5,28 @@
 namespace rlx {
 
 void Run::execute_on_device() {
+  auto list = state_.lists.begin();
   for (std::size_t i = 0; i < state_.steps.size();) {
-    const cpu::Step& step = state_.steps[i];
-    if (!state_.is_prepared[i] && step.launch->kind == Launch::Kind::kernel) {
-      i = launch_kernels(i);
-      continue;
+    if (list != state_.lists.end() && list->begin == i) {
+      launch_list(*list);
+      i = (list++)->end;
+    } else if (const std::size_t step = i++; !state_.is_prepared[step]) {
+      run_on_device(state_.steps[step]);
     }
-    if (!state_.is_prepared[i]) run_on_device(step);
-    ++i;
   }
 }
 
-/// Launches the kernels of this step and of those behind it, up to the first that is none of kernels, as one list. Returns where that is.
-std::size_t Run::launch_kernels(std::size_t begin) {
-  const auto is_kernel = [&](std::size_t i) { return state_.is_prepared[i] || state_.steps[i].launch->kind == Launch::Kind::kernel; };
-  std::size_t end = begin, count = 0, buffers = 0;
-  for (; end < state_.steps.size() && is_kernel(end); ++end)
-    for (const KernelStep& kernel : state_.steps[end].kernels) ++count, buffers += kernel.buffers.size();
+void Run::launch_list(const DeviceList& list) {
   std::vector<DeviceLaunch> launches;
   std::vector<std::byte*> places;
-  launches.reserve(count);
-  places.reserve(buffers);  // launches point there
-  for (std::size_t i = begin; i < end; ++i) {
-    if (state_.is_prepared[i]) continue;
-    const cpu::Step& step = state_.steps[i];
-    for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-      const std::int64_t positions = step.kernels[k].positions(run_.sizes.data());
-      if (positions <= 0) continue;
-      const std::size_t first = places.size();
-      step.kernels[k].add_places(run_.memory, places);
-      launches.push_back({step.launch->kernels[k].number, std::span(places).subspan(first), positions});
-    }
+  launches.reserve(list.kernels.size());
+  places.reserve(list.buffers);  // launches point there
+  for (const DeviceList::Kernel& kernel : list.kernels) {
+    const std::size_t first = places.size();
+    kernel.step->add_places(run_.memory, places);
+    launches.push_back({kernel.number, std::span(places).subspan(first), kernel.step->positions(run_.sizes.data()), kernel.after});
   }
-  state_.kernels->launch_list(&state_.steps[begin], launches, run_.symbols);
-  return end;
+  state_.kernels->launch_list(&list, launches, run_.symbols);
 }
 
 void Run::run_on_device(const cpu::Step& step) {

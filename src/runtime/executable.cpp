@@ -62,6 +62,7 @@ void Executable::State::prepare_device() {
       const auto node = static_cast<std::int32_t>(slot.index);
       constants.emplace(node, session->storage.put(*constant_value(program.graph.node(node))));
     }
+  lists = device_lists(steps, is_prepared, step_order(memory, state_of_output));
 }
 
 std::shared_ptr<const MemoryPlan> Executable::State::plan_at(const Bindings& bindings) {

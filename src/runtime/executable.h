@@ -8,6 +8,7 @@
 #include "passes/index_checks.h"
 #include "passes/precision.h"
 #include "rlx/session.h"
+#include "runtime/device_lists.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/storage.h"
 #include "runtime/prepared.h"
@@ -71,6 +72,7 @@ struct Executable::State {
   std::shared_ptr<DeviceKernels> kernels;              // of a device with memory of its own, for all regions
   std::map<const cpu::Step*, Executable> on_the_host;  // the same: nodes that no kernel computes
   std::map<std::int32_t, Array> constants;             // the same, by node
+  std::vector<DeviceList> lists;                       // the same
   std::vector<bool> is_prepared;                       // by step
   // By step: the product with weights that begins the next loop of such, behind the last one the first.
   std::vector<std::size_t> next_product;
@@ -110,7 +112,7 @@ struct Executable::State {
   std::size_t input_index(std::string_view name) const;
 
  private:
-  /// Fills `on_the_host` and `constants`.
+  /// Fills `on_the_host`, `constants` and `lists`.
   void prepare_device();
   /// Fills `prepared`.
   void find_prepared();

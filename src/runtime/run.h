@@ -40,7 +40,7 @@ class Run {
   void run_on_device(const cpu::Step& step);
   void run_kernel(const KernelStep& step, std::size_t number);
   void execute_on_device();
-  std::size_t launch_kernels(std::size_t begin);
+  void launch_list(const DeviceList& list);
   void run_on_host(const cpu::Step& step);
   void run_control(const cpu::Step& step);
   void place_prepared();

@@ -81,6 +81,8 @@ TEST_P(GpuLists, OfWhichNothingIsNewAreNotPatched) {
   memory.clear(bytes.get(), 400);
   std::vector<std::byte*> places;
   for (int i = 0; i <= 8; ++i) places.push_back(bytes.get() + std::ptrdiff_t{i} * 40);
+  std::vector<int> counted(8);
+  std::iota(counted.begin(), counted.end(), 0);
   std::vector<DeviceLaunch> launches;
   for (std::size_t i = 0; i < 8; ++i) launches.push_back({0, std::span(places).subspan(i, 2), 10});
   const std::vector<std::int64_t> two{2};
@@ -94,6 +96,26 @@ TEST_P(GpuLists, OfWhichNothingIsNewAreNotPatched) {
   std::vector<float> last(10);
   memory.download(std::as_writable_bytes(std::span(last)), places.back());
   EXPECT_EQ(last, std::vector<float>(10, 255));
+}
+
+TEST_P(GpuLists, KeepNoOrderButThatOfWhatTheyRead) {
+  const Session session(Device(*counted_), {.fuse = false, .cache_folder = std::filesystem::path()});
+  Graph graph;
+  std::vector<Value> branches;
+  const Value x = graph.input("x", {4, 4}, f32);
+  for (int i = 0; i < 6; ++i) {
+    Value y = x * static_cast<double>(i + 1);
+    for (int k = 0; k < 3; ++k) y = matmul(y, x) * 0.5;
+    branches.push_back(y);
+  }
+  graph.output("y", concat(branches, 0));
+  const Executable program = session.compile(graph), expected = Session(Device::cpu()).compile(graph);
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<float> values(16, 1.0F + static_cast<float>(i));
+    const Array y = program.run({{"x", values}}).at("y"), z = expected.run({{"x", values}}).at("y");
+    for (std::int64_t k = 0; k < y.size(); ++k) ASSERT_NEAR(y.get_double(k), z.get_double(k), 1e-5 * std::abs(z.get_double(k)));
+  }
+  EXPECT_EQ(replayed, 9);
 }
 
 TEST_P(GpuLists, ThatFailAreNamedAndRecordedAnew) {

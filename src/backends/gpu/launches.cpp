@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "backends/gpu/memory.h"
@@ -35,23 +36,29 @@ LaunchArguments::LaunchArguments(const DeviceFacts& device, const GridLaunch& la
   for (EncodedMap& map : maps_) pointers_.push_back(&map);
 }
 
-LaunchGraph::LaunchGraph(const DeviceFacts& device, std::vector<GridLaunch> launches)
+LaunchGraph::LaunchGraph(const DeviceFacts& device, std::vector<GridLaunch> launches, std::span<const DeviceLaunch> asked)
     : device_(device), launches_(std::move(launches)), nodes_(launches_.size()) {
   try {
-    add_nodes();
+    add_nodes(asked);
   } catch (...) {
     let_go();
     throw;
   }
 }
 
-void LaunchGraph::add_nodes() {
+void LaunchGraph::add_nodes(std::span<const DeviceLaunch> asked) {
   const Driver& driver = *device_.driver;
   check(device_, driver.CreateGraph(&graph_, 0), "recording {} launches", launches_.size());
+  std::vector<std::set<DriverNode>> stands_for(launches_.size());  // by launch: what others wait for in its place
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    const DriverNode* const before = i == 0 ? nullptr : &nodes_[i - 1];
-    const auto add = [&](const void* node) { return driver.AddKernelNode(&nodes_[i], graph_, before, i == 0 ? 0 : 1, node); };
+    std::set<DriverNode>& nodes = stands_for[i];
+    for (const int before : asked[i].after)
+      nodes.insert(stands_for.at(static_cast<std::size_t>(before)).begin(), stands_for[static_cast<std::size_t>(before)].end());
+    if (launches_[i].blocks == 0) continue;
+    const std::vector<DriverNode> after(nodes.begin(), nodes.end());
+    const auto add = [&](const void* node) { return driver.AddKernelNode(&nodes_[i], graph_, after.data(), after.size(), node); };
     check(device_, with_node(device_, launches_[i], add), "recording kernel {}", launches_[i].kernel->name);
+    nodes = {nodes_[i]};
   }
   check(device_, driver.Instantiate(&instance_, graph_, nullptr, nullptr, 0), "recording {} launches", launches_.size());
 }
@@ -66,7 +73,7 @@ LaunchGraph::~LaunchGraph() { let_go(); }
 void LaunchGraph::patch(std::vector<GridLaunch>& launches) {
   const Driver& driver = *device_.driver;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
-    if (launches_[i] == launches[i]) continue;
+    if (!nodes_[i] || launches_[i] == launches[i]) continue;
     const auto set = [&](const void* node) { return driver.SetKernelNode(instance_, nodes_[i], node); };
     check(device_, with_node(device_, launches[i], set), "changing what kernel {} is launched with", launches[i].kernel->name);
     std::swap(launches_[i], launches[i]);
@@ -97,6 +104,10 @@ void LoadedKernels::fill(GridLaunch& made, const DeviceLaunch& asked, std::span<
                   asked.buffers.size());
   made.kernel = &kernel;
   made.values.clear();
+  if (asked.positions <= 0) {
+    made.blocks = 0;
+    return;
+  }
   for (std::size_t b = 0; b < asked.buffers.size(); ++b) {
     const auto address = std::bit_cast<std::uintptr_t>(asked.buffers[b]);
     if (address % static_cast<std::uintptr_t>(kernel.element_bytes[b]) != 0)
@@ -121,20 +132,20 @@ void LoadedKernels::launch(std::size_t kernel, std::span<std::byte* const> buffe
   memory_.launch(made);
 }
 
-/// Null where it is new, or too short to be worth a graph; a new one is known from now on.
 LoadedKernels::List* LoadedKernels::known(const void* list, std::span<const DeviceLaunch> launches) {
-  constexpr std::size_t least = 4, most_lists = 64;
-  if (launches.size() < least) return nullptr;
-  const auto found = std::ranges::find_if(lists_, [&](const List& each) {
-    return each.of == list && std::ranges::equal(each.kernels, launches, {}, {}, &DeviceLaunch::kernel);
-  });
+  constexpr std::ptrdiff_t least = 4;
+  constexpr std::size_t most_lists = 64;
+  const auto is_launched = [](const DeviceLaunch& each) { return each.positions > 0; };
+  if (std::ranges::count_if(launches, is_launched) < least) return nullptr;
+  const auto found = std::ranges::find_if(
+      lists_, [&](const List& each) { return each.of == list && std::ranges::equal(each.launched, launches, {}, {}, is_launched); });
   if (found != lists_.end()) return &*found;
   if (lists_.size() == most_lists) {
     memory_.finish();
     lists_.erase(lists_.begin());
   }
   List& added = lists_.emplace_back(list);
-  for (const DeviceLaunch& each : launches) added.kernels.push_back(each.kernel);
+  for (const DeviceLaunch& each : launches) added.launched.push_back(is_launched(each));
   return nullptr;
 }
 
@@ -144,7 +155,7 @@ void LoadedKernels::replay(List& list, std::span<const DeviceLaunch> launches, s
   for (std::size_t i = 0; i < launches.size(); ++i) fill(filled_[i], launches[i], sizes);
   try {
     if (list.graph) list.graph->patch(filled_);
-    else list.graph = std::make_unique<LaunchGraph>(memory_.device(), std::exchange(filled_, {}));
+    else list.graph = std::make_unique<LaunchGraph>(memory_.device(), std::exchange(filled_, {}), launches);
     list.graph->launch(memory_.stream());
   } catch (...) {
     list.graph.reset();  // patched in part
@@ -157,6 +168,7 @@ void LoadedKernels::launch_list(const void* list, std::span<const DeviceLaunch> 
   if (List* const again = known(list, launches)) return replay(*again, launches, sizes);
   GridLaunch made;
   for (const DeviceLaunch& each : launches) {
+    if (each.positions <= 0) continue;
     fill(made, each, sizes);
     memory_.launch(made);
   }

@@ -33,30 +33,33 @@ class LaunchArguments {
   std::vector<void*> pointers_;
 };
 
-/// Launches that a driver keeps, and does one behind the other at one call.
+/// Launches that a driver keeps, and does at one call.
 class LaunchGraph {
  public:
-  LaunchGraph(const DeviceFacts& device, std::vector<GridLaunch> launches);
+  /// Those of no blocks are left out. `asked`: the same launches, for their order.
+  LaunchGraph(const DeviceFacts& device, std::vector<GridLaunch> launches, std::span<const DeviceLaunch> asked);
   ~LaunchGraph();
   LaunchGraph(const LaunchGraph&) = delete;
   LaunchGraph& operator=(const LaunchGraph&) = delete;
 
-  /// Launches from now on differ in blocks and values; the driver hears of those that do. What was launched before stays as it was.
+  /// Launches from now on differ in blocks and values, but the same are left out; the driver hears of those that do. What was launched
+  /// before stays as it was.
   void patch(std::vector<GridLaunch>& launches);
   void launch(Stream stream) const;
 
  private:
-  void add_nodes();
+  void add_nodes(std::span<const DeviceLaunch> asked);
   void let_go();
 
   const DeviceFacts& device_;
   std::vector<GridLaunch> launches_;
-  std::vector<DriverNode> nodes_;  // by launch
+  std::vector<DriverNode> nodes_;  // by launch; null: left out
   DriverGraph graph_ = nullptr;
   DriverInstance instance_ = nullptr;
 };
 
-/// Kernels of an executable. A list of launches that comes again, with the same kernels, becomes a graph, which is patched from then on.
+/// Kernels of an executable. A list of launches that comes again, of which the same are left out, becomes a graph, which is patched from
+/// then on.
 class LoadedKernels : public DeviceKernels {
  public:
   LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted);
@@ -69,10 +72,11 @@ class LoadedKernels : public DeviceKernels {
  private:
   struct List {
     const void* of;
-    std::vector<std::size_t> kernels;
+    std::vector<bool> launched;
     std::unique_ptr<LaunchGraph> graph;  // null: it came once
   };
   void fill(GridLaunch& made, const DeviceLaunch& asked, std::span<const std::int64_t> sizes) const;
+  /// Null where it is new, or too short to be worth a graph; a new one is known from now on.
   List* known(const void* list, std::span<const DeviceLaunch> launches);
   void replay(List& list, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes);
 
