@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -6,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/function_ref.h"
 #include "emit/emit.h"
 #include "lowering/target.h"
 #include "rlx/session.h"
@@ -61,10 +63,22 @@ struct DeviceMemory {
   /// Both on the device; they may be parts of one memory, but do not overlap.
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;
+  /// A copy here of what lies in the memory of another device; null: it goes by way of the host.
+  virtual std::shared_ptr<std::byte> copy_from(DeviceMemory& /*other*/, const std::byte* /*from*/, std::int64_t /*bytes*/) {
+    return nullptr;
+  }
   /// `cache`: where what was compiled is kept; empty: nowhere.
   virtual std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) = 0;
   /// Waits until all that was asked for is done.
   virtual void finish() = 0;
+  /// The seconds that the device takes for what `work` asks of it; all is done then.
+  virtual double seconds(FunctionRef<void()> work) {
+    finish();
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    finish();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
 };
 
 /// Computes a node of a graph, or of one of its regions, for a device that takes whole graphs and does not have its op.

@@ -194,6 +194,13 @@ void Run::report_packing(std::size_t done) {
   report_progress("packing", done, state_.prepared.products.size());
 }
 
+double Run::seconds_of(const cpu::Step& step) {
+  if (!storage_.on_host()) return storage_.device().seconds([&] { run_on_device(step); });
+  const auto begin = std::chrono::steady_clock::now();
+  run_launch(step);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 void Run::time(int repeats, std::vector<LaunchReport>& reports) {
   const cpu::FlushDenormals flush;
   prepare();
@@ -202,10 +209,7 @@ void Run::time(int repeats, std::vector<LaunchReport>& reports) {
       if (state_.is_prepared[i]) continue;
       run_.scratch_bytes = &reports[i].scratch_bytes;
       run_.blocks = &reports[i].blocks;
-      const auto begin = std::chrono::steady_clock::now();
-      run_launch(state_.steps[i]);
-      if (!storage_.on_host()) storage_.device().finish();
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      const double seconds = seconds_of(state_.steps[i]);
       if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
     }
   run_.scratch_bytes = nullptr;

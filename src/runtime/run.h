@@ -37,6 +37,7 @@ class Run {
   void prepare();
   void run_missing();
   void run_launch(const cpu::Step& step);
+  double seconds_of(const cpu::Step& step);
   void run_on_device(const cpu::Step& step);
   void run_kernel(const KernelStep& step, std::size_t number);
   void execute_on_device();

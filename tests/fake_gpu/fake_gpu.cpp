@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -65,7 +66,7 @@ constexpr std::size_t total_memory = std::size_t{4} << 30;
 
 struct Stream {
   const void* context;
-  std::vector<std::function<Code()>> asked;
+  std::deque<std::function<Code()>> asked;
 };
 /// As the text has it.
 struct Launched {
@@ -91,6 +92,7 @@ struct Device {
   std::mutex mutex;
   bool is_open = false;
   std::map<std::uintptr_t, std::size_t> taken;
+  std::map<const std::byte*, std::size_t> pinned;  // of the host
   std::size_t taken_bytes = 0;
   unsigned launches = 0;
 } device;
@@ -107,6 +109,14 @@ bool is_inside(std::uintptr_t address, std::size_t bytes) {
   return address - begin <= size && bytes <= size - (address - begin);
 }
 
+/// What a device reads later, and drivers do not copy.
+bool is_pinned(const std::byte* memory) {
+  auto after = device.pinned.upper_bound(memory);
+  if (after == device.pinned.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  return memory < begin + size;
+}
+
 /// Puts it behind what the stream was asked for; `valid`: of the arguments.
 template <class Work>
 Code later(Stream* stream, bool valid, Work work) {
@@ -118,11 +128,14 @@ Code later(Stream* stream, bool valid, Work work) {
   });
   return success;
 }
-/// Until something fails.
-Code do_all(const std::vector<std::function<Code()>>& asked) {
-  for (const auto& work : asked)
-    if (const Code code = work(); code != success) return code;
-  return success;
+/// What fails takes with it what was asked for behind it.
+Code do_next(Stream* stream) {
+  if (stream->asked.empty()) return invalid_value;
+  const auto work = std::move(stream->asked.front());
+  stream->asked.pop_front();
+  const Code code = work();
+  if (code != success) stream->asked.clear();
+  return code;
 }
 
 std::string contents(const fs::path& path) {
@@ -232,9 +245,22 @@ ENTRY(cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream) {
   device.taken.erase(at);
   return later(stream, true, [=] { std::free(real(address)); });
 }
+ENTRY(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned) {
+  const std::lock_guard lock(device.mutex);
+  *memory = std::malloc(bytes);
+  device.pinned.emplace(static_cast<std::byte*>(*memory), bytes);
+  return *memory ? success : out_of_memory;
+}
+ENTRY(cuMemFreeHost, hipHostFree)(void* memory) {
+  const std::lock_guard lock(device.mutex);
+  device.pinned.erase(static_cast<std::byte*>(memory));
+  std::free(memory);
+  return success;
+}
 ENTRY(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(std::uintptr_t to, const void* from, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   const auto* data = static_cast<const std::byte*>(from);
+  if (is_pinned(data)) return later(stream, is_inside(to, bytes), [=] { std::memcpy(real(to), data, bytes); });
   return later(stream, is_inside(to, bytes),
                [to, bytes = std::vector<std::byte>(data, data + bytes)] { std::memcpy(real(to), bytes.data(), bytes.size()); });
 }
@@ -245,6 +271,16 @@ ENTRY(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uintptr_t from, s
 ENTRY(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   return later(stream, is_inside(to, bytes) && is_inside(from, bytes), [=] { std::memcpy(real(to), real(from), bytes); });
+}
+ENTRY(cuMemcpyPeerAsync, hipMemcpyPeerAsync)(std::uintptr_t to, std::intptr_t here, std::uintptr_t from, std::intptr_t there,
+                                             std::size_t bytes, Stream* stream) {
+  const std::lock_guard lock(device.mutex);
+  const auto is_place = [](std::intptr_t place, const void* of) {
+    const auto number = NAMED(reinterpret_cast<const char*>(place) - contexts, place);
+    return number >= 0 && number < devices && (!of || of == contexts + number);
+  };
+  const bool valid = is_place(here, stream->context) && is_place(there, nullptr) && here != there;
+  return later(stream, valid && is_inside(to, bytes) && is_inside(from, bytes), [=] { std::memcpy(real(to), real(from), bytes); });
 }
 ENTRY(cuMemsetD8Async, hipMemsetD8Async)(std::uintptr_t to, unsigned char value, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
@@ -265,9 +301,16 @@ ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
 ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   const std::lock_guard lock(device.mutex);
   if (stream->context != context) return invalid_context;
-  return do_all(std::exchange(stream->asked, {}));
+  Code code = success;
+  while (code == success && !stream->asked.empty()) code = do_next(stream);
+  return code;
 }
-// For fake_graphs.cpp.
+// For the files beside this one.
+int fake_later(void* stream, std::function<int()> work) {
+  return later(static_cast<Stream*>(stream), true, [work = std::move(work)] { return static_cast<Code>(work()); });
+}
+std::mutex& fake_mutex() { return device.mutex; }
+int fake_do_next(void* stream) { return do_next(static_cast<Stream*>(stream)); }
 int fake_argument_count(const void* function) { return static_cast<const Function*>(function)->arguments; }
 int fake_argument_bytes(const void* function, std::size_t argument) { return static_cast<const Function*>(function)->bytes[argument]; }
 ENTRY(cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {

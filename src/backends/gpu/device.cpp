@@ -1,5 +1,6 @@
 #include "backends/gpu/device.h"
 
+#include <algorithm>
 #include <array>
 
 namespace rlx::gpu {
@@ -50,6 +51,11 @@ std::string missing_of(Vendor vendor, std::string_view reason, std::string_view 
 }
 
 }  // namespace
+
+bool is_lost(Code code) {
+  constexpr std::array codes{700, 702, 709, 714, 715, 716, 717, 718, 719};  // what a kernel did, and that its context is gone
+  return std::ranges::find(codes, code) != codes.end();
+}
 
 std::string_view kind_of(Vendor vendor) { return vendor == Vendor::cuda ? "cuda" : "rocm"; }
 

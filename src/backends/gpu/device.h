@@ -41,11 +41,15 @@ Devices find_devices(Vendor vendor, const Files& files = {});
 /// "cuda", "rocm"
 std::string_view kind_of(Vendor vendor);
 
+/// Whether a driver refuses everything else in this process after that code.
+bool is_lost(Code code);
+
 /// Throws Error for every code but success: the device, what was asked of it, what its driver said.
 template <class... Args>
 void check(const DeviceFacts& device, Code code, fmt::format_string<Args...> action, Args&&... args) {
   if (code == 0) return;
-  fail("{} ({}): {}: {}", device.name, device.title, fmt::vformat(action, fmt::make_format_args(args...)), device.driver->code_name(code));
+  fail("{} ({}): {}: {}{}", device.name, device.title, fmt::vformat(action, fmt::make_format_args(args...)), device.driver->code_name(code),
+       is_lost(code) ? "; the device is lost to this process, which must start anew to use it" : "");
 }
 
 }  // namespace rlx::gpu

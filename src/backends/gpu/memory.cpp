@@ -1,9 +1,12 @@
 #include "backends/gpu/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "backends/gpu/event.h"
 #include "backends/gpu/launches.h"
+#include "backends/gpu/staging.h"
 #include "base/bytes_text.h"
 
 namespace rlx::gpu {
@@ -41,6 +44,7 @@ Memory::Memory(const DeviceFacts& device)
 
 Memory::~Memory() {
   driver().Synchronize(stream_);
+  staging_.reset();
   driver().DestroyStream(stream_);
   driver().ReleaseContext(device_.id);
 }
@@ -71,16 +75,19 @@ void Memory::refuse(std::int64_t bytes, Code code) const {
        device_.driver->code_name(code), bytes_text(static_cast<std::int64_t>(total - free)), bytes_text(device_.memory));
 }
 
-/// Drivers copy what lies in pageable memory before they return. What the caller has may be pinned, so little of it is copied here, and
-/// for more the stream is waited for.
+/// Drivers copy what lies in pageable memory before they return. What the caller has may be pinned, so a copy of it is given to them.
 void Memory::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return;
-  constexpr std::size_t copied_at_once = 64 << 10;
-  const bool is_little = from.size() <= copied_at_once;
-  const std::vector<std::byte> mine(from.begin(), is_little ? from.end() : from.begin());
-  const Driver& calls = driver();
-  check(device_, calls.Upload(to, is_little ? mine.data() : from.data(), from.size(), stream_), "writing {} bytes", from.size());
-  if (!is_little) check(device_, calls.Synchronize(stream_), "writing {} bytes", from.size());
+  constexpr std::size_t little = 64 << 10;
+  if (from.size() > little) return staging().upload(to, from);
+  const std::vector<std::byte> mine(from.begin(), from.end());
+  check(device_, driver().Upload(to, mine.data(), mine.size(), stream_), "writing {} bytes", mine.size());
+}
+
+Staging& Memory::staging() {
+  const std::lock_guard lock(opening_);
+  if (!staging_) staging_ = std::make_unique<Staging>(*this);
+  return *staging_;
 }
 
 /// Launches fail long after they were asked for: in what waits for them.
@@ -99,6 +106,37 @@ void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
 void Memory::clear(std::byte* to, std::int64_t bytes) {
   if (bytes == 0) return;
   check(device_, driver().Fill(to, 0, static_cast<std::size_t>(bytes), stream_), "clearing {} bytes", bytes);
+}
+
+std::intptr_t Memory::place() const { return device_.driver->vendor == Vendor::cuda ? std::bit_cast<std::intptr_t>(context_) : device_.id; }
+
+void Memory::wait_for(const Memory& other) const {
+  const Event done(other, Event::Time::left_out);
+  done.record();
+  check(device_, driver().WaitFor(stream_, done.handle(), 0), "waiting for {}", other.device_.name);
+}
+
+/// Both wait for each other: what lies there was written before, and its memory may be let go at once.
+std::shared_ptr<std::byte> Memory::copy_from(DeviceMemory& other, const std::byte* from, std::int64_t bytes) {
+  const auto* const peer = dynamic_cast<const Memory*>(&other);
+  if (!peer || peer->device_.driver != device_.driver) return nullptr;
+  std::shared_ptr<std::byte> here = allocate(bytes);
+  if (bytes == 0) return here;
+  wait_for(*peer);
+  if (driver().CopyFromPeer(here.get(), place(), from, peer->place(), static_cast<std::size_t>(bytes), stream_) != 0) return nullptr;
+  peer->wait_for(*this);
+  return here;
+}
+
+double Memory::seconds(FunctionRef<void()> work) {
+  const Event begin(*this, Event::Time::noted), end(*this, Event::Time::noted);
+  begin.record();
+  work();
+  end.record();
+  finish();
+  float milliseconds = 0;
+  check(device_, driver().ElapsedTime(&milliseconds, begin.handle(), end.handle()), "reading its clock");
+  return milliseconds * 1e-3;
 }
 
 std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, const std::filesystem::path& cache) {

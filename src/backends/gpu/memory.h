@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <mutex>
 
 #include "backends/backend.h"
 #include "backends/gpu/modules.h"
@@ -7,6 +8,7 @@
 namespace rlx::gpu {
 
 struct GridLaunch;
+class Staging;
 
 /// A device's memory, with the one stream in which it does everything in order.
 class Memory : public DeviceMemory {
@@ -20,8 +22,10 @@ class Memory : public DeviceMemory {
   void download(std::span<std::byte> to, const std::byte* from) override;
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void clear(std::byte* to, std::int64_t bytes) override;
+  std::shared_ptr<std::byte> copy_from(DeviceMemory& other, const std::byte* from, std::int64_t bytes) override;
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
+  double seconds(FunctionRef<void()> work) override;
 
   void launch(const GridLaunch& made);
 
@@ -31,12 +35,18 @@ class Memory : public DeviceMemory {
   const Driver& driver() const;
 
  private:
+  /// What is asked for from now on waits until `other` has done what it was asked for.
+  void wait_for(const Memory& other) const;
+  std::intptr_t place() const;
+  Staging& staging();
   [[noreturn]] void refuse(std::int64_t bytes, Code code) const;
 
   const DeviceFacts& device_;
   Context context_;
   Stream stream_;
   Modules modules_;
+  std::mutex opening_;
+  std::unique_ptr<Staging> staging_;  // by who first needs it
 };
 
 }  // namespace rlx::gpu

@@ -33,8 +33,10 @@ Device Array::device() const { return remote_ ? Device(remote_->backend) : Devic
 
 Array Array::to(const Device& device) const {
   if (this->device() == device) return *this;
-  const Array on_host = remote_ ? own_on_host() : *this;
-  return DeviceBytes::shown(Storage(device.backend()).put(on_host), device.backend());
+  const Storage storage(device.backend());
+  const auto here = storage.from_device(*this);
+  if (here) return DeviceBytes::shown(*here, device.backend());
+  return DeviceBytes::shown(storage.put(remote_ ? own_on_host() : *this), device.backend());
 }
 
 }  // namespace rlx

@@ -36,12 +36,24 @@ Array Storage::admit(const Array& array, std::string_view what, std::string_view
   if (!others_)
     fail("{} '{}': its bytes are on {}, the session computes on {}, and copies nothing by way of the host (Array::to does)", what, name,
          from->name(), backend_->name());
-  return DeviceBytes::on_host(array);
+  const std::optional<Array> here = from_device(array);
+  return here ? shown(*here) : DeviceBytes::on_host(array);
+}
+
+std::optional<Array> Storage::from_device(const Array& array) const {
+  const Backend* const from = DeviceBytes::backend_of(array);
+  if (!device_ || !from || from == backend_) return std::nullopt;
+  const std::span<const std::byte> there = DeviceBytes::place(array);
+  auto memory = device_->copy_from(*from->memory(), there.data(), std::ssize(there));
+  if (!memory) return std::nullopt;
+  const std::span<const std::byte> bytes(memory.get(), there.size());
+  return Array(array.dtype(), array.shape(), bytes, std::move(memory));
 }
 
 Array Storage::put(const Array& array) const {
   if (on_host()) return array;
   if (is_here(array)) return DeviceBytes::inner(array);
+  if (auto here = from_device(array)) return *std::move(here);
   Array here = make(array.dtype(), array.shape());
   put(array, address(here));
   return here;

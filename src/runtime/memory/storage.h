@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "runtime/memory/device_array.h"
 
@@ -31,7 +32,9 @@ class Storage {
   /// An array of the host here, and one of here on the host; the same array where here is the host, or where it is shown as one of here.
   Array put(const Array& array) const;
   Array take(const Array& here) const;
-  /// The same, into memory that is there.
+  /// An array of another device here, by what connects the two; no value: nothing does.
+  std::optional<Array> from_device(const Array& array) const;
+  /// As `put` and `take`, into memory that is there.
   void put(const Array& array, std::byte* to) const;
   void take(const Array& here, std::span<std::byte> to) const;
   void copy(std::byte* to, std::span<const std::byte> from) const;
