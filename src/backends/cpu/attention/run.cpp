@@ -27,7 +27,7 @@ struct OperandStep {
 };
 
 struct AttentionStep {
-  const Attention* attention = nullptr;
+  const AttentionViews* attention = nullptr;
   bool wide_positions = false;  // i64
   std::vector<Size> batch;
   Size heads, kv_heads, queries, keys, head_size, value_size;
@@ -36,7 +36,7 @@ struct AttentionStep {
 
 }  // namespace
 
-void prepare_step(const Attention& attention, Step& of_launch, const Preparation& given) {
+void prepare_step(const AttentionViews& attention, Step& of_launch, const Preparation& given) {
   SizeTable& size = given.sizes;
   const auto& slot_of = given.slot_of;
   const auto sizes = [&](const std::vector<Dim>& dims) {
@@ -233,7 +233,7 @@ void run_on(const AttentionStep& step, const RunState& run) {
 
 }  // namespace
 
-void run_step(const Attention& attention, const Step& of_launch, const RunState& run) {
+void run_step(const AttentionViews& attention, const Step& of_launch, const RunState& run) {
   const auto& step = of_launch.found_as<AttentionStep>();
   const Graph& graph = run.program->graph;
   const DType keys = graph.type(attention.k.value).dtype;

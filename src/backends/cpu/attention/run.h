@@ -5,7 +5,7 @@
 
 namespace rlx::cpu {
 
-void prepare_step(const Attention& attention, Step& step, const Preparation& given);
-void run_step(const Attention& attention, const Step& step, const RunState& run);
+void prepare_step(const AttentionViews& attention, Step& step, const Preparation& given);
+void run_step(const AttentionViews& attention, const Step& step, const RunState& run);
 
 }  // namespace rlx::cpu
