@@ -31,6 +31,9 @@ struct CDialect {
   std::string_view position;  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
 };
 
+/// CUDA C++ and HIP.
+const CDialect& cuda_dialect();
+
 KernelText print_c(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options);
 
 }  // namespace rlx

@@ -43,6 +43,7 @@ constexpr CDialect cuda_function = [] {
 
 }  // namespace
 
+const CDialect& cuda_dialect() { return cuda; }
 KernelText emit_cuda_function(const Kernel& tile) { return print_c(tile, cuda_function, {}); }
 std::string cuda_memory_type(DType dtype) { return c_memory_type(cuda, dtype); }
 

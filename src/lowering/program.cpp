@@ -4,7 +4,7 @@ namespace rlx {
 
 Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings) {
   Cost total;
-  if (launch.kind == Launch::Kind::kernel) {
+  if (launch.kind == Launch::Kind::kernel && !launch.claimed) {
     for (const GeneratedKernel& kernel : launch.kernels) {
       if (kernel.only && !kernel.only->holds(bindings)) continue;
       const Cost part = cost(kernel.kernel, bindings);

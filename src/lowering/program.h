@@ -33,7 +33,7 @@ struct GeneratedKernel {
   std::string short_name() const { return text.name.substr(0, 9); }
 };
 
-/// What code written by hand computes in a launch, as its target knows it.
+/// What code written by hand, or kernels whose expressions do not say it, compute in a launch, as its target knows it.
 struct Claimed {
   Claimed() = default;
   Claimed(const Claimed&) = delete;

@@ -64,7 +64,8 @@ class Estimator {
 
   void add_launch(const Graph& graph, const Launch& launch, double times) {
     const Cost cost = rlx::cost(graph, launch, sizes_);
-    const bool by_hand = launch.kind != Launch::Kind::kernel, reduces = by_hand || std::ranges::any_of(launch.kernels, reduces_rows);
+    const bool by_hand = launch.kind != Launch::Kind::kernel || launch.claimed,
+               reduces = by_hand || std::ranges::any_of(launch.kernels, reduces_rows);
     const double computing = cost.flops / (reduces ? rate(graph, launch) : figures_.arithmetic);
     const double bandwidth = by_hand ? std::max(figures_.moved, figures_.reduced) : reduces ? figures_.reduced : figures_.moved;
     const double moving = cost.bytes / bandwidth;
@@ -73,7 +74,7 @@ class Estimator {
   }
 
   double rate(const Graph& graph, const Launch& launch) const {
-    if (launch.kind == Launch::Kind::claim && launch.node.node >= 0 && graph.node(launch.node.node).op->name == "attention")
+    if (figures_.attention > 0 && launch.claimed && launch.node.node >= 0 && graph.node(launch.node.node).op->name == "attention")
       return figures_.attention;
     const auto known = figures_.products.find(arithmetic_of(graph, launch));
     return known == figures_.products.end() ? figures_.products.at("f32") : known->second;

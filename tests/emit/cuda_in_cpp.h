@@ -26,6 +26,8 @@ inline constexpr std::string_view cuda_in_cpp = R"(#ifndef cuda_in_cpp
 #define sqrtf __builtin_sqrtf
 #define sqrt __builtin_sqrt
 #define fmaf __builtin_fmaf
+#define fmaxf __builtin_fmaxf
+#define exp2f __builtin_exp2f
 #define fma __builtin_fma
 #define fmodf __builtin_fmodf
 #define fmod __builtin_fmod

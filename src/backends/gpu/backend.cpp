@@ -1,26 +1,17 @@
 #include "backends/gpu/backend.h"
 
-#include <algorithm>
 #include <mutex>
 #include <optional>
 
+#include "backends/gpu/claims.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/memory.h"
-#include "backends/gpu/products/claim.h"
 #include "base/bytes_text.h"
-#include "lowering/kernels_only/claims.h"
 
 namespace rlx::gpu {
 namespace {
 
 KernelText print(const Kernel& kernel, const Caps& caps) { return emit_cuda(kernel, caps.schedule); }
-
-/// `all`: also those in the place of composites' bodies.
-std::vector<const Claim*> claims(bool all) {
-  std::vector<const Claim*> list{&product_claim()};
-  std::ranges::copy(kernel_claims(all), std::back_inserter(list));
-  return list;
-}
 
 struct GpuDevice : Backend {
   explicit GpuDevice(DeviceFacts of) : facts(std::move(of)) {}

@@ -17,7 +17,7 @@ namespace {
 
 std::string kind(const Launch& launch) {
   switch (launch.kind) {
-    case Launch::Kind::kernel: return "kernel";
+    case Launch::Kind::kernel: return launch.claimed ? "claim" : "kernel";
     case Launch::Kind::claim: return "claim";
     case Launch::Kind::control: return "control";
     case Launch::Kind::host: return "host";
@@ -81,8 +81,7 @@ class NodeLaunches {
   explicit NodeLaunches(const Executable::State& state) : state_(state), labels_(launch_names(state)), names_(graph().size()) {
     for (const Launch& launch : state.program.launches) {
       for (ValueId v : launch.writes) writer_[v] = &launch;
-      if (launch.kind == Launch::Kind::claim && launch.node.node >= 0)
-        claimed_[launch.node] = fmt::format("{} in {}", launch.claim, label(launch));
+      if (launch.claimed && launch.node.node >= 0) claimed_[launch.node] = fmt::format("{} in {}", launch.claim, label(launch));
     }
     name_launches();
   }

@@ -1,0 +1,54 @@
+#include "backends/gpu/attention/claim.h"
+
+#include "backends/gpu/attention/kernels.h"
+
+namespace rlx::gpu {
+namespace {
+
+bool takes(const Graph& graph, const Node& node) {
+  if (node.op->name != "attention") return false;
+  const AttentionOperands operands(node);
+  const DType dtype = graph.type(operands.q).dtype;
+  if ((dtype != f32 && dtype != bf16 && dtype != f16) || graph.type(operands.k).dtype != dtype || graph.type(operands.v).dtype != dtype)
+    return false;
+  const auto is_position = [&](ValueId v) { return graph.type(v).dtype == i32 || graph.type(v).dtype == i64; };
+  const auto fits = [&](ValueId v) {
+    const Dim& features = graph.type(v).shape.back();
+    return features.is_static() && features.value() <= most_features;
+  };
+  return (!operands.bias || graph.type(*operands.bias).dtype == f32) && (!operands.positions || is_position(*operands.positions)) &&
+         fits(operands.q) && fits(operands.v);
+}
+
+/// What a launch of generated kernels does that no expression of theirs says.
+struct AttentionWork final : Claimed {
+  explicit AttentionWork(AttentionViews of) : attention(std::move(of)) {}
+  double flops(const Graph& graph, const Bindings& bindings) const override { return attention.flops(graph, bindings); }
+  double unread_bytes(const Graph& /*graph*/, const Bindings& /*bindings*/) const override { return 0; }
+  AttentionViews attention;
+};
+
+Launch launch_of(const Draft& draft, const AttentionViews& attention) {
+  Launch launch{Launch::Kind::kernel, "attention", attention.reads(), {attention.result}};
+  launch.kernels = attention_kernels(draft, attention);
+  launch.claim = "attention", launch.node = attention.node;
+  launch.claimed = std::make_shared<const AttentionWork>(attention);
+  return launch;
+}
+
+struct AttentionClaim final : Claim {
+  bool takes(const Graph& graph, const Node& node, const Caps& /*caps*/) const override { return gpu::takes(graph, node); }
+  bool reads_views() const override { return true; }
+  std::unique_ptr<GraphClaim> start(Draft& draft) const override {
+    return std::make_unique<AttentionClaimed>(draft, gpu::takes, launch_of);
+  }
+};
+
+}  // namespace
+
+const Claim& attention_claim() {
+  static const AttentionClaim claim;
+  return claim;
+}
+
+}  // namespace rlx::gpu
