@@ -23,11 +23,13 @@ class CPrinter : public KernelPrinter {
     if (dialect_.position.empty()) {
       print_body("begin", "end");
     } else {
-      body_ += dialect_.position;
+      body_ += in_group() ? dialect_.group_position : dialect_.position;
       print_position("position");
     }
     KernelText named = named_by_hash(text(), dialect_.name, scheduled_.counted());
-    for (const KernelBuffer& buffer : kernel_.buffers) named.element_bytes.push_back(std::max(info(buffer.dtype).bits / 8, 1));
+    named.group = scheduled_.group.lanes * scheduled_.group.rows;
+    for (const KernelBuffer& buffer : kernel_.buffers)
+      named.element_bytes.push_back(has_vectors() && buffer.aligned ? vector_bytes : std::max(info(buffer.dtype).bits / 8, 1));
     return named;
   }
 
@@ -35,12 +37,15 @@ class CPrinter : public KernelPrinter {
   std::string text() const {
     std::string all(dialect_.header);
     if (uses_f64()) all += dialect_.f64_header;
+    if (in_group()) all += dialect_.group_header;
     all += scalars_.prelude();
-    all += dialect_.open;
+    all += in_group() ? fmt::format(fmt::runtime(dialect_.group_open), fmt::arg("n", scheduled_.group.lanes * scheduled_.group.rows))
+                      : std::string(dialect_.open);
     for (int id = 0; id < static_cast<int>(kernel_.buffers.size()); ++id) all += of_buffer(dialect_.buffer_parameter, id);
     for (std::size_t i = 0; i < size_arguments(); ++i) all += fmt::format(fmt::runtime(dialect_.size_parameter), fmt::arg("n", i));
     all += dialect_.close;
-    for (const int id : used_buffers_) all += of_buffer(dialect_.buffer, id);
+    for (const int id : used_buffers_)
+      all += of_buffer(has_vectors() && buffer(id).aligned ? dialect_.aligned_buffer : dialect_.buffer, id);
     return all + entry_ + body_ + "}\n";
   }
   std::string of_buffer(std::string_view form, int id) const {
@@ -143,6 +148,71 @@ class CPrinter : public KernelPrinter {
     if (dialect_.fused_sums && is_float_sum(e) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul)
       return scalars_.fma(value(body.args[0]), value(body.args[1]), before, e.dtype);
     return joined(e, before, value(e.args[0]));
+  }
+
+  // -- groups of lanes
+
+  static constexpr int vector_bytes = 16;
+  bool in_group() const { return scheduled_.group.lanes > 0; }
+  /// Whether loads and stores of neighbours are written so that the compiler makes vectors of them.
+  bool has_vectors() const {
+    const auto is_vector = [](const Statement& s) { return s.kind == Statement::Kind::lanes && s.vector > 1; };
+    return in_group() || std::ranges::any_of(scheduled_.body, is_vector);
+  }
+  std::string group_lane() override { return fmt::format(fmt::runtime(dialect_.group_lane), fmt::arg("n", scheduled_.group.lanes)); }
+  std::string group_row() override { return fmt::format(fmt::runtime(dialect_.group_row), fmt::arg("n", scheduled_.group.lanes)); }
+  std::string computed(const std::string& value, DType dtype) override { return assign(register_name(dtype), value); }
+  std::string exchanged(const std::string& value, int bits) override {
+    return fmt::format(fmt::runtime(dialect_.exchange), fmt::arg("x", value), fmt::arg("n", bits));
+  }
+  /// By the first lane of each warp; the lanes of every warp then have one each.
+  std::string share(const std::string& value, DType dtype, int warps) override {
+    const std::string place = fmt::format("g{}", ++temporaries_), lane = group_lane(), type = register_name(dtype);
+    entry_ += "  " + fmt::format(fmt::runtime(dialect_.on_chip), fmt::arg("T", type), fmt::arg("name", place), fmt::arg("n", warps)) + "\n";
+    line(fmt::format("if ({0} % {1} == 0) {2}[{0} / {1}] = {3};", lane, warp_lanes, place, value));
+    line(std::string(dialect_.barrier));
+    return assign(type, fmt::format("{}[{} % {}]", place, lane, warps));
+  }
+  void wait_for_group() override { line(std::string(scheduled_.group.lanes == warp_lanes ? dialect_.warp_barrier : dialect_.barrier)); }
+  void only_if(const std::string& condition, const std::function<void()>& body) override {
+    line("if (" + condition + ") {");
+    ++depth_;
+    body();
+    --depth_;
+    line("}");
+  }
+  std::string less(const std::string& a, const std::string& b) override { return a + " < " + b; }
+  std::string load_vector(ExprId id, int count) override {
+    const Expr& e = kernel_.expr(id);
+    std::string name = declare_vector(buffer(e.buffer).dtype, count);
+    move(name, "&" + element(e.buffer, index(e.index)), buffer(e.buffer).dtype, count);
+    return name;
+  }
+  std::string element_of(ExprId id, const std::string& vector, const std::string& at) override {
+    const DType dtype = kernel_.expr(id).dtype;
+    return assign(register_name(dtype), scalars_.from_memory(variable_at(vector, at), dtype));
+  }
+  std::string vector_to_store(const KernelStore& store, int count) override { return declare_vector(buffer(store.buffer).dtype, count); }
+  void set_element(const KernelStore& s, const std::string& vector, const std::string& at) override {
+    line(variable_at(vector, at) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");
+  }
+  void store_vector(const KernelStore& s, const std::string& vector, int count) override {
+    move("&" + element(s.buffer, index(s.index)), vector, buffer(s.buffer).dtype, count);
+  }
+  static std::string variable_at(const std::string& name, const std::string& at) { return fmt::format("{}[{}]", name, at); }
+  std::string declare_vector(DType dtype, int count) {
+    std::string name = fmt::format("v{}", ++temporaries_);
+    line(fmt::format(fmt::runtime(dialect_.aligned_array), fmt::arg("T", c_memory_type(dialect_, dtype)), fmt::arg("name", name),
+                     fmt::arg("n", count)));
+    return name;
+  }
+  /// In the largest pieces that there are.
+  void move(const std::string& to, const std::string& from, DType dtype, int count) {
+    const int bytes = count * std::max(info(dtype).bits / 8, 1);
+    std::size_t piece = dialect_.pieces.size() - 1;
+    while (piece > 0 && bytes % (1 << piece) != 0) --piece;
+    const std::string_view type = dialect_.pieces[piece];
+    for (int i = 0; i < bytes >> piece; ++i) line(fmt::format("(({0}*)({1}))[{3}] = ((const {0}*)({2}))[{3}];", type, to, from, i));
   }
 
   // -- blocks of sums of products

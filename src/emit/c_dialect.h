@@ -22,12 +22,20 @@ struct CDialect {
   bool fused_sums;        // sums of products are made by fma
   std::string_view bits;  // declares {y} of type {T}: the {size} bytes of {x}
 
+  std::string_view f16_to_f32 = {};  // the function of that name, where {text} is the one in arithmetic; empty: that is it
+
   std::string_view definition;  // {text} of a function {name} that texts share, which may stand in one program
 
   // The function around the body: what opens it, its parameters by buffer and by symbol of sizes, and what closes them.
   std::string_view open, buffer_parameter, size_parameter, close;
-  std::string_view buffer;    // makes b{n} of these, in a function that uses it
-  std::string_view size;      // the value of a symbol
+  std::string_view buffer;  // makes b{n} of these, in a function that uses it
+  std::string_view size;    // the value of a symbol
+  // The same of groups of {n} lanes, and of buffers that begin where 16 bytes do. The lane; which of the rows of a block it has; what a
+  // lane of the warp has whose number differs in the bits {n}; {n} elements {name} on chip, and of a lane's own where 16 bytes begin; where
+  // lanes wait for the group, and for their warp.
+  std::string_view group_header = {}, group_open = {}, aligned_buffer = {}, group_position = {};
+  std::string_view group_lane = {}, group_row = {}, exchange = {}, on_chip = {}, aligned_array = {}, barrier = {}, warp_barrier = {};
+  std::array<std::string_view, 5> pieces = {};  // types of 1, 2, 4, 8 and 16 bytes
   std::string_view position;  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
 };
 

@@ -126,7 +126,10 @@ std::string definition(const CDialect& dialect, const std::string& name) {
   if (name == "rlx_f32_to_bf16") return narrow_float(dialect, f32_to_bf16);
   if (name == "rlx_bf16_to_f32") return narrow_float(dialect, bf16_to_f32);
   if (name == "rlx_f32_to_f16") return narrow_float(dialect, f32_to_f16);
-  if (name == "rlx_f16_to_f32") return narrow_float(dialect, f16_to_f32);
+  if (name == "rlx_f16_to_f32") {
+    const std::string text = narrow_float(dialect, f16_to_f32);
+    return dialect.f16_to_f32.empty() ? text : fmt::format(fmt::runtime(dialect.f16_to_f32), fmt::arg("text", text));
+  }
   const std::vector<std::string> parts = parts_of(name);
   const DType last = parse_dtype(parts.back()).value();
   if (parts[0] == "div" || parts[0] == "rem") return division(dialect, parts[0] == "div", last);

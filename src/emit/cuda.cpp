@@ -1,4 +1,4 @@
-// CUDA C++, which is also HIP's: a thread computes one position of the grid.
+// CUDA C++, which is also HIP's: a thread computes one position of the grid, or those of a block do.
 #include "emit/c_scalar.h"
 #include "emit/cuda_function.h"
 
@@ -24,6 +24,9 @@ constexpr CDialect cuda{
     .vector_fold = "",
     .fused_sums = true,
     .bits = "{T} {y};\n  memcpy(&{y}, &{x}, {size});",
+    .f16_to_f32 =
+        "\n#ifdef __CUDACC__\nstatic inline float rlx_f16_to_f32(unsigned short x) {{\n  float y;\n"
+        "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x));\n  return y;\n}}\n#else\n{text}#endif\n",
     .definition = "#ifndef {name}\n#define {name} {name}\n__device__ {text}#endif\n",
     .open = "extern \"C\" __global__ void __launch_bounds__(256) @NAME@(",
     .buffer_parameter = "{T}* b{n}, ",
@@ -31,6 +34,22 @@ constexpr CDialect cuda{
     .close = "const long long positions) {\n",
     .buffer = "",
     .size = "s{n}",
+    .group_header =
+        "#ifndef rlx_exchange\n#ifdef __HIP__\n#define rlx_exchange(x, bits) __shfl_xor(x, bits)\n"
+        "#define rlx_wait_for_warp() __builtin_amdgcn_wave_barrier()\n#else\n"
+        "#define rlx_exchange(x, bits) __shfl_xor_sync(0xffffffffu, x, bits)\n#define rlx_wait_for_warp() __syncwarp()\n"
+        "#endif\n#endif\n",
+    .group_open = "extern \"C\" __global__ void __launch_bounds__({n}) @NAME@(",
+    .aligned_buffer = "  b{n} = ({T}*)__builtin_assume_aligned(b{n}, 16);\n",
+    .group_position = "  const long long position = blockIdx.x;\n",
+    .group_lane = "(int)(threadIdx.x % {n})",
+    .group_row = "(threadIdx.x / {n})",
+    .exchange = "rlx_exchange({x}, {n})",
+    .on_chip = "__shared__ {T} {name}[{n}];",
+    .aligned_array = "__align__(16) {T} {name}[{n}];",
+    .barrier = "__syncthreads();",
+    .warp_barrier = "rlx_wait_for_warp();",
+    .pieces = {"unsigned char", "unsigned short", "unsigned", "uint2", "uint4"},
     .position = "  const long long position = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n  if (position >= positions) return;\n",
 };
 

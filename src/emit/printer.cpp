@@ -75,7 +75,10 @@ void KernelPrinter::print_block(const Block& block) {
 
 void KernelPrinter::print(const Statement& s) {
   switch (s.kind) {
-    case Statement::Kind::compute: print_compute(s); break;
+    case Statement::Kind::compute:
+      if (kernel_.expr(s.expr).kind == Expr::Kind::load) stored_ = false;
+      print_compute(s);
+      break;
     case Statement::Kind::begin: begin(s.expr); break;
     case Statement::Kind::restart: set(s.expr, neutral(kernel_.expr(s.expr))); break;
     case Statement::Kind::carry: carry(s.expr); break;
@@ -86,11 +89,21 @@ void KernelPrinter::print(const Statement& s) {
       if (std::ranges::find(open_reductions_, s.expr) == open_reductions_.end()) open_reductions_.push_back(s.expr);
       break;
     }
-    case Statement::Kind::store: store(kernel_.stores[static_cast<std::size_t>(s.store)]); break;
+    case Statement::Kind::store: print_store(s.store); break;
     case Statement::Kind::loop: print_loop(s); break;
     case Statement::Kind::blocks: print_blocks(s); break;
-    case Statement::Kind::lanes: print_lanes(s, [&] { print_block(s.body); }); break;
+    case Statement::Kind::lanes:
+      if (s.vector > 1) print_neighbours(s, std::string(variables_[static_cast<std::size_t>(s.variable)]), "0");
+      else print_lanes(s, [&] { print_block(s.body); });
+      break;
   }
+}
+
+void KernelPrinter::print_store(int number) {
+  const KernelStore& s = kernel_.stores[static_cast<std::size_t>(number)];
+  if (const auto place = put_off_.find(number); place != put_off_.end()) set_element(s, place->second, side_of_group_);
+  else if (scheduled_.group.lanes > 0 && !in_shared_) store_of_group(s);
+  else store(s);
 }
 
 void KernelPrinter::print_blocks(const Statement& s) {
@@ -110,14 +123,20 @@ void KernelPrinter::print_blocks(const Statement& s) {
 void KernelPrinter::print_compute(const Statement& s) {
   std::string& text = values_[static_cast<std::size_t>(s.expr)];
   const auto row = scheduled_.per_row.find(s.expr);
-  const std::string at = row == scheduled_.per_row.end() ? lane_ : variables_[static_cast<std::size_t>(row->second)];
-  text = s.kept ? variable(s.expr, at) : compute(s.expr);
+  const bool in_group = scheduled_.group.lanes > 0;
+  const std::string at = row == scheduled_.per_row.end() ? lane_ : in_group ? slot_ : variables_[static_cast<std::size_t>(row->second)];
+  const auto vector = loaded_vectors_.find(s.expr);
+  if (s.kept) text = variable(s.expr, at);
+  else text = vector == loaded_vectors_.end() ? compute(s.expr) : element_of(s.expr, vector->second, side_of_group_);
   if (s.kept || (row == scheduled_.per_row.end() && !per_lane(s.expr))) return;
-  if (row != scheduled_.per_row.end() && declared_.insert(s.expr).second) declare_variable(s.expr, kernel_.extent(row->second).upper());
+  if (row != scheduled_.per_row.end() && declared_.insert(s.expr).second)
+    declare_variable(s.expr, in_group ? slots_ : kernel_.extent(row->second).upper());
   set_variable(s.expr, at, text);
 }
 
 void KernelPrinter::print_loop(const Statement& s) {
+  if (together_.count(s.variable)) return print_block(s.body);
+  if (s.shared > 0) return print_shared(s);
   if (print_unrolled(s)) return;
   if (s.vector > 1) return print_vectors(s);
   const auto [low, high] = range(s.variable);
@@ -126,6 +145,12 @@ void KernelPrinter::print_loop(const Statement& s) {
     print_block(s.body);
   };
   const bool innermost = std::ranges::all_of(s.body, [](const Statement& inner) { return inner.body.empty(); });
+  constexpr std::int64_t short_loop = 16;
+  const Dim& extent = kernel_.extent(s.variable);
+  if (in_shared_ && innermost && !runs_.count(s.variable) && extent.is_static() && extent.value() <= short_loop) {
+    lane_loop(static_cast<int>(extent.value()), body);  // so that what lies side by side is loaded at once
+    return finish_reductions(s.variable);
+  }
   const std::string cut = innermost ? cut_of_loop(low, high) : std::string();
   if (!cut.empty()) loop(low, cut, 1, body);
   loop(cut.empty() ? low : cut, high, 1, body);
@@ -287,10 +312,12 @@ void KernelPrinter::carry(ExprId id) {
 /// The value of a reduction behind its loops. Where a total is infinite, nothing is known of what was lost.
 std::string KernelPrinter::reduced(ExprId id) {
   const std::string lane = per_lane(id) ? lane_ : "";
-  if (!in_runs(id)) return variable(id, lane);
-  const DType dtype = kernel_.expr(id).dtype;
+  const bool is_part = scheduled_.group.parts.count(id) > 0;
+  const Expr& e = kernel_.expr(id);
+  if (!in_runs(id)) return is_part ? combined_over_group(e, variable(id, lane)) : variable(id, lane);
   const std::string total = variable({id, Kept::Part::total}, lane), lost = variable({id, Kept::Part::lost}, lane);
-  return unless_nan(rounded(ScalarOp::add, total, lost, dtype), total, dtype);
+  const std::string all = unless_nan(rounded(ScalarOp::add, total, lost, e.dtype), total, e.dtype);
+  return is_part ? combined_over_group(e, all) : all;
 }
 
 std::pair<std::string, std::string> KernelPrinter::range(int variable) {
@@ -335,6 +362,7 @@ void KernelPrinter::print_position(const std::string& flat) {
     }
     variables_[static_cast<std::size_t>(loop)] = times(at, std::to_string(step));
   }
+  if (scheduled_.group.rows > 1) take_row_of_group();
   if (scheduled_.product) return print_product(*scheduled_.product);
   print_block(scheduled_.body);
 }

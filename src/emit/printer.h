@@ -51,6 +51,29 @@ class KernelPrinter {
   void lane_loop(int lanes, const LoopBody& body) { lane_loop("0", std::to_string(lanes), lanes, body); }
   /// The position at hand of a kernel that is a block of sums of products.
   virtual void print_product(const ProductBlock& block) { fail_internal("emit: a block of {} sums", block.sums.size()); }
+  // Of groups of lanes: the lane, and which of a block's rows it has; a name for a value that is computed here; what another lane has,
+  // whose number differs in these bits; memory that lanes share; where all wait; what is done where a condition holds.
+  virtual std::string group_lane() { fail_internal("emit: a group of lanes"); }
+  virtual std::string group_row() { fail_internal("emit: rows of a group"); }
+  virtual std::string computed(const std::string& /*value*/, DType /*dtype*/) { fail_internal("emit: a value of a group"); }
+  virtual std::string exchanged(const std::string& /*value*/, int /*bits*/) { fail_internal("emit: lanes that exchange"); }
+  virtual std::string share(const std::string& /*value*/, DType /*dtype*/, int /*warps*/) { fail_internal("emit: memory of a group"); }
+  virtual void wait_for_group() { fail_internal("emit: lanes that wait"); }
+  virtual void only_if(const std::string& /*condition*/, const std::function<void()>& /*body*/) { fail_internal("emit: some lanes"); }
+  virtual std::string less(const std::string& /*a*/, const std::string& /*b*/) { fail_internal("emit: some lanes"); }
+  // Of vectors of `count` neighbours in memory: what one of a load has, by name, and an element of it; one that a store will write, what an
+  // element of that becomes, and the store.
+  virtual std::string load_vector(ExprId /*id*/, int /*count*/) { fail_internal("emit: a vector that is loaded"); }
+  virtual std::string element_of(ExprId /*id*/, const std::string& /*vector*/, const std::string& /*at*/) {
+    fail_internal("emit: a vector that is loaded");
+  }
+  virtual std::string vector_to_store(const KernelStore& /*store*/, int /*count*/) { fail_internal("emit: a vector that is stored"); }
+  virtual void set_element(const KernelStore& /*store*/, const std::string& /*vector*/, const std::string& /*at*/) {
+    fail_internal("emit: a vector that is stored");
+  }
+  virtual void store_vector(const KernelStore& /*store*/, const std::string& /*vector*/, int /*count*/) {
+    fail_internal("emit: a vector that is stored");
+  }
   /// Where a loop that holds none is cut in two, so that whole vectors and what is behind them are loops of their own; empty: nowhere.
   virtual std::string cut_of_loop(const std::string& /*low*/, const std::string& /*high*/) const { return {}; }
   virtual std::string compute(ExprId id) = 0;
@@ -93,6 +116,7 @@ class KernelPrinter {
 
  private:
   void print(const Statement& statement);
+  void print_store(int number);
   std::pair<std::string, std::string> range(int variable);
   std::string symbol(const std::string& name);
   std::string runs(const std::string& size, int step);
@@ -107,6 +131,13 @@ class KernelPrinter {
   void print_run(const Statement& s, const std::string& low, const std::string& high, bool whole);
   bool print_unrolled(const Statement& s);
   void print_vectors(const Statement& s);
+  void print_shared(const Statement& s);
+  void print_neighbours(const Statement& s, const std::string& first, const std::string& slot);
+  void find_vectors(const Statement& s);
+  void print_counted_together(const Statement& s);
+  void take_row_of_group();
+  void store_of_group(const KernelStore& s);
+  std::string combined_over_group(const Expr& reduction, std::string value);
   void combine_sides(const std::vector<ExprId>& reductions, int width);
   /// Where an accumulator takes the next value.
   std::pair<Kept, std::string> accumulator(ExprId id) const;
@@ -128,10 +159,19 @@ class KernelPrinter {
     std::string low, high;
     bool whole;
   };
-  std::map<int, Run> runs_;  // by variable: the run at hand
-  std::string lane_;         // position in the block at hand
-  std::string side_;         // element of the vector at hand
-  std::set<ExprId> sided_;   // reductions with accumulators of a vector's elements
+  std::map<int, Run> runs_;                       // by variable: the run at hand
+  std::string lane_;                              // position in the block at hand
+  std::string side_;                              // element of the vector at hand
+  std::set<ExprId> sided_;                        // reductions with accumulators of a vector's elements
+  std::string side_of_group_;                     // element of the vector at hand, of a group's lane
+  std::int64_t slots_ = 0;                        // of what a lane of a group keeps in the loop at hand
+  std::string slot_;                              // place of what a lane of a group keeps
+  std::string own_row_;                           // whether the row of a group is there; empty: it is
+  bool in_shared_ = false;                        // in a loop that the lanes of a group share
+  bool stored_ = false;                           // all lanes of a group wait since the last thing that they did
+  std::map<ExprId, std::string> loaded_vectors_;  // at hand
+  std::map<int, std::string> put_off_;            // stores at hand whose values are kept until a vector is computed, by number
+  std::set<int> together_;                        // variables of loops that are counted together
 };
 
 }  // namespace rlx

@@ -52,6 +52,7 @@ struct KernelBuffer {
   ValueId value;
   DType dtype = f32;
   bool written = false;
+  bool aligned = true;       // its numbers begin where 16 bytes do
   bool past_caches = false;  // written, and too large to be found in a cache by who reads it next
 };
 

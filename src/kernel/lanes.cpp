@@ -141,6 +141,11 @@ bool worth_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free,
   return !reduces && kernel.loops.size() > 1 && neighbours(kernel, free) > 0;
 }
 
+int neighbours_along_terms(const Kernel& kernel, const std::vector<std::set<int>>& free) {
+  const Reads reads = reads_of(kernel, free);
+  return reads.along_terms - reads.along_lanes;
+}
+
 bool steps_by_one(const Index& index, int variable) {
   int places = 0;
   index.for_each_atom([&](const Atom& atom) { places += atom.kind == Atom::Kind::variable && atom.id == variable; });

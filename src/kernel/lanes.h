@@ -11,6 +11,9 @@ bool worth_blocks(const Kernel& kernel, const std::vector<std::set<int>>& free);
 /// several loops has no reduction, so that its position is taken apart once a vector.
 bool worth_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width);
 
+/// How many loads of the reductions' terms are of neighbours along these, less those that are along the innermost loop.
+int neighbours_along_terms(const Kernel& kernel, const std::vector<std::set<int>>& free);
+
 /// The body of the loop over `lane`, as a body of one block: what depends on the lane runs in loops over the lanes inside the loops of
 /// the reductions. Adds to `per_lane` what one such loop leaves for the next.
 Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, int lane, Block body, std::set<ExprId>& per_lane);

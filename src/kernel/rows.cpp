@@ -14,7 +14,7 @@ class RowKeeper {
     for (Statement& s : block) {
       visit(s.body);
       Statement* const loop = row_loop(s);
-      if (!loop || kernel_.extent(loop->variable).upper() > on_chip_row) continue;
+      if (!loop || !has_places(*loop)) continue;
       std::set<ExprId>& earlier = left[loop->variable];
       keep(*loop, earlier);
       for (const Statement& inner : loop->body)
@@ -29,6 +29,8 @@ class RowKeeper {
     if (s.kind != Statement::Kind::runs) return nullptr;
     return &*std::ranges::find(s.body, Statement::Kind::loop, &Statement::kind);
   }
+  /// Whether what it leaves has somewhere to be: a row beside a lane that works alone, few values in registers of one of a group.
+  bool has_places(const Statement& loop) const { return in_group_ ? loop.slots > 0 : kernel_.extent(loop.variable).upper() <= on_chip_row; }
   /// Marks the values of this loop that are dear, were left by an earlier loop, and are read by something new.
   void keep(Statement& loop, const std::set<ExprId>& earlier) {
     std::set<ExprId> again;
@@ -39,7 +41,7 @@ class RowKeeper {
     find_read(loop.body, again, read);
     for (Statement& s : loop.body) {
       if (s.kind != Statement::Kind::compute || !again.count(s.expr)) continue;
-      const bool worth = read.count(s.expr) && scheduled_.per_row.size() < most_rows && steps(s.expr, again) >= fewest_steps;
+      const bool worth = read.count(s.expr) && scheduled_.per_row.size() < most_rows && steps(s.expr, again) >= fewest_steps_;
       if (worth) scheduled_.per_row[s.expr] = loop.variable;
       s.kept = scheduled_.per_row.count(s.expr) > 0;
     }
@@ -61,7 +63,6 @@ class RowKeeper {
     }
   }
   /// How many values of `again` the value is computed from, up to those that are kept.
-  static constexpr std::size_t fewest_steps = 8;  // about what a store and a load in the first-level cache cost
   std::size_t steps(ExprId id, const std::set<ExprId>& again) const {
     return needed_by(kernel_, id, [&](ExprId operand) { return again.count(operand) && !scheduled_.per_row.count(operand); }).size();
   }
@@ -69,6 +70,8 @@ class RowKeeper {
   static constexpr std::size_t most_rows = 4;  // of `on_chip_row` elements, on the stack of a thread
   const Kernel& kernel_;
   Scheduled& scheduled_;
+  const bool in_group_ = scheduled_.group.lanes > 0;
+  const std::size_t fewest_steps_ = in_group_ ? 1 : 8;  // about what a store and a load in the first-level cache cost
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/groups.h"
 #include "kernel/lanes.h"
 #include "kernel/rows.h"
 #include "kernel/runs.h"
@@ -22,21 +23,26 @@ class Scheduler {
     find_guarded_loads(result);
     choose_loops(result);
     const auto& loops = kernel_.loops;
-    const bool own_scope = inner_ || lane_ >= 0;
+    const bool own_scope = inner_ || lane_ >= 0 || neighbours_ > 1;
     open({loops.begin(), loops.end() - (own_scope ? 1 : 0)});
     if (own_scope) open({loops.back()});
     for (std::size_t i = 0; i < kernel_.stores.size(); ++i) need_store(i);
     if (own_scope) {
       Block body = close();
       if (lane_ >= 0) body = split_lanes(kernel_, free_, lane_, std::move(body), result.per_lane);
-      const auto kind = lane_ >= 0 ? Statement::Kind::blocks : Statement::Kind::loop;
+      const auto kind = neighbours_ > 1 ? Statement::Kind::lanes : lane_ >= 0 ? Statement::Kind::blocks : Statement::Kind::loop;
       scopes_.back().block.push_back({kind, -1, loops.back(), -1, std::move(body)});
+      scopes_.back().block.back().vector = neighbours_;
     }
     result.body = close();
     if (kernel_.tile)
       for (auto it = loops.end() - (own_scope ? 1 : 0); it != loops.begin();)
         result.body = Block{{Statement::Kind::loop, -1, *--it, -1, std::move(result.body)}};
     result.in_runs = std::move(in_runs_);
+    if (group_.lanes > 0) {
+      result.group = group_;
+      share_loops(kernel_, free_, result);
+    }
     keep_rows(kernel_, result);
     if (options_.lanes && options_.vector > 1) mark_vectors(kernel_, free_, options_.vector, result.body);
     return result;
@@ -50,7 +56,7 @@ class Scheduler {
   };
   /// Which loops are the grid, what its positions stand for, and whether the innermost loop runs inside, or in blocks of lanes.
   void choose_loops(Scheduled& result) {
-    if (kernel_.loops.empty()) return;
+    if (choose_group(result) || choose_neighbours(result) || kernel_.loops.empty()) return;
     const bool blocks = options_.lanes ? worth_vectors(kernel_, free_, options_.vector) : worth_blocks(kernel_, free_);
     const bool all = options_.lanes && !kernel_.tile && (blocks || !runs_inside());
     inner_ = kernel_.tile || (!all && (blocks || runs_inside()));
@@ -62,6 +68,28 @@ class Scheduler {
     lane_ = kernel_.loops.back();
     if (all) result.block_lanes = result.grid.back().step = options_.vector;
     else if (result.grid.empty()) result.split = lane_;
+  }
+  /// Whether lanes work together.
+  bool choose_group(Scheduled& result) {
+    if (options_.group == 0 || kernel_.tile) return false;
+    const bool inside = !kernel_.loops.empty() && runs_inside();
+    const auto group = rlx::choose_group(kernel_, free_, reachable_, options_.group, inside);
+    if (!group) return false;
+    group_ = *group;
+    inner_ = inside;
+    for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
+    if (inside) result.grid.pop_back();
+    if (group_.rows > 1) result.grid.back().step *= group_.rows;
+    return true;
+  }
+  /// Whether a lane computes a vector.
+  bool choose_neighbours(Scheduled& result) {
+    if (options_.group == 0) return false;
+    neighbours_ = neighbours_of_lane(kernel_, free_, reachable_);
+    if (neighbours_ == 1) return false;
+    for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
+    result.grid.back().step = neighbours_;
+    return true;
   }
   void find_product(Scheduled& result) {
     auto block = product_block(kernel_, free_, options_.vector);
@@ -177,7 +205,14 @@ class Scheduler {
     constexpr std::size_t light = 24;  // statements
     const bool by_lane = (options_.lanes && options_.vector == 1) || free_[static_cast<std::size_t>(group[0])].count(lane_) > 0;
     if (std::ranges::none_of(group, [&](ExprId member) { return is_float_sum(kernel_.expr(member)); })) return std::nullopt;
+    if (group_.lanes > 0 && is_of_group(group[0])) return runs_of_group(kernel_, group[0], group_.lanes);
     return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, !options_.lanes && count(innermost) <= light);
+  }
+  /// Whether it is of a whole position, and not of a term of another reduction.
+  bool is_of_group(ExprId id) const {
+    const std::set<int>& mine = free_[static_cast<std::size_t>(id)];
+    const auto end = kernel_.loops.end() - (inner_ ? 1 : 0);
+    return std::ranges::all_of(mine, [&](int v) { return std::find(kernel_.loops.begin(), end, v) != end; });
   }
   /// The loop in runs, or where these are of one step as a run of its own, with the sums among `group` carried from run to run.
   Block in_runs(Block loop, const Runs& runs, const std::vector<ExprId>& group) {
@@ -273,8 +308,10 @@ class Scheduler {
   const ScheduleOptions& options_;
   std::vector<std::set<int>> free_;
   std::vector<bool> done_, reachable_;
-  bool inner_ = false;          // the innermost loop runs inside a position
-  int lane_ = -1;               // the loop whose lanes run in blocks
+  bool inner_ = false;  // the innermost loop runs inside a position
+  int lane_ = -1;       // the loop whose lanes run in blocks
+  Group group_;
+  int neighbours_ = 1;          // that a lane computes
   std::set<ExprId> under_way_;  // reductions whose loops are being built
   std::set<ExprId> in_runs_;
   std::vector<Scope> scopes_;

@@ -4,6 +4,7 @@
 
 #include "kernel/cost.h"
 #include "kernel/product_block.h"
+#include "kernel/runs.h"
 
 namespace rlx {
 
@@ -32,14 +33,26 @@ struct Statement {
   bool kept = false;                  // compute: an earlier loop over the same row left the value
   std::int64_t steps = 0, whole = 0;  // runs: see Runs
   int vector = 1;                     // loop: so many neighbouring values are computed side by side
+  // Loops of a group of lanes.
+  int shared = 0;  // each lane has every so manieth vector of its values; beyond 1: counted together with those of so many - 1 loops inside
+  int slots = 0;   // so many vectors are a lane's at most, and what it keeps of them has a place for each; 0: not known
 };
 
 inline constexpr int block_lanes = 128;  // of a block, without lanes of the device
+inline constexpr int warp_lanes = 32;    // that exchange numbers without memory
 
 /// What of a device decides how its loops run.
 struct ScheduleOptions {
   bool lanes = false;  // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
   int vector = 1;      // with lanes: numbers of 32 bits that a thread computes at a time in loops of its own
+  int group = 0;       // with lanes: the most of them that work together on a row; 0: memory on chip is like any other, and none do
+};
+
+/// Lanes that work together on a position: each has its part of the terms of reductions, and of the elements of a row.
+struct Group {
+  int lanes = 0;           // 0: none do
+  int rows = 1;            // neighbouring positions of the innermost loop of the grid that are one, each with lanes of its own
+  std::set<ExprId> parts;  // reductions of which each lane has a part
 };
 
 /// A loop whose positions are counted, in runs of `step` that one position stands for.
@@ -56,6 +69,7 @@ struct Scheduled {
   Block body;
   /// With lanes: the sum that a position computes for a block of results. The body runs for each of these, and has no reduction.
   std::optional<ProductBlock> product;
+  Group group;
   /// The only loop of a kernel whose lanes run in blocks: the caller's range is a range of this variable. -1: none.
   int split = -1;
   int block_lanes = rlx::block_lanes;

@@ -14,6 +14,10 @@ GeneratedKernel Draft::generate(Kernel kernel) const {
   expand_math(kernel);
   mark_large_results(kernel, graph, target.caps.past_caches_bytes);
   std::vector<std::int64_t> first = first_elements(kernel);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    constexpr std::int64_t vector_bytes = 16;
+    kernel.buffers[i].aligned = bytes_for(kernel.buffers[i].dtype, first[i]) % vector_bytes == 0;
+  }
   KernelText text = target.print(counted_from(kernel, first), target.caps);
   return {std::move(kernel), std::move(text), nullptr, std::move(first)};
 }

@@ -60,12 +60,12 @@ inline constexpr std::string_view cuda_in_cpp = R"(#ifndef cuda_in_cpp
 #endif
 struct Place { unsigned x, y, z; };
 static thread_local Place threadIdx, blockIdx, blockDim, gridDim;
-struct float2 { float x, y; } __attribute__((aligned(8)));
-struct float4 { float x, y, z, w; } __attribute__((aligned(16)));
-struct int2 { int x, y; } __attribute__((aligned(8)));
-struct int4 { int x, y, z, w; } __attribute__((aligned(16)));
-struct uint2 { unsigned x, y; } __attribute__((aligned(8)));
-struct uint4 { unsigned x, y, z, w; } __attribute__((aligned(16)));
+struct float2 { float x, y; } __attribute__((aligned(8), may_alias));
+struct float4 { float x, y, z, w; } __attribute__((aligned(16), may_alias));
+struct int2 { int x, y; } __attribute__((aligned(8), may_alias));
+struct int4 { int x, y, z, w; } __attribute__((aligned(16), may_alias));
+struct uint2 { unsigned x, y; } __attribute__((aligned(8), may_alias));
+struct uint4 { unsigned x, y, z, w; } __attribute__((aligned(16), may_alias));
 static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }

@@ -31,7 +31,7 @@ struct GpuDevice : Backend {
     if (has_matrix_units) caps.multiplied.insert(caps.multiplied.end(), {bf16, f16});
     caps.units = static_cast<int>(facts.units);
     caps.multiplies_in_groups = facts.is_hopper();
-    caps.schedule = {.lanes = true};
+    caps.schedule = {.lanes = true, .group = 512};
     return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), level, std::move(caps), print, claims(options.claims)};
   }
   DeviceMemory* memory() const override {
