@@ -16,6 +16,7 @@ struct Draft {
   Cut cut;                                  // which values are stored
   std::map<ValueId, ValueId> views = {};    // values that share the bytes of another stored value
   std::set<ValueId> inside = {};            // values on the way to what a claim computes: nobody else computes them, stored or not
+  std::set<std::int32_t> claimed = {};      // dots that a claim multiplies, which stores of their operands what it needs
   std::set<std::int32_t> reads_moved = {};  // nodes that read their operands in any order of the axes
 
   Puller::IsStored stored_test() const {

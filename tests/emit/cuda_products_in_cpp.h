@@ -16,15 +16,20 @@ rlx_inside void rlx_copy_16(void* to, const void* from, int bytes) {
 rlx_inside void rlx_end_group() {}
 template <int groups> rlx_inside void rlx_wait_groups() {}
 struct rlx_bf16 {
+  typedef float Sum;
   static float number(unsigned short bits) { return __int_as_float((int)((unsigned)bits << 16)); }
 };
 struct rlx_f16 {
+  typedef float Sum;
   static float number(unsigned short bits) {
     const unsigned sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
     if (rest >= 0x7c00u) return __int_as_float((int)(sign | 0x7f800000u | (rest & 0x3ffu) << 13));
     const float size = rest < 0x400u ? rest * 0x1p-24f : __int_as_float((int)((rest << 13) + 0x38000000u));
     return sign ? -size : size;
   }
+};
+struct rlx_i8 {
+  typedef int Sum;
 };
 static const unsigned short* fake_rows[1024];
 static unsigned fake_factors[1024][6];
@@ -42,17 +47,26 @@ template <bool transposed> rlx_inside void fake_load(unsigned (&to)[4], const vo
 }
 rlx_inside void rlx_load_matrices(unsigned (&to)[4], const void* row) { fake_load<false>(to, row); }
 rlx_inside void rlx_load_transposed(unsigned (&to)[4], const void* row) { fake_load<true>(to, row); }
-template <class Element> rlx_inside void rlx_multiply(Element, float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+rlx_inside float fake_added(float sum, rlx_bf16, unsigned short x, unsigned short y) {
+  return fmaf(rlx_bf16::number(x), rlx_bf16::number(y), sum);
+}
+rlx_inside float fake_added(float sum, rlx_f16, unsigned short x, unsigned short y) {
+  return fmaf(rlx_f16::number(x), rlx_f16::number(y), sum);
+}
+rlx_inside int fake_added(int sum, rlx_i8, unsigned short x, unsigned short y) {
+  return sum + (signed char)(x & 255) * (signed char)(y & 255) + (signed char)(x >> 8) * (signed char)(y >> 8);
+}
+template <class Element>
+rlx_inside void rlx_multiply(Element element, typename Element::Sum (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   const int warp = threadIdx.x / 32 * 32, lane = threadIdx.x % 32;
   const unsigned mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
   memcpy(fake_factors[threadIdx.x], mine, sizeof mine);
   __syncwarp();
-  const auto number = [](unsigned pair, int k) { return Element::number((unsigned short)(pair >> k % 2 * 16)); };
   for (int i = 0; i < 4; ++i)
     for (int k = 0; k < 16; ++k) {
       const unsigned x = fake_factors[warp + lane / 4 * 4 + k % 8 / 2][i / 2 + k / 8 * 2];
       const unsigned y = fake_factors[warp + (lane % 4 * 2 + i % 2) * 4 + k % 8 / 2][4 + k / 8];
-      sum[i] = fmaf(number(x, k), number(y, k), sum[i]);
+      sum[i] = fake_added(sum[i], element, (unsigned short)(x >> k % 2 * 16), (unsigned short)(y >> k % 2 * 16));
     }
   __syncwarp();
 }

@@ -28,7 +28,7 @@ struct GpuDevice : Backend {
     const int level = 10 * facts.major + facts.minor;
     const bool has_matrix_units = facts.driver->vendor == Vendor::cuda && level >= 80;
     caps.multiplied = {f32, f64};
-    if (has_matrix_units) caps.multiplied.insert(caps.multiplied.end(), {bf16, f16});
+    if (has_matrix_units) caps.multiplied.insert(caps.multiplied.end(), {bf16, f16, i8});
     caps.units = static_cast<int>(facts.units);
     caps.multiplies_in_groups = facts.is_hopper();
     caps.schedule = {.lanes = true, .group = 512};

@@ -24,7 +24,7 @@ void store_factors(Draft& draft) {
   constexpr std::int64_t least_work = 4096;  // multiply-adds
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(draft.graph.size()); ++id) {
     const Node& node = draft.graph.node(id);
-    if (!draft.cut.live(id) || draft.cut.on_host(id) || node.op->name != "dot") continue;
+    if (!draft.cut.live(id) || draft.cut.on_host(id) || node.op->name != "dot" || draft.claimed.count(id)) continue;
     const Dim rows = draft.graph.type(node.operands[0]).size(), columns = draft.graph.type(node.operands[1]).size();
     if (std::max(rows.upper(), columns.upper()) < least_work) continue;
     for (ValueId factor : node.operands) draft.cut.store(moved(draft, factor));

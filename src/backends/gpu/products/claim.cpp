@@ -36,13 +36,16 @@ bool store_region(const Draft& draft, Kernel& kernel, const Index& flat, const P
   if (!at_of) return false;
   const ValueId last = region.back();
   const auto is_stored = draft.stored_test();
-  const auto inside = [&](ValueId v) { return v == product.dot || std::ranges::find(region, v) != region.end(); };
+  const auto narrow = narrow_operands(graph, product.dot);
+  const auto inside = [&](ValueId v) {
+    return v == product.dot || std::ranges::find(region, v) != region.end() || (narrow && computes_dot && narrow->widened.count(v) > 0);
+  };
   Puller puller(graph, kernel, [&](ValueId v) { return inside(v) ? v == product.dot && !computes_dot : is_stored(v); });
   const ExprId value = puller.pull(last, at_of->at(last), computes_dot || !(last == product.dot));
   const Index store = flatten(at_of->at(last), graph.type(last).shape);
   const auto is_linear = [](const Index::Term& term) { return term.atom->kind != Atom::Kind::loaded; };
   if (!std::ranges::all_of(store.terms(), is_linear)) return false;
-  if (!computes_dot && !read_tile(kernel, product.dot, flatten(at_of->at(product.dot), type.shape), Index(0), f32)) return false;
+  if (!computes_dot && !read_tile(kernel, product.dot, flatten(at_of->at(product.dot), type.shape), Index(0), product.sum())) return false;
   kernel.stores.push_back({puller.buffer_of(last, true), store, value});
   return true;
 }
@@ -55,7 +58,7 @@ std::optional<Kernel> epilogue_of(const Draft& draft, const Product& product, co
   Index flat;
   add_loops(kernel, product, flat);
   if (!store_region(draft, kernel, flat, product, region, false)) return std::nullopt;
-  if (const DType dtype = draft.graph.type(product.dot).dtype; dtype != f32) round_sums(kernel, product.dot, dtype);
+  if (const DType dtype = draft.graph.type(product.dot).dtype; dtype != product.sum()) round_sums(kernel, product.dot, dtype);
   simplify(kernel);
   expand_math(kernel);
   return kernel;
@@ -118,7 +121,7 @@ class Products final : public GraphClaim {
     const Node& node = graph_.node(v.node);
     if (!cut_.live(v.node) || cut_.on_host(v.node) || node.op->name != "dot") return false;
     const DType type = node.results[0].dtype;
-    if (type != f32 && type != bf16 && type != f16) return false;
+    if (type != f32 && type != bf16 && type != f16 && type != i32) return false;
     const auto narrow = narrow_operands(graph_, v);
     const std::vector<ValueId> read = narrow ? std::vector(narrow->values.begin(), narrow->values.end()) : node.operands;
     ValueId blocker;
@@ -136,6 +139,7 @@ class Products final : public GraphClaim {
     if (draft_.fuse) region = epilogue_region(graph_, dot, cut_.users(), must, [&](ValueId v) { return taken.count(v) > 0; });
     if (region.empty()) region = {dot};
     taken.insert(region.begin(), region.end());
+    draft_.claimed.insert(dot.node);
     if (region.size() > 1) cut_.keep_inside(dot);
     cut_.store(region.back());
     regions_[dot] = region;

@@ -48,6 +48,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
   using A = rlx_panel<rows, depth, a_along>;
   using B = rlx_panel<columns, depth, b_along>;
   using Operand = rlx_operand<unsigned short>;
+  using Sum = typename Element::Sum;
   static constexpr int stage = (rows + columns) * depth;
   static constexpr int high = slices > 1 ? rows : rows / 2, wide = slices > 1 ? columns : columns / 4;
 
@@ -64,7 +65,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
   rlx_inside void multiply(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = slices > 1 ? warp : 0;
     const int high_at = slices > 1 ? 0 : warp / 4 * high, wide_at = slices > 1 ? 0 : warp % 4 * wide;
-    float sums[high / 16][wide / 8][4] = {};
+    Sum sums[high / 16][wide / 8][4] = {};
     for (int step = 0; step < stages - 1; ++step) load<aligned_a, aligned_b>(panels, a, b, row, column, step);
     const int steps = (int)((a.depth + depth - 1) / depth);
     for (int step = 0; step < steps; ++step) {
@@ -87,7 +88,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
     }
     rlx_wait_groups<0>();
     __syncthreads();
-    float* tile = (float*)panels + slice * rows * columns;
+    Sum* tile = (Sum*)panels + slice * rows * columns;
 #pragma unroll
     for (int i = 0; i < high / 16; ++i)
 #pragma unroll
@@ -96,20 +97,20 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
         for (int e = 0; e < 4; ++e)
           tile[rlx_sum_place<columns>(high_at + 16 * i + e / 2 * 8 + lane / 4, wide_at + 8 * j + lane % 4 * 2 + e % 2)] = sums[i][j][e];
     __syncthreads();
-    if (slices > 1) add_slices((float*)panels);
+    if (slices > 1) add_slices((Sum*)panels);
   }
   // In their order.
-  rlx_inside void add_slices(float* tile) {
+  rlx_inside void add_slices(Sum* tile) {
     for (int i = threadIdx.x; i < rows * columns; i += 256)
       for (int slice = 1; slice < slices; ++slice) tile[i] += tile[slice * rows * columns + i];
     __syncthreads();
   }
   rlx_inside bool is_aligned(const Operand& operand) { return (unsigned long long)operand.at % 16 == 0 && operand.stride % 8 == 0; }
-  rlx_inside const float* run(void* on_chip, const Operand& a, const Operand& b, long long row, long long column) {
+  rlx_inside const Sum* run(void* on_chip, const Operand& a, const Operand& b, long long row, long long column) {
     unsigned short* panels = (unsigned short*)on_chip;
     if (is_aligned(a) && is_aligned(b)) multiply<true, true>(panels, a, b, row, column);
     else multiply<false, false>(panels, a, b, row, column);
-    return (const float*)on_chip;
+    return (const Sum*)on_chip;
   }
 };
 #endif

@@ -13,6 +13,7 @@ struct Product {
   std::vector<ProductAxis> items;
   ProductAxis rows{1, 0, 0, 0}, columns{1, 0, 0, 0}, depth{1, 0, 0, 0};
 
+  DType sum() const { return element == i8 ? i32 : f32; }
   /// Whether neighbours of an operand in memory are neighbours along the depth; else they are rows, or columns.
   bool a_along_depth() const { return depth.a_stride == Dim(1) || depth.extent == Dim(1); }
   bool b_along_depth() const { return depth.b_stride == Dim(1) || depth.extent == Dim(1); }

@@ -91,7 +91,6 @@ class ProductText {
     }
     return "(" + sum + ")";
   }
-  std::string element_type() const { return form_.kind == Kind::f32 ? "float" : "unsigned short"; }
   static std::string memory_type(DType dtype) { return cuda_memory_type(dtype); }
   int buffer_of(ValueId value, bool written) const {
     const auto at = std::ranges::find_if(whole_.buffers, [&](const KernelBuffer& b) { return b.value == value && b.written == written; });
@@ -114,12 +113,12 @@ class ProductText {
   std::string one_tile(const std::string& called) const {
     return places() + operands() +
            fmt::format(
-               "  const float* const tile = {0}::run(on_chip, a, b, row, column);\n"
+               "  const {5}* const tile = {0}::run(on_chip, a, b, row, column);\n"
                "  for (int i = threadIdx.x; i < {1}; i += {2}) {{\n"
                "    const long long r = row + i / {3}, c = column + i % {3};\n"
-               "    const float sum = tile[rlx_sum_place<{3}>(i / {3}, i % {3})];\n"
+               "    const {5} sum = tile[rlx_sum_place<{3}>(i / {3}, i % {3})];\n"
                "    if (r < m && c < n) {4};\n  }}\n",
-               tile_type(), form_.rows * form_.columns, threads(), form_.columns, call(called));
+               tile_type(), form_.rows * form_.columns, threads(), form_.columns, call(called), product_.element == i8 ? "int" : "float");
   }
   /// One tile after the other.
   std::string all_tiles(const std::string& called) const {
@@ -155,8 +154,10 @@ class ProductText {
     std::string at = size(view.offset);
     for (std::size_t i = 0; i < product_.items.size(); ++i)
       if (const Dim& step = product_.items[i].*stride; !(step == Dim(0))) at += fmt::format(" + i{} * {}", i, size(step));
-    return fmt::format("  const rlx_operand<{}> {}{{b{} + {}, {}, {}, k}};\n", element_type(), name, buffer_of(view.value, false), at,
-                       size(row_stride), rows);
+    const std::string type = form_.kind == Kind::f32 ? "float" : "unsigned short";
+    const std::string_view pairs = product_.element == i8 ? " / 2" : "";  // which matrix units take for elements
+    return fmt::format("  const rlx_operand<{0}> {1}{{(const {0}*)(b{2} + {3}), {4}{5}, {6}, k{5}}};\n", type, name,
+                       buffer_of(view.value, false), at, size(row_stride), pairs, rows);
   }
   std::string operands() const {
     return operand("a", product_.a, &ProductAxis::a_stride, product_.a_stride(), "m") +

@@ -14,8 +14,8 @@ using Kind = TileForm::Kind;
 constexpr std::array forms_of_f32{TileForm{Kind::f32, 128, 128, 2, 1, 0.36}, TileForm{Kind::f32, 64, 64, 2, 1, 0.25}};
 constexpr std::array forms_of_warps{TileForm{Kind::warps, 128, 128, 3, 1, 2.1}, TileForm{Kind::warps, 64, 64, 4, 1, 1.3},
                                     TileForm{Kind::warps, 32, 32, 6, 8, 1.0}};
-constexpr std::array forms_of_groups{TileForm{Kind::groups, 128, 256, 4, 1, 7.3}, TileForm{Kind::groups, 128, 128, 5, 1, 6.2},
-                                     TileForm{Kind::groups, 128, 64, 6, 1, 4}};
+constexpr std::array forms_of_groups{TileForm{Kind::groups, 128, 256, 4, 1, 7.6}, TileForm{Kind::groups, 128, 128, 5, 1, 6.2},
+                                     TileForm{Kind::groups, 128, 64, 6, 1, 3.6}};
 
 /// Whether a copy engine can address an operand: by distances of whole 16 bytes.
 bool has_boxes(const Product& product, const View& view, const Dim& stride, Dim ProductAxis::* item_stride) {
@@ -38,7 +38,8 @@ bool suits_groups(const Product& product) {
 std::vector<TileForm> tile_forms(const Product& product, const Caps& caps) {
   if (product.element == f32) return {forms_of_f32.begin(), forms_of_f32.end()};
   std::vector<TileForm> all(forms_of_warps.begin(), forms_of_warps.end());
-  if (caps.multiplies_in_groups && suits_groups(product)) all.insert(all.end(), forms_of_groups.begin(), forms_of_groups.end());
+  if (product.element != i8 && caps.multiplies_in_groups && suits_groups(product))
+    all.insert(all.end(), forms_of_groups.begin(), forms_of_groups.end());
   return all;
 }
 

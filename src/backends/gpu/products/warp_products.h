@@ -25,9 +25,16 @@ rlx_inside void rlx_load_transposed(unsigned (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(rlx_on_chip_address(row)) : "memory");
 }
-// sum (16 x 8, f32) += a (16 x 16) * b (16 x 8).
-struct rlx_bf16 {};
-struct rlx_f16 {};
+// sum (16 x 8) += a (16 x 16) * b (16 x 8); of i8 the depth is of 16 pairs.
+struct rlx_bf16 {
+  typedef float Sum;
+};
+struct rlx_f16 {
+  typedef float Sum;
+};
+struct rlx_i8 {
+  typedef int Sum;
+};
 rlx_inside void rlx_multiply(rlx_bf16, float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -35,6 +42,10 @@ rlx_inside void rlx_multiply(rlx_bf16, float (&sum)[4], const unsigned (&a)[4], 
 rlx_inside void rlx_multiply(rlx_f16, float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+rlx_inside void rlx_multiply(rlx_i8, int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
 )";
