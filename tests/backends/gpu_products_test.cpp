@@ -141,6 +141,7 @@ TEST_P(GpuProducts, ComputeWhatFollows) {
       most = std::max(most, std::abs(y.get_double(r * width + c) - expected) / std::max(1.0, std::abs(expected)));
     }
   EXPECT_LT(most, 0x1p-8);
+  EXPECT_EQ(program.profile({{"x", of_x}, {"w", of_w}, {"bias", of_bias}}, 1).size(), 1U);
 }
 
 TEST_P(GpuProducts, KeepInfinitiesAndNaN) {

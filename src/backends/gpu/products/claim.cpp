@@ -152,7 +152,7 @@ class Products final : public GraphClaim {
     for (const KernelBuffer& buffer : launch.kernels[0].kernel.buffers)
       if (!buffer.written) launch.reads.push_back(buffer.value);
     launch.name = launch.kernels.back().short_name();
-    launch.arithmetic = std::string(name(built.product.element));
+    launch.arithmetic = built.product.element == i8 ? "int8" : std::string(name(built.product.element));
     return launch;
   }
   /// What a launch computes, as kernels do that know nothing of tiles.
