@@ -13,14 +13,16 @@ namespace {
 constexpr std::int64_t most_neighbours = 16;  // elements of a block whose places differ by their number alone
 constexpr int side_by_side = 2;               // such runs of elements, with sums of their own, so that no addition waits for the one before
 constexpr std::int64_t most_rows = 8;         // whose sums stay in registers
+constexpr std::int64_t columns_of_group = 4;  // for which the lanes of a group read a row once
 
 const BlockFormat& format_of(const Node& node) { return *find_block_format(std::get<std::string>(node.attrs[0])); }
 
 /// Elements of blocks in a kernel.
 class BlockKernelBuilder {
  public:
-  BlockKernelBuilder(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored)
-      : graph_(graph.graph),
+  BlockKernelBuilder(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored, const ScheduleOptions& schedule)
+      : in_groups_(schedule.group > 0),
+        graph_(graph.graph),
         tables_(graph.tables),
         node_(graph.graph.node(node)),
         format_(format_of(node_)),
@@ -36,7 +38,7 @@ class BlockKernelBuilder {
   }
   /// Element `j` of block `number` of that row of `blocks`.
   ExprId element(ValueId blocks, const std::vector<Index>& row, const Index& number, const Index& j) {
-    KernelBlock block{&kernel_, {}, {}};
+    KernelBlock block{&kernel_, {}, {}, in_groups_};
     block.byte = [&](const Index& offset) {
       std::vector<Index> at = row;
       at.push_back(number * Dim(format_.bytes) + offset);
@@ -55,6 +57,7 @@ class BlockKernelBuilder {
   }
   void store(const Index& at, ExprId value) { kernel_.stores.push_back({puller_.buffer_of(result_, true), at, value}); }
 
+  const bool in_groups_;  // lanes work together
   const Graph& graph_;
   const std::map<const void*, ValueId>& tables_;
   const Node& node_;
@@ -86,8 +89,8 @@ class Decoding : public BlockKernelBuilder {
 /// A product of `rows` rows at each position, by vectors of as many columns as are interleaved.
 class BlockProduct : public BlockKernelBuilder {
  public:
-  BlockProduct(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored, std::int64_t width)
-      : BlockKernelBuilder(graph, node, is_stored), width_(graph.interleaved.empty() ? 1 : width) {}
+  BlockProduct(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored, const ScheduleOptions& schedule)
+      : BlockKernelBuilder(graph, node, is_stored, schedule), width_(graph.interleaved.empty() ? 1 : schedule.vector) {}
 
   Kernel kernel(std::int64_t rows) {
     const Type& x = type(node_.operands[0]);
@@ -95,12 +98,16 @@ class BlockProduct : public BlockKernelBuilder {
     const std::int64_t columns = type(result_).shape.back().value(), width = columns % width_ == 0 ? width_ : 1;
     const Index first = variable(all_rows, kernel_.loops);
     if (!kernel_.loops.empty()) kernel_.variables.back().step = static_cast<int>(rows);
-    const Index group = variable(columns / width, kernel_.loops), column = group * Dim(width) + variable(width, kernel_.loops);
+    const std::int64_t beside = in_groups_ && rows == 1 && width == 1 && columns % columns_of_group == 0 ? columns_of_group : 1;
+    const Index group = variable(columns / width, kernel_.loops);
+    if (beside > 1) kernel_.variables.back().step = static_cast<int>(beside);
+    const Index first_column = group * Dim(width) + variable(width, kernel_.loops);
     const Index number = variable(*Dim::exact_div(depth, format_.values), terms_);
     const Index pair = variable(format_.values / (most_neighbours * side_by_side), terms_);
     const Index i = variable(most_neighbours, terms_);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const Index row = rows == 1 ? first : row_at(first, r, rows, all_rows);
+    for (std::int64_t result = 0; result < rows * beside; ++result) {
+      const Index row = rows == 1 ? first : row_at(first, result, rows, all_rows);
+      const Index column = beside == 1 ? first_column : first_column + Index(Dim(result));
       std::vector<Index> of_weights{column};
       if (node_.operands.size() == 3)
         of_weights.insert(of_weights.begin(), puller_.read_index(node_, 2, {row}, type(node_.operands[1]).shape[0]));
@@ -198,10 +205,10 @@ std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t nod
   std::vector<BlockKernel> kernels;
   const auto add = [&](Kernel kernel) -> BlockKernel& { return kernels.emplace_back(std::move(kernel), std::nullopt); };
   if (of.op->name == "decode_blocks") {
-    add(Decoding(graph, node, is_stored).kernel());
+    add(Decoding(graph, node, is_stored, caps.schedule).kernel());
     return kernels;
   }
-  const auto product = [&](std::int64_t rows) { return BlockProduct(graph, node, is_stored, caps.schedule.vector).kernel(rows); };
+  const auto product = [&](std::int64_t rows) { return BlockProduct(graph, node, is_stored, caps.schedule).kernel(rows); };
   const Type& x = graph.graph.type(of.operands[0]);
   const Dim rows = *Dim::exact_div(x.size(), x.shape.back());
   const bool is_grouped = of.operands.size() == 3;

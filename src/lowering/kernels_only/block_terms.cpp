@@ -111,7 +111,9 @@ BlockReal real(const BlockInteger& value) { return BlockReal(cast(value.term(*va
 BlockReal float_of_bits(const BlockInteger& bits) { return BlockReal(bitcast(bits.term(*bits.block()), f32)); }
 /// Without branches, so that a vector of scales is converted as one.
 BlockReal half_of_bits(const BlockInteger& bits) {
-  const Term all = bits.term(*bits.block()), exponent = (all >> 10) & 31, mantissa = all & 1023;
+  const Term all = bits.term(*bits.block());
+  if (bits.block()->converts_halves) return BlockReal(cast(bitcast(cast(all, u16), f16), f32));
+  const Term exponent = (all >> 10) & 31, mantissa = all & 1023;
   const Term subnormal = bitcast(cast(mantissa, f32) * 0x1p-24, i32);
   const Term top = select(exponent == 31, 0x7f800000, (exponent + 112) << 23);
   const Term magnitude = select(exponent == 0, subnormal, top | mantissa << 13);

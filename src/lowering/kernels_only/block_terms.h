@@ -23,6 +23,7 @@ struct KernelBlock {
   std::function<ExprId(const Index& offset)> byte;
   /// The load of an element of a table; `place` tells tables apart.
   std::function<ExprId(const void* place, std::span<const std::uint16_t> values, const Index& at)> entry;
+  bool converts_halves = false;  // by an instruction
 
   BlockInteger u8(const BlockInteger& offset) const;
   BlockInteger i8(const BlockInteger& offset) const;

@@ -20,6 +20,15 @@ ValueId moved(const Draft& draft, ValueId v) {
   return v;
 }
 
+/// What is stored of a factor. Lanes that work together read memory as fast as it is, so that what widens it is computed where it is read.
+ValueId stored_of(const Draft& draft, ValueId factor) {
+  const ValueId v = moved(draft, factor);
+  const Node& node = draft.graph.node(v.node);
+  if (draft.target.caps.schedule.group == 0 || draft.cut.is_stored(v) || node.op->name != "cast") return v;
+  const DType from = draft.graph.type(node.operands[0]).dtype;
+  return from == f16 || from == bf16 ? moved(draft, node.operands[0]) : v;
+}
+
 void store_factors(Draft& draft) {
   constexpr std::int64_t least_work = 4096;  // multiply-adds
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(draft.graph.size()); ++id) {
@@ -27,7 +36,7 @@ void store_factors(Draft& draft) {
     if (!draft.cut.live(id) || draft.cut.on_host(id) || node.op->name != "dot" || draft.claimed.count(id)) continue;
     const Dim rows = draft.graph.type(node.operands[0]).size(), columns = draft.graph.type(node.operands[1]).size();
     if (std::max(rows.upper(), columns.upper()) < least_work) continue;
-    for (ValueId factor : node.operands) draft.cut.store(moved(draft, factor));
+    for (ValueId factor : node.operands) draft.cut.store(stored_of(draft, factor));
   }
 }
 
