@@ -68,7 +68,8 @@ std::optional<Group> choose_group(const Kernel& kernel, const std::vector<std::s
     if (std::ranges::any_of(free[i], [&](int v) { return terms.count(v) > 0; })) continue;  // a lane has it alone
     if (inside && free[i].count(kernel.loops.back())) return std::nullopt;
     if (!can_share(kernel, e.variables)) return std::nullopt;
-    longest = std::max(longest, product_of_uppers(kernel, e.variables));
+    const bool by_one = shares_all(kernel, e.variables);  // whose terms are reductions mostly
+    longest = std::max(longest, product_of_uppers(kernel, e.variables) * (by_one ? 2 : 1));
   }
   if (longest < fewest_terms) return std::nullopt;
   const std::int64_t positions = product_of_uppers(kernel, rows);

@@ -63,7 +63,7 @@ class Scheduler {
     if (!kernel_.tile)
       for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
     if (inner_ && !kernel_.tile) result.grid.pop_back();
-    if (all) find_product(result);
+    if (all && !is_one_row_along_columns()) find_product(result);
     if (!blocks || result.product) return;
     lane_ = kernel_.loops.back();
     if (all) result.block_lanes = result.grid.back().step = options_.vector;
@@ -90,6 +90,12 @@ class Scheduler {
     for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
     result.grid.back().step = neighbours_;
     return true;
+  }
+  /// Whether lanes read neighbouring columns as they do one each, which a block of them each would take apart.
+  bool is_one_row_along_columns() const {
+    if (options_.group == 0) return false;
+    const auto block = product_block(kernel_, free_, options_.vector);
+    return block && block->row < 0 && neighbours_along_terms(kernel_, free_) < 0;
   }
   void find_product(Scheduled& result) {
     auto block = product_block(kernel_, free_, options_.vector);
@@ -236,16 +242,22 @@ class Scheduler {
       const auto other = static_cast<ExprId>(i);
       if (other == id || done_[i] || !reachable_[i] || needed.count(other) || kernel_.exprs[i].variables != kernel_.expr(id).variables)
         continue;
-      if (free_[i] == free_[static_cast<std::size_t>(id)] && home(other) == level && !has_open_reduction(kernel_.exprs[i].args[0]))
+      if (free_[i] == free_[static_cast<std::size_t>(id)] && home(other) == level && !has_open_reduction(kernel_.exprs[i]))
         group.push_back(other);
     }
     return group;
   }
-  /// Whether an expression needs a reduction whose value is not known yet.
-  bool has_open_reduction(ExprId id) const {
-    for (ExprId operand : operands_of(id))
-      if (kernel_.expr(operand).kind == Expr::Kind::reduce && (!done_[static_cast<std::size_t>(operand)] || under_way_.count(operand)))
-        return true;
+  /// Whether the terms of a reduction need another whose value is not known yet. What a lane of a group reduces alone, inside of the loop,
+  /// is known there.
+  bool has_open_reduction(const Expr& e) const {
+    const auto is_inside = [&](ExprId id) {
+      const std::set<int>& mine = free_[static_cast<std::size_t>(id)];
+      return group_.lanes > 0 && std::ranges::any_of(e.variables, [&](int v) { return mine.count(v) > 0; });
+    };
+    for (ExprId operand : operands_of(e.args[0])) {
+      if (kernel_.expr(operand).kind != Expr::Kind::reduce) continue;
+      if (under_way_.count(operand) || (!done_[static_cast<std::size_t>(operand)] && !is_inside(operand))) return true;
+    }
     return false;
   }
   std::set<ExprId> operands_of(ExprId id) const {

@@ -197,13 +197,54 @@ Launch Lowering::host_launch(std::int32_t id) const {
   return launch;
 }
 
+/// A product of as many rows as a run has, as a kernel of one: what a group of lanes computes then. None where it is none.
+std::optional<std::pair<Kernel, SizeRange>> of_one_row(const Kernel& kernel) {
+  constexpr std::int64_t few = 8;
+  const auto is_product = [&](const Expr& e) {
+    if (e.kind != Expr::Kind::reduce || e.reduce != ReduceKind::sum) return false;
+    const Expr& body = kernel.expr(e.args[0]);
+    return body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul;
+  };
+  if (kernel.tile || std::ranges::none_of(kernel.exprs, is_product)) return std::nullopt;
+  Kernel one = kernel;
+  Dim rows = 1;
+  std::erase_if(one.loops, [&](int loop) {
+    if (!kernel.extent(loop).is_static()) rows *= kernel.extent(loop);
+    return !kernel.extent(loop).is_static();
+  });
+  if (rows.is_static() || rows.lower() != 1 || rows.upper() < few) return std::nullopt;
+  const auto is_left = [&](int variable) { return std::ranges::find(one.loops, variable) != one.loops.end(); };
+  const auto is_loop = [&](int variable) { return std::ranges::find(kernel.loops, variable) != kernel.loops.end(); };
+  const auto at_first = [&](Index& index) {
+    index = index.substitute([&](const Atom& atom) {
+      if (atom.kind == Atom::Kind::loaded) return Index::loaded(atom.id, atom.extent);
+      return is_loop(atom.id) && !is_left(atom.id) ? Index(0) : Index::variable(atom.id, atom.extent);
+    });
+  };
+  for (Expr& e : one.exprs) {
+    at_first(e.index);
+    for (Guard& guard : e.guards) at_first(guard.index);
+  }
+  for (KernelStore& store : one.stores) at_first(store.index);
+  return std::pair{std::move(one), SizeRange{rows, 1, 1}};
+}
+
 Launch Lowering::kernel_launch(OutputKernel outputs) const {
   std::vector<Kernel> kernels;
   if (draft_.fuse) kernels = split_at_guards(graph_, outputs, draft_.stored_test());
   Launch launch;
   for (const KernelBuffer& buffer : outputs.kernel.buffers) (buffer.written ? launch.writes : launch.reads).push_back(buffer.value);
   if (kernels.empty()) kernels.push_back(std::move(outputs.kernel));
+  auto one_row = draft_.target.caps.schedule.group > 0 && kernels.size() == 1 ? of_one_row(kernels[0]) : std::nullopt;
   for (Kernel& kernel : kernels) launch.kernels.push_back(draft_.generate(std::move(kernel)));
+  if (one_row) {
+    GeneratedKernel alone = draft_.generate(std::move(one_row->first));
+    if (alone.text.group > 0 && launch.kernels[0].text.group == 0) {
+      alone.only = one_row->second;
+      launch.kernels[0].only = SizeRange{one_row->second.size, 2, one_row->second.size.upper()};
+      launch.kernels.push_back(std::move(alone));
+    }
+  }
   launch.name = launch.kernels[0].short_name();
   launch.storing = launch.kernels.size() == 1 ? 0 : -1;
   return launch;

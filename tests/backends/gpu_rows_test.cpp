@@ -85,6 +85,14 @@ TEST_P(GpuRows, OfAProductWithOneRow) {
     }
 }
 
+// Columns are neighbours in memory, so that lanes have one each, and parts of the depth.
+TEST_P(GpuRows, OfAProductWithOneRowAndColumnsSideBySide) {
+  for (const DType dtype : {f32, bf16}) {
+    const Array x = numbers(dtype, {1, 2048}, 14), w = numbers(dtype, {2048, 96}, 15);
+    expect_close({x, w}, dtype == f32 ? 1e-5 : 1e-2, [](const Values& in) { return matmul(in[0], in[1]); });
+  }
+}
+
 TEST_P(GpuRows, OfAProductWithBlocks) {
   Array blocks(u8, {36, 8 * 144});
   unsigned seed = 9;
@@ -97,6 +105,26 @@ TEST_P(GpuRows, OfAProductWithBlocks) {
     return in[0].dtype() == f32 ? block_dot(in[0], in[1], "Q4_K", false)
                                 : matmul(in[0], transpose(cast(decode_blocks(cast(in[1], u8), "Q4_K"), f64), {1, 0}));
   });
+}
+
+// One program, in which a run with one row is a kernel of its own.
+TEST_P(GpuRows, OfAProductWithAsManyRowsAsARunHas) {
+  constexpr std::int64_t depth = 256, columns = 72;
+  const Array w = numbers(bf16, {columns, depth}, 13);
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("T", 64), depth}, f32), weights = graph.input("w", {columns, depth}, bf16);
+  graph.output("y", matmul(x, transpose(cast(weights, f32), {1, 0})));
+  Executable program = session().compile(graph);
+  for (const std::int64_t rows : {1, 3, 1}) {
+    const Array in = numbers(f32, {rows, depth}, static_cast<unsigned>(rows));
+    const Array seen = program.run({{"x", in}, {"w", w}}).at("y");
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        double wanted = 0;
+        for (std::int64_t k = 0; k < depth; ++k) wanted += in.get_double(row * depth + k) * w.get_double(column * depth + k);
+        ASSERT_NEAR(seen.get_double(row * columns + column), wanted, 1e-4) << rows << ": " << row << ", " << column;
+      }
+  }
 }
 
 // Sums over the first axis and of all elements, in two steps.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t most_neighbours = 16;  // elements of a block whose places differ by their number alone
 constexpr int side_by_side = 2;               // such runs of elements, with sums of their own, so that no addition waits for the one before
+constexpr int runs_of_group = 4;              // that a lane of a group has
 constexpr std::int64_t most_rows = 8;         // whose sums stay in registers
 constexpr std::int64_t columns_of_group = 4;  // for which the lanes of a group read a row once
 
@@ -103,7 +104,10 @@ class BlockProduct : public BlockKernelBuilder {
     if (beside > 1) kernel_.variables.back().step = static_cast<int>(beside);
     const Index first_column = group * Dim(width) + variable(width, kernel_.loops);
     const Index number = variable(*Dim::exact_div(depth, format_.values), terms_);
-    const Index pair = variable(format_.values / (most_neighbours * side_by_side), terms_);
+    // A lane of a group has neighbours whose scales, and what bits of two share a byte, lie at places that their run's number alone
+    // decides.
+    const int runs = in_groups_ && format_.values % (most_neighbours * runs_of_group) == 0 ? runs_of_group : side_by_side;
+    const Index first_run = variable(format_.values / (most_neighbours * runs), terms_);
     const Index i = variable(most_neighbours, terms_);
     for (std::int64_t result = 0; result < rows * beside; ++result) {
       const Index row = rows == 1 ? first : row_at(first, result, rows, all_rows);
@@ -112,8 +116,8 @@ class BlockProduct : public BlockKernelBuilder {
       if (node_.operands.size() == 3)
         of_weights.insert(of_weights.begin(), puller_.read_index(node_, 2, {row}, type(node_.operands[1]).shape[0]));
       ExprId sum = -1;
-      for (int side = 0; side < side_by_side; ++side) {
-        const Index j = pair * Dim(most_neighbours * side_by_side) + Index(Dim(side * most_neighbours)) + i;
+      for (int side = 0; side < runs; ++side) {
+        const Index j = first_run * Dim(most_neighbours * runs) + Index(Dim(side * most_neighbours)) + i;
         const ExprId weight = element(node_.operands[1], of_weights, number, j);
         const ExprId factor = x_at(row * depth + number * Dim(format_.values) + j);
         const ExprId part = rows == 1 ? scaled_sum(weight, factor) : total(kernel_.scalar(ScalarOp::mul, {factor, weight}, f32), terms_);

@@ -1,4 +1,5 @@
-// Reductions of many terms to few results, of which a device with many lanes computes parts first, and then what they are together.
+// Reductions of many terms to few results, and products with one row, of which a device with many lanes computes parts first, and then what
+// they are together.
 #include <algorithm>
 
 #include "ir/op.h"
@@ -63,6 +64,29 @@ Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split&
   return cast(reduced(data, reduction, parts, {outer}), type);
 }
 
+/// Into how many sums a product of one row with columns is cut, whose neighbours in memory are those of other columns; 1: it is none, or
+/// has enough columns.
+std::int64_t parts_of_product(const Graph& graph, const Node& node) {
+  if (node.op->name != "dot") return 1;
+  const Type &x = graph.type(node.operands[0]), &w = graph.type(node.operands[1]);
+  const AxisNumbers &of_x = std::get<AxisNumbers>(node.attrs[0]), &of_w = std::get<AxisNumbers>(node.attrs[1]);
+  const bool has_batch = !std::get<AxisNumbers>(node.attrs[2]).empty();
+  if (!x.is_static() || !w.is_static() || is_complex(x.dtype) || has_batch || w.rank() != 2 || of_w != AxisNumbers{0}) return 1;
+  const std::int64_t depth = w.shape[0].value(), columns = w.shape[1].value();
+  if (x.size().value() != depth || of_x.size() != 1 || columns < 32) return 1;
+  constexpr std::int64_t lanes = 1 << 18, least_terms = 1 << 5;
+  const std::int64_t most = std::min(lanes / columns, depth / least_terms);
+  return most < 4 ? 1 : parts_of(depth, most);
+}
+
+Value product_in_two_steps(GraphData& data, const Node& node, Value x, Value w, const Type& type, std::int64_t parts) {
+  if (type.dtype == f16 || type.dtype == bf16) x = cast(x, f32), w = cast(w, f32);
+  const Dim depth = w.dim(0).value() / parts;
+  const Values cut{reshape(x, {parts, depth}), reshape(w, {parts, depth, w.dim(1)})};
+  const Value products = emit(data, *node.op, {AxisNumbers{1}, AxisNumbers{1}, AxisNumbers{0}, AxisNumbers{0}}, cut)[0];
+  return reshape(cast(sum(products, {0}), type.dtype), type.shape);
+}
+
 /// Parts are computed by kernels of their own.
 struct Parts final : GraphClaim {
   std::optional<Launch> launch(ValueId /*value*/) override { return std::nullopt; }
@@ -75,8 +99,11 @@ struct SplitClaim final : Claim {
     for (const std::int32_t id : out.needed()) {
       const Node& node = graph.node(id);
       const Split split = is_reduction(node) ? split_of(graph, node) : Split{};
-      if (split.parts == 1) out.copy(id);
-      else out.replace(id, {in_two_steps(out.data(), node, out.operands(id)[0], split)});
+      const Values operands = out.operands(id);
+      if (split.parts > 1) out.replace(id, {in_two_steps(out.data(), node, operands[0], split)});
+      else if (const std::int64_t parts = parts_of_product(graph, node); parts > 1)
+        out.replace(id, {product_in_two_steps(out.data(), node, operands[0], operands[1], graph.type({id, 0}), parts)});
+      else out.copy(id);
     }
     return out.finish();
   }
@@ -85,7 +112,9 @@ struct SplitClaim final : Claim {
     for (std::int32_t id = 0; draft.target.caps.schedule.group > 0 && id < static_cast<std::int32_t>(graph.size()); ++id) {
       if (!draft.cut.live(id) || draft.cut.on_host(id) || !is_reduction(graph.node(id))) continue;
       const ValueId parts = graph.node(id).operands[0];
-      if (is_reduction(graph.node(parts.node)) && graph.node(parts.node).attrs[0] == graph.node(id).attrs[0]) draft.cut.store(parts);
+      const Node& of_parts = graph.node(parts.node);
+      const bool is_same = is_reduction(of_parts) && of_parts.attrs[0] == graph.node(id).attrs[0];
+      if (is_same || of_parts.op->name == "dot") draft.cut.store(parts);
     }
     return std::make_unique<Parts>();
   }
