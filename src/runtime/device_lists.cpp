@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/executable.h"
+
 namespace rlx {
 namespace {
 

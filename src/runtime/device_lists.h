@@ -2,10 +2,14 @@
 #include <span>
 #include <vector>
 
-#include "backends/cpu/execution/execute.h"
+#include "lowering/kernel_step.h"
 #include "lowering/slots.h"
 
 namespace rlx {
+
+namespace cpu {
+struct Step;
+}
 
 /// Steps that stand side by side in a program, all of generated kernels, which a device gets as one list.
 struct DeviceList {
