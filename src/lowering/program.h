@@ -56,6 +56,8 @@ struct Launch {
   std::string claim = {};                     // what computes `node`, or the states that are written
   ValueId node = {-1, 0};                     // of the host, and of a claim that computes one
   std::shared_ptr<const Claimed> claimed = {};
+  // Memory that its kernels share while they run, under values that no node has.
+  std::vector<std::pair<ValueId, Type>> scratch = {};
   std::string arithmetic = {};  // see LaunchReport::arithmetic; empty: that of the results
   int storing = -1;             // the kernel that stores all results, where one does
   int replaced = -1;            // among what is read: the memory that the code may take for its result, where there is one

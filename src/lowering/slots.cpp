@@ -52,9 +52,10 @@ class SlotAssignment {
   int slot_of(ValueId value) const { return result_.by_root.at(program_.root(value)); }
   bool has_slot(ValueId value) const { return result_.by_root.count(program_.root(value)) > 0; }
 
-  void add(ValueId value, Slot::Place place, std::size_t index) {
+  void add(ValueId value, Slot::Place place, std::size_t index) { add(value, graph().type(value), place, index); }
+  void add(ValueId value, const Type& type, Slot::Place place, std::size_t index) {
     result_.by_root[value] = static_cast<int>(result_.slots.size());
-    result_.slots.push_back({place, value, index});
+    result_.slots.push_back({place, value, type, index});
   }
 
   void add_slots() {
@@ -67,9 +68,11 @@ class SlotAssignment {
     // A computed value that is an output is computed right where the caller reads it; its further names are copies.
     for (std::size_t i = 0; i < graph().outputs().size(); ++i)
       if (const ValueId v = graph().outputs()[i].second.id(); !has_slot(v)) add(program_.root(v), Slot::Place::output, i);
-    for (const Launch& launch : program_.launches)
+    for (const Launch& launch : program_.launches) {
       for (ValueId v : launch.writes)
         if (!has_slot(v)) add(program_.root(v), Slot::Place::arena, 0);
+      for (const auto& [v, type] : launch.scratch) add(v, type, Slot::Place::arena, 0);
+    }
     for (const auto& [name, value] : graph().outputs()) result_.outputs.push_back(slot_of(value.id()));
   }
 
@@ -83,6 +86,7 @@ class SlotAssignment {
     };
     for (ValueId v : launch.reads) add(v, Access::read);
     for (ValueId v : launch.writes) add(v, Access::write);
+    for (const auto& [v, type] : launch.scratch) add(v, Access::both);
     return all;
   }
 
@@ -159,6 +163,7 @@ class SlotAssignment {
     for (std::size_t l = 0; l < program_.launches.size(); ++l) {
       // What lives longest comes first at a place that one of them may take over: residuals then stay where they are from layer to layer.
       std::vector<ValueId> writes = program_.launches[l].writes;
+      for (const auto& [v, type] : program_.launches[l].scratch) writes.push_back(v);
       std::ranges::stable_sort(writes, std::greater(), [&](ValueId v) { return last[static_cast<std::size_t>(slot_of(v))]; });
       for (ValueId v : writes) {
         const int at = slot_of(v);
@@ -194,11 +199,10 @@ std::vector<bool> prepared_launches(const Program& program) {
 
 ProgramSlots assign_slots(const Program& program, const std::vector<bool>& prepared) { return SlotAssignment(program, prepared).run(); }
 
-MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes,
-                       std::int64_t piece) {
+MemoryPlan plan_memory(const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes, std::int64_t piece) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaBlock& block : slots.blocks)
-    lifetimes.push_back({bytes(graph.type(slots.at(block.slot).value)), block.first, block.last, block.in_place_of});
+    lifetimes.push_back({bytes(slots.at(block.slot).type), block.first, block.last, block.in_place_of});
   return plan_memory(lifetimes, piece);
 }
 

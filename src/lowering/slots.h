@@ -14,6 +14,7 @@ struct Slot {
   enum class Place : std::uint8_t { input, constant, prepared, arena, output };
   Place place = Place::arena;
   ValueId value;
+  Type type;
   std::size_t index = 0;  // input: of the graph's inputs; output: of its outputs; arena: of the blocks; prepared: of the prepared values
 };
 
@@ -49,7 +50,7 @@ std::vector<bool> prepared_launches(const Program& program);
 ProgramSlots assign_slots(const Program& program, const std::vector<bool>& prepared);
 
 /// Places the blocks, which take so many bytes each, in an arena of such pieces.
-MemoryPlan plan_memory(const Graph& graph, const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes,
+MemoryPlan plan_memory(const ProgramSlots& slots, const std::function<std::int64_t(const Type&)>& bytes,
                        std::int64_t piece = largest_piece);
 
 /// What a value takes at the bounds of its symbols. Throws Error when that has no number.

@@ -35,7 +35,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
     for (const Argument& argument : arguments)
       if (const Slot& slot = memory.at(argument.slot); slot.place == Slot::Place::input && argument.access != Access::read)
         updates_state[slot.index] = true;
-  plan = plan_memory(program.graph, memory, most_bytes);
+  plan = plan_memory(memory, most_bytes);
   arenas = std::make_unique<ArenaPool>(plan.bytes);
   if (session->storage.on_host()) plans_.emplace_back(Bindings(), std::make_shared<MemoryPlan>(plan));
   auto slot = [this](ValueId v) { return slot_of(v); };
@@ -74,7 +74,7 @@ std::shared_ptr<const MemoryPlan> Executable::State::plan_at(const Bindings& bin
   const auto bytes = [&](const Type& type) { return bytes_for(type.dtype, type.size().evaluate(bindings)); };
   const std::int64_t piece = session->storage.device().largest_buffer() / 64 * 64;
   if (plans_.size() == most_kept) plans_.erase(plans_.begin());
-  return plans_.emplace_back(bindings, std::make_shared<MemoryPlan>(plan_memory(program.graph, memory, bytes, piece))).second;
+  return plans_.emplace_back(bindings, std::make_shared<MemoryPlan>(plan_memory(memory, bytes, piece))).second;
 }
 
 void Executable::State::forget_packed(const std::set<const void*>& owners) {

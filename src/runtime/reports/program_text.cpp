@@ -24,7 +24,7 @@ std::string bytes_text(const Type& type) {
 
 std::string slot_line(const Executable::State& state, std::size_t index) {
   const Slot& slot = state.memory.slots[index];
-  const Type& type = state.program.graph.type(slot.value);
+  const Type& type = slot.type;
   std::string line = fmt::format("slot {}: {} in {} at {}", index, type.to_string(), bytes_text(type), place(state, slot));
   if (slot.place == Slot::Place::arena)
     if (const int before = state.memory.blocks[slot.index].in_place_of; before >= 0)
