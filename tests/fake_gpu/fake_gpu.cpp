@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "emit/cuda_attention_in_cpp.h"
 #include "emit/cuda_in_cpp.h"
 #include "emit/cuda_products_in_cpp.h"
 #include "fake_gpu/lanes.h"
@@ -414,7 +415,8 @@ std::string with_launched_memory(const std::string& text) {
 /// With a function for each kernel that runs all of its threads.
 std::string with_runners(const std::string& given) {
   const std::string text = with_launched_memory(given);
-  std::string all = std::string(rlx::test::cuda_in_cpp) + std::string(rlx::test::cuda_products_in_cpp) + "#line 1\n" + text;
+  std::string all = std::string(rlx::test::cuda_in_cpp) + std::string(rlx::test::cuda_products_in_cpp) +
+                    std::string(rlx::test::cuda_attention_in_cpp) + "#line 1\n" + text;
   const char* const in_groups = text.find("__sync") != std::string::npos || text.find("__shfl") != std::string::npos ? "1" : "0";
   const std::string opening = "extern \"C\" __global__ void";
   for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "backends/gpu/instructions/warp_products.h"
+#include "backends/gpu/instructions/warpgroup_products.h"
 #include "backends/gpu/products/f32_tiles.h"
 #include "backends/gpu/products/matrix_tiles.h"
 #include "backends/gpu/products/tiles.h"
-#include "backends/gpu/products/warp_products.h"
-#include "backends/gpu/products/warpgroup_products.h"
 #include "backends/gpu/products/wide_tiles.h"
 
 namespace rlx::gpu {
@@ -15,26 +15,6 @@ namespace {
 using Kind = TileForm::Kind;
 
 constexpr int side = 64;  // of a box: 128 bytes
-
-/// sum (64 x `columns`) += a (64 x 16) * b (16 x `columns`) by a group of four warps. `across`: an operand's rows, or columns, lie side by
-/// side.
-std::string group_product(DType element, int columns) {
-  const int registers = columns / 2;
-  std::string numbers, sums;
-  for (int i = 0; i < registers; ++i) {
-    numbers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
-    sums += fmt::format("{}\"+f\"(sum[{}])", i == 0 ? "" : ", ", i);
-  }
-  const std::string type(name(element));
-  return fmt::format(
-      "#if defined(rlx_native_groups) && !defined(rlx_group_{0}_{1})\n#define rlx_group_{0}_{1}\n"
-      "template <int a_across, int b_across>\n"
-      "rlx_inside void rlx_multiply_group(rlx_{0}, float (&sum)[{2}], unsigned long long a, unsigned long long b, int add) {{\n"
-      "  asm volatile(\"{{\\n.reg .pred adds;\\nsetp.ne.b32 adds, %{3}, 0;\\n\"\n"
-      "      \"wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{0}.{0} {{{4}}}, %{2}, %{5}, adds, 1, 1, %{6}, %{7};\\n}}\"\n"
-      "      : {8} : \"l\"(a), \"l\"(b), \"r\"(add), \"n\"(a_across), \"n\"(b_across));\n}}\n#endif\n",
-      type, columns, registers, registers + 2, numbers, registers + 1, registers + 3, registers + 4, sums);
-}
 
 class ProductText {
  public:

@@ -1,5 +1,8 @@
 #pragma once
+#include <string>
 #include <string_view>
+
+#include "rlx/dtype.h"
 
 namespace rlx::gpu {
 
@@ -44,5 +47,12 @@ rlx_inside void rlx_end_products() { asm volatile("wgmma.commit_group.sync.align
 template <int groups> rlx_inside void rlx_wait_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory"); }
 #endif
 )";
+
+/// sum (64 x `columns`) += a (64 x 16) * b (16 x `columns`) by a group of four warps. `across`: an operand's rows, or columns, lie side by
+/// side.
+std::string group_product(DType element, int columns);
+/// The first operands of such asm, and their constraints.
+std::string registers_of_sums(int count);
+std::string constraints_of_sums(int count);
 
 }  // namespace rlx::gpu
