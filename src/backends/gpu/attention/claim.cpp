@@ -30,7 +30,7 @@ struct AttentionWork final : Claimed {
 
 Launch launch_of(const Draft& draft, const AttentionViews& attention) {
   Launch launch{Launch::Kind::kernel, "attention", attention.reads(), {attention.result}};
-  launch.kernels = attention_kernels(draft, attention);
+  add_attention_kernels(draft, attention, launch);
   launch.claim = "attention", launch.node = attention.node;
   launch.claimed = std::make_shared<const AttentionWork>(attention);
   return launch;

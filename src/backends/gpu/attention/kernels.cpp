@@ -1,8 +1,10 @@
 #include "backends/gpu/attention/kernels.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "emit/c_scalar.h"
+#include "passes/run_invariant.h"
 
 namespace rlx::gpu {
 namespace {
@@ -45,7 +47,36 @@ struct Problem {
   Rows<const bool> mask;
   Rows<const float> bias, k_scales, v_scales;
   Rows<const Position> positions;
+  float* parts;  // of the rows of a head, split by split: values, the most, and the sum
+  long long split;
+  const void *k_map, *v_map;  // of boxes
+  int item;                   // in these
 };
+
+/// What each row sees of the keys, as far as positions and window go: nothing where the first is behind the last.
+__device__ void find_visible(const Problem& p, int* first_keys, int* last_keys) {
+  if (threadIdx.x >= tile_rows) return;
+  const long long row = p.first_row + threadIdx.x, query = row / p.share;
+  long long first = 0, last = p.keys - 1;
+  if (row >= p.queries * p.share) {
+    first = p.keys, last = -1;
+  } else if (causal || window > 0) {
+    const long long position = p.positions.data ? (long long)p.positions.at(0, query)[0] : p.keys - p.queries + query;
+    if (position < last) last = position;
+    if (window > 0 && position - window + 1 > first) first = position - window + 1;
+  }
+  first_keys[threadIdx.x] = (int)(first < p.keys ? first : p.keys), last_keys[threadIdx.x] = (int)(last > -1 ? last : -1);
+}
+
+/// The score of a query and a key from the product of their features, before masks of positions.
+__device__ inline float score(const Problem& p, float product, long long head, long long query, long long key) {
+  float x = product * scale;
+  if constexpr (softcap > 0) x = tanhf(x / softcap) * softcap;
+  if constexpr (biased) x += widened(p.bias.at(head, query)[key * p.bias.column]);
+  if constexpr (masked)
+    if (!p.mask.at(head, query)[key * p.mask.column]) x = -INFINITY;
+  return x;
+}
 )";
 
 std::string memory_type(DType t) {
@@ -54,11 +85,14 @@ std::string memory_type(DType t) {
   return t == f32 ? "float" : t == i8 ? "signed char" : t == i64 ? "long long" : t == i32 ? "int" : "bool";
 }
 
+/// Of the rows of a head.
+Dim part_numbers(const AttentionViews& a, int splits) { return (a.value_size + 2) * Dim(std::int64_t{split_rows} * splits); }
+
 /// Prints one way to compute the op.
 class KernelWriter {
  public:
-  KernelWriter(const Draft& draft, const AttentionViews& attention, const AttentionCode& code)
-      : graph_(draft.graph), attention_(attention), code_(code), scalars_(cuda_dialect()) {
+  KernelWriter(const Draft& draft, const AttentionViews& attention, const AttentionCode& code, ValueId scratch)
+      : graph_(draft.graph), attention_(attention), code_(code), scratch_(scratch), scalars_(cuda_dialect()) {
     kernel_.symbols = draft.symbols;
   }
 
@@ -68,13 +102,14 @@ class KernelWriter {
         fmt::format(definitions, fmt::arg("bf16_to_f32", scalars_.from_memory("x.bits", bf16)),
                     fmt::arg("f16_to_f32", scalars_.from_memory("x.bits", f16)), fmt::arg("f32_to_bf16", scalars_.to_memory("x", bf16)),
                     fmt::arg("f32_to_f16", scalars_.to_memory("x", f16)));
-    std::string text = std::string(cuda_dialect().header) + scalars_.prelude();
+    std::string text = std::string(cuda_dialect().header) + scalars_.prelude() + code_.shared;
     text += fmt::format("namespace {}_of {{{}{}{}{}}}\n", name_marker, types, constants(), problem, code_.text);
     text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n", code_.lanes, name_marker, parameters(),
                         operands);
     KernelText named = named_by_hash(std::move(text), cuda_dialect().name, std::move(grid_));
     for (const KernelBuffer& buffer : kernel_.buffers) named.element_bytes.push_back(std::max(info(buffer.dtype).bits / 8, 1));
     named.group = code_.lanes, named.on_chip_bytes = code_.on_chip_bytes;
+    if (!code_.maps.empty()) named.maps = code_.maps, named.symbols = kernel_.symbols;
     std::vector<std::int64_t> first(kernel_.buffers.size(), 0);
     return {std::move(kernel_), std::move(named), nullptr, std::move(first)};
   }
@@ -96,38 +131,57 @@ class KernelWriter {
     std::string text = fmt::format("typedef {} Q;\ntypedef {} K;\ntypedef {} V;\ntypedef {} Out;\n", type(a.q.value), type(a.k.value),
                                    type(a.v.value), type(a.out.value));
     text += fmt::format("typedef {} Position;\n", a.positions ? type(a.positions->value) : "int");
-    text +=
-        fmt::format("constexpr int features = {}, values = {}, lanes = {}, tile_rows = {}, tile_keys = {}, k_shift = {}, v_shift = {};\n",
-                    a.head_size.value(), a.value_size.value(), code_.lanes, code_.rows, code_.keys, a.k_scales ? a.k_scales->shift : 0,
-                    a.v_scales ? a.v_scales->shift : 0);
-    return text +
-           fmt::format("constexpr bool causal = {};\nconstexpr long long window = {};\nconstexpr float scale = {:a}f, softcap = {:a}f;\n",
-                       a.causal, a.window, static_cast<float>(a.scale), static_cast<float>(a.softcap));
+    text += fmt::format(
+        "constexpr int features = {}, values = {}, lanes = {}, tile_rows = {}, tile_keys = {}, splits = {}, k_shift = {}, v_shift = {};\n",
+        a.head_size.value(), a.value_size.value(), code_.lanes, code_.rows, code_.keys, code_.splits, a.k_scales ? a.k_scales->shift : 0,
+        a.v_scales ? a.v_scales->shift : 0);
+    return text + fmt::format(
+                      "constexpr bool causal = {}, masked = {}, biased = {};\nconstexpr long long window = {};\nconstexpr float scale = "
+                      "{:a}f, softcap = {:a}f;\n",
+                      a.causal, a.mask.has_value(), a.bias.has_value(), a.window, static_cast<float>(a.scale),
+                      static_cast<float>(a.softcap));
   }
 
-  /// Declares a loop of the grid, whose position is the remainder of what is left.
+  /// Declares a loop of the grid, whose position is the remainder of what is left. Runs of rows go backwards, as where the op is causal the
+  /// last ones take longest.
   std::string loop(const Dim& extent, int step, const std::string& name) {
     grid_.insert(grid_.begin(), {kernel_.add_variable(extent), step});
     kernel_.variables.back().step = step;
     kernel_.loops.insert(kernel_.loops.begin(), grid_.front().loop);
     const std::string count = step == 1 ? size(extent) : fmt::format("(({} + {}) / {})", size(extent), step - 1, step);
-    return fmt::format("  const long long {0} = rest % {1}{2};\n  rest /= {1};\n", name, count,
-                       step == 1 ? "" : fmt::format(" * {}", step));
+    const std::string at = step == 1 ? "rest % " + count : fmt::format("({0} - 1 - rest % {0}) * {1}", count, step);
+    return fmt::format("  const long long {} = {};\n  rest /= {};\n", name, at, count);
   }
   std::string problem_text() {
     const AttentionViews& a = attention_;
     const Dim share = *Dim::exact_div(a.heads, a.kv_heads);
-    std::string text =
-        "  long long rest = blockIdx.x;\n" + loop(a.queries * share, code_.rows, "first_row") + loop(a.kv_heads, 1, "kv_head");
+    std::string text = "  long long rest = blockIdx.x;\n";
+    if (code_.is_part) text += loop(code_.splits, 1, "split") + "  const long long first_row = 0;\n";
+    else text += loop(a.queries * share, code_.rows, "first_row");
+    text += loop(a.kv_heads, 1, "kv_head");
     for (std::size_t axis = a.batch.size(); axis-- > 0;) text += loop(a.batch[axis], 1, fmt::format("item{}", axis));
     text +=
         fmt::format("  {}_of::Problem p = {{{}, {}, {}, kv_head, first_row}};\n", name_marker, size(a.queries), size(a.keys), size(share));
     for (const auto& [name, operand] : {std::pair{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"out", &a.out}}) text += rows(name, *operand);
     for (const auto& [name, operand] : {std::pair{"mask", &a.mask}, {"bias", &a.bias}, {"positions", &a.positions}})
       if (*operand) text += rows(name, **operand);
+    if (code_.splits > 0) text += parts();
+    if (!code_.maps.empty()) text += fmt::format("  p.k_map = &k_map, p.v_map = &v_map, p.item = (int){};\n", head_number());
     if (a.k_scales) text += rows("k_scales", a.k_scales->operand);
     if (a.v_scales) text += rows("v_scales", a.v_scales->operand);
     return text + fmt::format("  {}_of::attend(p);\n", name_marker);
+  }
+  /// The number of the head of keys among those of the batch.
+  std::string head_number() const {
+    std::string head = "0";
+    for (std::size_t axis = 0; axis < attention_.batch.size(); ++axis)
+      head = fmt::format("({} * {} + item{})", head, size(attention_.batch[axis]), axis);
+    return fmt::format("({} * {} + kv_head)", head, size(attention_.kv_heads));
+  }
+  std::string parts() {
+    kernel_.buffers.push_back({scratch_, f32, code_.is_part});
+    return fmt::format("  p.parts = (float*)b{} + {} * {};\n{}", kernel_.buffers.size() - 1, head_number(),
+                       size(part_numbers(attention_, code_.splits)), code_.is_part ? "  p.split = split;\n" : "");
   }
   /// Where an item of the batch begins.
   std::string item(int buffer, const Dim& offset, const std::vector<Dim>& strides) const {
@@ -162,12 +216,14 @@ class KernelWriter {
       text += fmt::format("{}{}{}* b{}, ", buffer.written ? "" : "const ", scope, type, b);
     }
     for (std::size_t s = 0; s < kernel_.symbols.size(); ++s) text += fmt::format("const long long s{}, ", s);
-    return text + "const long long positions";
+    return text + "const long long positions" +
+           (code_.maps.empty() ? "" : ", const __grid_constant__ rlx_map k_map, const __grid_constant__ rlx_map v_map");
   }
 
   const Graph& graph_;
   const AttentionViews& attention_;
   const AttentionCode& code_;
+  ValueId scratch_;
   CScalars scalars_;
   Kernel kernel_;
   std::vector<GridLoop> grid_;
@@ -175,10 +231,41 @@ class KernelWriter {
 
 }  // namespace
 
-std::vector<GeneratedKernel> attention_kernels(const Draft& draft, const AttentionViews& attention) {
-  std::vector<GeneratedKernel> kernels;
-  kernels.push_back(KernelWriter(draft, attention, plain_attention(attention)).write());
-  return kernels;
+bool lies_well(const StridedOperand& operand) {
+  constexpr std::int64_t elements = 8;
+  const auto fits = [](const Dim& dim) { return Dim::exact_div(dim, elements).has_value(); };
+  return operand.strides.back() == Dim(1) && fits(operand.offset) && (!operand.pages || fits(operand.pages->stride)) &&
+         std::all_of(operand.strides.begin(), operand.strides.end() - 1, fits);
+}
+
+void add_attention_kernels(const Draft& draft, const AttentionViews& attention, Launch& launch) {
+  const Graph& graph = draft.graph;
+  const Caps& caps = draft.target.caps;
+  const ValueId scratch{attention.node.node, 1};
+  const Dim rows = attention.queries * *Dim::exact_div(attention.heads, attention.kv_heads);
+  const auto add = [&](const AttentionCode& code, std::int64_t least, std::int64_t most) {
+    launch.kernels.push_back(KernelWriter(draft, attention, code, scratch).write());
+    if (least > rows.lower() || most < rows.upper()) launch.kernels.back().only = SizeRange{rows, least, most};
+  };
+  // What runs once has no scratch memory.
+  const bool may_split = !run_invariant_nodes(graph)[static_cast<std::size_t>(attention.node.node)];
+  if (may_split && rows.lower() <= split_rows) {
+    const bool by_warps = caps.multiplies(f16) && takes_split_code(graph, attention);
+    AttentionCode part = by_warps ? split_attention(graph, attention) : plain_attention(attention);
+    const Dim heads = product(attention.batch) * attention.kv_heads;
+    constexpr std::int64_t most_splits = 64;
+    const auto splits = static_cast<int>(std::clamp<std::int64_t>(caps.units / std::max<std::int64_t>(heads.upper(), 1), 1, most_splits));
+    launch.scratch.emplace_back(scratch, Type{f32, {heads * part_numbers(attention, splits)}});
+    part.splits = splits, part.is_part = true;
+    AttentionCode joining = joining_attention(splits);
+    joining.splits = splits;
+    add(part, 0, split_rows);
+    add(joining, 0, split_rows);
+    if (rows.upper() <= split_rows) return;
+  }
+  const bool by_hopper = caps.multiplies_in_groups && takes_hopper_code(graph, attention);
+  const AttentionCode code = by_hopper ? hopper_attention(graph, attention) : plain_attention(attention);
+  add(code, launch.kernels.empty() ? 0 : split_rows + 1, std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace rlx::gpu

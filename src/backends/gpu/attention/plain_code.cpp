@@ -34,28 +34,9 @@ __device__ void load_tile(float* to, int stride, int padded, int count, const Ro
   }
 }
 
-__device__ float score(const Problem& p, float product, long long head, long long query, long long key) {
-  float x = product * scale;
-  if constexpr (softcap > 0) x = tanhf(x / softcap) * softcap;
-  if (p.bias.data) x += widened(p.bias.at(head, query)[key * p.bias.column]);
-  if (p.mask.data && !p.mask.at(head, query)[key * p.mask.column]) x = -INFINITY;
-  return x;
-}
-
-/// What each row sees of the keys, as far as positions and window go, and then the range that some row sees.
-__device__ void find_visible(const Problem& p, OnChip& on_chip, long long& begin, long long& end) {
-  const long long rows = p.queries * p.share;
-  if (threadIdx.x < tile_rows) {
-    const long long row = p.first_row + threadIdx.x, query = row / p.share;
-    long long first = 0, last = p.keys - 1;
-    if (row >= rows) first = p.keys, last = -1;
-    else if (causal || window > 0) {
-      const long long position = p.positions.data ? (long long)p.positions.at(0, query)[0] : p.keys - p.queries + query;
-      if (position < last) last = position;
-      if (window > 0 && position - window + 1 > first) first = position - window + 1;
-    }
-    on_chip.first[threadIdx.x] = (int)(first < p.keys ? first : p.keys), on_chip.last[threadIdx.x] = (int)(last > -1 ? last : -1);
-  }
+/// The range of keys that some row sees, as far as positions and window go.
+__device__ void find_range(const Problem& p, OnChip& on_chip, long long& begin, long long& end) {
+  find_visible(p, on_chip.first, on_chip.last);
   __syncthreads();
   begin = p.keys, end = 0;
   for (int r = 0; r < tile_rows; ++r) {
@@ -125,9 +106,10 @@ __device__ void add_values(const OnChip& on_chip, float (&o)[2][runs][run]) {
   }
 }
 
-__device__ void store(const Problem& p, OnChip& on_chip, const float (&o)[2][runs][run], float sum) {
+__device__ void store(const Problem& p, OnChip& on_chip, const float (&o)[2][runs][run], float most, float sum) {
   __syncthreads();
   on_chip.most[threadIdx.x] = sum;
+  if (threadIdx.x % 4 == 0) on_chip.factor[threadIdx.x / 4] = most;
   __syncthreads();
   const int column = threadIdx.x % row_lanes * run, row = threadIdx.x / row_lanes * 2;
   for (int h = 0; h < 2; ++h) {
@@ -136,10 +118,13 @@ __device__ void store(const Problem& p, OnChip& on_chip, const float (&o)[2][run
     const float* const parts = on_chip.most + (row + h) * 4;
     const float total = parts[0] + parts[1] + parts[2] + parts[3];
     Out* const to = p.out.at(p.kv_head * p.share + r % p.share, r / p.share);
+    float* const part = splits > 0 ? p.parts + (r * splits + p.split) * (values + 2) : 0;
+    if (splits > 0 && column == 0) part[values] = on_chip.factor[row + h], part[values + 1] = total;
     for (int c = 0; c < runs; ++c)
       for (int i = 0; i < run; ++i) {
         const int d = column + c * row_lanes * run + i;
-        if (d < values) to[d * p.out.column] = narrowed(total == 0 ? 0 : o[h][c][i] / total, (Out*)0);
+        if (splits > 0 && d < values) part[d] = o[h][c][i];
+        else if (d < values) to[d * p.out.column] = narrowed(total == 0 ? 0 : o[h][c][i] / total, (Out*)0);
       }
   }
 }
@@ -155,7 +140,12 @@ __device__ void attend(const Problem& p) {
         there ? widened(p.q.at(p.kv_head * p.share + r % p.share, r / p.share)[d * p.q.column]) : 0;
   }
   long long begin, end;
-  find_visible(p, on_chip, begin, end);
+  find_range(p, on_chip, begin, end);
+  if constexpr (splits > 0) {
+    const long long all = end > begin ? end - begin : 0, each = (all + splits * tile_keys - 1) / (splits * tile_keys) * tile_keys;
+    begin += p.split * each;
+    if (begin + each < end) end = begin + each;
+  }
   float o[2][runs][run] = {}, most = -INFINITY, sum = 0;
   for (; begin < end; begin += tile_keys) {
     load_tile(on_chip.kv, depth_stride, depth, features, p.k, p.k_scales, k_shift, p.kv_head, begin, p.keys);
@@ -168,7 +158,7 @@ __device__ void attend(const Problem& p) {
     add_values(on_chip, o);
     __syncthreads();
   }
-  store(p, on_chip, o, sum);
+  store(p, on_chip, o, most, sum);
 }
 )";
 
@@ -180,7 +170,7 @@ AttentionCode plain_attention(const AttentionViews& attention) {
   const int keys = std::max(features, values) <= 128 ? 32 : 16;
   const int stride = (features + 3) / 4 * 4 + 4, width = (values + 31) / 32 * 32;
   const int numbers = rows * stride + keys * std::max(stride, width) + rows * (keys + 1) + lanes + rows;
-  return {code, rows, keys, lanes, 4 * numbers + 2 * rows * 4};
+  return {{}, std::string(code), rows, keys, lanes, 4 * numbers + 2 * rows * 4};
 }
 
 }  // namespace rlx::gpu
