@@ -3,7 +3,7 @@
 
 namespace rlx::test {
 
-/// What src/backends/gpu/instructions/warp_products.h and warpgroup_products.h ask of a GPU, behind cuda_in_cpp: each lane of a warp has the
+/// What src/backends/gpu/instructions/warp_products.h and warpgroup_products.h ask of a GPU, behind cuda_in_cpp: each lane has the
 /// elements that NVIDIA's PTX manual says (warp-level matrix instructions, m16n8k16 and ldmatrix; asynchronous warpgroup instructions,
 /// m64nNk16 and swizzled layouts). Copies are done when they are asked for.
 inline constexpr std::string_view cuda_products_in_cpp = R"(#ifndef rlx_warp_products
