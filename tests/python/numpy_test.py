@@ -65,6 +65,16 @@ CASES += [("linalg.matrix_norm", (A,), {}), ("linalg.matrix_norm", (A,), {"ord":
           ("linalg.solve", (S, V[:3]), {}), ("linalg.cholesky", (S,), {"upper": True}), ("linalg.diagonal", (np.stack([A, B]),), {"offset": -1}),
           ("linalg.outer", (V, V), {}), ("linalg.tensordot", (A, C), {"axes": 1}), ("linalg.vecdot", (A, B), {}), ("linalg.matmul", (A, C), {}),
           ("linalg.matrix_transpose", (A,), {})]  # fmt: skip
+T = RNG.normal(size=(2, 4, 3)).astype(np.float32)
+CASES += [("linalg.qr", (x,), {"mode": mode}) for x in (A, C, T, Z) for mode in ("reduced", "complete", "r") if mode != "r" or x is not T]
+CASES += [(f"linalg.{name}", (x,), {}) for name in ("svdvals", "pinv", "matrix_rank") for x in (A, C, T, Z, np.ones((3, 3), np.float32))]
+CASES += [("linalg.matrix_rank", (A @ C,), {"rtol": 0.5}), ("linalg.pinv", (A,), {"rtol": 0.5}), ("linalg.eigvalsh", (S,), {}), ("linalg.lstsq", (C, V), {}),
+          ("linalg.lstsq", (C, C), {}), ("linalg.multi_dot", ([A, C, A, C],), {}), ("linalg.multi_dot", ([V, C, A],), {}), ("linalg.tensorinv", (RNG.normal(size=(4, 6, 8, 3)).astype(np.float32),), {"ind": 2}),
+          ("linalg.det", (np.float32([[1, 2], [2, 4]]),), {}), ("linalg.tensorsolve", (RNG.normal(size=(2, 3, 6)).astype(np.float32), A[:2, :3]), {})]  # fmt: skip
+CASES += [("linalg.norm", (x,), {"ord": ord}) for x in (A, Z) for ord in ("fro", "nuc", 1, 2, -1, -2, np.inf, -np.inf)]
+CASES += [("linalg.norm", (T,), {"ord": ord, "axis": (0, 2), "keepdims": keep}) for ord in ("fro", "nuc", 2, 1) for keep in (False, True)]
+CASES += [("linalg.norm", (V,), {"ord": ord}) for ord in (1, 2, 3, np.inf)] + [("linalg.norm", (T,), {}), ("linalg.norm", (T,), {"axis": 1, "ord": 1})]
+CASES += [("linalg.cond", (x,), {"p": p}) for x in (S,) for p in (None, 2, -2, 1, "fro")]
 CASES += [(name, (Z,), {}) for name in "sinh cosh tanh expm1 log1p arcsin arccos arctan arcsinh arccosh arctanh sign sqrt log sin cos".split()]
 CASES += [("remainder", (np.float32([-0.0, 0.0, 4, -4]), np.float32([3, -3, -2, 2])), {}), ("reshape", (A, (4, 3)), {})]
 for norm in ("backward", "ortho", "forward"):
@@ -106,6 +116,36 @@ def test_function(name, args, options):
     if any(isinstance(args[i], (list, tuple)) and any(isinstance(each, (np.ndarray, list)) for each in args[i]) for i in static):
         return  # lists of arrays are no arguments of a NumPy function alone
     compare(rlx.jit(lambda *given: function(*given, **options), static_argnums=static)(*args), expected)
+
+
+@pytest.mark.parametrize("x", [A, C, T, Z, np.zeros((3, 3), np.float32), np.ones((4, 2), np.float32), np.zeros((0, 3), np.float32)])
+@pytest.mark.parametrize("full", [False, True])
+def test_singular_vectors_are_orthonormal(x, full):
+    u, s, vh = (np.asarray(part) for part in jnp.linalg.svd(x, full_matrices=full))
+    expected = np.linalg.svd(x, full_matrices=full)
+    assert [part.shape for part in (u, s, vh)] == [part.shape for part in expected]
+    k = s.shape[-1]
+    compare((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x)
+    compare(np.swapaxes(u.conj(), -1, -2) @ u, np.broadcast_to(np.eye(u.shape[-1], dtype=u.dtype), (*u.shape[:-2], u.shape[-1], u.shape[-1])))
+    compare(vh @ np.swapaxes(vh.conj(), -1, -2), np.broadcast_to(np.eye(vh.shape[-2], dtype=vh.dtype), (*vh.shape[:-2], vh.shape[-2], vh.shape[-2])))
+
+
+@pytest.mark.parametrize("triangle", [None, "L", "U"])
+@pytest.mark.parametrize("x", [RNG.normal(size=(2, 5, 5)).astype(np.float32), (C[:3] + 1j * S).astype(np.complex64), np.zeros((2, 2), np.float32)])
+def test_eigenvectors_belong_to_eigenvalues(x, triangle):
+    given = (x + np.swapaxes(x.conj(), -1, -2)) / 2 if triangle is None else x
+    w, v = jnp.linalg.eigh(x, UPLO=triangle)
+    compare(w, np.linalg.eigh(given, UPLO=triangle or "L").eigenvalues)
+    below = np.tril(given, -1) if triangle != "U" else np.swapaxes(np.triu(given, 1).conj(), -1, -2)
+    whole = below + np.swapaxes(below.conj(), -1, -2) + np.real(np.diagonal(given, axis1=-2, axis2=-1))[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
+    compare((v * w[..., None, :].astype(v.dtype)) @ jnp.conj(v.mT), whole)
+
+
+def test_wrong_words_of_decompositions_are_named():
+    for call, text in ((lambda: jnp.linalg.qr(A, mode="raw"), "mode is 'raw'"), (lambda: jnp.linalg.eigh(S, UPLO="l"), "UPLO is 'l'"),
+                       (lambda: jnp.linalg.eigh(A), r"eigh: f32\[3,4\]"), (lambda: jnp.linalg.matrix_norm(A, ord=3), "ord is 3"), (lambda: rlx.svd(V), r"f32\[4\]")):  # fmt: skip
+        with pytest.raises(rlx.Error, match=text):
+            call()
 
 
 def test_arrays_from_nothing():

@@ -31,7 +31,8 @@ CASES = ["concatenate", "repeat", "stack", "sum_i8_to_i32", "norms", "sort_desce
          "rfft_12", "ifft_7", "fft3", "fft_prime", "slogdet_f32", "slogdet_f64", "while_newton", "while_jvp", "switch_m1", "switch_9", "scan_no_inputs",
          "scan_int_carry", "checkpoint", "vmap_dynamic_slice", "vmap_scatter_add", "vmap_scan", "vmap_cholesky_solve", "hessian",
          "grad_of_softmax_ce_hessian", "prod_pool_f32", "prod_pool_f64", "associative_scan_f32", "associative_scan_f64", "associative_scan_reverse_f64",
-         "scatter_mul_meeting_f32", "scatter_mul_meeting_f64"]  # fmt: skip
+         "scatter_mul_meeting_f32", "scatter_mul_meeting_f64", "svdvals_f32", "svdvals_f64", "matrix_power_f64", "qr_5x3_f64", "qr_4x4_f64", "qr_wide_c64",
+         "qr_complete_f32", "eigh_phase_f64", "svd_5x3_f64", "svd_3x4_f64", "pinv_5x3_f64", "pinv_3x4_f64", "pinv_5x3_c64"]  # fmt: skip
 
 
 def expression(entry):

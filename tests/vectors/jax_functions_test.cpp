@@ -28,6 +28,32 @@ JaxMapping multiplied(const GatherNumbers& numbers, bool points) {
   });
 }
 
+/// The phase of the first row of vectors.
+Value phase(Value vectors) { return sign(slice_axis(vectors, -2, 0, 1)); }
+
+Values hermitian_factors(const Values& x) {
+  const Values y = eigh((x[0] + conj(swap_axes(x[0], -1, -2))) * 0.5);
+  return {y[0], y[1] * conj(phase(y[1]))};
+}
+
+Values singular_factors(const Values& x) {
+  const Values y = svd(x[0]);
+  return {y[0] * conj(phase(y[0])), y[1], y[2] * swap_axes(phase(y[0]), -1, -2)};
+}
+
+void add_decompositions(JaxGroup& group) {
+  for (const std::string type : {"f32", "f64", "c64"}) {
+    for (const char* sizes : {"5x3", "4x4", "wide"})
+      group.rules[fmt::format("qr_{}_{}", sizes, type)] = made([](auto& x) { return qr(x[0]); });
+    group.rules["qr_complete_" + type] = made([](auto& x) { return qr(x[0], true); });
+    group.rules["eigh_phase_" + type] = made(hermitian_factors);
+    for (const char* sizes : {"5x3", "3x4"}) {
+      group.rules[fmt::format("svd_{}_{}", sizes, type)] = made(singular_factors);
+      group.rules[fmt::format("pinv_{}_{}", sizes, type)] = made([](auto& x) { return Values{pinv(x[0])}; });
+    }
+  }
+}
+
 JaxGroup functions() {
   JaxGroup group{.rules = {{"erf_inv_f32", unary(erf_inv, f32_powers)},
                            {"erf_inv_f64", unary(erf_inv, f64_powers)},
@@ -73,6 +99,7 @@ JaxGroup functions() {
       group.rules[name] = made([](auto& x) { return Values{lu(x[0])[0]}; });
     if (name.starts_with("reduce_min_empty")) group.rules[name] = made([axis](auto& x) { return Values{reduce_min(x[0], {axis})}; });
   }
+  add_decompositions(group);
   return group;
 }
 

@@ -3,12 +3,15 @@ import builtins
 import collections
 import math
 
+from .._array import Array
 from .._core import DType, Error
+from .._dtypes import is_complex
 from . import arrangement
 from ._base import array_of, call, float_of, public, reduced
 from .arrangement import broadcast_to, concatenate, expand_dims, matrix_transpose, moveaxis, squeeze
-from .creation import eye
-from .elementwise import abs, conj, equal, exp, log, not_equal, sign, where
+from .creation import eye, zeros
+from .elementwise import abs, conj, equal, log, not_equal, sign, where
+from .information import finfo
 from .products import matmul, outer, tensordot, vecdot
 from .reductions import max, min, prod, sum
 
@@ -33,46 +36,175 @@ def cholesky(a, upper=False):
     return conj(factor.mT) if upper else factor
 
 
+def _hermitian(a):
+    a = float_of(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise Error(f"eigh: {a._type_text()} (allowed: square matrices)")
+    return (a + conj(a.mT)) * 0.5
+
+
+QR = collections.namedtuple("QR", "Q R")
+Eigh = collections.namedtuple("Eigh", "eigenvalues eigenvectors")
+SVD = collections.namedtuple("SVD", "U S Vh")
 Slogdet = collections.namedtuple("Slogdet", "sign logabsdet")
+
+
+def qr(a, mode="reduced"):
+    """Q with orthonormal columns and R upper triangular with Q R = a. Modes: reduced, complete, r (R alone)."""
+    if mode not in ("reduced", "complete", "r"):
+        raise Error(f"qr: mode is {mode!r} (allowed: reduced, complete, r)")
+    result = QR(*call("qr", float_of(a), mode == "complete"))
+    return result.R if mode == "r" else result
+
+
+def eigh(a, UPLO=None):
+    """Eigenvalues, ascending, and eigenvectors, in columns, of a symmetric or Hermitian matrix: of the mean of a and its adjoint, or of the
+    lower (UPLO="L") or upper (UPLO="U") triangle of a alone."""
+    if UPLO not in (None, "L", "U"):
+        raise Error(f"eigh: UPLO is {UPLO!r} (allowed: None, L, U)")
+    return Eigh(*call("eigh", _hermitian(a) if UPLO is None else float_of(a) if UPLO == "L" else conj(float_of(a).mT)))
+
+
+def eigvalsh(a, UPLO=None):
+    """The eigenvalues of eigh."""
+    return eigh(a, UPLO).eigenvalues
+
+
+def svd(a, full_matrices=True, compute_uv=True):
+    """U, s and V^H with U diag(s) V^H = a, s descending; without compute_uv s alone."""
+    return SVD(*call("svd", float_of(a), full_matrices)) if compute_uv else svdvals(a)
+
+
+def svdvals(a):
+    """The singular values, descending."""
+    return SVD(*call("svd", float_of(a))).S
+
+
+def _threshold(s, shape, rtol):
+    """What singular values must be above to count; one relative threshold for each matrix."""
+    if rtol is None:
+        rtol = builtins.max(shape[-2:]) * finfo(s.dtype).eps
+    return max(s, axis=-1, keepdims=True) * (expand_dims(rtol, -1) if isinstance(rtol, Array) else rtol)
+
+
+def matrix_rank(a, rtol=None):
+    """How many singular values are above rtol times the largest, by default max(M, N) roundings."""
+    a = float_of(a)
+    s = svdvals(a)
+    return sum(s > _threshold(s, a.shape, rtol), axis=-1) if s.shape[-1] else zeros(s.shape[:-1], DType.i32)
+
+
+def pinv(a, rtol=None):
+    """The inverse of Moore and Penrose, by the singular values above rtol times the largest. A rtol for each matrix gives no derivative."""
+    a = float_of(a)
+    if not isinstance(rtol, Array):
+        return call("pinv", a, -1 if rtol is None else rtol)
+    parts = svd(a, full_matrices=False)
+    used = parts.S > _threshold(parts.S, a.shape, rtol)
+    inverse = where(used, 1 / where(used, parts.S, 1), 0).astype(a.dtype)
+    return matmul(conj(parts.Vh.mT) * expand_dims(inverse, -2), conj(parts.U.mT))
+
+
+def lstsq(a, b, rcond=None):
+    """x of least size with least |a x - b|, the squares of what is left (of full rank alone), the rank, and the singular values."""
+    a, b = float_of(a), float_of(b)
+    x = matmul(pinv(a, rcond), b)
+    rank, left = matrix_rank(a, rcond), sum(abs(b - matmul(a, x)) ** 2.0, axis=0)
+    return x, where(equal(rank, a.shape[1]), left, math.nan).reshape(-1), rank, svdvals(a)
+
+
+def _factors(a):
+    """The diagonal of U, and whether rows were exchanged an even number of times."""
+    factors, pivots, _ = call("lu", float_of(a))
+    rows = call("iota", pivots, list(pivots.shape), DType.i32, -1)
+    return diagonal(factors), equal(sum(not_equal(pivots, rows), axis=-1) % 2, 0)
 
 
 def slogdet(a):
     """The sign of the determinant, and the logarithm of its magnitude."""
-    a = float_of(a)
-    factors, pivots, _ = call("lu", a)
-    values = diagonal(factors)
-    rows = call("iota", pivots, list(pivots.shape), DType.i32, -1)
-    swaps = sum(not_equal(pivots, rows), axis=-1)
-    sign_ = prod(sign(values), axis=-1) * where(equal(swaps % 2, 0), 1.0, -1.0).astype(a.dtype)
-    return Slogdet(sign_, sum(log(abs(values)), axis=-1))
+    values, even = _factors(a)
+    return Slogdet(prod(sign(values), axis=-1) * where(even, 1.0, -1.0).astype(values.dtype), sum(log(abs(values)), axis=-1))
 
 
 def det(a):
     """The determinant."""
-    sign_, logarithm = slogdet(a)
-    return sign_ * exp(logarithm)
+    values, even = _factors(a)
+    return prod(values, axis=-1) * where(even, 1.0, -1.0).astype(values.dtype)
+
+
+def cond(x, p=None):
+    """The norm of x times that of its inverse; by itself the largest over the smallest singular value."""
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 
 
 def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
-    """The p-norm of vectors along axes, by default of all elements, p = 2 by itself."""
-    return reduced("norm", float_of(x), axis, keepdims, p=2 if ord is None else ord)
+    """The p-norm of vectors along one axis, that of matrices along two, or of all elements, p = 2. Without `axis` an `ord` is that of a vector or
+    matrix x."""
+    x = float_of(x)
+    if axis is None and ord is not None:
+        if x.ndim not in (1, 2):
+            raise Error(f"norm: ord of {x._type_text()} needs an axis")
+        axis = tuple(range(x.ndim))
+    if ord is not None and isinstance(axis, (tuple, list)) and len(axis) == 2:
+        result = matrix_norm(moveaxis(x, axis, (-2, -1)), ord=ord)
+        return expand_dims(result, sorted(each % x.ndim for each in axis)) if keepdims else result
+    return vector_norm(x, axis, keepdims, 2 if ord is None else ord)
 
 
 def vector_norm(x, axis=None, keepdims=False, ord=2):  # noqa: A002
-    """The same with the arguments of the array API standard."""
-    return norm(x, ord, axis, keepdims)
+    """The p-norm along axes, by default of all elements."""
+    x = float_of(x)
+    return reduced("norm", abs(x) if is_complex(x.dtype) else x, axis, keepdims, p=ord)
 
 
 def matrix_norm(x, keepdims=False, ord="fro"):  # noqa: A002
-    """The norm of matrices: fro, or 1, -1, inf, -inf, the largest or smallest sum of magnitudes of a column or row."""
+    """The norm of matrices: fro; nuc, 2 or -2, the sum, the largest or the smallest of the singular values; 1, -1, inf or -inf, the largest or
+    smallest sum of magnitudes of a column or row."""
     x = float_of(x)
-    if ord == "fro":
-        return norm(x, 2, (-2, -1), keepdims)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise Error(f"matrix_norm: ord is {ord!r} (allowed: fro, 1, -1, inf, -inf)")
-    sums = sum(abs(x), axis=-2 if ord in (1, -1) else -1, keepdims=True)
-    result = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
-    return result if keepdims else squeeze(result, (-2, -1))
+    if ord == "fro" or ord is None:
+        return vector_norm(x, (-2, -1), keepdims)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise Error(f"matrix_norm: ord is {ord!r} (allowed: fro, nuc, 1, -1, 2, -2, inf, -inf)")
+    if ord in ("nuc", 2, -2):
+        s = svdvals(x)
+        result = sum(s, axis=-1) if ord == "nuc" else max(s, axis=-1) if ord == 2 else min(s, axis=-1)
+        return expand_dims(result, (-2, -1)) if keepdims else result
+    sums = sum(abs(x), axis=-2 if ord in (1, -1) else -1)
+    return (max if ord > 0 else min)(expand_dims(sums, -1), axis=(-2, -1), keepdims=keepdims)
+
+
+def multi_dot(xs):
+    """The product of matrices, in the order that multiplies least; the first and the last may be vectors."""
+    xs = [array_of(x) for x in xs]
+    if len(xs) < 3:
+        return matmul(*xs) if xs[1:] else xs[0]
+    sizes = [xs[0].shape[0] if xs[0].ndim == 2 else 1, *[x.shape[0] for x in xs[1:]], xs[-1].shape[-1] if xs[-1].ndim == 2 else 1]
+    best = {(i, i + 1): (0, None) for i in range(len(xs))}
+    for length in range(2, len(xs) + 1):
+        for i in range(len(xs) - length + 1):
+            k = i + length
+            best[i, k] = builtins.min((best[i, j][0] + best[j, k][0] + sizes[i] * sizes[j] * sizes[k], j) for j in range(i + 1, k))
+
+    def product(i, k):
+        return xs[i] if k == i + 1 else matmul(product(i, best[i, k][1]), product(best[i, k][1], k))
+
+    return product(0, len(xs))
+
+
+def tensorinv(a, ind=2):
+    """The inverse of a as a map from its last axes to its first `ind` ones."""
+    a = float_of(a)
+    count = math.prod(a.shape[ind:])
+    return inv(a.reshape(-1, count)).reshape(*a.shape[ind:], *a.shape[:ind])
+
+
+def tensorsolve(a, b):
+    """x with tensordot(a, x, x.ndim) = b."""
+    a, b = float_of(a), float_of(b)
+    return solve(a.reshape(-1, b.size), b.reshape(-1)).reshape(a.shape[b.ndim :])
 
 
 def matrix_power(x, n):

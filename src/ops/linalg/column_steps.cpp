@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "ops/broadcasting.h"
-#include "ops/wide.h"
+#include "ops/linalg/matrix_values.h"
 
 namespace rlx {
 namespace {
@@ -14,13 +14,6 @@ constexpr std::int64_t block_columns = 32, most_without_blocks = 48;
 
 bool in_blocks(const Dim& steps) { return steps.is_static() && steps.value() > most_without_blocks; }
 std::int64_t whole_blocks(std::int64_t n) { return (n + block_columns - 1) / block_columns * block_columns; }
-
-// The matrices of x as (count, rows, columns).
-Value stacked(Value x) {
-  Dim count = 1;
-  for (int axis = 0; axis + 2 < x.rank(); ++axis) count = count * x.dim(axis);
-  return reshape(x, {count, x.dim(-2), x.dim(-1)});
-}
 
 // With zeros behind the rows and columns.
 Value with_zeros(Value x, std::int64_t rows, std::int64_t columns) {
@@ -136,7 +129,6 @@ Panel factored_by_blocks(Value a, std::int64_t steps) {
 // L L^H
 
 Value over_real(Value x, Value divisor) { return is_complex(x.dtype()) ? complex(real(x) / divisor, imag(x) / divisor) : x / divisor; }
-Value real_part(Value x) { return is_complex(x.dtype()) ? real(x) : x; }
 
 // Finishes `steps` columns of `panel`, whose diagonal begins in row `first`.
 Value rooted(Value panel, Value first, const Dim& steps) {

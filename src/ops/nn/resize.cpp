@@ -10,14 +10,14 @@
 namespace rlx {
 namespace {
 
-constexpr std::int64_t largest_size = std::int64_t{1} << 30;  // products of two sizes stay far from 64 bits
+constexpr std::int64_t largest_axis = std::int64_t{1} << 30;  // products of two sizes stay far from 64 bits
 
 std::int64_t static_size(const Dim& size, const Type& x) {
   if (!size.is_static())
     fail("rlx.resize: size {} of {} is symbolic (allowed: static sizes, or a whole multiple in nearest mode)", size.to_string(),
          x.to_string());
-  if (size.value() > largest_size)
-    fail("rlx.resize: size {} of {} is too large (allowed: 1..{})", size.value(), x.to_string(), largest_size);
+  if (size.value() > largest_axis)
+    fail("rlx.resize: size {} of {} is too large (allowed: 1..{})", size.value(), x.to_string(), largest_axis);
   return size.value();
 }
 
