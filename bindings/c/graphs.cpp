@@ -86,6 +86,24 @@ const std::vector<std::string>& documentation() {
   return all;
 }
 
+std::map<std::string, Feed> feeds_of(const char* const* names, const rlx_array* const* inputs, std::size_t count) {
+  std::map<std::string, Feed> feeds;
+  const auto arrays = list_of(inputs, count);
+  const auto all_names = texts(names, count);
+  for (std::size_t i = 0; i < count; ++i) feeds.emplace(all_names[i], given(arrays[i], "an array").array);
+  return feeds;
+}
+
+/// All results or none.
+void give(const Outputs& results, rlx_array** outputs, std::size_t capacity, std::size_t* count) {
+  if (results.size() > capacity) fail("run: {} outputs (room for {})", results.size(), capacity);
+  std::vector<std::unique_ptr<rlx_array>> made;
+  for (std::size_t i = 0; i < results.size(); ++i) made.push_back(std::make_unique<rlx_array>(rlx_array{results[i]}));
+  if (!made.empty()) given(outputs, "the place for the outputs");
+  for (std::size_t i = 0; i < made.size(); ++i) outputs[i] = made[i].release();
+  if (count != nullptr) *count = results.size();
+}
+
 }  // namespace
 
 Dims dims_of(const rlx_dim* shape, std::size_t rank) {
@@ -168,11 +186,16 @@ rlx_status rlx_apply(rlx_graph* graph, const char* builder, const rlx_argument* 
 }
 
 rlx_status rlx_session_new(int threads, const char* precision, rlx_session** out) {
+  return rlx_session_new_on("cpu", threads, precision, out);
+}
+
+rlx_status rlx_session_new_on(const char* device, int threads, const char* precision, rlx_session** out) {
   return guarded([&] {
     const std::string word = precision == nullptr ? "f32" : precision;
     const auto found = rlx::precision_named(word);
     if (!found) rlx::fail("there is no precision '{}' (allowed: f32, bf16, f16, int8)", word);
-    given(out, "the place for the session") = new rlx_session{rlx::Session(rlx::Device::cpu(), {.threads = threads, .precision = *found})};
+    const rlx::Device on = device == nullptr ? rlx::Device::usual() : rlx::Device::named(device);
+    given(out, "the place for the session") = new rlx_session{rlx::Session(on, {.threads = threads, .precision = *found})};
   });
 }
 
@@ -194,17 +217,21 @@ rlx_status rlx_set_param(rlx_executable* executable, const char* name, const rlx
 
 rlx_status rlx_run(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs, std::size_t input_count,
                    rlx_array** outputs, std::size_t capacity, std::size_t* count) {
+  return guarded(
+      [&] { give(given(executable, "the executable").executable.run(feeds_of(names, inputs, input_count)), outputs, capacity, count); });
+}
+
+rlx_status rlx_run_start(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs,
+                         std::size_t input_count, rlx_pending** out) {
   return guarded([&] {
-    std::map<std::string, rlx::Feed> feeds;
-    const auto arrays = list_of(inputs, input_count);
-    const auto all_names = texts(names, input_count);
-    for (std::size_t i = 0; i < input_count; ++i) feeds.emplace(all_names[i], given(arrays[i], "an array").array);
-    const rlx::Outputs results = given(executable, "the executable").executable.run(feeds);
-    if (results.size() > capacity) rlx::fail("run: {} outputs (room for {})", results.size(), capacity);
-    std::vector<std::unique_ptr<rlx_array>> made;  // all or none
-    for (std::size_t i = 0; i < results.size(); ++i) made.push_back(std::make_unique<rlx_array>(rlx_array{results[i]}));
-    if (!made.empty()) given(outputs, "the place for the outputs");
-    for (std::size_t i = 0; i < made.size(); ++i) outputs[i] = made[i].release();
-    if (count != nullptr) *count = results.size();
+    auto& place_of_run = given(out, "the place for the run");
+    place_of_run = new rlx_pending{given(executable, "the executable").executable.run_async(feeds_of(names, inputs, input_count))};
   });
+}
+
+int rlx_pending_ready(const rlx_pending* pending) { return pending->run.ready() ? 1 : 0; }
+void rlx_pending_free(rlx_pending* pending) { delete pending; }
+
+rlx_status rlx_pending_outputs(const rlx_pending* pending, rlx_array** outputs, std::size_t capacity, std::size_t* count) {
+  return guarded([&] { give(given(pending, "the run").run.results(), outputs, capacity, count); });
 }

@@ -22,6 +22,9 @@ struct rlx_session {
 struct rlx_executable {
   rlx::Executable executable;
 };
+struct rlx_pending {
+  rlx::PendingRun run;
+};
 
 namespace rlx::c {
 

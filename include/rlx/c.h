@@ -2,7 +2,7 @@
  *
  * Handles are opaque. What makes one gives it to the caller, who frees it once; every free accepts null. A function that gives a status
  * gives RLX_OK, or says in rlx_last_error() what went wrong; then no handle was made. Nothing is thrown.
- * Threads: one thread at a time for a graph or a model. Sessions, executables, encoders and arrays may be used by any number of threads.
+ * Threads: one thread at a time for a graph or a model. All others may be used by any number of threads.
  * Strings are UTF-8 and end with a 0. */
 #ifndef RLX_C_H
 #define RLX_C_H
@@ -66,6 +66,12 @@ RLX_API size_t rlx_array_rank(const rlx_array* array);
 RLX_API const int64_t* rlx_array_shape(const rlx_array* array);
 RLX_API const void* rlx_array_data(const rlx_array* array);
 RLX_API size_t rlx_array_bytes(const rlx_array* array);
+/* DLPack (dlpack.h, github.com/dmlc/dlpack), whose memory is shared and must not change. The tensor that is given is taken over: its deleter
+ * is called when nobody needs it any more, so it is where this fails. Dense, row-major, on the CPU. */
+struct DLManagedTensor;
+RLX_API rlx_status rlx_array_from_dlpack(struct DLManagedTensor* tensor, rlx_array** out);
+/* A tensor for whoever wants one, who calls its deleter. */
+RLX_API rlx_status rlx_array_to_dlpack(const rlx_array* array, struct DLManagedTensor** out);
 
 /* Graphs. A value is a number that its graph knows. */
 typedef struct rlx_graph rlx_graph;
@@ -133,8 +139,10 @@ RLX_API rlx_status rlx_apply(rlx_graph* graph, const char* builder, const rlx_ar
 /* Sessions and executables. */
 typedef struct rlx_session rlx_session;
 typedef struct rlx_executable rlx_executable;
-/* threads 0: as many as the process may use. precision: f32, bf16, f16, int8; null: f32. */
+/* threads 0: as many as the process may use. precision: f32, bf16, f16, int8; null: f32. On the CPU. */
 RLX_API rlx_status rlx_session_new(int threads, const char* precision, rlx_session** out);
+/* On a device: cpu, opencl:0, opencl for the first of its kind, auto; null: that of the variable RLX_DEVICE, else the CPU. */
+RLX_API rlx_status rlx_session_new_on(const char* device, int threads, const char* precision, rlx_session** out);
 RLX_API void rlx_session_free(rlx_session* session);
 RLX_API rlx_status rlx_compile(const rlx_session* session, const rlx_graph* graph, rlx_executable** out);
 RLX_API void rlx_executable_free(rlx_executable* executable);
@@ -142,6 +150,17 @@ RLX_API rlx_status rlx_set_param(rlx_executable* executable, const char* name, c
 /* Runs with inputs by name. `outputs` has room for `capacity` arrays, in the order of the graph's outputs; others are an error. */
 RLX_API rlx_status rlx_run(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs, size_t input_count,
                            rlx_array** outputs, size_t capacity, size_t* count);
+
+/* A run that goes on while the caller does something else. Arrays that are fed may be freed at once. Any number may be going on. */
+typedef struct rlx_pending rlx_pending;
+RLX_API rlx_status rlx_run_start(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs,
+                                 size_t input_count, rlx_pending** out);
+/* 1 when it is done or has failed, else 0. */
+RLX_API int rlx_pending_ready(const rlx_pending* pending);
+/* Waits, and gives the outputs as rlx_run does, or what went wrong. */
+RLX_API rlx_status rlx_pending_outputs(const rlx_pending* pending, rlx_array** outputs, size_t capacity, size_t* count);
+/* Waits for it if it is still going on. */
+RLX_API void rlx_pending_free(rlx_pending* pending);
 
 /* Models. */
 typedef struct rlx_model rlx_model;

@@ -80,6 +80,98 @@ static void test_run(const rlx_session* session) {
   CHECK(released == 7);
 }
 
+static void test_runs_that_go_on(const rlx_session* session) {
+  rlx_graph* graph = build();
+  rlx_executable* executable = NULL;
+  CHECK(rlx_compile(session, graph, &executable) == RLX_OK);
+  rlx_graph_free(graph);
+  const int64_t w_shape[] = {2}, x_shape[] = {1, 2};
+  const float w[] = {1, 10};
+  rlx_array *w_array = NULL, *x_array = NULL;
+  CHECK(rlx_array_new(RLX_F32, w_shape, 1, w, &w_array) == RLX_OK);
+  CHECK(rlx_set_param(executable, "w", w_array) == RLX_OK);
+  rlx_array_free(w_array);
+
+  const char* names[] = {"x"};
+  rlx_pending* pending[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; ++i) {
+    const float x[] = {(float)i, 1};
+    CHECK(rlx_array_new(RLX_F32, x_shape, 2, x, &x_array) == RLX_OK);
+    const rlx_array* inputs[] = {x_array};
+    CHECK(rlx_run_start(executable, names, inputs, 1, &pending[i]) == RLX_OK);
+    rlx_array_free(x_array);
+  }
+  const char* wrong[] = {"z"};
+  const int64_t one[] = {1};
+  CHECK(rlx_array_new(RLX_F32, one, 1, w, &x_array) == RLX_OK);
+  const rlx_array* inputs[] = {x_array};
+  rlx_pending* failed = NULL;
+  rlx_array* output = NULL;
+  if (rlx_run_start(executable, wrong, inputs, 1, &failed) == RLX_OK) CHECK(rlx_pending_outputs(failed, &output, 1, NULL) == RLX_ERROR);
+  CHECK(strstr(rlx_last_error(), "'z'") != NULL);
+  rlx_array_free(x_array);
+  rlx_executable_free(executable); /* runs keep what they need */
+  for (int i = 0; i < 3; ++i) {
+    size_t count = 0;
+    CHECK(rlx_pending_outputs(pending[i], &output, 1, &count) == RLX_OK && count == 1);
+    CHECK(rlx_pending_ready(pending[i]) == 1);
+    CHECK(*(const float*)rlx_array_data(output) == (float)(i + 10));
+    rlx_array_free(output);
+    rlx_pending_free(pending[i]);
+  }
+  rlx_pending_free(failed);
+}
+
+/* As in dlpack.h. */
+struct DLManagedTensor {
+  struct {
+    void* data;
+    struct {
+      int32_t type, id;
+    } device;
+    int32_t rank;
+    struct {
+      uint8_t code, bits;
+      uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+  } tensor;
+  void* context;
+  void (*deleter)(struct DLManagedTensor* self);
+};
+
+static void count_deletion(struct DLManagedTensor* self) { ++*(int*)self->context; }
+
+static void test_dlpack(void) {
+  float values[] = {0, 1, 2, 3, 4, 5, 6};
+  int64_t shape[] = {2, 3}, strides[] = {3, 1}, turned[] = {1, 2};
+  int deleted = 0;
+  struct DLManagedTensor tensor = {.tensor = {values, {1, 0}, 2, {2, 32, 1}, shape, strides, sizeof(float)}, .context = &deleted, .deleter = count_deletion};
+  rlx_array* array = NULL;
+  CHECK(rlx_array_from_dlpack(&tensor, &array) == RLX_OK && deleted == 0);
+  CHECK(rlx_array_data(array) == values + 1 && rlx_array_rank(array) == 2 && rlx_array_shape(array)[1] == 3);
+
+  struct DLManagedTensor* back = NULL;
+  CHECK(rlx_array_to_dlpack(array, &back) == RLX_OK);
+  rlx_array_free(array);
+  CHECK(deleted == 0 && back->tensor.data == values + 1 && back->tensor.rank == 2 && back->tensor.shape[0] == 2);
+  CHECK(back->tensor.dtype.code == 2 && back->tensor.dtype.bits == 32 && back->tensor.device.type == 1);
+  back->deleter(back);
+  CHECK(deleted == 1);
+
+  rlx_array* none = NULL;
+  tensor.tensor.strides = turned;
+  CHECK(rlx_array_from_dlpack(&tensor, &none) == RLX_ERROR && strstr(rlx_last_error(), "stride of axis 1 is 2") != NULL && deleted == 2);
+  tensor.tensor.strides = NULL;
+  tensor.tensor.device.type = 2;
+  CHECK(rlx_array_from_dlpack(&tensor, &none) == RLX_ERROR && strstr(rlx_last_error(), "device of type 2") != NULL && deleted == 3);
+  tensor.tensor.device.type = 1;
+  tensor.tensor.dtype.bits = 24;
+  CHECK(rlx_array_from_dlpack(&tensor, &none) == RLX_ERROR && deleted == 4);
+  CHECK(rlx_array_from_dlpack(NULL, &none) == RLX_ERROR && none == NULL);
+}
+
 static void test_errors(void) {
   rlx_graph* graph = NULL;
   rlx_value x, result;
@@ -111,6 +203,7 @@ static void test_errors(void) {
   CHECK(rlx_model_open("there/is/no.gguf", &model) == RLX_ERROR && strstr(rlx_last_error(), "no.gguf") != NULL);
   rlx_session* session = NULL;
   CHECK(rlx_session_new(1, "f9", &session) == RLX_ERROR);
+  CHECK(rlx_session_new_on("abacus:0", 1, NULL, &session) == RLX_ERROR && strstr(rlx_last_error(), "abacus") != NULL);
 }
 
 static void test_frees_accept_null(void) {
@@ -118,6 +211,7 @@ static void test_frees_accept_null(void) {
   rlx_graph_free(NULL);
   rlx_session_free(NULL);
   rlx_executable_free(NULL);
+  rlx_pending_free(NULL);
   rlx_model_free(NULL);
   rlx_encoder_free(NULL);
 }
@@ -139,6 +233,8 @@ int main(int argc, char** argv) {
   rlx_session* session = NULL;
   CHECK(rlx_session_new(1, NULL, &session) == RLX_OK);
   test_run(session);
+  test_runs_that_go_on(session);
+  test_dlpack();
   test_errors();
   test_frees_accept_null();
   if (argc > 1) test_encoder(session, argv[1]);

@@ -41,15 +41,19 @@ Values singular_factors(const Values& x) {
   return {y[0] * conj(phase(y[0])), y[1], y[2] * swap_axes(phase(y[0]), -1, -2)};
 }
 
+/// Kernels of loops with their derivatives are many: those of f32 are compiled here, all types in ops/decompositions.
 void add_decompositions(JaxGroup& group) {
   for (const std::string type : {"f32", "f64", "c64"}) {
-    for (const char* sizes : {"5x3", "4x4", "wide"})
-      group.rules[fmt::format("qr_{}_{}", sizes, type)] = made([](auto& x) { return qr(x[0]); });
-    group.rules["qr_complete_" + type] = made([](auto& x) { return qr(x[0], true); });
-    group.rules["eigh_phase_" + type] = made(hermitian_factors);
+    const auto add = [&](const std::string& name, std::function<Values(const Values&)> build) {
+      group.rules[name + "_" + type] = made(std::move(build));
+      group.rules[name + "_" + type].compiled = type == "f32";
+    };
+    for (const char* sizes : {"5x3", "4x4", "wide"}) add(fmt::format("qr_{}", sizes), [](auto& x) { return qr(x[0]); });
+    add("qr_complete", [](auto& x) { return qr(x[0], true); });
+    add("eigh_phase", hermitian_factors);
     for (const char* sizes : {"5x3", "3x4"}) {
-      group.rules[fmt::format("svd_{}_{}", sizes, type)] = made(singular_factors);
-      group.rules[fmt::format("pinv_{}_{}", sizes, type)] = made([](auto& x) { return Values{pinv(x[0])}; });
+      add(fmt::format("svd_{}", sizes), singular_factors);
+      add(fmt::format("pinv_{}", sizes), [](auto& x) { return Values{pinv(x[0])}; });
     }
   }
 }
