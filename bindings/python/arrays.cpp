@@ -145,7 +145,7 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro(
           "ndim", [](const Item& item) { return item.type().rank(); }, "The number of axes.")
       .def_prop_ro("_dtype", [](const Item& item) { return item.type().dtype; })
-      .def_prop_ro("_is_traced", [](const Item& item) { return !item.tensor; })
+      .def_prop_ro("_is_traced", &Item::is_traced)
       .def_prop_ro("_weak", [](const Item& item) { return item.weak; })
       .def("_type_text", &type_text)
       .def("_bytes", &to_bytes, nb::sig("def _bytes(self) -> typing.Any"))

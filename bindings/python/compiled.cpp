@@ -18,9 +18,14 @@ namespace {
 
 constexpr std::chrono::microseconds least_unlocked(5);  // threads that hand the lock to each other more often only wait for it
 
-GraphCache& graph_cache() {
-  static auto* one = new GraphCache;  // not freed: runs may be in flight when the interpreter ends
-  return *one;
+thread_local std::string thread_device;  // see device_of_thread
+
+/// Makes it the device of this thread; gives the one before. Throws Error for a name that no device has.
+std::string set_device_of_thread(const std::string& name) {
+  std::string now = name.empty() ? name : Device::named(name).name();
+  if (now == Device::usual().name()) now.clear();
+  std::swap(now, thread_device);
+  return now;
 }
 
 /// A leaf of the arguments of a call.
@@ -31,7 +36,7 @@ struct Leaf {
   std::optional<Array> elements = {};  // a number of Python, or a view of NumPy's memory
 
   const Item* item() const { return array.is_valid() ? &item_of(array) : nullptr; }
-  bool is_traced() const { return array.is_valid() && !item_of(array).tensor; }
+  bool is_traced() const { return array.is_valid() && item_of(array).is_traced(); }
   Array read() const { return elements ? *elements : rlx::python::read(item_of(array)); }
 };
 
@@ -95,6 +100,10 @@ class Programs {
     std::vector<Array> arrays;
     arrays.reserve(leaves.size());
     for (const Leaf& leaf : leaves) arrays.push_back(leaf.read());
+    if (entry->program->has_donated()) {
+      for (std::size_t i = 0; i < leaves.size(); ++i) values[i] = leaves[i].array, leaves[i] = {};
+      entry->program->take_donated(values);
+    }
     std::vector<nb::object> outputs;
     for (Array& array : (*entry->program)(std::move(arrays))) outputs.push_back(wrap_array(std::move(array)));
     return entry->results.unflatten(outputs);
@@ -111,8 +120,11 @@ class Programs {
     Tree arguments;
     std::shared_ptr<Compiled> program;
     Tree results;
+    std::string device = device_of_thread();
 
-    bool is_like(nb::handle others, const Tree& tree) const { return arguments == tree && (nb::len(others) == 0 || statics.equal(others)); }
+    bool is_like(nb::handle others, const Tree& tree) const {
+      return device == device_of_thread() && arguments == tree && (nb::len(others) == 0 || statics.equal(others));
+    }
     bool takes(nb::handle others, const Tree& tree, const std::vector<Leaf>& leaves) const {
       const auto& inputs = program->inputs();
       return is_like(others, tree) && std::equal(inputs.begin(), inputs.end(), leaves.begin(), leaves.end(), fits);
@@ -146,18 +158,52 @@ class Programs {
 
 }  // namespace
 
-Compiled::Compiled(Trace& trace, nb::handle outputs) {
+const std::string& device_of_thread() { return thread_device; }
+
+GraphCache& graph_cache() {
+  static std::mutex mutex;
+  static auto* all = new std::map<std::string, GraphCache>;  // not freed: runs may be in flight when the interpreter ends
+  const std::scoped_lock lock(mutex);
+  if (const auto found = all->find(thread_device); found != all->end()) return found->second;
+  const Device device = thread_device.empty() ? Device::usual() : Device::named(thread_device);
+  return all->emplace(thread_device, GraphCache(Session(device))).first->second;
+}
+
+Compiled::Compiled(Trace& trace, nb::handle outputs) : inputs_(trace.inputs()) {
   std::size_t count = 0;
   for (const Value& value : values_of(outputs, trace)) {
-    add_result(count, value.type());
-    trace.graph().output(std::to_string(count++), value);
+    const std::size_t donor = donor_of(value.type());
+    if (donor < inputs_.size()) donors_.push_back({donor, count, nullptr});
+    else add_result(count, value.type());
+    trace.graph().output(donor < inputs_.size() ? inputs_[donor].name : std::to_string(count), value);
+    ++count;
   }
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].donated && std::ranges::find(donors_, i, &Donor::input) == donors_.end())
+      fail("jit of {}: of a donated argument {} is the type of no result that is left for it", trace.graph().name(),
+           inputs_[i].type.to_string());
   trace.finish();
-  for (nb::handle array : trace.captured()) captured_.push_back(*item_of(array).tensor);
-  inputs_ = trace.inputs();
+  for (nb::handle array : trace.captured()) captured_.push_back(item_of(array).known());
   if (count == 0) return;  // there is nothing to run
   const nb::gil_scoped_release released;
-  executable_ = graph_cache().compile(trace.graph());
+  executable_ = donors_.empty() ? graph_cache().compile(trace.graph()) : graph_cache().session().compile(trace.graph());
+}
+
+/// The first donated input of that type whose memory no result has yet; the number of inputs: there is none.
+std::size_t Compiled::donor_of(const Type& type) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].donated && inputs_[i].type == type && std::ranges::find(donors_, i, &Donor::input) == donors_.end()) return i;
+  return inputs_.size();
+}
+
+void Compiled::take_donated(std::span<const nb::object> arrays) const {
+  for (const Donor& donor : donors_) {
+    const nb::object& array = arrays[donor.input];
+    if (!array.is_valid()) continue;  // a view of NumPy's memory
+    auto& item = nb::cast<Item&>(array);
+    item.donated = item.type();
+    item.tensor.reset();
+  }
 }
 
 void Compiled::add_result(std::size_t place, const Type& type) {
@@ -172,7 +218,7 @@ void Compiled::add_result(std::size_t place, const Type& type) {
 bool Compiled::read_captured(std::map<std::string, Feed>& feeds, bool waits) const {
   for (std::size_t i = 0; i < captured_.size(); ++i) {
     std::optional<Array> value = captured_[i].known();
-    if (!value && waits) value = captured_[i].read();
+    if (!value && waits) value = captured_[i].read(graph_cache());
     if (!value) return false;
     feeds.insert_or_assign(fmt::format("captured.{}", i), std::move(*value));
   }
@@ -196,11 +242,32 @@ std::vector<Array> Compiled::run(const std::map<std::string, Feed>& feeds) const
   return results;
 }
 
+/// A run whose donated inputs are states. That which the last run left lies there already.
+std::vector<Array> Compiled::run_donated(std::vector<Array> inputs, std::map<std::string, Feed> feeds) const {
+  const std::scoped_lock lock(turn_);
+  Executable executable = *executable_;  // copies share their states
+  for (Donor& donor : donors_) {
+    Array& given = inputs[donor.input];
+    if (given.bytes().data() != donor.last || donor.last == nullptr) executable.set_state(inputs_[donor.input].name, Feed(given));
+    given = {};
+    donor.last = nullptr;
+  }
+  std::vector<Array> results = run(feeds);
+  for (Donor& donor : donors_) donor.last = results[donor.result].bytes().data();
+  return results;
+}
+
 std::vector<Array> Compiled::operator()(std::vector<Array> inputs) const {
   if (inputs.size() != inputs_.size()) fail("a compiled function takes {} arrays (given: {})", inputs_.size(), inputs.size());
   if (!executable_) return {};
   std::map<std::string, Feed> feeds;
-  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace(inputs_[i].name, std::move(inputs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs_[i].donated) feeds.emplace(inputs_[i].name, std::move(inputs[i]));
+  if (has_donated()) {
+    const nb::gil_scoped_release released;
+    read_captured(feeds, true);
+    return run_donated(std::move(inputs), std::move(feeds));
+  }
   if (is_short_ && read_captured(feeds, false)) return run(feeds);
   const nb::gil_scoped_release released;
   read_captured(feeds, true);
@@ -215,12 +282,16 @@ std::string Compiled::dump(const std::string& stage) const {
 }
 
 void bind_compiled(nb::module_& m) {
+  m.def("set_device_of_thread", &set_device_of_thread);
   nb::class_<Compiled>(m, "Compiled", "A compiled function of arrays.")
       .def(nb::new_([](Trace& trace, nb::handle outputs) { return std::make_shared<Compiled>(trace, outputs); }))
       .def("__call__",
            [](const Compiled& compiled, nb::handle arrays) {
              std::vector<Array> inputs;
-             for (nb::handle array : arrays) inputs.push_back(read(item_of(array)));
+             std::vector<nb::object> given;
+             for (nb::handle array : arrays) inputs.push_back(read(item_of(array))), given.push_back(nb::borrow(array));
+             compiled.take_donated(given);
+             given.clear();
              nb::list results;
              for (Array& array : compiled(std::move(inputs))) results.append(wrap_array(std::move(array)));
              return results;

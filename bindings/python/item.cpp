@@ -35,14 +35,23 @@ std::string type_text(const Item& item) {
   }
 }
 
-Item Trace::input(Dims shape, DType dtype, bool weak) {
-  inputs_.push_back({fmt::format("{}", inputs_.size()), Type{dtype, shape}, weak});
-  return {graph_.input(inputs_.back().name, std::move(shape), dtype), shared_from_this(), weak};
+Item Trace::input(Dims shape, DType dtype, bool weak, bool donated) {
+  inputs_.push_back({fmt::format("{}{}", donated ? "donated." : "", inputs_.size()), Type{dtype, shape}, weak, donated});
+  const std::string& name = inputs_.back().name;
+  return {donated ? graph_.state(name, std::move(shape), dtype) : graph_.input(name, std::move(shape), dtype), shared_from_this(), weak};
+}
+
+const Tensor& Item::known() const {
+  if (donated) fail("an array of {} was donated to a compiled function, which wrote a result in its place", donated->to_string());
+  if (!tensor)
+    fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced",
+         type_text(*this), trace->graph().name());
+  return *tensor;
 }
 
 Value Trace::value_of(nb::handle array) {
   const Item& item = item_of(array);
-  if (!item.tensor) {
+  if (item.is_traced()) {
     if (const Trace& its = *item.trace; its.finished()) {
       const SourceLine& made = its.line(item.line);
       fail("an array of {} is used outside of the function in which it was traced: {}, made at {}:{}", type_text(item), its.graph_.name(),
@@ -90,12 +99,10 @@ std::shared_ptr<Trace> trace_of(nb::handle arrays) {
 }
 
 Array read(const Item& item) {
-  if (!item.tensor)
-    fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced",
-         type_text(item), item.trace->graph().name());
-  if (std::optional<Array> known = item.tensor->known()) return *std::move(known);
+  const Tensor& tensor = item.known();
+  if (std::optional<Array> known = tensor.known()) return *std::move(known);
   const nb::gil_scoped_release released;
-  return item.tensor->read();
+  return device_of_thread().empty() ? tensor.read() : tensor.read(graph_cache());
 }
 
 nb::object as_array(nb::handle object) { return hooks().as_array(object); }

@@ -22,18 +22,23 @@ struct Item {
   std::shared_ptr<Trace> trace = {};  // of `value`
   bool weak = false;                  // a Python number: it takes the element type of what it meets
   std::uint32_t line = 0;             // of the program, where `value` was made: see Trace::line
+  std::optional<Type> donated = {};   // what it was, when a compiled function has taken its elements
 
   explicit Item(Tensor known) : tensor(std::move(known)) {}
   Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false, std::uint32_t at = 0)
       : value(traced), trace(std::move(in)), weak(is_number), line(at) {}
-  const Type& type() const { return tensor ? tensor->type() : value.type(); }
+  const Type& type() const { return donated ? *donated : tensor ? tensor->type() : value.type(); }
+  bool is_traced() const { return !tensor && !donated; }
+  /// Throws Error for a traced array, and for one whose elements were taken.
+  const Tensor& known() const;
 };
 
 /// What an array of a traced function stands for.
 struct TracedInput {
   std::string name;  // in the graph
   Type type;
-  bool weak;  // a number of Python
+  bool weak;     // a number of Python
+  bool donated;  // its memory is that of a result
   friend bool operator==(const TracedInput&, const TracedInput&) = default;
 };
 
@@ -42,7 +47,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
  public:
   explicit Trace(std::string name);
 
-  Item input(Dims shape, DType dtype, bool weak);
+  Item input(Dims shape, DType dtype, bool weak, bool donated = false);
   /// The value of an array in this graph. Throws Error for one that another trace has left behind.
   Value value_of(nb::handle array);
   /// A number for the line of the program that is running, which `line` tells later. 0: that of the function.
@@ -87,6 +92,10 @@ std::optional<Array> view_of_numpy(nb::handle object);
 nb::object as_array(nb::handle object);
 nb::object as_leaf(nb::handle object);
 DType as_dtype(nb::handle object);
+/// The graphs that were compiled for the device on which this thread computes: see rlx.default_device.
+GraphCache& graph_cache();
+/// The name of that device; empty: the usual one.
+const std::string& device_of_thread();
 /// The line of the Python caller, outside of the package.
 SourceLine caller();
 

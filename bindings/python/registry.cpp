@@ -190,7 +190,8 @@ CallArgument Reader::fixed(nb::handle object) {
   if (nb::isinstance<Dim>(object)) return nb::cast<Dim>(object);
   if (nb::isinstance<DType>(object)) return nb::cast<DType>(object);
   if (is_sequence(object)) return fixed_sequence(object);
-  if (is_array(object) && (rank_of(item_of(object).type().dtype) != 1 || !item_of(object).tensor)) return Value();  // no parameter takes it
+  if (is_array(object) && (rank_of(item_of(object).type().dtype) != 1 || item_of(object).is_traced()))
+    return Value();  // no parameter takes it
   if (nb::hasattr(object, "trace") && PyCallable_Check(object.ptr())) return function(nb::borrow(object));
   if (nb::hasattr(object, "__index__")) return nb::cast<std::int64_t>(nb::int_(object.attr("__index__")()));
   fail("an argument is a {}", nb::cast<std::string>(nb::handle(object.type()).attr("__name__")));
@@ -263,7 +264,7 @@ KnownCalls& known_calls() {
 nb::object noted(Reader& reader, std::string key, std::size_t keyed, bool several) {
   std::vector<Tensor> tensors;
   std::vector<Type> types;
-  for (nb::handle array : reader.arrays()) tensors.push_back(*item_of(array).tensor), types.push_back(tensors.back().type());
+  for (nb::handle array : reader.arrays()) tensors.push_back(item_of(array).known()), types.push_back(tensors.back().type());
   const Tensor::Operation operation(reader.call(), types);
   if (!key.empty() && keyed == tensors.size()) known_calls().add(std::move(key), {operation, several});
   return wrap_all(operation(std::move(tensors)), several);

@@ -126,7 +126,12 @@ void bind_transforms(nb::module_& m) {
       .def("input", [](Trace& trace, nb::handle shape, DType dtype, bool weak) { return wrap(trace.input(dims_of(shape), dtype, weak)); })
       .def("lift",
            [](Trace& trace, nb::handle array) { return wrap(Item(trace.value_of(array), trace.shared_from_this(), item_of(array).weak)); })
-      .def("input_like", [](Trace& trace, const Item& like) { return wrap(trace.input(like.type().shape, like.type().dtype, like.weak)); });
+      .def(
+          "input_like",
+          [](Trace& trace, const Item& like, bool donated) {
+            return wrap(trace.input(like.type().shape, like.type().dtype, like.weak, donated));
+          },
+          nb::arg("like"), nb::arg("donated") = false);
   m.def("trace_of", [](nb::handle arrays) { return trace_of(arrays); });
   m.def("value_and_grad", &value_and_grad_of);
   m.def("vjp", &vjp_of);

@@ -33,7 +33,7 @@ _MODULES = ("nn", "numpy", "ops", "optim", "random")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
-    "_jit": "jit",
+    "_jit": "default_device jit",
     "_misses": "explain_cache_misses",
     "_models": "Model",
     "_transforms": "checkpoint grad hessian hvp jacfwd jacrev jvp linearize value_and_grad vjp vmap",
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # what type checkers read
     from . import _trees as tree, nn, numpy, ops, optim, random
     from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
     from ._custom import custom_jvp, custom_vjp
-    from ._jit import jit
+    from ._jit import default_device, jit
     from ._misses import explain_cache_misses
     from ._models import Model
     from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap

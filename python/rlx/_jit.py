@@ -9,8 +9,11 @@ from ._tracing import compile_for, current_trace, flat_outputs, leaf_of, name_of
 class Jit:
     """A function that is compiled for each signature of its arguments: structure, shapes, element types, static values."""
 
-    def __init__(self, function, static_argnums=(), static_argnames=(), dims=None):
+    def __init__(self, function, static_argnums=(), static_argnames=(), dims=None, donate_argnums=(), donate_argnames=(), device=None):
         self.function = function
+        self.device = device
+        self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+        self.donate_argnames = {donate_argnames} if isinstance(donate_argnames, str) else set(donate_argnames)
         self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         self.static_argnames = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
         self.dims = dims or {}
@@ -21,10 +24,17 @@ class Jit:
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
-        bound = Jit(functools.partial(self.function, instance), [i - 1 for i in self.static_argnums], self.static_argnames, self.dims)
-        return bound
+        numbers = [[i - 1 if i > 0 else i for i in each] for each in (self.static_argnums, self.donate_argnums)]
+        function = functools.partial(self.function, instance)
+        return Jit(function, numbers[0], self.static_argnames, self.dims, numbers[1], self.donate_argnames, self.device)
 
     def __call__(self, *args, **kwargs):
+        if self.device is None:
+            return self._called(args, kwargs)
+        with default_device(self.device):
+            return self._called(args, kwargs)
+
+    def _called(self, args, kwargs):
         static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
         result = self.programs(static, dynamic)
         if result is not NotImplemented:
@@ -37,7 +47,7 @@ class Jit:
         if _misses.explain_cache_misses.wanted:
             _misses.explain(self.function, self.calls, call)
         self.calls.append(call)
-        program, result_tree = self._compiled(static, tree, arrays, self._sizes(static, dynamic) if self.dims else None)
+        program, result_tree = self._compiled(static, dynamic, tree, arrays)
         self.programs.add(static, tree, program, result_tree)
         return _trees.unflatten(result_tree, program(arrays))
 
@@ -45,7 +55,8 @@ class Jit:
         """The compiled program for such arguments, whose `dump(stage)` shows it."""
         static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
         leaves, tree = _trees.flatten(dynamic)
-        return self._compiled(static, tree, [leaf_of(leaf) for leaf in leaves], self._sizes(static, dynamic) if self.dims else None)[0]
+        with default_device(self.device):
+            return self._compiled(static, dynamic, tree, [leaf_of(leaf) for leaf in leaves])[0]
 
     def cache_size(self):
         """How many signatures were compiled."""
@@ -88,19 +99,26 @@ class Jit:
                 kwargs[where] = value
         return args, kwargs
 
-    def _sizes(self, static, dynamic):
-        """Symbolic sizes of the leaves of each named argument, by the place of the leaf."""
-        named = [*zip(self._dynamic_names(static), dynamic[0]), *dynamic[1].items()]
-        sizes, at = {}, 0
-        for name, value in named:
+    def _leaves_of(self, static, dynamic):
+        """Name, number and leaves, by their places, of each argument that is not static."""
+        names, at = self._dynamic_names(static), 0
+        static_numbers = {where for where, _ in static if isinstance(where, int)}
+        numbers = [i for i in range(len(dynamic[0]) + len(static_numbers)) if i not in static_numbers]
+        names += [None] * (len(dynamic[0]) - len(names))
+        for name, number, value in [*zip(names, numbers, dynamic[0]), *((name, None, value) for name, value in dynamic[1].items())]:
             count = len(_trees.leaves(value))
-            for i in range(at, at + count):
-                sizes[i] = self.dims.get(name, {})
+            yield name, number, range(at, at + count)
             at += count
-        return sizes
 
-    def _compiled(self, static, tree, arrays, sizes):
-        result = []
+    def _compiled(self, static, dynamic, tree, arrays):
+        result, sizes, donated = [], {}, set()
+        if self.dims or self.donate_argnums or self.donate_argnames:
+            for name, number, places in self._leaves_of(static, dynamic):
+                sizes.update((i, self.dims.get(name, {})) for i in places)
+                if number in self.donate_argnums or name in self.donate_argnames:
+                    donated.update(places)
+                    if self.dims.get(name):
+                        raise Error(f"jit of {name_of(self.function)}: the donated argument {name} has symbolic sizes")
 
         def traced(_, inputs):
             args, kwargs = self._joined(static, _trees.unflatten(tree, inputs))
@@ -108,14 +126,34 @@ class Jit:
             result.append(out_tree)
             return outputs
 
-        program = compile_for(name_of(self.function), arrays, traced, sizes)
+        program = compile_for(name_of(self.function), arrays, traced, sizes, donated)
         return program, result[0]
 
 
-def jit(function=None, *, static_argnums=(), static_argnames=(), dims=None):
+class default_device:
+    """Where this thread computes: `with rlx.default_device("opencl:0"): ...`. The name is one of rlx.devices(), others are an Error; None
+    changes nothing."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        self.before = None if self.name is None else _core.set_device_of_thread(self.name)
+        return self
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            _core.set_device_of_thread(self.before)
+
+
+def jit(function=None, *, static_argnums=(), static_argnames=(), dims=None, donate_argnums=(), donate_argnames=(), device=None):
     """Compiles a function of arrays: it is traced once for each structure, shapes and element types of its arguments, and then runs as one
     program. Arguments and results are trees of arrays. Static arguments are handed to the function as they are, and need a hash.
-    `dims` makes sizes symbolic, by argument and axis: jit(f, dims={"x": {0: rlx.Dim("B", 512)}}) compiles nothing for a new batch size."""
-    if function is None:
-        return lambda decorated: Jit(decorated, static_argnums, static_argnames, dims)
-    return Jit(function, static_argnums, static_argnames, dims)
+    `dims` makes sizes symbolic, by argument and axis: jit(f, dims={"x": {0: rlx.Dim("B", 512)}}) compiles nothing for a new batch size.
+    Donated arguments are arrays that nobody needs after the call: results of their types lie in their memory. `device` is a name of
+    rlx.devices(), by itself the default_device."""
+
+    def made(decorated):
+        return Jit(decorated, static_argnums, static_argnames, dims, donate_argnums, donate_argnames, device)
+
+    return made if function is None else made(function)

@@ -39,13 +39,14 @@ def current_trace(arrays):
     return stack[-1] if trace is None and stack else trace
 
 
-def compile_for(name, arrays, function, sizes=None):
-    """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place."""
+def compile_for(name, arrays, function, sizes=None, donated=()):
+    """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place; the memory of
+    those at the places `donated` becomes that of results."""
     trace = _core.Trace(name)
     inputs = [
         trace.input([sizes[i].get(axis, size) for axis, size in enumerate(array.shape)], array._dtype, array._weak)
         if sizes and sizes.get(i)
-        else trace.input_like(array)
+        else trace.input_like(array, i in donated)
         for i, array in enumerate(arrays)
     ]
     stack = _active.traces = getattr(_active, "traces", [])
