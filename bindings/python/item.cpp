@@ -43,22 +43,24 @@ Item Trace::input(Dims shape, DType dtype, bool weak, bool donated) {
 
 const Tensor& Item::known() const {
   if (donated) fail("an array of {} was donated to a compiled function, which wrote a result in its place", donated->to_string());
+  check_in_use();
   if (!tensor)
     fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced",
          type_text(*this), trace->graph().name());
   return *tensor;
 }
 
+void Item::check_in_use() const {
+  if (!is_traced() || !trace->finished()) return;
+  const SourceLine& made = trace->line(line);
+  fail("an array of {} is used outside of the function in which it was traced: {}, made at {}:{}", type_text(*this), trace->graph().name(),
+       made.file, made.line);
+}
+
 Value Trace::value_of(nb::handle array) {
   const Item& item = item_of(array);
-  if (item.is_traced()) {
-    if (const Trace& its = *item.trace; its.finished()) {
-      const SourceLine& made = its.line(item.line);
-      fail("an array of {} is used outside of the function in which it was traced: {}, made at {}:{}", type_text(item), its.graph_.name(),
-           made.file, made.line);
-    }
-    return item.value;
-  }
+  item.check_in_use();
+  if (item.is_traced()) return item.value;
   if (const auto found = known_.find(array.ptr()); found != known_.end()) return found->second;
   const Type type = item.type();
   const auto bytes = static_cast<std::size_t>(type.size().value()) * static_cast<std::size_t>(info(type.dtype).bits) / 8;

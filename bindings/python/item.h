@@ -31,6 +31,8 @@ struct Item {
   bool is_traced() const { return !tensor && !donated; }
   /// Throws Error for a traced array, and for one whose elements were taken.
   const Tensor& known() const;
+  /// Throws Error for a traced array that its function has left behind.
+  void check_in_use() const;
 };
 
 /// What an array of a traced function stands for.

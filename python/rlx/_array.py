@@ -278,6 +278,8 @@ def _converted(value, dtype, copy):
     if isinstance(value, Array):
         return value
     if is_numpy(value):
+        if type(value).__name__ == "MaskedArray":
+            raise Error("an array with a mask has no place here (allowed: value.filled(...), which has none)")
         return from_numpy(sys.modules["numpy"].asarray(value), copy)
     if type(value) in OF_PYTHON:
         return _number(value, dtype or OF_PYTHON[type(value)])

@@ -17,12 +17,17 @@ def _is_truth(index):
     return isinstance(index, bool) or (_is_list(index) and not isinstance(index, list) and asarray(index).ndim == 0 and asarray(index).dtype == DType["bool"])
 
 
-def _unmasked(entries):
+def _unmasked(entries, shape):
     """Arrays of bool become the positions of their true elements, one array for each of their axes; they must be known."""
-    result = []
-    for entry in entries:
+    result, axis = [], 0
+    for place, entry in enumerate(entries):
+        if entry is Ellipsis:
+            axis = len(shape) - sum(_axes_of(each) for each in entries[place + 1 :])
         if _is_list(entry) and asarray(entry).dtype == DType["bool"]:
-            result.extend(asarray(positions.astype("int32")) for positions in asarray(entry).numpy().nonzero())
+            mask = asarray(entry)
+            if mask.shape != shape[axis : axis + mask.ndim]:
+                raise IndexError(f"an index of {mask._type_text()} for axes of the sizes {shape[axis : axis + mask.ndim]}")
+            result.extend(asarray(positions.astype("int32")) for positions in mask.numpy().nonzero())
         elif isinstance(entry, bool):
             raise IndexError("a bool is no index")
         elif _is_list(entry):
@@ -32,7 +37,15 @@ def _unmasked(entries):
             result.append(array)
         else:
             result.append(entry)
+        axis += _axes_of(entry)
     return result
+
+
+def _axes_of(entry):
+    """How many axes it stands for."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return asarray(entry).ndim if _is_list(entry) and asarray(entry).dtype == DType["bool"] else 1
 
 
 def _with_all_axes(array, entries):
@@ -61,6 +74,8 @@ class _Basic:
         elif isinstance(entry, Array):
             self.add_range(0, size, 1)
         else:
+            if not hasattr(entry, "__index__"):
+                raise IndexError(f"a {type(entry).__name__} is no index (allowed: integers, slices, ..., None, arrays of integers or bool)")
             self.add_integer(axis, size, entry.__index__())
 
     def add_range(self, start, limit, stride):
@@ -140,7 +155,7 @@ def get(array, index, mode="clip"):
     """The elements at an index. Positions in arrays that lie outside are moved inside, or with mode fill read as the least integer or NaN."""
     if _is_truth(index):  # all or nothing, along a new axis
         return array[None] if index else array[None][:0]
-    entries = _with_all_axes(array, _unmasked(_entries(index)))
+    entries = _with_all_axes(array, _unmasked(_entries(index), array.shape))
     basic, axis = _Basic(), 0
     for entry in entries:
         if entry is not None:

@@ -1,5 +1,8 @@
 """What goes wrong is said with the caller's line."""
 import inspect
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -112,3 +115,88 @@ def test_changes_of_static_arguments_are_explained(caplog):
     power(2, jnp.ones(3))
     (message,) = explained(caplog, lambda: power(3, jnp.ones(3)))
     assert message.endswith("static argument 0: 2 -> 3")
+
+
+A = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.mark.parametrize("x", [A[:, ::2], A.T, A[::-1], A[:, ::-1], np.zeros((0, 3), np.float32), np.array(2, np.float32), A.astype(">f4"), A[1:2, 3:]])
+def test_arrays_of_any_layout_are_taken(x):
+    for call in (lambda x: x * 2, rlx.jit(lambda x: x * 2), lambda x: rlx.asarray(x) + x):
+        assert np.array_equal(call(rlx.asarray(x)), x * 2)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    assert np.array_equal(rlx.jit(lambda x: x * 2)(read_only), x * 2) and np.array_equal(read_only, x)
+
+
+@pytest.mark.parametrize("x", [np.array([1, None], object), np.array(["a"]), np.array(["2020-01-01"], "datetime64[D]"), np.zeros(2, np.longdouble),
+                               np.zeros(2, [("a", "f4")]), "text", np.ma.array([1, 2], mask=[0, 1])])  # fmt: skip
+def test_what_is_no_array_is_named(x):
+    for call in (rlx.asarray, rlx.jit(lambda x: x)):
+        assert "allowed: " in error_of(lambda: call(x))
+
+
+@pytest.mark.parametrize("index", [5, 1.5, (0, 0, 0), np.array([True, False]), (slice(None), np.array([True] * 3)), (..., np.array([True] * 3)), "a",
+                                   np.array([0.5])])  # fmt: skip
+def test_wrong_indices_are_index_errors(index):
+    with pytest.raises(IndexError):
+        rlx.asarray(A)[index]
+
+
+def test_masks_stand_for_their_axes():
+    for index in ((..., A[0] > 1), (slice(None), A[0] > 1), A > 3, (None, A[:, 0] > 1), (A[:, 0] > 1, 0)):
+        assert np.array_equal(rlx.asarray(A)[index], A[index])
+
+
+def test_elements_of_leaked_arrays_name_the_function():
+    leaked = []
+    rlx.jit(lambda x: leaked.append(x) or x)(jnp.ones(3))
+    assert "used outside of the function" in error_of(lambda: leaked[0].numpy())
+
+
+def run(program):
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(rlx.__file__))}
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=False)
+
+
+PROGRAM = """
+import os, signal, threading, time
+import numpy as np, rlx, rlx.numpy as jnp
+f = rlx.jit(lambda a: rlx.fori_loop(0, 200, lambda i, c: jnp.tanh(c @ a * 0.01), a))
+x = np.ones((200, 200), np.float32)
+f(x)
+"""
+
+
+def test_a_forked_process_computes():
+    done = run(PROGRAM + """
+if os.fork() == 0:
+    signal.alarm(60)
+    f(x), (rlx.array(x) @ x).numpy()
+    os._exit(0)
+assert os.wait()[1] == 0
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_interpreter_may_end_while_runs_go_on():
+    done = run(PROGRAM + """
+for _ in range(3):
+    threading.Thread(target=lambda: [f(x) for _ in range(100)], daemon=True).start()
+time.sleep(0.05)
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_ends_a_long_trace():
+    done = run(PROGRAM + """
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def long(a):
+    while True:
+        a = jnp.sin(a)
+try:
+    rlx.jit(long)(x)
+except KeyboardInterrupt:
+    print(float(f(x).sum()) > 0)
+""")  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
