@@ -8,12 +8,17 @@ from .arrangement import *
 from .creation import *
 from .elementwise import *
 from .information import *
+from .linalg import cross
+from .numbers import *
+from .parts import *
+from .polynomials import *
 from .products import *
 from .reductions import *
 from .sets import *
+from .statistics import *
 from .types import *
 
-pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
 bool_ = _dtypes.OF_NUMPY["bool"]
 globals().update(_dtypes.OF_NUMPY)
 __array_api_version__ = "2024.12"

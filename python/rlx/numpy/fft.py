@@ -105,6 +105,23 @@ def irfftn(x, s=None, axes=None, norm="backward"):
     return irfft(_over(ifft, x, sizes[:-1], axes[:-1], norm), sizes[-1], axes[-1], norm)
 
 
+def fft2(x, s=None, axes=(-2, -1), norm="backward"):
+    """fftn along two axes."""
+    return fftn(x, s, axes, norm)
+
+
+def ifft2(x, s=None, axes=(-2, -1), norm="backward"):
+    return ifftn(x, s, axes, norm)
+
+
+def rfft2(x, s=None, axes=(-2, -1), norm="backward"):
+    return rfftn(x, s, axes, norm)
+
+
+def irfft2(x, s=None, axes=(-2, -1), norm="backward"):
+    return irfftn(x, s, axes, norm)
+
+
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 

@@ -25,6 +25,11 @@ def result_type(*given):
     return total.dtype if isinstance(total, Array) else OF_PYTHON[type(total)]
 
 
+def promote_types(a, b):
+    """The type that arithmetic of two types has."""
+    return result_type(a, b)
+
+
 def isdtype(dtype, kind):
     """Whether it is of a kind: bool, signed integer, unsigned integer, integral, real floating, complex floating, numeric."""
     if isinstance(kind, tuple):

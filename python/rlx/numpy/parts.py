@@ -1,0 +1,365 @@
+"""More of shapes, parts and positions, made of those of arrangement."""
+import builtins
+import math
+
+from .._array import asarray
+from .._core import Error
+from ._base import along, array_of, axes_of, call, public, sizes_of
+from .arrangement import (argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
+                          tile)  # fmt: skip
+from .creation import arange, meshgrid, ones, tril, triu, zeros
+from .elementwise import where
+from .products import matmul, tensordot
+from .reductions import diff
+from .types import astype
+
+
+def append(x, values, axis=None):
+    """values behind x along an axis; without one both flat."""
+    return concatenate([x, values], axis)
+
+
+def array_split(x, indices_or_sections, axis=0):
+    """As split, the first parts one longer where they cannot be equal."""
+    if not isinstance(indices_or_sections, int):
+        return split(x, indices_or_sections, axis)
+    n, parts = array_of(x).shape[axis], indices_or_sections
+    ends = [i * (n // parts) + builtins.min(i, n % parts) for i in range(1, parts)]
+    return split(x, ends, axis)
+
+
+def hsplit(x, indices_or_sections):
+    return split(x, indices_or_sections, 0 if array_of(x).ndim == 1 else 1)
+
+
+def vsplit(x, indices_or_sections):
+    return split(x, indices_or_sections, 0)
+
+
+def dsplit(x, indices_or_sections):
+    return split(x, indices_or_sections, 2)
+
+
+def atleast_3d(x):
+    """With axes of size 1 until there are three."""
+    x = array_of(x)
+    return reshape(x, {0: (1, 1, 1), 1: (1, -1, 1)}[x.ndim]) if x.ndim < 2 else reshape(x, (*x.shape, 1)) if x.ndim == 2 else x
+
+
+def dstack(xs):
+    return concatenate([atleast_3d(x) for x in xs], 2)
+
+
+def column_stack(xs):
+    """Vectors as the columns of a matrix."""
+    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in map(array_of, xs)], 1)
+
+
+def block(parts):
+    """An array of nested lists of its parts, those of the innermost along the last axis."""
+
+    def depth_of(part):
+        return 1 + depth_of(part[0]) if isinstance(part, list) else 0
+
+    def joined(part, axis):
+        return concatenate([joined(each, axis + 1) for each in part], axis) if isinstance(part, list) else with_axes(part)
+
+    def axes_in(part):
+        return builtins.max(map(axes_in, part)) if isinstance(part, list) else array_of(part).ndim
+
+    depth = depth_of(parts)
+    rank = builtins.max(depth, axes_in(parts))
+
+    def with_axes(part):
+        part = array_of(part)
+        return reshape(part, [1] * (rank - part.ndim) + list(part.shape))
+
+    return joined(parts, -depth)
+
+
+def fliplr(x):
+    return flip(x, 1)
+
+
+def flipud(x):
+    return flip(x, 0)
+
+
+def rot90(x, k=1, axes=(0, 1)):
+    """Turned by right angles, from the first of the axes towards the second."""
+    k %= 4
+    if k == 2:
+        return flip(x, list(axes))
+    if k == 0:
+        return array_of(x)
+    return swapaxes(flip(x, axes[1]), *axes) if k == 1 else flip(swapaxes(x, *axes), axes[1])
+
+
+def rollaxis(x, axis, start=0):
+    """The axis moved in front of axis `start`."""
+    x = array_of(x)
+    axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
+    return moveaxis(x, axis, start - 1 if axis < start else start)
+
+
+def resize(x, new_shape):
+    """The elements again and again until the shape is full."""
+    x, shape = ravel(x), sizes_of(new_shape)
+    count = math.prod(shape)
+    return reshape(tile(x, -(-count // x.size))[:count], shape) if x.size else zeros(shape, x.dtype)
+
+
+def delete(x, obj, axis=None):
+    """Without the slices at positions that are known."""
+    x, axis = along(x, axis)
+    n = x.shape[axis]
+    gone = range(*obj.indices(n)) if isinstance(obj, slice) else [int(i) for i in array_of(obj).reshape(-1).tolist()]
+    gone = {i % n for i in gone}
+    return take(x, asarray([i for i in range(n) if i not in gone], dtype="int32"), axis)
+
+
+def insert(x, obj, values, axis=None):
+    """With values in front of positions that are known."""
+    x, axis = along(x, axis)
+    x = moveaxis(x, axis, 0)
+    places = array_of(obj)
+    single = places.ndim == 0
+    places = [int(i) + (x.shape[0] if int(i) < 0 else 0) for i in places.reshape(-1).tolist()]
+    values = array_of(values).astype(x.dtype)
+    if single and values.ndim == x.ndim:
+        values = moveaxis(values, axis, 0)
+        places = places * values.shape[0]
+    elif values.ndim == x.ndim and x.ndim > 1:
+        values = moveaxis(values, axis, 0)
+    new = values + zeros((len(places), *x.shape[1:]), x.dtype)
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    parts, begin = [], 0
+    for i in order:
+        parts += [x[begin : places[i]], new[i : i + 1]]
+        begin = places[i]
+    return moveaxis(concatenate([*parts, x[begin:]], 0), 0, axis)
+
+
+def compress(condition, x, axis=None):
+    """The slices where the condition, which must be known, holds."""
+    x, axis = along(x, axis)
+    return take(x, nonzero(condition)[0], axis)
+
+
+def extract(condition, x):
+    """The elements where the condition, which must be known, holds."""
+    return compress(ravel(condition), ravel(x))
+
+
+def argwhere(x):
+    """The positions of the elements that are not 0, one row for each. The array must be known."""
+    x = array_of(x)
+    return stack(nonzero(atleast_1d(x)), 1)[:, : x.ndim]
+
+
+def flatnonzero(x):
+    return nonzero(ravel(x))[0]
+
+
+def choose(a, choices):
+    """Of each place the element of the array that a names."""
+    a, *choices = broadcast_arrays(a, *choices)
+    return call("take_along_axis", stack(choices), a[None].astype("int32"), 0)[0]
+
+
+def select(conditions, choices, default=0):
+    """Of each place the element of the first choice whose condition holds."""
+    result = default
+    for condition, choice in reversed(list(zip(conditions, choices))):
+        result = where(condition, choice, result)
+    return result
+
+
+def piecewise(x, conditions, functions):
+    """By the function whose condition holds, the last one elsewhere; 0 where there is none for it."""
+    x = array_of(x)
+    called = [f(x) if callable(f) else f for f in functions]
+    otherwise = called.pop() if len(called) > len(conditions) else 0
+    result = otherwise
+    for condition, value in zip(conditions, called):
+        result = where(condition, value, result)
+    return astype(result, x.dtype)
+
+
+def indices(dimensions, dtype="int32", sparse=False):
+    """The position of each element along each axis."""
+    grids = meshgrid(*[arange(n, dtype=dtype) for n in dimensions], indexing="ij")
+    if not sparse:
+        return stack(grids) if grids else zeros((0,), dtype)
+    return tuple(reshape(arange(n, dtype=dtype), [-1 if i == k else 1 for i in range(len(dimensions))]) for k, n in enumerate(dimensions))
+
+
+def ix_(*xs):
+    """Vectors, each along an axis of its own."""
+    return tuple(reshape(x, [-1 if i == k else 1 for i in range(len(xs))]) for k, x in enumerate(xs))
+
+
+def diag_indices(n, ndim=2):
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(x):
+    return diag_indices(array_of(x).shape[0], array_of(x).ndim)
+
+
+def tril_indices(n, k=0, m=None):
+    return nonzero(tril(ones((n, n if m is None else m)), k))
+
+
+def triu_indices(n, k=0, m=None):
+    return nonzero(triu(ones((n, n if m is None else m)), k))
+
+
+def tril_indices_from(x, k=0):
+    return tril_indices(array_of(x).shape[-2], k, array_of(x).shape[-1])
+
+
+def triu_indices_from(x, k=0):
+    return triu_indices(array_of(x).shape[-2], k, array_of(x).shape[-1])
+
+
+def unravel_index(positions, shape):
+    """The index on each axis of positions in the flat array."""
+    positions, result = array_of(positions), []
+    for size in reversed(shape):
+        result.insert(0, positions % size)
+        positions = positions // size
+    return tuple(result)
+
+
+def ravel_multi_index(index, dims):
+    """The positions in the flat array of indices on each axis."""
+    position = 0
+    for each, size in zip(index, dims):
+        position = array_of(each) + position * size
+    return position
+
+
+def put_along_axis(x, indices, values, axis):  # noqa: A002
+    """With `values` at one place of each line along an axis; a new array."""
+    x, indices = array_of(x), array_of(indices)
+    axis %= x.ndim
+    shape = [indices.shape[i] if i == axis else x.shape[i] for i in range(x.ndim)]
+    grid = meshgrid(*[arange(n) for n in shape], indexing="ij")
+    places = [indices + zeros(shape, indices.dtype) if i == axis else grid[i] for i in range(x.ndim)]
+    return x.at[tuple(places)].set(values)
+
+
+def fill_diagonal(x, value, inplace=False):
+    """With `value` on the diagonal; a new array."""
+    if inplace:
+        raise Error("fill_diagonal: arrays do not change (allowed: inplace=False)")
+    x = array_of(x)
+    return x.at[diag_indices(builtins.min(x.shape), x.ndim)].set(value)
+
+
+def diagflat(x, k=0):
+    """A matrix with the elements on its diagonal."""
+    from .arrangement import diag
+
+    return diag(ravel(x), k)
+
+
+def trim_zeros(x, trim="fb"):
+    """Without the zeros in front (f) and behind (b); the vector must be known."""
+    x = array_of(x)
+    found = nonzero(x)[0].tolist()
+    if not found:
+        return x[:0]
+    return x[found[0] if "f" in trim else 0 : found[-1] + 1 if "b" in trim else None]
+
+
+def partition(x, kth, axis=-1):
+    """The elements such that those before the k-th are not larger: in order, here."""
+    return sort(x, axis)
+
+
+def argpartition(x, kth, axis=-1):
+    return argsort(x, axis)
+
+
+def lexsort(keys, axis=-1):
+    """The positions that sort by the last key, then by the one before."""
+    keys = [array_of(key) for key in keys]
+    order = argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = call("take_along_axis", order, argsort(call("take_along_axis", key, order, axis), axis), axis)
+    return order
+
+
+def ediff1d(x, to_end=None, to_begin=None):
+    """The differences of neighbours in the flat array."""
+    parts = [to_begin, diff(ravel(x)), to_end]
+    return concatenate([atleast_1d(part) for part in parts if part is not None], None)
+
+
+def gradient(x, *varargs, axis=None):
+    """The slopes by central differences, one-sided at the ends; one array for each axis. Distances are numbers or vectors of places."""
+    x = array_of(x)
+    axes = [each % x.ndim for each in axes_of(x, axis)]
+    steps = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    results = [_slopes(x, each, step) for each, step in zip(axes, steps)]
+    return results[0] if len(results) == 1 else results
+
+
+def _slopes(x, axis, step):
+    x = moveaxis(x, axis, -1)
+    widths = array_of(step)
+    if widths.ndim == 0:
+        inner = (x[..., 2:] - x[..., :-2]) / (step * 2.0)
+        first, last = (x[..., 1:2] - x[..., :1]) / step, (x[..., -1:] - x[..., -2:-1]) / step
+    else:
+        widths = diff(widths)
+        before, after = widths[:-1], widths[1:]
+        inner = (x[..., 2:] * before**2.0 - x[..., :-2] * after**2.0 + x[..., 1:-1] * (after**2.0 - before**2.0)) / (before * after * (before + after))
+        first, last = (x[..., 1:2] - x[..., :1]) / widths[:1], (x[..., -1:] - x[..., -2:-1]) / widths[-1:]
+    return moveaxis(concatenate([first, inner, last], -1), -1, axis)
+
+
+def inner(x, y):
+    """The sums of products over both last axes."""
+    x, y = array_of(x), array_of(y)
+    return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, ([-1], [-1]))
+
+
+def matvec(x, v):
+    """Matrices times vectors; leading axes broadcast."""
+    return matmul(x, array_of(v)[..., None])[..., 0]
+
+
+def vecmat(v, x):
+    """Vectors, conjugated, times matrices."""
+    return matmul(call("conj", array_of(v))[..., None, :], x)[..., 0, :]
+
+
+def apply_along_axis(function, axis, x, *args, **kwargs):
+    """The function of each line along an axis."""
+    from .._transforms import vmap
+
+    x = moveaxis(array_of(x), axis, -1)
+    called = lambda line: array_of(function(line, *args, **kwargs))  # noqa: E731
+    for _ in range(x.ndim - 1):
+        called = vmap(called)
+    result = called(x)
+    extra = result.ndim - (x.ndim - 1)
+    return moveaxis(result, list(range(x.ndim - 1, result.ndim)), [axis % x.ndim + i for i in range(extra)]) if extra else result
+
+
+def fromfunction(function, shape, dtype="float32"):
+    """What the function gives for the positions of all elements."""
+    return function(*indices(shape, dtype))
+
+
+class _Index:
+    def __getitem__(self, index):
+        return index
+
+
+s_ = _Index()
+
+__all__ = public(globals()) + ["s_"]

@@ -1,0 +1,132 @@
+"""Polynomials by their coefficients, the highest power first, and windows."""
+import math
+
+from ._base import array_of, call, float_of, public
+from .arrangement import concatenate
+from .creation import arange, linspace, ones, zeros
+from .elementwise import abs, cos, pow, sqrt, where
+from .linalg import lstsq
+from .statistics import convolve
+
+
+def polyval(p, x):
+    """The values at x, by Horner's rule."""
+    p, x = array_of(p), array_of(x)
+    total = zeros(x.shape, (p[:1] * x.reshape(-1)[:1]).dtype)
+    for i in range(p.shape[0]):
+        total = total * x + p[i]
+    return total
+
+
+def _padded(a, b):
+    a, b = array_of(a), array_of(b)
+    n = max(a.shape[0], b.shape[0])
+    return [concatenate([zeros(n - each.shape[0], each.dtype), each], 0) for each in (a, b)]
+
+
+def polyadd(a, b):
+    a, b = _padded(a, b)
+    return a + b
+
+
+def polysub(a, b):
+    a, b = _padded(a, b)
+    return a - b
+
+
+def polymul(a, b):
+    return convolve(a, b)
+
+
+def polyder(p, m=1):
+    """The m-th derivative."""
+    p = array_of(p)
+    for _ in range(m):
+        p = p[:-1] * arange(p.shape[0] - 1, 0, -1).astype(p.dtype)
+    return p
+
+
+def polyint(p, m=1, k=0):
+    """The m-th integral, with the constant k."""
+    p = float_of(p)
+    for _ in range(m):
+        p = concatenate([p / arange(p.shape[0], 0, -1).astype(p.dtype), zeros(1, p.dtype) + k], 0)
+    return p
+
+
+def poly(roots):
+    """The polynomial with these roots."""
+    roots = float_of(roots)
+    p = ones(1, roots.dtype)
+    for i in range(roots.shape[0]):
+        p = concatenate([p, zeros(1, p.dtype)], 0) - concatenate([zeros(1, p.dtype), p * roots[i]], 0)
+    return p
+
+
+def vander(x, n=None, increasing=False):
+    """The powers of a vector, one row for each element."""
+    x = array_of(x)
+    n = x.shape[0] if n is None else n
+    columns = [ones(x.shape, x.dtype)]
+    for _ in range(n - 1):
+        columns.append(columns[-1] * x)
+    return call("stack", columns if increasing else columns[::-1], 1) if n else zeros((x.shape[0], 0), x.dtype)
+
+
+def polyfit(x, y, deg):
+    """The polynomial of that degree with the least squares of its distances."""
+    x, y = float_of(x), float_of(y)
+    a = vander(x, deg + 1)
+    scale = sqrt((a * a).sum(axis=0))
+    solution = lstsq(a / scale, y)[0]
+    return solution / (scale if y.ndim == 1 else scale[:, None])
+
+
+def _cosines(n, *weights):
+    if n < 2:
+        return ones(n)
+    at = arange(n).astype("float32") * (2 * math.pi / (n - 1))
+    return sum((-1) ** k * weight * cos(at * float(k)) for k, weight in enumerate(weights))
+
+
+def hanning(n):
+    return _cosines(n, 0.5, 0.5)
+
+
+def hamming(n):
+    return _cosines(n, 0.54, 0.46)
+
+
+def blackman(n):
+    return _cosines(n, 0.42, 0.5, 0.08)
+
+
+def bartlett(n):
+    return 1 - abs(linspace(-1, 1, n)) if n > 1 else ones(n)
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
+    """Powers of `base` at equal distances of the exponent."""
+    return pow(float(base), linspace(start, stop, num, endpoint)).astype(dtype or "float32")
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None):
+    """Numbers of equal ratios."""
+    sign = -1.0 if start < 0 else 1.0
+    values = logspace(math.log10(sign * start), math.log10(sign * stop), num, endpoint) * sign
+    places = arange(num)
+    values = where(call("eq", places, 0), float(start), values)
+    return (where(call("eq", places, num - 1), float(stop), values) if endpoint and num > 1 else values).astype(dtype or "float32")
+
+
+def polydiv(a, b):
+    """Quotient and remainder."""
+    a, b = float_of(a), float_of(b)
+    quotient = []
+    for _ in range(a.shape[0] - b.shape[0] + 1):
+        quotient.append(a[0] / b[0])
+        a = a[1:] - concatenate([b[1:] * quotient[-1], zeros(a.shape[0] - b.shape[0], a.dtype)], 0)
+    return (call("stack", quotient) if quotient else zeros(1, a.dtype)), a
+
+
+__all__ = public(globals())

@@ -1,0 +1,272 @@
+"""Averages, quantiles, histograms, correlations, and reductions that leave NaN out."""
+import builtins
+import math
+
+from .._core import DType, Error
+from ._base import array_of, axes_of, call, float_of, public
+from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
+from .creation import arange, linspace, zeros
+from .elementwise import clip, conj, floor, isnan, logical_not, sqrt, where
+from .products import matmul
+from .reductions import any, argmax, argmin, cumprod, cumsum, diff, max, mean, min, prod, std, sum, var
+
+
+def ptp(x, axis=None, keepdims=False):
+    """The largest element less the smallest, over axes."""
+    return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
+
+
+def average(x, axis=None, weights=None, returned=False, keepdims=False):
+    """The mean by weights, which have the shape of x or that of one axis; with `returned` also their sum."""
+    x = float_of(x)
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        count = math.prod(x.shape[each] for each in axes_of(x, axis))
+        return (result, zeros(result.shape, result.dtype) + float(count)) if returned else result
+    weights = float_of(weights)
+    if weights.ndim != x.ndim:
+        weights = reshape(weights, [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
+    weights = weights + zeros(x.shape, x.dtype)
+    total = sum(weights, axis, keepdims=keepdims)
+    result = sum(x * weights, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+def _lines(x, axis, keepdims):
+    """x with the axes joined to a last one, and a function that gives results their shape."""
+    x = float_of(x)
+    axes = sorted(each % x.ndim for each in axes_of(x, axis))
+    kept = [i for i in range(x.ndim) if i not in axes]
+    lines = reshape(call("transpose", x, kept + axes), [x.shape[i] for i in kept] + [math.prod(x.shape[i] for i in axes)])
+    return lines, lambda result: expand_dims(result, axes) if keepdims else result
+
+
+def _quantile(lines, counts, q, method):
+    """Of sorted lines whose first `counts` elements count."""
+    at = (counts - 1) * q
+    if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise Error(f"quantile: method is {method!r} (allowed: linear, lower, higher, nearest, midpoint)")
+    low, high = floor(at), -floor(-at)
+    ends = [call("take_along_axis", lines, clip(each, 0, lines.shape[-1] - 1).astype("int32"), -1) for each in (low, high)]
+    if method == "linear":
+        return ends[0] + (ends[1] - ends[0]) * (at - low)
+    nearest = {"lower": ends[0], "higher": ends[1], "midpoint": (ends[0] + ends[1]) * 0.5}
+    return nearest[method] if method in nearest else where(call("eq", call("round", at), low), ends[0], ends[1])
+
+
+def _quantiles(x, q, axis, keepdims, method, without_nan):
+    lines, shaped = _lines(x, axis, keepdims)
+    lines = sort(lines)  # NaN is the largest
+    nan = isnan(lines)
+    count = sum(logical_not(nan), -1, keepdims=True).astype(lines.dtype) if without_nan else float(lines.shape[-1])
+    q = float_of(q).astype(lines.dtype)
+    results = [_quantile(lines, count + zeros([*lines.shape[:-1], 1], lines.dtype), each, method)[..., 0] for each in (q.reshape(-1) if q.ndim else [q])]
+    if not without_nan:
+        results = [where(any(nan, -1), math.nan, result) for result in results]
+    results = [shaped(result) for result in results]
+    return stack(results) if q.ndim else results[0]
+
+
+def quantile(x, q, axis=None, method="linear", keepdims=False):
+    """The element below which the share q of the elements over axes lies; q is a number or a vector, whose axis comes first."""
+    return _quantiles(x, q, axis, keepdims, method, False)
+
+
+def percentile(x, q, axis=None, method="linear", keepdims=False):
+    """As quantile, q in percent."""
+    return quantile(x, float_of(q) / 100.0, axis, method, keepdims)
+
+
+def median(x, axis=None, keepdims=False):
+    """The element in the middle, or the mean of the two that are."""
+    return quantile(x, 0.5, axis, "linear", keepdims)
+
+
+def nanquantile(x, q, axis=None, method="linear", keepdims=False):
+    """As quantile, without NaN."""
+    return _quantiles(x, q, axis, keepdims, method, True)
+
+
+def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
+    """As percentile, without NaN."""
+    return nanquantile(x, float_of(q) / 100.0, axis, method, keepdims)
+
+
+def nanmedian(x, axis=None, keepdims=False):
+    """As median, without NaN."""
+    return nanquantile(x, 0.5, axis, "linear", keepdims)
+
+
+def _filled(x, value):
+    x = float_of(x)
+    return where(isnan(x), value, x)
+
+
+def nansum(x, axis=None, dtype=None, keepdims=False):
+    """As sum, without NaN."""
+    return sum(_filled(x, 0.0), axis, dtype, keepdims)
+
+
+def nanprod(x, axis=None, dtype=None, keepdims=False):
+    """As prod, without NaN."""
+    return prod(_filled(x, 1.0), axis, dtype, keepdims)
+
+
+def nancumsum(x, axis=None, dtype=None):
+    """As cumsum, NaN counting as 0."""
+    return cumsum(_filled(x, 0.0), axis, dtype)
+
+
+def nancumprod(x, axis=None, dtype=None):
+    """As cumprod, NaN counting as 1."""
+    return cumprod(_filled(x, 1.0), axis, dtype)
+
+
+def _numbers(x, axis):
+    return sum(logical_not(isnan(float_of(x))), axis, keepdims=True)
+
+
+def _extreme(function, worst, x, axis, keepdims):
+    result = function(_filled(x, worst), axis, keepdims=keepdims)
+    none = call("eq", _numbers(x, axis), 0)
+    return where(none if keepdims else reshape(none, result.shape), math.nan, result)
+
+
+def nanmax(x, axis=None, keepdims=False):
+    """As max, without NaN; NaN where there is nothing else."""
+    return _extreme(max, -math.inf, x, axis, keepdims)
+
+
+def nanmin(x, axis=None, keepdims=False):
+    """As min, without NaN; NaN where there is nothing else."""
+    return _extreme(min, math.inf, x, axis, keepdims)
+
+
+def nanargmax(x, axis=None, keepdims=False):
+    """As argmax, without NaN."""
+    return argmax(_filled(x, -math.inf), axis, keepdims)
+
+
+def nanargmin(x, axis=None, keepdims=False):
+    """As argmin, without NaN."""
+    return argmin(_filled(x, math.inf), axis, keepdims)
+
+
+def nanmean(x, axis=None, dtype=None, keepdims=False):
+    """As mean, without NaN."""
+    total = nansum(x, axis, dtype, True)
+    return _reduced(total / _numbers(x, axis).astype(total.dtype), x, axis, keepdims)
+
+
+def _reduced(result, x, axis, keepdims):
+    x = array_of(x)
+    axes = [each % x.ndim for each in axes_of(x, axis)]
+    return result if keepdims else reshape(result, [size for i, size in enumerate(x.shape) if i not in axes])
+
+
+def nanvar(x, axis=None, ddof=0, keepdims=False):
+    """As var, without NaN."""
+    x = float_of(x)
+    changes = where(isnan(x), 0.0, x - nanmean(x, axis, keepdims=True))
+    total = sum(changes * changes, axis, keepdims=True)
+    return _reduced(total / (_numbers(x, axis) - ddof).astype(total.dtype), x, axis, keepdims)
+
+
+def nanstd(x, axis=None, ddof=0, keepdims=False):
+    """As std, without NaN."""
+    return sqrt(nanvar(x, axis, ddof, keepdims))
+
+
+def cov(m, y=None, rowvar=True, bias=False, ddof=None):
+    """The covariances of variables, which are rows, or columns without `rowvar`."""
+    m = float_of(m)
+    m = reshape(m, (1, -1)) if m.ndim < 2 else m if rowvar else m.mT
+    if y is not None:
+        y = float_of(y)
+        m = concatenate([m, reshape(y, (1, -1)) if y.ndim < 2 else y if rowvar else y.mT], 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    m = m - mean(m, 1, keepdims=True)
+    result = matmul(m, conj(m.mT)) / float(builtins.max(m.shape[1] - ddof, 0))
+    return result.reshape() if result.shape == (1, 1) else result
+
+
+def corrcoef(x, y=None, rowvar=True):
+    """The correlations of variables; as cov."""
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    size = sqrt(call("real", call("diagonal", c, 0, 1)) if c.dtype in (DType.c64, DType.c128) else call("diagonal", c, 0, 1))
+    return c / size[:, None] / size[None, :]
+
+
+def bincount(x, weights=None, minlength=0, length=None):
+    """How often each of the numbers 0, 1, ... is in x, or the sum of its weights. Without `length` the largest must be known."""
+    x = array_of(x)
+    if length is None:
+        length = builtins.max(minlength, int(max(x)) + 1 if x.size else 0)
+    values = 1 if weights is None else array_of(weights)
+    return zeros(length, DType.i32 if weights is None else values.dtype).at[x].add(values)
+
+
+def digitize(x, bins, right=False):
+    """Which of the bins each element is in, whose edges rise or fall and are known."""
+    bins = array_of(bins)
+    side = "left" if right else "right"
+    if bins.shape[0] < 2 or bool(bins[-1] >= bins[0]):
+        return searchsorted(bins, x, side)
+    return bins.shape[0] - searchsorted(bins[::-1], x, side)
+
+
+def histogram_bin_edges(x, bins=10, range=None):  # noqa: A002
+    """The edges of bins: as they are given, or so many of one width between the ends of `range`, or of x, which must be known then."""
+    if not isinstance(bins, int):
+        return float_of(bins)
+    low, high = range if range is not None else (float(min(x)), float(max(x))) if array_of(x).size else (0.0, 1.0)
+    return linspace(low - 0.5, high + 0.5, bins + 1) if low == high else linspace(low, high, bins + 1)
+
+
+def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
+    """How many elements are in each bin, the last with its upper edge, and the edges; with `density` their share over the width."""
+    x = float_of(x).reshape(-1)
+    edges = histogram_bin_edges(x, bins, range).astype(x.dtype)
+    count = edges.shape[0] - 1
+    at = where(call("eq", x, edges[-1]), count - 1, searchsorted(edges, x, "right") - 1)
+    at = where((x >= edges[0]) & (x <= edges[-1]), at, count)  # one more for what lies outside
+    values = 1 if weights is None else array_of(weights).reshape(-1)
+    counts = zeros(count + 1, DType.i32 if weights is None else values.dtype).at[at].add(values)[:count]
+    if not density:
+        return counts, edges
+    counts = counts.astype(x.dtype)
+    return counts / (sum(counts) * (edges[1:] - edges[:-1])), edges
+
+
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The integral of what runs linearly between points."""
+    y = moveaxis(float_of(y), axis, -1)
+    widths = dx if x is None else diff(float_of(x) if array_of(x).ndim == 1 else moveaxis(float_of(x), axis, -1))
+    return sum((y[..., 1:] + y[..., :-1]) * widths, -1) * 0.5
+
+
+def correlate(a, v, mode="valid"):
+    """The sums of products of two vectors that are shifted against each other."""
+    a, v = array_of(a), array_of(v)
+    if a.size < v.size:
+        return conj(correlate(v, a, mode)[::-1])
+    return convolve(a, conj(v[::-1]), mode)
+
+
+def convolve(a, v, mode="full"):
+    """The convolution of two vectors. Modes: full, same, valid."""
+    a, v = float_of(a), float_of(v)
+    if a.ndim != 1 or v.ndim != 1 or mode not in ("full", "same", "valid"):
+        raise Error(f"convolve: {a._type_text()}, {v._type_text()}, mode {mode!r} (allowed: vectors; full, same, valid)")
+    n, m = a.shape[0], v.shape[0]
+    places = arange(n + m - 1)[:, None] - arange(m)[None, :]
+    inside = (places >= 0) & (places < n)
+    full = matmul(where(inside, a[clip(places, 0, n - 1)], 0.0), v)
+    short, long = builtins.min(n, m), builtins.max(n, m)
+    begin, size = {"full": (0, n + m - 1), "same": ((short - 1) // 2, long), "valid": (short - 1, long - short + 1)}[mode]
+    return full[begin : begin + size]
+
+
+__all__ = public(globals())

@@ -1,0 +1,108 @@
+"""The functions of rlx.numpy beyond the array API standard against NumPy, eagerly and, where shapes do not depend on elements, compiled."""
+import numpy as np
+import pytest
+
+import rlx
+import rlx.numpy as jnp
+from numpy_test import A, B, C, M, N, P, V, Z, compare
+
+RNG = np.random.default_rng(3)
+T = RNG.normal(size=(2, 3, 4)).astype(np.float32)
+H = A.copy()
+H[0, 1] = H[2] = np.nan
+D = np.float32([0, 1, 3, 3.5])
+E = np.arange(24).reshape(2, 3, 4).astype(np.int32)
+COMPILED, EAGER = [], []
+for axis in (None, 0, 1, (0, 1)):
+    for keep in (False, True) if axis == 0 else (False,):
+        options = {"axis": axis, "keepdims": keep}
+        COMPILED += [(name, (A,), options) for name in ("ptp", "median")] + [("quantile", (A, 0.3), options), ("percentile", (A, 70), options)]
+        COMPILED += [(name, (H,), options) for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "nanmedian")]
+COMPILED += [("quantile", (A, [0.0, 0.25, 1.0]), {"axis": 1}), ("nanquantile", (H, [0.1, 0.5]), {"axis": 0}), ("quantile", (H, 0.5), {"axis": 1})]
+COMPILED += [("quantile", (A, 0.4), {"axis": 1, "method": method}) for method in ("lower", "higher", "nearest", "midpoint")]
+COMPILED += [("average", (A,), {}), ("average", (A, 1, V), {}), ("average", (A, None, P), {"returned": True}), ("cov", (A,), {}), ("cov", (A, B), {"bias": True}),
+             ("cov", (A,), {"rowvar": False}), ("cov", (V,), {}), ("corrcoef", (A,), {}), ("corrcoef", (A, B), {}), ("nancumsum", (H,), {"axis": 0}),
+             ("nancumprod", (H,), {}), ("nanargmax", (np.nan_to_num(H, nan=-9),), {"axis": 1}), ("nanargmin", (H[:2],), {"axis": 1}), ("trapezoid", (A,), {}),
+             ("trapezoid", (A, D), {}), ("trapezoid", (A,), {"dx": 0.5, "axis": 0})]  # fmt: skip
+COMPILED += [(name, (x, y, mode), {}) for name in ("convolve", "correlate") for x, y in ((A[0], V), (V, A[0, :2]), (V[:2], A[0])) for mode in ("full", "same", "valid")]
+EAGER += [("bincount", (M[0],), {}), ("bincount", (M[0], A[0]), {"minlength": 9}), ("digitize", (A, np.float32([-1, 0, 1])), {}),
+          ("digitize", (N, np.int32([3, 0, -2])), {"right": True}), ("histogram", (A,), {}), ("histogram", (A, 5, (-1, 1)), {}),
+          ("histogram", (A, np.float32([-1, 0, 0.5, 2])), {"density": True}), ("histogram", (A, 4), {"weights": P}), ("histogram_bin_edges", (A, 3), {})]  # fmt: skip
+# Numbers.
+COMPILED += [(name, (A,), {}) for name in ("rint", "fabs", "deg2rad", "rad2deg", "isneginf", "isposinf", "isreal", "iscomplex", "modf", "around", "angle")]
+COMPILED += [("angle", (Z,), {"deg": True}), ("iscomplex", (Z,), {}), ("fmax", (H, B), {}), ("fmin", (H, B), {}), ("float_power", (M, 0.5), {}),
+             ("heaviside", (np.sign(N).astype(np.float32), 0.5), {}), ("logaddexp2", (A, B), {}), ("divmod", (A, B), {}), ("ldexp", (A, N), {}),
+             ("gcd", (N, M), {}), ("lcm", (N, M), {}), ("gcd", (N * 12, np.int32([18])), {}), ("unwrap", (A * 8,), {}), ("unwrap", (A * 8,), {"axis": 0}),
+             ("bitwise_not", (N,), {})]  # fmt: skip
+EAGER += [("shape", (T,), {}), ("ndim", (T,), {}), ("size", (T,), {}), ("size", (T, 1), {}), ("copy", (A,), {}), ("array_equiv", (V, np.stack([V, V])), {}),
+          ("array_equiv", (V, A[0, :2]), {}), ("iscomplexobj", (Z,), {}), ("isrealobj", (Z,), {}), ("isscalar", (3,), {}), ("iterable", (3,), {})]  # fmt: skip
+# Parts.
+COMPILED += [("append", (A, B), {}), ("append", (A, B), {"axis": 1}), ("fliplr", (A,), {}), ("flipud", (A,), {}), ("inner", (A, B), {}), ("atleast_3d", (A,), {}),
+             ("atleast_3d", (V,), {}), ("resize", (A, (5, 4)), {}), ("ediff1d", (A,), {}), ("ediff1d", (A, V, V), {}), ("matvec", (T, V), {}), ("vecmat", (Z[0], C), {}),
+             ("diagflat", (A, 1), {}), ("take_along_axis", (A, np.argsort(A, 0), 0), {}), ("fill_diagonal", (A, 7), {"inplace": False}), ("lexsort", ((M, N),), {}),
+             ("gradient", (A,), {}), ("gradient", (A, 2.0), {"axis": 0}), ("gradient", (A, D), {"axis": 1}), ("cross", (A[:, :3], B[:, :3]), {}), ("isin", (N, M), {}),
+             ("isin", (N, M), {"invert": True}), ("vander", (V,), {}), ("vander", (V, 3), {"increasing": True})]  # fmt: skip
+COMPILED += [("rot90", (A, k), {}) for k in (0, 1, 2, 3, -1)] + [("rollaxis", (T, i, j), {}) for i, j in ((2, 0), (0, 2), (1, 3), (-1, 1))]
+EAGER += [("array_split", (V, 3), {}), ("array_split", (A, (1, 3)), {"axis": 1}), ("hsplit", (A, 2), {}), ("vsplit", (A, 3), {}), ("dsplit", (T, 2), {}),
+          ("dstack", ([A, B],), {}), ("column_stack", ([V, V],), {}), ("block", ([[A, A], [B, B]],), {}), ("block", ([V, V],), {}), ("delete", (A, 1), {}),
+          ("delete", (A, [0, -1], 1), {}), ("delete", (A, slice(0, 2), 0), {}), ("insert", (A, 1, 9), {}), ("insert", (A, [1, 1], 9, 1), {}),
+          ("insert", (V, [2, 0], [8, 9]), {}), ("insert", (A, 1, V, 0), {}), ("compress", (V > 2, A, 1), {}), ("extract", (A > 0, A), {}), ("argwhere", (N > 0,), {}),
+          ("flatnonzero", (N,), {}), ("choose", (M[0] % 2, [V, -V]), {}), ("select", ([A > 1, A > 0], [A, B], 5.0), {}), ("indices", ((2, 3),), {}),
+          ("ix_", (np.arange(2), np.arange(3)), {}), ("diag_indices", (3,), {}), ("tril_indices", (3, 1), {}), ("triu_indices", (3, -1, 4), {}),
+          ("tril_indices_from", (A,), {}), ("triu_indices_from", (A,), {}), ("unravel_index", (np.array([3, 7]), (3, 4)), {}),
+          ("ravel_multi_index", ((np.array([1, 2]), np.array([3, 0])), (3, 4)), {}), ("trim_zeros", (np.float32([0, 0, 1, 0, 2, 0]),), {}), ("unique", (N,), {}),
+          ("unique", (N,), {"return_counts": True, "return_index": True}), ("union1d", (N, M), {}), ("intersect1d", (N, M), {}), ("setdiff1d", (N, M), {}),
+          ("setxor1d", (np.unique(N), np.unique(M)), {}), ("partition", (V, 2), {})]  # fmt: skip
+# Polynomials and windows.
+COMPILED += [("polyval", (V, A), {}), ("polyadd", (V, A[0, :2]), {}), ("polysub", (V, A[0, :2]), {}), ("polymul", (V, A[0]), {}), ("polyder", (V,), {}), ("polyder", (V, 2), {}),
+             ("polyint", (V,), {}), ("poly", (V,), {}), ("polyfit", (A[0], B[0], 2), {})]  # fmt: skip
+EAGER += [(name, (n,), {}) for name in ("hanning", "hamming", "blackman", "bartlett") for n in (1, 2, 7)]
+EAGER += [("logspace", (0, 2, 5), {}), ("geomspace", (1, 1000, 4), {}), ("geomspace", (-8, -1, 4), {})]
+EAGER = [*EAGER, *COMPILED]
+
+
+@pytest.mark.parametrize("name,args,options", EAGER, ids=[f"{i}-{case[0]}" for i, case in enumerate(EAGER)])
+def test_function(name, args, options):
+    expected = getattr(np, name)(*args, **{k: v for k, v in options.items() if k != "inplace"})
+    if name == "fill_diagonal":
+        expected = args[0].copy()
+        np.fill_diagonal(expected, 7)
+    if name in ("isscalar", "iterable", "iscomplexobj", "isrealobj", "shape", "ndim", "size"):
+        assert getattr(jnp, name)(*args, **options) == expected
+    else:
+        compare(getattr(jnp, name)(*args, **options), expected)
+
+
+@pytest.mark.parametrize("name,args,options", COMPILED, ids=[f"{i}-{case[0]}" for i, case in enumerate(COMPILED)])
+def test_compiled_function(name, args, options):
+    function = getattr(jnp, name)
+    static = [i for i, arg in enumerate(args) if not isinstance(arg, np.ndarray)]
+    if any(isinstance(args[i], (list, tuple)) and not all(isinstance(each, int) for each in args[i]) for i in static):
+        return
+    compare(rlx.jit(lambda *given: function(*given, **options), static_argnums=static)(*args), function(*args, **options))
+
+
+def test_functions_of_lines():
+    compare(jnp.apply_along_axis(lambda v: v[:2] * v.sum(), 1, T), np.apply_along_axis(lambda v: v[:2] * v.sum(), 1, T))
+    compare(jnp.apply_along_axis(lambda v: v.sum(), 0, T), T.sum(0))
+    compare(jnp.piecewise(A, [A < 0, A > 1], [lambda x: -x, 5.0, 2.0]), np.piecewise(A, [A < 0, A > 1], [lambda x: -x, 5.0, 2.0]))
+    compare(jnp.fromfunction(lambda i, j: i + 2 * j, (2, 3)), np.fromfunction(lambda i, j: i + 2 * j, (2, 3)))
+    places = np.argsort(A, 1)[:, :1]
+    expected = A.copy()
+    np.put_along_axis(expected, places, 9, 1)
+    compare(jnp.put_along_axis(A, places, 9, 1), expected)
+    quotient, rest = jnp.polydiv(V, A[0, :2])
+    compare(quotient, np.polydiv(V, A[0, :2])[0])
+    compare(jnp.polyadd(jnp.polymul(quotient, A[0, :2]), rest), V)
+    assert jnp.s_[1:2, ...] == (slice(1, 2), ...)
+    assert jnp.promote_types("int8", "float16") == rlx.float16
+
+
+def test_transforms_of_matrices():
+    for name, x in (("fft2", Z), ("ifft2", Z), ("rfft2", A), ("irfft2", Z)):
+        compare(getattr(jnp.fft, name)(x), getattr(np.fft, name)(x))
+
+
+def test_gradients_pass():
+    for function in (lambda x: jnp.median(x), lambda x: jnp.nanmean(x), lambda x: jnp.convolve(x, x).sum(), lambda x: jnp.polyval(x, 2.0), lambda x: jnp.cov(x, x)[0, 1]):
+        assert np.isfinite(rlx.grad(function)(V).numpy()).all()
