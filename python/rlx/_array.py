@@ -283,7 +283,7 @@ def _converted(value, dtype, copy):
         return from_numpy(sys.modules["numpy"].asarray(value), copy)
     if type(value) in OF_PYTHON:
         return _number(value, dtype or OF_PYTHON[type(value)])
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         return _from_list(value, dtype)
     if hasattr(value, "__dlpack__"):
         return from_dlpack(value, copy)

@@ -14,6 +14,12 @@ PACKED = {DType.i4: DType.i8, DType.u4: DType.u8}  # two to a byte: NumPy's arra
 BY_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
 
 
+# NumPy's short names.
+_CODES = {"e": "float16", "f": "float32", "d": "float64", "F": "complex64", "D": "complex128", "?": "bool", "b1": "bool"}
+_CODES.update({f"{kind}{size}": f"{word}{8 * size}" for kind, word in (("f", "float"), ("i", "int"), ("u", "uint"), ("c", "complex")) for size in (1, 2, 4, 8, 16)
+               if f"{word}{8 * size}" in OF_NUMPY})  # fmt: skip
+
+
 def as_dtype(given):
     """The element type that a name, a type of Python, NumPy or ml_dtypes, or one of RLX stands for."""
     if isinstance(given, DType):
@@ -23,6 +29,8 @@ def as_dtype(given):
     name = given if isinstance(given, str) else getattr(given, "name", None) or getattr(given, "__name__", "")
     name = name.rstrip("_")  # numpy.bool_
     found = OF_NUMPY.get(name) or getattr(DType, name, None)
+    if found is None and name in _CODES:
+        found = OF_NUMPY[_CODES[name]]
     if found is None:
         raise Error(f"there is no element type {given!r} (allowed: {', '.join(NAMES)})")
     return found

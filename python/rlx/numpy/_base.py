@@ -26,7 +26,8 @@ def dtype_of(x):
 
 
 def operands_of(*given):
-    """At least one array among numbers of Python, as functions of the registry need it."""
+    """At least one array among numbers of Python, as functions of the registry need it; lists are arrays."""
+    given = [asarray(x) if isinstance(x, (list, tuple)) else x for x in given]
     return given if builtins.any(type(x) not in OF_PYTHON for x in given) else (asarray(given[0]), *given[1:])
 
 

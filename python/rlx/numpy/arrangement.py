@@ -97,7 +97,7 @@ def split(x, indices_or_sections, axis=0):
     x = array_of(x)
     if isinstance(indices_or_sections, int):
         return list(call("split_evenly", x, indices_or_sections, axis))
-    ends = [0, *indices_or_sections, x.shape[axis]]
+    ends = [0, *[builtins.min(int(end), x.shape[axis]) for end in indices_or_sections], x.shape[axis]]
     return list(call("split", x, [end - begin for begin, end in zip(ends, ends[1:])], axis))
 
 

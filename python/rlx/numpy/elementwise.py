@@ -195,6 +195,7 @@ def clip(x, min=None, max=None):  # noqa: A002
 
 def where(condition, x, y):
     """x where the condition holds, else y."""
+    x, y = [asarray(each) if isinstance(each, (list, tuple)) else each for each in (x, y)]
     return call("where", truth_of(condition), x, y)
 
 
@@ -215,10 +216,13 @@ def allclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
     return reduced("all", isclose(x, y, rtol, atol, equal_nan), None, False)
 
 
-def array_equal(x, y):
-    """Whether shapes and elements are equal."""
+def array_equal(x, y, equal_nan=False):
+    """Whether shapes and elements are equal; with `equal_nan` NaN is equal to NaN."""
     x, y = array_of(x), array_of(y)
-    return reduced("all", equal(x, y), None, False) if x.shape == y.shape else asarray(False)
+    if x.shape != y.shape:
+        return asarray(False)
+    same = equal(x, y)
+    return reduced("all", logical_or(same, logical_and(not_equal(x, x), not_equal(y, y))) if equal_nan else same, None, False)
 
 
 __all__ = public(globals())

@@ -3,7 +3,7 @@ import builtins
 import math
 
 from .._array import asarray
-from .._core import Error
+from .._core import DType, Error
 from ._base import along, array_of, axes_of, call, public, sizes_of
 from .arrangement import (argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
                           tile)  # fmt: skip
@@ -127,7 +127,6 @@ def insert(x, obj, values, axis=None):
     places = [int(i) + (x.shape[0] if int(i) < 0 else 0) for i in places.reshape(-1).tolist()]
     values = array_of(values).astype(x.dtype)
     if single and values.ndim == x.ndim:
-        values = moveaxis(values, axis, 0)
         places = places * values.shape[0]
     elif values.ndim == x.ndim and x.ndim > 1:
         values = moveaxis(values, axis, 0)
@@ -195,7 +194,8 @@ def indices(dimensions, dtype="int32", sparse=False):
 
 
 def ix_(*xs):
-    """Vectors, each along an axis of its own."""
+    """Vectors, each along an axis of its own; of bool the positions of what is true."""
+    xs = [nonzero(x)[0] if array_of(x).dtype == DType["bool"] else x for x in xs]
     return tuple(reshape(x, [-1 if i == k else 1 for i in range(len(xs))]) for k, x in enumerate(xs))
 
 

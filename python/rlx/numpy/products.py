@@ -43,10 +43,12 @@ def outer(x, y):
 
 
 def kron(x, y):
-    """Kronecker's product of matrices."""
+    """Kronecker's product."""
     x, y = array_of(x), array_of(y)
-    product = x[:, None, :, None] * y[None, :, None, :]
-    return reshape(product, (x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]))
+    rank = max(x.ndim, y.ndim)
+    x, y = [reshape(each, (1,) * (rank - each.ndim) + each.shape) for each in (x, y)]
+    pairs = [reshape(each, [size for n in each.shape for size in ((n, 1) if each is x else (1, n))]) for each in (x, y)]
+    return reshape(pairs[0] * pairs[1], [a * b for a, b in zip(x.shape, y.shape)])
 
 
 def einsum(equation, *operands):
