@@ -90,7 +90,10 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
     std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
     std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint);
     const std::string rounding = session.rounds_activations() ? "" : " f32 activations";
-    return std::make_shared<State>(State{.predictor = predictor_of(files, session, options),
+    auto predictor = predictor_of(files, session, options);
+    sampling::DeviceSampler sampler(session, predictor->vocab_size());
+    return std::make_shared<State>(State{.predictor = std::move(predictor),
+                                         .sampler = std::move(sampler),
                                          .tokenizer = std::move(tokenizer),
                                          .end_tokens = files.end_tokens,
                                          .path = path,

@@ -24,10 +24,10 @@ std::vector<std::int32_t> DraftModel::guess(std::span<const std::int32_t> ids, s
   const auto is_known = [&](std::int32_t id) { return id < vocabulary_; };
   if (most == 0 || static_cast<std::int64_t>(ids.size() + most) > decoder_.context() || !std::all_of(ids.begin(), ids.end(), is_known))
     return {};
-  const std::vector<float> logits = decoder_.begin(ids, cancelled_);
-  if (logits.empty()) return {};
+  const Array logits = decoder_.begin(ids, cancelled_);
+  if (logits.size() == 0) return {};
   std::vector<std::int32_t> guessed;
-  std::int32_t next = greedy_choice(logits);
+  std::int32_t next = greedy_choice(logits.values<float>());
   decoder_.mark();
   while (is_known(next)) {
     guessed.push_back(next);

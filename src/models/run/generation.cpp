@@ -45,8 +45,8 @@ struct Generation::State {
   std::size_t start_length;
   std::unique_ptr<Drafter> drafter;  // may be null
 
-  std::vector<float> logits;                // behind the last token that ran and behind each guess, (rows, vocabulary)
-  std::size_t row = 0;                      // of them, behind the last token
+  Array logits;                             // behind the last token that ran and behind each guess, (1, rows, vocabulary)
+  std::int64_t row = 0;                     // of them, behind the last token
   std::vector<std::int32_t> guesses = {};   // tokens in the cache that are not known to be right
   bool known = true;                        // whether that row is there
   std::int64_t guessed = 0, confirmed = 0;  // of the whole answer
@@ -103,8 +103,8 @@ struct Generation::State {
     std::vector<std::int32_t> again(others.begin(), others.end());
     again.push_back(tokens.back());
     predictor.rewind(options.keep);
-    logits = predictor.append(again, 1, options.cancelled);
-    return !logits.empty();
+    logits = predictor.read(again, 1, options.cancelled);
+    return logits.size() > 0;
   }
 
   /// Runs the last token, with guesses behind it. Why the answer ends, where that cannot be done.
@@ -123,7 +123,7 @@ struct Generation::State {
     if (!guesses.empty()) predictor.mark();
     run.insert(run.end(), guesses.begin(), guesses.end());
     guessed += static_cast<std::int64_t>(guesses.size());
-    logits = predictor.append(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held), {});
+    logits = predictor.read(std::span(run).subspan(held), static_cast<std::int64_t>(run.size() - held), {});
     return std::nullopt;
   }
 
@@ -138,11 +138,6 @@ struct Generation::State {
     return true;
   }
 
-  std::span<const float> last_logits() const {
-    const auto vocabulary = static_cast<std::size_t>(model->predictor->vocab_size());
-    return std::span(logits).subspan(row * vocabulary, vocabulary);
-  }
-
   std::optional<std::int32_t> step() {
     if (reason != FinishReason::unfinished) return std::nullopt;
     if (options.cancelled && options.cancelled()) return end(FinishReason::cancelled);
@@ -150,7 +145,7 @@ struct Generation::State {
     if (chooser.is_complete()) return end(FinishReason::end_of_text);
     // The last token runs only when another is wanted.
     if (const auto why = known ? std::nullopt : run_last()) return end(*why);
-    sampling::Choice sample = chooser.choose(last_logits(), tokens);
+    sampling::Choice sample = chooser.choose(logits, row, model->sampler, tokens);
     if (model->ends_answer(sample.id)) return end(FinishReason::end_of_text);
     tokens.push_back(sample.id);
     known = was_guessed(sample.id);
@@ -193,10 +188,10 @@ Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions
   std::vector<std::int32_t> start = predictor.start_of(prompt);
   const std::size_t start_length = start.size();
   TokenChooser chooser(options, vocab_size(), start, std::move(matcher));
-  std::vector<float> logits = predictor.begin(prompt, options.cancelled);
+  Array logits = predictor.begin(prompt, options.cancelled);
   Generation::State state{state_,       std::move(options), std::move(chooser), std::move(start),
                           start_length, std::move(drafter), std::move(logits)};
-  if (state.logits.empty()) state.reason = FinishReason::cancelled;
+  if (state.logits.size() == 0) state.reason = FinishReason::cancelled;
   return Generation(std::make_shared<Generation::State>(std::move(state)));
 }
 

@@ -9,6 +9,7 @@
 #include "models/config/model_chat_template.h"
 #include "models/config/recommended_sampling.h"
 #include "models/run/caches/cached_decoder.h"
+#include "models/run/sampling/device_sampler.h"
 #include "rlx/model.h"
 #include "text/grammar/token_bytes.h"
 #include "text/tokenizer/tokenizer.h"
@@ -24,6 +25,7 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& path, const C
 /// What copies of a model share.
 struct Model::State {
   std::unique_ptr<TokenPredictor> predictor;
+  sampling::DeviceSampler sampler;
   std::optional<Tokenizer> tokenizer;
   std::vector<std::int32_t> end_tokens;
   std::filesystem::path path;

@@ -40,4 +40,15 @@ sampling::Choice TokenChooser::choose(std::span<const float> logits, std::span<c
   return sample;
 }
 
+sampling::Choice TokenChooser::choose(const Array& logits, std::int64_t row, sampling::DeviceSampler& on_device,
+                                      std::span<const std::int32_t> ids) {
+  if (!caller_ && !matcher_ && sampling::DeviceSampler::can_choose(sampler_.options(), logits))
+    if (const auto id = on_device.choose(sampler_.options(), sampler_.next_unit(), logits, row)) {
+      sampler_.accept(*id);
+      return {*id, {}};
+    }
+  const auto vocabulary = static_cast<std::size_t>(logits.shape().back());
+  return choose(logits.values<float>().subspan(static_cast<std::size_t>(row) * vocabulary, vocabulary), ids);
+}
+
 }  // namespace rlx

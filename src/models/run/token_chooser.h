@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 
+#include "models/run/sampling/device_sampler.h"
 #include "models/run/sampling/sampler.h"
 #include "rlx/model.h"
 #include "text/grammar/matcher.h"
@@ -18,6 +19,8 @@ class TokenChooser {
 
   /// The token behind `ids`, prompt and answer so far, whose logits these are. It counts as taken.
   sampling::Choice choose(std::span<const float> logits, std::span<const std::int32_t> ids);
+  /// The same by a row of logits (1, rows, vocabulary) that a device may have: it chooses where it can.
+  sampling::Choice choose(const Array& logits, std::int64_t row, sampling::DeviceSampler& on_device, std::span<const std::int32_t> ids);
   /// Whether the answer is whole and cannot go on.
   bool is_complete() { return matcher_ && matcher_->is_complete(); }
 

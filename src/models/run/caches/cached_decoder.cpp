@@ -97,6 +97,13 @@ void use_huge_pages_of(const Input& state, std::span<const std::byte> bytes, std
   }
 }
 
+/// Logits of several runs, on the host.
+Array joined(const std::vector<Array>& logits, std::int64_t vocabulary) {
+  std::vector<float> all;
+  for (const Array& each : logits) all.insert(all.end(), each.values<float>().begin(), each.values<float>().end());
+  return Array::of<float>({1, std::ssize(all) / vocabulary, vocabulary}, all);
+}
+
 /// The bytes of a state whose pages are ours; none of one on a device.
 std::span<const std::byte> on_host(const Array& state) {
   return state.device() == Device::cpu() ? state.bytes() : std::span<const std::byte>();
@@ -133,7 +140,7 @@ bool CachedDecoder::cache_has_short_factors(std::int64_t length) const {
   return config_.length_of_short_factors() == 0 || length <= config_.length_of_short_factors();
 }
 
-std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) {
+Array CachedDecoder::read(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) {
   check(ids, wanted);
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const bool short_factors = cache_has_short_factors(static_cast<std::int64_t>(ids_.size()));
@@ -142,11 +149,11 @@ std::vector<float> CachedDecoder::append(std::span<const std::int32_t> ids, std:
   return run(wanted, cancelled);
 }
 
-std::vector<float> CachedDecoder::begin(std::span<const std::int32_t> ids, const std::function<bool()>& cancelled) {
+Array CachedDecoder::begin(std::span<const std::int32_t> ids, const std::function<bool()>& cancelled) {
   const auto common = static_cast<std::size_t>(std::mismatch(ids_.begin(), ids_.end(), ids.begin(), ids.end()).first - ids_.begin());
   const std::size_t kept = std::min(common, ids.size() - std::min<std::size_t>(ids.size(), 1));  // the last token's logits are wanted
   rewind(static_cast<std::int64_t>(kept));
-  return append(ids.subspan(kept), 1, cancelled);
+  return read(ids.subspan(kept), 1, cancelled);
 }
 
 void CachedDecoder::rewind(std::int64_t length) {
@@ -192,14 +199,14 @@ void CachedDecoder::back(std::int64_t tokens) {
     if (grows(state)) use_huge_pages_of(state, on_host(executable_.state(state.name)), backed_);
 }
 
-std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<bool()>& cancelled) {
+Array CachedDecoder::run(std::int64_t wanted, const std::function<bool()>& cancelled) {
   const auto end = static_cast<std::int64_t>(ids_.size()), begin = held_;
   const auto tell = [&](std::int64_t at) {
     if (end - begin > options_.chunk)
       report_progress("reading", static_cast<std::size_t>(at - begin), static_cast<std::size_t>(end - begin));
   };
   back(end);
-  std::vector<float> logits;
+  std::vector<Array> logits;  // of runs
   for (std::int64_t at = held_, count = 0; at < end; at += count) {
     count = std::min(options_.chunk, end - at);
     if (cancelled && cancelled()) {
@@ -214,15 +221,13 @@ std::vector<float> CachedDecoder::run(std::int64_t wanted, const std::function<b
       rows.push_back(static_cast<std::int32_t>(row));
     if (at == 0) least_ = 0;
     held_ = 0;  // until the run has ended: it may fail halfway
-    const Array result = executable_.run(feeds(ids, at, end, rows)).at("logits");
+    Array result = executable_.run(feeds(ids, at, end, rows)).at("logits");
     held_ = at + count;
     least_ = std::max(least_, least_behind(held_));
-    if (held_ <= end - wanted) continue;
-    const auto values = result.values<float>();
-    logits.insert(logits.end(), values.begin(), values.end());
+    if (held_ > end - wanted) logits.push_back(std::move(result));
   }
   tell(end);
-  return logits;
+  return logits.size() == 1 ? logits[0] : joined(logits, config_.vocab_size);
 }
 
 std::map<std::string, Feed> CachedDecoder::feeds(std::span<const std::int32_t> ids, std::int64_t past, std::int64_t context,

@@ -45,13 +45,10 @@ class CachedDecoder : public TokenPredictor {
   bool is_exact() const { return options_.exact; }
   const DecoderConfig& config() const { return config_; }
 
-  /// Appends tokens and gives the logits behind the last `wanted` of them, 1..ids.size(): (wanted, vocab_size). Throws Error for no tokens,
-  /// an id outside the vocabulary, and for more tokens than the context holds; then nothing is appended.
-  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted = 1,
-                            const std::function<bool()>& cancelled = {}) override;
+  Array read(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) override;
   std::vector<std::int32_t> start_of(std::span<const std::int32_t> prompt) const override { return {prompt.begin(), prompt.end()}; }
   /// Makes the cache hold these tokens and no others, computing only what it does not hold; the logits behind the last. Throws as append.
-  std::vector<float> begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) override;
+  Array begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) override;
   /// Forgets all but the first `length` tokens; length <= ids().size(). A recurrent model then reads those again, but for the ones that
   /// `mark` stands behind, and so does one whose layers keep windows only, where more are forgotten than Options::chunk.
   void rewind(std::int64_t length) override;
@@ -75,7 +72,7 @@ class CachedDecoder : public TokenPredictor {
   bool cache_has_short_factors(std::int64_t length) const;
   /// Runs the tokens that the caches do not stand for; the logits behind the last `wanted` tokens. Where it is cancelled it forgets those
   /// that have not run, and gives none.
-  std::vector<float> run(std::int64_t wanted, const std::function<bool()>& cancelled);
+  Array run(std::int64_t wanted, const std::function<bool()>& cancelled);
   /// Has huge pages hold so many tokens of the caches, where these fill them.
   void back(std::int64_t tokens);
   std::int64_t least_behind(std::int64_t held) const;

@@ -39,24 +39,24 @@ void CachedT5::check(std::span<const std::int32_t> ids, std::size_t held) const 
     fail("{} tokens are more than the context holds (allowed: up to {})", held + ids.size(), context_);
 }
 
-std::vector<float> CachedT5::begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) {
+Array CachedT5::begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) {
   check(prompt, 0);
   ids_.clear();
   if (cancelled && cancelled()) return {};
   const Outputs encoded = encoder_.run({{"input_ids", Feed(prompt)}});
   for (const auto& [name, array] : encoded) encoded_.insert_or_assign(name, Feed(array));
-  return append(start_of(prompt), 1, {});
+  return read(start_of(prompt), 1, {});
 }
 
-std::vector<float> CachedT5::append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& /*cancelled*/) {
+Array CachedT5::read(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& /*cancelled*/) {
   check(ids, ids_.size());
   const auto past = static_cast<std::int32_t>(ids_.size());
   std::map<std::string, Feed> feeds = encoded_;
   feeds.emplace("input_ids", Feed(ids)), feeds.emplace("past", Feed(std::span(&past, 1)));
   const Array logits = decoder_.run(feeds).at("logits");
   ids_.insert(ids_.end(), ids.begin(), ids.end());
-  const auto values = logits.values<float>().last(static_cast<std::size_t>(wanted * config_.vocab_size));
-  return {values.begin(), values.end()};
+  if (wanted == std::ssize(ids)) return logits;
+  return Array::of({1, wanted, config_.vocab_size}, logits.values<float>().last(static_cast<std::size_t>(wanted * config_.vocab_size)));
 }
 
 }  // namespace rlx

@@ -24,8 +24,8 @@ class CachedT5 : public TokenPredictor {
   /// Of the answer, behind the token that begins it.
   std::span<const std::int32_t> ids() const override { return ids_; }
   std::vector<std::int32_t> start_of(std::span<const std::int32_t>) const override { return {config_.decoder_start_token_id}; }
-  std::vector<float> begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) override;
-  std::vector<float> append(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) override;
+  Array begin(std::span<const std::int32_t> prompt, const std::function<bool()>& cancelled) override;
+  Array read(std::span<const std::int32_t> ids, std::int64_t wanted, const std::function<bool()>& cancelled) override;
   void rewind(std::int64_t length) override { ids_.resize(static_cast<std::size_t>(length)); }
 
  private:

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string_view>
 
-#include "base/philox.h"
 #include "models/run/sampling/penalties.h"
 #include "rlx/error.h"
 
@@ -182,11 +181,20 @@ std::int32_t Sampler::draw_with_mirostat(Candidates& candidates, double unit) {
   return candidates.all()[index].id;
 }
 
+philox::Words Sampler::next_words() {
+  const std::uint64_t choice = choices_++;
+  return philox::words({static_cast<std::uint32_t>(choice), static_cast<std::uint32_t>(choice >> 32), 0, 0},
+                       {static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32)});
+}
+
+double Sampler::next_unit() {
+  const philox::Words words = next_words();
+  return philox::unit(words[0], words[1]);
+}
+
 Choice Sampler::sample(std::span<const float> logits, TokenMask allowed) {
   copy_scores(logits, allowed);
-  const philox::Words words = philox::words({static_cast<std::uint32_t>(choices_), static_cast<std::uint32_t>(choices_ >> 32), 0, 0},
-                                            {static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32)});
-  ++choices_;
+  const philox::Words words = next_words();
   const double unit = philox::unit(words[0], words[1]), xtc_unit = philox::unit(words[2], words[3]);
   Candidates candidates(scores_);
   std::int32_t id = 0;

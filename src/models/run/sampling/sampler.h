@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/philox.h"
 #include "models/run/sampling/candidates.h"
 #include "rlx/sampling.h"
 
@@ -38,8 +39,12 @@ class Sampler {
   /// Logits of the next token, one for each of the vocabulary. Throws Error for a NaN or +infinity, naming the token, for another number of
   /// logits or bits, and where nothing is allowed.
   Choice sample(std::span<const float> logits, TokenMask allowed = {});
+  const Options& options() const { return options_; }
+  /// The next random number, for a choice that is made elsewhere: in 0..1 without 1.
+  double next_unit();
 
  private:
+  philox::Words next_words();
   std::span<const std::int32_t> recent(std::int64_t window) const;
   void copy_scores(std::span<const float> logits, TokenMask allowed);
   void truncate(Candidates& candidates, double unit) const;
