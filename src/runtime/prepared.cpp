@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/progress.h"
+
 namespace rlx {
 
 Prepared::Prepared(const PreparedPart& part) : arrays(part.values.size()), panels(part.steps) { complete = missing(part).empty(); }
@@ -48,8 +50,13 @@ std::shared_ptr<const Prepared> BoundParameters::prepared() const {
 
 std::vector<Array> BoundParameters::place(Storage& storage, const std::vector<bool>& wanted) {
   const std::scoped_lock lock(mutex_);
+  std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (wanted[i] && address(arrays[i]) && !address(placed_[i])) placed_[i] = storage.put_shared(arrays[i]);
+    if (wanted[i] && address(arrays[i]) && !address(placed_[i])) missing.push_back(i);
+  for (std::size_t done = 0; done < missing.size();) {
+    placed_[missing[done]] = storage.put_shared(arrays[missing[done]]);
+    report_progress("uploading", ++done, missing.size());
+  }
   return placed_;
 }
 

@@ -1,6 +1,7 @@
 // What is told of a model that is loaded and run for the first time.
 #include <gtest/gtest.h>
 
+#include "backends/dummy_device.h"
 #include "base/progress.h"
 #include "fixture.h"
 #include "rlx/model.h"
@@ -43,6 +44,13 @@ TEST(LoadProgress, CountsWeightsThatAreLoadedAndPacked) {
   expect_whole(reports_of([&] { model = Model::open(test::fixture("hf/llama"), Session()); }), "loading");
   expect_whole(reports_of([&] { model->append(ids); }), "packing");
   EXPECT_TRUE(reports_of([&] { model->append(ids); }).empty());
+}
+
+TEST(LoadProgress, CountsWeightsThatAreBroughtToADevice) {
+  Model model = Model::open(test::fixture("hf/llama"), Session(test::dummy_device()));
+  const std::vector<std::int32_t> ids{1, 2, 3};
+  expect_whole(reports_of([&] { model.append(ids); }), "uploading");
+  EXPECT_TRUE(reports_of([&] { model.append(ids); }).empty());
 }
 
 TEST(LoadProgress, CountsTokensOfPromptsThatTakeSeveralRuns) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/backend.h"
+#include "base/files/mapped_file.h"
 #include "ir/array_type.h"
 
 namespace rlx {
@@ -93,8 +94,8 @@ Array Storage::put_shared(const Array& array) {
     return {array.dtype(), array.shape(), known.bytes, to};
   std::erase_if(put_, [&](const auto& entry) { return &entry.second != &known && entry.second.to.expired(); });
   auto wrapped = array.owner() ? device_->wrap(array.bytes(), array.owner()) : nullptr;
-  const std::span<const std::byte> place(wrapped.get(), array.bytes().size());
-  Array here = wrapped ? Array(array.dtype(), array.shape(), place, std::move(wrapped)) : put(array);
+  Array here = wrapped ? Array(array.dtype(), array.shape(), {wrapped.get(), array.bytes().size()}, wrapped) : put(array);
+  if (!wrapped) release_mapped_pages(array.bytes());  // or a file's weights would be in memory twice
   known = {array.owner(), here.owner(), here.bytes()};
   return here;
 }
