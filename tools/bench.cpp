@@ -62,16 +62,18 @@ struct Sequences {
   std::function<void(std::span<const std::int32_t>)> append;
 };
 
-Sequences one_sequence(const Session& session, const DecoderFiles& model, std::int64_t context, CacheType cache, bool exact) {
-  const auto decoder =
-      std::make_shared<CachedDecoder>(session, model, CachedDecoder::Options{.context = context, .cache = cache, .exact = exact});
+Sequences one_sequence(const Session& session, const DecoderFiles& model, const CachedDecoder::Options& options) {
+  const auto decoder = std::make_shared<CachedDecoder>(session, model, options);
   return {model.config.vocab_size, [=](std::int64_t length) { decoder->rewind(length); },
           [=](std::span<const std::int32_t> ids) { decoder->append(ids); }};
 }
 
-Sequences many_sequences(const Session& session, const DecoderFiles& model, std::int64_t context, std::int64_t count, CacheType cache,
-                         bool exact) {
-  const BatchedDecoder::Options options{.context = context, .tokens = count * (context + page_tokens), .cache = cache, .exact = exact};
+Sequences many_sequences(const Session& session, const DecoderFiles& model, const CachedDecoder::Options& each, std::int64_t count) {
+  const BatchedDecoder::Options options{.context = each.context,
+                                        .tokens = count * (each.context + page_tokens),
+                                        .cache = each.cache,
+                                        .exact = each.exact,
+                                        .layers_on = each.layers_on};
   const auto decoder = std::make_shared<BatchedDecoder>(session, model, options);
   std::vector<BatchedDecoder::Sequence> all;
   for (std::int64_t i = 0; i < count; ++i) all.push_back(decoder->add());
@@ -142,9 +144,12 @@ void bench(const BenchOptions& options) {
   const DecoderFiles model = DecoderFiles::open(options.model, options.adapters);
   warn_about_context(context, model.config.max_positions);
   warn_about_precision(options.compile, options.model);
-  const CacheType cache = resolved(options.cache, session.precision());
-  const Sequences sequences = options.sequences == 1 ? one_sequence(session, model, context, cache, options.exact)
-                                                     : many_sequences(session, model, context, options.sequences, cache, options.exact);
+  const CachedDecoder::Options its{.context = context,
+                                   .cache = resolved(options.cache, session.precision()),
+                                   .exact = options.exact,
+                                   .layers_on = open_layers_on(options.compile, session)};
+  const Sequences sequences =
+      options.sequences == 1 ? one_sequence(session, model, its) : many_sequences(session, model, its, options.sequences);
   say("loaded in {:.2f} s, {} threads\n", load.seconds(), session.threads());
   print_rates(options, session, rates(options, sequences));
   warn_about_cache(session);
@@ -177,6 +182,7 @@ void add_bench(CLI::App& app) {
   add_exact(*command, options->exact);
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
   add_kernel_choices(*command, options->compile);
+  add_layers_on(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
   add_activations(*command, options->compile);
   add_threads(*command, options->compile);

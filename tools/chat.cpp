@@ -332,7 +332,7 @@ void chat(const ChatOptions& options) {
   check_utf8(options.system, "--system");
   const Session session = open_session(options.compile, options.generation.model);
   warn_about_precision(options.compile, options.generation.model);
-  auto [model, generate] = open_model(options.generation, session);
+  auto [model, generate] = open_model(options.generation, session, open_layers_on(options.compile, session));
   Conversation conversation(std::move(model), std::move(generate), options);
   conversation.hold();
   warn_about_cache(session);
@@ -353,6 +353,7 @@ void add_chat(CLI::App& app) {
       "Keep no line that is typed; else arrow up finds them another day, in rlx/history in $XDG_STATE_HOME or ~/.local/state");
   add_generation(*command, options->generation);
   add_kernel_choices(*command, options->compile);
+  add_layers_on(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
   add_activations(*command, options->compile);
   add_threads(*command, options->compile);

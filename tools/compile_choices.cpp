@@ -25,6 +25,25 @@ CLI::Option* add_device(CLI::App& command, CompileChoices& choices) {
       ->type_name("NAME");
 }
 
+CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices) {
+  const auto choose = [&choices](const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) {
+      const std::size_t sign = part.rfind('=');
+      std::int64_t layers = 0;
+      if (sign == std::string::npos || !CLI::detail::lexical_cast(part.substr(sign + 1), layers) || layers < 1)
+        throw CLI::ValidationError("--layers-on", fmt::format("{} (allowed: NAME=LAYERS, such as cuda:0=20)", part));
+      choices.layers_on.emplace_back(part.substr(0, sign), layers);
+    }
+  };
+  return command
+      .add_option_function<std::vector<std::string>>(
+          "--layers-on", choose,
+          "The first layers on other devices, each with its own weights and caches: cuda:0=20,opencl:0=4; --device computes the rest")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME=LAYERS");
+}
+
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices) {
   return {add_device(command, choices),
           command.add_flag("--no-host", choices.no_host, "An error where a device lacks a kernel, which the CPU would compute else"),
@@ -81,7 +100,9 @@ Device device_of(const CompileChoices& choices) { return choices.device.empty() 
 
 }  // namespace
 
-Session open_session(const CompileChoices& choices, Precision usual) {
+namespace {
+
+SessionOptions options_of(const CompileChoices& choices, Precision usual) {
   SessionOptions options;
   options.threads = choices.threads;
   options.claims = !choices.no_claims;
@@ -91,8 +112,23 @@ Session open_session(const CompileChoices& choices, Precision usual) {
   options.precision = choices.precision.value_or(usual);
   options.round_activations = choices.round_activations;
   if (!choices.calibration.empty()) options.calibration = load_calibration(choices.calibration);
+  return options;
+}
+
+}  // namespace
+
+Session open_session(const CompileChoices& choices, Precision usual) {
   show_progress();
-  return Session(device_of(choices), options);
+  return Session(device_of(choices), options_of(choices, usual));
+}
+
+std::vector<LayersOn> open_layers_on(const CompileChoices& choices, const Session& session) {
+  std::vector<LayersOn> parts;
+  for (const auto& [name, layers] : choices.layers_on) {
+    const Device device = Device::named(name);
+    parts.push_back({device == session.device() ? session : Session(device, options_of(choices, session.precision())), layers});
+  }
+  return parts;
 }
 
 Session open_session(const CompileChoices& choices, const std::filesystem::path& model) {

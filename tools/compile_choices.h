@@ -3,17 +3,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "rlx/session.h"
+#include "rlx/model.h"
 
 /// What the commands that compile have in common.
 namespace rlx::command {
 
 struct CompileChoices {
-  std::string device;  // a name; empty: Device::usual
+  std::string device;                                           // a name; empty: Device::usual
+  std::vector<std::pair<std::string, std::int64_t>> layers_on;  // by device
   int threads = 0;
   bool no_claims = false, no_fusion = false, no_host = false, tune = false;
   std::optional<Precision> precision;
@@ -25,6 +27,8 @@ struct CompileChoices {
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --device NAME
 CLI::Option* add_device(CLI::App& command, CompileChoices& choices);
+/// --layers-on NAME=LAYERS, of commands that run a language model
+CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices);
 /// --device, --no-host, --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
 /// --tune, of commands that run what they compile
@@ -48,6 +52,9 @@ CLI::Option* add_pooling(CLI::App& command, std::string& pooling);
 Session open_session(const CompileChoices& choices, Precision usual = Precision::f32);
 /// The same, in the model's usual_precision.
 Session open_session(const CompileChoices& choices, const std::filesystem::path& model);
+
+/// The sessions of --layers-on, as `session` but for their devices.
+std::vector<LayersOn> open_layers_on(const CompileChoices& choices, const Session& session);
 
 /// One line on stderr when the session's kernels could not be kept on disk: the command has done its work, but the next one compiles again.
 void warn_about_cache(const Session& session);

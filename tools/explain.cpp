@@ -25,7 +25,8 @@ struct Report {
   std::optional<cpu::Roofline> roofline;  // nothing where no time was measured
   int threads = 0;
   std::string machine;
-  std::int64_t arena_bytes = 0, live_bytes = 0;
+  MemoryNeed memory;
+  std::int64_t live_bytes = 0;
   std::vector<DeviceEstimate> estimates;  // with --device auto
 };
 
@@ -38,7 +39,7 @@ Report make_report(const ExplainOptions& options) {
                 std::nullopt,
                 threads,
                 device == "cpu" ? fmt::format("This machine on {} threads", threads) : device,
-                work.executable.arena_bytes(),
+                work.memory,
                 work.executable.live_bytes(),
                 work.session.estimates()};
   warn_about_cache(work.session);
@@ -108,8 +109,11 @@ std::size_t most_scratch(const Report& report) {
 }
 
 void print_memory(const Report& report) {
-  fmt::print("Activations take {} at the bounds of the symbols, where {} live at one time",
-             with_unit(static_cast<double>(report.arena_bytes), "B"), with_unit(static_cast<double>(report.live_bytes), "B"));
+  const auto bytes = [](std::int64_t count) { return with_unit(static_cast<double>(count), "B"); };
+  fmt::print("{} in all: parameters {}, states {}, and activations.\n", bytes(report.memory.all()), bytes(report.memory.parameters),
+             bytes(report.memory.states));
+  fmt::print("Activations take {} at the bounds of the symbols, where {} live at one time", bytes(report.memory.scratch),
+             bytes(report.live_bytes));
   if (report.roofline)
     fmt::print("; launches need at most {} more, for all threads", with_unit(static_cast<double>(most_scratch(report)), "B"));
   fmt::print(".\n");
@@ -155,7 +159,10 @@ void print_json(const Report& report) {
   for (const LaunchReport& launch : report.launches) all["launches"].push_back(json_of(launch, report.roofline));
   for (const DeviceEstimate& one : report.estimates) all["devices"].push_back(json_of(one));
   all["threads"] = report.threads;
-  all["memory"] = {{"arena_bytes", report.arena_bytes}, {"live_bytes", report.live_bytes}};
+  all["memory"] = {{"parameter_bytes", report.memory.parameters},
+                   {"state_bytes", report.memory.states},
+                   {"arena_bytes", report.memory.scratch},
+                   {"live_bytes", report.live_bytes}};
   if (report.roofline) all["memory"]["scratch_bytes"] = most_scratch(report);
   if (report.roofline) all["machine"] = {{"flops_per_second", report.roofline->flops}, {"bytes_per_second", report.roofline->bytes}};
   fmt::print("{}\n", all.dump(2));

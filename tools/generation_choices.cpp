@@ -52,12 +52,16 @@ void check_same_tokens(const Model& model, const Model& draft, const std::string
 
 }  // namespace
 
-AnsweringModel open_model(const GenerationChoices& choices, const Session& session) {
+AnsweringModel open_model(const GenerationChoices& choices, const Session& session, std::vector<LayersOn> layers_on) {
   GenerateOptions options = read_sampling(choices.sampling);
   options.max_tokens = choices.tokens;
   options.context_shift = choices.context_shift, options.keep = choices.keep;
   Model model = Model::open(choices.model, session,
-                            {.context = choices.context, .adapters = choices.adapters, .cache = choices.cache, .exact = choices.exact});
+                            {.context = choices.context,
+                             .adapters = choices.adapters,
+                             .cache = choices.cache,
+                             .exact = choices.exact,
+                             .layers_on = std::move(layers_on)});
   warn_about_context(model.context(), model.trained_context());
   if (choices.recommended) recommend(choices.sampling, model, options.sampling);
   name_tokens(choices.sampling, model, options.sampling);

@@ -31,6 +31,6 @@ struct AnsweringModel {
 };
 
 /// Opens the model, and the draft model where there is one. Throws Error, before that for what can be checked without them.
-AnsweringModel open_model(const GenerationChoices& choices, const Session& session);
+AnsweringModel open_model(const GenerationChoices& choices, const Session& session, std::vector<LayersOn> layers_on = {});
 
 }  // namespace rlx::command

@@ -59,8 +59,11 @@ void measure_perplexity(const PerplexityCommand& command) {
   PerplexityOptions options = command.options;
   options.file = input_name(command.file);
   const Session session = open_session(command.compile, command.model);
-  Model model =
-      Model::open(command.model, session, {.context = command.options.context, .adapters = command.adapters, .cache = command.cache});
+  Model model = Model::open(command.model, session,
+                            {.context = command.options.context,
+                             .adapters = command.adapters,
+                             .cache = command.cache,
+                             .layers_on = open_layers_on(command.compile, session)});
   warn_about_context(options.context, model.trained_context());
   warn_about_precision(command.compile, command.model);
   const Stopwatch time;
@@ -88,6 +91,7 @@ void add_perplexity(CLI::App& app) {
   add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "The result as one JSON object");
   add_kernel_choices(*command, options->compile);
+  add_layers_on(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
   add_activations(*command, options->compile);
   add_threads(*command, options->compile);

@@ -123,7 +123,7 @@ void run(const RunOptions& options) {
   const Session session = open_session(options.compile, options.generation.model);
   RunTimes times;
   const Stopwatch open;
-  auto [model, generate] = open_model(options.generation, session);
+  auto [model, generate] = open_model(options.generation, session, open_layers_on(options.compile, session));
   warn_about_precision(options.compile, options.generation.model);
   generate.stop = options.stop;
   load_cache(model, options.cache);
@@ -177,6 +177,7 @@ void add_run(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
   add_kernel_choices(*command, options->compile);
+  add_layers_on(*command, options->compile);
   add_precision(*command, options->compile, that_of_model);
   add_activations(*command, options->compile);
   add_threads(*command, options->compile);

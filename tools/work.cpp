@@ -1,5 +1,6 @@
 #include "work.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "graph_input.h"
@@ -30,7 +31,7 @@ LoadedWork language_model(const Work& work, const CompileChoices& choices) {
   const std::int64_t past = work.tokens, count = past > 0 ? 1 : work.prompt > 0 ? work.prompt : usual_prompt;
   const CachedDecoder decoder(session, files,
                               {.context = past + count, .chunk = count, .cache = resolved(CacheType::usual, session.precision())});
-  return {std::move(session), decoder.executable(), decoder.inputs(past, count)};
+  return {std::move(session), decoder.executable(), decoder.inputs(past, count), decoder.memory_needs().front()};
 }
 
 }  // namespace
@@ -72,13 +73,17 @@ LoadedWork load(const Work& work, const CompileChoices& choices) {
   Session session = open_session(choices);
   Executable executable = session.compile(graph);
   auto inputs = bind_values(executable, graph, values);
-  return {std::move(session), std::move(executable), std::move(inputs)};
+  const MemoryNeed memory = memory_need(graph, executable.arena_bytes());
+  return {std::move(session), std::move(executable), std::move(inputs), memory};
 }
 
 cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches) {
   if (session.device().name() == "cpu") return cpu::measure_roofline(session.threads(), launches);
   const DeviceFigures figures = session.device().figures();
-  return {{{"f32", figures.flops}}, figures.bytes};
+  cpu::Roofline roofline{{{"f32", figures.flops}}, figures.bytes};
+  for (const auto& [arithmetic, rate] : figures.products)  // a device may multiply narrow numbers faster than its code for f32 adds
+    roofline.flops[arithmetic] = std::max(figures.flops, rate);
+  return roofline;
 }
 
 }  // namespace rlx::command

@@ -8,6 +8,7 @@
 #include "backends/cpu/peaks/roofline.h"
 #include "compile_choices.h"
 #include "rlx/session.h"
+#include "runtime/reports/memory_need.h"
 
 /// What the commands that look at a program share: which program, with which values.
 namespace rlx::command {
@@ -26,6 +27,7 @@ struct LoadedWork {
   Session session;
   Executable executable;
   std::map<std::string, Feed> inputs;
+  MemoryNeed memory;
 };
 
 /// The compiled program, with a value for every input and parameter; what is not given is made up.

@@ -20,6 +20,12 @@
 
 namespace rlx {
 
+/// Layers of a model, in their order, that a session computes.
+struct LayersOn {
+  Session session;
+  std::int64_t layers = 0;
+};
+
 struct ModelOptions {
   std::int64_t context = 0;            // tokens that fit, prompt and answer; 0: as many as the model was made for, at most 8192
   std::int64_t chunk = 512;            // most tokens of a prompt that run together
@@ -30,6 +36,9 @@ struct ModelOptions {
   /// together, may be rounded otherwise (see CacheType), but where keys are f32; guesses change no bits in any case. Prompts take longer,
   /// those of models with heads of state spaces (Mamba-2) many times as long. An encoder with a decoder answers so in any case.
   bool exact = false;
+  /// The first layers, which are computed by other sessions, such as on a GPU that has not the memory for all. The model's session computes
+  /// the rest. Weights and caches lie where their layers are computed; of a run the hidden states cross. Not for an encoder with a decoder.
+  std::vector<LayersOn> layers_on = {};
 };
 
 class Model;

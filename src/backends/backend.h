@@ -79,6 +79,11 @@ struct DeviceMemory {
     finish();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
+  struct Room {
+    std::int64_t free, all;
+  };
+  /// How many bytes are free, and how many there are; nothing where that is the host's memory.
+  virtual std::optional<Room> room() const { return std::nullopt; }
 };
 
 /// Computes a node of a graph, or of one of its regions, for a device that takes whole graphs and does not have its op.

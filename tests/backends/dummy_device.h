@@ -17,8 +17,10 @@ class DummyMemory final : public DeviceMemory {
     constexpr std::byte unset{0xa5};
     auto memory = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes) + 64, unset);
     std::byte* const begin = memory->data() + (64 - reinterpret_cast<std::uintptr_t>(memory->data()) % 64);
-    return {std::move(memory), moved(begin, away)};
+    most_taken = std::max<std::int64_t>(most_taken, taken += bytes);
+    return {moved(begin, away), [this, memory = std::move(memory), bytes](std::byte*) { taken -= bytes; }};
   }
+  std::optional<Room> room() const override { return all > 0 ? std::optional(Room{all - taken, all}) : std::nullopt; }
   void upload(std::byte* to, std::span<const std::byte> from) override {
     uploaded += std::ssize(from);
     std::memcpy(real(to), from.data(), from.size());
@@ -37,6 +39,8 @@ class DummyMemory final : public DeviceMemory {
   void finish() override {}
 
   std::atomic<std::int64_t> uploaded = 0, downloaded = 0;  // bytes that crossed
+  std::atomic<std::int64_t> taken = 0, most_taken = 0;     // of what was allocated
+  std::int64_t all = 0;                                    // bytes that it says it has; 0: it does not say
 
  private:
   static constexpr std::int64_t away = std::int64_t{1} << 60;  // no program has memory there

@@ -50,6 +50,16 @@ TEST_F(RunCommand, TakesAdaptersWithTheirScales) {
   EXPECT_EQ(wrong.err, fmt::format("rlx: {}:much: no adapter (a folder of PEFT's or a GGUF file is needed)\n", adapter));
 }
 
+TEST_F(RunCommand, DividesLayersBetweenDevices) {
+  EXPECT_EQ(run("-n 9 --layers-on cpu=1").out, recorded_answer(9) + "\n");
+  EXPECT_EQ(run("-n 9 --layers-on cpu=1,cpu=1").out, recorded_answer(9) + "\n");
+  const CommandResult many = run("--layers-on cpu=1,cpu=2"), wrong = run("--layers-on cpu=x");
+  EXPECT_EQ(many.status, 1);
+  EXPECT_EQ(many.err, "rlx: layers on cpu: 2 (allowed: 1..1, as the model has 2)\n");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("cpu=x (allowed: NAME=LAYERS, such as cuda:0=20)"), std::string::npos) << wrong.err;
+}
+
 TEST_F(RunCommand, LimitsAnswersToAGrammar) {
   const TemporaryFolder files;
   write_file(files / "g.gbnf", "root ::= \" w7\"\n  | \" w8\"\n");

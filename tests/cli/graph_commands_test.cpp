@@ -268,6 +268,8 @@ TEST(Explain, CountsTheWorkOfEveryLaunch) {
   EXPECT_GT(report.at("machine").at("flops_per_second").at("f32").get<double>(), 1e8);
   EXPECT_GT(report.at("machine").at("bytes_per_second").get<double>(), 1e8);
   EXPECT_EQ(report.at("memory").at("arena_bytes").get<int>(), 0);  // its only launch writes the output
+  EXPECT_EQ(report.at("memory").at("parameter_bytes").get<int>(), 3 * 2 * 4);
+  EXPECT_EQ(report.at("memory").at("state_bytes").get<int>(), 0);
 }
 
 TEST(Explain, TellsWhatActivationsTake) {

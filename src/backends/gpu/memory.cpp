@@ -65,7 +65,18 @@ std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
     finish();  // what was let go is free then
     if (const Code code = ask(address); code != 0) refuse(bytes, code);
   }
-  return {address, [this](std::byte* taken) { driver().Free(taken, stream_); }};
+  most_taken_ = std::max<std::int64_t>(most_taken_, taken_ += bytes);
+  return {address, [this, bytes](std::byte* taken) {
+            taken_ -= bytes;
+            driver().Free(taken, stream_);
+          }};
+}
+
+std::optional<DeviceMemory::Room> Memory::room() const {
+  std::size_t free = 0, total = 0;
+  if (driver().GetFreeMemory(&free, &total) != 0) return std::nullopt;
+  const std::int64_t kept = most_taken_ - taken_;  // what was let go stays in the driver's pool, for the next that asks
+  return Room{static_cast<std::int64_t>(free) + kept, static_cast<std::int64_t>(total)};
 }
 
 void Memory::refuse(std::int64_t bytes, Code code) const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -18,6 +19,7 @@ class Memory : public DeviceMemory {
   ~Memory() override;
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
+  std::optional<Room> room() const override;
   void upload(std::byte* to, std::span<const std::byte> from) override;
   void download(std::span<std::byte> to, const std::byte* from) override;
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
@@ -44,6 +46,7 @@ class Memory : public DeviceMemory {
   const DeviceFacts& device_;
   Context context_;
   Stream stream_;
+  std::atomic<std::int64_t> taken_ = 0, most_taken_ = 0;  // bytes
   Modules modules_;
   std::mutex opening_;
   std::unique_ptr<Staging> staging_;  // by who first needs it

@@ -74,6 +74,11 @@ std::shared_ptr<std::byte> Memory::allocate(std::int64_t bytes) {
   return {buffers_.take(bytes), [this](std::byte* address) { buffers_.let_go(address); }};
 }
 
+std::optional<DeviceMemory::Room> Memory::room() const {
+  if (device_.memory_is_hosts) return std::nullopt;
+  return Room{device_.memory - buffers_.bytes_in_use(), device_.memory};
+}
+
 /// Little is not worth a buffer of its own. Who lets go waits: the owner's memory may be gone then.
 std::shared_ptr<std::byte> Memory::wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   constexpr std::size_t least = 64 << 10;

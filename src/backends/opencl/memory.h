@@ -24,6 +24,7 @@ class Memory : public DeviceMemory {
   ~Memory() override;
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override;
+  std::optional<Room> room() const override;
   std::int64_t largest_buffer() const override { return device_.largest_buffer; }
   std::shared_ptr<std::byte> wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) override;
   void upload(std::byte* to, std::span<const std::byte> from) override;

@@ -47,12 +47,14 @@ std::unique_ptr<TokenPredictor> predictor_of(const DecoderFiles& files, const Se
   const CachedDecoder::Options its{.context = options.context > 0 ? options.context : std::min(most, usual_context),
                                    .chunk = options.chunk,
                                    .cache = resolved(options.cache, session.precision()),
-                                   .exact = options.exact};
+                                   .exact = options.exact,
+                                   .layers_on = options.layers_on};
   return std::make_unique<CachedDecoder>(session, files, its);
 }
 
 std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session& session, const ModelOptions& options) {
   check_context(options, longest_context);
+  if (!options.layers_on.empty()) refuse_encoder_decoder(files.checkpoint.name(), "layers on several devices");
   if (options.cache != CacheType::usual && options.cache != CacheType::f32)
     fail("model: a cache of {} (allowed for an encoder with a decoder: {})", name_of(options.cache), name_of(CacheType::f32));
   return std::make_unique<CachedT5>(session, files,
@@ -64,6 +66,12 @@ std::int64_t trained_context_of(const T5Files& files) { return files.config.n_po
 
 std::string fingerprint_of(const DecoderFiles& files, Precision precision) { return cache_fingerprint(files, precision); }
 std::string fingerprint_of(const T5Files&, Precision) { return {}; }  // its caches are not kept
+
+/// The one that gives the logits.
+Session last_session(const DecoderFiles& files, const Session& session, const ModelOptions& options) {
+  return all_layers_on(options.layers_on, session, files.config).back().session;
+}
+Session last_session(const T5Files& /*files*/, const Session& session, const ModelOptions& /*options*/) { return session; }
 
 /// Of a GGUF file the template in its metadata; folders are asked when a chat begins.
 std::optional<ChatTemplate> chat_template_of(const Checkpoint& checkpoint) {
@@ -91,7 +99,7 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
     std::optional<ChatTemplate> chat = chat_template_of(files.checkpoint);
     const std::string rounding = session.rounds_activations() ? "" : " f32 activations";
     auto predictor = predictor_of(files, session, options);
-    sampling::DeviceSampler sampler(session, predictor->vocab_size());
+    sampling::DeviceSampler sampler(last_session(files, session, options), predictor->vocab_size());
     return std::make_shared<State>(State{.predictor = std::move(predictor),
                                          .sampler = std::move(sampler),
                                          .tokenizer = std::move(tokenizer),

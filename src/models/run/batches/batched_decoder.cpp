@@ -63,7 +63,7 @@ BatchedDecoder::BatchedDecoder(const Session& session, const DecoderFiles& model
       recurrent_(graph),
       pools_(pools_of(config_, graph_options(options_))),
       in_pages_(states_in_pages(graph, config_, pools_)),
-      executable_(model.compile(session, graph)) {}
+      executable_(all_layers_on(options_.layers_on, session, model.config), model, graph) {}
 
 const BatchedDecoder::State& BatchedDecoder::at(Sequence sequence) const {
   const auto found = sequences_.find(sequence);

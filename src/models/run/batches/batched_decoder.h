@@ -25,6 +25,7 @@ class BatchedDecoder {
     std::int64_t tokens = 0;   // that the caches hold in all, in pages of page_tokens; 0: as many as `context`
     CacheType cache = CacheType::f32;
     bool exact = false;  // tokens have the same bits one by one, a few at a time and many
+    std::vector<LayersOn> layers_on = {};
   };
   using Sequence = RecurrentStates::Sequence;
   struct Tokens {
@@ -81,7 +82,7 @@ class BatchedDecoder {
   RecurrentStates recurrent_;
   std::vector<PagePool> pools_;
   std::vector<std::vector<std::string>> in_pages_;  // by pool: names of the states that lie in its pages
-  Executable executable_;
+  DividedExecutable executable_;
   std::map<Sequence, State> sequences_;
   Sequence next_ = 0;
 };

@@ -115,7 +115,10 @@ CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, 
     : CachedDecoder(session, model, resolved(model, options), graph_of(model, resolved(model, options))) {}
 
 CachedDecoder::CachedDecoder(const Session& session, const DecoderFiles& model, Options options, const Graph& graph)
-    : config_(model.config), options_(options), states_(states_of(graph)), executable_(model.compile(session, graph)) {
+    : config_(model.config),
+      options_(options),
+      states_(states_of(graph)),
+      executable_(all_layers_on(options.layers_on, session, model.config), model, graph) {
   const DecoderGraphOptions its{.capacity = options.context, .chunk = options.chunk};
   for (const std::int64_t window : windows_in_pages(config_, its)) rings_[window] = window_pages(its, window);
   try {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/run/caches/divided_executable.h"
 #include "models/run/caches/token_predictor.h"
 #include "models/weights/decoder_files.h"
 #include "rlx/io.h"
@@ -28,6 +29,7 @@ class CachedDecoder : public TokenPredictor {
     std::int64_t chunk = 512;  // most tokens in one run
     CacheType cache = CacheType::f32;
     bool exact = false;  // tokens have the same bits one by one, a few at a time and many
+    std::vector<LayersOn> layers_on = {};
   };
 
   /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config.
@@ -37,8 +39,10 @@ class CachedDecoder : public TokenPredictor {
   std::span<const std::int32_t> ids() const override { return ids_; }
   std::int64_t context() const override { return options_.context; }
   std::int64_t vocab_size() const override { return config_.vocab_size; }
-  /// The compiled model, whose states are the caches.
-  const Executable& executable() const { return executable_; }
+  /// The compiled model, whose states are the caches; its first part, where it is divided.
+  const Executable& executable() const { return executable_.first(); }
+  /// Of each device that has a part of it.
+  const std::vector<MemoryNeed>& memory_needs() const { return executable_.memory_needs(); }
   /// What a run reads that appends `count` tokens behind so many, for those who look at the program: arrays of its own.
   std::map<std::string, Feed> inputs(std::int64_t past, std::int64_t count) const;
   CacheType cache_type() const { return options_.cache; }
@@ -85,7 +89,7 @@ class CachedDecoder : public TokenPredictor {
   Options options_;
   std::map<std::int64_t, std::int64_t> rings_ = {};  // pages of the rings, by window
   std::vector<Input> states_;                        // the caches
-  Executable executable_;
+  DividedExecutable executable_;
   std::vector<std::int32_t> ids_;
   std::int64_t held_ = 0;      // of them, tokens that the caches stand for
   std::int64_t backed_ = 0;    // tokens of the last call of `back`, and some more

@@ -23,7 +23,7 @@ RecurrentStates::RecurrentStates(const Graph& graph) {
 }
 
 /// None where the sequence has not run.
-RecurrentStates::Rows RecurrentStates::rows(const Executable& executable, Sequence sequence) const {
+RecurrentStates::Rows RecurrentStates::rows(const DividedExecutable& executable, Sequence sequence) const {
   if (const auto aside = aside_.find(sequence); aside != aside_.end()) return aside->second;
   const auto place = static_cast<std::size_t>(std::ranges::find(running_, sequence) - running_.begin());
   Rows rows;
@@ -44,7 +44,7 @@ Array RecurrentStates::joined(std::size_t state, const std::vector<Sequence>& se
   return all;
 }
 
-void RecurrentStates::bring(Executable& executable, const std::vector<Sequence>& sequences) {
+void RecurrentStates::bring(DividedExecutable& executable, const std::vector<Sequence>& sequences) {
   if (states_.empty() || sequences == running_) return;
   for (const Sequence each : running_)
     if (each != nobody) aside_[each] = rows(executable, each);
@@ -53,7 +53,7 @@ void RecurrentStates::bring(Executable& executable, const std::vector<Sequence>&
   for (const Sequence each : sequences) aside_.erase(each);
 }
 
-void RecurrentStates::copy(const Executable& executable, Sequence from, Sequence to) {
+void RecurrentStates::copy(const DividedExecutable& executable, Sequence from, Sequence to) {
   if (Rows shared = rows(executable, from); !shared.empty()) aside_[to] = std::move(shared);
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "rlx/session.h"
+#include "models/run/caches/divided_executable.h"
 
 namespace rlx {
 
@@ -17,13 +17,13 @@ class RecurrentStates {
   explicit RecurrentStates(const Graph& graph);
 
   /// Lays the states of these sequences into the executable, in this order; zeros for one that has none yet.
-  void bring(Executable& executable, const std::vector<Sequence>& sequences);
-  void copy(const Executable& executable, Sequence from, Sequence to);
+  void bring(DividedExecutable& executable, const std::vector<Sequence>& sequences);
+  void copy(const DividedExecutable& executable, Sequence from, Sequence to);
   void remove(Sequence sequence);
 
  private:
   using Rows = std::vector<Array>;  // by state, (1, ...)
-  Rows rows(const Executable& executable, Sequence sequence) const;
+  Rows rows(const DividedExecutable& executable, Sequence sequence) const;
   Array joined(std::size_t state, const std::vector<Sequence>& sequences) const;
 
   std::vector<Input> states_;
