@@ -27,6 +27,8 @@ double Profile::busy(int thread) const {
   return total;
 }
 
+std::string Profile::track(int thread) const { return device == "cpu" ? fmt::format("thread {}", thread) : device; }
+
 namespace {
 
 struct ProfileOptions {
@@ -41,7 +43,8 @@ Profile make_profile(const ProfileOptions& options) {
   const LoadedWork work = load(options.work, options.compile);
   Profile profile;
   profile.graph = options.work.model.empty() ? options.work.graph : options.work.model;
-  profile.threads = work.session.threads();
+  profile.device = work.session.device().name();
+  profile.threads = profile.device == "cpu" ? work.session.threads() : 1;
   profile.launches = work.executable.profile(work.inputs, options.repeats);
   profile.events = work.executable.trace(work.inputs, options.repeats);
   profile.roofline = measure_roofline(work.session, profile.launches);
@@ -99,7 +102,8 @@ void print(const Profile& profile, bool layers) {
   print_passes(lines, total);
   fmt::print("The fastest run: {}.", duration(profile.seconds()));
   for (int thread = 0; thread < profile.threads && profile.seconds() > 0; ++thread)
-    fmt::print(" Thread {} busy {:.0f}%.", thread, 100 * profile.busy(thread) / profile.seconds());
+    fmt::print(" {} busy {:.0f}%.", profile.device == "cpu" ? fmt::format("Thread {}", thread) : profile.device,
+               100 * profile.busy(thread) / profile.seconds());
   fmt::print("\n");
 }
 

@@ -10,7 +10,8 @@ namespace rlx::command {
 
 struct Profile {
   std::string graph;
-  int threads = 0;
+  std::string device;
+  int threads = 0;  // of the CPU; 1: another device, which shows whole launches alone
   std::vector<LaunchReport> launches;
   std::vector<TraceEvent> events;
   cpu::Roofline roofline;
@@ -19,6 +20,8 @@ struct Profile {
   double seconds() const;
   /// Seconds that a thread spent in launches: thread 0 in all of them, the others in their shares of loops.
   double busy(int thread) const;
+  /// "thread 0", or the device.
+  std::string track(int thread) const;
 };
 
 /// The timeline in the format of Chrome's traces, which https://ui.perfetto.dev opens: a track for each thread, times in microseconds.

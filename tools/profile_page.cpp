@@ -101,7 +101,7 @@ std::string timeline(const Profile& profile) {
   const double scale = (width - margin) / profile.seconds();
   std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"timeline\">\n", width, row * profile.threads);
   for (int thread = 0; thread < profile.threads; ++thread)
-    out += fmt::format("<text x=\"0\" y=\"{}\">thread {}</text>\n", row * thread + 20, thread);
+    out += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", row * thread + 20, profile.track(thread));
   for (const TraceEvent& event : profile.events) {
     if (event.thread == 0 && !event.whole) continue;  // lies within the launch
     const LaunchReport& launch = profile.launches[event.launch];

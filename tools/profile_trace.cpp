@@ -28,7 +28,7 @@ json::Value slice(const TraceEvent& event, const LaunchReport& launch) {
 std::string trace_json(const Profile& profile) {
   json::Value events = json::Value::array();
   events.push_back(named("process_name", 0, "rlx: " + profile.graph));
-  for (int thread = 0; thread < profile.threads; ++thread) events.push_back(named("thread_name", thread, fmt::format("thread {}", thread)));
+  for (int thread = 0; thread < profile.threads; ++thread) events.push_back(named("thread_name", thread, profile.track(thread)));
   for (const TraceEvent& event : profile.events) events.push_back(slice(event, profile.launches[event.launch]));
   return json::Value{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump(-1, ' ', false,
                                                                                          json::Value::error_handler_t::replace) +

@@ -35,6 +35,14 @@ TEST(Profile, TellsTheTimeOfEachKernel) {
   EXPECT_TRUE(std::regex_search(ended.out, time)) << ended.out;
 }
 
+TEST(Profile, OfAnotherDeviceHasNoThreads) {
+  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --device opencl", mlp));
+  if (ended.err.find("no device") != std::string::npos) GTEST_SKIP() << ended.err;
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find(" opencl:0 busy "), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("Thread"), std::string::npos) << ended.out;
+}
+
 TEST(Profile, TellsLayersAndPassesOfAGradient) {
   const test::TemporaryFolder folder;
   const std::string graph = fmt::format("'{}'", (folder / "grad.rlx").string());
