@@ -63,7 +63,7 @@ class Scheduler {
     if (!kernel_.tile)
       for (const int loop : kernel_.loops) result.grid.push_back({loop, kernel_.variables[static_cast<std::size_t>(loop)].step});
     if (inner_ && !kernel_.tile) result.grid.pop_back();
-    if (all && !is_one_row_along_columns()) find_product(result);
+    if (all && options_.products && !is_one_row_along_columns()) find_product(result);
     if (!blocks || result.product) return;
     lane_ = kernel_.loops.back();
     if (all) result.block_lanes = result.grid.back().step = options_.vector;

@@ -43,9 +43,10 @@ inline constexpr int warp_lanes = 32;    // that exchange numbers without memory
 
 /// What of a device decides how its loops run.
 struct ScheduleOptions {
-  bool lanes = false;  // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
-  int vector = 1;      // with lanes: numbers of 32 bits that a thread computes at a time in loops of its own
-  int group = 0;       // with lanes: the most of them that work together on a row; 0: memory on chip is like any other, and none do
+  bool lanes = false;    // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
+  int vector = 1;        // with lanes: numbers of 32 bits that a thread computes at a time in loops of its own
+  bool products = true;  // with lanes: a thread may compute a block of sums of products
+  int group = 0;         // with lanes: the most of them that work together on a row; 0: memory on chip is like any other, and none do
 };
 
 /// Lanes that work together on a position: each has its part of the terms of reductions, and of the elements of a row.

@@ -11,7 +11,7 @@ GeneratedKernel Draft::generate(Kernel kernel) const {
   if (!kernel.tile) kernel.symbols = symbols;
   merge_loops(kernel);
   simplify(kernel);
-  expand_math(kernel);
+  expand_math(kernel, target.caps.has(f64));
   mark_large_results(kernel, graph, target.caps.past_caches_bytes);
   std::vector<std::int64_t> first = first_elements(kernel);
   for (std::size_t i = 0; i < first.size(); ++i) {

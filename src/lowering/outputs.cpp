@@ -107,8 +107,14 @@ namespace {
 
 class Merger {
  public:
-  Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root)
-      : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root), invariant_(run_invariant_nodes(graph)) {
+  Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root,
+         int most_buffers)
+      : graph_(graph),
+        units_(std::move(units)),
+        is_stored_(is_stored),
+        root_(root),
+        most_buffers_(static_cast<std::size_t>(most_buffers)),
+        invariant_(run_invariant_nodes(graph)) {
     // What is the same in every run is there before anything else runs, and so need not keep a kernel that reads it from moving.
     std::ranges::stable_partition(units_, [&](const Unit& unit) { return is_invariant(writes(unit)); });
     for (std::size_t k = 0; k < units_.size(); ++k)
@@ -158,7 +164,9 @@ class Merger {
     std::vector<ValueId> values = first.values;
     values.insert(values.end(), second.values.begin(), second.values.end());
     auto merged = build_outputs(graph_, std::move(values), is_stored_);
-    if (!merged || reads_its_results(*merged) || (of_rows && !reduces_rows(merged->kernel))) return false;
+    if (!merged || merged->kernel.buffers.size() > most_buffers_ || reads_its_results(*merged) ||
+        (of_rows && !reduces_rows(merged->kernel)))
+      return false;
     for (const Recompute& r : recomputation(merged->kernel, graph_))
       if (r.factor > 1.5) return false;  // a value of the first that the second reads in a loop over its row
     for (ValueId v : second.values) written_by_[v] = t;
@@ -223,6 +231,7 @@ class Merger {
   std::vector<Unit> units_;
   const Puller::IsStored& is_stored_;
   const std::function<ValueId(ValueId)>& root_;
+  const std::size_t most_buffers_;
   std::vector<bool> invariant_;
   std::map<ValueId, std::size_t> written_by_;
 };
@@ -230,8 +239,8 @@ class Merger {
 }  // namespace
 
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
-                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs) {
-  return Merger(graph, std::move(units), is_stored, root).run(outputs);
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, int most_buffers) {
+  return Merger(graph, std::move(units), is_stored, root, most_buffers).run(outputs);
 }
 
 }  // namespace rlx

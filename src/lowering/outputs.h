@@ -35,10 +35,10 @@ struct Unit {
 };
 
 /// Merges kernels over one shape, or over a shape and its rows, that read the same memory, so that it is read once: the later one moves to
-/// the place of the earlier. What is the same in every run stays apart from what is not.
+/// the place of the earlier. What is the same in every run stays apart from what is not, and no kernel gets more than `most_buffers`.
 /// `root` gives the stored value behind a view. A value that then nobody reads from memory is only stored if it is one of `outputs`, the
 /// roots of the graph's.
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
-                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs);
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, int most_buffers);
 
 }  // namespace rlx

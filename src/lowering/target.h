@@ -18,6 +18,7 @@ struct Caps {
   int units = 1;                       // that compute side by side
   bool multiplies_in_groups = false;   // matrices on chip by groups of warps, to which a copy engine brings boxes
   std::vector<DType> lacks = {};       // elements that its kernels can neither read nor compute
+  int most_buffers = 1 << 30;          // of a generated kernel; those that it only reads may be more
   bool has(DType dtype) const { return std::ranges::find(lacks, dtype) == lacks.end(); }
   bool multiplies(DType dtype) const { return std::ranges::find(multiplied, dtype) != multiplied.end(); }
 };

@@ -59,17 +59,17 @@ ExprId expand(Kernel& kernel, const Expr& e, Formula formula) {
 
 bool is_fma(const Expr& e) { return e.kind == Expr::Kind::scalar && e.op == ScalarOp::fma; }
 
-ExprId expand_fma(Kernel& kernel, const Expr& e) {
+ExprId expand_fma(Kernel& kernel, const Expr& e, DType wide) {
   if (register_type(e.dtype) == e.dtype) return kernel.fma(e.args[0], e.args[1], e.args[2]);
-  const Term y = math::narrow_fma({kernel, e.args[0]}, {kernel, e.args[1]}, {kernel, e.args[2]});
+  const Term y = math::narrow_fma({kernel, e.args[0]}, {kernel, e.args[1]}, {kernel, e.args[2]}, wide);
   return of_type(y, e.dtype).id();
 }
 
 }  // namespace
 
-void expand_math(Kernel& kernel) {
+void expand_math(Kernel& kernel, bool has_f64) {
   rewrite(kernel, [&](Expr e) {
-    if (is_fma(e)) return expand_fma(kernel, e);
+    if (is_fma(e)) return expand_fma(kernel, e, has_f64 ? f64 : f32);
     const Formula formula = formula_of(e);
     return formula ? expand(kernel, e, formula) : kernel.add(std::move(e));
   });

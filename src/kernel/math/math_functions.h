@@ -24,8 +24,9 @@ Term sin(const Term& x);
 Term cos(const Term& x);
 Term atan(const Term& x);
 
-/// x * y + z of f16 or bf16 numbers as an f32 that rounds to the narrow type as the exact value does.
-Term narrow_fma(const Term& x, const Term& y, const Term& z);
+/// x * y + z of f16 or bf16 numbers as an f32 that rounds to the narrow type as the exact value does; computed in `wide`, f64 or f32, whose
+/// range it must be in.
+Term narrow_fma(const Term& x, const Term& y, const Term& z, DType wide);
 
 // Of f64.
 namespace wide {
