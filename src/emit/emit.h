@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ struct KernelText {
   int group = 0;                          // lanes that work together on each position of the grid; 0: one lane alone
   int on_chip_bytes = 0;                  // that a launch adds, for each group, to the memory on chip that the text names
   std::vector<BoxMap> maps = {};          // further arguments
-  std::vector<std::string> symbols = {};  // of the sizes that a launch gives, where maps depend on them
+  /// Of a text that binds fewer buffers than the kernel has: the elements of those that are copied into one for it, else nothing; by kernel
+  /// buffer, as polynomials of `symbols`.
+  std::vector<std::optional<Dim>> gathered = {};
+  std::vector<std::string> symbols = {};  // of the sizes that a launch gives, where maps and what is gathered depend on them
 };
 
 /// What LLVM IR and C define: one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin
@@ -44,6 +48,13 @@ inline constexpr int most_cuda_threads = 256;  // of a block
 /// (long long), then the number of positions of the grid (long long). A thread of a grid of one dimension computes one position; those
 /// behind the last one do nothing. Without vectors, and not for tile kernels.
 KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
+inline constexpr int wgsl_lanes = 64;  // of a group
+/// A kernel of WGSL without barriers. Binding 0 is a uniform table of i32: 0, the number of positions of the grid, by buffer the element
+/// from which indices count, then the values of kernel.symbols. Binding 1 + n is buffer n as words to be read and written, so that one
+/// memory may be several of them. Groups of `wgsl_lanes` have two dimensions: invocation i, counted along the first one, computes position
+/// i; those behind the last one do nothing. Of more than `most_buffers` some that are only read lie behind each other in the last binding.
+/// Not for tile kernels, nor for f64.
+KernelText emit_wgsl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true, .products = false}, int most_buffers = 8);
 /// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
 enum class VectorMasks : std::uint8_t { none, last, all };
 KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);

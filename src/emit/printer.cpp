@@ -53,7 +53,7 @@ std::string KernelPrinter::index(const Index& i) {
 
 std::string KernelPrinter::atom(const Atom& a) {
   if (a.kind == Atom::Kind::variable) return variables_[static_cast<std::size_t>(a.id)];
-  if (a.kind == Atom::Kind::loaded) return value(a.id);
+  if (a.kind == Atom::Kind::loaded) return loaded(a);
   const std::string denominator = dim(a.denominator);
   return divided(a.kind == Atom::Kind::quotient ? SizeOp::divide : SizeOp::remainder, index(*a.numerator), denominator);
 }

@@ -41,6 +41,8 @@ class KernelPrinter {
   virtual std::string size_op(SizeOp op, const std::string& a, const std::string& b) = 0;
   /// Argument `at` of the kernel's `sizes`.
   virtual std::string size_argument(std::size_t at) = 0;
+  /// An integer that was read, as part of an index.
+  virtual std::string loaded(const Atom& atom) { return value(atom.id); }
   /// Whether a guard's index is 0, or >= 0; and whether two conditions hold.
   virtual std::string test(Guard::Kind kind, const std::string& index) = 0;
   virtual std::string both(const std::string& a, const std::string& b) = 0;

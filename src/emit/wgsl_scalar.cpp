@@ -1,0 +1,195 @@
+#include "emit/wgsl_scalar.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "emit/wgsl_prelude.h"
+
+namespace rlx {
+namespace {
+
+/// How an op is written for each class of types. In the patterns x, z, w are operands, T is the type in registers, t the type's short name,
+/// bits its width. `wide`: of two words, where a name is a function of the prelude.
+struct WgslRow {
+  ScalarOp op;
+  std::string_view floating, signed_int, unsigned_int, wide, boolean;
+};
+using enum ScalarOp;
+constexpr std::array<WgslRow, 28> rows{{
+    {neg, "-{x}", "-{x}", "0u - {x}", "rlx_sub64(vec2<u32>(), {x})", ""},
+    {abs, "abs({x})", "abs({x})", "{x}", "rlx_abs_{t}({x})", ""},
+    {sign, "select(select({x}, -1.0, {x} < 0.0), 1.0, {x} > 0.0)", "select(select(0, -1, {x} < 0), 1, {x} > 0)",
+     "select(0u, 1u, {x} != 0u)", "rlx_sign_{t}({x})", ""},
+    {floor, "floor({x})", "", "", "", ""},
+    {round, "round({x})", "", "", "", ""},
+    {sqrt, "rlx_kept(sqrt({x}))", "", "", "", ""},
+    {rsqrt, "rlx_kept(1.0 / sqrt({x}))", "", "", "", ""},
+    {logical_not, "", "~{x}", "~{x}", "~{x}", "!{x}"},
+    {add, "rlx_kept({x} + {z})", "{x} + {z}", "{x} + {z}", "rlx_add64({x}, {z})", ""},
+    {sub, "rlx_kept({x} - {z})", "{x} - {z}", "{x} - {z}", "rlx_sub64({x}, {z})", ""},
+    {mul, "rlx_kept({x} * {z})", "{x} * {z}", "{x} * {z}", "rlx_mul64({x}, {z})", ""},
+    {div, "rlx_kept({x} / {z})", "rlx_div_i32({x}, {z})", "rlx_div_u32({x}, {z})", "rlx_div_{t}({x}, {z})", ""},
+    {rem, "rlx_rem_f32({x}, {z})", "rlx_rem_i32({x}, {z})", "rlx_rem_u32({x}, {z})", "rlx_rem_{t}({x}, {z})", ""},
+    {max, "rlx_max_f32({x}, {z})", "max({x}, {z})", "max({x}, {z})", "select({x}, {z}, rlx_lt_{t}({x}, {z}))", "{x} || {z}"},
+    {min, "rlx_min_f32({x}, {z})", "min({x}, {z})", "min({x}, {z})", "select({x}, {z}, rlx_lt_{t}({z}, {x}))", "{x} && {z}"},
+    {logical_and, "", "{x} & {z}", "{x} & {z}", "{x} & {z}", "{x} && {z}"},
+    {logical_or, "", "{x} | {z}", "{x} | {z}", "{x} | {z}", "{x} || {z}"},
+    {logical_xor, "", "{x} ^ {z}", "{x} ^ {z}", "{x} ^ {z}", "{x} != {z}"},
+    {shl, "", "select(0, {x} << (u32({z}) & 31u), u32({z}) < {bits}u)", "select(0u, {x} << ({z} & 31u), {z} < {bits}u)",
+     "rlx_shl64({x}, rlx_count64({z}))", ""},
+    {shr, "", "{x} >> min(u32({z}), {bits}u - 1u)", "select(0u, {x} >> ({z} & 31u), {z} < {bits}u)", "rlx_shr_{t}({x}, rlx_count64({z}))",
+     ""},
+    {eq, "{x} == {z}", "{x} == {z}", "{x} == {z}", "all({x} == {z})", "{x} == {z}"},
+    {ne, "!({x} == {z})", "{x} != {z}", "{x} != {z}", "any({x} != {z})", "{x} != {z}"},
+    {lt, "{x} < {z}", "{x} < {z}", "{x} < {z}", "rlx_lt_{t}({x}, {z})", "!{x} && {z}"},
+    {le, "{x} <= {z}", "{x} <= {z}", "{x} <= {z}", "!rlx_lt_{t}({z}, {x})", "!{x} || {z}"},
+    {gt, "{x} > {z}", "{x} > {z}", "{x} > {z}", "rlx_lt_{t}({z}, {x})", "{x} && !{z}"},
+    {ge, "{x} >= {z}", "{x} >= {z}", "{x} >= {z}", "!rlx_lt_{t}({x}, {z})", "{x} || !{z}"},
+    {select, "select({w}, {z}, {x})", "select({w}, {z}, {x})", "select({w}, {z}, {x})", "select({w}, {z}, {x})", "select({w}, {z}, {x})"},
+}};
+
+bool is_wide(DType t) { return is_integer(t) && info(t).bits == 64; }
+bool is_narrow_int(DType t) { return is_integer(t) && info(t).bits < 32; }
+
+std::string_view pattern(ScalarOp op, DType t) {
+  for (const WgslRow& row : rows)
+    if (row.op == op)
+      return is_float(t)        ? row.floating
+             : is_bool(t)       ? row.boolean
+             : is_wide(t)       ? row.wide
+             : is_signed_int(t) ? row.signed_int
+                                : row.unsigned_int;
+  return "";
+}
+
+/// Zeros and what is no normal number are made of bits that compilers do not know: they compute with neither as IEEE 754 says.
+std::string float_literal(double value) {
+  const auto x = static_cast<float>(value);
+  if (!std::isnormal(x)) return fmt::format("bitcast<f32>(zero ^ {}u)", std::bit_cast<std::uint32_t>(x));
+  std::string digits = fmt::format("{}", x);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  return digits + "f";
+}
+
+std::string int_literal(std::int64_t value, DType t) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  if (is_wide(t)) return fmt::format("vec2<u32>({}u, {}u)", static_cast<std::uint32_t>(bits), bits >> 32);
+  if (is_signed_int(t)) return fmt::format("i32({})", value);
+  return fmt::format("{}u", bits & (~0ull >> (64 - info(t).bits)));
+}
+
+}  // namespace
+
+std::string wgsl_type(DType t) {
+  if (t == f64) fail_internal("emit: f64 in WGSL");
+  if (is_bool(t)) return "bool";
+  if (is_float(t)) return "f32";
+  return is_wide(t) ? "vec2<u32>" : is_signed_int(t) ? "i32" : "u32";
+}
+
+std::string wgsl_constant(const Expr& e) {
+  if (is_float(e.dtype)) return float_literal(e.number);
+  if (is_bool(e.dtype)) return e.integer ? "true" : "false";
+  return int_literal(e.integer, e.dtype);
+}
+
+std::string wgsl_neutral(ReduceKind kind, DType t) {
+  const bool low = kind == ReduceKind::max;
+  if (kind == ReduceKind::sum || kind == ReduceKind::prod) {
+    const int start = kind == ReduceKind::prod ? 1 : 0;
+    return is_float(t) ? float_literal(start) : int_literal(start, t);
+  }
+  if (is_float(t)) return float_literal(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+  if (is_bool(t)) return low ? "false" : "true";
+  if (is_unsigned_int(t)) return int_literal(low ? 0 : -1, t);
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min() >> (64 - info(t).bits);
+  return int_literal(low ? lowest : ~lowest, t);
+}
+
+std::string WgslScalars::call(const std::string& name, const std::string& arguments) {
+  used_.insert(name);
+  return name + "(" + arguments + ")";
+}
+
+std::string WgslScalars::prelude() const { return wgsl_prelude(used_); }
+
+std::string WgslScalars::fma(const std::string& a, const std::string& b, const std::string& c) {
+  return call("rlx_fma", fmt::format("{}, {}, {}", a, b, c));
+}
+
+std::string WgslScalars::combine(ReduceKind kind, const std::string& a, const std::string& b, DType t) {
+  constexpr std::array<ScalarOp, 4> ops{ScalarOp::add, ScalarOp::max, ScalarOp::min, ScalarOp::mul};  // in the order of ReduceKind
+  return emit(ops[static_cast<std::size_t>(kind)], {{a, t}, {b, t}}, t);
+}
+
+std::string WgslScalars::is_nan(const std::string& x) { return call("rlx_is_nan", x); }
+
+std::string WgslScalars::near(const std::string& x, std::int64_t middle) { return call("rlx_near", x + ", " + int_literal(middle, i64)); }
+
+/// Integers below 32 bits lie in registers of 32.
+std::string WgslScalars::wrapped(const std::string& x, DType t) {
+  if (!is_narrow_int(t)) return x;
+  const int bits = info(t).bits;
+  if (is_signed_int(t)) return fmt::format("(({0}) << {1}u) >> {1}u", x, 32 - bits);
+  return fmt::format("({}) & {}u", x, (1u << bits) - 1);
+}
+
+std::string WgslScalars::word(const std::string& value, DType t) {
+  if (is_bool(t)) return "select(0u, 1u, " + value + ")";
+  if (is_float(t)) return t == f32 ? "bitcast<u32>(" + value + ")" : call(fmt::format("rlx_f32_to_{}", rlx::name(t)), value);
+  if (is_unsigned_int(t)) return value;
+  return is_narrow_int(t) ? fmt::format("(u32({}) & {}u)", value, (1u << info(t).bits) - 1) : "u32(" + value + ")";
+}
+
+std::string WgslScalars::from_word(const std::string& word, DType t) {
+  if (is_bool(t)) return fmt::format("({} & 255u) != 0u", word);
+  if (is_float(t)) return t == f32 ? "bitcast<f32>(" + word + ")" : call(fmt::format("rlx_{}_to_f32", rlx::name(t)), word);
+  return wrapped(is_signed_int(t) ? "i32(" + word + ")" : word, t);
+}
+
+std::string WgslScalars::cast(const std::string& x, DType from, DType to) {
+  const bool wide = is_wide(from);
+  if (is_bool(from)) {
+    if (is_bool(to)) return x;
+    const auto literal = [&](int value) { return is_float(to) ? fmt::format("{}.0", value) : int_literal(value, to); };
+    return fmt::format("select({}, {}, {})", literal(0), literal(1), x);
+  }
+  if (is_bool(to)) return is_float(from) ? fmt::format("!({} == 0.0)", x) : wide ? fmt::format("any({} != vec2<u32>())", x) : x + " != 0";
+  if (is_float(to)) {
+    const std::string f = is_float(from) ? x : wide ? call(fmt::format("rlx_{}_to_f32", rlx::name(from)), x) : "f32(" + x + ")";
+    return to == f32 || to == from ? f : from_word(word(f, to), to);
+  }
+  if (is_float(from)) {
+    const DType target = is_wide(to) ? to : is_signed_int(to) ? i32 : u32;
+    const std::string whole = call(fmt::format("rlx_f32_to_{}", rlx::name(target)), x);
+    if (!is_narrow_int(to)) return whole;
+    return fmt::format("clamp({}, {}, {})", whole, wgsl_neutral(ReduceKind::max, to), wgsl_neutral(ReduceKind::min, to));
+  }
+  if (is_wide(to)) return wide ? x : call(is_signed_int(from) ? "rlx_i32_to_i64" : "rlx_u32_to_u64", x);
+  return wrapped(wgsl_type(to) + "(" + x + (wide ? ".x)" : ")"), to);
+}
+
+std::string WgslScalars::bitcast(const std::string& x, DType from, DType to) {
+  return from == to || is_wide(from) ? x : from_word(word(x, from), to);
+}
+
+std::string WgslScalars::emit(ScalarOp op, const std::vector<Operand>& args, DType result) {
+  if (op == ScalarOp::cast) return cast(args[0].value, args[0].dtype, result);
+  if (op == ScalarOp::bitcast) return bitcast(args[0].value, args[0].dtype, result);
+  // Comparisons are those of their operands.
+  const bool compares = op >= ScalarOp::eq && op <= ScalarOp::ge;
+  const DType t = compares ? args[0].dtype : result;
+  if (op == ScalarOp::ne && is_float(t) && args[0].value == args[1].value) return is_nan(args[0].value);
+  const std::string_view form = pattern(op, t);
+  if (form.empty()) fail_internal("emit: {} on {}", rlx::name(op), rlx::name(t));
+  const auto operand = [&](std::size_t i) { return i < args.size() ? args[i].value : std::string(); };
+  std::string text = fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)),
+                                 fmt::arg("t", rlx::name(t)), fmt::arg("bits", info(t).bits));
+  for (std::size_t at = text.find("rlx_"); at != std::string::npos; at = text.find("rlx_", at + 1))
+    used_.insert(text.substr(at, text.find('(', at) - at));
+  return compares ? text : wrapped(text, t);
+}
+
+}  // namespace rlx
