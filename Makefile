@@ -19,9 +19,10 @@ LIST_SKIPPED := awk '/ Testing: / { test = $$3 } /: Skipped$$/ { getline why } \
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install what is missing from Debian's packages (scripts/packages.txt), and MLX
+setup: ## install what is missing from Debian's packages (scripts/packages.txt), MLX and wgpu-native
 	@scripts/setup.sh
 	@scripts/fetch_mlx.sh build/mlx || echo "setup: no MLX, and so no device mlx:cpu" >&2
+	@scripts/fetch_wgpu.sh build/wgpu || echo "setup: no wgpu-native, and so no device webgpu" >&2
 
 build: setup ## build the library, the command and the tests: build/release
 	cmake --preset release

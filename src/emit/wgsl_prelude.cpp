@@ -50,6 +50,79 @@ constexpr auto functions = std::to_array<std::string_view>({
   for (; e > 1u && m < 0x800000u && m != 0u; e -= 1u) { m = m << 1u; }
   return bitcast<f32>(sign | select(m, (m & 0x7fffffu) | (e << 23u), m >= 0x800000u));
 })",
+    // -- functions whose formulas elsewhere need f64
+    // sin of half turns: the fraction of |x| / pi by the bits of 1 / pi that count, from 64 zeros on, as an integer of 2^-64; its sign, and
+    // whether turns are left over.
+    R"(fn rlx_sine(x: f32, offset: u32) -> f32 {
+  var inverse = array<u32, 9>(0u, 0u, 0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u, 0x7f9458eau);
+  let bits = bitcast<u32>(x) & 0x7fffffffu; let first = (bits >> 23u) - 86u; let at = first >> 5u; let shift = first & 31u;
+  var w = vec3<u32>(inverse[at], inverse[at + 1u], inverse[at + 2u]);
+  if (shift != 0u) {
+    w = (w << vec3<u32>(shift)) | (vec3<u32>(inverse[at + 1u], inverse[at + 2u], inverse[at + 3u]) >> vec3<u32>(32u - shift));
+  }
+  let m = vec2<u32>((bits & 0x7fffffu) | 0x800000u, 0u);
+  var turns = rlx_add64(rlx_mul64(m, vec2<u32>(w.y, w.x)), vec2<u32>(rlx_mul64(m, vec2<u32>(w.z, 0u)).y, 0u));
+  turns.y += offset;
+  let fraction = rlx_shl64(turns, 1u);
+  let r = rlx_i64_to_f32(fraction) * 5.42101086e-20f;
+  let angle = rlx_fma(r, 3.14159274f, rlx_kept(r * -8.74227766e-08f));
+  let z = rlx_fma(angle, angle, -1.0f);
+  var p = -2.35417996e-08f;
+  p = rlx_fma(p, z, 2.63256513e-06f); p = rlx_fma(p, z, -0.00018763782f); p = rlx_fma(p, z, 0.00775438197f);
+  p = rlx_fma(p, z, -0.150584339f); p = rlx_fma(p, z, -0.00227901526f);
+  let y = rlx_fma(angle, 0.84375f, rlx_kept(angle * p));
+  return bitcast<f32>(bitcast<u32>(y) ^ ((turns.y ^ fraction.y) & 0x80000000u));
+})",
+    R"(fn rlx_sin_f32(x: f32) -> f32 {
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  if (bits >= 0x7f800000u) { return bitcast<f32>(zero ^ 0x7fc00000u); }
+  if (bits < 0x39800000u) { return x; }
+  return bitcast<f32>(bitcast<u32>(rlx_sine(x, 0u)) ^ (bitcast<u32>(x) & 0x80000000u));
+})",
+    R"(fn rlx_cos_f32(x: f32) -> f32 {
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  if (bits >= 0x7f800000u) { return bitcast<f32>(zero ^ 0x7fc00000u); }
+  if (bits < 0x39800000u) { return rlx_kept(1.0f - rlx_kept(x * x) * 0.5f); }
+  return rlx_sine(x, 0x40000000u);
+})",
+    // 2^(y log2 x) for normal or subnormal x > 0. The logarithm is a sum of two numbers.
+    R"(fn rlx_power(x: f32, y: f32) -> f32 {
+  var bits = bitcast<u32>(x); var e = 0;
+  if (bits < 0x800000u) { bits = bitcast<u32>(f32(bits)); e = -149; }
+  let own = i32(bits - 0x3f3504f3u) >> 23u;
+  let m = bitcast<f32>(bits - u32(own << 23u)); e += own;
+  let n = rlx_kept(m - 1.0f); let d = rlx_kept(m + 1.0f); let d_low = rlx_kept(m - rlx_kept(d - 1.0f));
+  let s = rlx_kept(n / d); let s_low = rlx_kept(rlx_kept(rlx_fma(-s, d, n) - rlx_kept(s * d_low)) / d); let z = rlx_kept(s * s);
+  let p = z * (0.333333343f + z * (0.200000003f + z * (0.142857149f + z * (0.111111112f + z * 0.0909090936f))));
+  let t = rlx_kept(rlx_kept(s * p) + s_low);
+  let h = rlx_kept(s * 2.88539004f); let l = rlx_kept(rlx_fma(s, 2.88539004f, -h) + rlx_kept(s * 3.85192607e-08f)) + rlx_kept(t * 2.88539004f);
+  let sum = rlx_kept(f32(e) + h); let rest = rlx_kept(l + rlx_lost_of_sum(f32(e), h, sum));
+  let high = rlx_kept(sum + rest); let low = rlx_kept(rest - rlx_kept(high - sum));
+  let total = rlx_kept(y * high);
+  if (total > 129.0f) { return bitcast<f32>(zero ^ 0x7f800000u); }
+  if (total < -152.0f) { return 0.0f; }
+  let k = round(total); let r = rlx_kept(rlx_kept(total - k) + rlx_kept(rlx_fma(y, high, -total) + rlx_kept(y * low)));
+  var q = 1.52527336e-05f;
+  q = rlx_fma(q, r, 0.000154035297f); q = rlx_fma(q, r, 0.00133335579f); q = rlx_fma(q, r, 0.00961812865f); q = rlx_fma(q, r, 0.0555041097f);
+  q = rlx_fma(q, r, 0.240226507f); q = rlx_fma(q, r, 0.693147182f); q = rlx_fma(q, r, 1.0f);
+  let half = i32(k) >> 1u;
+  return rlx_kept(rlx_kept(q * bitcast<f32>(u32(half + 127) << 23u)) * bitcast<f32>(u32(i32(k) - half + 127) << 23u));
+})",
+    R"(fn rlx_pow_f32(x: f32, y: f32) -> f32 {
+  if (x == 1.0f || y == 0.0f) { return 1.0f; }
+  if (rlx_is_nan(x) || rlx_is_nan(y)) { return bitcast<f32>(zero ^ 0x7fc00000u); }
+  let a = bitcast<u32>(x) & 0x7fffffffu; let b = bitcast<u32>(y) & 0x7fffffffu; let is_negative = (bitcast<u32>(x) >> 31u) != 0u;
+  let is_whole = b >= 0x4b000000u || floor(y) == y;
+  let is_odd = b < 0x4b800000u && is_whole && (u32(bitcast<f32>(b)) & 1u) != 0u;
+  if (is_negative && a != 0u && a < 0x7f800000u && !is_whole) { return bitcast<f32>(zero ^ 0x7fc00000u); }
+  let sign = select(0u, 0x80000000u, is_negative && is_odd);
+  if (a == 0x3f800000u) { return bitcast<f32>(0x3f800000u ^ zero ^ sign); }
+  if (a == 0u || a == 0x7f800000u || b == 0x7f800000u) {
+    let is_large = (a > 0x3f800000u) == ((bitcast<u32>(y) >> 31u) == 0u);
+    return bitcast<f32>(zero ^ sign ^ select(0u, 0x7f800000u, is_large));
+  }
+  return bitcast<f32>(bitcast<u32>(rlx_power(bitcast<f32>(a), y)) ^ sign);
+})",
     // -- narrow floats
     R"(fn rlx_f32_to_bf16(x: f32) -> u32 {
   let bits = bitcast<u32>(x);

@@ -2,6 +2,7 @@
 #include "backends/gpu/backend.h"
 #include "backends/mlx/backend.h"
 #include "backends/opencl_device.h"
+#include "backends/webgpu/backend.h"
 #include "rlx/session.h"
 #ifdef RLX_COMMAND
 #include "cli/run_command.h"
@@ -35,7 +36,8 @@ TEST(Devices, ALoaderThatIsNoneIsSaid) {
 TEST_F(OpenClDevices, AreNamedByNumberOrKind) {
   EXPECT_EQ(Device::named("opencl:0").name(), "opencl:0");
   EXPECT_EQ(Device::named("opencl").name(), "opencl:0");
-  EXPECT_EQ(Device::all().size(), opencl::backends().size() + gpu::backends().size() + mlx::backends().size() + 1);
+  const std::size_t others = gpu::backends().size() + webgpu::backends().size() + mlx::backends().size();
+  EXPECT_EQ(Device::all().size(), opencl::backends().size() + others + 1);
   EXPECT_NE(Device::named("opencl").description().find(", driver "), std::string::npos) << Device::named("opencl").description();
   for (const char* name : {"opencl:9", "opncl:0", "gpu", "", "opencl:"}) {
     const std::string error = error_of([&] { Device::named(name); });

@@ -36,9 +36,17 @@ constexpr std::array<Formulas, 10> formulas{{
     {ScalarOp::pow, binary<math::pow>, binary<math::wide::pow>},
 }};
 
+/// x^y as the dialect writes it, but for simple exponents.
+Term own_power(const Term& x, const Term* y) {
+  const auto simple = math::simple_power(x, *y);
+  return simple ? *simple : x.apply(ScalarOp::pow, {*y}, x.dtype());
+}
+
 /// The formula of an expression, or null where every processor has the op or no vector form is known.
-Formula formula_of(const Expr& e) {
+Formula formula_of(const Expr& e, bool has_f64) {
   if (e.kind != Expr::Kind::scalar || !is_float(e.dtype)) return nullptr;
+  if (!has_f64 && e.op == ScalarOp::pow) return own_power;
+  if (!has_f64 && (e.op == ScalarOp::sin || e.op == ScalarOp::cos)) return nullptr;
   for (const Formulas& row : formulas)
     if (row.op == e.op) return e.dtype == f64 ? row.wide : row.narrow;
   return nullptr;
@@ -70,7 +78,7 @@ ExprId expand_fma(Kernel& kernel, const Expr& e, DType wide) {
 void expand_math(Kernel& kernel, bool has_f64) {
   rewrite(kernel, [&](Expr e) {
     if (is_fma(e)) return expand_fma(kernel, e, has_f64 ? f64 : f32);
-    const Formula formula = formula_of(e);
+    const Formula formula = formula_of(e, has_f64);
     return formula ? expand(kernel, e, formula) : kernel.add(std::move(e));
   });
 }

@@ -9,7 +9,7 @@ namespace rlx {
 /// Guarantees: within 2 units in the last place of the exact value; signed zeros, infinities and NaN as in C. Subnormal results of exp
 /// are 0, as those of every op while kernels run.
 /// fma becomes one instruction for f32 and f64, and for f16 and bf16 a sum in f64 that is rounded to the narrow type once; without
-/// `has_f64` one in f32, where what f32 does not hold is infinite or 0.
+/// `has_f64` one in f32, where what f32 does not hold is infinite or 0. sin, cos and pow then stay as they are, for the dialect.
 /// Arguments stay before users, and equal expressions are one; loads, stores and loops are the same.
 void expand_math(Kernel& kernel, bool has_f64 = true);
 

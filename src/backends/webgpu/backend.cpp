@@ -1,0 +1,67 @@
+#include "backends/webgpu/backend.h"
+
+#include <mutex>
+#include <optional>
+
+#include "backends/webgpu/memory.h"
+#include "base/bytes_text.h"
+#include "lowering/kernels_only/claims.h"
+
+namespace rlx::webgpu {
+namespace {
+
+KernelText print(const Kernel& kernel, const Caps& caps) { return emit_wgsl(kernel, caps.schedule, caps.most_buffers); }
+
+struct WebGpuDevice : Backend {
+  explicit WebGpuDevice(DeviceFacts of) : facts(std::move(of)) {}
+
+  std::string name() const override { return facts.name; }
+  std::string description() const override {
+    return fmt::format("{}; {}; buffers up to {}, {} of a kernel; computes in f32", facts.title, facts.version,
+                       bytes_text(facts.largest_buffer()), facts.limits.storage_buffers);
+  }
+  TargetDevice target(const SessionOptions& options) const override {
+    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    Caps caps;
+    caps.multiplied = {f32};
+    caps.lacks = {f64};
+    caps.most_buffers = static_cast<int>(facts.limits.storage_buffers);
+    caps.schedule = {.lanes = true, .products = false};
+    return {"webgpu", fmt::format("webgpu; {}; {}", facts.title, facts.version), 0, std::move(caps), print, kernel_claims(options.claims)};
+  }
+  DeviceMemory* memory() const override {
+    const std::lock_guard lock(opening);
+    if (!opened) opened.emplace(facts);
+    return &*opened;
+  }
+
+  DeviceFacts facts;
+  mutable std::mutex opening;
+  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+};
+
+struct Found {
+  std::vector<const Backend*> backends;
+  std::string missing;
+};
+
+Found find() {
+  Devices devices = find_devices(driver_files());
+  Found found{{}, std::move(devices.missing)};
+  for (DeviceFacts& facts : devices.found) found.backends.push_back(backend_of(std::move(facts)).release());
+  return found;
+}
+
+/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
+const Found& found() {
+  static const Found& once = *new Found(find());
+  return once;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<WebGpuDevice>(std::move(facts)); }
+const std::vector<const Backend*>& backends() { return found().backends; }
+const std::string& missing() { return found().missing; }
+
+}  // namespace rlx::webgpu

@@ -1,0 +1,13 @@
+// The samples that webgpu_registry_long_test.cpp leaves out.
+#include "backends/registry_samples.h"
+#include "backends/webgpu_device.h"
+
+namespace rlx::test {
+namespace {
+
+class EveryOtherOpOnWebGpu : public WebGpuTest {};
+
+TEST_F(EveryOtherOpOnWebGpu, Default) { expect_half(session(), 1); }
+
+}  // namespace
+}  // namespace rlx::test
