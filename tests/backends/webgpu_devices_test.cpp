@@ -53,7 +53,8 @@ TEST_F(WebGpuDevices, BytesAreMovedExactly) {
 
 TEST_F(WebGpuDevices, OnlyWhatAKernelCanReadIsAllocated) {
   const std::int64_t most = memory().largest_buffer();
-  EXPECT_NE(memory().allocate(most), nullptr);
+  EXPECT_GE(most, 128 << 20);
+  EXPECT_NE(memory().allocate(1 << 20), nullptr);
   const std::string error = error_of([&] { memory().allocate(most + 1); });
   EXPECT_NE(error.find("webgpu:0"), std::string::npos) << error;
   EXPECT_NE(error.find("larger than a kernel can read (its largest buffer has "), std::string::npos) << error;
@@ -65,6 +66,24 @@ TEST_F(WebGpuDevices, ARefusedKernelIsNamedWithItsLine) {
   EXPECT_TRUE(error.starts_with("webgpu:0 (")) << error;
   EXPECT_NE(error.find("the driver refuses kernel wrong"), std::string::npos) << error;
   EXPECT_NE(error.find("fn wrong() { let x: u32 = 1.5; }"), std::string::npos) << error;
+}
+
+webgpu::Driver real_driver;
+webgpu::DeviceHandle opened = nullptr;
+
+TEST_F(WebGpuDevices, ALostDeviceIsSaid) {
+  const auto device = webgpu_device_with([](webgpu::DeviceFacts& facts) {
+    webgpu::Driver driver = real_driver = *facts.driver;
+    driver.DeviceGetQueue = [](webgpu::DeviceHandle handle) { return real_driver.DeviceGetQueue(opened = handle); };
+    facts.driver = std::make_shared<const webgpu::Driver>(driver);
+  });
+  std::vector<std::byte> bytes(64);
+  const auto there = device->memory()->allocate(64);
+  device->memory()->upload(there.get(), bytes);
+  real_driver.DeviceDestroy(opened);
+  const std::string error = error_of([&] { device->memory()->download(bytes, there.get()); });
+  EXPECT_TRUE(error.starts_with("webgpu:0 (")) << error;
+  EXPECT_NE(error.find("lost"), std::string::npos) << error;
 }
 
 /// More groups than a dimension has.

@@ -17,8 +17,8 @@ struct WebGpuDevice : Backend {
 
   std::string name() const override { return facts.name; }
   std::string description() const override {
-    return fmt::format("{}; {}; buffers up to {}, {} of a kernel; computes in f32", facts.title, facts.version,
-                       bytes_text(facts.largest_buffer()), facts.limits.storage_buffers);
+    return fmt::format("{}{}{}; buffers up to {}, {} of a kernel; computes in f32", facts.title, facts.version.empty() ? "" : ", driver ",
+                       facts.version, bytes_text(facts.largest_buffer()), facts.limits.storage_buffers);
   }
   TargetDevice target(const SessionOptions& options) const override {
     if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);

@@ -64,7 +64,7 @@ class OpenDevice {
   void note(std::string_view kind, const Text& message);
 
   std::mutex mutex_;
-  std::string report_, lost_;
+  std::string report_;
 };
 
 }  // namespace rlx::webgpu

@@ -69,7 +69,8 @@ Memory::Memory(const DeviceFacts& facts) : device_(facts), buffers_(device_), sh
 }
 
 Memory::~Memory() {
-  submit();
+  end_pass();
+  if (encoder_) device_.driver().CommandEncoderRelease(encoder_);  // nobody can read what it would do
   device_.driver().BufferRelease(tables_);
 }
 
@@ -97,7 +98,8 @@ void Memory::end_pass() {
   device_.driver().ComputePassEncoderRelease(pass);
 }
 
-/// The queue writes the tables before the commands that read them, and behind those of the submission before.
+/// The queue writes the tables before the commands that read them, and behind those of the submission before. Commands with an error must
+/// not get there: wgpu-native ends the process then.
 void Memory::submit() {
   end_pass();
   if (!encoder_) return;
@@ -105,12 +107,12 @@ void Memory::submit() {
   if (!recorded_.empty()) driver.QueueWriteBuffer(device_.queue, tables_, 0, recorded_.data(), recorded_.size());
   recorded_.clear();
   const Label label;
-  const CommandEncoder encoder = std::exchange(encoder_, nullptr);
-  const CommandBuffer commands = driver.CommandEncoderFinish(encoder, &label);
-  driver.CommandEncoderRelease(encoder);
-  if (!commands) return;
-  driver.QueueSubmit(device_.queue, 1, &commands);
-  driver.CommandBufferRelease(commands);
+  const std::shared_ptr<CommandEncoderOf> encoder(std::exchange(encoder_, nullptr), driver.CommandEncoderRelease);
+  const std::shared_ptr<CommandBufferOf> commands(driver.CommandEncoderFinish(encoder.get(), &label), driver.CommandBufferRelease);
+  device_.check("submitting commands");
+  const CommandBuffer submitted = commands.get();
+  driver.QueueSubmit(device_.queue, 1, &submitted);
+  device_.check("submitting commands");
 }
 
 /// Bytes that are no whole words go to a buffer of their own, and from there to their place.
@@ -140,7 +142,9 @@ void Memory::download(std::span<std::byte> to, const std::byte* from) {
   const std::lock_guard lock(mutex_);
   const Driver& driver = device_.driver();
   const BufferDescriptor descriptor{{}, map_read | copy_to, words};
-  const BufferHandle staged = driver.DeviceCreateBuffer(device_.handle, &descriptor);
+  const std::shared_ptr<BufferHandleOf> holder(driver.DeviceCreateBuffer(device_.handle, &descriptor), driver.BufferRelease);
+  const BufferHandle staged = holder.get();
+  device_.check("taking {} bytes for reading", words);
   driver.CommandEncoderCopyBufferToBuffer(encoder(), place.buffer, first, staged, 0, words);
   submit();
   bool done = false;
@@ -151,7 +155,6 @@ void Memory::download(std::span<std::byte> to, const std::byte* from) {
   const auto* const bytes = report.empty() ? static_cast<const std::byte*>(driver.BufferGetConstMappedRange(staged, 0, words)) : nullptr;
   if (bytes) std::memcpy(to.data(), bytes + beside, to.size());
   driver.BufferUnmap(staged);
-  driver.BufferRelease(staged);
   if (!bytes) fail("{} ({}): reading {} bytes: {}", device_.facts.name, device_.facts.title, to.size(), report);
 }
 
