@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 #include "base/bytes_text.h"
-#include "transform/split.h"
+#include "models/run/caches/split.h"
 
 namespace rlx {
 namespace {
@@ -58,7 +58,7 @@ void check_room(const LayersOn& part, const DecoderFiles& model, const Graph& gr
 /// What belongs to no layer but stands behind them belongs to the last part, as what it is computed from does.
 std::vector<Graph> split_by_layers(const Graph& graph, std::span<const LayersOn> parts) {
   if (parts.size() == 1) return {graph};
-  return split(graph, parts.size(), [&](const Input& input) -> std::optional<std::size_t> {
+  return split_graph(graph, parts.size(), [&](const Input& input) -> std::optional<std::size_t> {
     if (const auto layer = layer_of(input.name)) return part_of_layer(parts, *layer);
     return std::nullopt;
   });

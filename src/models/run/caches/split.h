@@ -14,6 +14,6 @@ using PartOf = std::function<std::optional<std::size_t>(const Input& input)>;
 /// from no part is computed anew in each that reads it. A value that crosses is an output "crossing.N" of its part, and an input of that
 /// name of those that read it. Inputs and outputs keep their names; each part has the inputs that it reads.
 /// Throws Error for a state that a later part reads.
-std::vector<Graph> split(const Graph& graph, std::size_t parts, const PartOf& part_of);
+std::vector<Graph> split_graph(const Graph& graph, std::size_t parts, const PartOf& part_of);
 
 }  // namespace rlx

@@ -1,4 +1,4 @@
-#include "transform/split.h"
+#include "models/run/caches/split.h"
 
 #include <algorithm>
 #include <map>
@@ -95,6 +95,8 @@ class Splitter {
 
 }  // namespace
 
-std::vector<Graph> split(const Graph& graph, std::size_t parts, const PartOf& part_of) { return Splitter(graph, parts, part_of).run(); }
+std::vector<Graph> split_graph(const Graph& graph, std::size_t parts, const PartOf& part_of) {
+  return Splitter(graph, parts, part_of).run();
+}
 
 }  // namespace rlx
