@@ -94,6 +94,7 @@ def test_functions_of_lines():
     quotient, rest = jnp.polydiv(V, A[0, :2])
     compare(quotient, np.polydiv(V, A[0, :2])[0])
     compare(jnp.polyadd(jnp.polymul(quotient, A[0, :2]), rest), V)
+    assert jnp.vecdot(N.astype(np.int8), M.astype(np.int8)).dtype == rlx.int8
     assert jnp.s_[1:2, ...] == (slice(1, 2), ...)
     assert jnp.promote_types("int8", "float16") == rlx.float16
 

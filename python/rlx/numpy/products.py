@@ -25,7 +25,8 @@ def vdot(x, y):
 
 def vecdot(x, y, axis=-1):
     """The sum of products along an axis, the elements of x conjugated."""
-    return sum(conj(x) * array_of(y), axis=axis)
+    products = conj(x) * array_of(y)
+    return sum(products, axis=axis, dtype=products.dtype)
 
 
 def tensordot(x, y, axes=2):
