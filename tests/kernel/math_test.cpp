@@ -16,9 +16,10 @@
 namespace rlx {
 namespace {
 
-KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32) {
+KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32, bool has_f64 = true) {
   Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), dtype), dtype);
-  expand_math(kernel);
+  expand_math(kernel, has_f64);
+  for (const Expr& e : kernel.exprs) EXPECT_TRUE(has_f64 || e.dtype != f64) << name(op);
   return test::compile_llvm(kernel);
 }
 
@@ -69,10 +70,13 @@ std::vector<float> arguments() {
   return x;
 }
 
-TEST(Math, StaysWithinTwoUnitsInTheLastPlaceOverAllArguments) {
+class Math : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Formulas, Math, testing::Bool(), [](const auto& info) { return info.param ? "WithF64" : "WithoutF64"; });
+
+TEST_P(Math, StaysWithinTwoUnitsInTheLastPlaceOverAllArguments) {
   const std::vector<float> x = arguments();
   for (const auto& f : test::math_functions<double>()) {
-    const std::vector<float> y = run(vector_code(f.op), x);
+    const std::vector<float> y = run(vector_code(f.op, 1, f32, GetParam()), x);
     Worst worst;
     for (std::size_t i = 0; i < x.size(); ++i) worst.add(ulps(y[i], f.exact(x[i])), x[i]);
     fmt::print("{}: at most {:.3f} ulp, at {}\n", name(f.op), worst.error, worst.at);
@@ -81,7 +85,7 @@ TEST(Math, StaysWithinTwoUnitsInTheLastPlaceOverAllArguments) {
 }
 
 /// Where functions level off they reach their limit, so that what is computed from the distance to it vanishes too.
-TEST(Math, LimitsAreExact) {
+TEST(MathOfKernels, LimitsAreExact) {
   const std::vector<float> x{4, 9.5f, 1e4f, 1e30f, INFINITY, -4, -9.5f, -1e4f, -1e30f, -INFINITY};
   for (const ScalarOp op : {ScalarOp::erf, ScalarOp::tanh}) {
     const std::vector<float> y = run(vector_code(op), x);
@@ -95,7 +99,7 @@ TEST(Math, LimitsAreExact) {
 
 #ifdef __x86_64__
 /// As kernels run: subnormal numbers are zeros, as operands and as results.
-TEST(Math, StaysWithinTwoUnitsWhereSubnormalNumbersAreFlushed) {
+TEST(MathOfKernels, StaysWithinTwoUnitsWhereSubnormalNumbersAreFlushed) {
   const std::vector<float> x = arguments();
   for (const auto& f : test::math_functions<double>()) {
     const auto function = vector_code(f.op);
@@ -115,7 +119,7 @@ TEST(Math, StaysWithinTwoUnitsWhereSubnormalNumbersAreFlushed) {
 }
 #endif
 
-TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
+TEST_P(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
   std::vector<float> x, z;
   const std::vector<float> specials{0.0f,
                                     -0.0f,
@@ -154,7 +158,7 @@ TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
                            : (static_cast<float>(next()) - 2147483648.0f) * 0x1p-31f * 150 / std::max(limit, 1e-3f));
     if (i % 3 == 1) x.back() = -x.back(), z.back() = std::nearbyint(z.back());
   }
-  const std::vector<float> y = run(vector_code(ScalarOp::pow, 2), x, &z);
+  const std::vector<float> y = run(vector_code(ScalarOp::pow, 2, f32, GetParam()), x, &z);
   Worst worst;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double e = ulps(y[i], std::pow(static_cast<double>(x[i]), static_cast<double>(z[i])));
@@ -164,7 +168,7 @@ TEST(Math, PowStaysWithinTwoUnitsInTheLastPlace) {
   fmt::print("pow: at most {:.3f} ulp, at base {}\n", worst.error, worst.at);
 }
 
-TEST(Math, PowOfPlainExponentsIsExactUpToRounding) {
+TEST(MathOfKernels, PowOfPlainExponentsIsExactUpToRounding) {
   for (double exponent : {1.0, 2.0, 3.0, -1.0, 0.5}) {
     Kernel kernel = test::pointwise(ScalarOp::neg, {f32}, f32);
     kernel.stores[0].value =
@@ -178,7 +182,7 @@ TEST(Math, PowOfPlainExponentsIsExactUpToRounding) {
 }
 
 /// Every value of bf16, computed in f32 and rounded once.
-TEST(Math, NarrowFloatsAreRoundedWhenTheyAreStored) {
+TEST(MathOfKernels, NarrowFloatsAreRoundedWhenTheyAreStored) {
   std::vector<std::uint16_t> x(65536), y(65536);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint16_t>(i);
   for (const auto& f : test::math_functions<double>()) {
@@ -194,7 +198,7 @@ TEST(Math, NarrowFloatsAreRoundedWhenTheyAreStored) {
   }
 }
 
-TEST(Math, BothDialectsGiveTheSameBits) {
+TEST(MathOfKernels, BothDialectsGiveTheSameBits) {
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 99991) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   std::vector<float> z(x.rbegin(), x.rend());
@@ -219,7 +223,7 @@ TEST(Math, BothDialectsGiveTheSameBits) {
   }
 }
 
-TEST(Math, LeavesNoCallOfTheCLibrary) {
+TEST(MathOfKernels, LeavesNoCallOfTheCLibrary) {
   for (const auto& f : test::math_functions<double>()) {
     Kernel kernel = test::pointwise(f.op, {f32}, f32);
     expand_math(kernel);
@@ -228,7 +232,7 @@ TEST(Math, LeavesNoCallOfTheCLibrary) {
 }
 
 /// y[i] = exp(w[i]) + x[round-trip index]: expressions that indices name are renumbered with the rest.
-TEST(Math, KeepsIndicesThatAreReadFromMemory) {
+TEST(MathOfKernels, KeepsIndicesThatAreReadFromMemory) {
   Kernel kernel;
   const Dim count(5);
   kernel.loops = {kernel.add_variable(count)};

@@ -18,22 +18,22 @@ Term binary(const Term& x, const Term* y) {
   return function(x, *y);
 }
 
-/// How an op is computed in f32, and in f64 where there is a formula.
+/// How an op is computed in f32, and in f64; and in f32 on devices without f64, where that differs.
 struct Formulas {
   ScalarOp op;
-  Formula narrow, wide;
+  Formula narrow, wide, without_f64 = nullptr;
 };
 constexpr std::array<Formulas, 10> formulas{{
     {ScalarOp::exp, unary<math::exp>, unary<math::wide::exp>},
     {ScalarOp::expm1, unary<math::expm1>, unary<math::wide::expm1>},
     {ScalarOp::log, unary<math::log>, unary<math::wide::log>},
     {ScalarOp::log1p, unary<math::log1p>, unary<math::wide::log1p>},
-    {ScalarOp::sin, unary<math::sin>, unary<math::wide::sin>},
-    {ScalarOp::cos, unary<math::cos>, unary<math::wide::cos>},
+    {ScalarOp::sin, unary<math::sin>, unary<math::wide::sin>, unary<math::without_f64::sin>},
+    {ScalarOp::cos, unary<math::cos>, unary<math::wide::cos>, unary<math::without_f64::cos>},
     {ScalarOp::tanh, unary<math::tanh>, unary<math::wide::tanh>},
     {ScalarOp::atan, unary<math::atan>, unary<math::wide::atan>},
     {ScalarOp::erf, unary<math::erf>, unary<math::wide::erf>},
-    {ScalarOp::pow, binary<math::pow>, binary<math::wide::pow>},
+    {ScalarOp::pow, binary<math::pow>, binary<math::wide::pow>, binary<math::without_f64::pow>},
 }};
 
 /// x^y as the dialect writes it, but for simple exponents.
@@ -48,7 +48,7 @@ Formula formula_of(const Expr& e, bool has_f64) {
   if (!has_f64 && e.op == ScalarOp::pow) return own_power;
   if (!has_f64 && (e.op == ScalarOp::sin || e.op == ScalarOp::cos)) return nullptr;
   for (const Formulas& row : formulas)
-    if (row.op == e.op) return e.dtype == f64 ? row.wide : row.narrow;
+    if (row.op == e.op) return e.dtype == f64 ? row.wide : row.without_f64 && !has_f64 ? row.without_f64 : row.narrow;
   return nullptr;
 }
 

@@ -8,8 +8,9 @@ namespace rlx {
 /// may have a thousand digits, which takes a loop.
 /// Guarantees: within 2 units in the last place of the exact value; signed zeros, infinities and NaN as in C. Subnormal results of exp
 /// are 0, as those of every op while kernels run.
+/// Without `has_f64` nothing of f32 is computed in f64.
 /// fma becomes one instruction for f32 and f64, and for f16 and bf16 a sum in f64 that is rounded to the narrow type once; without
-/// `has_f64` one in f32, where what f32 does not hold is infinite or 0. sin, cos and pow then stay as they are, for the dialect.
+/// f64 one in f32, where what f32 does not hold is infinite or 0.
 /// Arguments stay before users, and equal expressions are one; loads, stores and loops are the same.
 void expand_math(Kernel& kernel, bool has_f64 = true);
 

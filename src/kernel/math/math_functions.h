@@ -1,6 +1,8 @@
 #pragma once
+#include <array>
 #include <initializer_list>
 #include <limits>
+#include <vector>
 
 #include "kernel/term.h"
 
@@ -27,6 +29,13 @@ Term atan(const Term& x);
 /// x * y + z of f16 or bf16 numbers as an f32 that rounds to the narrow type as the exact value does; computed in `wide`, f64 or f32, whose
 /// range it must be in.
 Term narrow_fma(const Term& x, const Term& y, const Term& z, DType wide);
+
+// Of f32 where a device has no f64, in which others compute.
+namespace without_f64 {
+Term pow(const Term& x, const Term& y);
+Term sin(const Term& x);
+Term cos(const Term& x);
+}  // namespace without_f64
 
 // Of f64.
 namespace wide {
