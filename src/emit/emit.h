@@ -55,6 +55,10 @@ inline constexpr int wgsl_lanes = 64;  // of a group
 /// i; those behind the last one do nothing. Of more than `most_buffers` some that are only read lie behind each other in the last binding.
 /// Not for tile kernels, nor for f64.
 KernelText emit_wgsl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true, .products = false}, int most_buffers = 8);
+/// A kernel of Metal without barriers. Its argument 0 is a struct of 64-bit words: the address of each kernel buffer, the values of
+/// kernel.symbols, the number of positions of the grid. A thread of a grid of one dimension computes one position; those behind the last
+/// one do nothing. Without vectors and without f64, and not for tile kernels.
+KernelText emit_metal(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 /// Rows of numbers that fill no whole vectors are computed under masks: in all vectors, where these cost little, or in the last alone.
 enum class VectorMasks : std::uint8_t { none, last, all };
 KernelText emit_llvm(const Kernel& kernel, VectorMasks masks = VectorMasks::none);

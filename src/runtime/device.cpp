@@ -2,6 +2,7 @@
 
 #include "backends/cpu/backend.h"
 #include "backends/gpu/backend.h"
+#include "backends/metal/backend.h"
 #include "backends/mlx/backend.h"
 #include "backends/opencl/backend.h"
 #include "backends/webgpu/backend.h"
@@ -31,13 +32,14 @@ Device Device::cpu() { return Device(cpu::backend()); }
 
 std::vector<Device> Device::all() {
   std::vector<Device> devices{cpu()};
-  for (const auto* found : {&gpu::backends(), &opencl::backends(), &webgpu::backends(), &mlx::backends()})
+  for (const auto* found : {&gpu::backends(), &metal::backends(), &opencl::backends(), &webgpu::backends(), &mlx::backends()})
     for (const Backend* backend : *found) devices.push_back(Device(*backend));
   return devices;
 }
 
 std::vector<std::string> Device::missing() {
   std::vector<std::string> lines = gpu::missing();
+  if (const std::string& why = metal::missing(); !why.empty()) lines.push_back("metal: " + why);
   if (const std::string& why = opencl::missing(); !why.empty()) lines.push_back("opencl: " + why);
   if (const std::string& why = webgpu::missing(); !why.empty()) lines.push_back("webgpu: " + why);
   if (const std::string& why = mlx::missing(); !why.empty()) lines.push_back("mlx: " + why);

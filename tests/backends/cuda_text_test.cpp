@@ -3,54 +3,16 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <set>
 
 #include "backends/gpu/compile.h"
+#include "emit/texts_of_all_forms.h"
 #include "formats/temporary_folder.h"
-#include "kernel/graph_kernel.h"
-#include "kernel/scalar_ops.h"
-#include "ops/sample_operands.h"
-#include "rlx/ops.h"
 
 namespace rlx::test {
 namespace {
 
-/// All scalar ops on every type, the first sample of each op that has a rule for kernels, and kernels of several loops.
-std::vector<KernelText> texts_of_all_forms() {
-  std::vector<Graph> graphs;
-  for (const DType type : generated_types) {
-    std::vector<double> unused;
-    graphs.push_back(scalar_ops_on(type, 100, unused));
-  }
-  for (const auto& [name, op] : op_registry()) {
-    if (op->kind == OpKind::scalar || !(op->sources || op->address || op->loop) || op->samples().empty()) continue;
-    const Sample sample = op->samples().front();
-    std::vector<Type> types;
-    for (const auto& operand : sample.operands) types.push_back(operand.type);
-    Graph graph;
-    const Values results = apply_op(graph, *op, attributes(*op, sample), inputs_for(graph, types));
-    if (results.size() != 1 || !can_generate(results[0].dtype())) continue;
-    graph.output("y", results[0]);
-    graphs.push_back(std::move(graph));
-  }
-  const auto of_rows = [&](const auto& body) {
-    Graph graph;
-    const Value x = graph.input("x", {Dim::symbol("rows", 64), 100}, f32);
-    graph.output("y", body(x));
-    graphs.push_back(std::move(graph));
-  };
-  of_rows([](const Value& x) {
-    const Value e = exp(x - reduce_max(x, {1}, true));
-    return e / sum(e, {1}, true);
-  });
-  of_rows([](const Value& x) { return matmul(x, transpose(x, {1, 0})); });
-  std::vector<KernelText> texts;
-  std::set<std::string> names;
-  for (const Graph& graph : graphs) {
-    KernelText text = emit_cuda(kernel_of(graph));
-    if (names.insert(text.name).second) texts.push_back(std::move(text));
-  }
-  return texts;
+std::vector<KernelText> cuda_texts() {
+  return texts_of_all_forms([](const Kernel& kernel) { return emit_cuda(kernel); });
 }
 
 class Nvrtc : public testing::TestWithParam<const char*> {};
@@ -61,7 +23,7 @@ TEST_P(Nvrtc, TakesEveryFormOfKernel) {
   std::string reason;
   const auto compiler = gpu::open_compiler(gpu::Vendor::cuda, gpu::compiler_files(gpu::Vendor::cuda, 13000), reason);
   if (!compiler) GTEST_SKIP() << "needs NVRTC, such as that of PyPI's nvidia-cuda-nvrtc, in LD_LIBRARY_PATH: " << reason;
-  const std::vector<KernelText> texts = texts_of_all_forms();
+  const std::vector<KernelText> texts = cuda_texts();
   EXPECT_GT(texts.size(), 30U);
   std::vector<const KernelText*> all;
   for (const KernelText& text : texts) all.push_back(&text);
@@ -101,7 +63,7 @@ TEST_P(ClangHip, TakesEveryFormOfKernel) {
     for (const std::string suffix : {"", "f"}) all += "#define " + name + suffix + " __builtin_" + name + suffix + "\n";
   for (const std::string& name : functions_of_libm())
     all += "__device__ float " + name + "f(float, float = 0);\n__device__ double " + name + "(double, double = 0);\n";
-  for (const KernelText& text : texts_of_all_forms()) all += text.text;
+  for (const KernelText& text : cuda_texts()) all += text.text;
   write_text(folder / "kernels.hip", all);
   const std::string command =
       "clang++-19 -x hip --cuda-device-only -nogpulib -nogpuinc -O1 -S -ffp-contract=off --offload-arch=" + std::string(GetParam()) + " " +

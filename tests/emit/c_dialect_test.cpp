@@ -1,8 +1,9 @@
-// C, OpenCL and CUDA against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for kernels, and
-// kernels with several loops, reductions, guards and run-time sizes.
+// C, OpenCL, CUDA and Metal against LLVM's code and the reference evaluator: every scalar op on every type, every op with a rule for
+// kernels, and kernels with several loops, reductions, guards and run-time sizes.
 #include <gtest/gtest.h>
 
 #include "emit/compiled_cuda.h"
+#include "emit/compiled_metal.h"
 #include "emit/compiled_opencl.h"
 #include "kernel/graph_kernel.h"
 #include "kernel/scalar_ops.h"
@@ -32,6 +33,12 @@ struct Language {
   ScheduleOptions options;
   std::string compiler;
   KernelText (*text)(const Kernel& kernel);  // in C or C++
+  bool has_f64 = true;
+
+  bool has(const Kernel& kernel) const {
+    const auto is_f64 = [](const auto& part) { return part.dtype == f64; };
+    return has_f64 || !(std::ranges::any_of(kernel.buffers, is_f64) || std::ranges::any_of(kernel.exprs, is_f64));
+  }
 
   /// Texts of C are files of their own; the others are one, as in a program.
   std::vector<KernelText> files_of(const std::map<std::string, KernelText>& texts) const {
@@ -57,6 +64,11 @@ const std::vector<Language>& languages() {
        {.lanes = true},
        "c++ -x c++ -Wno-unknown-pragmas",
        [](const Kernel& kernel) { return cuda_as_cpp(kernel, emit_cuda(kernel)); }},
+      {"Metal",
+       {.lanes = true},
+       "clang++-19 -x c++ -std=c++17 -Wno-unknown-attributes -Wno-pass-failed -I " RLX_FIXTURES "/../metal",
+       [](const Kernel& kernel) { return metal_as_cpp(kernel, emit_metal(kernel)); },
+       false},
   };
   return all;
 }
@@ -91,12 +103,15 @@ void compare(const std::vector<Case>& cases) {
     std::map<std::string, KernelText> distinct;
     std::vector<std::string> names;
     for (const Kernel& kernel : kernels) {
+      names.emplace_back();
+      if (!language.has(kernel)) continue;
       KernelText text = language.text(kernel);
-      names.push_back(text.name);
+      names.back() = text.name;
       distinct.emplace(text.name, std::move(text));
     }
     const CompiledC library(language.files_of(distinct), language.compiler);
     for (std::size_t c = 0; c < cases.size(); ++c) {
+      if (names[c].empty()) continue;
       SCOPED_TRACE(cases[c].name);
       const KernelFunction function = library.function(names[c]);
       expect_agreement(cases[c], language.name, run_kernel(cases[c].graph, kernels[c], function, cases[c].inputs, language.options),
@@ -132,17 +147,19 @@ bool same_in_both(const Array& by_c, const Array& by_llvm, std::int64_t i) {
 
 class ScalarOps : public testing::TestWithParam<DType> {};
 
-TEST_P(ScalarOps, AreTheSameInAllDialectsAndTheReference) {
+/// In all languages that have f64, or in those that do not.
+void expect_same_scalar_ops(DType t, bool has_f64) {
   std::vector<double> allowed;
-  const Graph graph = scalar_ops_on(GetParam(), count, allowed);
+  const Graph graph = scalar_ops_on(t, count, allowed, has_f64);
   std::mt19937_64 random(7);
   std::map<std::string, Array> inputs;
-  inputs.emplace("x", every_kind_of(GetParam(), random));
-  inputs.emplace("z", every_kind_of(GetParam(), random));
+  inputs.emplace("x", every_kind_of(t, random));
+  inputs.emplace("z", every_kind_of(t, random));
   inputs.emplace("w", every_kind_of(boolean, random));
   const Kernel kernel = kernel_of(graph);
   const Results by_llvm = run_kernel(graph, kernel, compile_llvm(kernel), inputs), wanted = evaluate(graph, inputs);
   for (const Language& language : languages()) {
+    if (language.has_f64 != has_f64) continue;
     SCOPED_TRACE(language.name);
     const KernelText text = language.text(kernel);
     const CompiledC library({text}, language.compiler);
@@ -162,6 +179,11 @@ TEST_P(ScalarOps, AreTheSameInAllDialectsAndTheReference) {
       }
     }
   }
+}
+
+TEST_P(ScalarOps, AreTheSameInAllDialectsAndTheReference) {
+  expect_same_scalar_ops(GetParam(), true);
+  if (GetParam() != f64) expect_same_scalar_ops(GetParam(), false);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryType, ScalarOps, testing::ValuesIn(generated_types),

@@ -4,7 +4,88 @@
 // CUDA C++ and HIP without a GPU: C++ by any compiler, in which every thread is a call, or a fiber where threads wait for each other.
 namespace rlx::test {
 
-/// What CUDA C++ has and C++ has not, without any header of the system: most time would be spent in these. Texts may stand in one file.
+/// Where a thread is, and what runs all of them: also for other languages than CUDA C++. It stands before all else.
+inline constexpr std::string_view threads_in_cpp = R"(#ifndef threads_in_cpp
+#define threads_in_cpp
+struct Place { unsigned x, y, z; };
+static thread_local Place threadIdx, blockIdx, blockDim, gridDim;
+
+// As fake_gpu/lanes.h has it.
+struct FakeLanes {
+  bool (*run)(void (*lane)(void*), void* of, void (*enter)(unsigned), unsigned lanes, unsigned warp, unsigned seed);
+  void (*wait_for_block)();
+  void (*wait_for_warp)();
+  unsigned (*exchange)(unsigned given, unsigned from);
+  void (*give_way)();
+};
+struct Launched {
+  void** arguments;
+  unsigned blocks, threads, warp, seed;
+  unsigned char* on_chip;  // that the launch adds
+  unsigned long on_chip_bytes;
+  const FakeLanes* lanes;  // null: no thread waits for others
+};
+static const Launched* fake_launch;
+
+#ifndef address_offset
+#define address_offset 0
+#endif
+template <class A> struct Argument {
+  static A read(const void* from) {
+    A value;
+    __builtin_memcpy(&value, from, sizeof value);
+    return value;
+  }
+};
+template <class To> struct Argument<To*> {
+  static To* read(const void* from) { return (To*)(Argument<unsigned long>::read(from) - address_offset); }
+};
+template <int...> struct Numbers {};
+template <int n, int... more> struct UpTo : UpTo<n - 1, n - 1, more...> {};
+template <int... all> struct UpTo<0, all...> { typedef Numbers<all...> Type; };
+
+__attribute__((no_sanitize("thread"))) static void enter(unsigned thread) { threadIdx.x = thread; }
+/// A kernel with its arguments.
+template <class... A> struct Kernel {
+  void (*kernel)(A...);
+  template <int... number> void call(Numbers<number...>) const { kernel(Argument<A>::read(fake_launch->arguments[number])...); }
+  static void lane(void* of) { ((const Kernel*)of)->call(typename UpTo<sizeof...(A)>::Type()); }
+};
+extern "C" char __start_on_chip[] __attribute__((weak, visibility("hidden"))), __stop_on_chip[] __attribute__((weak, visibility("hidden")));
+static inline void fake_poison(void* from, unsigned long bytes) { __builtin_memset(from, 0xff, bytes); }
+
+/// All blocks and threads, one after the other, in an order that is none. False where threads wait for ever.
+template <class... A> bool run_threads(void (*of)(A...), const Launched& launch) {
+  fake_launch = &launch;
+  Kernel<A...> kernel{of};
+  const unsigned long prime = 1000003;
+  blockDim.x = launch.threads;
+  gridDim.x = launch.blocks;
+  for (unsigned b = 0; b < launch.blocks; ++b) {
+    blockIdx.x = (unsigned)((b * prime + launch.seed) % launch.blocks);
+    if (launch.lanes) {
+      if (launch.on_chip_bytes) fake_poison(launch.on_chip, launch.on_chip_bytes);
+      if (__start_on_chip) fake_poison(__start_on_chip, (unsigned long)(__stop_on_chip - __start_on_chip));
+      if (!launch.lanes->run(kernel.lane, &kernel, enter, launch.threads, launch.warp, launch.seed + b)) return false;
+    } else {
+      for (unsigned t = 0; t < launch.threads; ++t) {
+        threadIdx.x = (unsigned)((t * prime + launch.seed + b) % launch.threads);
+        kernel.lane(&kernel);
+      }
+    }
+  }
+  return true;
+}
+template <class... A> struct ArgumentBytes {
+  static constexpr int all[] = {sizeof(A)..., 0};
+};
+template <class... A> constexpr const int* bytes_of_arguments(void (*)(A...)) { return ArgumentBytes<A...>::all; }
+template <class... A> constexpr int count_arguments(void (*)(A...)) { return sizeof...(A); }
+#endif
+)";
+
+/// What CUDA C++ has and C++ has not, without any header of the system: most time would be spent in these. Texts may stand in one file,
+/// behind threads_in_cpp.
 inline constexpr std::string_view cuda_in_cpp = R"(#ifndef cuda_in_cpp
 #define cuda_in_cpp
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -58,8 +139,6 @@ inline constexpr std::string_view cuda_in_cpp = R"(#ifndef cuda_in_cpp
 #else
 #define __shared__ static __attribute__((section("on_chip")))
 #endif
-struct Place { unsigned x, y, z; };
-static thread_local Place threadIdx, blockIdx, blockDim, gridDim;
 struct float2 { float x, y; } __attribute__((aligned(8), may_alias));
 struct float4 { float x, y, z, w; } __attribute__((aligned(16), may_alias));
 struct int2 { int x, y; } __attribute__((aligned(8), may_alias));
@@ -84,22 +163,6 @@ static inline int __float_as_int(float x) {
 static inline unsigned __float_as_uint(float x) { return (unsigned)__float_as_int(x); }
 static inline float __uint_as_float(unsigned bits) { return __int_as_float((int)bits); }
 
-// As fake_gpu/lanes.h has it.
-struct FakeLanes {
-  bool (*run)(void (*lane)(void*), void* of, void (*enter)(unsigned), unsigned lanes, unsigned warp, unsigned seed);
-  void (*wait_for_block)();
-  void (*wait_for_warp)();
-  unsigned (*exchange)(unsigned given, unsigned from);
-  void (*give_way)();
-};
-struct Launched {
-  void** arguments;
-  unsigned blocks, threads, warp, seed;
-  unsigned char* on_chip;  // that the launch adds
-  unsigned long on_chip_bytes;
-  const FakeLanes* lanes;  // null: no thread waits for others
-};
-static const Launched* fake_launch;
 static inline void __syncthreads() { fake_launch->lanes->wait_for_block(); }
 static inline void __syncwarp(unsigned = ~0u) { fake_launch->lanes->wait_for_warp(); }
 template <class T> static inline T fake_exchange(T value, unsigned from) {
@@ -139,61 +202,6 @@ template <class T> static inline T __shfl_up_sync(unsigned, T value, unsigned by
   return __shfl_up(value, by, width);
 }
 template <class T> static inline T __shfl_sync(unsigned, T value, unsigned from, unsigned width = 32) { return __shfl(value, from, width); }
-
-#ifndef address_offset
-#define address_offset 0
-#endif
-template <class A> struct Argument {
-  static A read(const void* from) {
-    A value;
-    memcpy(&value, from, sizeof value);
-    return value;
-  }
-};
-template <class To> struct Argument<To*> {
-  static To* read(const void* from) { return (To*)(Argument<unsigned long>::read(from) - address_offset); }
-};
-template <int...> struct Numbers {};
-template <int n, int... more> struct UpTo : UpTo<n - 1, n - 1, more...> {};
-template <int... all> struct UpTo<0, all...> { typedef Numbers<all...> Type; };
-
-__attribute__((no_sanitize("thread"))) static void enter(unsigned thread) { threadIdx.x = thread; }
-/// A kernel with its arguments.
-template <class... A> struct Kernel {
-  void (*kernel)(A...);
-  template <int... number> void call(Numbers<number...>) const { kernel(Argument<A>::read(fake_launch->arguments[number])...); }
-  static void lane(void* of) { ((const Kernel*)of)->call(typename UpTo<sizeof...(A)>::Type()); }
-};
-extern "C" char __start_on_chip[] __attribute__((weak, visibility("hidden"))), __stop_on_chip[] __attribute__((weak, visibility("hidden")));
-static inline void fake_poison(void* from, unsigned long bytes) { __builtin_memset(from, 0xff, bytes); }
-
-/// All blocks and threads, one after the other, in an order that is none. False where threads wait for ever.
-template <class... A> bool run_threads(void (*of)(A...), const Launched& launch) {
-  fake_launch = &launch;
-  Kernel<A...> kernel{of};
-  const unsigned long prime = 1000003;
-  blockDim.x = launch.threads;
-  gridDim.x = launch.blocks;
-  for (unsigned b = 0; b < launch.blocks; ++b) {
-    blockIdx.x = (unsigned)((b * prime + launch.seed) % launch.blocks);
-    if (launch.lanes) {
-      if (launch.on_chip_bytes) fake_poison(launch.on_chip, launch.on_chip_bytes);
-      if (__start_on_chip) fake_poison(__start_on_chip, (unsigned long)(__stop_on_chip - __start_on_chip));
-      if (!launch.lanes->run(kernel.lane, &kernel, enter, launch.threads, launch.warp, launch.seed + b)) return false;
-    } else {
-      for (unsigned t = 0; t < launch.threads; ++t) {
-        threadIdx.x = (unsigned)((t * prime + launch.seed + b) % launch.threads);
-        kernel.lane(&kernel);
-      }
-    }
-  }
-  return true;
-}
-template <class... A> struct ArgumentBytes {
-  static constexpr int all[] = {sizeof(A)..., 0};
-};
-template <class... A> constexpr const int* bytes_of_arguments(void (*)(A...)) { return ArgumentBytes<A...>::all; }
-template <class... A> constexpr int count_arguments(void (*)(A...)) { return sizeof...(A); }
 #endif
 )";
 

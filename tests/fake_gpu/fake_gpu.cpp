@@ -5,7 +5,6 @@
 // waits. Addresses are none of the process. Each allocation has its bytes and no more, so that AddressSanitizer names a kernel's line that
 // reads or writes behind them.
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -28,6 +26,7 @@
 #include "emit/cuda_attention_in_cpp.h"
 #include "emit/cuda_in_cpp.h"
 #include "emit/cuda_products_in_cpp.h"
+#include "fake_gpu/files.h"
 #include "fake_gpu/lanes.h"
 
 #ifdef RLX_FAKE_HIP
@@ -138,23 +137,6 @@ Code do_next(Stream* stream) {
   if (code != success) stream->asked.clear();
   return code;
 }
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "rlx-gpu-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 }  // namespace
 
@@ -374,9 +356,9 @@ ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
   std::memcpy(&head, image, sizeof head);
   if (!context) return invalid_context;
   if (head.magic != magic) return invalid_image;
-  const Folder folder;
+  const rlx::test::Folder folder;
   const fs::path file = folder.path / "kernels.so";
-  std::ofstream(file, std::ios::binary).write(static_cast<const char*>(image) + sizeof head, static_cast<std::streamsize>(head.bytes));
+  rlx::test::write_file(file, {static_cast<const char*>(image) + sizeof head, head.bytes});
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return std::fprintf(stderr, "%s\n", dlerror()), invalid_image;
   *module = new Module{library, {}};
@@ -415,8 +397,11 @@ std::string with_launched_memory(const std::string& text) {
 /// With a function for each kernel that runs all of its threads.
 std::string with_runners(const std::string& given) {
   const std::string text = with_launched_memory(given);
-  std::string all = std::string(rlx::test::cuda_in_cpp) + std::string(rlx::test::cuda_products_in_cpp) +
-                    std::string(rlx::test::cuda_attention_in_cpp) + "#line 1\n" + text;
+  std::string all;
+  for (const std::string_view part :
+       {rlx::test::threads_in_cpp, rlx::test::cuda_in_cpp, rlx::test::cuda_products_in_cpp, rlx::test::cuda_attention_in_cpp})
+    all += part;
+  all += "#line 1\n" + text;
   const char* const in_groups = text.find("__sync") != std::string::npos || text.find("__shfl") != std::string::npos ? "1" : "0";
   const std::string opening = "extern \"C\" __global__ void";
   for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at + 1)) {
@@ -447,15 +432,11 @@ ENTRY(nvrtcDestroyProgram, hiprtcDestroyProgram)(Source** source) {
   return success;
 }
 ENTRY(nvrtcCompileProgram, hiprtcCompileProgram)(Source* source, int, const char* const*) {
-  const Folder folder;
-  const fs::path text = folder.path / "kernels.cpp", library = folder.path / "kernels.so", log = folder.path / "log";
-  std::ofstream(text) << with_runners(source->text);
-  const char* const more = std::getenv("RLX_FAKE_GPU_FLAGS");
-  const std::string command = "LD_PRELOAD= " RLX_FAKE_COMPILER " " + std::string(more ? more : "") +
-                              " -w -ffp-contract=off -fno-math-errno -fPIC -shared -Daddress_offset=" + std::to_string(away) + "ul " +
-                              text.string() + " -o " + library.string() + " -lm > " + log.string() + " 2>&1";
-  if (std::system(command.c_str()) != 0) return source->log = contents(log), invalid_value;
-  const std::string bytes = contents(library);
+  const rlx::test::Folder folder;
+  rlx::test::write_file(folder.path / "kernels.cpp", with_runners(source->text));
+  source->log = rlx::test::compile_library(folder.path, RLX_FAKE_COMPILER " -Daddress_offset=" + std::to_string(away) + "ul");
+  if (!source->log.empty()) return invalid_value;
+  const std::string bytes = rlx::test::contents(folder.path / "kernels.so");
   const Head head{magic, bytes.size()};
   source->binary.assign(reinterpret_cast<const char*>(&head), sizeof head);
   source->binary += bytes;

@@ -1,0 +1,81 @@
+#include "backends/metal/backend.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+#include <optional>
+
+#include "backends/metal/measure.h"
+#include "backends/metal/memory.h"
+#include "base/bytes_text.h"
+#include "lowering/kernels_only/claims.h"
+#include "rlx/version.h"
+
+namespace rlx::metal {
+namespace {
+
+KernelText print(const Kernel& kernel, const Caps& caps) { return emit_metal(kernel, caps.schedule); }
+
+TargetDevice target_with(std::string fingerprint, bool claims) {
+  Caps caps;
+  caps.multiplied = {f32};
+  caps.lacks = {f64};
+  caps.schedule = {.lanes = true};
+  return {"metal", std::move(fingerprint), 0, std::move(caps), print, kernel_claims(claims)};
+}
+
+struct MetalDevice : Backend {
+  MetalDevice(Gpu& of, std::string called) : gpu(of), its_name(std::move(called)) {}
+
+  std::string name() const override { return its_name; }
+  std::string description() const override {
+    return fmt::format("{}; {}; {} of memory, buffers up to {}; computes in f32", gpu.title, gpu.version, bytes_text(gpu.memory),
+                       bytes_text(gpu.largest_buffer));
+  }
+  DeviceFigures measure() const override { return metal::measure(gpu, *memory()); }
+  TargetDevice target(const SessionOptions& options) const override {
+    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, its_name);
+    return target_with(fingerprint(gpu), options.claims);
+  }
+  DeviceMemory* memory() const override {
+    const std::lock_guard lock(opening);
+    if (!opened) opened.emplace(gpu, its_name);
+    return &*opened;
+  }
+
+  Gpu& gpu;
+  const std::string its_name;
+  mutable std::mutex opening;
+  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+};
+
+struct Found {
+  std::vector<const Backend*> backends;
+  std::string missing;
+};
+
+Found find() {
+  void* const opened = dlopen(fmt::format("librlx_metal-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened) return {{}, fmt::format("{} (macOS alone has Metal: building RLX there makes it)", dlerror())};
+  const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
+  if (!entry) return {{}, dlerror()};
+  Library& library = *entry();
+  Found found{{}, library.missing};
+  for (const auto& gpu : library.gpus) found.backends.push_back(backend_of(*gpu, fmt::format("metal:{}", found.backends.size())).release());
+  return found;
+}
+
+/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
+const Found& found() {
+  static const Found& once = *new Found(find());
+  return once;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> backend_of(Gpu& gpu, std::string name) { return std::make_unique<MetalDevice>(gpu, std::move(name)); }
+TargetDevice usual_target() { return target_with({}, true); }
+const std::vector<const Backend*>& backends() { return found().backends; }
+const std::string& missing() { return found().missing; }
+
+}  // namespace rlx::metal

@@ -1,0 +1,43 @@
+// The Metal shading language, which is C++ without f64: a thread computes one position of the grid.
+#include "emit/c_dialect.h"
+
+namespace rlx {
+namespace {
+
+// A kernel has few places for arguments of its own, so that it gets one: where its buffers lie, and the sizes.
+constexpr CDialect metal{
+    .name = "k",
+    .header = "#include <metal_stdlib>\n#pragma clang fp contract(off)\nusing namespace metal;\n",
+    .f64_header = "",
+    .signed_integers = {"char", "short", "int", "long"},
+    .unsigned_integers = {"uchar", "ushort", "uint", "ulong"},
+    .long_suffix = "L",
+    .f32_suffix = "",
+    .nearest = "rint",
+    .lanes = "#pragma unroll",
+    .vector = "",
+    .vector_load = "",
+    .f16_load = "",
+    .bf16_load = "",
+    .vector_store = "",
+    .vector_fold = "",
+    .fused_sums = true,
+    .bits = "const {T} {y} = as_type<{T}>({x});",
+    .definition = "#ifndef {name}\n#define {name} {name}\n{text}#endif\n",
+    .open = "struct Given_@NAME@ {\n",
+    .buffer_parameter = "  device {T}* b{n};\n",
+    .size_parameter = "  long s{n};\n",
+    .close =
+        "  long positions;\n};\nkernel void @NAME@(constant Given_@NAME@& given [[buffer(0)]], uint group "
+        "[[threadgroup_position_in_grid]], "
+        "uint lane [[thread_position_in_threadgroup]], uint lanes [[threads_per_threadgroup]]) {\n",
+    .buffer = "  device {T}* const b{n} = given.b{n};\n",
+    .size = "given.s{n}",
+    .position = "  const long position = group * (long)lanes + lane;\n  if (position >= given.positions) return;\n",
+};
+
+}  // namespace
+
+KernelText emit_metal(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, metal, options); }
+
+}  // namespace rlx

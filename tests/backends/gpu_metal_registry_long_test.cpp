@@ -1,0 +1,13 @@
+// Every registered op on its samples, by Metal: every second sample, and gpu_metal_registry_others_long_test.cpp the others.
+#include "backends/metal_device.h"
+#include "backends/registry_samples.h"
+
+namespace rlx::test {
+namespace {
+
+class EveryOpOnMetal : public MetalTest {};
+
+TEST_F(EveryOpOnMetal, Default) { expect_half(session(), 0); }
+
+}  // namespace
+}  // namespace rlx::test
