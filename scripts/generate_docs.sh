@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes cli.md, from the help texts of all commands, ops.md, from the registry, architecture.svg, from the folders of src, and house.svg,
-# from the includes of the sources; without a FOLDER also the tables and charts of the results of benchmarks.
+# Writes cli.md, from the help texts of all commands, ops.md, from the registry, coverage.md, from what each device makes of the registry (of
+# MLX, if the build has it), architecture.svg, from the folders of src, and house.svg, from the includes of the sources; without a FOLDER also the tables and charts of the results of benchmarks.
 # Usage: generate_docs.sh [RLX [FOLDER]]: the built command (default: build/release/rlx) and where to write (default: docs).
 set -eu
 root=$(dirname "$0")/..
@@ -32,6 +32,7 @@ commands() {
   done
 } > "$new/cli.md"
 "$rlx" ops --markdown > "$new/ops.md"
+"$rlx" ops --coverage > "$new/coverage.md"
 python3 "$root/scripts/draw_architecture.py" > "$new/architecture.svg"
 python3 "$root/scripts/house.py" draw "$new/house.svg"
 mv "$new"/* "$folder"

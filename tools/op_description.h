@@ -25,5 +25,7 @@ std::vector<std::string_view> tested_dtypes(const OpDef& op);
 
 /// docs/ops.md: every op, and the table of the first RLX's op kinds.
 std::string ops_document();
+/// docs/coverage.md: what each device computes of each op, and why not all.
+std::string coverage_document();
 
 }  // namespace rlx::command

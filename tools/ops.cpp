@@ -14,7 +14,7 @@ namespace {
 
 struct OpsOptions {
   std::string name;
-  bool markdown = false;
+  bool markdown = false, coverage = false;
 };
 
 void print_table() {
@@ -67,6 +67,7 @@ void print_named(const std::string& name) {
 
 void ops(const OpsOptions& options) {
   if (options.markdown) fmt::print("{}", ops_document());
+  else if (options.coverage) fmt::print("{}", coverage_document());
   else if (options.name.empty()) print_table();
   else print_named(options.name);
 }
@@ -79,6 +80,7 @@ void add_ops(CLI::App& app) {
   CLI::Option* name = command->add_option("name", options->name, "The op or function of rlx/ops.h to describe");
   name->type_name("NAME");
   command->add_flag("--markdown", options->markdown, "Print the whole reference, docs/ops.md")->excludes(name);
+  command->add_flag("--coverage", options->coverage, "Print what each device computes of each op, docs/coverage.md")->excludes(name);
   command->footer("Example:\n  rlx ops softmax");
   command->callback([options] { ops(*options); });
 }

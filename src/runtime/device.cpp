@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include "backends/coreml/refusals.h"
 #include "backends/cpu/backend.h"
 #include "backends/gpu/backend.h"
 #include "backends/metal/backend.h"
@@ -7,6 +8,7 @@
 #include "backends/opencl/backend.h"
 #include "backends/webgpu/backend.h"
 #include "base/names.h"
+#include "runtime/coverage.h"
 
 namespace rlx {
 namespace {
@@ -44,6 +46,15 @@ std::vector<std::string> Device::missing() {
   if (const std::string& why = webgpu::missing(); !why.empty()) lines.push_back("webgpu: " + why);
   if (const std::string& why = mlx::missing(); !why.empty()) lines.push_back("mlx: " + why);
   return lines;
+}
+
+std::vector<DeviceKind> device_kinds() {
+  std::vector<DeviceKind> kinds{kind_by_kernels(cpu::backend().target({})), kind_by_kernels(opencl::usual_target()),
+                                kind_by_kernels(gpu::usual_target("cuda")), kind_by_kernels(gpu::usual_target("rocm")),
+                                kind_by_kernels(metal::usual_target())};
+  if (!mlx::backends().empty()) kinds.push_back(kind_by_graphs(*mlx::backends().back()));
+  kinds.push_back({"coreml", coreml::refusals});
+  return kinds;
 }
 
 Device Device::named(std::string_view name) { return name == "cpu" ? cpu() : device_named(name, "no device"); }

@@ -69,6 +69,15 @@ const Found& found() {
 }  // namespace
 
 std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<GpuDevice>(std::move(facts)); }
+TargetDevice usual_target(std::string_view kind) {
+  Driver driver{};
+  driver.vendor = kind == "cuda" ? Vendor::cuda : Vendor::rocm;
+  DeviceFacts facts;
+  facts.driver = std::make_shared<const Driver>(driver);
+  facts.major = 9;
+  return backend_of(std::move(facts))->target({});
+}
+
 const std::vector<const Backend*>& backends() { return found().backends; }
 const std::vector<std::string>& missing() { return found().missing; }
 

@@ -13,6 +13,8 @@ struct DeviceFacts;
 const std::vector<const Backend*>& backends();
 /// One as its driver describes it, or as if it could do less.
 std::unique_ptr<Backend> backend_of(DeviceFacts facts);
+/// What programs are made for on one of a kind, "cuda" or "rocm", also where there is none.
+TargetDevice usual_target(std::string_view kind);
 /// For each vendor of whom there are none, why, and what to install.
 const std::vector<std::string>& missing();
 

@@ -69,6 +69,12 @@ const Found& found() {
 }  // namespace
 
 std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<OpenClDevice>(std::move(facts)); }
+TargetDevice usual_target() {
+  DeviceFacts facts;
+  facts.has_f64 = true;
+  return backend_of(std::move(facts))->target({});
+}
+
 const std::vector<const Backend*>& backends() { return found().backends; }
 const std::string& missing() { return found().missing; }
 
