@@ -264,6 +264,7 @@ void add_attention_kernels(const Draft& draft, const AttentionViews& attention, 
     if (rows.upper() <= split_rows) return;
   }
   const bool by_hopper = caps.multiplies_in_groups && takes_hopper_code(graph, attention);
+  if (by_hopper) launch.arithmetic = name(graph.type(attention.q.value).dtype);
   const AttentionCode code = by_hopper ? hopper_attention(graph, attention) : plain_attention(attention);
   add(code, launch.kernels.empty() ? 0 : split_rows + 1, std::numeric_limits<std::int64_t>::max());
 }
