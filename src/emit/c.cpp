@@ -182,10 +182,10 @@ class CPrinter : public KernelPrinter {
     line("}");
   }
   std::string less(const std::string& a, const std::string& b) override { return a + " < " + b; }
-  std::string load_vector(ExprId id, int count) override {
+  std::string load_vector(ExprId id, int count, int piece_bytes) override {
     const Expr& e = kernel_.expr(id);
     std::string name = declare_vector(buffer(e.buffer).dtype, count);
-    move(name, "&" + element(e.buffer, index(e.index)), buffer(e.buffer).dtype, count);
+    move(name, "&" + element(e.buffer, index(e.index)), buffer(e.buffer).dtype, count, piece_bytes);
     return name;
   }
   std::string element_of(ExprId id, const std::string& vector, const std::string& at) override {
@@ -197,7 +197,7 @@ class CPrinter : public KernelPrinter {
     line(variable_at(vector, at) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");
   }
   void store_vector(const KernelStore& s, const std::string& vector, int count) override {
-    move("&" + element(s.buffer, index(s.index)), vector, buffer(s.buffer).dtype, count);
+    move("&" + element(s.buffer, index(s.index)), vector, buffer(s.buffer).dtype, count, vector_bytes);
   }
   static std::string variable_at(const std::string& name, const std::string& at) { return fmt::format("{}[{}]", name, at); }
   std::string declare_vector(DType dtype, int count) {
@@ -206,11 +206,11 @@ class CPrinter : public KernelPrinter {
                      fmt::arg("n", count)));
     return name;
   }
-  /// In the largest pieces that there are.
-  void move(const std::string& to, const std::string& from, DType dtype, int count) {
+  /// In pieces of up to so many bytes.
+  void move(const std::string& to, const std::string& from, DType dtype, int count, int most) {
     const int bytes = count * std::max(info(dtype).bits / 8, 1);
     std::size_t piece = dialect_.pieces.size() - 1;
-    while (piece > 0 && bytes % (1 << piece) != 0) --piece;
+    while (piece > 0 && (bytes % (1 << piece) != 0 || 1 << piece > most)) --piece;
     const std::string_view type = dialect_.pieces[piece];
     for (int i = 0; i < bytes >> piece; ++i) line(fmt::format("(({0}*)({1}))[{3}] = ((const {0}*)({2}))[{3}];", type, to, from, i));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emit/printer.h"
+#include "kernel/groups.h"
 #include "kernel/lanes.h"
 
 namespace rlx {
@@ -85,9 +86,36 @@ void KernelPrinter::find_vectors(const Statement& s) {
       if (is_vector(store.index)) put_off_[inner.store] = vector_to_store(store, s.vector);
     } else if (inner.kind == Statement::Kind::compute && kernel_.expr(inner.expr).kind == Expr::Kind::load && !inner.kept &&
                !scheduled_.guarded_loads.count(inner.expr) && is_vector(kernel_.expr(inner.expr).index)) {
-      loaded_vectors_[inner.expr] = load_vector(inner.expr, s.vector);
+      const Expr& e = kernel_.expr(inner.expr);
+      loaded_vectors_[inner.expr] = load_vector(inner.expr, s.vector, aligned_bytes(buffer(e.buffer), e.index, s.variable));
     }
   }
+}
+
+/// A loop of a few neighbours, written out. What is one vector in memory, or some, is loaded before it.
+void KernelPrinter::print_short_loop(const Statement& s) {
+  std::string& at = variables_[static_cast<std::size_t>(s.variable)];
+  const auto count = static_cast<int>(kernel_.extent(s.variable).value());
+  at = std::to_string(0);
+  std::vector<ExprId> loaded;
+  for (const Statement& inner : s.body) {
+    if (inner.kind != Statement::Kind::compute || kernel_.expr(inner.expr).kind != Expr::Kind::load) continue;
+    const Expr& e = kernel_.expr(inner.expr);
+    const int piece = aligned_bytes(buffer(e.buffer), e.index, s.variable), bytes = std::max(1, info(e.dtype).bits / 8);
+    if (scheduled_.guarded_loads.count(inner.expr) || !loaded_exprs(e.index).empty() || !steps_by_one(e.index, s.variable)) continue;
+    if (piece == bytes || count * bytes % piece != 0) continue;
+    loaded_vectors_[inner.expr] = load_vector(inner.expr, count, piece);
+    loaded.push_back(inner.expr);
+  }
+  const std::string side = side_of_group_;
+  lane_loop(count, [&](const std::string& i) {
+    at = i;
+    side_of_group_ = i;
+    print_block(s.body);
+  });
+  side_of_group_ = side;
+  for (const ExprId id : loaded) loaded_vectors_.erase(id);
+  finish_reductions(s.variable);
 }
 
 /// Loops inside each other whose values are counted as one.

@@ -147,10 +147,7 @@ void KernelPrinter::print_loop(const Statement& s) {
   const bool innermost = std::ranges::all_of(s.body, [](const Statement& inner) { return inner.body.empty(); });
   constexpr std::int64_t short_loop = 16;
   const Dim& extent = kernel_.extent(s.variable);
-  if (in_shared_ && innermost && !runs_.count(s.variable) && extent.is_static() && extent.value() <= short_loop) {
-    lane_loop(static_cast<int>(extent.value()), body);  // so that what lies side by side is loaded at once
-    return finish_reductions(s.variable);
-  }
+  if (in_shared_ && innermost && !runs_.count(s.variable) && extent.is_static() && extent.value() <= short_loop) return print_short_loop(s);
   const std::string cut = innermost ? cut_of_loop(low, high) : std::string();
   if (!cut.empty()) loop(low, cut, 1, body);
   loop(cut.empty() ? low : cut, high, 1, body);

@@ -65,7 +65,7 @@ class KernelPrinter {
   virtual std::string less(const std::string& /*a*/, const std::string& /*b*/) { fail_internal("emit: some lanes"); }
   // Of vectors of `count` neighbours in memory: what one of a load has, by name, and an element of it; one that a store will write, what an
   // element of that becomes, and the store.
-  virtual std::string load_vector(ExprId /*id*/, int /*count*/) { fail_internal("emit: a vector that is loaded"); }
+  virtual std::string load_vector(ExprId /*id*/, int /*count*/, int /*piece_bytes*/) { fail_internal("emit: a vector that is loaded"); }
   virtual std::string element_of(ExprId /*id*/, const std::string& /*vector*/, const std::string& /*at*/) {
     fail_internal("emit: a vector that is loaded");
   }
@@ -136,6 +136,7 @@ class KernelPrinter {
   void print_shared(const Statement& s);
   void print_neighbours(const Statement& s, const std::string& first, const std::string& slot);
   void find_vectors(const Statement& s);
+  void print_short_loop(const Statement& s);
   void print_counted_together(const Statement& s);
   void take_row_of_group();
   void store_of_group(const KernelStore& s);

@@ -91,6 +91,12 @@ std::optional<Group> choose_group(const Kernel& kernel, const std::vector<std::s
   return group;
 }
 
+int aligned_bytes(const KernelBuffer& buffer, const Index& index, int variable) {
+  int count = vector_bytes / bytes_of(buffer);
+  while (count > 1 && !is_aligned(buffer, index, variable, count)) count /= 2;
+  return count * bytes_of(buffer);
+}
+
 int neighbours_of_lane(const Kernel& kernel, const std::vector<std::set<int>>& free, const std::vector<bool>& used) {
   constexpr std::int64_t fewest = 1 << 19;  // elements: vectors that fill a large device
   if (kernel.tile || kernel.loops.empty() || product_of_uppers(kernel, kernel.loops) < fewest) return 1;

@@ -11,6 +11,9 @@ std::optional<Group> choose_group(const Kernel& kernel, const std::vector<std::s
 /// How many neighbours along the innermost loop a lane computes that works alone, so that what it loads and stores is one vector each.
 int neighbours_of_lane(const Kernel& kernel, const std::vector<std::set<int>>& free, const std::vector<bool>& used);
 
+/// Where what lies at the index begins for all values of its variables but this, which is 0: at bounds of so many bytes, up to 16.
+int aligned_bytes(const KernelBuffer& buffer, const Index& index, int variable);
+
 /// The runs of a sum of a group: each of its lanes adds as many terms as a lane that works alone.
 std::optional<Runs> runs_of_group(const Kernel& kernel, ExprId sum, int lanes);
 
