@@ -44,9 +44,10 @@ KernelText emit_c(const Kernel& kernel, const ScheduleOptions& options = {});
 /// computes position i; those behind the last one do nothing. Not for tile kernels.
 KernelText emit_opencl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 inline constexpr int most_cuda_threads = 256;  // of a block
-/// A kernel of CUDA C++ and HIP without barriers. Its arguments are a pointer for each kernel buffer, then the values of kernel.symbols
+/// A kernel of CUDA C++ and HIP. Its arguments are a pointer for each kernel buffer, then the values of kernel.symbols
 /// (long long), then the number of positions of the grid (long long). A thread of a grid of one dimension computes one position; those
-/// behind the last one do nothing. Without vectors, and not for tile kernels.
+/// behind the last one do nothing; with a group, a block computes it. Buffers that count in 16 bytes begin where these do. Without vectors
+/// of ScheduleOptions, and not for tile kernels.
 KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 inline constexpr int wgsl_lanes = 64;  // of a group
 /// A kernel of WGSL without barriers. Binding 0 is a uniform table of i32: 0, the number of positions of the grid, by buffer the element

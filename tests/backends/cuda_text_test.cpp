@@ -1,6 +1,7 @@
 // Text of CUDA C++ by the compilers of GPUs, which need no GPU: NVRTC, and Clang for AMD's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -11,8 +12,13 @@
 namespace rlx::test {
 namespace {
 
+/// As a lane computes them, and as a group of lanes does where that has work for one.
 std::vector<KernelText> cuda_texts() {
-  return texts_of_all_forms([](const Kernel& kernel) { return emit_cuda(kernel); });
+  std::vector<KernelText> all = texts_of_all_forms([](const Kernel& kernel) { return emit_cuda(kernel); });
+  for (KernelText& text : texts_of_all_forms([](const Kernel& kernel) { return emit_cuda(kernel, {.lanes = true, .group = 512}); }))
+    if (text.group > 0) all.push_back(std::move(text));
+  EXPECT_GT(std::ranges::count_if(all, [](const KernelText& text) { return text.group > 0; }), 5);
+  return all;
 }
 
 class Nvrtc : public testing::TestWithParam<const char*> {};
@@ -41,6 +47,23 @@ struct RlxPlace { unsigned x; };
 #define threadIdx (RlxPlace{__builtin_amdgcn_workitem_id_x()})
 #define blockIdx (RlxPlace{__builtin_amdgcn_workgroup_id_x()})
 #define blockDim (RlxPlace{__builtin_amdgcn_workgroup_size_x()})
+#define __shared__ __attribute__((shared))
+#define __align__(n) __attribute__((aligned(n)))
+struct __align__(8) uint2 { unsigned x, y; };
+struct __align__(16) uint4 { unsigned x, y, z, w; };
+__device__ static inline void __syncthreads() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+template <class T> __device__ static inline T __shfl_xor(T value, int bits) {
+  int parts[(sizeof(T) + 3) / 4] = {};
+  __builtin_memcpy(parts, &value, sizeof value);
+  const int from = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)) ^ bits;
+  for (int& part : parts) part = __builtin_amdgcn_ds_bpermute(4 * from, part);
+  __builtin_memcpy(&value, parts, sizeof value);
+  return value;
+}
 #define memcpy __builtin_memcpy
 #define signbit __builtin_signbit
 __device__ static inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }

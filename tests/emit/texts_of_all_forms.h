@@ -10,7 +10,7 @@
 // Kernels of every form, as a language prints them: for compilers that need no device.
 namespace rlx::test {
 
-/// All scalar ops on every type, the first sample of each op that has a rule for kernels, and kernels of several loops; those that `print`
+/// All scalar ops on every type, the first sample of each op that has a rule for kernels, kernels of several loops, and sums of long rows; those that `print`
 /// takes, each once.
 inline std::vector<KernelText> texts_of_all_forms(const std::function<std::optional<KernelText>(const Kernel&)>& print) {
   std::vector<Graph> graphs;
@@ -41,6 +41,11 @@ inline std::vector<KernelText> texts_of_all_forms(const std::function<std::optio
     return e / sum(e, {1}, true);
   });
   of_rows([](const Value& x) { return matmul(x, transpose(x, {1, 0})); });
+  for (const DType type : {f32, f64, bf16, f16, i32}) {
+    Graph graph;
+    graph.output("y", sum(graph.input("x", {50, 4096}, type), {1}));
+    graphs.push_back(std::move(graph));
+  }
   std::vector<KernelText> texts;
   std::set<std::string> names;
   for (const Graph& graph : graphs) {
