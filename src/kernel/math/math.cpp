@@ -36,17 +36,9 @@ constexpr std::array<Formulas, 10> formulas{{
     {ScalarOp::pow, binary<math::pow>, binary<math::wide::pow>, binary<math::without_f64::pow>},
 }};
 
-/// x^y as the dialect writes it, but for simple exponents.
-Term own_power(const Term& x, const Term* y) {
-  const auto simple = math::simple_power(x, *y);
-  return simple ? *simple : x.apply(ScalarOp::pow, {*y}, x.dtype());
-}
-
 /// The formula of an expression, or null where every processor has the op or no vector form is known.
 Formula formula_of(const Expr& e, bool has_f64) {
   if (e.kind != Expr::Kind::scalar || !is_float(e.dtype)) return nullptr;
-  if (!has_f64 && e.op == ScalarOp::pow) return own_power;
-  if (!has_f64 && (e.op == ScalarOp::sin || e.op == ScalarOp::cos)) return nullptr;
   for (const Formulas& row : formulas)
     if (row.op == e.op) return e.dtype == f64 ? row.wide : row.without_f64 && !has_f64 ? row.without_f64 : row.narrow;
   return nullptr;
