@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -64,25 +63,6 @@ def attention(length, heads, key_heads, queries, causal):
             "bytes": 2 * 128 * (2 * heads * queries + 2 * key_heads * length)}
 
 
-def small_launches():
-    """100 sums that no fusion may join: each is an output."""
-    lines = ['  %x: f32[1000] = input {label="x"}', "  %s0 = add(%x, %x)"]
-    lines += [f"  %s{i} = add(%s{i - 1}, %x)" for i in range(1, 100)]
-    outputs = [f"  output s{i} = %s{i}" for i in range(100)]
-
-    def peer(torch):
-        x = torch.randn(1000, device="cuda")
-
-        def chain():
-            y = x
-            for _ in range(100):
-                y = y + x
-            return y
-        return chain
-
-    return {"text": "graph g {\n" + "\n".join(lines + outputs) + "\n}\n", "options": ["--no-fusion"], "peer": peer, "graphed": True}
-
-
 # Which bar a case has: how it is written, and what of a row must reach it.
 def of_peer(share):
     return f"at least {share:.0%} of torch's rate", lambda row, limits: row["peer_seconds"] / row["seconds"], share
@@ -102,7 +82,6 @@ BARS = {
     "softmax": of_copying(0.85), "layer_norm": of_copying(0.85), "gelu": of_copying(0.85),
     "attention_causal_16k": of_rate(0.7 * 740e12),
     "attention_token_32k": of_copying(0.78),
-    "small_launches": of_peer(3),
 }
 
 
@@ -123,7 +102,6 @@ def cases():
         "transpose": {**rows("transpose(%x) {perm=[1,0]}", lambda torch, x: x.T.contiguous())},
         "attention_causal_16k": attention(16384, 16, 16, 16384, True),
         "attention_token_32k": attention(32768, 32, 8, 1, False),
-        "small_launches": small_launches(),
     }
 
 
@@ -131,7 +109,7 @@ def seconds_of_ours(args, case):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "case.rlx"
         path.write_text(case["text"])
-        told = subprocess.run([args.rlx, "profile", path, "--device", args.device, "--repeats", "30", *case.get("options", [])],
+        told = subprocess.run([args.rlx, "profile", path, "--device", args.device, "--repeats", "30"],
                               capture_output=True, text=True)
     found = re.search(r"The fastest run: ([0-9.]+) (us|ms|s)\b", told.stdout)
     if told.returncode != 0 or not found:
@@ -161,19 +139,6 @@ def seconds_between_events(torch, run, repeats=20):
     return sorted(times)[len(times) // 2]
 
 
-def seconds_replayed(torch, run):
-    recorded = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recorded):
-        run()
-    times = []
-    for _ in range(20):
-        begin = time.perf_counter()
-        recorded.replay()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
 def limits(torch):
     x = torch.randn(8192, 8192, device="cuda")
     y = torch.empty_like(x)
@@ -190,8 +155,6 @@ def measured(args, torch, case):
     if torch and "peer" in case:
         run = case["peer"](torch)
         row["peer_seconds"] = seconds_between_events(torch, run)
-        if case.get("graphed"):
-            row["peer_replayed_seconds"] = seconds_replayed(torch, run)
         del run
         torch.cuda.empty_cache()
     for key in ("flops", "bytes"):
@@ -206,8 +169,6 @@ def line_of(name, row):
     parts = [f"{name:24} {row['seconds'] * 1e6:10.1f} us"]
     if row["peer_seconds"]:
         parts.append(f"torch {row['peer_seconds'] * 1e6:10.1f} us, {row['peer_seconds'] / row['seconds']:.2f} of its rate")
-    if "peer_replayed_seconds" in row:
-        parts.append(f"replayed {row['peer_replayed_seconds'] * 1e6:.1f} us")
     if "bytes" in row:
         parts.append(f"{row['bytes'] / row['seconds'] / 1e9:.0f} GB/s")
     if "flops" in row:

@@ -185,7 +185,7 @@ Compiled::Compiled(Trace& trace, nb::handle outputs) : inputs_(trace.inputs()) {
   trace.finish();
   for (nb::handle array : trace.captured()) captured_.push_back(item_of(array).known());
   if (count == 0) return;  // there is nothing to run
-  const nb::gil_scoped_release released;
+  const Released released;
   executable_ = donors_.empty() ? graph_cache().compile(trace.graph()) : graph_cache().session().compile(trace.graph());
 }
 
@@ -264,12 +264,12 @@ std::vector<Array> Compiled::operator()(std::vector<Array> inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!inputs_[i].donated) feeds.emplace(inputs_[i].name, std::move(inputs[i]));
   if (has_donated()) {
-    const nb::gil_scoped_release released;
+    const Released released;
     read_captured(feeds, true);
     return run_donated(std::move(inputs), std::move(feeds));
   }
   if (is_short_ && read_captured(feeds, false)) return run(feeds);
-  const nb::gil_scoped_release released;
+  const Released released;
   read_captured(feeds, true);
   std::vector<Array> results = run(feeds);
   feeds.clear();

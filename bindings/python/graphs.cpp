@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
+#include "released.h"
 #include "rlx/io.h"
 #include "rlx/session.h"
 #include "rlx/text.h"
@@ -41,7 +42,7 @@ nb::dict run(const Executable& executable, const Named& inputs) {
   for (auto& [name, array] : arrays_of(inputs)) feeds.emplace(name, array);
   std::vector<std::pair<std::string, Array>> results;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     for (const auto& [name, array] : executable.run(feeds)) results.emplace_back(name, array);
     feeds.clear();
   }
@@ -62,7 +63,7 @@ nb::list profile(const Executable& executable, const Named& inputs, int repeats)
   for (auto& [name, array] : arrays_of(inputs)) feeds.emplace(name, array);
   std::vector<LaunchReport> launches;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     launches = executable.profile(feeds, repeats);
   }
   nb::list rows;
@@ -88,7 +89,7 @@ void make_session(Session* self, int threads, const std::string& precision, bool
 }
 
 Executable compile(const Session& session, const Graph& graph) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return session.compile(graph);
 }
 

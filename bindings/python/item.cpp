@@ -1,4 +1,5 @@
 #include "item.h"
+#include "released.h"
 
 #include <nanobind/stl/string.h>
 
@@ -103,7 +104,7 @@ std::shared_ptr<Trace> trace_of(nb::handle arrays) {
 Array read(const Item& item) {
   const Tensor& tensor = item.known();
   if (std::optional<Array> known = tensor.known()) return *std::move(known);
-  const nb::gil_scoped_release released;
+  const Released released;
   return device_of_thread().empty() ? tensor.read() : tensor.read(graph_cache());
 }
 

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
+#include "released.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/text_tokenizer.h"
@@ -33,7 +34,7 @@ Session session_or_own(const std::optional<Session>& session, const Path& path) 
 }
 
 Model open_model(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t chunk, bool exact) {
-  const nb::gil_scoped_release released;
+  const Released released;
   return Model::open(path, session_or_own(session, path), {.context = context, .chunk = chunk, .exact = exact});
 }
 
@@ -52,7 +53,7 @@ GenerateOptions generate_options(std::int64_t max_tokens, Texts stop, double tem
 nb::object next_piece(Generation& generation) {
   std::optional<std::string> piece;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     piece = generation.next();
   }
   if (!piece) throw nb::stop_iteration();
@@ -64,7 +65,7 @@ std::vector<std::int32_t> to_vector(std::span<const std::int32_t> ids) { return 
 nb::object logits(Model& model, const std::vector<std::int32_t>& ids, std::int64_t wanted) {
   std::vector<float> values;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     values = model.append(ids, wanted);
   }
   return wrap(Item(Tensor(Array::of<float>({wanted, model.vocab_size()}, values))));
@@ -73,7 +74,7 @@ nb::object logits(Model& model, const std::vector<std::int32_t>& ids, std::int64
 nb::object embed(const SentenceEncoder& encoder, const Texts& texts) {
   Array matrix;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     matrix = embedding_matrix(encoder.encode(texts, [](std::size_t, std::size_t) { is_interrupted(); }), encoder.width());
   }
   return wrap(Item(Tensor(matrix)));
@@ -113,7 +114,7 @@ void bind_language_models(nb::module_& m) {
       .def(
           "_generate",
           [](Model& model, const std::string& prompt, const GenerateOptions& options) {
-            const nb::gil_scoped_release released;
+            const Released released;
             return model.generate(std::string_view(prompt), options);
           },
           nb::keep_alive<0, 1>());
@@ -131,7 +132,7 @@ void bind_models(nb::module_& m) {
       .def_static(
           "open",
           [](const Path& path, const std::optional<Session>& session, std::int64_t batch_size) {
-            const nb::gil_scoped_release released;
+            const Released released;
             return SentenceEncoder::open(path, session ? *session : Session(), {.batch_size = batch_size});
           },
           nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("batch_size") = 32)
@@ -141,14 +142,14 @@ void bind_models(nb::module_& m) {
       .def_static(
           "open",
           [](const Path& path, const std::optional<Session>& session) {
-            const nb::gil_scoped_release released;
+            const Released released;
             return Reranker::open(path, session ? *session : Session());
           },
           nb::arg("path"), nb::arg("session") = nb::none())
       .def(
           "score",
           [](const Reranker& reranker, const std::string& query, const Texts& texts) {
-            const nb::gil_scoped_release released;
+            const Released released;
             return reranker.score(query, texts, [](std::size_t, std::size_t) { is_interrupted(); });
           },
           nb::arg("query"), nb::arg("texts"), "The score of each text, in order.");

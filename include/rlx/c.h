@@ -66,8 +66,8 @@ RLX_API size_t rlx_array_rank(const rlx_array* array);
 RLX_API const int64_t* rlx_array_shape(const rlx_array* array);
 RLX_API const void* rlx_array_data(const rlx_array* array);
 RLX_API size_t rlx_array_bytes(const rlx_array* array);
-/* DLPack (dlpack.h, github.com/dmlc/dlpack), whose memory is shared and must not change. The tensor that is given is taken over: its deleter
- * is called when nobody needs it any more, so it is where this fails. Dense, row-major, on the CPU. */
+/* DLPack (dlpack.h, github.com/dmlc/dlpack), whose memory is shared and must not change. The tensor that is given is taken over: its
+ * deleter is called when nobody needs it any more, so it is where this fails. Dense, row-major, on the CPU. */
 struct DLManagedTensor;
 RLX_API rlx_status rlx_array_from_dlpack(struct DLManagedTensor* tensor, rlx_array** out);
 /* A tensor for whoever wants one, who calls its deleter. */

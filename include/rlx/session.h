@@ -111,8 +111,8 @@ struct SessionOptions {
   // Instruction sets: portable, avx2, avx512, amx; on ARM portable, neon. Empty: those that the variable RLX_CPU names when the process
   // first asks, else the best that the CPU has.
   std::string cpu_level = {};
-  // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and decode the weights
-  // to f32 once, which takes the memory of these.
+  // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and on the CPU decode
+  // the weights to f32 once, which takes the memory of these. GPUs by CUDA and HIP never round.
   bool round_activations = true;
   // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. On any: arrays of
   // another device are copied, by way of the host. false: both are an Error.

@@ -23,11 +23,11 @@ struct BoxMap {
 struct KernelText {
   std::string name;  // made of the hash of the text: equal kernels have equal names
   std::string text;
-  std::vector<GridLoop> grid = {};        // the loops whose positions are counted
-  std::vector<int> element_bytes = {};    // of a text for devices: what each buffer's pointer counts in, by kernel buffer
-  int group = 0;                          // lanes that work together on each position of the grid; 0: one lane alone
-  int on_chip_bytes = 0;                  // that a launch adds, for each group, to the memory on chip that the text names
-  std::vector<BoxMap> maps = {};          // further arguments
+  std::vector<GridLoop> grid = {};      // the loops whose positions are counted
+  std::vector<int> element_bytes = {};  // of a text for devices: what each buffer's pointer counts in, by kernel buffer
+  int group = 0;                        // lanes that work together on each position of the grid; 0: one lane alone
+  int on_chip_bytes = 0;                // that a launch adds, for each group, to the memory on chip that the text names
+  std::vector<BoxMap> maps = {};        // further arguments
   /// Of a text that binds fewer buffers than the kernel has: the elements of those that are copied into one for it, else nothing; by kernel
   /// buffer, as polynomials of `symbols`.
   std::vector<std::optional<Dim>> gathered = {};

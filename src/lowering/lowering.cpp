@@ -4,6 +4,7 @@
 
 #include "ir/rebuild.h"
 #include "lowering/claim.h"
+#include "lowering/one_row.h"
 #include "lowering/outputs.h"
 #include "lowering/parts.h"
 #include "ops/scalar/reinterpret.h"
@@ -195,38 +196,6 @@ Launch Lowering::host_launch(std::int32_t id) const {
   launch.node = {id, 0};
   for (std::size_t r = 0; r < node.results.size(); ++r) launch.writes.push_back({id, static_cast<std::int32_t>(r)});
   return launch;
-}
-
-/// A product of as many rows as a run has, as a kernel of one: what a group of lanes computes then. None where it is none.
-std::optional<std::pair<Kernel, SizeRange>> of_one_row(const Kernel& kernel) {
-  constexpr std::int64_t few = 8;
-  const auto is_product = [&](const Expr& e) {
-    if (e.kind != Expr::Kind::reduce || e.reduce != ReduceKind::sum) return false;
-    const Expr& body = kernel.expr(e.args[0]);
-    return body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul;
-  };
-  if (kernel.tile || std::ranges::none_of(kernel.exprs, is_product)) return std::nullopt;
-  Kernel one = kernel;
-  Dim rows = 1;
-  std::erase_if(one.loops, [&](int loop) {
-    if (!kernel.extent(loop).is_static()) rows *= kernel.extent(loop);
-    return !kernel.extent(loop).is_static();
-  });
-  if (rows.is_static() || rows.lower() != 1 || rows.upper() < few) return std::nullopt;
-  const auto is_left = [&](int variable) { return std::ranges::find(one.loops, variable) != one.loops.end(); };
-  const auto is_loop = [&](int variable) { return std::ranges::find(kernel.loops, variable) != kernel.loops.end(); };
-  const auto at_first = [&](Index& index) {
-    index = index.substitute([&](const Atom& atom) {
-      if (atom.kind == Atom::Kind::loaded) return Index::loaded(atom.id, atom.extent);
-      return is_loop(atom.id) && !is_left(atom.id) ? Index(0) : Index::variable(atom.id, atom.extent);
-    });
-  };
-  for (Expr& e : one.exprs) {
-    at_first(e.index);
-    for (Guard& guard : e.guards) at_first(guard.index);
-  }
-  for (KernelStore& store : one.stores) at_first(store.index);
-  return std::pair{std::move(one), SizeRange{rows, 1, 1}};
 }
 
 Launch Lowering::kernel_launch(OutputKernel outputs) const {

@@ -51,7 +51,7 @@ std::vector<std::string> Device::missing() {
 std::vector<DeviceKind> device_kinds() {
   std::vector<DeviceKind> kinds{kind_by_kernels(cpu::backend().target({})), kind_by_kernels(opencl::usual_target()),
                                 kind_by_kernels(gpu::usual_target("cuda")), kind_by_kernels(gpu::usual_target("rocm")),
-                                kind_by_kernels(metal::usual_target())};
+                                kind_by_kernels(metal::usual_target()),     kind_by_kernels(webgpu::usual_target())};
   if (!mlx::backends().empty()) kinds.push_back(kind_by_graphs(*mlx::backends().back()));
   kinds.push_back({"coreml", coreml::refusals});
   return kinds;

@@ -159,7 +159,7 @@ TEST(Docs, AreWhatTheCommandGenerates) {
   const test::TemporaryFolder folder;
   const std::string line = "'" + (project / "scripts/generate_docs.sh").string() + "' '" RLX_COMMAND "' '" + folder.path().string() + "'";
   ASSERT_EQ(std::system(line.c_str()), 0);
-  for (const std::string name : {"cli.md", "ops.md", "coverage.md", "architecture.svg", "house.svg"}) {
+  for (const std::string name : {"cli.md", "ops.md", "coverage.md", "architecture.svg", "house.svg", "decisions/README.md"}) {
     const std::string generated = read_text(folder / name);
     if (name == "coverage.md" && generated.find("| mlx:cpu |") == std::string::npos) continue;  // a build without MLX knows less
     EXPECT_GT(generated.size(), 2000u) << name;

@@ -61,12 +61,13 @@ template <class... A> bool run_threads(void (*of)(A...), const Launched& launch)
   const unsigned long prime = 1000003;
   blockDim.x = launch.threads;
   gridDim.x = launch.blocks;
-  for (unsigned b = 0; b < launch.blocks; ++b) {
+  bool ends = true;
+  for (unsigned b = 0; b < launch.blocks && ends; ++b) {
     blockIdx.x = (unsigned)((b * prime + launch.seed) % launch.blocks);
     if (launch.lanes) {
       if (launch.on_chip_bytes) fake_poison(launch.on_chip, launch.on_chip_bytes);
       if (__start_on_chip) fake_poison(__start_on_chip, (unsigned long)(__stop_on_chip - __start_on_chip));
-      if (!launch.lanes->run(kernel.lane, &kernel, enter, launch.threads, launch.warp, launch.seed + b)) return false;
+      ends = launch.lanes->run(kernel.lane, &kernel, enter, launch.threads, launch.warp, launch.seed + b);
     } else {
       for (unsigned t = 0; t < launch.threads; ++t) {
         threadIdx.x = (unsigned)((t * prime + launch.seed + b) % launch.threads);
@@ -74,7 +75,8 @@ template <class... A> bool run_threads(void (*of)(A...), const Launched& launch)
       }
     }
   }
-  return true;
+  fake_launch = 0;
+  return ends;
 }
 template <class... A> struct ArgumentBytes {
   static constexpr int all[] = {sizeof(A)..., 0};

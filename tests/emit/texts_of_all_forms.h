@@ -10,8 +10,8 @@
 // Kernels of every form, as a language prints them: for compilers that need no device.
 namespace rlx::test {
 
-/// All scalar ops on every type, the first sample of each op that has a rule for kernels, kernels of several loops, and sums of long rows; those that `print`
-/// takes, each once.
+/// All scalar ops on every type, the first sample of each op that has a rule for kernels, kernels of several loops, and sums of long rows;
+/// those that `print` takes, each once.
 inline std::vector<KernelText> texts_of_all_forms(const std::function<std::optional<KernelText>(const Kernel&)>& print) {
   std::vector<Graph> graphs;
   for (const DType type : generated_types) {

@@ -8,8 +8,8 @@
 #include "formats/temporary_folder.h"
 #include "message.h"
 #include "rlx/ops.h"
-#include "runtime/automatic.h"
 #include "runtime/executable.h"
+#include "runtime/reports/automatic.h"
 
 namespace rlx::test {
 namespace {

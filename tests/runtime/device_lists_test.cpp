@@ -59,7 +59,7 @@ TEST(DeviceLists, KeepWhatSharesMemoryInOrder) {
       Bindings sizes;
       for (const std::string& symbol : steps.program.symbols) sizes[symbol] = batch;
       const auto bytes = [&](const Type& type) { return bytes_for(type.dtype, type.size().evaluate(sizes)); };
-      const MemoryPlan plan = plan_memory(steps.program.graph, steps.slots, bytes);
+      const MemoryPlan plan = plan_memory(steps.slots, bytes);
       for (std::size_t b = 0; b < steps.order.size(); ++b)
         for (std::size_t a = 0; a < b; ++a) {
           const bool ordered = steps.comes_after(static_cast<int>(b), static_cast<int>(a));

@@ -60,10 +60,11 @@ bool is_lost(Code code) {
 std::string_view kind_of(Vendor vendor) { return vendor == Vendor::cuda ? "cuda" : "rocm"; }
 
 bool DeviceFacts::is_hopper() const {
+  if (!driver->EncodeBoxes || major != 9 || minor != 0) return false;
   int compiler_major = 0, compiler_minor = 0;
   compiler->GetVersion(&compiler_major, &compiler_minor);
   constexpr int first_compiler = 12;
-  return driver->EncodeBoxes && major == 9 && minor == 0 && compiler_major >= first_compiler;
+  return compiler_major >= first_compiler;
 }
 
 std::string DeviceFacts::architecture() const {

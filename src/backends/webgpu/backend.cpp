@@ -60,6 +60,12 @@ const Found& found() {
 
 }  // namespace
 
+TargetDevice usual_target() {
+  constexpr std::uint32_t most_buffers = 8;
+  DeviceFacts facts;
+  facts.limits.storage_buffers = most_buffers;
+  return backend_of(std::move(facts))->target({});
+}
 std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<WebGpuDevice>(std::move(facts)); }
 const std::vector<const Backend*>& backends() { return found().backends; }
 const std::string& missing() { return found().missing; }

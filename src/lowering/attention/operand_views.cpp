@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ir/sources.h"
-#include "lowering/strided_view.h"
+#include "lowering/products/strided_view.h"
 
 namespace rlx {
 namespace {

@@ -5,7 +5,7 @@
 #include "backends/cpu/machine/level_of.h"
 #include "backends/cpu/product/product_kernels.h"
 #include "backends/cpu/product/run.h"
-#include "lowering/epilogue.h"
+#include "lowering/products/epilogue.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/run_invariant.h"

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/winograd.h"
-#include "lowering/strided_view.h"
+#include "lowering/products/strided_view.h"
 
 namespace rlx::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "kernel/cost.h"
-#include "lowering/epilogue.h"
+#include "lowering/products/epilogue.h"
 #include "ops/scalar/scalar.h"
 
 namespace rlx::cpu {

@@ -6,7 +6,8 @@
 #include "backends/gpu/products/product_text.h"
 #include "kernel/math/math.h"
 #include "kernel/simplify.h"
-#include "lowering/epilogue.h"
+#include "lowering/one_row.h"
+#include "lowering/products/epilogue.h"
 
 namespace rlx::gpu {
 namespace {
@@ -172,6 +173,12 @@ class Products final : public GraphClaim {
     std::vector<std::int64_t> first(kernel.buffers.size());
     return {std::move(kernel), std::move(text), nullptr, std::move(first)};
   }
+  /// By groups of lanes, which read the weights once.
+  GeneratedKernel of_single_row(const Built& built) const {
+    Kernel kernel = whole(built).first;
+    auto one = of_one_row(kernel);
+    return draft_.generate(one ? std::move(one->first) : std::move(kernel));
+  }
   /// The form that takes the least time for so many rows: the tiles of each unit, one after the other.
   TileForm best_form(const Product& product, std::int64_t rows) const {
     const auto tiles = [](std::int64_t extent, int step) { return static_cast<double>((extent + step - 1) / step); };
@@ -195,7 +202,7 @@ class Products final : public GraphClaim {
       if (most < rows.upper() || least > rows.lower()) kernels.back().only = SizeRange{rows, least, most};
       least = most + 1;
     };
-    if (least == 1 && rows.upper() > 1) add(draft_.generate(whole(built).first), 1);
+    if (least == 1 && rows.upper() > 1) add(of_single_row(built), 1);
     if (differ && least <= few && rows.upper() > few) add(tiles(built, small), few);
     add(tiles(built, large), rows.upper());
     return kernels;

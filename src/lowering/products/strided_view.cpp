@@ -1,4 +1,4 @@
-#include "lowering/strided_view.h"
+#include "lowering/products/strided_view.h"
 
 #include <algorithm>
 

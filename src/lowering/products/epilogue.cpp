@@ -1,9 +1,9 @@
-#include "lowering/epilogue.h"
+#include "lowering/products/epilogue.h"
 
 #include <algorithm>
 #include <span>
 
-#include "lowering/strided_view.h"
+#include "lowering/products/strided_view.h"
 
 namespace rlx {
 namespace {

@@ -1,5 +1,5 @@
 // The choice of a device by what a graph is expected to take on each.
-#include "runtime/automatic.h"
+#include "runtime/reports/automatic.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "lowering/strided_view.h"
+#include "lowering/products/strided_view.h"
 
 // A dot as matrices that code written by hand multiplies: its axes with their strides in memory.
 

@@ -1,4 +1,4 @@
-#include "lowering/dot_axes.h"
+#include "lowering/products/dot_axes.h"
 
 #include <algorithm>
 
