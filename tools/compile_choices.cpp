@@ -79,10 +79,9 @@ std::vector<CLI::Option*> add_calibrated_precision(CLI::App& command, CompileCho
 CLI::Option* add_activations(CLI::App& command, CompileChoices& choices) {
   const auto choose = [&choices](const std::string& word) { choices.round_activations = word == "int8"; };
   return command
-      .add_option_function<std::string>(
-          "--activations", choose,
-          "What meets weights in blocks (Q4_K and the like): int8, rounded to 8 bits, or f32, as it is (always on CUDA and HIP): "
-          "on the CPU weights then take the memory of f32 (default: int8)")
+      .add_option_function<std::string>("--activations", choose,
+                                        "What meets weights in blocks (Q4_K and the like): int8, rounded to 8 bits, or f32, as it is: "
+                                        "on the CPU weights then take the memory of f32 (default: int8)")
       ->type_name("TYPE")
       ->check(CLI::IsMember(std::vector<std::string>{"int8", "f32"}).description(""));
 }

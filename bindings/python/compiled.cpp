@@ -8,6 +8,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include "released.h"
 #include "rlx/graph_cache.h"
 #include "rlx/result_memory.h"
 #include "trees.h"

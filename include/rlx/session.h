@@ -112,7 +112,7 @@ struct SessionOptions {
   // first asks, else the best that the CPU has.
   std::string cpu_level = {};
   // Products with weights in blocks (GGUF files) round what they are multiplied with to 8 bits; false: they do not, and on the CPU decode
-  // the weights to f32 once, which takes the memory of these. GPUs by CUDA and HIP never round.
+  // the weights to f32 once, which takes the memory of these. On GPUs that is faster.
   bool round_activations = true;
   // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. On any: arrays of
   // another device are copied, by way of the host. false: both are an Error.

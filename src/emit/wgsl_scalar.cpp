@@ -163,7 +163,7 @@ std::string WgslScalars::cast(const std::string& x, DType from, DType to) {
   }
   if (is_float(from)) {
     const DType target = is_wide(to) ? to : is_signed_int(to) ? i32 : u32;
-    const std::string whole = call(fmt::format("rlx_f32_to_{}", rlx::name(target)), x);
+    std::string whole = call(fmt::format("rlx_f32_to_{}", rlx::name(target)), x);
     if (!is_narrow_int(to)) return whole;
     return fmt::format("clamp({}, {}, {})", whole, wgsl_neutral(ReduceKind::max, to), wgsl_neutral(ReduceKind::min, to));
   }

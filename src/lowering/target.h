@@ -15,7 +15,6 @@ struct Caps {
   VectorMasks masks{};                 // of generated kernels
   std::int64_t past_caches_bytes = 0;  // the size from which on a result is not found in the last cache by who reads it next
   ScheduleOptions schedule = {};       // of generated kernels
-  bool rounds_activations = true;      // to 8 bits where they meet weights in blocks; false: that would only cost time
   int units = 1;                       // that compute side by side
   bool multiplies_in_groups = false;   // matrices on chip by groups of warps, to which a copy engine brings boxes
   std::vector<DType> lacks = {};       // elements that its kernels can neither read nor compute

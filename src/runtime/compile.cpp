@@ -80,8 +80,7 @@ IsComputed whole_primitives(const TargetDevice& target) {
 }  // namespace
 
 LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, const TargetDevice& target) {
-  const bool rounds = options.round_activations && target.caps.rounds_activations;
-  const Graph graph = rounds ? given : with_exact_activations(given);
+  const Graph graph = options.round_activations ? given : with_exact_activations(given);
   const IsClaimed is_claimed = [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; };
   PreciseGraph precise = with_precision(graph, options.precision, options.calibration ? &*options.calibration : nullptr);
   Graph primitives = expand(precise.graph, is_claimed);

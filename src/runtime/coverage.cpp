@@ -1,5 +1,7 @@
 #include "runtime/coverage.h"
 
+#include <optional>
+
 #include "backends/backend.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
@@ -50,6 +52,14 @@ Graph graph_of(const OpDef& op, const Attrs& attrs, const std::vector<Type>& ope
   return graph;
 }
 
+std::optional<Graph> graph_if_taken(const OpDef& op, const Attrs& attrs, const std::vector<Type>& operands) {
+  try {
+    return graph_of(op, attrs, operands);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 struct SampleGraph {
   DType type;
   Graph graph;
@@ -77,10 +87,7 @@ std::vector<SampleGraph> sample_graphs(const OpDef& op) {
     for (const DTypeInfo& other : dtype_table) {
       const auto type = static_cast<DType>(&other - dtype_table.data());
       if (type == operands.front().dtype) continue;
-      try {
-        graphs.push_back({type, graph_of(op, attrs, retyped(operands, type))});
-      } catch (const Error&) {  // no type of this op
-      }
+      if (auto other_graph = graph_if_taken(op, attrs, retyped(operands, type))) graphs.push_back({type, std::move(*other_graph)});
     }
   }
   return graphs;

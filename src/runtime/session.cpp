@@ -40,7 +40,7 @@ std::vector<DeviceEstimate> Session::estimates() const {
 
 int Session::threads() const { return state_->pool.size(); }
 Precision Session::precision() const { return state_->options.precision; }
-bool Session::rounds_activations() const { return state_->options.round_activations && state_->target.caps.rounds_activations; }
+bool Session::rounds_activations() const { return state_->options.round_activations; }
 
 CompileCounters Session::counters() const {
   if (const Session* const chosen = state_->chosen_already()) return chosen->counters();

@@ -32,7 +32,6 @@ struct GpuDevice : Backend {
     caps.units = static_cast<int>(facts.units);
     caps.multiplies_in_groups = facts.is_hopper();
     caps.schedule = {.lanes = true, .group = 512};
-    caps.rounds_activations = false;
     return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), level, std::move(caps), print, claims(options.claims)};
   }
   DeviceMemory* memory() const override {

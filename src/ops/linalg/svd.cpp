@@ -99,9 +99,9 @@ struct Pinv {
     return {s - matmul(matmul(s, a), p) + t - matmul(p, matmul(a, t)) - matmul(matmul(p, da), p)};
   }
   static std::vector<Sample> samples() {
-    return {{{{{f32, {4, 3}, -1, 1, 2}}}, attrs_of(Pinv{1e-5}), 2e-5},
-            {{{{f64, {2, 3, 4}, -1, 1, 2}}}, attrs_of(Pinv{1e-14}), 1e-10},
-            {{{{c64, {3, 3}, -1, 1, 3}}}, attrs_of(Pinv{1e-5}), 2e-5}};
+    return {{{{{f32, {4, 3}}, -1, 1, 2}}, attrs_of(Pinv{1e-5}), 2e-5},
+            {{{{f64, {2, 3, 4}}, -1, 1, 2}}, attrs_of(Pinv{1e-14}), 1e-10},
+            {{{{c64, {3, 3}}, -1, 1, 3}}, attrs_of(Pinv{1e-5}), 2e-5}};
   }
 };
 const Op<Pinv> pinv_op;

@@ -181,7 +181,10 @@ class Products final : public GraphClaim {
   }
   /// The form that takes the least time for so many rows: the tiles of each unit, one after the other.
   TileForm best_form(const Product& product, std::int64_t rows) const {
-    const auto tiles = [](std::int64_t extent, int step) { return static_cast<double>((extent + step - 1) / step); };
+    const auto tiles = [](std::int64_t extent, int step) {
+      const std::int64_t whole = (extent + step - 1) / step;
+      return static_cast<double>(whole);
+    };
     const auto time = [&](const TileForm& form) {
       double count = tiles(rows, form.rows) * tiles(product.columns.extent.upper(), form.columns);
       for (const ProductAxis& axis : product.items) count *= static_cast<double>(axis.extent.upper());

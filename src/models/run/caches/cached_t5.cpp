@@ -53,7 +53,7 @@ Array CachedT5::read(std::span<const std::int32_t> ids, std::int64_t wanted, con
   const auto past = static_cast<std::int32_t>(ids_.size());
   std::map<std::string, Feed> feeds = encoded_;
   feeds.emplace("input_ids", Feed(ids)), feeds.emplace("past", Feed(std::span(&past, 1)));
-  const Array logits = decoder_.run(feeds).at("logits");
+  Array logits = decoder_.run(feeds).at("logits");
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   if (wanted == std::ssize(ids)) return logits;
   return Array::of({1, wanted, config_.vocab_size}, logits.values<float>().last(static_cast<std::size_t>(wanted * config_.vocab_size)));

@@ -35,8 +35,10 @@ std::size_t layers_within(std::int64_t bytes, const Graph& graph, const MemoryNe
   bytes -= need.all();
   for (const auto& [layer, size] : layers) bytes += size;
   std::size_t count = 0;
-  for (const auto& [layer, size] : layers)
-    if ((bytes -= size) >= 0) ++count;
+  for (const auto& [layer, size] : layers) {
+    bytes -= size;
+    if (bytes >= 0) ++count;
+  }
   return count;
 }
 
