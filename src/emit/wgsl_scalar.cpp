@@ -28,7 +28,7 @@ constexpr std::array<WgslRow, 28> rows{{
     {rsqrt, "rlx_kept(1.0 / sqrt({x}))", "", "", "", ""},
     {logical_not, "", "~{x}", "~{x}", "~{x}", "!{x}"},
     {add, "rlx_kept({x} + {z})", "{x} + {z}", "{x} + {z}", "rlx_add64({x}, {z})", ""},
-    {sub, "rlx_kept({x} - rlx_kept({z}))", "{x} - {z}", "{x} - {z}", "rlx_sub64({x}, {z})", ""},
+    {sub, "rlx_kept({x} - rlx_apart({z}))", "{x} - {z}", "{x} - {z}", "rlx_sub64({x}, {z})", ""},
     {mul, "rlx_kept({x} * {z})", "{x} * {z}", "{x} * {z}", "rlx_mul64({x}, {z})", ""},
     {div, "rlx_kept({x} / {z})", "rlx_div_i32({x}, {z})", "rlx_div_u32({x}, {z})", "rlx_div_{t}({x}, {z})", ""},
     {rem, "rlx_rem_f32({x}, {z})", "rlx_rem_i32({x}, {z})", "rlx_rem_u32({x}, {z})", "rlx_rem_{t}({x}, {z})", ""},
