@@ -10,6 +10,7 @@
 #include "base/function_ref.h"
 #include "emit/emit.h"
 #include "lowering/target.h"
+#include "rlx/error.h"
 #include "rlx/session.h"
 
 namespace rlx {
@@ -112,6 +113,11 @@ struct TakenGraph {
 
   const Graph graph;  // as it is computed: primitives, and the composites that the device has
 };
+
+/// Throws Error where they name a level of the CPU, which no other device has.
+inline void refuse_cpu_level(const SessionOptions& options, std::string_view device) {
+  if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, device);
+}
 
 /// What a device brings: a folder beside this file, which src/runtime/device.cpp names.
 struct Backend {

@@ -9,16 +9,16 @@ namespace rlx {
 /// How a language of C's family writes what its members write differently: data alone. In patterns {T} is a type, {n} a number.
 struct CDialect {
   std::string_view name;                              // begins the names of kernels
-  std::string_view header, f64_header;                // of every text; also of one with numbers of f64
+  std::string_view header, f64_header = {};           // of every text; also of one with numbers of f64
   std::array<std::string_view, 4> signed_integers;    // of 8, 16, 32 and 64 bits
   std::array<std::string_view, 4> unsigned_integers;  // likewise
   std::string_view long_suffix;                       // of literals of 64 bits
-  std::string_view f32_suffix;                        // of functions of f32
+  std::string_view f32_suffix = {};                   // of functions of f32
   std::string_view nearest;                           // the function to the nearest integer, ties to even
-  std::string_view lanes;                             // before a loop over {n} elements of a vector; empty: nothing
+  std::string_view lanes = {};                        // before a loop over {n} elements of a vector; empty: nothing
   // Vectors of {n} f32: the type, one loaded from {p}, from f16 and bf16 there, and stored there; the sum of the halves of {x}. Empty: the
   // language has none.
-  std::string_view vector, vector_load, f16_load, bf16_load, vector_store, vector_fold;
+  std::string_view vector = {}, vector_load = {}, f16_load = {}, bf16_load = {}, vector_store = {}, vector_fold = {};
   bool fused_sums;        // sums of products are made by fma
   std::string_view bits;  // declares {y} of type {T}: the {size} bytes of {x}
 
@@ -27,16 +27,17 @@ struct CDialect {
   std::string_view definition;  // {text} of a function {name} that texts share, which may stand in one program
 
   // The function around the body: what opens it, its parameters by buffer and by symbol of sizes, and what closes them.
-  std::string_view open, buffer_parameter, size_parameter, close;
-  std::string_view buffer;  // makes b{n} of these, in a function that uses it
-  std::string_view size;    // the value of a symbol
+  std::string_view open, buffer_parameter = {}, size_parameter = {}, close;
+  std::string_view buffer = {};  // makes b{n} of these, in a function that uses it
+  std::string_view size;         // the value of a symbol
   // The same of groups of {n} lanes, and of buffers that begin where 16 bytes do. The lane; which of the rows of a block it has; what a
   // lane of the warp has whose number differs in the bits {n}; {n} elements {name} on chip, and of a lane's own where 16 bytes begin; where
   // lanes wait for the group, and for their warp.
   std::string_view group_header = {}, group_open = {}, aligned_buffer = {}, group_position = {};
   std::string_view group_lane = {}, group_row = {}, exchange = {}, on_chip = {}, aligned_array = {}, barrier = {}, warp_barrier = {};
   std::array<std::string_view, 5> pieces = {};  // types of 1, 2, 4, 8 and 16 bytes
-  std::string_view position;  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
+  std::string_view position =
+      {};  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
 };
 
 /// CUDA C++ and HIP.

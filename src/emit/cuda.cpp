@@ -1,5 +1,5 @@
 // CUDA C++, which is also HIP's: a thread computes one position of the grid, or those of a block do.
-#include "emit/c_scalar.h"
+#include "emit/c_dialect.h"
 #include "emit/cuda_function.h"
 
 namespace rlx {
@@ -9,19 +9,12 @@ namespace {
 constexpr CDialect cuda{
     .name = "k",
     .header = "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fc00000)\n#endif\n",
-    .f64_header = "",
     .signed_integers = {"signed char", "short", "int", "long long"},
     .unsigned_integers = {"unsigned char", "unsigned short", "unsigned", "unsigned long long"},
     .long_suffix = "ll",
     .f32_suffix = "f",
     .nearest = "rint",
     .lanes = "#pragma unroll",
-    .vector = "",
-    .vector_load = "",
-    .f16_load = "",
-    .bf16_load = "",
-    .vector_store = "",
-    .vector_fold = "",
     .fused_sums = true,
     .bits = "{T} {y};\n  memcpy(&{y}, &{x}, {size});",
     .f16_to_f32 =
@@ -32,7 +25,6 @@ constexpr CDialect cuda{
     .buffer_parameter = "{T}* b{n}, ",
     .size_parameter = "const long long s{n}, ",
     .close = "const long long positions) {\n",
-    .buffer = "",
     .size = "s{n}",
     .group_header =
         "#ifndef rlx_exchange\n#ifdef __HIP__\n#define rlx_exchange(x, bits) __shfl_xor(x, bits)\n"
@@ -64,7 +56,6 @@ constexpr CDialect cuda_function = [] {
 
 const CDialect& cuda_dialect() { return cuda; }
 KernelText emit_cuda_function(const Kernel& tile) { return print_c(tile, cuda_function, {}); }
-std::string cuda_memory_type(DType dtype) { return c_memory_type(cuda, dtype); }
 
 KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, cuda, options); }
 

@@ -7,7 +7,4 @@ namespace rlx {
 /// each loop, by variable, behind the symbols.
 KernelText emit_cuda_function(const Kernel& tile);
 
-/// How CUDA C++ names elements in memory.
-std::string cuda_memory_type(DType dtype);
-
 }  // namespace rlx

@@ -11,7 +11,6 @@ constexpr CDialect opencl{
     .signed_integers = {"char", "short", "int", "long"},
     .unsigned_integers = {"uchar", "ushort", "uint", "ulong"},
     .long_suffix = "L",
-    .f32_suffix = "",
     .nearest = "rint",
     .lanes = "#pragma clang loop vectorize(assume_safety) vectorize_width({n})",  // unknown elsewhere, and left aside
     .vector = "float{n}",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/device_test.h"
 #include "backends/gpu/backend.h"
 #include "backends/gpu/device.h"
 #include "formats/temporary_folder.h"
@@ -23,27 +24,14 @@ inline const Backend* first_gpu(std::string_view kind) {
 }
 
 /// Tests on the first GPU. Those that ctest runs meet drivers that need no GPU, see fake_gpu/fake_gpu.cpp.
-class GpuTest : public testing::Test {
+class GpuTest : public DeviceTest {
  protected:
   explicit GpuTest(std::string_view kind = "") : backend_(first_gpu(kind)) {}
   void SetUp() override {
     if (!backend_) GTEST_SKIP() << "needs a GPU, or LD_LIBRARY_PATH as ctest sets it";
   }
 
-  const Backend& backend() const { return *backend_; }
-  DeviceMemory& memory() const { return *backend().memory(); }
-  Session session() const { return Session(Device(backend()), {.cache_folder = std::filesystem::path()}); }
-
-  std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {
-    auto bytes = memory().allocate(static_cast<std::int64_t>(values.size_bytes()));
-    memory().upload(bytes.get(), std::as_bytes(values));
-    return bytes;
-  }
-  std::vector<float> downloaded(const std::byte* from, std::size_t count) const {
-    std::vector<float> values(count);
-    memory().download(std::as_writable_bytes(std::span(values)), from);
-    return values;
-  }
+  const Backend& backend() const override { return *backend_; }
 
  private:
   const Backend* backend_;

@@ -197,27 +197,9 @@ TEST_F(MetalGraphs, AreOfANamedDevice) {
   EXPECT_NE(error_of([&] { backend().target({.cpu_level = "avx2"}); }).find("cpu_level 'avx2' is of the CPU"), std::string::npos);
 }
 
-TEST_F(MetalGraphs, ComputeTheFirstSampleOfEveryOp) {
-  std::vector<Case> cases = all_cases();
-  std::erase_if(cases, [](const Case& c) { return c.number != 0; });
-  EXPECT_GT(cases.size(), 100U);
-  expect_all(session(), cases, cases.size() / 2);
-}
+TEST_F(MetalGraphs, ComputeTheFirstSampleOfEveryOp) { expect_first_samples(session()); }
 
-TEST_F(MetalGraphs, ChangeStatesWhereTheyLie) {
-  Graph graph;
-  const Value cache = graph.state("cache", {4, 3}, f32), row = graph.input("row", {1, 3}, f32), at = graph.input("at", {}, i32);
-  graph.output("cache", dynamic_update(cache, row, {at, scalar(at, 0, i32)}));
-  Executable program = session().compile(graph);
-  std::vector<float> expected(12, 0);
-  for (const std::int32_t place : {0, 2, 7}) {  // 7: clamped to the last row
-    const std::vector<std::int32_t> places{place};
-    const std::vector<float> values{1, 2, static_cast<float>(place)};
-    program.run({{"row", values}, {"at", Array::of<std::int32_t>({}, places)}});
-    std::ranges::copy(values, expected.begin() + 3 * std::min(place, 3));
-    EXPECT_EQ(program.state("cache"), Array::of<float>({4, 3}, expected));
-  }
-}
+TEST_F(MetalGraphs, ChangeStatesWhereTheyLie) { expect_states_change(session()); }
 
 /// A device that loses its work says so to who waits next, and lives on.
 TEST_F(MetalGraphs, OfADeviceThatFailsAreAnErrorThatNamesIt) {

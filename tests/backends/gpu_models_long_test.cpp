@@ -1,21 +1,13 @@
 // Models on the first GPU: the recorded outputs and tokens.
 #include "backends/gpu_device.h"
-#include "fixture.h"
-#include "models/run/recorded_run.h"
+#include "backends/recorded_models.h"
 
 namespace rlx::test {
 namespace {
 
 class ModelsOnGpu : public GpuTest {};
 
-TEST_F(ModelsOnGpu, HaveTheRecordedOutputsAndTokens) {
-  for (const char* name : {"hf/llama", "hf/mixtral", "hf/qwen3_next", "hf/mamba", "hf/bert", "hf/t5"}) {
-    SCOPED_TRACE(name);
-    const auto verified = verify_folder(fixture(name), session());
-    EXPECT_FALSE(verified.empty());
-    for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
-  }
-}
+TEST_F(ModelsOnGpu, HaveTheRecordedOutputsAndTokens) { expect_recorded_models(session()); }
 
 }  // namespace
 }  // namespace rlx::test

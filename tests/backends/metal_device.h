@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include "backends/device_test.h"
 #include "backends/metal/backend.h"
 #include "backends/metal/driver.h"
 #include "formats/temporary_folder.h"
@@ -10,26 +11,13 @@
 namespace rlx::test {
 
 /// Tests on the first GPU of Metal. Those that ctest runs meet one that needs no Mac, see fake_gpu/fake_metal.cpp.
-class MetalTest : public testing::Test {
+class MetalTest : public DeviceTest {
  protected:
   void SetUp() override {
     if (metal::backends().empty()) GTEST_SKIP() << "needs Metal, or LD_LIBRARY_PATH as ctest sets it: " << metal::missing();
   }
 
-  const Backend& backend() const { return *metal::backends().front(); }
-  DeviceMemory& memory() const { return *backend().memory(); }
-  Session session() const { return Session(Device(backend()), {.cache_folder = std::filesystem::path()}); }
-
-  std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {
-    auto bytes = memory().allocate(static_cast<std::int64_t>(values.size_bytes()));
-    memory().upload(bytes.get(), std::as_bytes(values));
-    return bytes;
-  }
-  std::vector<float> downloaded(const std::byte* from, std::size_t count) const {
-    std::vector<float> values(count);
-    memory().download(std::as_writable_bytes(std::span(values)), from);
-    return values;
-  }
+  const Backend& backend() const override { return *metal::backends().front(); }
 };
 
 /// b1[i] = b0[i] * s0 + `added`, under a name that says what is added.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/device_test.h"
 #include "backends/opencl/backend.h"
 #include "backends/opencl/device.h"
 #include "formats/temporary_folder.h"
@@ -22,7 +23,7 @@ inline const Backend* chosen_opencl() {
 }
 
 /// Tests on one OpenCL device. What the driver keeps on disk by itself goes to a folder of their own.
-class OpenClTest : public testing::Test {
+class OpenClTest : public DeviceTest {
  protected:
   void SetUp() override {
     static const TemporaryFolder kept;
@@ -30,19 +31,7 @@ class OpenClTest : public testing::Test {
     if (opencl::backends().empty()) GTEST_SKIP() << "needs an OpenCL device: " << opencl::missing();
   }
 
-  const Backend& backend() const { return *chosen_opencl(); }
-  DeviceMemory& memory() const { return *backend().memory(); }
-
-  std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {
-    auto bytes = memory().allocate(static_cast<std::int64_t>(values.size_bytes()));
-    memory().upload(bytes.get(), std::as_bytes(values));
-    return bytes;
-  }
-  std::vector<float> downloaded(const std::byte* from, std::size_t count) const {
-    std::vector<float> values(count);
-    memory().download(std::as_writable_bytes(std::span(values)), from);
-    return values;
-  }
+  const Backend& backend() const override { return *chosen_opencl(); }
 };
 
 /// The first device as if its driver described it otherwise.

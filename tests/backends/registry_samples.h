@@ -145,6 +145,30 @@ inline void expect_all(const Session& session, const std::vector<Case>& all, std
   }
 }
 
+/// The first sample of every op, in two programs.
+inline void expect_first_samples(const Session& session) {
+  std::vector<Case> cases = all_cases();
+  std::erase_if(cases, [](const Case& c) { return c.number != 0; });
+  EXPECT_GT(cases.size(), 100U);
+  expect_all(session, cases, cases.size() / 2);
+}
+
+/// A state whose rows are replaced where they lie.
+inline void expect_states_change(const Session& session) {
+  Graph graph;
+  const Value cache = graph.state("cache", {4, 3}, f32), row = graph.input("row", {1, 3}, f32), at = graph.input("at", {}, i32);
+  graph.output("cache", dynamic_update(cache, row, {at, scalar(at, 0, i32)}));
+  Executable program = session.compile(graph);
+  std::vector<float> expected(12, 0);
+  for (const std::int32_t place : {0, 2, 7}) {  // 7: clamped to the last row
+    const std::vector<std::int32_t> places{place};
+    const std::vector<float> values{1, 2, static_cast<float>(place)};
+    program.run({{"row", values}, {"at", Array::of<std::int32_t>({}, places)}});
+    std::ranges::copy(values, expected.begin() + 3 * std::min(place, 3));
+    EXPECT_EQ(program.state("cache"), Array::of<float>({4, 3}, expected));
+  }
+}
+
 /// Every sample of every op.
 inline void expect_reference(const Session& session) { expect_all(session, all_cases()); }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/device_test.h"
 #include "backends/webgpu/backend.h"
 #include "backends/webgpu/device.h"
 #include "rlx/session.h"
@@ -14,26 +15,13 @@
 namespace rlx::test {
 
 /// Tests on the first device of WebGPU.
-class WebGpuTest : public testing::Test {
+class WebGpuTest : public DeviceTest {
  protected:
   void SetUp() override {
     if (webgpu::backends().empty()) GTEST_SKIP() << "needs a WebGPU device: " << webgpu::missing();
   }
 
-  const Backend& backend() const { return *webgpu::backends().front(); }
-  DeviceMemory& memory() const { return *backend().memory(); }
-  Session session() const { return Session(Device(backend()), {.cache_folder = std::filesystem::path()}); }
-
-  std::shared_ptr<std::byte> uploaded(std::span<const float> values) const {
-    auto bytes = memory().allocate(static_cast<std::int64_t>(values.size_bytes()));
-    memory().upload(bytes.get(), std::as_bytes(values));
-    return bytes;
-  }
-  std::vector<float> downloaded(const std::byte* from, std::size_t count) const {
-    std::vector<float> values(count);
-    memory().download(std::as_writable_bytes(std::span(values)), from);
-    return values;
-  }
+  const Backend& backend() const override { return *webgpu::backends().front(); }
 };
 
 /// The first device as if its driver described it otherwise.

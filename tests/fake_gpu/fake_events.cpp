@@ -5,12 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#ifdef RLX_FAKE_HIP
-#define NAMED(cuda, hip) hip
-#else
-#define NAMED(cuda, hip) cuda
-#endif
-#define ENTRY(cuda, hip) extern "C" [[gnu::visibility("default")]] int NAMED(cuda, hip)
+#include "fake_gpu/entries.h"
 
 int fake_later(void* stream, std::function<int()> work);
 int fake_do_next(void* stream);
@@ -28,15 +23,15 @@ struct Event {
 
 }  // namespace
 
-ENTRY(cuEventCreate, hipEventCreateWithFlags)(Event** event, unsigned) {
+ENTRY(int, cuEventCreate, hipEventCreateWithFlags)(Event** event, unsigned) {
   *event = new Event;
   return success;
 }
-ENTRY(cuEventDestroy_v2, hipEventDestroy)(Event* event) {
+ENTRY(int, cuEventDestroy_v2, hipEventDestroy)(Event* event) {
   delete event;
   return success;
 }
-ENTRY(cuEventRecord, hipEventRecord)(Event* event, void* stream) {
+ENTRY(int, cuEventRecord, hipEventRecord)(Event* event, void* stream) {
   event->stream = stream;
   event->done = std::make_shared<Clock::time_point>();
   return fake_later(stream, [done = event->done] {
@@ -44,19 +39,19 @@ ENTRY(cuEventRecord, hipEventRecord)(Event* event, void* stream) {
     return success;
   });
 }
-ENTRY(cuEventSynchronize, hipEventSynchronize)(const Event* event) {
+ENTRY(int, cuEventSynchronize, hipEventSynchronize)(const Event* event) {
   const std::lock_guard lock(fake_mutex());
   int code = success;
   while (code == success && event->done && *event->done == Clock::time_point()) code = fake_do_next(event->stream);
   return code;
 }
-ENTRY(cuEventElapsedTime, hipEventElapsedTime)(float* milliseconds, const Event* from, const Event* to) {
+ENTRY(int, cuEventElapsedTime, hipEventElapsedTime)(float* milliseconds, const Event* from, const Event* to) {
   if (!from->done || !to->done) return invalid_value;
   if (*from->done == Clock::time_point() || *to->done == Clock::time_point()) return not_ready;
   *milliseconds = std::chrono::duration<float, std::milli>(*to->done - *from->done).count();
   return success;
 }
-ENTRY(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, const Event* event, unsigned) {
+ENTRY(int, cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, const Event* event, unsigned) {
   return fake_later(stream, [other = event->stream, done = event->done] {
     int code = success;
     while (code == success && *done == Clock::time_point()) code = fake_do_next(other);

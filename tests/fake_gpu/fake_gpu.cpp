@@ -26,15 +26,9 @@
 #include "emit/cuda_attention_in_cpp.h"
 #include "emit/cuda_in_cpp.h"
 #include "emit/cuda_products_in_cpp.h"
+#include "fake_gpu/entries.h"
 #include "fake_gpu/files.h"
 #include "fake_gpu/lanes.h"
-
-#ifdef RLX_FAKE_HIP
-#define NAMED(cuda, hip) hip
-#else
-#define NAMED(cuda, hip) cuda
-#endif
-#define ENTRY(cuda, hip) extern "C" [[gnu::visibility("default")]] Code NAMED(cuda, hip)
 
 namespace {
 
@@ -142,71 +136,71 @@ Code do_next(Stream* stream) {
 
 // -- the driver
 
-ENTRY(cuInit, hipInit)(unsigned) {
+ENTRY(Code, cuInit, hipInit)(unsigned) {
   device.is_open = true;
   return success;
 }
-ENTRY(cuDriverGetVersion, hipDriverGetVersion)(int* version) {
+ENTRY(Code, cuDriverGetVersion, hipDriverGetVersion)(int* version) {
   *version = NAMED(12040, 60000000);
   return success;
 }
-ENTRY(cuDeviceGetCount, hipGetDeviceCount)(int* count) {
+ENTRY(Code, cuDeviceGetCount, hipGetDeviceCount)(int* count) {
   *count = devices;
   return device.is_open ? success : not_initialized;
 }
-ENTRY(cuDeviceGet, hipDeviceGet)(int* found, int number) {
+ENTRY(Code, cuDeviceGet, hipDeviceGet)(int* found, int number) {
   *found = number;
   return number >= 0 && number < devices ? success : invalid_value;
 }
-ENTRY(cuDeviceGetName, hipDeviceGetName)(char* name, int bytes, int) {
+ENTRY(Code, cuDeviceGetName, hipDeviceGetName)(char* name, int bytes, int) {
   std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU");
   return success;
 }
-ENTRY(cuDeviceTotalMem_v2, hipDeviceTotalMem)(std::size_t* bytes, int) {
+ENTRY(Code, cuDeviceTotalMem_v2, hipDeviceTotalMem)(std::size_t* bytes, int) {
   *bytes = total_memory;
   return success;
 }
-ENTRY(cuDeviceGetAttribute, hipDeviceGetAttribute)(int* value, int attribute, int) {
+ENTRY(Code, cuDeviceGetAttribute, hipDeviceGetAttribute)(int* value, int attribute, int) {
   constexpr std::pair<int, int> values[]{{NAMED(16, 63), 2}, {NAMED(75, 23), 9}, {NAMED(76, 61), 0}, {NAMED(115, 88), 1}};
   for (const auto& [number, its] : values)
     if (number == attribute) return *value = its, success;
   return invalid_value;
 }
-ENTRY(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** retained, int number) {
+ENTRY(Code, cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void** retained, int number) {
   *retained = &contexts[number];
   return device.is_open ? success : not_initialized;
 }
-ENTRY(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int) { return success; }
-ENTRY(cuCtxSetCurrent, hipCtxSetCurrent)(void* current) {
+ENTRY(Code, cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int) { return success; }
+ENTRY(Code, cuCtxSetCurrent, hipCtxSetCurrent)(void* current) {
   context = current;
   return success;
 }
-ENTRY(cuGetErrorName, hipDrvGetErrorName)(Code code, const char** name) {
+ENTRY(Code, cuGetErrorName, hipDrvGetErrorName)(Code code, const char** name) {
   for (const auto& [value, its] : names)
     if (value == code) return *name = its, success;
   return invalid_value;
 }
-ENTRY(cuGetErrorString, hipDrvGetErrorString)(Code, const char** text) {
+ENTRY(Code, cuGetErrorString, hipDrvGetErrorString)(Code, const char** text) {
   *text = "as the fake driver has it";
   return success;
 }
 
 // -- memory
 
-ENTRY(cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool)(void** pool, int) {
+ENTRY(Code, cuDeviceGetDefaultMemPool, hipDeviceGetDefaultMemPool)(void** pool, int) {
   *pool = &device;
   return success;
 }
-ENTRY(cuMemPoolSetAttribute, hipMemPoolSetAttribute)(void* pool, int attribute, void*) {
+ENTRY(Code, cuMemPoolSetAttribute, hipMemPoolSetAttribute)(void* pool, int attribute, void*) {
   return pool == &device && attribute == 4 ? success : invalid_value;
 }
-ENTRY(cuMemGetInfo_v2, hipMemGetInfo)(std::size_t* free, std::size_t* total) {
+ENTRY(Code, cuMemGetInfo_v2, hipMemGetInfo)(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(device.mutex);
   *free = total_memory - device.taken_bytes;
   *total = total_memory;
   return success;
 }
-ENTRY(cuMemAllocAsync, hipMallocAsync)(std::uintptr_t* address, std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemAllocAsync, hipMallocAsync)(std::uintptr_t* address, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   if (!stream || bytes == 0) return invalid_value;
   if (stream->context != context) return invalid_context;
@@ -220,7 +214,7 @@ ENTRY(cuMemAllocAsync, hipMallocAsync)(std::uintptr_t* address, std::size_t byte
   device.taken_bytes += bytes;
   return success;
 }
-ENTRY(cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream) {
+ENTRY(Code, cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   const auto at = device.taken.find(address);
   if (at == device.taken.end()) return invalid_value;
@@ -228,35 +222,35 @@ ENTRY(cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream) {
   device.taken.erase(at);
   return later(stream, true, [=] { std::free(real(address)); });
 }
-ENTRY(cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned) {
+ENTRY(Code, cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned) {
   const std::lock_guard lock(device.mutex);
   *memory = std::malloc(bytes);
   device.pinned.emplace(static_cast<std::byte*>(*memory), bytes);
   return *memory ? success : out_of_memory;
 }
-ENTRY(cuMemFreeHost, hipHostFree)(void* memory) {
+ENTRY(Code, cuMemFreeHost, hipHostFree)(void* memory) {
   const std::lock_guard lock(device.mutex);
   device.pinned.erase(static_cast<std::byte*>(memory));
   std::free(memory);
   return success;
 }
-ENTRY(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(std::uintptr_t to, const void* from, std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(std::uintptr_t to, const void* from, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   const auto* data = static_cast<const std::byte*>(from);
   if (is_pinned(data)) return later(stream, is_inside(to, bytes), [=] { std::memcpy(real(to), data, bytes); });
   return later(stream, is_inside(to, bytes),
                [to, bytes = std::vector<std::byte>(data, data + bytes)] { std::memcpy(real(to), bytes.data(), bytes.size()); });
 }
-ENTRY(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   return later(stream, is_inside(from, bytes), [=] { std::memcpy(to, real(from), bytes); });
 }
-ENTRY(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   return later(stream, is_inside(to, bytes) && is_inside(from, bytes), [=] { std::memcpy(real(to), real(from), bytes); });
 }
-ENTRY(cuMemcpyPeerAsync, hipMemcpyPeerAsync)(std::uintptr_t to, std::intptr_t here, std::uintptr_t from, std::intptr_t there,
-                                             std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemcpyPeerAsync, hipMemcpyPeerAsync)(std::uintptr_t to, std::intptr_t here, std::uintptr_t from, std::intptr_t there,
+                                                   std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   const auto is_place = [](std::intptr_t place, const void* of) {
     const auto number = NAMED(reinterpret_cast<const char*>(place) - contexts, place);
@@ -265,23 +259,23 @@ ENTRY(cuMemcpyPeerAsync, hipMemcpyPeerAsync)(std::uintptr_t to, std::intptr_t he
   const bool valid = is_place(here, stream->context) && is_place(there, nullptr) && here != there;
   return later(stream, valid && is_inside(to, bytes) && is_inside(from, bytes), [=] { std::memcpy(real(to), real(from), bytes); });
 }
-ENTRY(cuMemsetD8Async, hipMemsetD8Async)(std::uintptr_t to, unsigned char value, std::size_t bytes, Stream* stream) {
+ENTRY(Code, cuMemsetD8Async, hipMemsetD8Async)(std::uintptr_t to, unsigned char value, std::size_t bytes, Stream* stream) {
   const std::lock_guard lock(device.mutex);
   return later(stream, is_inside(to, bytes), [=] { std::memset(real(to), value, bytes); });
 }
 
 // -- streams and launches
 
-ENTRY(cuStreamCreate, hipStreamCreateWithFlags)(Stream** stream, unsigned) {
+ENTRY(Code, cuStreamCreate, hipStreamCreateWithFlags)(Stream** stream, unsigned) {
   if (!context) return invalid_context;
   *stream = new Stream{context, {}};
   return success;
 }
-ENTRY(cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
+ENTRY(Code, cuStreamDestroy_v2, hipStreamDestroy)(Stream* stream) {
   delete stream;
   return success;
 }
-ENTRY(cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
+ENTRY(Code, cuStreamSynchronize, hipStreamSynchronize)(Stream* stream) {
   const std::lock_guard lock(device.mutex);
   if (stream->context != context) return invalid_context;
   Code code = success;
@@ -296,12 +290,12 @@ std::mutex& fake_mutex() { return device.mutex; }
 int fake_do_next(void* stream) { return do_next(static_cast<Stream*>(stream)); }
 int fake_argument_count(const void* function) { return static_cast<const Function*>(function)->arguments; }
 int fake_argument_bytes(const void* function, std::size_t argument) { return static_cast<const Function*>(function)->bytes[argument]; }
-ENTRY(cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {
+ENTRY(Code, cuFuncSetAttribute, hipFuncSetAttribute)(const Function*, int attribute, int bytes) {
   return attribute == 8 && bytes <= most_on_chip ? success : invalid_value;
 }
-ENTRY(cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads,
-                                             unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream, void** arguments,
-                                             void** extra) {
+ENTRY(Code, cuLaunchKernel, hipModuleLaunchKernel)(const Function* function, unsigned x, unsigned y, unsigned z, unsigned threads,
+                                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream* stream,
+                                                   void** arguments, void** extra) {
   const std::lock_guard lock(device.mutex);
   const bool valid =
       x > 0 && y == 1 && z == 1 && threads > 0 && threads <= 1024 && block_y == 1 && block_z == 1 && shared_bytes <= most_on_chip && !extra;
@@ -351,7 +345,7 @@ struct Head {
 };
 }  // namespace
 
-ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
+ENTRY(Code, cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
   Head head;
   std::memcpy(&head, image, sizeof head);
   if (!context) return invalid_context;
@@ -364,12 +358,12 @@ ENTRY(cuModuleLoadData, hipModuleLoadData)(Module** module, const void* image) {
   *module = new Module{library, {}};
   return success;
 }
-ENTRY(cuModuleUnload, hipModuleUnload)(Module* module) {
+ENTRY(Code, cuModuleUnload, hipModuleUnload)(Module* module) {
   dlclose(module->library);
   delete module;
   return context ? success : invalid_context;
 }
-ENTRY(cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Module* module, const char* name) {
+ENTRY(Code, cuModuleGetFunction, hipModuleGetFunction)(const Function** function, Module* module, const char* name) {
   const auto found = [&](const char* prefix) { return dlsym(module->library, (prefix + std::string(name)).c_str()); };
   const auto run = reinterpret_cast<bool (*)(const Launched&)>(found("run_"));
   const auto* facts = static_cast<const int*>(found("facts_of_"));
@@ -417,21 +411,21 @@ std::string with_runners(const std::string& given) {
 
 }  // namespace
 
-ENTRY(nvrtcVersion, hiprtcVersion)(int* major, int* minor) {
+ENTRY(Code, nvrtcVersion, hiprtcVersion)(int* major, int* minor) {
   *major = 12;
   *minor = 4;
   return success;
 }
-ENTRY(nvrtcCreateProgram, hiprtcCreateProgram)(Source** source, const char* text, const char*, int, const char* const*,
-                                               const char* const*) {
+ENTRY(Code, nvrtcCreateProgram, hiprtcCreateProgram)(Source** source, const char* text, const char*, int, const char* const*,
+                                                     const char* const*) {
   *source = new Source{text, {}, {}};
   return success;
 }
-ENTRY(nvrtcDestroyProgram, hiprtcDestroyProgram)(Source** source) {
+ENTRY(Code, nvrtcDestroyProgram, hiprtcDestroyProgram)(Source** source) {
   delete std::exchange(*source, nullptr);
   return success;
 }
-ENTRY(nvrtcCompileProgram, hiprtcCompileProgram)(Source* source, int, const char* const*) {
+ENTRY(Code, nvrtcCompileProgram, hiprtcCompileProgram)(Source* source, int, const char* const*) {
   const rlx::test::Folder folder;
   rlx::test::write_file(folder.path / "kernels.cpp", with_runners(source->text));
   source->log = rlx::test::compile_library(folder.path, RLX_FAKE_COMPILER " -Daddress_offset=" + std::to_string(away) + "ul");
@@ -442,19 +436,19 @@ ENTRY(nvrtcCompileProgram, hiprtcCompileProgram)(Source* source, int, const char
   source->binary += bytes;
   return success;
 }
-ENTRY(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(Source* source, std::size_t* bytes) {
+ENTRY(Code, nvrtcGetProgramLogSize, hiprtcGetProgramLogSize)(Source* source, std::size_t* bytes) {
   *bytes = source->log.size() + 1;
   return success;
 }
-ENTRY(nvrtcGetProgramLog, hiprtcGetProgramLog)(Source* source, char* log) {
+ENTRY(Code, nvrtcGetProgramLog, hiprtcGetProgramLog)(Source* source, char* log) {
   std::memcpy(log, source->log.c_str(), source->log.size() + 1);
   return success;
 }
-ENTRY(nvrtcGetCUBINSize, hiprtcGetCodeSize)(Source* source, std::size_t* bytes) {
+ENTRY(Code, nvrtcGetCUBINSize, hiprtcGetCodeSize)(Source* source, std::size_t* bytes) {
   *bytes = source->binary.size();
   return success;
 }
-ENTRY(nvrtcGetCUBIN, hiprtcGetCode)(Source* source, char* binary) {
+ENTRY(Code, nvrtcGetCUBIN, hiprtcGetCode)(Source* source, char* binary) {
   std::memcpy(binary, source->binary.data(), source->binary.size());
   return success;
 }

@@ -8,12 +8,7 @@
 #include <utility>
 #include <vector>
 
-#ifdef RLX_FAKE_HIP
-#define NAMED(cuda, hip) hip
-#else
-#define NAMED(cuda, hip) cuda
-#endif
-#define ENTRY(cuda, hip) extern "C" [[gnu::visibility("default")]] int NAMED(cuda, hip)
+#include "fake_gpu/entries.h"
 
 extern "C" int NAMED(cuLaunchKernel, hipModuleLaunchKernel)(const void* function, unsigned x, unsigned y, unsigned z, unsigned threads,
                                                             unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
@@ -78,16 +73,16 @@ int launch(Node& node, void* stream) {
 
 }  // namespace
 
-ENTRY(cuGraphCreate, hipGraphCreate)(Graph** graph, unsigned flags) {
+ENTRY(int, cuGraphCreate, hipGraphCreate)(Graph** graph, unsigned flags) {
   *graph = new Graph;
   return flags == 0 ? success : invalid_value;
 }
-ENTRY(cuGraphDestroy, hipGraphDestroy)(Graph* graph) {
+ENTRY(int, cuGraphDestroy, hipGraphDestroy)(Graph* graph) {
   delete graph;
   return success;
 }
-ENTRY(cuGraphAddKernelNode, hipGraphAddKernelNode)(const Node** added, Graph* graph, const Node* const* after, std::size_t count,
-                                                   const KernelNode* kernel) {
+ENTRY(int, cuGraphAddKernelNode, hipGraphAddKernelNode)(const Node** added, Graph* graph, const Node* const* after, std::size_t count,
+                                                        const KernelNode* kernel) {
   auto node = std::make_unique<Node>();
   if (!set(*node, *kernel)) return invalid_value;
   for (std::size_t i = 0; i < count; ++i) {
@@ -97,23 +92,24 @@ ENTRY(cuGraphAddKernelNode, hipGraphAddKernelNode)(const Node** added, Graph* gr
   *added = graph->nodes.emplace_back(std::move(node)).get();
   return success;
 }
-ENTRY(cuGraphInstantiate_v2, hipGraphInstantiate)(Instance** instance, const Graph* graph, const Node**, char*, std::size_t) {
+ENTRY(int, cuGraphInstantiate_v2, hipGraphInstantiate)(Instance** instance, const Graph* graph, const Node**, char*, std::size_t) {
   *instance = new Instance;
   for (const auto& node : graph->nodes) (*instance)->of.push_back(node.get()), (*instance)->nodes.push_back(*node);
   return success;
 }
-ENTRY(cuGraphExecDestroy, hipGraphExecDestroy)(Instance* instance) {
+ENTRY(int, cuGraphExecDestroy, hipGraphExecDestroy)(Instance* instance) {
   delete instance;
   return success;
 }
-ENTRY(cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams)(Instance* instance, const Node* node, const KernelNode* kernel) {
+ENTRY(int, cuGraphExecKernelNodeSetParams, hipGraphExecKernelNodeSetParams)(Instance* instance, const Node* node,
+                                                                            const KernelNode* kernel) {
   const auto found = std::ranges::find(instance->of, node);
   if (found == instance->of.end()) return invalid_value;
   Node& mine = instance->nodes[static_cast<std::size_t>(found - instance->of.begin())];
   if (kernel->function != mine.kernel.function) return update_failure;
   return set(mine, *kernel) ? success : invalid_value;
 }
-ENTRY(cuGraphLaunch, hipGraphLaunch)(Instance* instance, void* stream) {
+ENTRY(int, cuGraphLaunch, hipGraphLaunch)(Instance* instance, void* stream) {
   std::vector<std::size_t> waiting(instance->nodes.size());
   for (std::size_t i = 0; i < waiting.size(); ++i) waiting[i] = i;
   std::set<const Node*> launched;

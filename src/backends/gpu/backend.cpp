@@ -1,11 +1,9 @@
 #include "backends/gpu/backend.h"
 
-#include <mutex>
-#include <optional>
-
 #include "backends/gpu/claims.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/memory.h"
+#include "backends/opened_once.h"
 #include "base/bytes_text.h"
 
 namespace rlx::gpu {
@@ -23,7 +21,7 @@ struct GpuDevice : Backend {
   }
   DeviceFigures measure() const override { return gpu::measure(facts, *memory()); }
   TargetDevice target(const SessionOptions& options) const override {
-    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    refuse_cpu_level(options, facts.name);
     Caps caps;
     const int level = 10 * facts.major + facts.minor;
     const bool has_matrix_units = facts.driver->vendor == Vendor::cuda && level >= 80;
@@ -34,15 +32,10 @@ struct GpuDevice : Backend {
     caps.schedule = {.lanes = true, .group = 512};
     return {std::string(kind_of(facts.driver->vendor)), fingerprint(facts), level, std::move(caps), print, claims(options.claims)};
   }
-  DeviceMemory* memory() const override {
-    const std::lock_guard lock(opening);
-    if (!opened) opened.emplace(facts);
-    return &*opened;
-  }
+  DeviceMemory* memory() const override { return opened.get(facts); }
 
   DeviceFacts facts;
-  mutable std::mutex opening;
-  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+  OpenedOnce<Memory> opened;
 };
 
 struct Found {

@@ -2,11 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
-#include <optional>
-
 #include "backends/metal/measure.h"
 #include "backends/metal/memory.h"
+#include "backends/opened_once.h"
 #include "base/bytes_text.h"
 #include "lowering/kernels_only/claims.h"
 #include "rlx/version.h"
@@ -34,19 +32,14 @@ struct MetalDevice : Backend {
   }
   DeviceFigures measure() const override { return metal::measure(gpu, *memory()); }
   TargetDevice target(const SessionOptions& options) const override {
-    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, its_name);
+    refuse_cpu_level(options, its_name);
     return target_with(fingerprint(gpu), options.claims);
   }
-  DeviceMemory* memory() const override {
-    const std::lock_guard lock(opening);
-    if (!opened) opened.emplace(gpu, its_name);
-    return &*opened;
-  }
+  DeviceMemory* memory() const override { return opened.get(gpu, its_name); }
 
   Gpu& gpu;
   const std::string its_name;
-  mutable std::mutex opening;
-  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+  OpenedOnce<Memory> opened;
 };
 
 struct Found {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "backends/loaded_kernels.h"
 #include "base/bytes_text.h"
 #include "rlx/error.h"
 
@@ -15,23 +16,6 @@ namespace {
 
 constexpr std::int64_t threads_of_group = 256;
 constexpr std::size_t most_words = 4096 / 8;  // what a queue takes beside buffers
-
-/// Kernels of an executable.
-class LoadedKernels : public DeviceKernels {
- public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
-      : memory_(memory), kernels_(std::move(kernels)) {
-    counters = std::move(counted);
-  }
-  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-              std::int64_t positions) override {
-    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
-  }
-
- private:
-  Memory& memory_;
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
-};
 
 /// The pages in which these bytes lie.
 std::span<std::byte> pages_of(std::span<const std::byte> bytes) {
@@ -184,7 +168,7 @@ std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, c
     const std::lock_guard lock(mutex_);
     return make_kernels(gpu_, name_, missing, cache, counted);
   });
-  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+  return std::make_unique<LoadedKernels<Memory, LoadedKernel>>(*this, std::move(kernels), std::move(counted));
 }
 
 void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,

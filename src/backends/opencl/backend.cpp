@@ -1,10 +1,8 @@
 #include "backends/opencl/backend.h"
 
-#include <mutex>
-#include <optional>
-
 #include "backends/opencl/measure.h"
 #include "backends/opencl/memory.h"
+#include "backends/opened_once.h"
 #include "lowering/kernels_only/claims.h"
 
 namespace rlx::opencl {
@@ -29,7 +27,7 @@ struct OpenClDevice : Backend {
   }
   DeviceFigures measure() const override { return opencl::measure(facts, *memory()); }
   TargetDevice target(const SessionOptions& options) const override {
-    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    refuse_cpu_level(options, facts.name);
     Caps caps;
     caps.multiplied = {f32};
     if (facts.has_f64) caps.multiplied.push_back(f64);
@@ -37,15 +35,10 @@ struct OpenClDevice : Backend {
     caps.schedule = {.lanes = true, .vector = facts.is_cpu ? f32_of_vector : 1};
     return {"opencl", fingerprint(facts), 0, std::move(caps), print, kernel_claims(options.claims)};
   }
-  DeviceMemory* memory() const override {
-    const std::lock_guard lock(opening);
-    if (!opened) opened.emplace(facts);
-    return &*opened;
-  }
+  DeviceMemory* memory() const override { return opened.get(facts); }
 
   DeviceFacts facts;
-  mutable std::mutex opening;
-  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+  OpenedOnce<Memory> opened;
 };
 
 struct Found {

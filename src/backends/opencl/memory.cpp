@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "backends/loaded_kernels.h"
+
 namespace rlx::opencl {
 namespace {
 
@@ -26,23 +28,6 @@ cl_command_queue open_queue(const DeviceFacts& device, cl_context context) {
   check(device, code, "opening its queue");
   return queue;
 }
-
-/// Kernels of an executable.
-class LoadedKernels : public DeviceKernels {
- public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
-      : memory_(memory), kernels_(std::move(kernels)) {
-    counters = std::move(counted);
-  }
-  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-              std::int64_t positions) override {
-    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
-  }
-
- private:
-  Memory& memory_;
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
-};
 
 /// Items of a group. On a CPU a group is a task of one thread, so that few positions make small groups; elsewhere it is a lane an item.
 std::int64_t group_items(const DeviceFacts& device, const LoadedKernel& kernel, std::int64_t positions) {
@@ -164,7 +149,7 @@ void Memory::clear(std::byte* to, std::int64_t bytes) {
 std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, const std::filesystem::path& cache) {
   CompileCounters counted;
   auto kernels = programs_.load(texts, cache, counted);
-  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+  return std::make_unique<LoadedKernels<Memory, LoadedKernel>>(*this, std::move(kernels), std::move(counted));
 }
 
 void Memory::finish() {

@@ -1,8 +1,6 @@
 #include "backends/webgpu/backend.h"
 
-#include <mutex>
-#include <optional>
-
+#include "backends/opened_once.h"
 #include "backends/webgpu/memory.h"
 #include "base/bytes_text.h"
 #include "lowering/kernels_only/claims.h"
@@ -21,7 +19,7 @@ struct WebGpuDevice : Backend {
                        facts.version, bytes_text(facts.largest_buffer()), facts.limits.storage_buffers);
   }
   TargetDevice target(const SessionOptions& options) const override {
-    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, facts.name);
+    refuse_cpu_level(options, facts.name);
     Caps caps;
     caps.multiplied = {f32};
     caps.lacks = {f64};
@@ -29,15 +27,10 @@ struct WebGpuDevice : Backend {
     caps.schedule = {.lanes = true, .products = false};
     return {"webgpu", fmt::format("webgpu; {}; {}", facts.title, facts.version), 0, std::move(caps), print, kernel_claims(options.claims)};
   }
-  DeviceMemory* memory() const override {
-    const std::lock_guard lock(opening);
-    if (!opened) opened.emplace(facts);
-    return &*opened;
-  }
+  DeviceMemory* memory() const override { return opened.get(facts); }
 
   DeviceFacts facts;
-  mutable std::mutex opening;
-  mutable std::optional<Memory> opened;  // by who asks first: most processes open none
+  OpenedOnce<Memory> opened;
 };
 
 struct Found {

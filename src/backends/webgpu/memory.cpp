@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "backends/loaded_kernels.h"
+
 namespace rlx::webgpu {
 namespace {
 
@@ -35,23 +37,6 @@ fn rlx_move_bytes(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgrou
 )",
           .element_bytes = {1, 1}};
 }
-
-/// Kernels of an executable.
-class LoadedKernels : public DeviceKernels {
- public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
-      : memory_(memory), kernels_(std::move(kernels)) {
-    counters = std::move(counted);
-  }
-  void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-              std::int64_t positions) override {
-    if (positions > 0) memory_.launch(*kernels_.at(kernel), buffers, sizes, positions);
-  }
-
- private:
-  Memory& memory_;
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
-};
 
 bool whole_words(std::int64_t a, std::int64_t b) { return a % 4 == 0 && b % 4 == 0; }
 
@@ -194,7 +179,7 @@ void Memory::move_bytes(std::byte* to, const std::byte* from, std::int64_t bytes
 std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, const std::filesystem::path& /*cache*/) {
   CompileCounters counted;
   auto kernels = shaders_.load(texts, counted);
-  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+  return std::make_unique<LoadedKernels<Memory, LoadedKernel>>(*this, std::move(kernels), std::move(counted));
 }
 
 void Memory::finish() {

@@ -1,4 +1,5 @@
 #include "kernel/math/math_wide.h"
+#include "kernel/math/pairs.h"
 
 namespace rlx::math {
 namespace {
@@ -34,22 +35,6 @@ Term power_with_signs(const Term& x, const Term& y, const Term& magnitude) {
 
 namespace wide {
 namespace {
-
-/// A number as the sum of two, the second below half a unit in the last place of the first.
-struct Pair {
-  Term high, low;
-};
-
-/// a + b for |a| >= |b| or a = 0, without error (Dekker).
-Pair fast_sum(const Term& a, const Term& b) {
-  const Term sum = a + b;
-  return {sum, (a - sum) + b};
-}
-/// a * b without error.
-Pair product(const Term& a, const Term& b) {
-  const Term high = a * b;
-  return {high, fma(a, b, neg(high))};
-}
 
 /// log x for x > 0, relative error 2^-65: 2 s + s^3 (2/3 + ...) for s = (m - 1) / (m + 1), of which all that counts is a pair.
 Pair log_pair(const Term& x) {

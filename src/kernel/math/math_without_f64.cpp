@@ -1,4 +1,5 @@
 #include "kernel/math/math_functions.h"
+#include "kernel/math/pairs.h"
 
 // Functions of f32 for devices without f64. What others compute in f64 is a pair of f32 here, or integers.
 namespace rlx::math::without_f64 {
@@ -6,22 +7,6 @@ namespace {
 
 constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
 constexpr double ln2_low = -1.9046543231482357e-9;
-
-/// A number as the sum of two, the second below half a unit in the last place of the first.
-struct Pair {
-  Term high, low;
-};
-
-/// a + b for |a| >= |b| or a = 0, without error (Dekker).
-Pair fast_sum(const Term& a, const Term& b) {
-  const Term sum = a + b;
-  return {sum, (a - sum) + b};
-}
-/// a * b without error.
-Pair product(const Term& a, const Term& b) {
-  const Term high = a * b;
-  return {high, fma(a, b, neg(high))};
-}
 
 /// log x for finite x > 0, relative error 2^-34: 2 s + s^3 (2/3 + ...) for s = (m - 1) / (m + 1), of which all that counts is a pair. As
 /// that of f64 in math_power.cpp.

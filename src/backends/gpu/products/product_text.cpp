@@ -8,6 +8,7 @@
 #include "backends/gpu/products/matrix_tiles.h"
 #include "backends/gpu/products/tiles.h"
 #include "backends/gpu/products/wide_tiles.h"
+#include "emit/c_scalar.h"
 
 namespace rlx::gpu {
 namespace {
@@ -71,7 +72,7 @@ class ProductText {
     }
     return "(" + sum + ")";
   }
-  static std::string memory_type(DType dtype) { return cuda_memory_type(dtype); }
+  static std::string memory_type(DType dtype) { return c_memory_type(cuda_dialect(), dtype); }
   int buffer_of(ValueId value, bool written) const {
     const auto at = std::ranges::find_if(whole_.buffers, [&](const KernelBuffer& b) { return b.value == value && b.written == written; });
     if (at == whole_.buffers.end()) fail_internal("product: no buffer of {}", value.node);

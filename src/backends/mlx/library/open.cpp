@@ -20,7 +20,7 @@ struct MlxDevice final : Backend {
     return fmt::format("{}MLX {}, computes in f32, f16, bf16{}", what, mx::version(), has(f64, device) ? ", f64" : "");
   }
   TargetDevice target(const SessionOptions& options) const override {
-    if (!options.cpu_level.empty()) fail("session: cpu_level '{}' is of the CPU, and the device is {}", options.cpu_level, name());
+    refuse_cpu_level(options, name());
     Caps caps;
     caps.multiplied = {f32, f16, bf16};
     return {"mlx", mx::version(), 0, std::move(caps), nullptr};
