@@ -18,6 +18,7 @@
 #include "models/families/export/gguf_config.h"
 #include "models/families/export/same_model.h"
 #include "models/families/gguf/gguf_decoder.h"
+#include "models/families/layer_name.h"
 #include "models/layers/t5.h"
 #include "models/weights/converted_tensors.h"
 #include "models/weights/param_changes.h"
@@ -29,12 +30,9 @@
 namespace rlx {
 namespace {
 
-/// The number of the layer in a name such as blk.3.attn_q.weight or enc.blk.3.attn_q.weight; tensors of no layer come before all but the
-/// last ones.
-std::int64_t layer_of(std::string_view name) {
-  constexpr std::string_view layers = "blk.";
-  const std::size_t at = name.find(layers);
-  if (at != std::string_view::npos) return std::stoll(std::string(name.substr(at + layers.size())));
+/// Where a tensor stands in a file: those of no layer come before all but the last ones.
+std::int64_t order_of(std::string_view name) {
+  if (const auto layer = gguf_layer(name)) return *layer;
   return name.starts_with("output") || name.starts_with("cls") ? std::numeric_limits<std::int64_t>::max() : -1;
 }
 
@@ -76,7 +74,7 @@ void add_rope_factors(const DecoderConfig& c, ModelSource& source) {
 
 /// The tensors in the order of layers, with the shapes and types that other readers expect.
 void add_tensors(std::vector<SourceTensor> tensors, const DecoderConfig& config, ModelSource& source) {
-  std::ranges::sort(tensors, {}, [](const SourceTensor& tensor) { return std::pair(layer_of(tensor.view.name), tensor.view.name); });
+  std::ranges::sort(tensors, {}, [](const SourceTensor& tensor) { return std::pair(order_of(tensor.view.name), tensor.view.name); });
   for (SourceTensor& tensor : tensors) {
     TensorView& view = tensor.view;
     const bool vector = view.shape.size() == 1;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 
 #include <fmt/ranges.h>
 
 #include "base/names.h"
+#include "models/families/layer_name.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -184,13 +184,7 @@ TensorRole role_of(std::string_view name) {
   return TensorRole::other;
 }
 
-/// N of "blk.N.attn_v.weight"; 0 for tensors that belong to no layer.
-std::int64_t layer_of(std::string_view name) {
-  std::int64_t layer = 0;
-  if (const auto at = name.find("blk."); at != std::string_view::npos)
-    std::from_chars(name.data() + at + 4, name.data() + name.size(), layer);
-  return layer;
-}
+std::int64_t layer_of(std::string_view name) { return gguf_layer(name).value_or(0); }
 
 bool fits_layers(Layers layers, std::int64_t layer, std::int64_t count) {
   switch (layers) {

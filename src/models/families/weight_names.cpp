@@ -1,10 +1,10 @@
 #include "models/families/weight_names.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 #include <fmt/core.h>
+
+#include "models/families/layer_name.h"
 
 namespace rlx {
 
@@ -13,16 +13,6 @@ namespace {
 /// True for `part` itself and for every name below it.
 bool is_below(std::string_view name, std::string_view part) {
   return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
-}
-
-/// "layers.3.attention.q.weight" -> "attention.q.weight", with `number` "3"; nothing for other names.
-std::optional<std::string_view> behind_layer(std::string_view name, std::string_view layers, std::string_view& number) {
-  if (!is_below(name, layers) || name.size() <= layers.size() + 1) return std::nullopt;
-  const std::string_view rest = name.substr(layers.size() + 1);
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits == rest.size() || rest[digits] != '.') return std::nullopt;
-  number = rest.substr(0, digits);
-  return rest.substr(digits + 1);
 }
 
 std::string replaced(std::string_view pattern, std::string_view what, std::string_view with) {
@@ -34,16 +24,15 @@ std::string replaced(std::string_view pattern, std::string_view what, std::strin
 }  // namespace
 
 TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightNames& names) {
-  std::string_view number, rest = param;
-  const auto in_layer = behind_layer(param, "layers", number);
-  if (in_layer) rest = *in_layer;
+  const auto in_layer = layer_name(param, "layers");
+  const std::string_view rest = in_layer ? in_layer->rest : param;
   const auto& table = in_layer ? names.layer : names.whole;
   for (auto line = table.rbegin(); line != table.rend(); ++line) {
     const auto own = std::find_if(line->params.begin(), line->params.end(), [&](std::string_view p) { return is_below(rest, p); });
     if (own == line->params.end()) continue;
     const std::string_view ending = rest.substr(own->size());
     const auto full = [&](std::string_view layers, std::string_view name) {
-      return in_layer ? fmt::format("{}.{}.{}{}", layers, number, name, ending) : fmt::format("{}{}", name, ending);
+      return in_layer ? fmt::format("{}.{}.{}{}", layers, in_layer->number, name, ending) : fmt::format("{}{}", name, ending);
     };
     TensorPlace place{.groups = line->groups, .transposed = line->transposed};
     if (line->params.size() > 1)
@@ -54,19 +43,15 @@ TensorPlace place_of(std::string_view param, std::int64_t experts, const WeightN
     for (std::int64_t e = 0; e < count; ++e) place.tensors.push_back(replaced(tensor, "{e}", std::to_string(e)));
     return place;
   }
-  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, number, rest)}, .listed = false};
+  if (in_layer) return {.tensors = {fmt::format("{}.{}.{}", names.layers, in_layer->number, rest)}, .listed = false};
   return {.tensors = {std::string(param)}, .listed = false};
 }
 
 bool is_unused(std::string_view name, const WeightNames& names) {
-  std::string_view number;
-  const auto rest = behind_layer(name, names.layers, number);
-  std::size_t layer = 0;
-  if (rest && names.used_layers > 0 && std::from_chars(number.data(), number.data() + number.size(), layer).ec == std::errc() &&
-      layer >= names.used_layers)
-    return true;
+  const auto in_layer = layer_name(name, names.layers);
+  if (in_layer && names.used_layers > 0 && static_cast<std::size_t>(in_layer->layer) >= names.used_layers) return true;
   return std::any_of(names.unused.begin(), names.unused.end(),
-                     [&](std::string_view part) { return is_below(name, part) || (rest && is_below(*rest, part)); });
+                     [&](std::string_view part) { return is_below(name, part) || (in_layer && is_below(in_layer->rest, part)); });
 }
 
 }  // namespace rlx

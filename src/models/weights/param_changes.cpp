@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "models/families/layer_name.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -12,14 +13,6 @@ float negated_exp(float value) { return -std::exp(value); }
 float log_of_negated(float value) { return std::log(-value); }
 float plus_one(float value) { return value + 1; }
 float minus_one(float value) { return value - 1; }
-
-/// The part behind "layers.3.", or all of it.
-std::string_view behind_number(std::string_view param) {
-  constexpr std::string_view layers = "layers.";
-  if (!param.starts_with(layers)) return param;
-  const std::size_t dot = param.find('.', layers.size());
-  return dot == std::string_view::npos ? param : param.substr(dot + 1);
-}
 
 /// Where halves of a head are apart: the row that stands at `row` where those that turn together are neighbours.
 std::int64_t row_apart(std::int64_t row, std::int64_t head_size) {
@@ -45,7 +38,8 @@ class Changes {
 
   ParamChange operator()(const std::string& param) const {
     ParamChange change{.param = param};
-    const std::string_view name = behind_number(param);
+    const auto in_layer = layer_name(param, "layers");
+    const std::string_view name = in_layer ? in_layer->rest : param;
     if (name == "position_embedding.weight") change_positions(change);
     else if (name.starts_with("attention.q.") || name.starts_with("attention.k.")) change_heads(name, change);
     else if (name.starts_with("delta_net.")) change_delta_net(name, change);

@@ -1,23 +1,12 @@
 #include "models/run/caches/divided_executable.h"
 
-#include <charconv>
-#include <optional>
-
 #include "backends/backend.h"
 #include "base/bytes_text.h"
+#include "models/families/layer_name.h"
 #include "models/run/caches/split.h"
 
 namespace rlx {
 namespace {
-
-/// Of "layers.12.attention.keys" 12; nothing for what belongs to no layer.
-std::optional<std::int64_t> layer_of(std::string_view name) {
-  constexpr std::string_view beginning = "layers.";
-  std::int64_t layer = 0;
-  if (!name.starts_with(beginning)) return std::nullopt;
-  name.remove_prefix(beginning.size());
-  return std::from_chars(name.data(), name.data() + name.size(), layer).ec == std::errc() ? std::optional(layer) : std::nullopt;
-}
 
 std::size_t part_of_layer(std::span<const LayersOn> parts, std::int64_t layer) {
   std::size_t part = 0;
@@ -30,8 +19,8 @@ std::size_t layers_within(std::int64_t bytes, const Graph& graph, const MemoryNe
   std::map<std::int64_t, std::int64_t> layers;  // weights and caches
   const auto symbols = graph.symbols();
   for (const auto& [input, value] : graph.inputs())
-    if (const auto layer = layer_of(input.name))
-      layers[*layer] += bytes_for(input.type.dtype, input.type.size().evaluate(Bindings(symbols.begin(), symbols.end())));
+    if (const auto named = layer_name(input.name, "layers"))
+      layers[named->layer] += bytes_for(input.type.dtype, input.type.size().evaluate(Bindings(symbols.begin(), symbols.end())));
   bytes -= need.all();
   for (const auto& [layer, size] : layers) bytes += size;
   std::size_t count = 0;
@@ -61,7 +50,7 @@ void check_room(const LayersOn& part, const DecoderFiles& model, const Graph& gr
 std::vector<Graph> split_by_layers(const Graph& graph, std::span<const LayersOn> parts) {
   if (parts.size() == 1) return {graph};
   return split_graph(graph, parts.size(), [&](const Input& input) -> std::optional<std::size_t> {
-    if (const auto layer = layer_of(input.name)) return part_of_layer(parts, *layer);
+    if (const auto named = layer_name(input.name, "layers")) return part_of_layer(parts, named->layer);
     return std::nullopt;
   });
 }
