@@ -84,8 +84,10 @@ def with_summary(text, folder, files):
         raise SystemExit(f"{PERFORMANCE}: no line {end} follows {begin}")
     met, measured = (sum(area[i] for area in summary.areas(files)) for i in (2, 3))
     results = f"../bench/results/{machine}/"
-    return (f"{before}{begin}\n\n### {machine}\n\n{met} of {measured} bars are met; [each bar and each table]({results}README.md).\n\n"
-            f"{areas_text(files, '../bench/results/')}\n\n{charts_text(results)}\n\n{end}{after}")
+    parts = [begin, f"### {machine}", f"{met} of {measured} bars are met; [each bar and each table]({results}README.md)."]
+    if "<!-- begin " not in before:  # the page stays one: only the first machine's bars stand in it
+        parts += [areas_text(files, "../bench/results/"), charts_text(results)]
+    return before + "\n\n".join([*parts, end]) + after
 
 
 def documents(folders):
