@@ -28,7 +28,8 @@ struct Batch {
   explicit Batch(const std::string& name, BatchedDecoder::Options options, const Session& session = test::session())
       : files(DecoderFiles::open(fixture(name))), decoder(session, files, options), name(name) {}
   std::vector<float> append(BatchedDecoder::Sequence sequence, const Ids& ids) {
-    return decoder.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}})[0];
+    const auto logits = decoder.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
+    return {logits[0].begin(), logits[0].end()};
   }
   /// Mostly the bits are the same. Where a prompt is cut at other places, or one query runs without others, sums run in another order.
   double tolerance() const { return test::f32_distance(name); }
@@ -189,7 +190,7 @@ TEST(BatchedDecoder, LongSequencesAreAsTheyAreAlone) {
   batch.decoder.append(tokens);
   const Ids one{9};
   for (auto& each : tokens) each.ids = one;
-  std::vector<std::vector<std::vector<float>>> steps;
+  std::vector<BatchedDecoder::Logits> steps;
   for (int step = 0; step < 3; ++step) steps.push_back(batch.decoder.append(tokens));
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     alone.rewind(0);

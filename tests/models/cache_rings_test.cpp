@@ -30,7 +30,7 @@ class Whole {
     const auto sequence = decoder_.add();
     auto logits = decoder_.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
     decoder_.remove(sequence);
-    return logits[0];
+    return {logits[0].begin(), logits[0].end()};
   }
 
  private:

@@ -7,6 +7,7 @@
 #include "models/run/sampling/device_sampler.h"
 #include "models/run/sampling/sampler.h"
 #include "models/tiny_language_model.h"
+#include "rlx/batch.h"
 #include "rlx/model.h"
 
 namespace rlx::test {
@@ -48,6 +49,28 @@ TEST(DeviceSampling, AnswersAreThoseOfTheCpuAndOneIntegerCrossesForEachToken) {
   }
 }
 
+TEST(DeviceSampling, OfABatchToo) {
+  Ids prompt = recorded_ids("prompt_ids"), shorter(prompt.begin(), prompt.begin() + 3), longer = prompt;
+  longer.insert(longer.end(), prompt.begin(), prompt.end());
+  const std::vector<Ids> prompts{prompt, shorter, longer};
+  const BatchOptions two{.context = 64, .chunk = 16, .sequences = 2};
+  const auto path = fixture("hf/llama");
+  Batch there = Batch::open(path, session_on(dummy_device()), two), here = Batch::open(path, session_on(Device::cpu()), two);
+  for (const SamplingOptions& sampling : all_options()) {
+    SCOPED_TRACE(fmt::format("seed {}", sampling.seed));
+    const std::int64_t down = dummy_backend().memory()->downloaded;
+    const auto mine = there.generate(prompts, {.max_tokens = 12, .sampling = sampling});
+    const std::int64_t crossed = dummy_backend().memory()->downloaded - down;
+    const auto wanted = here.generate(prompts, {.max_tokens = 12, .sampling = sampling});
+    std::int64_t chosen = 0;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      EXPECT_EQ(mine[i].ids, wanted[i].ids) << i;
+      chosen += static_cast<std::int64_t>(mine[i].ids.size()) + (mine[i].finish_reason == FinishReason::end_of_text ? 1 : 0);
+    }
+    EXPECT_EQ(crossed, 4 * chosen);
+  }
+}
+
 TEST(DeviceSampling, ChoosesAsTheHostDoes) {
   constexpr std::int64_t vocabulary = 300, rows = 3;
   Array logits(f32, {1, rows, vocabulary});
@@ -59,11 +82,16 @@ TEST(DeviceSampling, ChoosesAsTheHostDoes) {
   sampling::DeviceSampler on_device(session_on(dummy_device()), vocabulary);
   for (const SamplingOptions& options : all_options()) {
     sampling::Sampler host(options, vocabulary), numbers(options, vocabulary);
-    for (std::int64_t i = 0; i < 200; ++i) {
-      const std::int64_t row = i % rows;
-      const auto of_row = logits.values<float>().subspan(static_cast<std::size_t>(row * vocabulary), vocabulary);
+    for (std::int64_t i = 0; i < 70; ++i) {
+      std::vector<sampling::DeviceSampler::Draw> draws;
+      for (std::int64_t row = i % 2; row < rows; ++row) draws.push_back({rows - 1 - row, numbers.next_unit()});
       ASSERT_TRUE(sampling::DeviceSampler::can_choose(options, there));
-      ASSERT_EQ(on_device.choose(options, numbers.next_unit(), there, row), host.sample(of_row).id) << "seed " << options.seed << ", " << i;
+      const auto chosen = on_device.choose(options, there, draws);
+      ASSERT_EQ(chosen.size(), draws.size());
+      for (std::size_t d = 0; d < draws.size(); ++d) {
+        const auto of_row = logits.values<float>().subspan(static_cast<std::size_t>(draws[d].row * vocabulary), vocabulary);
+        ASSERT_EQ(chosen[d], host.sample(of_row).id) << "seed " << options.seed << ", " << i << ", " << d;
+      }
     }
   }
 }
@@ -75,8 +103,9 @@ TEST(DeviceSampling, LeavesToTheHostWhatItRefusesOrCountsOtherwise) {
   for (const double wrong : {not_a_number, infinite, -infinite}) {
     Array logits(f32, {1, 1, vocabulary});
     for (std::int64_t i = 0; i < vocabulary; ++i) logits.set_double(i, wrong == -infinite || i == 5 ? wrong : 1);
+    const sampling::DeviceSampler::Draw draw{0, 0.5};
     for (const SamplingOptions& options : all_options())
-      EXPECT_EQ(on_device.choose(options, 0.5, logits.to(dummy_device()), 0), std::nullopt) << wrong;
+      EXPECT_EQ(on_device.choose(options, logits.to(dummy_device()), std::span(&draw, 1)).front(), std::nullopt) << wrong;
   }
   const Array logits = Array(f32, {1, 1, vocabulary}).to(dummy_device());
   EXPECT_FALSE(sampling::DeviceSampler::can_choose({.temperature = 0}, Array(f32, {1, 1, vocabulary})));

@@ -73,7 +73,8 @@ void expect_same_in_batch(CachedDecoder& decoder, BatchedDecoder& many, const Id
   many.append(std::vector<BatchedDecoder::Tokens>{{a, first}, {b, span.first(ids.size() - 3)}});
   for (std::size_t left = 3; left > 1; --left)
     many.append(std::vector<BatchedDecoder::Tokens>{{a, first.first(1)}, {b, span.subspan(ids.size() - left, 1)}});
-  EXPECT_TRUE(many.append(std::vector<BatchedDecoder::Tokens>{{b, span.last(1)}, {a, first.first(1)}})[0] == wanted) << what;
+  const auto last = many.append(std::vector<BatchedDecoder::Tokens>{{b, span.last(1)}, {a, first.first(1)}});
+  EXPECT_TRUE(std::ranges::equal(last[0], wanted)) << what;
 }
 
 class OfType : public testing::TestWithParam<std::string_view> {};

@@ -14,6 +14,7 @@ namespace rlx {
 
 struct Batch::State {
   BatchedDecoder decoder;
+  sampling::DeviceSampler sampler;
   std::optional<Tokenizer> tokenizer;
   std::vector<std::int32_t> end_tokens;
   std::size_t sequences;
@@ -77,10 +78,9 @@ class Turns {
       while (next < prompts_.size() && running_.size() < batch_.sequences) begin(next++);
       std::vector<BatchedDecoder::Tokens> tokens;
       for (const Turn& turn : running_) tokens.push_back({turn.sequence, std::span(turn.tokens).subspan(turn.next)});
-      const auto logits = batch_.decoder.append(tokens, options_.cancelled);
+      const BatchedDecoder::Logits logits = batch_.decoder.append(tokens, options_.cancelled);
       if (logits.empty()) return cancelled();
-      auto next_logits = logits.begin();
-      for (Turn& turn : running_) step(turn, *next_logits++);
+      choose_next(logits);
       std::erase_if(running_, [&](const Turn& turn) {
         const bool ends = answers_[turn.prompt].finish_reason != FinishReason::unfinished;
         if (ends) batch_.decoder.remove(turn.sequence);
@@ -115,9 +115,23 @@ class Turns {
     running_.push_back(std::move(turn));
   }
 
-  void step(Turn& turn, std::span<const float> logits) {
+  /// Those of a run together.
+  void choose_next(const BatchedDecoder::Logits& logits) {
+    for (std::size_t run = 0; run < logits.runs.size(); ++run) {
+      std::vector<TokenChooser::Next> waiting;
+      std::vector<Turn*> turns;
+      auto place = logits.places.begin();
+      for (Turn& turn : running_) {
+        if (place->run == run) waiting.push_back({&turn.chooser, place->row, turn.tokens}), turns.push_back(&turn);
+        ++place;
+      }
+      const auto choices = TokenChooser::choose_together(waiting, logits.runs[run], batch_.sampler);
+      for (std::size_t i = 0; i < turns.size(); ++i) step(*turns[i], choices[i].id);
+    }
+  }
+
+  void step(Turn& turn, std::int32_t id) {
     Answer& answer = answers_[turn.prompt];
-    const std::int32_t id = turn.chooser.choose(logits, turn.tokens).id;
     turn.next = turn.tokens.size();
     turn.tokens.push_back(id);
     if (std::ranges::count(batch_.end_tokens, id) > 0) return end(turn, FinishReason::end_of_text);
@@ -160,8 +174,11 @@ Batch Batch::open(const std::filesystem::path& path, const Session& session, Bat
   const DecoderFiles files = DecoderFiles::open(path, options.adapters);
   const BatchedDecoder::Options its = batch_decoder_options(files, options, session.precision());
   std::optional<Tokenizer> tokenizer = tokenizer_of(path, files.checkpoint);
-  return Batch(std::make_shared<State>(
-      State{BatchedDecoder(session, files, its), std::move(tokenizer), files.end_tokens, static_cast<std::size_t>(options.sequences)}));
+  return Batch(std::make_shared<State>(State{.decoder = BatchedDecoder(session, files, its),
+                                             .sampler = sampling::DeviceSampler(session, files.config.vocab_size),
+                                             .tokenizer = std::move(tokenizer),
+                                             .end_tokens = files.end_tokens,
+                                             .sequences = static_cast<std::size_t>(options.sequences)}));
 }
 
 std::vector<Answer> Batch::generate(std::span<const Prompt> prompts, const GenerateOptions& options) {

@@ -81,8 +81,8 @@ Graph paged_graph(const DecoderConfig& config, const DecoderGraphOptions& option
   add_mask(graph, step);
   Flow flow(graph, f32, options.storage, options.adapters);
   const StoredMatrix table = flow.scope("token_embedding").matrix("weight", config.vocab_size, config.hidden_size);
-  Value x = reshape(all_layers(flow, step, table, ids), {n * length, config.hidden_size});
-  graph.output("logits", decoder_logits(flow, config, table, decoder_norm(flow, "output_norm", config.norm, take(x, rows))));
+  Value x = reshape(all_layers(flow, step, table, ids), {1, n * length, config.hidden_size});
+  graph.output("logits", decoder_logits(flow, config, table, decoder_norm(flow, "output_norm", config.norm, take(x, rows, 1))));
   return graph;
 }
 

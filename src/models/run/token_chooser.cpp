@@ -42,13 +42,32 @@ sampling::Choice TokenChooser::choose(std::span<const float> logits, std::span<c
 
 sampling::Choice TokenChooser::choose(const Array& logits, std::int64_t row, sampling::DeviceSampler& on_device,
                                       std::span<const std::int32_t> ids) {
-  if (!caller_ && !matcher_ && sampling::DeviceSampler::can_choose(sampler_.options(), logits))
-    if (const auto id = on_device.choose(sampler_.options(), sampler_.next_unit(), logits, row)) {
-      sampler_.accept(*id);
-      return {*id, {}};
-    }
+  const Next next{this, row, ids};
+  return std::move(choose_together(std::span(&next, 1), logits, on_device).front());
+}
+
+std::vector<sampling::Choice> TokenChooser::choose_together(std::span<const Next> answers, const Array& logits,
+                                                            sampling::DeviceSampler& on_device) {
+  const TokenChooser& any = *answers.front().chooser;
+  std::vector<std::optional<std::int32_t>> chosen(answers.size());
+  if (!any.caller_ && !any.matcher_ && sampling::DeviceSampler::can_choose(any.sampler_.options(), logits)) {
+    std::vector<sampling::DeviceSampler::Draw> draws;
+    for (const Next& next : answers) draws.push_back({next.row, next.chooser->sampler_.next_unit()});
+    chosen = on_device.choose(any.sampler_.options(), logits, draws);
+  }
   const auto vocabulary = static_cast<std::size_t>(logits.shape().back());
-  return choose(logits.values<float>().subspan(static_cast<std::size_t>(row) * vocabulary, vocabulary), ids);
+  std::vector<sampling::Choice> choices;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Next& next = answers[i];
+    if (chosen[i]) {
+      next.chooser->sampler_.accept(*chosen[i]);
+      choices.push_back({*chosen[i], {}});
+    } else {
+      const auto row = logits.values<float>().subspan(static_cast<std::size_t>(next.row) * vocabulary, vocabulary);
+      choices.push_back(next.chooser->choose(row, next.ids));
+    }
+  }
+  return choices;
 }
 
 }  // namespace rlx

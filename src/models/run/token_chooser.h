@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "models/run/sampling/device_sampler.h"
 #include "models/run/sampling/sampler.h"
@@ -21,6 +22,15 @@ class TokenChooser {
   sampling::Choice choose(std::span<const float> logits, std::span<const std::int32_t> ids);
   /// The same by a row of logits (1, rows, vocabulary) that a device may have: it chooses where it can.
   sampling::Choice choose(const Array& logits, std::int64_t row, sampling::DeviceSampler& on_device, std::span<const std::int32_t> ids);
+  /// An answer that waits for its next token.
+  struct Next {
+    TokenChooser* chooser;
+    std::int64_t row;  // of the logits
+    std::span<const std::int32_t> ids;
+  };
+  /// The same for several answers by the same options, one row each.
+  static std::vector<sampling::Choice> choose_together(std::span<const Next> answers, const Array& logits,
+                                                       sampling::DeviceSampler& on_device);
   /// Whether the answer is whole and cannot go on.
   bool is_complete() { return matcher_ && matcher_->is_complete(); }
 

@@ -160,14 +160,20 @@ BatchedDecoder::State& BatchedDecoder::extended(const Tokens& tokens) {
   return state;
 }
 
-std::vector<std::vector<float>> BatchedDecoder::append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled) {
+std::span<const float> BatchedDecoder::Logits::operator[](std::size_t sequence) const {
+  const Place& place = places[sequence];
+  const auto vocabulary = static_cast<std::size_t>(runs[place.run].shape().back());
+  return runs[place.run].values<float>().subspan(static_cast<std::size_t>(place.row) * vocabulary, vocabulary);
+}
+
+BatchedDecoder::Logits BatchedDecoder::append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled) {
   check(tokens);
   std::vector<BatchPiece> waiting;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const State& state = extended(tokens[i]);
     waiting.push_back({tokens[i].sequence, state.held, static_cast<std::int64_t>(state.ids.size()), i});
   }
-  std::vector<std::vector<float>> logits(tokens.size());
+  Logits logits{.runs = {}, .places = std::vector<Logits::Place>(tokens.size())};
   while (!waiting.empty()) {
     if (cancelled && cancelled()) {
       for (const BatchPiece& piece : waiting) at(piece.sequence).ids.resize(static_cast<std::size_t>(piece.begin));
@@ -228,24 +234,22 @@ void BatchedDecoder::feed_pages(std::span<const BatchPiece> run, std::int64_t le
   if (window > 0) feeds.emplace(first_page_name(window), Array::of<std::int32_t>({n}, first));
 }
 
-void BatchedDecoder::run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits) {
+void BatchedDecoder::run(std::span<const BatchPiece> pieces, Logits& logits) {
   std::vector<Sequence> sequences;
   for (const BatchPiece& piece : pieces) {
     sequences.push_back(piece.sequence);
     for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].take(at(piece.sequence).pages[i], piece.end);
   }
   recurrent_.bring(executable_, sequences);
-  const Array result = executable_.run(feeds_of(pieces)).at("logits");
-  std::span<const float> rest = result.values<float>();
-  const auto vocabulary = static_cast<std::size_t>(config_.vocab_size);
+  Array result = executable_.run(feeds_of(pieces)).at("logits");
+  std::int64_t rows = 0;
   for (const BatchPiece& piece : pieces) {
     State& state = at(piece.sequence);
     state.held = piece.end;
     for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].pass(state.pages[i], piece.end);
-    if (!piece.last) continue;
-    logits[piece.result].assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(vocabulary));
-    rest = rest.subspan(vocabulary);
+    if (piece.last) logits.places[piece.result] = {logits.runs.size(), rows++};
   }
+  if (rows > 0) logits.runs.push_back(std::move(result));
 }
 
 }  // namespace rlx

@@ -33,6 +33,20 @@ class BatchedDecoder {
     std::span<const std::int32_t> ids;
   };
 
+  /// Logits behind the last tokens of sequences, where the runs left them.
+  struct Logits {
+    struct Place {
+      std::size_t run;
+      std::int64_t row;
+    };
+    std::vector<Array> runs;    // (1, rows, vocab_size) each
+    std::vector<Place> places;  // of each sequence, in the order in which they were asked for
+
+    bool empty() const { return places.empty(); }
+    /// (vocab_size), on the host.
+    std::span<const float> operator[](std::size_t sequence) const;
+  };
+
   /// Compiles the model and loads its weights. Throws Error for weights that do not fit the config, and for an encoder.
   BatchedDecoder(const Session& session, const DecoderFiles& model, Options options);
 
@@ -51,10 +65,10 @@ class BatchedDecoder {
   const DecoderConfig& config() const { return config_; }
 
   /// Appends tokens to sequences, each of which is named once, in as few runs as there can be, and gives the logits behind the last token
-  /// of each: (vocab_size), in the order of `tokens`. A run of a recurrent model has as many tokens of each sequence that takes part.
+  /// of each, in the order of `tokens`. A run of a recurrent model has as many tokens of each sequence that takes part.
   /// Throws Error for no tokens, an id outside the vocabulary, more tokens than the context or the pages hold; then nothing is appended.
   /// Where `cancelled` says so before a run, the sequences hold what was read so far, and there are no logits.
-  std::vector<std::vector<float>> append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled = {});
+  Logits append(std::span<const Tokens> tokens, const std::function<bool()>& cancelled = {});
 
  private:
   struct State {
@@ -75,7 +89,7 @@ class BatchedDecoder {
   std::int64_t most_each() const;
   Feeds feeds_of(std::span<const BatchPiece> run) const;
   void feed_pages(std::span<const BatchPiece> run, std::int64_t length, std::size_t pool, Feeds& feeds) const;
-  void run(std::span<const BatchPiece> pieces, std::vector<std::vector<float>>& logits);
+  void run(std::span<const BatchPiece> pieces, Logits& logits);
 
   DecoderConfig config_;
   Options options_;

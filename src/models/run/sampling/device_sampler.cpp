@@ -32,51 +32,54 @@ bool cuts_otherwise(const SamplingOptions& o) {
   return o.typical_p < 1 || o.xtc_probability > 0 || o.mirostat != 0 || o.temperature < coldest;
 }
 
-/// The first position at which the sum of the weights passes `unit` of their total; where rounding lets none, the last with a weight.
+/// Of (rows, n) sums along rows the last ones: (rows, 1).
+Value last_of(Value sums) { return slice_axis(sums, 1, sums.dim(1).value() - 1, sums.dim(1).value()); }
+
+/// In each row the first position at which the sum of the weights passes `unit` of their total; where rounding lets none, the last with a
+/// weight.
 Value drawn(Value weights, Value unit) {
-  Value sums = cumsum(weights, 0), rank = iota(weights, weights.shape(), i32, 0);
-  Value total = slice_axis(sums, 0, weights.dim(0).value() - 1, weights.dim(0).value());
-  Value position = sum(cast(le(sums, total * unit), i32), {0}, true);
-  Value last = reduce_max(select(gt(weights, 0), rank, scalar(rank, 0, i32)), {0}, true);
+  Value sums = cumsum(weights, 1), rank = iota(weights, weights.shape(), i32, 1);
+  Value position = sum(cast(le(sums, last_of(sums) * unit), i32), {1}, true);
+  Value last = reduce_max(select(gt(weights, 0), rank, scalar(rank, 0, i32)), {1}, true);
   return min(position, last);
 }
 
 /// The numbers of a draw, in this order.
 constexpr std::int64_t unit = 0, temperature = 1, top_p = 2, least = 3, count = 4;
 
-/// As Sampler cuts and draws. `best`: the highest of the logits.
+/// As Sampler cuts and draws, in each row. `best`: the highest of its logits.
 Value sampled(Value logits, Value best, std::int64_t order, Value numbers) {
-  const auto number = [&](std::int64_t which) { return slice_axis(numbers, 0, which, which + 1); };
+  const auto number = [&](std::int64_t which) { return slice_axis(numbers, 1, which, which + 1); };
   const auto difference = [&](Value scores) { return cast(scores, numbers.dtype()) - cast(best, numbers.dtype()); };
-  Value ids = iota(logits, logits.shape(), i32, 0), scores = logits;
+  Value ids = iota(logits, logits.shape(), i32, 1), scores = logits;
   if (order == all_by_score) {
-    const Values sorted = sort({scores, ids}, 1, 0, true);
+    const Values sorted = sort({scores, ids}, 1, 1, true);
     scores = sorted[0], ids = sorted[1];
   } else if (order > 0) {
-    const Values found = top_k(scores, order, 0);
+    const Values found = top_k(scores, order, 1);
     scores = found[0], ids = cast(found[1], i32);
   }
   if (order != by_id) {
-    Value sums = cumsum(exp(difference(scores)), 0), before = sums - exp(difference(scores));
-    const std::int64_t size = scores.dim(0).value();
-    Value kept = lt(before, slice_axis(sums, 0, size - 1, size) * number(top_p));
-    const Values sorted = sort({ids, select(kept, scores, scalar(scores, -beyond, f32))}, 1, 0, false);  // it draws in their order
+    Value sums = cumsum(exp(difference(scores)), 1), before = sums - exp(difference(scores));
+    Value kept = lt(before, last_of(sums) * number(top_p));
+    const Values sorted = sort({ids, select(kept, scores, scalar(scores, -beyond, f32))}, 1, 1, false);  // it draws in their order
     ids = sorted[0], scores = sorted[1];
   }
   Value kept = ge(difference(scores), number(least));
   Value cooled = cast(cast(difference(scores) / number(temperature), f32), numbers.dtype());
-  return take(ids, drawn(select(kept, exp(cooled), scalar(cooled, 0, cooled.dtype())), number(unit)));
+  return take_along_axis(ids, drawn(select(kept, exp(cooled), scalar(cooled, 0, cooled.dtype())), number(unit)), 1);
 }
 
-/// The token, -1 for logits that are refused.
+/// The tokens, -1 for logits that are refused.
 Graph graph_of(std::int64_t vocabulary, std::int64_t order, DType wide) {
   Graph graph("sampling");
-  Value all = graph.input("logits", {1, Dim::symbol("R", most_rows), vocabulary}, f32), row = graph.input("row", {1}, i32);
-  Value logits = reshape(take(all, row, 1), {vocabulary});
-  Value best = reduce_max(logits, {0}, true);  // NaN wins
+  const Dim wanted = Dim::symbol("W", most_rows);
+  Value all = graph.input("logits", {1, Dim::symbol("R", most_rows), vocabulary}, f32), rows = graph.input("rows", {wanted}, i32);
+  Value logits = reshape(take(all, rows, 1), {wanted, vocabulary});
+  Value best = reduce_max(logits, {1}, true);  // NaN wins
   Value usable = logical_and(gt(best, -beyond), lt(best, beyond));
-  Value id = order == greedy ? argmax(logits, 0, true) : sampled(logits, best, order, graph.input("numbers", {Dim(count)}, wide));
-  graph.output("id", select(usable, cast(id, i32), scalar(row, -1, i32)));
+  Value id = order == greedy ? argmax(logits, 1, true) : sampled(logits, best, order, graph.input("numbers", {wanted, count}, wide));
+  graph.output("ids", select(usable, cast(id, i32), scalar(rows, -1, i32)));
   return graph;
 }
 
@@ -96,19 +99,23 @@ const Executable& DeviceSampler::compiled(const SamplingOptions& options) {
   return compiled_.emplace(order, session_.compile(graph_of(vocabulary_, order, wide_))).first->second;
 }
 
-std::optional<std::int32_t> DeviceSampler::choose(const SamplingOptions& options, double chance, const Array& logits, std::int64_t row) {
+std::vector<std::optional<std::int32_t>> DeviceSampler::choose(const SamplingOptions& options, const Array& logits,
+                                                               std::span<const Draw> draws) {
   const Executable& executable = compiled(options);
-  const auto at = static_cast<std::int32_t>(row);
-  std::map<std::string, Feed> feeds{{"logits", logits}, {"row", Feed(std::span(&at, 1))}};
-  if (!is_greedy(options)) {
-    Array numbers(wide_, {count});
-    numbers.set_double(unit, chance), numbers.set_double(temperature, options.temperature);
-    numbers.set_double(top_p, options.top_p), numbers.set_double(least, std::log(options.min_p));
-    feeds.emplace("numbers", numbers);
+  const auto n = static_cast<std::int64_t>(draws.size());
+  Array rows(i32, {n}), numbers(wide_, {n, count});
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Draw& draw = draws[static_cast<std::size_t>(i)];
+    rows.set_int(i, draw.row);
+    numbers.set_double(count * i + unit, draw.unit), numbers.set_double(count * i + temperature, options.temperature);
+    numbers.set_double(count * i + top_p, options.top_p), numbers.set_double(count * i + least, std::log(options.min_p));
   }
-  const Array chosen = executable.run(feeds).at("id");
-  const std::int32_t id = chosen.values<std::int32_t>()[0];
-  return id < 0 ? std::nullopt : std::optional(id);
+  std::map<std::string, Feed> feeds{{"logits", logits}, {"rows", rows}};
+  if (!is_greedy(options)) feeds.emplace("numbers", numbers);
+  const Array ids = executable.run(feeds).at("ids");
+  std::vector<std::optional<std::int32_t>> chosen;
+  for (const std::int32_t id : ids.values<std::int32_t>()) chosen.push_back(id < 0 ? std::nullopt : std::optional(id));
+  return chosen;
 }
 
 }  // namespace rlx::sampling

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "rlx/sampling.h"
 #include "rlx/session.h"
@@ -9,15 +11,21 @@
 namespace rlx::sampling {
 
 /// Chooses tokens on the device on which the logits lie, by the steps and the random numbers of a Sampler, so that one integer crosses
-/// for each. Sums are of f64 where the device multiplies it, else of f32: a draw that falls where two tokens meet may then be the other's.
+/// for each; those of several sequences together. Sums are of f64 where the device multiplies it, else of f32: a draw that falls where two
+/// tokens meet may then be the other's.
 class DeviceSampler {
  public:
   DeviceSampler(Session session, std::int64_t vocabulary) : session_(std::move(session)), vocabulary_(vocabulary) {}
 
   /// Whether it chooses as these options ask, from such logits: (1, rows, vocabulary) on a device with memory of its own.
   static bool can_choose(const SamplingOptions& options, const Array& logits);
-  /// The token behind a row, by `unit`, a random number in 0..1 without 1. Nothing for logits that a Sampler refuses.
-  std::optional<std::int32_t> choose(const SamplingOptions& options, double unit, const Array& logits, std::int64_t row);
+  /// What a token is chosen by: a row of the logits, and a random number in 0..1 without 1.
+  struct Draw {
+    std::int64_t row;
+    double unit;
+  };
+  /// The token behind each of these rows, no more of them than the logits have. Nothing for logits that a Sampler refuses.
+  std::vector<std::optional<std::int32_t>> choose(const SamplingOptions& options, const Array& logits, std::span<const Draw> draws);
 
  private:
   const Executable& compiled(const SamplingOptions& options);
