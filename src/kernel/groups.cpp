@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t fewest_terms = 64;  // that are worth a group
 constexpr std::int64_t warp = warp_lanes;
+constexpr std::int64_t most_terms_of_element = 64;                 // that a lane of a group reduces alone
 constexpr std::int64_t terms_of_lane = 16, products_of_lane = 64;  // that are added one to the other
 
 std::int64_t upper(const Kernel& kernel, int variable) { return kernel.extent(variable).upper(); }
@@ -66,7 +67,10 @@ std::optional<Group> choose_group(const Kernel& kernel, const std::vector<std::s
     const Expr& e = kernel.exprs[i];
     if (!used[i] || e.kind != Expr::Kind::reduce) continue;
     if (std::ranges::any_of(free[i], [&](int v) { return terms.count(v) > 0; })) continue;  // a lane has it alone
-    if (inside && free[i].count(kernel.loops.back())) return std::nullopt;
+    if (inside && free[i].count(kernel.loops.back())) {                                     // of one element, by the lane that has it
+      if (product_of_uppers(kernel, e.variables) > most_terms_of_element) return std::nullopt;
+      continue;
+    }
     if (!can_share(kernel, e.variables)) return std::nullopt;
     const bool by_one = shares_all(kernel, e.variables);  // whose terms are reductions mostly
     longest = std::max(longest, product_of_uppers(kernel, e.variables) * (by_one ? 2 : 1));
@@ -192,9 +196,13 @@ class Sharer {
   void choose_vectors(int variable, const std::vector<Shared>& loops) {
     const Dim& extent = kernel_.extent(variable);
     const bool is_whole = extent.is_static() && std::ranges::all_of(loops, &Shared::is_whole);
+    const auto holds_loop = [](const Shared& shared) {
+      return std::ranges::any_of(shared.loop->body, [](Statement& s) { return loop_of(s); });
+    };
+    const bool by_one = std::ranges::any_of(loops, holds_loop);  // as each is much work
     int vector = 1;
     for (const Shared& shared : loops) {
-      const int bytes = narrowest(*shared.loop);
+      const int bytes = by_one ? 0 : narrowest(*shared.loop);
       if (bytes > 0) vector = std::max(vector, std::min(most_neighbours, vector_bytes / bytes));
     }
     const auto fits = [&] {

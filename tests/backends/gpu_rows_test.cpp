@@ -107,6 +107,18 @@ TEST_P(GpuRows, OfAProductWithBlocks) {
   });
 }
 
+// Of a norm, what of each 32 elements is the largest: a lane finds it, where the group has found the row's sum.
+TEST_P(GpuRows, OfReductionsOfTheirElements) {
+  for (const auto& [rows, length] : {shapes[4], std::pair<std::int64_t, std::int64_t>{3, 2048}}) {
+    const Dims groups{rows, length / 32, 32};
+    const auto largest = [&](const Values& in) { return reduce_max(abs(reshape(rms_norm(in[0]), groups)), {2}); };
+    expect_close({numbers(f32, {rows, length}, 16)}, 1e-6, largest);
+    Graph graph;
+    graph.output("y", largest({graph.input("x", {rows, length}, f32)}));
+    EXPECT_NE(session().compile(graph).dump(Stage::kernels).find(" = rlx_exchange("), std::string::npos);
+  }
+}
+
 // One program, in which a run with one row is a kernel of its own.
 TEST_P(GpuRows, OfAProductWithAsManyRowsAsARunHas) {
   constexpr std::int64_t depth = 256, columns = 72;
