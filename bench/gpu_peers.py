@@ -39,6 +39,20 @@ def product(kind, m, k, n, transposed):
     return {"text": text, "peer": peer, "flops": 2 * m * k * n, "bytes": size * (m * k + k * n + m * n)}
 
 
+def blocks(kind, bytes_per_256, m, k, n, rounds=False):
+    """Weights in blocks; torch multiplies as many numbers in bf16."""
+    row = k // 256 * bytes_per_256
+    text = graph({"x": f"f32[{m},{k}]", "w": f"u8[{n},{row}]"}, f'block_dot(%x, %w) {{type="{kind}", int8={str(rounds).lower()}}}')
+    return {**product("bf16", m, k, n, True), "text": text, "bytes": 4 * m * (k + n) + n * row}
+
+
+def rounded_norm(m, k):
+    """A norm whose results are rounded to 8 bits in front of a product of few columns."""
+    text = (f'graph g {{\n{inputs({"x": f"f32[{m},{k}]", "w": f"u8[32,{k // 32 * 34}]"})}'
+            '  %n = rms_norm(%x)\n  %y = block_dot(%n, %w) {type="Q8_0", int8=true}\n  output y = %y\n}\n')
+    return {"text": text, "bytes": 4 * m * (k + 32) + k * 34}
+
+
 def rows(line, of):
     shape = (8192, 8192)
 
@@ -78,7 +92,7 @@ def of_rate(flops):
 
 BARS = {
     "product_bf16_8192": of_peer(0.9),
-    "row_bf16": of_copying(0.78),
+    "row_bf16": of_copying(0.78), "row_q4_k": of_copying(0.65), "row_q6_k": of_copying(0.65),
     "softmax": of_copying(0.85), "layer_norm": of_copying(0.85), "gelu": of_copying(0.85),
     "attention_causal_16k": of_rate(0.7 * 740e12),
     "attention_token_32k": of_copying(0.78),
@@ -94,6 +108,13 @@ def cases():
         "product_f32_4096": product("f32", 4096, 4096, 4096, False),
         "row_bf16": product("bf16", 1, 4096, 65536, True),
         "row_f32": product("f32", 1, 4096, 32768, True),
+        "row_q4_k": blocks("Q4_K", 144, 1, 4096, 65536),
+        "row_q6_k": blocks("Q6_K", 210, 1, 4096, 65536),
+        "rows_8_q4_k": blocks("Q4_K", 144, 8, 4096, 65536),
+        "rows_64_q4_k": blocks("Q4_K", 144, 64, 4096, 14336),
+        "rows_2048_q4_k": blocks("Q4_K", 144, 2048, 4096, 14336),
+        "rows_2048_q6_k": blocks("Q6_K", 210, 2048, 4096, 14336),
+        "row_norm_rounded": rounded_norm(1, 4096),
         "softmax": rows("softmax(%x) {axis=1}", lambda torch, x: torch.softmax(x, 1)),
         "layer_norm": {**rows("layer_norm(%x, %g, %b)", lambda torch, x: torch.nn.functional.layer_norm(x, (8192,))),
                        "text": graph({"x": "f32[8192,8192]", "g": "f32[1,8192]", "b": "f32[1,8192]"},
@@ -189,7 +210,7 @@ def page(files):
             if row["seconds"] is None:
                 parts.append(f"| {name} | failed | | | | **no** |")
                 continue
-            parts.append(f"| {name} | {row['seconds'] * 1e6:.1f} | {row['peer_seconds'] * 1e6:.1f} | {reached(row, limits)} | {judged(name, row, limits)} |")
+            parts.append(f"| {name} | {row['seconds'] * 1e6:.1f} | {row['peer_seconds'] * 1e6 if row['peer_seconds'] else float('nan'):.1f} | {reached(row, limits)} | {judged(name, row, limits)} |")
         parts.append("")
     return "\n".join(parts)
 
@@ -200,7 +221,7 @@ def reached(row, limits):
         parts.append(f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s")
     if "bytes" in row:
         parts.append(f"{row['bytes'] / row['seconds'] / limits['copy_bytes_s']:.0%} of copying")
-    return ", ".join([*parts, f"{row['peer_seconds'] / row['seconds']:.2f} of torch's rate"])
+    return ", ".join([*parts, *([f"{row['peer_seconds'] / row['seconds']:.2f} of torch's rate"] if row["peer_seconds"] else [])])
 
 
 def judged(name, row, limits):

@@ -24,6 +24,9 @@ bool has_whole_lines(const Kernel& kernel, const KernelBuffer& buffer) {
   return kernel.loops.size() == 1 || (row.is_static() && row.value() * info(buffer.dtype).bits / 8 % cache_line == 0);
 }
 
+/// Else it is memory of one launch.
+bool is_of_graph(const Graph& graph, ValueId v) { return v.result < std::ssize(graph.node(v.node).results); }
+
 bool is_read(const Kernel& kernel, ValueId value) {
   return std::ranges::any_of(kernel.buffers, [&](const KernelBuffer& other) { return !other.written && other.value == value; });
 }
@@ -33,8 +36,8 @@ bool is_read(const Kernel& kernel, ValueId value) {
 void mark_large_results(Kernel& kernel, const Graph& graph, std::int64_t past_caches_bytes) {
   if (kernel.tile || kernel.loops.empty()) return;  // a tile is small
   for (KernelBuffer& buffer : kernel.buffers)
-    buffer.past_caches = buffer.written && is_large(graph.type(buffer.value), past_caches_bytes) && has_whole_lines(kernel, buffer) &&
-                         !is_read(kernel, buffer.value);
+    buffer.past_caches = buffer.written && is_of_graph(graph, buffer.value) && is_large(graph.type(buffer.value), past_caches_bytes) &&
+                         has_whole_lines(kernel, buffer) && !is_read(kernel, buffer.value);
 }
 
 }  // namespace rlx

@@ -3,6 +3,7 @@
 
 #include "backends/gpu_device.h"
 #include "backends/registry_samples.h"
+#include "rlx/ops.h"
 
 namespace rlx::test {
 namespace {
@@ -33,6 +34,17 @@ TEST_F(GpuBounds, KernelsOfOpsLeaveNone) {
   std::vector<Case> cases = all_cases();
   std::erase_if(cases, [](const Case& c) { return c.number != 0; });
   expect_all(session(), cases, cases.size() / 4);
+}
+
+/// Rows of 210 bytes, which are copied from bounds of 16 bytes on.
+TEST_F(GpuBounds, TilesOfBlocksLeaveNone) {
+  constexpr std::int64_t depth = 256, columns = 33;
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("T", 40), depth}, f32), w = graph.input("w", {columns, 210}, u8);
+  graph.output("y", block_dot(x, w, "Q6_K", false));
+  const Executable program = session().compile(graph);
+  for (const std::int64_t rows : {3, 17})
+    EXPECT_EQ(program.run({{"x", Array(f32, {rows, depth})}, {"w", Array(u8, {columns, 210})}}).size(), 1U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/gpu/attention/claim.h"
+#include "backends/gpu/products/block_claim.h"
 #include "backends/gpu/products/claim.h"
 #include "lowering/kernels_only/claims.h"
 
@@ -12,6 +13,7 @@ std::vector<const Claim*> claims(bool all) {
   std::vector<const Claim*> list;
   if (all) list.push_back(&attention_claim());
   list.push_back(&product_claim());
+  if (all) list.push_back(&block_product_claim());
   std::ranges::copy(kernel_claims(all), std::back_inserter(list));
   return list;
 }

@@ -30,24 +30,6 @@ ValueId where_it_lies(const Graph& graph, ValueId v) {
   }
 }
 
-/// What `with_interleaved_blocks` left in a graph, also after it was copied.
-BlockGraph block_graph(const Graph& graph) {
-  BlockGraph found{graph, {}};
-  std::set<std::string> types;
-  std::vector<std::pair<ValueId, const Array*>> constants;
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
-    const Node& node = graph.node(id);
-    if (is_interleaved(graph, {id, 0})) found.interleaved.insert(node.operands[0]);
-    if (reads_blocks(node)) types.insert(std::get<std::string>(node.attrs[0]));
-    if (const Array* value = constant_value(node); value && value->dtype() == u16) constants.emplace_back(ValueId{id, 0}, value);
-  }
-  for (const std::string& type : types)
-    for (const BlockTable& table : block_tables(type))
-      for (const auto& [id, entries] : constants)
-        if (std::ranges::equal(entries->values<std::uint16_t>(), table.entries)) found.tables.emplace(table.place, id);
-  return found;
-}
-
 bool has_blocks(const Graph& graph) {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
     if (reads_blocks(graph.node(id)) || has_regions(graph.node(id))) return true;
@@ -106,6 +88,23 @@ struct BlockClaim final : Claim {
 };
 
 }  // namespace
+
+BlockGraph block_graph(const Graph& graph) {
+  BlockGraph found{graph, {}};
+  std::set<std::string> types;
+  std::vector<std::pair<ValueId, const Array*>> constants;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
+    const Node& node = graph.node(id);
+    if (is_interleaved(graph, {id, 0})) found.interleaved.insert(node.operands[0]);
+    if (reads_blocks(node)) types.insert(std::get<std::string>(node.attrs[0]));
+    if (const Array* value = constant_value(node); value && value->dtype() == u16) constants.emplace_back(ValueId{id, 0}, value);
+  }
+  for (const std::string& type : types)
+    for (const BlockTable& table : block_tables(type))
+      for (const auto& [id, entries] : constants)
+        if (std::ranges::equal(entries->values<std::uint16_t>(), table.entries)) found.tables.emplace(table.place, id);
+  return found;
+}
 
 const Claim& block_claim() {
   static const BlockClaim claim;

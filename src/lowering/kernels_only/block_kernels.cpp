@@ -4,19 +4,37 @@
 
 #include "ir/op.h"
 #include "kernel/pull.h"
+#include "kernel/simplify.h"
 #include "lowering/kernels_only/block_values.h"
 #include "quant/block_format.h"
 
 namespace rlx {
 namespace {
 
-constexpr std::int64_t most_neighbours = 16;  // elements of a block whose places differ by their number alone
+constexpr std::int64_t most_neighbours = run_of_block;
 constexpr int side_by_side = 2;               // such runs of elements, with sums of their own, so that no addition waits for the one before
 constexpr int runs_of_group = 4;              // that a lane of a group has
 constexpr std::int64_t most_rows = 8;         // whose sums stay in registers
 constexpr std::int64_t columns_of_group = 4;  // for which the lanes of a group read a row once
 
 const BlockFormat& format_of(const Node& node) { return *find_block_format(std::get<std::string>(node.attrs[0])); }
+
+ExprId load_of(Kernel& kernel, int buffer, DType dtype, const Index& at, std::int64_t count) {
+  Expr load;
+  load.kind = Expr::Kind::load;
+  load.dtype = dtype;
+  load.buffer = buffer;
+  load.index = at;
+  load.last = Dim(count - 1);
+  return kernel.add(std::move(load));
+}
+
+/// How a block reads entries of tables, which are values of the graph.
+auto entry_of(Kernel& kernel, const std::map<const void*, ValueId>& tables, std::function<int(ValueId)> buffer_of) {
+  return [&kernel, &tables, buffer_of = std::move(buffer_of)](const void* place, std::span<const std::uint16_t> entries, const Index& at) {
+    return load_of(kernel, buffer_of(tables.at(place)), u16, at, std::ssize(entries));
+  };
+}
 
 /// Elements of blocks in a kernel.
 class BlockKernelBuilder {
@@ -39,20 +57,11 @@ class BlockKernelBuilder {
   }
   /// Element `j` of block `number` of that row of `blocks`.
   ExprId element(ValueId blocks, const std::vector<Index>& row, const Index& number, const Index& j) {
-    KernelBlock block{&kernel_, {}, {}, in_groups_};
+    KernelBlock block{&kernel_, {}, entry_of(kernel_, tables_, [&](ValueId table) { return puller_.buffer_of(table, false); }), in_groups_};
     block.byte = [&](const Index& offset) {
       std::vector<Index> at = row;
       at.push_back(number * Dim(format_.bytes) + offset);
       return puller_.pull(blocks, at);
-    };
-    block.entry = [&](const void* place, std::span<const std::uint16_t> entries, const Index& at) {
-      Expr load;
-      load.kind = Expr::Kind::load;
-      load.dtype = u16;
-      load.buffer = puller_.buffer_of(tables_.at(place), false);
-      load.index = at;
-      load.last = Dim(std::ssize(entries) - 1);
-      return kernel_.add(std::move(load));
     };
     return block_value(format_.name, block, j);
   }
@@ -225,6 +234,29 @@ std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t nod
     kernels[1].rows = SizeRange{rows, 2, rows.upper()};
   }
   return kernels;
+}
+
+Kernel block_run(std::string_view type, const std::array<ValueId, 2>& buffers, const std::map<const void*, ValueId>& tables) {
+  const BlockFormat& format = *find_block_format(type);
+  Kernel kernel;
+  kernel.tile = true;
+  kernel.buffers = {{buffers[0], u8, false, false}, {buffers[1], f32, true}};
+  const Dim pairs = format.values / (2 * run_of_block), neighbours = run_of_block;
+  kernel.loops = {kernel.add_variable(pairs), kernel.add_variable(2), kernel.add_variable(neighbours)};
+  const Index pair = Index::variable(kernel.loops[0], pairs), side = Index::variable(kernel.loops[1], 2);
+  const Index i = Index::variable(kernel.loops[2], neighbours);
+  const auto buffer_of = [&kernel](ValueId table) {
+    const auto at = std::ranges::find(kernel.buffers, table, &KernelBuffer::value);
+    if (at != kernel.buffers.end()) return static_cast<int>(at - kernel.buffers.begin());
+    kernel.buffers.push_back({table, u16});
+    return static_cast<int>(kernel.buffers.size()) - 1;
+  };
+  KernelBlock block{&kernel, [&](const Index& at) { return load_of(kernel, 0, u8, at, format.bytes); }, entry_of(kernel, tables, buffer_of),
+                    true};
+  const ExprId value = block_value(type, block, pair * (neighbours * Dim(2)) + side * neighbours + i);
+  kernel.stores.push_back({1, i, value});
+  simplify(kernel);
+  return kernel;
 }
 
 }  // namespace rlx

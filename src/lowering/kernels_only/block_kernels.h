@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "lowering/kernels_only/interleaved_blocks.h"
 #include "lowering/program.h"
 #include "lowering/target.h"
@@ -18,5 +20,14 @@ struct BlockKernel {
 /// The kernels of a node for which this holds. They read blocks from where `is_stored` has them, and x, which is stored.
 std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
                                        const Caps& caps);
+
+/// What `with_interleaved_blocks` left in a graph, also after it was copied.
+BlockGraph block_graph(const Graph& graph);
+
+inline constexpr std::int64_t run_of_block = 16;  // neighbours whose places in a block differ by their number alone
+
+/// A tile kernel of three loops, over pairs of runs, both sides of a pair, and the numbers of a run: those of a block at buffer 0, which
+/// it stores in buffer 1. Behind these are the tables that the type reads.
+Kernel block_run(std::string_view type, const std::array<ValueId, 2>& buffers, const std::map<const void*, ValueId>& tables);
 
 }  // namespace rlx

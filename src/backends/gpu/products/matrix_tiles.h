@@ -63,7 +63,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
   }
   template <bool aligned_a, bool aligned_b>
   rlx_inside void multiply(unsigned short* panels, const Operand& a, const Operand& b, long long row, long long column) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = slices > 1 ? warp : 0;
+    const int warp = threadIdx.x / 32, slice = slices > 1 ? warp : 0;
     const int high_at = slices > 1 ? 0 : warp / 4 * high, wide_at = slices > 1 ? 0 : warp % 4 * wide;
     Sum sums[high / 16][wide / 8][4] = {};
     for (int step = 0; step < stages - 1; ++step) load<aligned_a, aligned_b>(panels, a, b, row, column, step);
@@ -87,8 +87,14 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
       }
     }
     rlx_wait_groups<0>();
+    keep(panels, sums);
+  }
+  // On chip, where all have read what was there.
+  rlx_inside void keep(void* on_chip, const Sum (&sums)[high / 16][wide / 8][4]) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = slices > 1 ? warp : 0;
+    const int high_at = slices > 1 ? 0 : warp / 4 * high, wide_at = slices > 1 ? 0 : warp % 4 * wide;
     __syncthreads();
-    Sum* tile = (Sum*)panels + slice * rows * columns;
+    Sum* tile = (Sum*)on_chip + slice * rows * columns;
 #pragma unroll
     for (int i = 0; i < high / 16; ++i)
 #pragma unroll
@@ -97,7 +103,7 @@ template <class Element, int rows, int columns, bool a_along, bool b_along, int 
         for (int e = 0; e < 4; ++e)
           tile[rlx_sum_place<columns>(high_at + 16 * i + e / 2 * 8 + lane / 4, wide_at + 8 * j + lane % 4 * 2 + e % 2)] = sums[i][j][e];
     __syncthreads();
-    if (slices > 1) add_slices((Sum*)panels);
+    if (slices > 1) add_slices((Sum*)on_chip);
   }
   // In their order.
   rlx_inside void add_slices(Sum* tile) {

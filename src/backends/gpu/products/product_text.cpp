@@ -60,18 +60,7 @@ class ProductText {
     return std::max(sums, 4 * form_.stages * f32_depth * (form_.rows + form_.columns + 2 * padded));
   }
 
-  std::string size(const Dim& dim) const {
-    if (dim.is_static()) return fmt::format("{}ll", dim.value());
-    std::string sum;
-    for (const Dim::Term& term : dim.terms()) {
-      sum += fmt::format("{}{}ll", sum.empty() ? "" : " + ", term.coefficient);
-      for (const auto& symbol : term.symbols) {
-        const auto at = std::ranges::find(whole_.symbols, symbol->name);
-        sum += fmt::format(" * s{}", at - whole_.symbols.begin());
-      }
-    }
-    return "(" + sum + ")";
-  }
+  std::string size(const Dim& dim) const { return size_text(dim, whole_.symbols); }
   static std::string memory_type(DType dtype) { return c_memory_type(cuda_dialect(), dtype); }
   int buffer_of(ValueId value, bool written) const {
     const auto at = std::ranges::find_if(whole_.buffers, [&](const KernelBuffer& b) { return b.value == value && b.written == written; });
@@ -171,6 +160,19 @@ class ProductText {
 };
 
 }  // namespace
+
+std::string size_text(const Dim& dim, const std::vector<std::string>& symbols) {
+  if (dim.is_static()) return fmt::format("{}ll", dim.value());
+  std::string sum;
+  for (const Dim::Term& term : dim.terms()) {
+    sum += fmt::format("{}{}ll", sum.empty() ? "" : " + ", term.coefficient);
+    for (const auto& symbol : term.symbols) {
+      const auto at = std::ranges::find(symbols, symbol->name);
+      sum += fmt::format(" * s{}", at - symbols.begin());
+    }
+  }
+  return "(" + sum + ")";
+}
 
 KernelText product_text(const Product& product, const TileForm& form, const Kernel& whole, const ProductLoops& loops,
                         const Kernel& epilogue) {

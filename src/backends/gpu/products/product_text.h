@@ -26,6 +26,9 @@ struct ProductLoops {
   int block = -1;  // of blocks that compute one tile after the other, as many as units
 };
 
+/// A size as an expression of a kernel's symbols, which are its last arguments but one.
+std::string size_text(const Dim& dim, const std::vector<std::string>& symbols);
+
 /// The kernel whose `whole` says what is computed, by tiles. `epilogue`: see product_epilogue. Its buffers are among those of `whole`, but
 /// for the sum that it reads.
 KernelText product_text(const Product& product, const TileForm& form, const Kernel& whole, const ProductLoops& loops,
