@@ -1,0 +1,41 @@
+// Codes, scales and minima of blocks give the very values that decoding gives.
+#include "quant/block_parts.h"
+
+#include "backends/block_cases.h"
+
+namespace rlx::test {
+namespace {
+
+void expect_same_values(const BlockFormat& format) {
+  SCOPED_TRACE(format.name);
+  const BlockParts* const parts = find_block_parts(format.name);
+  ASSERT_NE(parts, nullptr);
+  const std::int64_t count = 64 * format.values;
+  const std::vector<std::byte> blocks = random_blocks(format, 64, format.values);
+  std::vector<float> wanted(static_cast<std::size_t>(count));
+  format.decode(blocks.data(), wanted.data(), count);
+  std::vector<std::int8_t> codes(static_cast<std::size_t>(format.values));
+  std::vector<float> scales(static_cast<std::size_t>(format.values / parts->group)), minima(scales.size());
+  for (std::int64_t i = 0; i < count; i += format.values) {
+    const std::byte* const block = blocks.data() + i / format.values * format.bytes;
+    parts->codes(block, codes.data());
+    parts->scales(block, scales.data());
+    if (parts->minima) parts->minima(block, minima.data());
+    for (std::size_t j = 0; j < codes.size(); ++j) {
+      const std::size_t g = j / static_cast<std::size_t>(parts->group);
+      ASSERT_GE(codes[j], parts->lowest);
+      ASSERT_LE(codes[j], parts->highest);
+      const float product = scales[g] * static_cast<float>(codes[j]), value = parts->minima ? product - minima[g] : product;
+      ASSERT_EQ(value, wanted[static_cast<std::size_t>(i) + j]) << "element " << j << " of a block";
+    }
+  }
+}
+
+TEST(BlockParts, EveryType) {
+  for (const BlockFormat& format : block_formats())
+    if (format.values > 1) expect_same_values(format);
+  EXPECT_EQ(find_block_parts("BF16"), nullptr);
+}
+
+}  // namespace
+}  // namespace rlx::test
