@@ -170,6 +170,37 @@ class Array(_core.ArrayBase):
     def __reduce__(self):
         return _unpickled, (NUMPY_NAMES[self.dtype], self.shape, bytes(self._bytes()))
 
+    def copy(self):
+        """The array itself, which nobody can change."""
+        return self
+
+    def tobytes(self):
+        return to_numpy(self).tobytes()
+
+    def view(self, dtype):
+        """The same bits as elements of another type; the last axis changes with its width."""
+        return from_numpy(to_numpy(self).view(numpy_dtype(as_dtype(dtype))), False)
+
+    @property
+    def flat(self):
+        return iter(self.reshape(-1))
+
+    @property
+    def weak_type(self):
+        """Whether it is a number of Python, which takes the type of what it meets."""
+        return self._weak
+
+    def __contains__(self, value):
+        return bool((self == value).any())
+
+    def __round__(self, digits=0):
+        from . import numpy
+
+        return numpy.round(self, digits)
+
+    def __setitem__(self, index, value):
+        raise TypeError("arrays never change: x = x.at[index].set(value) gives a new one")
+
     def __copy__(self):
         return self
 
@@ -201,6 +232,9 @@ class Array(_core.ArrayBase):
     def __divmod__(self, other):
         return self // other, self % other
 
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
     def __getattr__(self, name):
         """Methods are the functions of rlx.numpy on this array: x.sum(axis=0), x.reshape(2, 3)."""
         if name in METHODS:
@@ -213,8 +247,12 @@ class Array(_core.ArrayBase):
     def __dir__(self):
         return [*super().__dir__(), *METHODS]
 
-    def reshape(self, *shape):
-        """The same elements under another shape; one size may be -1."""
+    def reshape(self, *shape, order="C"):
+        """The same elements under another shape; one size may be -1. `order` F: the first axis runs fastest."""
+        if order != "C":
+            from . import numpy
+
+            return numpy.reshape(self, shape[0] if len(shape) == 1 else shape, order)
         return _call("reshape", self, list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else list(shape))
 
     def transpose(self, *axes):
@@ -223,8 +261,8 @@ class Array(_core.ArrayBase):
         return _call("transpose", self, [axis % self.ndim for axis in axes] or list(reversed(range(self.ndim))))
 
 
-METHODS = ("all any argmax argmin argsort clip conj cumprod cumsum diagonal dot flatten max mean min prod ravel repeat round sort squeeze "
-           "std sum swapaxes take trace var").split()  # fmt: skip
+METHODS = ("all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot flatten max mean min nonzero "
+           "prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var").split()  # fmt: skip
 
 
 def _unpickled(name, shape, data):
@@ -269,9 +307,10 @@ def asarray(value, dtype=None, copy=None, device=None) -> "Array":
     return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
 
 
-def array(value, dtype=None, copy=True) -> "Array":
-    """The same with a copy of the elements."""
-    return asarray(value, dtype, copy)
+def array(value, dtype=None, copy=True, ndmin=0) -> "Array":
+    """The same with a copy of the elements, and with axes of size 1 in front until there are `ndmin`."""
+    made = asarray(value, dtype, copy)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
 def _converted(value, dtype, copy):

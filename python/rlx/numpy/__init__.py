@@ -5,9 +5,13 @@ from .. import _dtypes
 from .._array import Array as ndarray, array, asarray, from_dlpack
 from . import fft, linalg
 from .arrangement import *
+from .bits import *
 from .creation import *
 from .elementwise import *
+from .files import *
+from .grids import *
 from .information import *
+from .kinds import *
 from .linalg import cross
 from .numbers import *
 from .parts import *
@@ -17,6 +21,7 @@ from .reductions import *
 from .sets import *
 from .statistics import *
 from .types import *
+from .vectorized import *
 
 pi, e, inf, nan, newaxis, euler_gamma = math.pi, math.e, math.inf, math.nan, None, 0.5772156649015329
 bool_ = _dtypes.OF_NUMPY["bool"]

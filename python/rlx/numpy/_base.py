@@ -1,10 +1,11 @@
 """What the functions of rlx.numpy share."""
 import builtins
+import functools
 
 from .. import _core
 from .._array import Array, asarray
-from .._core import DType
-from .._dtypes import is_complex, is_floating, OF_PYTHON
+from .._core import DType, Error
+from .._dtypes import is_complex, is_floating, is_numpy, OF_PYTHON
 
 
 def call(name, *args, **kwargs):
@@ -59,6 +60,37 @@ def axes_of(x, axis):
 
 def reduced(name, x, axis, keepdims, **options):
     return call(name, x, axes_of(x, axis), keep_dims=keepdims, **options)
+
+
+def written(result, out):
+    """NumPy's `out`: the result in memory of the caller."""
+    if out is None:
+        return result
+    if not is_numpy(out):
+        raise Error(f"out: a {type(out).__name__} does not change (allowed: an array of NumPy)")
+    import numpy
+
+    numpy.copyto(out, result.numpy(), casting="same_kind")
+    return out
+
+
+def with_out(function):
+    """`function` of elements with NumPy's `out` and `where`. Without `out` it is 0 where the condition does not hold."""
+
+    @functools.wraps(function)
+    def called(*args, out=None, where=None, **kwargs):
+        result = function(*args, **kwargs)
+        if where is not None and where is not True:
+            rest = call("zeros_like", result) if out is None else asarray(out, copy=True).astype(result.dtype)
+            result = call("where", truth_of(where), result, rest)
+        return result if out is None else written(result, out)
+
+    return called
+
+
+def chosen(x, where, otherwise):
+    """x where the condition holds, if there is one."""
+    return x if where is None or where is True else call("where", truth_of(where), x, asarray(otherwise, x.dtype))
 
 
 def along(x, axis):

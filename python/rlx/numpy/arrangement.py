@@ -1,21 +1,29 @@
 """Shapes, order, parts; elements chosen by positions."""
 import builtins
+import math
 
 from .._array import asarray
 from .._core import Error
+from .._dtypes import is_complex, is_floating
 from ._base import along, array_of, call, float_of, public, sizes_of
-from .elementwise import less, where
+from .elementwise import clip, less, remainder, where
 from .reductions import sum
 
 
-def reshape(x, shape, copy=None):
-    """The same elements under another shape; one size may be -1."""
-    return array_of(x).reshape(shape)
+def reshape(x, shape, order="C", copy=None):
+    """The same elements under another shape; one size may be -1. `order` F: the first axis runs fastest."""
+    x = array_of(x)
+    if order == "F":
+        sizes = [-1 if size == -1 else size for size in reversed(sizes_of(shape))]
+        return x.T.reshape(sizes).T
+    if order not in ("C", "A", "K"):
+        raise Error(f"reshape: order is {order!r} (allowed: C, F, A, K)")
+    return x.reshape(shape)
 
 
-def ravel(x):
+def ravel(x, order="C"):
     """All elements along one axis."""
-    return reshape(x, -1)
+    return reshape(x, -1, order)
 
 
 flatten = ravel
@@ -59,18 +67,18 @@ def expand_dims(x, axis=0):
     return call("expand_dims", array_of(x), sizes_of(axis))
 
 
-def concatenate(xs, axis=0):
+def concatenate(xs, axis=0, dtype=None):
     """Arrays one after another along an axis; without one flat."""
-    xs = [array_of(x) for x in xs]
+    xs = [array_of(x) if dtype is None else array_of(x).astype(dtype) for x in xs]
     return call("concat", [reshape(x, -1) for x in xs], 0) if axis is None else call("concat", xs, axis)
 
 
 concat = concatenate
 
 
-def stack(xs, axis=0):
+def stack(xs, axis=0, dtype=None):
     """Arrays side by side along a new axis."""
-    return call("stack", [array_of(x) for x in xs], axis)
+    return call("stack", [array_of(x) if dtype is None else array_of(x).astype(dtype) for x in xs], axis)
 
 
 def atleast_1d(x):
@@ -83,13 +91,13 @@ def atleast_2d(x):
     return reshape(x, (1, x.shape[0])) if x.ndim == 1 else x
 
 
-def hstack(xs):
+def hstack(xs, dtype=None):
     xs = [atleast_1d(x) for x in xs]
-    return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
+    return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
 
 
-def vstack(xs):
-    return concatenate([atleast_2d(x) for x in xs], 0)
+def vstack(xs, dtype=None):
+    return concatenate([atleast_2d(x) for x in xs], 0, dtype)
 
 
 def split(x, indices_or_sections, axis=0):
@@ -121,9 +129,15 @@ def roll(x, shift, axis=None):
     return call("roll", x, sizes_of(shift) * (len(axes) if isinstance(shift, int) else 1), axes)
 
 
-def repeat(x, repeats, axis=None):
-    """Each element several times in a row: one number for all, or one for each, which must be known."""
+def repeat(x, repeats, axis=None, total_repeat_length=None):
+    """Each element several times in a row: one number for all, or one for each, which must be known unless `total_repeat_length` is given: then
+    the result has that size, and is cut, or filled with the last element."""
     x, axis = along(x, axis)
+    if total_repeat_length is not None:
+        ends = call("cumsum", broadcast_to(array_of(repeats), (x.shape[axis],)), 0)
+        places = call("iota", x, [total_repeat_length], ends.dtype)
+        at = call("searchsorted", ends, places, True)
+        return take(x, where(less(at, x.shape[axis]), at, x.shape[axis] - 1), axis)
     if not isinstance(repeats, int):
         counts = array_of(repeats).tolist()
         counts = counts if isinstance(counts, list) else [counts]
@@ -160,16 +174,48 @@ def broadcast_arrays(*xs):
     return [broadcast_to(x, shape) for x in xs]
 
 
-def take(x, indices, axis=None):
-    """The slices at `indices` along an axis; negative ones count from the end."""
+def _placed(indices, size, mode):
+    """Positions 0 .. size - 1; what lies outside by NumPy's modes."""
+    if mode in (None, "raise", "fill", "promise_in_bounds"):
+        return where(less(indices, 0), indices + size, indices)
+    if mode not in ("clip", "wrap"):
+        raise Error(f"take: mode is {mode!r} (allowed: clip, wrap, fill)")
+    return clip(indices, 0, size - 1) if mode == "clip" else remainder(indices, size)
+
+
+def _filled(result, indices, axis, size, fill_value):
+    """The result where its index lies inside."""
+    inside = (indices >= -size) & (indices < size)
+    return where(inside.reshape((1,) * axis + inside.shape + (1,) * (result.ndim - axis - inside.ndim)), result, fill_value)
+
+
+def take(x, indices, axis=None, mode=None, fill_value=None):
+    """The slices at `indices` along an axis; negative ones count from the end. `mode` of those outside: clip, wrap, or fill with `fill_value`."""
     x, axis = along(x, axis)
-    return x[(slice(None),) * (axis % x.ndim) + (array_of(indices),)]
+    axis, indices = axis % x.ndim, array_of(indices)
+    if mode is None and fill_value is None:
+        return x[(slice(None),) * axis + (indices,)]
+    result = call("take", x, _placed(indices, x.shape[axis], mode), axis)
+    if mode == "fill" or fill_value is not None:
+        fill = fill_value if fill_value is not None else _no_value(x.dtype)
+        return _filled(result, indices, axis, x.shape[axis], fill)
+    return result
 
 
-def take_along_axis(x, indices, axis=-1):
-    """One element of each line along an axis."""
-    x, indices = array_of(x), array_of(indices)
-    return call("take_along_axis", x, where(less(indices, 0), indices + x.shape[axis], indices), axis)
+def _no_value(dtype):
+    """What stands for no element."""
+    return math.nan if is_floating(dtype) or is_complex(dtype) else 0
+
+
+def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
+    """One element of each line along an axis, by default the last; without one of the flat array. Modes as in take."""
+    x, axis = along(x, axis)
+    indices = array_of(indices)
+    result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode), axis)
+    if mode != "fill" and fill_value is None:
+        return result
+    inside = (indices >= -x.shape[axis]) & (indices < x.shape[axis])
+    return where(inside, result, fill_value if fill_value is not None else _no_value(x.dtype))
 
 
 def pad(x, pad_width, mode="constant", constant_values=0):
@@ -182,27 +228,37 @@ def pad(x, pad_width, mode="constant", constant_values=0):
     return call("pad_mode", x, [low for low, _ in pad_width], [high for _, high in pad_width], mode, float(constant_values))
 
 
-def sort(x, axis=-1, descending=False, stable=True):
+def sort(x, axis=-1, descending=False, stable=True, kind=None):
     """The elements in order along an axis; without one those of the flat array. NaN is the largest."""
     x, axis = along(x, axis)
     return call("sort", [x], 1, axis, descending)[0]
 
 
-def argsort(x, axis=-1, descending=False, stable=True):
+def argsort(x, axis=-1, descending=False, stable=True, kind=None):
     """The positions that sort."""
     x, axis = along(x, axis)
     return call("argsort", x, axis, descending)
 
 
-def searchsorted(a, v, side="left", sorter=None):
+def searchsorted(a, v, side="left", sorter=None, method=None):
     """Where each element of v belongs in the vector a, which is sorted, or in order at the positions `sorter`."""
     a = array_of(a) if sorter is None else take(a, sorter)
     return call("searchsorted", a, array_of(v), side == "right")
 
 
-def interp(x, xp, fp):
-    """The piecewise linear function through points."""
-    return call("interp", float_of(x), float_of(xp), float_of(fp))
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """The piecewise linear function through points; before and behind them `left` and `right`, by themselves the values of the ends. With a
+    `period` the points go on for ever."""
+    x, xp, fp = float_of(x), float_of(xp), float_of(fp)
+    if period is not None:
+        x, xp = remainder(x, period), remainder(xp, period)
+        order = argsort(xp)
+        xp, fp = take(xp, order), take(fp, order)
+        xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        return call("interp", x, xp, concatenate([fp[-1:], fp, fp[:1]]))
+    result = call("interp", x, xp, fp)
+    result = result if left is None else where(less(x, xp[0]), left, result)
+    return result if right is None else where(less(xp[-1], x), right, result)
 
 
 def diag(x, k=0):
@@ -226,13 +282,16 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     return call("diagonal", x, axis1, axis2)
 
 
-def trace(x, offset=0, axis1=0, axis2=1):
+def trace(x, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of a diagonal."""
-    return sum(diagonal(x, offset, axis1, axis2), axis=-1)
+    return sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
-def nonzero(x):
-    """The positions of the elements that are not 0, one array for each axis. The array must be known."""
+def nonzero(x, size=None, fill_value=0):
+    """The positions of the elements that are not 0, one array for each axis. The array must be known, unless `size` says how many there are: what
+    is missing is `fill_value`."""
+    if size is not None:
+        return tuple(call("nonzero", array_of(x), size, fill_value))
     return tuple(asarray(positions.astype("int32")) for positions in array_of(x).numpy().nonzero())
 
 

@@ -8,6 +8,8 @@ from .._dtypes import as_dtype
 from ._base import array_of, call, dtype_of, near, public, sizes_of
 from .elementwise import where
 
+_WHOLE = {DType[name] for name in ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")}
+
 
 def full(shape, fill_value, dtype=None, device=None):
     """An array of that shape whose elements are all `fill_value`."""
@@ -60,17 +62,32 @@ def arange(start, stop=None, step=1, dtype=None, device=None):
     return (call("iota", near(), [count], DType.f64) * float(step) + float(start)).astype(wanted)
 
 
-def linspace(start, stop, num=50, endpoint=True, dtype=None, device=None):
-    """`num` numbers at equal distances."""
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, device=None):
+    """`num` numbers at equal distances, with `retstep` also the distance. Arrays as ends give them along a new axis."""
+    if not isinstance(start, (int, float)) or not isinstance(stop, (int, float)):
+        return _between(array_of(start), array_of(stop), num, endpoint, retstep, dtype, axis)
     step = (stop - start) / builtins.max(num - 1 if endpoint else num, 1)
     values = call("iota", near(), [num], DType.f64) * float(step) + float(start)
     if endpoint and num > 1:
         values = where(call("eq", call("iota", near(), [num], DType.i32), num - 1), float(stop), values)
-    return values.astype(dtype or DType.f32)
+    values = values.astype(dtype or DType.f32)
+    return (values, asarray(float(step) if num > 1 else math.nan)) if retstep else values
 
 
-def eye(n, m=None, k=0, dtype=None, device=None):
+def _between(start, stop, num, endpoint, retstep, dtype, axis):
+    """linspace between ends that are arrays: exactly `stop` at the end."""
+    wanted = as_dtype(dtype) if dtype is not None else call("add", start, stop).dtype if dtype_of(start) not in _WHOLE else DType.f32
+    start, stop = start.astype(wanted), stop.astype(wanted)
+    count = builtins.max(num - 1 if endpoint else num, 1)
+    shape = [num] + [1] * builtins.max(start.ndim, stop.ndim)
+    t = (call("iota", near(), [num], DType.f64) / float(count)).astype(wanted).reshape(shape)
+    values = call("move_axis", start * (1 - t) + stop * t, 0, axis)
+    return (values, (stop - start) / float(count)) if retstep else values
+
+
+def eye(n, m=None, k=0, dtype=None, device=None, M=None):
     """Ones on a diagonal, zeros elsewhere."""
+    m = m if M is None else M
     rows = call("iota", near(), [n, n if m is None else m], DType.i32, 0)
     columns = call("iota", near(), [n, n if m is None else m], DType.i32, 1)
     return call("eq", rows + k, columns).astype(dtype or DType.f32)
@@ -80,8 +97,9 @@ def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def tri(n, m=None, k=0, dtype=None):
+def tri(n, m=None, k=0, dtype=None, M=None):
     """Ones at and below a diagonal."""
+    m = m if M is None else M
     return tril(ones((n, n if m is None else m), dtype), k)
 
 
@@ -95,14 +113,16 @@ def triu(x, k=0):
     return call("triu", array_of(x), k)
 
 
-def meshgrid(*xs, indexing="xy"):
-    """A grid of each vector along its own axis."""
+def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
+    """A grid of each vector along its own axis; with `sparse` the other axes have the size 1."""
     xs = [array_of(x) for x in xs]
     order = [1, 0, *range(2, len(xs))] if indexing == "xy" and len(xs) > 1 else range(len(xs))
     places = dict(zip(range(len(xs)), order))
     shape = [0] * len(xs)
     for i, x in enumerate(xs):
         shape[places[i]] = x.size
+    if sparse:
+        return [x.reshape([-1 if places[i] == axis else 1 for axis in range(len(xs))]) for i, x in enumerate(xs)]
     return [call("broadcast", x.reshape(-1), shape, [places[i]]) for i, x in enumerate(xs)]
 
 

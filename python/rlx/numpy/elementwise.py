@@ -3,7 +3,7 @@ from .._array import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
 from . import _complex
-from ._base import array_of, call, dtype_of, float_of, named, operands_of, public, reduced, truth_of
+from ._base import array_of, call, dtype_of, float_of, named, operands_of, public, reduced, truth_of, with_out
 from .types import result_type
 
 TYPE_CHECKING = False
@@ -193,8 +193,12 @@ def clip(x, min=None, max=None):  # noqa: A002
     return x if max is None else call("min", *operands_of(x, max))
 
 
-def where(condition, x, y):
-    """x where the condition holds, else y."""
+def where(condition, x=None, y=None, size=None, fill_value=0):
+    """x where the condition holds, else y; without them the positions where it holds, as nonzero gives them."""
+    if x is None and y is None:
+        from .arrangement import nonzero
+
+        return nonzero(condition, size, fill_value)
     x, y = [asarray(each) if isinstance(each, (list, tuple)) else each for each in (x, y)]
     return call("where", truth_of(condition), x, y)
 
@@ -224,5 +228,10 @@ def array_equal(x, y, equal_nan=False):
     same = equal(x, y)
     return reduced("all", logical_or(same, logical_and(not_equal(x, x), not_equal(y, y))) if equal_nan else same, None, False)
 
+
+_NOT_UFUNCS = ("clip", "where", "nan_to_num", "isclose", "allclose", "array_equal", "real", "imag", "round")
+for _name in public(globals()):
+    if _name not in _NOT_UFUNCS:
+        globals()[_name] = with_out(globals()[_name])
 
 __all__ = public(globals())

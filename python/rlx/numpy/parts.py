@@ -5,7 +5,7 @@ import math
 from .._array import asarray
 from .._core import DType, Error
 from ._base import along, array_of, axes_of, call, public, sizes_of
-from .arrangement import (argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
+from .arrangement import (_placed, argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
                           tile)  # fmt: skip
 from .creation import arange, meshgrid, ones, tril, triu, zeros
 from .elementwise import where
@@ -150,14 +150,14 @@ def extract(condition, x):
     return compress(ravel(condition), ravel(x))
 
 
-def argwhere(x):
-    """The positions of the elements that are not 0, one row for each. The array must be known."""
+def argwhere(x, size=None, fill_value=0):
+    """The positions of the elements that are not 0, one row for each; as nonzero."""
     x = array_of(x)
-    return stack(nonzero(atleast_1d(x)), 1)[:, : x.ndim]
+    return stack(nonzero(atleast_1d(x), size, fill_value), 1)[:, : x.ndim]
 
 
-def flatnonzero(x):
-    return nonzero(ravel(x))[0]
+def flatnonzero(x, size=None, fill_value=0):
+    return nonzero(ravel(x), size, fill_value)[0]
 
 
 def choose(a, choices):
@@ -337,6 +337,35 @@ def vecmat(v, x):
     return matmul(call("conj", array_of(v))[..., None, :], x)[..., 0, :]
 
 
+def apply_over_axes(function, x, axes):
+    """function(x, axis) for one axis after another; an axis that it takes away stays with the size 1."""
+    x = array_of(x)
+    for axis in sizes_of(axes):
+        result = function(x, axis)
+        x = result if result.ndim == x.ndim else reshape(result, [1 if i == axis % x.ndim else size for i, size in enumerate(x.shape)])
+    return x
+
+
+def mask_indices(n, mask_func, k=0, size=None):
+    """The positions in an (n, n) matrix that mask_func, such as triu, leaves."""
+    return nonzero(mask_func(ones((n, n), "int32"), k), size)
+
+
+def place(x, mask, vals, inplace=False):
+    """With the elements where the mask, which must be known, holds replaced by vals, again and again; a new array."""
+    return put(x, flatnonzero(mask), vals, inplace=inplace)
+
+
+def put(x, ind, v, mode=None, inplace=False):  # noqa: A002
+    """With the elements at places of the flat array replaced by v, again and again; a new array."""
+    if inplace:
+        raise Error("put: arrays do not change (allowed: inplace=False)")
+    x, ind = array_of(x), ravel(ind)
+    if mode is not None:
+        ind = _placed(ind, x.size, mode)
+    return reshape(ravel(x).at[ind].set(resize(v, ind.shape)), list(x.shape))
+
+
 def apply_along_axis(function, axis, x, *args, **kwargs):
     """The function of each line along an axis."""
     from .._transforms import vmap
@@ -355,11 +384,4 @@ def fromfunction(function, shape, dtype="float32"):
     return function(*indices(shape, dtype))
 
 
-class _Index:
-    def __getitem__(self, index):
-        return index
-
-
-s_ = _Index()
-
-__all__ = public(globals()) + ["s_"]
+__all__ = public(globals())

@@ -1,41 +1,47 @@
 """Products of matrices and vectors."""
-from ._base import array_of, call, public, sizes_of
+from ._base import array_of, call, public, sizes_of, written
 from .arrangement import reshape
 from .elementwise import conj
 from .reductions import sum
 
 
-def matmul(x, y):
+def _products(name, x, y, dtype, *args):
+    """In `dtype`, where it is given. `precision` is the session's: rlx.Session says in which numbers products are computed."""
+    x, y = array_of(x), array_of(y)
+    return call(name, x, y, *args) if dtype is None else call(name, x.astype(dtype), y.astype(dtype), *args)
+
+
+def matmul(x, y, precision=None, preferred_element_type=None):
     """The matrix product; leading axes broadcast."""
-    return call("matmul", array_of(x), array_of(y))
+    return _products("matmul", x, y, preferred_element_type)
 
 
-def dot(x, y):
+def dot(x, y, precision=None, preferred_element_type=None):
     """NumPy's dot: of matrices their product, of numbers too."""
     x, y = array_of(x), array_of(y)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
-    return tensordot(x, y, ([-1], [-2])) if y.ndim > 1 else tensordot(x, y, 1)
+    return tensordot(x, y, ([-1], [-2]) if y.ndim > 1 else 1, precision, preferred_element_type)
 
 
-def vdot(x, y):
+def vdot(x, y, precision=None, preferred_element_type=None):
     """The sum of the products of all elements, those of x conjugated."""
-    return sum(conj(reshape(x, -1)) * reshape(y, -1))
+    return sum(conj(reshape(x, -1)) * reshape(y, -1), dtype=preferred_element_type)
 
 
-def vecdot(x, y, axis=-1):
+def vecdot(x, y, axis=-1, precision=None, preferred_element_type=None):
     """The sum of products along an axis, the elements of x conjugated."""
     products = conj(x) * array_of(y)
-    return sum(products, axis=axis, dtype=products.dtype)
+    return sum(products, axis=axis, dtype=preferred_element_type or products.dtype)
 
 
-def tensordot(x, y, axes=2):
+def tensordot(x, y, axes=2, precision=None, preferred_element_type=None):
     """The sum of products over pairs of axes."""
     x, y = array_of(x), array_of(y)
     if isinstance(axes, int):
         axes = list(range(x.ndim - axes, x.ndim)), list(range(axes))
     left, right = [[axis % z.ndim for axis in sizes_of(each)] for z, each in zip((x, y), axes)]
-    return call("dot", x, y, left, right)
+    return _products("dot", x, y, preferred_element_type, left, right)
 
 
 def outer(x, y):
@@ -52,8 +58,23 @@ def kron(x, y):
     return reshape(pairs[0] * pairs[1], [a * b for a, b in zip(x.shape, y.shape)])
 
 
-def einsum(equation, *operands):
-    """Sums of products named by labels: "bij,bjk->bik"."""
+def einsum(equation, *operands, optimize="optimal", precision=None, preferred_element_type=None, out=None):
+    """Sums of products named by labels: "bij,bjk->bik". Operands may also come each before the list of its labels, numbers."""
+    if not isinstance(equation, str):
+        equation, operands = _labelled(equation, *operands)
+    operands = [array_of(x) if preferred_element_type is None else array_of(x).astype(preferred_element_type) for x in operands]
+    return written(_einsum(equation, operands), out)
+
+
+def _labelled(*args):
+    """The text for operands that come each before their labels, with those of the result at the end, if any."""
+    letter = {i: chr(ord("A") + i) if i < 26 else chr(ord("a") + i - 26) for i in range(52)}
+    text = [["..." if i is Ellipsis else letter[i] for i in labels] for labels in args[1::2]]
+    result = "->" + "".join("..." if i is Ellipsis else letter[i] for i in args[-1]) if len(args) % 2 else ""
+    return ",".join("".join(each) for each in text) + result, args[: len(args) // 2 * 2 : 2]
+
+
+def _einsum(equation, operands):
     return call("einsum", equation.replace(" ", ""), [array_of(x) for x in operands])
 
 

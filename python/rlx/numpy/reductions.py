@@ -3,7 +3,8 @@ import builtins
 
 from .._array import asarray
 from .._core import DType, Error
-from ._base import along, array_of, axes_of, call, float_of, public, reduced, truth_of
+from .._dtypes import is_floating, numpy_dtype
+from ._base import along, array_of, axes_of, call, chosen, float_of, public, reduced, truth_of, written
 
 
 _WIDER = {DType["bool"]: DType.i32, DType.i8: DType.i32, DType.i16: DType.i32, DType.u8: DType.u32, DType.u16: DType.u32}  # as their sums
@@ -14,14 +15,16 @@ def _summand(x, dtype):
     return x.astype(dtype) if dtype is not None else x.astype(_WIDER.get(x.dtype, x.dtype))
 
 
-def sum(x, axis=None, dtype=None, keepdims=False):  # noqa: A001
-    """The sum over axes, by default all."""
-    return reduced("sum", _summand(x, dtype), axis, keepdims)
+def sum(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+    """The sum over axes, by default all: of the elements where a condition holds, beginning with `initial`."""
+    result = reduced("sum", chosen(_summand(x, dtype), where, 0), axis, keepdims)
+    return written(result if initial is None else result + initial, out)
 
 
-def prod(x, axis=None, dtype=None, keepdims=False):
-    """The product over axes, by default all."""
-    return reduced("prod", _summand(x, dtype), axis, keepdims)
+def prod(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
+    """The product over axes, by default all; as sum."""
+    result = reduced("prod", chosen(_summand(x, dtype), where, 1), axis, keepdims)
+    return written(result if initial is None else result * initial, out)
 
 
 def _not_empty(name, x, axis):
@@ -30,42 +33,79 @@ def _not_empty(name, x, axis):
     return x
 
 
-def max(x, axis=None, keepdims=False):  # noqa: A001
-    """The largest element over axes, by default all."""
-    return reduced("reduce_max", _not_empty("max", array_of(x), axis), axis, keepdims)
+def _limit(dtype, largest):
+    import ml_dtypes
+
+    if dtype == DType["bool"]:
+        return largest
+    limits = (ml_dtypes.finfo if is_floating(dtype) else ml_dtypes.iinfo)(numpy_dtype(dtype))
+    return (float if is_floating(dtype) else int)(limits.max if largest else limits.min)
 
 
-def min(x, axis=None, keepdims=False):  # noqa: A001
-    """The smallest element over axes, by default all."""
-    return reduced("reduce_min", _not_empty("min", array_of(x), axis), axis, keepdims)
+def _extreme(name, x, axis, keepdims, out, initial, where):
+    x = array_of(x)
+    if initial is None:
+        if where is not None and where is not True:
+            raise Error(f"{name}: with `where` an `initial` is needed, which stands for no elements")
+        return written(reduced(f"reduce_{name}", _not_empty(name, x, axis), axis, keepdims), out)
+    result = reduced(f"reduce_{name}", chosen(x, where, _limit(x.dtype, name == "min")), axis, keepdims)
+    return written(call(name, result, asarray(initial, x.dtype)), out)
+
+
+def max(x, axis=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+    """The largest element over axes, by default all, and of `initial`."""
+    return _extreme("max", x, axis, keepdims, out, initial, where)
+
+
+def min(x, axis=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+    """The smallest element over axes, by default all, and of `initial`."""
+    return _extreme("min", x, axis, keepdims, out, initial, where)
 
 
 amax, amin = max, min
 
 
-def mean(x, axis=None, dtype=None, keepdims=False):
+def _floats(x, dtype):
+    return float_of(x) if dtype is None else array_of(x).astype(dtype)
+
+
+def _count(x, where, axis, keepdims):
+    """How many elements there are where the condition holds."""
+    return reduced("sum", call("broadcast_to", truth_of(where).astype(x.dtype), list(x.shape)), axis, keepdims)
+
+
+def mean(x, axis=None, dtype=None, keepdims=False, out=None, where=None):
     """The mean over axes, by default all."""
-    return reduced("mean", float_of(x) if dtype is None else array_of(x).astype(dtype), axis, keepdims)
+    x = _floats(x, dtype)
+    if where is None or where is True:
+        return written(reduced("mean", x, axis, keepdims), out)
+    return written(sum(x, axis, None, keepdims, where=where) / _count(x, where, axis, keepdims), out)
 
 
-def var(x, axis=None, ddof=0, keepdims=False, correction=None):
+def var(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
     """The variance over axes, divided by count - ddof."""
-    return reduced("var", float_of(x), axis, keepdims, correction=ddof if correction is None else correction)
+    x, ddof = _floats(x, dtype), ddof if correction is None else correction
+    if where is None or where is True:
+        return written(reduced("var", x, axis, keepdims, correction=ddof), out)
+    squares = call("square", x - mean(x, axis, keepdims=True, where=where))
+    return written(sum(squares, axis, None, keepdims, where=where) / (_count(x, where, axis, keepdims) - ddof), out)
 
 
-def std(x, axis=None, ddof=0, keepdims=False, correction=None):
+def std(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
     """The standard deviation over axes; as var."""
-    return reduced("std_dev", float_of(x), axis, keepdims, correction=ddof if correction is None else correction)
+    if where is None or where is True:
+        return written(reduced("std_dev", _floats(x, dtype), axis, keepdims, correction=ddof if correction is None else correction), out)
+    return written(call("sqrt", var(x, axis, ddof, keepdims, correction, dtype, where=where)), out)
 
 
-def all(x, axis=None, keepdims=False):  # noqa: A001
+def all(x, axis=None, keepdims=False, out=None, where=None):  # noqa: A001
     """Whether all elements over axes are true (not 0)."""
-    return reduced("all", truth_of(x), axis, keepdims)
+    return written(reduced("all", chosen(truth_of(x), where, True), axis, keepdims), out)
 
 
-def any(x, axis=None, keepdims=False):  # noqa: A001
+def any(x, axis=None, keepdims=False, out=None, where=None):  # noqa: A001
     """Whether any element over axes is true (not 0)."""
-    return reduced("any", truth_of(x), axis, keepdims)
+    return written(reduced("any", chosen(truth_of(x), where, False), axis, keepdims), out)
 
 
 def count_nonzero(x, axis=None, keepdims=False):
@@ -91,16 +131,16 @@ def argmin(x, axis=None, keepdims=False):
     return _position("argmin", x, axis, keepdims)
 
 
-def cumsum(x, axis=None, dtype=None):
+def cumsum(x, axis=None, dtype=None, out=None):
     """The sum of the elements up to each one; without an axis of the flat array."""
     x, axis = along(_summand(x, dtype), axis)
-    return call("cumsum", x, axis)
+    return written(call("cumsum", x, axis), out)
 
 
-def cumprod(x, axis=None, dtype=None):
+def cumprod(x, axis=None, dtype=None, out=None):
     """The product of the elements up to each one; as cumsum."""
     x, axis = along(_summand(x, dtype), axis)
-    return call("cumprod", x, axis)
+    return written(call("cumprod", x, axis), out)
 
 
 def _cumulative(function, start, x, axis, dtype, include_initial):

@@ -38,44 +38,68 @@ def unique_values(x):
     return unique_all(x).values
 
 
-def unique(x, return_index=False, return_inverse=False, return_counts=False):
-    """The different elements in order, and what else is asked for, as unique_all has it."""
-    found = unique_all(x)
-    wanted = [found.indices] * return_index + [found.inverse_indices] * return_inverse + [found.counts] * return_counts
-    return (found.values, *wanted) if wanted else found.values
+def _padded(values, size, fill):
+    """The first `size` values, `fill` behind them where there are fewer."""
+    import numpy
+
+    if size is None or len(values) == size:
+        return asarray(values)
+    rest = numpy.full((max(size - len(values), 0), *values.shape[1:]), fill, values.dtype)
+    return asarray(numpy.concatenate([values[:size], rest]))
 
 
-def isin(x, test_elements, invert=False):
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, equal_nan=True, size=None, fill_value=None):
+    """The different elements in order, or slices along `axis`, and what else is asked for, as unique_all has it. With `size` there are so many,
+    `fill_value` (by itself the least) behind them."""
+    import numpy
+
+    given = array_of(x).numpy()
+    parts = numpy.unique(given, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=equal_nan)
+    values, index, inverse, counts = parts
+    fill = fill_value if fill_value is not None else (values[0] if len(values) else 0)
+    shape = given.shape if axis is None else (-1,)
+    more = [_padded(index.astype("int32"), size, index[0] if len(index) else 0)] * return_index
+    more += [asarray(inverse.reshape(shape).astype("int32"))] * return_inverse + [_padded(counts.astype("int32"), size, 0)] * return_counts
+    values = _padded(values, size, fill)
+    return (values, *more) if more else values
+
+
+def isin(x, test_elements, assume_unique=False, invert=False, method=None):
     """Whether each element is one of the others."""
     x = array_of(x)
     found = any(equal(x[..., None], array_of(test_elements).reshape(-1)), axis=-1)
     return ~found if invert else found
 
 
-def _by_numpy(name, *xs):
+def _by_numpy(name, x, y, size, fill_value):
     import numpy
 
-    return asarray(getattr(numpy, name)(*[array_of(x).numpy() for x in xs]))
+    values = getattr(numpy, name)(array_of(x).numpy(), array_of(y).numpy())
+    return _padded(values, size, fill_value if fill_value is not None else (values[0] if len(values) else 0))
 
 
-def union1d(x, y):
+def union1d(x, y, size=None, fill_value=None):
     """The elements of either, in order."""
-    return _by_numpy("union1d", x, y)
+    return _by_numpy("union1d", x, y, size, fill_value)
 
 
-def intersect1d(x, y):
-    """The elements of both, in order."""
-    return _by_numpy("intersect1d", x, y)
+def intersect1d(x, y, assume_unique=False, return_indices=False, size=None, fill_value=None):
+    """The elements of both, in order, and with `return_indices` where each is first found in x and in y."""
+    if return_indices:
+        import numpy
+
+        return tuple(map(asarray, numpy.intersect1d(array_of(x).numpy(), array_of(y).numpy(), return_indices=True)))
+    return _by_numpy("intersect1d", x, y, size, fill_value)
 
 
-def setdiff1d(x, y):
+def setdiff1d(x, y, assume_unique=False, size=None, fill_value=None):
     """The elements of x that are not in y, in order."""
-    return _by_numpy("setdiff1d", x, y)
+    return _by_numpy("setdiff1d", x, y, size, fill_value)
 
 
-def setxor1d(x, y):
+def setxor1d(x, y, assume_unique=False, size=None, fill_value=None):
     """The elements of one alone, in order."""
-    return _by_numpy("setxor1d", x, y)
+    return _by_numpy("setxor1d", x, y, size, fill_value)
 
 
 __all__ = public(globals())

@@ -102,14 +102,14 @@ def _filled(x, value):
     return where(isnan(x), value, x)
 
 
-def nansum(x, axis=None, dtype=None, keepdims=False):
+def nansum(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
     """As sum, without NaN."""
-    return sum(_filled(x, 0.0), axis, dtype, keepdims)
+    return sum(_filled(x, 0.0), axis, dtype, keepdims, out, initial, where)
 
 
-def nanprod(x, axis=None, dtype=None, keepdims=False):
+def nanprod(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
     """As prod, without NaN."""
-    return prod(_filled(x, 1.0), axis, dtype, keepdims)
+    return prod(_filled(x, 1.0), axis, dtype, keepdims, out, initial, where)
 
 
 def nancumsum(x, axis=None, dtype=None):
@@ -177,16 +177,27 @@ def nanstd(x, axis=None, ddof=0, keepdims=False):
     return sqrt(nanvar(x, axis, ddof, keepdims))
 
 
-def cov(m, y=None, rowvar=True, bias=False, ddof=None):
-    """The covariances of variables, which are rows, or columns without `rowvar`."""
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """The covariances of variables, which are rows, or columns without `rowvar`; observations may have whole numbers that they were seen
+    (fweights) and weights (aweights)."""
     m = float_of(m)
     m = reshape(m, (1, -1)) if m.ndim < 2 else m if rowvar else m.mT
     if y is not None:
         y = float_of(y)
         m = concatenate([m, reshape(y, (1, -1)) if y.ndim < 2 else y if rowvar else y.mT], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
+    if fweights is not None or aweights is not None:
+        return _weighted_cov(m, ddof, 1.0 if fweights is None else float_of(fweights), 1.0 if aweights is None else float_of(aweights))
     m = m - mean(m, 1, keepdims=True)
     result = matmul(m, conj(m.mT)) / float(builtins.max(m.shape[1] - ddof, 0))
+    return result.reshape() if result.shape == (1, 1) else result
+
+
+def _weighted_cov(m, ddof, often, weights):
+    w = often * weights
+    total = sum(w)
+    m = m - sum(m * w, 1, keepdims=True) / total
+    result = matmul(m * w, conj(m.mT)) / (total - ddof * sum(w * weights) / total)
     return result.reshape() if result.shape == (1, 1) else result
 
 
@@ -238,6 +249,41 @@ def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A00
         return counts, edges
     counts = counts.astype(x.dtype)
     return counts / (sum(counts) * (edges[1:] - edges[:-1])), edges
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density=False):  # noqa: A002
+    """How many rows of `sample` (N, D), or vectors of D coordinates, lie in each box, and the edges along each axis; as histogram."""
+    x = stack([float_of(each) for each in sample], 1) if isinstance(sample, (list, tuple)) else float_of(sample)
+    count = x.shape[1]
+    bins = [bins] * count if isinstance(bins, int) else list(bins)
+    ranges = [None] * count if range is None else range
+    edges, place, inside = [], 0, True
+    for i, (each, limits) in enumerate(zip(bins, ranges)):
+        column = x[:, i]
+        line = histogram_bin_edges(column, each, limits).astype(x.dtype)
+        at = where(call("eq", column, line[-1]), line.shape[0] - 2, searchsorted(line, column, "right") - 1)
+        inside = (column >= line[0]) & (column <= line[-1]) & inside
+        place = place * (line.shape[0] - 1) + at
+        edges.append(line)
+    sizes = [line.shape[0] - 1 for line in edges]
+    total = math.prod(sizes)
+    values = 1 if weights is None else array_of(weights).reshape(-1)
+    kind = DType.i32 if weights is None else values.dtype
+    counts = zeros(total + 1, kind).at[where(inside, place, total)].add(values)[:total].reshape(sizes)
+    if not density:
+        return counts, edges
+    counts = counts.astype(x.dtype)
+    for i, line in enumerate(edges):
+        counts = counts / reshape(line[1:] - line[:-1], [-1 if k == i else 1 for k, _ in enumerate(edges)])
+    return counts / sum(values if weights is not None else inside.astype(x.dtype)), edges
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density=False):  # noqa: A002
+    """The same of points (x, y): the counts, and the edges along both axes."""
+    if not isinstance(bins, int) and array_of(bins[0]).ndim == 0 and len(bins) != 2:
+        bins = [bins, bins]
+    counts, edges = histogramdd([x, y], bins, range, weights, density)
+    return counts, edges[0], edges[1]
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
