@@ -26,6 +26,9 @@ Session::Session(Device device, SessionOptions options) {
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
   if (options.calibration && options.precision != Precision::int8)
     fail("session: a calibration is of int8, but the precision is {}", name(options.precision));
+  if (!options.graph_mode.empty() && !device.backend().takes_graphs())
+    fail("session: graph_mode '{}' is of devices that take whole graphs, as MLX does, and the device is {}", options.graph_mode,
+         device.name());
   state_ = std::make_shared<State>(device, std::move(options));
 }
 

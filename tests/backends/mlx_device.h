@@ -17,6 +17,11 @@ class MlxTest : public testing::Test {
     options.cache_folder = std::filesystem::path();
     return Session(Device::named("mlx:cpu"), options);
   }
+  static Session session_of_mode(const std::string& mode) {
+    SessionOptions options;
+    options.graph_mode = mode;
+    return session(std::move(options));
+  }
 };
 
 }  // namespace rlx::test

@@ -11,12 +11,6 @@ namespace {
 
 class MlxModes : public MlxTest {};
 
-/// The variable while this lives.
-struct ModeOf {
-  explicit ModeOf(const char* mode) { ::setenv("RLX_MLX_MODE", mode, 1); }
-  ~ModeOf() { ::unsetenv("RLX_MLX_MODE"); }
-};
-
 TEST_F(MlxModes, ComputeTheSame) {
   Graph graph;
   const Value x = graph.input("x", {Dim::symbol("B", 8), 16}, f32), w = graph.param("w", {16, 16}, f32);
@@ -30,8 +24,7 @@ TEST_F(MlxModes, ComputeTheSame) {
   for (std::size_t i = 0; i < 256; ++i) weights[i] = std::sin(static_cast<float>(i));
   std::map<std::string, std::vector<Array>> seen;
   for (const char* mode : {"lazy", "eager", "compiled"}) {
-    const ModeOf variable(mode);
-    Executable program = session().compile(graph);
+    Executable program = session_of_mode(mode).compile(graph);
     program.set_param("w", weights);
     program.set_param("blocks", Array(u8, {16, 34}));
     for (const std::int64_t rows : {3, 8, 3})
@@ -42,9 +35,62 @@ TEST_F(MlxModes, ComputeTheSame) {
     ASSERT_EQ(seen[mode].size(), seen["lazy"].size());
     for (std::size_t i = 0; i < seen[mode].size(); ++i) EXPECT_LE(difference(seen[mode][i], seen["lazy"][i]), 1e-5) << mode << " " << i;
   }
-  const ModeOf variable("later");
+}
+
+TEST_F(MlxModes, AreNamedByTheSessionOrByTheVariable) {
+  Graph graph;
+  graph.output("y", exp(graph.input("x", {4}, f32)));
+  EXPECT_NE(error_of([&] {
+              session_of_mode("later").compile(graph);
+            }).find("session: graph_mode: no mode 'later' (allowed: lazy, eager, compiled)"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              SessionOptions options;
+              options.graph_mode = "eager";
+              const Session session(Device::cpu(), options);
+            }).find("session: graph_mode 'eager' is of devices that take whole graphs, as MLX does, and the device is cpu"),
+            std::string::npos);
+  ::setenv("RLX_MLX_MODE", "later", 1);
   const std::string error = error_of([&] { session().compile(graph); });
+  EXPECT_EQ(error_of([&] { session_of_mode("lazy").compile(graph); }), "no error");
+  ::unsetenv("RLX_MLX_MODE");
   EXPECT_NE(error.find("RLX_MLX_MODE: no mode 'later' (allowed: lazy, eager, compiled)"), std::string::npos) << error;
+}
+
+/// MLX would write to address 0. Sessions live on.
+TEST_F(MlxModes, NameTheOpThatFindsNoMemory) {
+  Graph graph;
+  const Value x = graph.input("x", {1}, f32), line = iota(x, {1 << 23}, f32);
+  graph.output("y", sum(sin(reshape(line, {1 << 23, 1}) * line), {0, 1}) + x);
+  const std::vector<float> one{0};
+  for (const char* mode : {"lazy", "eager", "compiled"}) {
+    const Session device = session_of_mode(mode);
+    const std::string error = error_of([&] { device.compile(graph).run({{"x", one}}); });
+    EXPECT_TRUE(error.starts_with("mlx:cpu: mul: no memory for 281474976710656 bytes of one result (the machine has ")) << error;
+    Graph small;
+    small.output("y", exp(small.input("x", {1}, f32)));
+    EXPECT_EQ(device.compile(small).run({{"x", one}}).at("y").get_double(0), 1);
+  }
+}
+
+/// Short scans become part of what is compiled: one function in all, whose results are those of the loop.
+TEST_F(MlxModes, CompiledScansAreUnrolledUpToABound) {
+  Graph graph;
+  const Value x = graph.input("x", {5, 3}, f32), start = graph.input("start", {3}, f32);
+  const Values y =
+      scan([](const Values& carry, const Values& over) { return std::pair(Values{carry[0] * 0.5 + over[0]}, Values{carry[0] * 2}); },
+           {start}, {x});
+  graph.output("last", y[0]);
+  graph.output("all", y[1]);
+  std::vector<float> values(15), zeros(3);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+  const std::vector<Array> wanted = evaluate(graph, {{"x", Array::of<float>({5, 3}, values)}, {"start", Array(f32, {3})}});
+  for (const std::int64_t bound : {0, 4, 5}) {
+    SessionOptions options;
+    options.graph_mode = "compiled", options.unrolled_steps = bound;
+    const Outputs seen = session(options).compile(graph).run({{"x", values}, {"start", zeros}});
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_LE(difference(seen[i], wanted[i]), 1e-6) << bound;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ class EveryOpOnMlx : public MlxTest {};
 
 TEST_F(EveryOpOnMlx, Default) { expect_reference(session()); }
 
+TEST_F(EveryOpOnMlx, Eager) { expect_reference(session_of_mode("eager")); }
+
 /// With composites that MLX computes whole taken apart.
 TEST_F(EveryOpOnMlx, WithoutComposites) { expect_reference(session({.claims = false})); }
 

@@ -8,18 +8,6 @@ namespace {
 
 bool contains(const std::vector<int>& list, int value) { return std::ranges::find(list, value) != list.end(); }
 
-/// Integers of any type as i64: of u64, what that does not hold is its largest number.
-mx::array signed_places(const mx::array& places) {
-  if (places.dtype() != mx::uint64) return as(places, mx::int64);
-  const mx::array most(std::uint64_t{1} << 62, mx::uint64);
-  return as(mx::minimum(places, most), mx::int64);
-}
-
-/// Places 0..last, whatever the integers say.
-mx::array clamped(const mx::array& places, int last) {
-  return as(mx::clip(signed_places(places), mx::array(0, mx::int64), mx::array(last, mx::int64)), mx::int32);
-}
-
 /// The starts of a window, one operand for each axis from `first` on.
 mx::array window_start(const Call& c, std::size_t first, const mx::Shape& window) {
   std::vector<mx::array> starts;

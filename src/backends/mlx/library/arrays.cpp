@@ -1,5 +1,7 @@
 #include "backends/mlx/library/arrays.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <limits>
 
@@ -37,6 +39,12 @@ mx::array copied(const Array& array, mx::Shape shape, mx::Dtype dtype) {
 }
 
 }  // namespace
+
+void check_memory(const mx::array& result, const mx::Device& device) {
+  static const std::size_t all = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (device == mx::Device::cpu && result.nbytes() > all)
+    fail("no memory for {} bytes of one result (the machine has {})", result.nbytes(), all);
+}
 
 mx::Dtype dtype_of(DType dtype) {
   switch (dtype) {

@@ -16,6 +16,9 @@ bool has(DType dtype, const mx::Device& device);
 /// The sizes as MLX has them. Throws Error for one beyond 31 bits.
 mx::Shape shape_of(const std::vector<std::int64_t>& sizes);
 
+/// Throws Error for an array beyond the machine's memory: on a CPU MLX writes to address 0 where there is none.
+void check_memory(const mx::array& result, const mx::Device& device);
+
 /// The elements, without a copy where MLX can read the host's memory; it never writes there. 8-bit floats are bytes of the same shape,
 /// packed integers a list of bytes, c128 pairs of f64 along a last axis.
 mx::array array_of(const Array& array, const mx::Device& device);

@@ -27,6 +27,16 @@ mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const in
   return mx::slice_update(mx::full(shape, number_like(value, x), x.dtype()), inside, start, stop, step);
 }
 
+mx::array signed_places(const mx::array& places) {
+  if (places.dtype() != mx::uint64) return as(places, mx::int64);
+  const mx::array most(std::uint64_t{1} << 62, mx::uint64);
+  return as(mx::minimum(places, most), mx::int64);
+}
+
+mx::array clamped(const mx::array& places, int last) {
+  return as(mx::clip(signed_places(places), mx::array(0, mx::int64), mx::array(last, mx::int64)), mx::int32);
+}
+
 const RowTable<Rule>& table() {
   static const RowTable<Rule> all = [] {
     RowTable<Rule> table;

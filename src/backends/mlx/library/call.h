@@ -18,7 +18,7 @@ struct Results : std::vector<mx::array> {
 /// Runs a region of an op on operands as they are carried.
 using RunInner = std::function<Results(const Region& region, std::vector<mx::array> operands)>;
 
-/// What is made of an operand, once where the operand is the same in all runs.
+/// What is made of an operand that is the same in all runs, once; nothing of one that is not.
 using Once = std::function<Results(std::size_t operand, Results (*make)(const mx::array& operand))>;
 
 /// A node of a run: what a row makes arrays of.
@@ -26,6 +26,7 @@ struct Call : NodeView {
   std::span<const mx::array> x;
   const RunInner& run_region;
   const Once& once;
+  bool traced = false;  // what is computed is a function to be compiled: nothing is evaluated
 
   int axis() const { return static_cast<int>(NodeView::axis()); }
   /// A list of numbers or of sizes.
@@ -57,6 +58,10 @@ mx::array number_like(double value, const mx::array& like);
 /// `interior` values between elements, and `lo` before them, cut to `shape`; a negative `lo` drops what lies before. Elements beyond the
 /// borders are dropped first.
 mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const int> interior, const mx::Shape& shape, double value);
+/// Integers of any type as i64: of u64, what that does not hold is its largest number.
+mx::array signed_places(const mx::array& places);
+/// Places 0..last, whatever the integers say: MLX touches foreign memory where one is outside.
+mx::array clamped(const mx::array& places, int last);
 /// The sum of narrow floats would lose bits: these are added in f32.
 inline mx::array wide(const mx::array& x) { return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? as(x, mx::float32) : x; }
 

@@ -22,8 +22,8 @@ int product_of(const mx::Shape& sizes) {
 
 /// The axes of one operand: batch, free, contracted.
 struct Side {
-  Side(const mx::array& x, const std::vector<int>& batch_axes, const std::vector<int>& contracted_axes, bool left) {
-    std::vector<int> perm = batch_axes, free_axes;
+  Side(const mx::array& of, std::vector<int> batch_axes, const std::vector<int>& contracted_axes, bool left) : x(of) {
+    std::vector<int> free_axes;
     const auto in = [](const std::vector<int>& list, int d) { return std::ranges::find(list, d) != list.end(); };
     for (int d = 0; d < static_cast<int>(x.ndim()); ++d)
       if (!in(batch_axes, d) && !in(contracted_axes, d)) free_axes.push_back(d);
@@ -31,23 +31,49 @@ struct Side {
     for (int d : free_axes) free.push_back(x.shape(d));
     for (int d : contracted_axes) contracted.push_back(x.shape(d));
     const std::vector<int>&first = left ? free_axes : contracted_axes, &second = left ? contracted_axes : free_axes;
+    perm = std::move(batch_axes);
     perm.insert(perm.end(), first.begin(), first.end());
     perm.insert(perm.end(), second.begin(), second.end());
-    const int rows = product_of(left ? free : contracted), columns = product_of(left ? contracted : free);
-    matrix = mx::reshape(mx::transpose(x, perm), {product_of(batch), rows, columns});
+    rows = product_of(left ? free : contracted), columns = product_of(left ? contracted : free);
   }
+  bool in_order() const { return std::ranges::is_sorted(perm) && contracted.size() == 1; }
+  /// A matrix for each of the batch; of a batch of one the matrix alone, which MLX multiplies without a loop.
+  mx::array matrices() const {
+    const mx::array moved = mx::transpose(x, perm);
+    const int count = product_of(batch);
+    return mx::reshape(moved, count == 1 ? mx::Shape{rows, columns} : mx::Shape{count, rows, columns});
+  }
+
+  const mx::array& x;
+  std::vector<int> perm;
   mx::Shape batch, free, contracted;
-  mx::array matrix = mx::array(0);
+  int rows = 0, columns = 0;
 };
 
 Results dot(const Call& c) {
   const mx::Dtype dtype = product_type(c.x[0]);
-  const Side x(as(c.x[0], dtype), c.ints("lhs_batch"), c.ints("lhs_contract"), true);
-  const Side z(as(c.x[1], dtype), c.ints("rhs_batch"), c.ints("rhs_contract"), false);
+  const mx::array left = as(c.x[0], dtype), right = as(c.x[1], dtype);
+  const Side x(left, c.ints("lhs_batch"), c.ints("lhs_contract"), true), z(right, c.ints("rhs_batch"), c.ints("rhs_contract"), false);
   if (product_of(x.contracted) == 0) return mx::zeros(c.shape(), c.x[0].dtype());
-  const bool one = product_of(x.batch) == 1;  // of matrices: MLX multiplies without its loop over a batch
-  const mx::array left = one ? mx::squeeze(x.matrix, 0) : x.matrix, right = one ? mx::squeeze(z.matrix, 0) : z.matrix;
-  return product_as(mx::reshape(mx::matmul(left, right), c.shape()), c.x[0].dtype());
+  const bool as_it_is = x.in_order() && z.in_order() && z.free.size() == 1 && (x.batch.empty() ? !x.free.empty() : x.free.size() == 1);
+  if (as_it_is) return product_as(mx::matmul(left, right), c.x[0].dtype());
+  return product_as(mx::reshape(mx::matmul(x.matrices(), z.matrices()), c.shape()), c.x[0].dtype());
+}
+
+/// Each row with the matrix of its group; behind the last of them there are zeros.
+Results ragged_dot(const Call& c) {
+  const mx::array x = mx::expand_dims(wide(c.x[0]), 1), w = wide(c.x[1]);
+  if (w.size() == 0) return mx::zeros(c.shape(), c.x[0].dtype());
+  const int rows = x.shape(0), groups = w.shape(0);
+  const mx::array ends = mx::cumsum(clamped(c.x[2], rows), 0), row = mx::reshape(mx::arange(0, rows), {rows, 1});
+  const mx::array passed = mx::sum(as(mx::less_equal(ends, row), mx::int32), 1);
+  const mx::array y = mx::gather_mm(x, w, std::nullopt, clamped(passed, groups - 1));
+  const mx::array there = mx::less(mx::expand_dims(passed, 1), mx::array(groups));
+  return as(mx::where(there, mx::squeeze(y, 1), mx::array(0.0F)), c.x[0].dtype());
+}
+bool is_narrow_float(const Graph& graph, const Node& node) {
+  const DType dtype = graph.type(node.operands[0]).dtype;
+  return is_float(dtype) && dtype != f64;
 }
 
 /// A permutation that brings the axes of a specification to MLX's order: (first, spatial..., second).
@@ -116,6 +142,7 @@ bool is_plain_conv(const Graph&, const Node& node) {
 Rows contraction_rows() {
   static constexpr Row<Rule> rows[] = {
       {"dot", dot, is_narrow, "MLX multiplies no integers, and f64 holds products of up to 16 bits"},
+      {"ragged_dot", ragged_dot, is_narrow_float, "MLX gathers matrices of f32"},
       {"conv", conv, is_plain_conv, "MLX convolves real numbers over 1 to 3 axes, with groups over 2"},
   };
   return rows;

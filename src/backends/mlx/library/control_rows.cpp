@@ -45,7 +45,7 @@ Results scan(const Call& c) {
     for (const mx::array& x : over) operands.push_back(mx::take(x, static_cast<int>(reverse ? length - 1 - i : i), 0));
     Results results = c.run_region(c.attr<Region>("step"), joined(operands, constants));
     operands.clear();
-    if (i % steps_together == steps_together - 1) mx::eval(results);
+    if (!c.traced && i % steps_together == steps_together - 1) mx::eval(results);
     carry.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carries));
     for (std::size_t y = 0; y < stacked.size(); ++y) stacked[y].push_back(results[carries + y]);
   }

@@ -31,7 +31,7 @@ struct MlxDevice final : Backend {
     const Graph expanded = expand(graph, whole);
     return std::make_unique<MlxGraph>(legalize(
                                           expanded, [this](DType dtype) { return has(dtype, device) || dtype == f64; }, whole),
-                                      name(), device, mode_of_variable(), std::move(on_host));
+                                      name(), device, options, std::move(on_host));
   }
 
   mx::Device device;

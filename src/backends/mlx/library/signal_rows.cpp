@@ -1,4 +1,6 @@
 // Fourier transforms, and factors of matrices.
+#include <limits>
+
 #include "backends/mlx/library/call.h"
 
 namespace rlx::mlx {
@@ -11,20 +13,35 @@ Results fft(const Call& c) {
 Results rfft(const Call& c) { return mx::fft::rfft(c.x[0], c.x[0].shape(c.axis()), c.axis()); }
 Results irfft(const Call& c) { return mx::fft::irfft(c.x[0], static_cast<int>(c.number("n")), c.axis()); }
 
+/// MLX leaves the pivot that is not positive on the diagonal, and says nothing.
+Results cholesky(const Call& c) {
+  const mx::array& a = c.x[0];
+  const mx::array l = mx::linalg::cholesky(a, false, mx::default_stream(mx::Device::cpu));
+  const mx::array positive = mx::all(mx::greater(mx::diagonal(l, 0, -2, -1), number_like(0, a)), -1);
+  const mx::array nan = number_like(std::numeric_limits<double>::quiet_NaN(), a);
+  return mx::tril(mx::where(mx::expand_dims(positive, {-2, -1}), l, nan));
+}
+bool is_real(const Graph& graph, const Node& node) { return !is_complex(graph.type(node.operands[0]).dtype); }
+
 bool is_f32(const Graph& graph, const Node& node) {
   const DType dtype = graph.type(node.operands[0]).dtype;
   return dtype == f32 || dtype == c64;
 }
 
 constexpr std::string_view single = "MLX transforms c64 alone";
-constexpr std::string_view linalg = "MLX factors on the CPU, with other results where a matrix has no factors";
+constexpr std::string_view real_ones = "MLX factors real matrices";
+constexpr std::string_view singular = "MLX ends a run where a matrix is singular";
 
 }  // namespace
 
 Rows signal_rows() {
   static constexpr Row<Rule> rows[] = {
-      {"fft", fft, is_f32, single},     {"rfft", rfft, is_f32, single},         {"irfft", irfft, is_f32, single},
-      {"lu", nullptr, nullptr, linalg}, {"cholesky", nullptr, nullptr, linalg}, {"triangular_solve", nullptr, nullptr, linalg},
+      {"fft", fft, is_f32, single},
+      {"rfft", rfft, is_f32, single},
+      {"irfft", irfft, is_f32, single},
+      {"lu", nullptr, nullptr, singular},
+      {"cholesky", cholesky, is_real, real_ones},
+      {"triangular_solve", nullptr, nullptr, singular},
   };
   return rows;
 }

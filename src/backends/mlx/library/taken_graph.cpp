@@ -21,13 +21,17 @@ bool is_empty(const Type& type, const Bindings& bindings) { return type.size().e
 
 std::vector<std::int64_t> sizes_of(const Type& type, const Bindings& bindings) { return static_shape(bind_sizes(type, bindings)); }
 
+/// Functions that a graph keeps: each binding of its sizes has its own.
+constexpr std::size_t most_compiled = 256;
+
 /// What MLX throws says neither which device it was nor which op.
 template <class Function>
 auto named(std::string_view device, std::string_view what, const Function& function) {
   try {
     return function();
-  } catch (const Error&) {
-    throw;
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(device)) throw;
+    fail("{}: {}: {}", device, what, error.what());
   } catch (const InternalError&) {
     throw;
   } catch (const std::exception& error) {
@@ -84,17 +88,25 @@ Array apart_from(const TakenInputs& inputs, Array result) {
 
 }  // namespace
 
-Mode mode_of_variable() {
+Mode mode_of(const SessionOptions& options) {
   constexpr std::array<std::string_view, 3> names{"lazy", "eager", "compiled"};
-  const char* const given = std::getenv("RLX_MLX_MODE");
-  if (!given) return Mode::lazy;
+  const char* const variable = std::getenv("RLX_MLX_MODE");
+  const bool by_option = !options.graph_mode.empty();
+  if (!by_option && !variable) return Mode::lazy;
+  const std::string_view given = by_option ? options.graph_mode : variable;
   const auto* const found = std::ranges::find(names, given);
-  if (found == names.end()) fail("RLX_MLX_MODE: no mode {}{}", quote_name(given), near_or_allowed(given, names));
+  if (found == names.end())
+    fail("{}: no mode {}{}", by_option ? "session: graph_mode" : "RLX_MLX_MODE", quote_name(given), near_or_allowed(given, names));
   return static_cast<Mode>(found - names.begin());
 }
 
-MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, Mode mode, HostNode on_host)
-    : TakenGraph(taken), mode_(mode), device_name_(std::move(device_name)), device_(device), on_host_(std::move(on_host)) {
+MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, const SessionOptions& options, HostNode on_host)
+    : TakenGraph(taken),
+      mode_(mode_of(options)),
+      unrolled_steps_(options.unrolled_steps),
+      device_name_(std::move(device_name)),
+      device_(device),
+      on_host_(std::move(on_host)) {
   add_part(graph, false);
 }
 
@@ -126,12 +138,21 @@ void MlxGraph::add_part(const Graph& of, bool region) {
       if (const auto* const inner = std::get_if<Region>(&attr); inner && *inner && !parts_.contains(inner->get())) add_part(**inner, true);
   }
   std::vector<bool> joins;
-  for (std::size_t i = 0; i < part.rows.size(); ++i) {
-    const Node& node = of.node(part.order.steps[i].node);
-    joins.push_back(constant_value(node) || (part.rows[i] && !has_regions(node)));
-  }
+  for (const NodeOrder::Step& step : part.order.steps) joins.push_back(is_traced(of, of.node(step.node)));
   if (mode_ == Mode::compiled) part.segments = cut_segments(of, part.order, joins);
   parts_.emplace(&of, std::move(part));
+}
+
+bool MlxGraph::is_traced(const Graph& of, const Node& node) const {
+  if (constant_value(node)) return true;
+  if (!computes(of, node)) return false;
+  if (!has_regions(node)) return true;
+  if (node.op->name != "scan") return false;
+  const Dim& length = NodeView{of, node, {}}.attr<Dims>("length")[0];
+  const Graph& step = *NodeView{of, node, {}}.attr<Region>("step");
+  return length.is_static() && length.value() <= unrolled_steps_ &&
+         std::ranges::all_of(needed_nodes(step.data(), output_ids(step)),
+                             [&](std::int32_t id) { return is_input(step.node(id)) || is_traced(step, step.node(id)); });
 }
 
 std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inputs) {
@@ -178,7 +199,7 @@ void MlxGraph::place_kept(const Kept& kept, Values& values) const {
 }
 
 void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const {
-  if (mode_ == Mode::compiled && !kept) {
+  if (mode_ == Mode::compiled && !kept && !run.traced) {
     for (const Segment& segment : part.segments) run_segment(of, part, segment, values, run);
     return;
   }
@@ -213,6 +234,7 @@ void MlxGraph::run_segment(const Graph& of, const Part& part, const Segment& seg
 std::shared_ptr<const MlxGraph::Compiled> MlxGraph::compiled(const Graph& of, const Part& part, const Segment& segment,
                                                              const Run& run) const {
   const std::scoped_lock lock(run.kept.making);
+  if (run.kept.compiled.size() > most_compiled) run.kept.compiled.clear();
   std::shared_ptr<const Compiled>& known = run.kept.compiled[{&segment, run.bindings}];
   if (known) return known;
   const Compiled traced = [this, &of, &part, &segment, &kept = run.kept, bindings = run.bindings](const std::vector<mx::array>& inputs) {
@@ -228,7 +250,7 @@ std::shared_ptr<const MlxGraph::Compiled> MlxGraph::compiled(const Graph& of, co
       const std::int32_t id = part.order.steps[step].node;
       std::vector<mx::array> operands;
       for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-      values[at(id)] = compute(of, part, step, operands, {bindings, kept});
+      values[at(id)] = compute(of, part, step, operands, {bindings, kept, true});
     }
     for (const ValueId v : segment.writes) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
     return results;
@@ -253,7 +275,9 @@ Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, s
     return made_once(of, id, operand, operands[operand], make, run.kept);
   };
   return named(device_name_, node.op->name, [&] {
-    Results results = part.rows[step]->rule({{of, node, bindings}, operands, inner, once});
+    Results results = part.rows[step]->rule({{of, node, bindings}, operands, inner, once, run.traced});
+    if (node.op->name != "broadcast")  // which takes no memory
+      for (const mx::array& result : results) check_memory(result, device_);
     if (mode_ == Mode::eager) mx::eval(results);
     return results;
   });
@@ -261,7 +285,7 @@ Results MlxGraph::compute(const Graph& of, const Part& part, std::size_t step, s
 
 Results MlxGraph::made_once(const Graph& of, std::int32_t node, std::size_t operand, const mx::array& from,
                             Results (*make)(const mx::array&), const Kept& kept) const {
-  if (&of != &graph || !parts_.at(&graph).order.kept[at(of.node(node).operands[operand].node)]) return make(from);
+  if (&of != &graph || !parts_.at(&graph).order.kept[at(of.node(node).operands[operand].node)]) return {};
   const std::scoped_lock lock(kept.making);
   const auto [made, is_new] = kept.made.try_emplace(node);
   if (is_new) made->second = make(from);

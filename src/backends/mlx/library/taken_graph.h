@@ -11,14 +11,14 @@ namespace rlx::mlx {
 /// How a run is computed. lazy: all at its end. eager: each op at once, so that an error names it. compiled: stretches without control flow
 /// are functions that MLX compiles, one for each binding of the sizes.
 enum class Mode : std::uint8_t { lazy, eager, compiled };
-/// That which the variable RLX_MLX_MODE names; lazy where it is not set. Throws Error for another name.
-Mode mode_of_variable();
+/// That which the options name, else the variable RLX_MLX_MODE; lazy where neither does. Throws Error for another name.
+Mode mode_of(const SessionOptions& options);
 
 /// A graph on a device of MLX. Each run builds what MLX shall compute from the rows of the table, and evaluates it at its end: what is
 /// asked for is as lazy as MLX is. What follows from parameters alone is computed by the first run.
 class MlxGraph final : public TakenGraph {
  public:
-  MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, Mode mode, HostNode on_host);
+  MlxGraph(const Graph& taken, std::string device_name, const mx::Device& device, const SessionOptions& options, HostNode on_host);
 
   std::vector<Array> run(const TakenInputs& inputs) override;
   std::optional<std::string> left_to_host(const Graph& of, const Node& node) const override;
@@ -47,10 +47,12 @@ class MlxGraph final : public TakenGraph {
   struct Run {
     const Bindings& bindings;
     const Kept& kept;
+    bool traced = false;  // a function is made, to be compiled
   };
 
   void add_part(const Graph& of, bool region);
   bool computes(const Graph& of, const Node& node) const;
+  bool is_traced(const Graph& of, const Node& node) const;  // whether it can be part of what is compiled
   std::shared_ptr<const Kept> kept_for(const TakenInputs& inputs);
   Values input_values(const TakenInputs& inputs, const Kept& kept) const;
   void walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const;
@@ -65,6 +67,7 @@ class MlxGraph final : public TakenGraph {
   Results run_region(const Region& region, std::vector<mx::array> operands, const Run& run) const;
 
   const Mode mode_;
+  const std::int64_t unrolled_steps_;
   std::string device_name_;
   mx::Device device_;
   HostNode on_host_;
