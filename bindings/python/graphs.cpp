@@ -11,6 +11,7 @@
 #include "rlx/io.h"
 #include "rlx/session.h"
 #include "rlx/text.h"
+#include "rlx/transform.h"
 #include "words.h"
 
 namespace rlx::python {
@@ -107,8 +108,29 @@ nb::list outputs_of(const Graph& graph) {
   return rows;
 }
 
+Dims sizes_of(nb::handle shape) {
+  Dims dims;
+  for (nb::handle size : shape) dims.push_back(nb::isinstance<Dim>(size) ? nb::cast<Dim>(size) : Dim(nb::cast<std::int64_t>(size)));
+  return dims;
+}
+
+using Names = std::vector<std::string>;
+
+/// Further graphs made of one: see rlx/transform.h.
+void bind_graph_transforms(nb::module_& m) {
+  m.def("grad_graph", &grad_graph, nb::arg("graph"), nb::arg("wrt"), nb::arg("with_value"));
+  m.def("jvp_graph", &jvp_graph, nb::arg("graph"), nb::arg("wrt"));
+  m.def("hvp_graph", &hvp_graph, nb::arg("graph"), nb::arg("wrt"));
+  m.def("jacobian_graph", [](const Graph& graph, const Names& wrt, bool forward) {
+    return jacobian_graph(graph, wrt, forward ? JacobianMode::forward : JacobianMode::reverse);
+  });
+  m.def("vmap_graph", [](const Graph& graph, const std::map<std::string, std::optional<std::int64_t>>& axes, std::int64_t out,
+                         nb::handle size) { return vmap_graph(graph, axes, out, sizes_of(nb::make_tuple(size))[0]); });
+}
+
 void bind_executables(nb::module_& m) {
   nb::class_<Executable>(m, "Executable", "A compiled graph. Any number of threads may run it.")
+      .def(nb::init<const Executable&>())
       .def(
           "set_param", [](Executable& e, const std::string& name, nb::handle value) { e.set_param(name, array_of(value)); },
           nb::arg("name"), nb::arg("value"), "Binds a parameter, without a copy where the array owns its memory.")
@@ -133,7 +155,21 @@ void bind_executables(nb::module_& m) {
 }  // namespace
 
 void bind_graphs(nb::module_& m) {
+  nb::class_<Value>(m, "Value", "A value of a graph, for Trace.value.");
   nb::class_<Graph>(m, "Graph", "A tensor program with named inputs and outputs.")
+      .def(nb::init<const Graph&>())
+      .def(nb::init<std::string>(), nb::arg("name"))
+      .def("_add_input",
+           [](Graph& graph, const std::string& name, nb::handle shape, nb::handle dtype, const std::string& kind) {
+             const Place place(&caller);
+             const auto of_kind = kind == "param" ? InputKind::param : kind == "state" ? InputKind::state : InputKind::input;
+             return graph.add_input({name, of_kind, {as_dtype(dtype), sizes_of(shape)}});
+           })
+      .def("_add_output",
+           [](Graph& graph, const std::string& name, nb::handle array) {
+             const Place place(&caller);
+             graph.output(name, item_of(array).value);
+           })
       .def_prop_ro("name", &Graph::name)
       .def_prop_ro("inputs", &inputs_of, "Name, kind and type of each input.")
       .def_prop_ro("outputs", &outputs_of, "Name and type of each output.")
@@ -182,6 +218,7 @@ void bind_graphs(nb::module_& m) {
       },
       "The devices of this machine: what each is, by its name.");
   bind_executables(m);
+  bind_graph_transforms(m);
 }
 
 }  // namespace rlx::python

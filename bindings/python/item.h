@@ -48,6 +48,8 @@ struct TracedInput {
 class Trace : public std::enable_shared_from_this<Trace> {
  public:
   explicit Trace(std::string name);
+  /// Adds to a graph that goes on elsewhere.
+  explicit Trace(Graph graph) : graph_(std::move(graph)) { note_line(); }
 
   Item input(Dims shape, DType dtype, bool weak, bool donated = false);
   /// The value of an array in this graph. Throws Error for one that another trace has left behind.
@@ -109,5 +111,7 @@ void bind_trees(nb::module_& m);
 void bind_transforms(nb::module_& m);
 void bind_graphs(nb::module_& m);
 void bind_models(nb::module_& m);
+void bind_model_files(nb::module_& m);
+void bind_host(nb::module_& m);
 
 }  // namespace rlx::python

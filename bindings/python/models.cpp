@@ -11,10 +11,14 @@
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
+#include "progress.h"
 #include "released.h"
+#include "rlx/batch.h"
+#include "rlx/perplexity.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/text_tokenizer.h"
+#include "words.h"
 
 namespace rlx::python {
 namespace {
@@ -22,20 +26,32 @@ namespace {
 using Path = std::filesystem::path;
 using Texts = std::vector<std::string>;
 
-/// Ctrl-C ends long work: asked now and then by the thread that works.
-bool is_interrupted() {
-  const nb::gil_scoped_acquire held;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  return false;
-}
-
 Session session_or_own(const std::optional<Session>& session, const Path& path) {
   return session ? *session : Session(Device::usual(), {.precision = usual_precision(path)});
 }
 
-Model open_model(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t chunk, bool exact) {
+using Adapters = std::vector<std::pair<Path, double>>;
+
+std::vector<Adapter> adapters_of(const Adapters& given) {
+  std::vector<Adapter> adapters;
+  for (const auto& [path, scale] : given) adapters.push_back({path, scale});
+  return adapters;
+}
+
+Model open_model(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t chunk,
+                 const Adapters& adapters, const std::string& cache, bool exact) {
+  const auto type = word<CacheType>("Model.open", "cache", cache);
   const Released released;
-  return Model::open(path, session_or_own(session, path), {.context = context, .chunk = chunk, .exact = exact});
+  return Model::open(path, session_or_own(session, path),
+                     {.context = context, .chunk = chunk, .adapters = adapters_of(adapters), .cache = type, .exact = exact});
+}
+
+Batch open_batch(const Path& path, const std::optional<Session>& session, std::int64_t context, std::int64_t sequences,
+                 const Adapters& adapters, const std::string& cache, bool exact) {
+  const auto type = word<CacheType>("Batch.open", "cache", cache);
+  const Released released;
+  return Batch::open(path, session_or_own(session, path),
+                     {.context = context, .sequences = sequences, .adapters = adapters_of(adapters), .cache = type, .exact = exact});
 }
 
 GenerateOptions generate_options(std::int64_t max_tokens, Texts stop, double temperature, std::int64_t top_k, double top_p, double min_p,
@@ -71,26 +87,44 @@ nb::object logits(Model& model, const std::vector<std::int32_t>& ids, std::int64
   return wrap(Item(Tensor(Array::of<float>({wanted, model.vocab_size()}, values))));
 }
 
-nb::object embed(const SentenceEncoder& encoder, const Texts& texts) {
+nb::object embed(const SentenceEncoder& encoder, const Texts& texts, const nb::object& progress) {
   Array matrix;
   {
     const Released released;
-    matrix = embedding_matrix(encoder.encode(texts, [](std::size_t, std::size_t) { is_interrupted(); }), encoder.width());
+    matrix = embedding_matrix(encoder.encode(texts, progress_of(progress)), encoder.width());
   }
   return wrap(Item(Tensor(matrix)));
+}
+
+/// exp of the mean of -log(probability), its standard error, and how many tokens were judged.
+nb::dict judged(Model& model, const std::string& text, std::int64_t context, std::int64_t stride, const nb::object& progress) {
+  Perplexity result;
+  {
+    const Released released;
+    result = perplexity(model, std::string_view(text), {.context = context, .stride = stride, .progress = progress_of(progress)});
+  }
+  nb::dict row;
+  row["perplexity"] = result.value(), row["error"] = result.error(), row["nll"] = result.nll;
+  row["tokens"] = result.tokens, row["windows"] = result.windows;
+  return row;
 }
 
 void bind_language_models(nb::module_& m) {
   nb::class_<Generation>(m, "Generation", "An answer in the making: an iterator of pieces of text.")
       .def(
           "__iter__", [](nb::object self) { return self; }, nb::sig("def __iter__(self) -> Generation"))
+      .def(
+          "__aiter__", [](nb::object self) { return self; }, nb::sig("def __aiter__(self) -> Generation"))
+      .def(
+          "__anext__", [](nb::object self) { return nb::module_::import_("rlx._models").attr("piece_later")(self); },
+          nb::sig("def __anext__(self) -> collections.abc.Awaitable[str]"))
       .def("__next__", &next_piece, nb::sig("def __next__(self) -> str"))
       .def_prop_ro(
           "ids", [](const Generation& generation) { return to_vector(generation.ids()); }, "Tokens of the answer so far.")
       .def_prop_ro("finish_reason", [](const Generation& generation) { return std::string(name_of(generation.finish_reason())); });
   nb::class_<Model>(m, "Model", "A language model with one cache of tokens, the conversation so far.")
       .def_static("_open", &open_model, nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("context") = 0, nb::arg("chunk") = 512,
-                  nb::arg("exact") = false)
+                  nb::arg("adapters") = Adapters(), nb::arg("cache") = "usual", nb::arg("exact") = false)
       .def_prop_ro("vocab_size", &Model::vocab_size)
       .def_prop_ro("context", &Model::context, "Tokens that fit into the cache.")
       .def_prop_ro(
@@ -111,6 +145,8 @@ void bind_language_models(nb::module_& m) {
           "save_cache", [](const Model& model, const Path& file) { model.save_cache(file); }, nb::arg("file"))
       .def(
           "load_cache", [](Model& model, const Path& file) { return model.load_cache(file); }, nb::arg("file"))
+      .def("perplexity", &judged, nb::arg("text"), nb::arg("context") = 512, nb::arg("stride") = 0, nb::arg("progress") = nb::none(),
+           "How well the model predicts a text: perplexity, its error, nll in nats, tokens and windows.")
       .def(
           "_generate",
           [](Model& model, const std::string& prompt, const GenerateOptions& options) {
@@ -124,35 +160,51 @@ void bind_language_models(nb::module_& m) {
            nb::arg("grammar") = "", nb::arg("schema") = "");
 }
 
+void bind_batches(nb::module_& m) {
+  nb::class_<Answer>(m, "Answer", "An answer of a batch.")
+      .def_ro("text", &Answer::text)
+      .def_ro("ids", &Answer::ids)
+      .def_prop_ro("finish_reason", [](const Answer& answer) { return std::string(name_of(answer.finish_reason)); });
+  nb::class_<Batch>(m, "Batch", "A language model that answers many prompts at a time.")
+      .def_static("_open", &open_batch, nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("context") = 0, nb::arg("sequences") = 8,
+                  nb::arg("adapters") = Adapters(), nb::arg("cache") = "usual", nb::arg("exact") = false)
+      .def("_generate", [](Batch& batch, const Texts& prompts, const GenerateOptions& options) {
+        const Released released;
+        return batch.generate(prompts, options);
+      });
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
   bind_language_models(m);
+  bind_batches(m);
   nb::class_<SentenceEncoder>(m, "SentenceEncoder", "Embeds texts with an encoder.")
       .def_static(
-          "open",
-          [](const Path& path, const std::optional<Session>& session, std::int64_t batch_size) {
+          "_open",
+          [](const Path& path, const std::optional<Session>& session, std::int64_t batch_size, const Adapters& adapters) {
             const Released released;
-            return SentenceEncoder::open(path, session ? *session : Session(), {.batch_size = batch_size});
+            return SentenceEncoder::open(path, session ? *session : Session(),
+                                         {.batch_size = batch_size, .adapters = adapters_of(adapters)});
           },
-          nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("batch_size") = 32)
+          nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("batch_size") = 32, nb::arg("adapters") = Adapters())
       .def_prop_ro("width", &SentenceEncoder::width, "The size of an embedding.")
-      .def("embed", &embed, nb::arg("texts"), "One row for each text, in order: f32 (texts, width).");
+      .def("embed", &embed, nb::arg("texts"), nb::arg("progress") = nb::none());
   nb::class_<Reranker>(m, "Reranker", "Scores texts for a query with a cross-encoder.")
       .def_static(
-          "open",
-          [](const Path& path, const std::optional<Session>& session) {
+          "_open",
+          [](const Path& path, const std::optional<Session>& session, const Adapters& adapters) {
             const Released released;
-            return Reranker::open(path, session ? *session : Session());
+            return Reranker::open(path, session ? *session : Session(), {.adapters = adapters_of(adapters)});
           },
-          nb::arg("path"), nb::arg("session") = nb::none())
+          nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("adapters") = Adapters())
       .def(
           "score",
-          [](const Reranker& reranker, const std::string& query, const Texts& texts) {
+          [](const Reranker& reranker, const std::string& query, const Texts& texts, const nb::object& progress) {
             const Released released;
-            return reranker.score(query, texts, [](std::size_t, std::size_t) { is_interrupted(); });
+            return reranker.score(query, texts, progress_of(progress));
           },
-          nb::arg("query"), nb::arg("texts"), "The score of each text, in order.");
+          nb::arg("query"), nb::arg("texts"), nb::arg("progress") = nb::none());
   nb::class_<TextTokenizer>(m, "Tokenizer", "The tokenizer of a model, without the model.")
       .def_static("open", &TextTokenizer::open, nb::arg("path"))
       .def("encode", &TextTokenizer::encode, nb::arg("text"), nb::arg("add_special_tokens") = true)

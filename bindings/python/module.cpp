@@ -21,4 +21,6 @@ NB_MODULE(_core, m) {
   bind_transforms(m);
   bind_graphs(m);
   bind_models(m);
+  bind_model_files(m);
+  bind_host(m);
 }

@@ -123,6 +123,8 @@ nb::list custom_vjp_of(const nb::object& callable, const nb::object& forward, co
 void bind_transforms(nb::module_& m) {
   nb::class_<Trace>(m, "Trace", "A graph in the making.")
       .def(nb::new_([](const std::string& name) { return std::make_shared<Trace>(name); }), nb::arg("name"))
+      .def_static("of", [](const Graph& graph) { return std::make_shared<Trace>(graph); })
+      .def("value", [](const std::shared_ptr<Trace>& trace, Value value) { return wrap(Item(value, trace)); })
       .def("input", [](Trace& trace, nb::handle shape, DType dtype, bool weak) { return wrap(trace.input(dims_of(shape), dtype, weak)); })
       .def("lift",
            [](Trace& trace, nb::handle array) { return wrap(Item(trace.value_of(array), trace.shared_from_this(), item_of(array).weak)); })

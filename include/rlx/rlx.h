@@ -9,6 +9,7 @@
 #include "rlx/format.h"
 #include "rlx/graph.h"
 #include "rlx/graph_cache.h"
+#include "rlx/host_call.h"
 #include "rlx/io.h"
 #include "rlx/mask_filler.h"
 #include "rlx/model.h"

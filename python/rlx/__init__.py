@@ -6,18 +6,12 @@ from ._core import (
     Dim,
     DType,
     Error,
-    Executable,
-    Graph,
-    Reranker,
-    SentenceEncoder,
-    Session,
     Tokenizer,
     devices,
-    load_graph,
     load_safetensors,
-    parse_graph,
     save_graph,
     save_safetensors,
+    verify,
 )
 from ._core import version as __version__
 from ._dtypes import OF_NUMPY as _OF_NUMPY
@@ -29,25 +23,29 @@ uint4, uint8, uint16, uint32, uint64 = [_OF_NUMPY[f"uint{bits}"] for bits in (4,
 bool_, complex64, complex128 = [_OF_NUMPY[name] for name in ("bool", "complex64", "complex128")]
 
 # Modules are imported when they are used: what is here already takes most of the time of an import.
-_MODULES = ("nn", "numpy", "ops", "optim", "random")
+_MODULES = ("data", "lax", "nn", "numpy", "ops", "optim", "random", "scipy")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
+    "_graphs": "Executable Graph Session load_graph parse_graph",
+    "_host": "ShapeDtypeStruct eval_shape pure_callback",
     "_jit": "default_device jit",
     "_misses": "explain_cache_misses",
-    "_models": "Model",
+    "_models": "Model Reranker SentenceEncoder convert quantize",
     "_transforms": "checkpoint grad hessian hvp jacfwd jacrev jvp linearize value_and_grad vjp vmap",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers read
-    from . import _trees as tree, nn, numpy, ops, optim, random
+    from . import _trees as tree, data, lax, nn, numpy, ops, optim, random, scipy
     from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
     from ._custom import custom_jvp, custom_vjp
+    from ._graphs import Executable, Graph, Session, load_graph, parse_graph
+    from ._host import ShapeDtypeStruct, eval_shape, pure_callback
     from ._jit import default_device, jit
     from ._misses import explain_cache_misses
-    from ._models import Model
+    from ._models import Model, Reranker, SentenceEncoder, convert, quantize
     from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 
 

@@ -1,42 +1,226 @@
-"""Language models."""
+"""Models from files: language models, encoders, rerankers. They are pickled by their paths, and weights are mapped where they are opened."""
+import functools
 import json
+import os
 
-from . import _core
-
-
-def _open(path, threads=0, precision=None, context=0, session=None, exact=False):
-    """Reads, checks and compiles a model. Without `precision` its products are computed in what suits its weights."""
-    if session is None and (threads or precision):
-        session = _core.Session(threads=threads, precision=precision or "f32")
-    return _core.Model._open(path, session, context, exact=exact)
+from . import _core, _progress
+from ._core import Error
 
 
-def _generate(self, prompt, **options):
-    """An iterator of the answer's pieces of text. Options: max_tokens, stop, temperature, top_k, top_p, min_p, repetition_penalty, seed,
-    grammar (GBNF), schema (JSON)."""
+def _session(threads, precision, device):
+    return _core.Session(threads=threads, precision=precision or "f32", device=device) if threads or precision or device else None
+
+
+def _absolute(adapters):
+    """Adapters as pairs of path and scale; a path alone counts as it is."""
+    pairs = [(each, 1.0) if isinstance(each, (str, os.PathLike)) else each for each in adapters]
+    return [(os.path.abspath(path), scale) for path, scale in pairs]
+
+
+def _reopened(cls, path, options):
+    return cls(path, **options)
+
+
+class _Opened:
+    """A model that was opened from `path` with `options`, by which it is pickled. Another process maps the same file."""
+
+    def __init__(self, path, options, session):
+        self.path, self._options = os.path.abspath(path), options
+        self._given = session is not None
+
+    @classmethod
+    def open(cls, path, **options):
+        """The model of a file or folder; the options are those of the class."""
+        return cls(path, **options)
+
+    load = open
+
+    def __reduce__(self):
+        if self._given:
+            raise Error(f"{type(self).__name__} of {self.path}: it has a session of its own and cannot be pickled (allowed: threads, precision, device)")
+        return _reopened, (type(self), self.path, self._options)
+
+    def __repr__(self):
+        return f"rlx.{type(self).__name__}({self.path!r})"
+
+
+class SentenceEncoder(_Opened):
+    """An encoder that embeds texts: a folder of Hugging Face or a GGUF file. Any number of threads may use it."""
+
+    def __init__(self, path, session=None, batch_size=32, adapters=(), threads=0, precision=None, device=""):
+        adapters = _absolute(adapters)
+        super().__init__(path, dict(batch_size=batch_size, adapters=adapters, threads=threads, precision=precision, device=device), session)
+        self._core = _core.SentenceEncoder._open(path, session or _session(threads, precision, device), batch_size, adapters)
+
+    @property
+    def width(self) -> int:
+        """The size of an embedding."""
+        return self._core.width
+
+    def embed(self, texts, progress=False):
+        """One row for each text, in order: f32 (texts, width). `progress`: True for a bar by tqdm, or a function of (done, total)."""
+        with _progress.shown(progress, "embed") as report:
+            return self._core.embed(list(texts), report)
+
+
+class Reranker(_Opened):
+    """A cross-encoder that says how well texts answer a query. Any number of threads may use it."""
+
+    def __init__(self, path, session=None, adapters=(), threads=0, precision=None, device=""):
+        adapters = _absolute(adapters)
+        super().__init__(path, dict(adapters=adapters, threads=threads, precision=precision, device=device), session)
+        self._core = _core.Reranker._open(path, session or _session(threads, precision, device), adapters)
+
+    def score(self, query, texts, progress=False):
+        """The score of each text, in order."""
+        with _progress.shown(progress, "score") as report:
+            return self._core.score(query, list(texts), report)
+
+    def rank(self, query, texts, progress=False):
+        """Pairs of place and score, the best first; equal ones in order."""
+        scores = self.score(query, texts, progress)
+        return sorted(enumerate(scores), key=lambda pair: -pair[1])
+
+
+def _options_of(options):
     schema = options.get("schema", "")
-    if not isinstance(schema, str):
-        options["schema"] = json.dumps(schema)
-    return self._generate(prompt, _core.GenerateOptions(**options))
+    return _core.GenerateOptions(**({**options, "schema": json.dumps(schema)} if not isinstance(schema, str) else options))
 
 
-def _chat(self, messages, tools=None, **options):
-    """The same for a conversation: a list of dicts with role and content."""
-    prompt = self.chat_prompt(json.dumps(messages), None if tools is None else json.dumps(tools))
-    return self.generate(prompt, **options)
+class Model(_Opened):
+    """A language model with one cache of tokens, the conversation so far: a GGUF file, or a folder of Hugging Face. Without `precision` its
+    products are computed in what suits its weights. `adapters` are paths, or pairs of a path and a scale; `cache` is the type of its cache:
+    usual, f32, f16, bf16 or q8. The file of an encoder or a reranker gives a Model that embeds or reranks."""
+
+    def __init__(self, path, threads=0, precision=None, context=0, session=None, exact=False, adapters=(), cache="usual", device=""):
+        adapters = _absolute(adapters)
+        super().__init__(path, dict(threads=threads, precision=precision, context=context, exact=exact, adapters=adapters, cache=cache, device=device),
+                         session)  # fmt: skip
+        self._session = session or _session(threads, precision, device)
+        self._core = None
+        try:
+            self._core = _core.Model._open(path, self._session, context, adapters=adapters, cache=cache, exact=exact)
+        except Error:
+            if not self._encodes():
+                raise
+
+    def _encodes(self):
+        """Whether it is no language model, but one of encoders."""
+        for name in ("_encoder", "_reranker"):
+            try:
+                getattr(self, name)
+                return True
+            except Error:
+                pass
+        return False
+
+    @functools.cached_property
+    def _encoder(self):
+        return SentenceEncoder(self.path, self._session, adapters=self._options["adapters"])
+
+    @functools.cached_property
+    def _reranker(self):
+        return Reranker(self.path, self._session, adapters=self._options["adapters"])
+
+    @property
+    def _language(self):
+        if self._core is None:
+            raise Error(f"{self.path}: it is no language model (allowed: embed, rerank)")
+        return self._core
+
+    def generate(self, prompt, **options):
+        """An iterator of the answer's pieces of text, for `async for` too. Options: max_tokens, stop, temperature, top_k, top_p, min_p,
+        repetition_penalty, seed, grammar (GBNF), schema (JSON)."""
+        return self._language._generate(prompt, _options_of(options))
+
+    def chat(self, messages, tools=None, **options):
+        """The same for a conversation: a list of dicts with role and content."""
+        return self.generate(self.chat_prompt(messages, tools), **options)
+
+    def chat_prompt(self, messages, tools=None):
+        """The prompt for messages, a list of dicts or JSON, as the model's own template writes it."""
+        messages, tools = [each if each is None or isinstance(each, str) else json.dumps(each) for each in (messages, tools)]
+        return self._language.chat_prompt(messages, tools)
+
+    def answers(self, prompts, sequences=8, **options):
+        """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time."""
+        if self._batch is None or self._batch[0] != sequences:
+            more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
+            self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
+        return self._batch[1]._generate(list(prompts), _options_of(options))
+
+    _batch = None
+
+    def embed(self, texts, progress=False):
+        """As SentenceEncoder.embed."""
+        return self._encoder.embed(texts, progress)
+
+    def rerank(self, query, texts, progress=False):
+        """As Reranker.rank."""
+        return self._reranker.rank(query, texts, progress)
+
+    def perplexity(self, text, context=512, stride=0, progress=False):
+        """How well the model predicts a text: a dict of perplexity, error, nll (in nats), tokens and windows."""
+        with _progress.shown(progress, "perplexity") as report:
+            return self._language.perplexity(text, context, stride, report)
+
+    def tokenize(self, text, add_special_tokens=True):
+        """The ids of a text."""
+        return self._language.tokenize(text, add_special_tokens)
+
+    def text_of(self, ids):
+        """The text of ids."""
+        return self._language.text_of(ids)
+
+    def logits(self, ids, wanted=1):
+        """Appends tokens to the cache and gives the logits behind the last `wanted` of them."""
+        return self._language.logits(ids, wanted)
+
+    def rewind(self, length):
+        """Forgets all but the first tokens of the cache."""
+        self._language.rewind(length)
+
+    def save_cache(self, file):
+        """Writes the cache with its tokens to a file."""
+        self._language.save_cache(file)
+
+    def load_cache(self, file):
+        """Replaces the cache by one that was saved."""
+        return self._language.load_cache(file)
+
+    @property
+    def ids(self):
+        """The tokens in the cache."""
+        return self._language.ids
+
+    @property
+    def vocab_size(self) -> int:
+        return self._language.vocab_size
+
+    @property
+    def context(self) -> int:
+        """Tokens that fit into the cache."""
+        return self._language.context
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # what type checkers read
+async def piece_later(generation):
+    """The next piece of an answer, computed by another thread while others wait."""
+    import asyncio
 
-    class Model(_core.Model):
-        open = staticmethod(_open)
-        generate = _generate
-        chat = _chat
+    piece = await asyncio.to_thread(next, generation, None)
+    if piece is None:
+        raise StopAsyncIteration
+    return piece
 
-else:
-    Model = _core.Model
-    Model.open = staticmethod(_open)
-    for _name, _method in {"generate": _generate, "chat": _chat}.items():
-        _method.__name__ = _name
-        setattr(Model, _name, _method)
+
+def convert(source, out, type="", progress=False, **options):  # noqa: A002
+    """Writes a model in the form that the name of `out` says: .gguf, .safetensors, or a folder. `type` of GGUF weights: a block type or a mix
+    such as "Q4_K_M"; `dtype` of floats in safetensors. A dict says what was written. More options: importance, pure, tensor_types, base, threads."""
+    with _progress.shown(progress, "convert") as report:
+        return _core.convert(source, out, type, progress=report, **options)
+
+
+def quantize(source, out, type, progress=False, **options):  # noqa: A002
+    """Writes a model as a GGUF file with weights of `type`, such as "Q4_K_M"; as convert."""
+    with _progress.shown(progress, "quantize") as report:
+        return _core.quantize(source, out, type, progress=report, **options)

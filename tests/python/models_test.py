@@ -1,6 +1,8 @@
 """Models and graphs from files, through Python."""
+import asyncio
 import json
 import os
+import pickle
 import shutil
 import threading
 
@@ -107,6 +109,86 @@ def test_sentences_become_vectors(tmp_path):
     vectors = encoder.embed(["a cat", "a dog", "a cat"]).numpy()
     assert vectors.shape == (3, encoder.width) and np.array_equal(vectors[0], vectors[2])
     assert np.allclose((vectors**2).sum(1), 1, rtol=1e-5)
+
+
+def encoder_folder(folder):
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(FIXTURES, "hf", "bert", name), folder)
+    for name in os.listdir(os.path.join(FIXTURES, "sentence_model")):
+        source = os.path.join(FIXTURES, "sentence_model", name)
+        (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, folder / name)
+    return folder
+
+
+def test_models_are_pickled_by_their_paths(folder, model, tmp_path):
+    data = pickle.dumps(model)
+    assert len(data) < 1000
+    options = {"max_tokens": 6, "temperature": 0.8, "seed": 3}
+    assert list(pickle.loads(data).generate("w1 w2", **options)) == list(model.generate("w1 w2", **options))
+    encoder = rlx.SentenceEncoder.open(encoder_folder(tmp_path), threads=1)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(again.embed(["a cat"]), encoder.embed(["a cat"]))
+    with pytest.raises(rlx.Error, match="allowed: threads, precision, device"):
+        pickle.dumps(rlx.Model.open(folder, session=rlx.Session(threads=1)))
+
+
+def test_a_model_of_an_encoder_embeds(tmp_path):
+    model = rlx.Model.load(encoder_folder(tmp_path), threads=1)
+    shown = []
+    vectors = model.embed(["a cat", "a dog"], progress=lambda done, total: shown.append((done, total)))
+    assert np.array_equal(vectors, rlx.SentenceEncoder.open(tmp_path, threads=1).embed(["a cat", "a dog"])) and shown[-1] == (2, 2)
+    with pytest.raises(rlx.Error, match="no language model"):
+        model.generate("a")
+
+
+def test_pieces_come_while_others_work(model):
+    turns = []
+
+    async def answer():
+        return [piece async for piece in model.generate("w1 w2 w3", max_tokens=8)]
+
+    async def others():
+        for i in range(3):
+            turns.append(i)
+            await asyncio.sleep(0)
+
+    async def both():
+        return (await asyncio.gather(answer(), others()))[0]
+
+    assert asyncio.run(both()) == list(model.generate("w1 w2 w3", max_tokens=8)) and turns == [0, 1, 2]
+
+
+def test_many_prompts_are_answered_at_a_time(model):
+    prompts = ["w1 w2", "w3", "w4 w5 w6"]
+    answers = model.answers(prompts, sequences=2, max_tokens=5)
+    assert [each.text for each in answers] == ["".join(model.generate(prompt, max_tokens=5)) for prompt in prompts]
+    assert answers[0].finish_reason == "max_tokens" and len(answers[0].ids) == 5
+
+
+def test_perplexity_says_how_well_a_text_is_predicted(model):
+    judged = model.perplexity(" ".join(f"w{i}" for i in range(40)), context=8)
+    assert judged["windows"] == 5 and judged["perplexity"] == pytest.approx(np.exp(judged["nll"])) and judged["tokens"] > 0
+
+
+def test_files_are_converted_and_verified(tmp_path):
+    source = os.path.join(FIXTURES, "hf", "llama")
+    report = rlx.convert(source, tmp_path / "all.safetensors", dtype="bfloat16", progress=True)
+    assert [os.path.basename(path) for path in report["files"]] == ["all.safetensors"]
+    assert all(array.dtype == rlx.bfloat16 for array in rlx.load_safetensors(tmp_path / "all.safetensors").values())
+    rows = rlx.verify(source)
+    assert rows and all(row["passed"] for row in rows)
+    with pytest.raises(rlx.Error, match="Q9"):
+        rlx.quantize(source, tmp_path / "m.gguf", "Q9")
+
+
+def test_an_exception_of_progress_ends_the_work(tmp_path):
+    encoder = rlx.SentenceEncoder.open(encoder_folder(tmp_path), threads=1)
+
+    def stop(done, total):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        encoder.embed(["a"] * 100, progress=stop)
 
 
 def test_graphs_run_by_names(tmp_path):
