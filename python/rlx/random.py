@@ -1,6 +1,7 @@
 """Random numbers from keys: the same key gives the same numbers, on every machine."""
 from ._array import _call, asarray
-from ._dtypes import DType
+from ._core import Error
+from ._dtypes import DType, as_dtype
 
 
 def key(seed):
@@ -49,3 +50,260 @@ def bernoulli(key, p=0.5, shape=()):
 def categorical(key, logits, axis=-1):
     """Positions along an axis, drawn with probability softmax(logits)."""
     return _call("categorical", key, logits, axis)
+
+
+def permutation(key, x, axis=0, independent=False):
+    """The numbers 0 .. x - 1, or the slices of an array, in any order; with `independent` the elements of each line by themselves."""
+    x = _numbers_of(x)
+    axis %= x.ndim
+    if independent:
+        return _call("take_along_axis", x, _call("argsort", bits(key, x.shape), axis), axis)
+    return _call("take", x, _call("argsort", bits(key, (x.shape[axis],)), 0), axis)
+
+
+def _numbers_of(x):
+    """0 .. x - 1 of a number, else the array."""
+    return _call("iota", asarray(0.0), [x], DType.i32) if isinstance(x, int) else asarray(x)
+
+
+def choice(key, a, shape=(), replace=True, p=None, axis=0):
+    """Elements of 0 .. a - 1, or slices of an array, drawn with probabilities p (by themselves equal ones)."""
+    a = _numbers_of(a)
+    axis %= a.ndim
+    n, count = a.shape[axis], _count(shape)
+    if not replace and count > n:
+        raise Error(f"choice: {count} of {n} without replacement")
+    if replace and p is None:
+        at = randint(key, shape, 0, n)
+    elif replace:
+        edges = _call("cumsum", asarray(p), 0)
+        at = _call("searchsorted", edges, edges[-1] * (1 - uniform(key, shape, edges.dtype)), False)
+    else:
+        noise = gumbel(key, (n,)) if p is None else gumbel(key, (n,)) + _call("log", asarray(p))
+        at = _call("argsort", -noise, 0)[:count].reshape(tuple(shape))
+    return _call("take", a, at, axis)
+
+
+def _count(shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _shape_of(shape, *parameters):
+    """The given shape, or that of the parameters."""
+    from .numpy import broadcast_shapes
+
+    return tuple(shape) if shape is not None else broadcast_shapes(*[asarray(each).shape for each in parameters])
+
+
+def _positive(key, shape, dtype):
+    """Uniform in 0..1 without 0."""
+    return 1.0 - uniform(key, shape, dtype)
+
+
+def exponential(key, shape=(), dtype=DType.f32):
+    """Of density e^-x."""
+    return -_call("log", _positive(key, shape, dtype))
+
+
+def laplace(key, shape=(), dtype=DType.f32):
+    """Of density e^-|x| / 2."""
+    first, second = split(key)
+    return exponential(first, shape, dtype) * rademacher(second, shape, dtype)
+
+
+def logistic(key, shape=(), dtype=DType.f32):
+    """Of density e^-x / (1 + e^-x)^2."""
+    first, second = split(key)
+    return _call("log", exponential(first, shape, dtype) / exponential(second, shape, dtype))
+
+
+def cauchy(key, shape=(), dtype=DType.f32):
+    """Of density 1 / (pi (1 + x^2))."""
+    return _call("tan", 3.141592653589793 * (uniform(key, shape, dtype) - 0.5))
+
+
+def rademacher(key, shape=(), dtype=DType.i32):
+    """-1 or 1."""
+    return _call("cast", bernoulli(key, 0.5, shape), dtype) * 2 - 1
+
+
+def lognormal(key, sigma=1.0, shape=None, dtype=DType.f32):
+    """e to the power of normal numbers of deviation sigma."""
+    return _call("exp", normal(key, _shape_of(shape, sigma), dtype) * sigma)
+
+
+def rayleigh(key, scale=1.0, shape=None, dtype=DType.f32):
+    """Of density x / scale^2 e^(-x^2 / (2 scale^2))."""
+    return scale * _call("sqrt", 2.0 * exponential(key, _shape_of(shape, scale), dtype))
+
+
+def pareto(key, b, shape=None, dtype=DType.f32):
+    """Of density b / x^(b + 1) from 1."""
+    return _call("exp", exponential(key, _shape_of(shape, b), dtype) / b)
+
+
+def weibull_min(key, scale, concentration, shape=(), dtype=DType.f32):
+    """scale times exponential numbers to the power of 1 / concentration."""
+    return scale * exponential(key, shape, dtype) ** (1.0 / concentration)
+
+
+def maxwell(key, shape=(), dtype=DType.f32):
+    """The length of three normal numbers."""
+    return _call("sqrt", _call("sum", _call("square", normal(key, (*shape, 3), dtype)), [-1]))
+
+
+def triangular(key, left, mode, right, shape=None, dtype=DType.f32):
+    """Of a density that rises from left to mode and falls to right."""
+    u = uniform(key, _shape_of(shape, left, mode, right), dtype)
+    rising, width = mode - left, right - left
+    low, high = left + _call("sqrt", u * (rising * width)), right - _call("sqrt", (1.0 - u) * ((right - mode) * width))
+    return _call("where", u * width < rising, low, high)
+
+
+def truncated_normal(key, lower, upper, shape=None, dtype=DType.f32):
+    """Normal numbers in lower..upper."""
+    from .numpy import clip
+    from .scipy.special import ndtr, ndtri
+
+    lower, upper = [asarray(each, dtype) for each in (lower, upper)]
+    low, high = ndtr(lower), ndtr(upper)
+    x = ndtri(low + (high - low) * uniform(key, _shape_of(shape, lower, upper), dtype))
+    return clip(x, lower, upper)
+
+
+def geometric(key, p, shape=None, dtype=DType.i32):
+    """How often one tries until something of probability p happens."""
+    u = _positive(key, _shape_of(shape, p), DType.f32)
+    return _call("cast", _call("ceil", _call("log", u) / _call("log1p", -asarray(p, DType.f32))).clip(1.0), dtype)
+
+
+def gamma(key, a, shape=None, dtype=DType.f32):
+    """Of density x^(a - 1) e^-x / gamma(a), by rejection (Marsaglia & Tsang 2000). Its derivative by a is that of the numbers that were taken."""
+    from ._control import while_loop
+
+    a = asarray(a, dtype)
+    sizes = _shape_of(shape, a)
+    boosted = _call("where", a < 1, a + 1.0, a)
+    d = boosted - 1 / 3
+    c = _call("reciprocal", _call("sqrt", 9.0 * d))
+    keys = split(key, 2)
+
+    def missing(carry):
+        return ~carry[1].all()
+
+    def trial(carry):
+        step, done, x = carry
+        first, second = split(fold_in(keys[0], step))
+        z = normal(first, sizes, dtype)
+        v = 1 + c * z
+        v = v * v * v
+        safe = _call("where", v > 0, v, 1.0)
+        taken = (v > 0) & (_call("log", _positive(second, sizes, dtype)) < 0.5 * z * z + d * (1 - safe + _call("log", safe)))
+        return step + 1, done | taken, _call("where", ~done & taken, z, x)
+
+    none = _call("broadcast_to", asarray(False), list(sizes))
+    _, _, z = while_loop(missing, trial, (asarray(0), none, _call("full", asarray(0.0), list(sizes), 0, as_dtype(dtype))))
+    v = 1 + c * z
+    return d * v * v * v * _call("where", a < 1, _positive(keys[1], sizes, dtype) ** (1 / a), 1.0)
+
+
+def loggamma(key, a, shape=None, dtype=DType.f32):
+    """The logarithm of gamma numbers."""
+    return _call("log", gamma(key, a, shape, dtype))
+
+
+def beta(key, a, b, shape=None, dtype=DType.f32):
+    """Of density x^(a - 1) (1 - x)^(b - 1) / B(a, b)."""
+    first, second = split(key)
+    sizes = _shape_of(shape, a, b)
+    x, y = gamma(first, a, sizes, dtype), gamma(second, b, sizes, dtype)
+    return x / (x + y)
+
+
+def dirichlet(key, alpha, shape=None, dtype=DType.f32):
+    """Vectors of gamma numbers divided by their sum."""
+    alpha = asarray(alpha, dtype)
+    x = gamma(key, alpha, (*(alpha.shape[:-1] if shape is None else shape), alpha.shape[-1]), dtype)
+    return x / _call("sum", x, [-1], keep_dims=True)
+
+
+def chisquare(key, df, shape=None, dtype=DType.f32):
+    """The sum of the squares of df normal numbers."""
+    return 2.0 * gamma(key, asarray(df, dtype) / 2.0, shape, dtype)
+
+
+def t(key, df, shape=(), dtype=DType.f32):
+    """Student's distribution."""
+    first, second = split(key)
+    sizes, df = _shape_of(shape, df), asarray(df, dtype)
+    return normal(first, sizes, dtype) * _call("sqrt", df / chisquare(second, df, sizes, dtype))
+
+
+def f(key, dfnum, dfden, shape=None, dtype=DType.f32):
+    """The quotient of two chi-square numbers, each over its degrees of freedom."""
+    first, second = split(key)
+    sizes = _shape_of(shape, dfnum, dfden)
+    return (chisquare(first, dfnum, sizes, dtype) / dfnum) / (chisquare(second, dfden, sizes, dtype) / dfden)
+
+
+def poisson(key, lam, shape=None, dtype=DType.i32):
+    """How many events of rate lam there are: those of a thousand rates and more by the normal distribution."""
+    from ._control import while_loop
+    from .numpy import clip, floor
+
+    lam = asarray(lam, DType.f32)
+    sizes = _shape_of(shape, lam)
+    first, second = split(key)
+    small = _call("where", lam < 1000, lam, 0.0)
+
+    def goes_on(carry):
+        return (carry[1] < small).any()
+
+    def event(carry):
+        step, total, count = carry
+        total = total + exponential(fold_in(first, step), sizes)
+        return step + 1, total, count + (total < small).astype(DType.i32)
+
+    zero = _call("full", asarray(0.0), list(sizes), 0, DType.f32)
+    count = while_loop(goes_on, event, (asarray(0), zero, zero.astype(DType.i32)))[2]
+    large = clip(floor(lam + _call("sqrt", lam) * normal(second, sizes) + 0.5), 0.0)
+    return _call("where", lam < 1000, count, large.astype(DType.i32)).astype(dtype)
+
+
+def binomial(key, n, p, shape=None, dtype=DType.f32):
+    """How many of n tries of probability p succeed. The largest n must be known."""
+    sizes = _shape_of(shape, n, p)
+    n = asarray(n, DType.i32)
+    most = int(_call("reduce_max", n.reshape(-1), [0])) if n.size else 0
+    tries = uniform(key, (most, *sizes)) < asarray(p, DType.f32)
+    counted = tries & (_call("iota", asarray(0.0), [most, *sizes], DType.i32, 0) < n)
+    return _call("sum", counted.astype(DType.i32), [0]).astype(dtype)
+
+
+def multivariate_normal(key, mean, cov, shape=None, dtype=DType.f32):
+    """Normal vectors of a mean and covariances."""
+    mean, cov = asarray(mean, dtype), asarray(cov, dtype)
+    sizes = tuple(shape) if shape is not None else cov.shape[:-2]
+    z = normal(key, (*sizes, mean.shape[-1]), dtype)
+    return mean + _call("matmul", _call("cholesky", cov), z[..., None])[..., 0]
+
+
+def orthogonal(key, n, shape=(), dtype=DType.f32):
+    """Orthogonal (n, n) matrices, uniformly."""
+    q, r = _call("qr", normal(key, (*shape, n, n), dtype))
+    return q * _call("sign", _call("diagonal", r, -2, -1))[..., None, :]
+
+
+def ball(key, d, p=2, shape=(), dtype=DType.f32):
+    """Points in the ball of d dimensions, 1 around 0 by the p-norm, uniformly."""
+    first, second, third = split(key, 3)
+    size = gamma(first, 1.0 / p, (*shape, d), dtype) ** (1.0 / p)
+    g = size * rademacher(second, (*shape, d), dtype)
+    e = exponential(third, shape, dtype)
+    return g / (_call("sum", _call("abs", g) ** float(p), [-1]) + e)[..., None] ** (1.0 / p)
+
+
+PRNGKey = key

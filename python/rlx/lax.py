@@ -1,0 +1,262 @@
+"""Functions by the names of jax.lax. What is not here by itself is a function of the registry of the same name: lax.sin, lax.top_k."""
+from . import numpy as jnp
+from ._array import asarray
+from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
+from ._core import Error
+from .numpy._base import array_of, call, reduced
+from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
+
+bitwise_not = bitwise_invert
+_SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "bitcast_convert_type": "bitcast", "convert_element_type": "cast", "shift_left": "shl",
+         "shift_right_arithmetic": "shr", "shift_right_logical": "shr_logical", "bessel_i0e": "bessel_i0e", "bessel_i1e": "bessel_i1e",
+         "regularized_incomplete_beta": "betainc"}  # fmt: skip
+
+
+def __getattr__(name):
+    from . import ops
+
+    return getattr(ops, _SAME.get(name, name))
+
+
+def select(pred, on_true, on_false):
+    """on_true where the condition holds, else on_false."""
+    return where(pred, on_true, on_false)
+
+
+def select_n(which, *cases):
+    """Of each place the element of the case that `which` names."""
+    if len(cases) == 2 and array_of(which).dtype.name == "bool":
+        return where(which, cases[1], cases[0])
+    return jnp.choose(array_of(which).astype("int32"), list(cases))
+
+
+def clamp(low, x, high):
+    """x limited to low..high."""
+    return jnp.clip(x, low, high)
+
+
+def integer_pow(x, y):
+    """x to the power of a number of Python."""
+    return pow(x, y)
+
+
+def concatenate(operands, dimension):
+    return jnp.concatenate(operands, dimension)
+
+
+def rev(x, dimensions):
+    """The order along axes turned round."""
+    return jnp.flip(x, list(dimensions))
+
+
+def collapse(x, start_dimension, stop_dimension=None):
+    """Neighbouring axes as one."""
+    x = array_of(x)
+    stop = x.ndim if stop_dimension is None else stop_dimension
+    return x.reshape(*x.shape[:start_dimension], -1, *x.shape[stop:])
+
+
+def iota(dtype, size):
+    return jnp.arange(size, dtype=dtype)
+
+
+def broadcasted_iota(dtype, shape, dimension):
+    """0, 1, 2, ... along an axis, the same for all other positions."""
+    return call("iota", asarray(0.0), list(shape), dtype, dimension)
+
+
+def broadcast(x, sizes):
+    """With new axes in front."""
+    x = array_of(x)
+    return jnp.broadcast_to(x, (*sizes, *x.shape))
+
+
+def broadcast_in_dim(x, shape, broadcast_dimensions):
+    """The axes of x at these places of `shape`."""
+    return call("broadcast", array_of(x), list(shape), list(broadcast_dimensions))
+
+
+def full(shape, fill_value, dtype=None):
+    return jnp.full(shape, fill_value, dtype)
+
+
+def pad(x, padding_value, padding_config):
+    """Elements (low, high, between) along each axis; negative numbers take away."""
+    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+    return call("pad", array_of(x), list(low), list(high), list(interior), float(padding_value))
+
+
+def slice(x, start_indices, limit_indices, strides=None):  # noqa: A001
+    """Elements start .. limit - 1 along each axis."""
+    strides = strides or [1] * len(start_indices)
+    return array_of(x)[tuple(_range(*each) for each in zip(start_indices, limit_indices, strides))]
+
+
+def _range(start, limit, stride):
+    import builtins
+
+    return builtins.slice(start, limit, stride)
+
+
+def slice_in_dim(x, start_index, limit_index, stride=1, axis=0):
+    """The same along one axis."""
+    x = array_of(x)
+    return x[(_range(None, None, None),) * (axis % x.ndim) + (_range(start_index, limit_index, stride),)]
+
+
+def index_in_dim(x, index, axis=0, keepdims=True):
+    """One slice along an axis."""
+    result = jnp.take(x, asarray([index]), axis)
+    return result if keepdims else jnp.squeeze(result, axis)
+
+
+def _starts(starts):
+    return [asarray(each).astype("int32") for each in (starts if isinstance(starts, (tuple, list)) else list(array_of(starts)))]
+
+
+def dynamic_slice(x, start_indices, slice_sizes):
+    """A window of x, whose start is an array for each axis; moved so that it fits. Negative starts count from the end."""
+    return call("dynamic_slice", array_of(x), _starts(start_indices), list(slice_sizes), True)
+
+
+def dynamic_update_slice(x, update, start_indices):
+    """x with a window replaced; as dynamic_slice."""
+    x = array_of(x)
+    return call("dynamic_update", x, array_of(update).astype(x.dtype), _starts(start_indices), True)
+
+
+def _along(x, axis, index):
+    zero = asarray(0, "int32")
+    return [index if i == axis % x.ndim else zero for i in range(x.ndim)]
+
+
+def dynamic_slice_in_dim(x, start_index, slice_size, axis=0):
+    """A window along one axis."""
+    x = array_of(x)
+    return dynamic_slice(x, _along(x, axis, start_index), [slice_size if i == axis % x.ndim else size for i, size in enumerate(x.shape)])
+
+
+def dynamic_index_in_dim(x, index, axis=0, keepdims=True):
+    """One slice along an axis."""
+    result = dynamic_slice_in_dim(x, index, 1, axis)
+    return result if keepdims else jnp.squeeze(result, axis)
+
+
+def dynamic_update_slice_in_dim(x, update, start_index, axis):
+    """x with a window along one axis replaced."""
+    x = array_of(x)
+    return dynamic_update_slice(x, update, _along(x, axis, start_index))
+
+
+def dynamic_update_index_in_dim(x, update, index, axis):
+    """x with one slice along an axis replaced."""
+    x, update = array_of(x), array_of(update)
+    update = update if update.ndim == x.ndim else jnp.expand_dims(update, axis)
+    return dynamic_update_slice_in_dim(x, update, index, axis)
+
+
+def dot(lhs, rhs, precision=None, preferred_element_type=None):
+    """The product of vectors and matrices."""
+    return jnp.tensordot(lhs, rhs, 1, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    return jnp.matmul(lhs, rhs)
+
+
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
+    """The sum of products over the contracted axes, for each index on the batch axes: ((lhs, rhs), (lhs, rhs)) of both."""
+    contract, batch = dimension_numbers
+    lhs, rhs = [each if preferred_element_type is None else each.astype(preferred_element_type) for each in (array_of(lhs), array_of(rhs))]
+    return call("dot", lhs, rhs, *[[int(i) for i in axes] for axes in (*contract, *batch)])
+
+
+def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count=1,
+                         batch_group_count=1, precision=None, preferred_element_type=None):  # fmt: skip
+    """A convolution. `padding` is SAME, VALID or pairs; `dimension_numbers` are three words, such as ("NHWC", "HWIO", "NHWC")."""
+    lhs, rhs = array_of(lhs), array_of(rhs)
+    spatial = "".join("DHW"[-(lhs.ndim - 2) :]) if lhs.ndim < 6 else ""
+    words = dimension_numbers or ("NC" + spatial, "OI" + spatial, "NC" + spatial)
+    if batch_group_count != 1 or not all(isinstance(word, str) for word in words):
+        raise Error("conv_general_dilated: allowed are dimension_numbers of three words, and batch_group_count 1")
+    spatial = [letter for letter in words[0] if letter not in "NC"]
+    x = jnp.transpose(lhs, [words[0].index(letter) for letter in ["N", "C", *spatial]])
+    w = jnp.transpose(rhs, [words[1].index(letter) for letter in ["O", "I", *spatial]])
+    ones = [1] * len(spatial)
+    lhs_dilation, rhs_dilation = lhs_dilation or ones, rhs_dilation or ones
+    if isinstance(padding, str):
+        padding = padtype_to_pads([(n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation)], [(n - 1) * d + 1 for n, d in zip(w.shape[2:], rhs_dilation)],
+                                  window_strides, padding)  # fmt: skip
+    low, high = [list(each) for each in zip(*padding)]
+    y = call("conv_general", x, w, strides=list(window_strides), padding_lo=low, padding_hi=high, lhs_dilation=list(lhs_dilation),
+             rhs_dilation=list(rhs_dilation), feature_group_count=feature_group_count)  # fmt: skip
+    return jnp.transpose(y, [["N", "C", *spatial].index(letter) for letter in words[2]])
+
+
+def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+    """Pairs for SAME, SAME_LOWER and VALID."""
+    if padding.upper() == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if padding.upper() not in ("SAME", "SAME_LOWER"):
+        raise Error(f"padding is {padding!r} (allowed: SAME, SAME_LOWER, VALID)")
+    totals = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(in_shape, window_shape, window_strides)]
+    return [(t // 2, t - t // 2) if padding.upper() == "SAME" else (t - t // 2, t // 2) for t in totals]
+
+
+def sort(x, dimension=-1, is_stable=True, num_keys=1):
+    """In order along an axis; of several arrays by the first `num_keys` of them."""
+    several = isinstance(x, (tuple, list))
+    results = call("sort", [array_of(each) for each in x] if several else [array_of(x)], num_keys, dimension)
+    return tuple(results) if several else results[0]
+
+
+def sort_key_val(keys, values, dimension=-1, is_stable=True):
+    """Both in the order of the keys."""
+    return sort((keys, values), dimension)
+
+
+def _reduction(name, of):
+    def function(x, axes):
+        return reduced(of, array_of(x), list(axes), False)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"rlx.{of} over axes."
+    return function
+
+
+reduce_sum, reduce_max, reduce_min, reduce_prod, reduce_and, reduce_or = [
+    _reduction(name, of) for name, of in (("reduce_sum", "sum"), ("reduce_max", "reduce_max"), ("reduce_min", "reduce_min"), ("reduce_prod", "prod"),
+                                          ("reduce_and", "all"), ("reduce_or", "any"))]  # fmt: skip
+
+
+def argmax(x, axis, index_dtype="int32"):
+    return jnp.argmax(x, axis).astype(index_dtype)
+
+
+def argmin(x, axis, index_dtype="int32"):
+    return jnp.argmin(x, axis).astype(index_dtype)
+
+
+def _cumulative(name):
+    def function(x, axis=0, reverse=False):
+        return call(name, array_of(x), axis, reverse=reverse)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+cumsum, cumprod, cummax, cummin = [_cumulative(name) for name in ("cumsum", "cumprod", "cummax", "cummin")]
+
+
+def cumlogsumexp(x, axis=0, reverse=False):
+    """log of the sum of e to the power of the elements up to each one."""
+    return associative_scan(jnp.logaddexp, x, axis, reverse)
+
+
+def optimization_barrier(x):
+    """x: order among ops is what their operands say."""
+    return x
+
+
+__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+           "nextafter", "pow"]  # fmt: skip

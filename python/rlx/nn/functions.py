@@ -1,0 +1,134 @@
+"""Functions of each element, and of lines, by the names of jax.nn; all others are those of the registry (rlx.relu)."""
+import math
+
+from .. import numpy as jnp
+from ..numpy._base import call, float_of
+from ..numpy.elementwise import exp, expm1, log, log1p, sqrt, where
+from ..numpy.reductions import logsumexp
+
+_SAME = {"relu": "relu", "relu6": "relu6", "sigmoid": "sigmoid", "softplus": "softplus", "silu": "silu", "swish": "silu", "log_sigmoid": "log_sigmoid",
+         "hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish", "hard_silu": "hardswish", "soft_sign": "softsign", "selu": "selu", "mish": "mish"}  # fmt: skip
+
+
+def _element(name, of):
+    def function(x):
+        return call(of, float_of(x))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"rlx.{of} of each element; integers count as f32."
+    return function
+
+
+for _name, _of in _SAME.items():
+    globals()[_name] = _element(_name, _of)
+
+
+def identity(x):
+    return x
+
+
+def gelu(x, approximate=True):
+    """x times the share of a normal distribution below x: by tanh, or by erf."""
+    return call("gelu_tanh" if approximate else "gelu", float_of(x))
+
+
+def elu(x, alpha=1.0):
+    """x where x > 0, else alpha (e^x - 1)."""
+    return call("elu", float_of(x), alpha)
+
+
+def celu(x, alpha=1.0):
+    """max(x, 0) + min(alpha (e^(x / alpha) - 1), 0)."""
+    x = float_of(x)
+    return where(x > 0, x, alpha * expm1(where(x > 0, 0.0, x) / alpha))
+
+
+def leaky_relu(x, negative_slope=0.01):
+    """x where x >= 0, else negative_slope x."""
+    x = float_of(x)
+    return where(x >= 0, x, x * negative_slope)
+
+
+def hard_tanh(x):
+    """x limited to -1..1."""
+    x = float_of(x)
+    return where(x > 1, 1.0, where(x < -1, -1.0, x))
+
+
+def glu(x, axis=-1):
+    """The first half along an axis times the sigmoid of the second."""
+    first, second = call("split_evenly", float_of(x), 2, axis)
+    return first * call("sigmoid", second)
+
+
+def squareplus(x, b=4):
+    """(x + sqrt(x^2 + b)) / 2."""
+    x = float_of(x)
+    return (x + sqrt(x * x + float(b))) * 0.5
+
+
+def sparse_plus(x):
+    """0 below -1, x above 1, (x + 1)^2 / 4 between."""
+    x = float_of(x)
+    return where(x <= -1, 0.0, where(x >= 1, x, (x + 1.0) ** 2.0 * 0.25))
+
+
+def sparse_sigmoid(x):
+    """(x + 1) / 2, limited to 0..1."""
+    return 0.5 * jnp.clip(float_of(x) + 1.0, 0.0, 2.0)
+
+
+def log1mexp(x):
+    """log(1 - e^-x)."""
+    x = float_of(x)
+    small = x < math.log(2)
+    return where(small, log(-expm1(-where(small, x, 1.0))), log1p(-exp(-where(small, 1.0, x))))
+
+
+def logmeanexp(x, axis=None, keepdims=False):
+    """log of the mean of e^x over axes."""
+    x = float_of(x)
+    count = x.size if axis is None else math.prod(x.shape[each] for each in ([axis] if isinstance(axis, int) else axis))
+    return logsumexp(x, axis, keepdims) - math.log(count)
+
+
+def softmax(x, axis=-1, where=None):
+    """e^x divided by its sum along an axis, of the elements where a condition holds."""
+    x = float_of(x)
+    if where is None:
+        return call("softmax", x, axis)
+    return jnp.where(where, call("softmax", jnp.where(where, x, -math.inf), axis), 0.0)
+
+
+def log_softmax(x, axis=-1, where=None):
+    """The logarithm of softmax."""
+    x = float_of(x)
+    if where is None:
+        return call("log_softmax", x, axis)
+    return jnp.where(where, call("log_softmax", jnp.where(where, x, -math.inf), axis), -math.inf)
+
+
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
+    """(x - mean) / sqrt(variance + epsilon) along axes."""
+    x = float_of(x)
+    mean = jnp.mean(x, axis, keepdims=True, where=where) if mean is None else mean
+    variance = jnp.mean((x - mean) ** 2.0, axis, keepdims=True, where=where) if variance is None else variance
+    return (x - mean) * call("rsqrt", variance + epsilon)
+
+
+def one_hot(x, num_classes, dtype="float32", axis=-1):
+    """1 at the place that an integer names, 0 elsewhere; nothing where there is no such place."""
+    x = jnp.asarray(x)
+    result = jnp.equal(x[..., None], jnp.arange(num_classes)).astype(dtype)
+    return jnp.moveaxis(result, -1, axis % result.ndim)
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, **options):
+    """softmax(scale q k^T + bias) v of (batch, tokens, heads, features)."""
+    q, k, v = [jnp.moveaxis(jnp.asarray(each), -3, -2) for each in (query, key, value)]
+    more = {name: each for name, each in (("bias", bias), ("mask", mask), ("scale", scale)) if each is not None}
+    return jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
+
+
+__all__ = [*_SAME, *"identity gelu elu celu leaky_relu hard_tanh glu squareplus sparse_plus sparse_sigmoid log1mexp logmeanexp softmax log_softmax".split(),
+           *"standardize one_hot dot_product_attention logsumexp".split()]  # fmt: skip

@@ -1,0 +1,113 @@
+"""First values of weights: each function here gives init(key, shape, dtype)."""
+import math
+
+from .. import random
+from ..numpy import diagonal, full, matrix_transpose, moveaxis, reshape, sign
+from ..numpy._base import call
+
+
+def _made(draw):
+    def init(key, shape, dtype="float32"):
+        return draw(key, tuple(shape), dtype)
+
+    return init
+
+
+def constant(value):
+    """All elements `value`."""
+    return _made(lambda key, shape, dtype: full(shape, value, dtype))
+
+
+def normal(stddev=1e-2):
+    """Normal numbers of that deviation."""
+    return _made(lambda key, shape, dtype: random.normal(key, shape).astype(dtype) * stddev)
+
+
+def uniform(scale=1e-2):
+    """In 0..scale."""
+    return _made(lambda key, shape, dtype: (random.uniform(key, shape) * scale).astype(dtype))
+
+
+def truncated_normal(stddev=1e-2, lower=-2.0, upper=2.0):
+    """Normal numbers in lower..upper, times stddev."""
+    return _made(lambda key, shape, dtype: (random.truncated_normal(key, lower, upper, shape) * stddev).astype(dtype))
+
+
+def _fans(shape, in_axis, out_axis):
+    """How many inputs an output has, and how many outputs an input."""
+    rest = math.prod(shape) / (shape[in_axis] * shape[out_axis])
+    return shape[in_axis] * rest, shape[out_axis] * rest
+
+
+def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1):
+    """Of variance scale / n, n the number of inputs (fan_in), of outputs (fan_out) or their mean (fan_avg). Distributions: normal, uniform,
+    truncated_normal."""
+    from .._core import Error
+
+    modes = ("fan_in", "fan_out", "fan_avg")
+    if mode not in modes or distribution not in ("normal", "uniform", "truncated_normal"):
+        raise Error(f"variance_scaling: mode {mode!r}, distribution {distribution!r} (allowed: {', '.join(modes)}; normal, uniform, truncated_normal)")
+
+    def draw(key, shape, dtype):
+        fan_in, fan_out = _fans(shape, in_axis, out_axis)
+        deviation = math.sqrt(scale / {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode])
+        if distribution == "normal":
+            x = random.normal(key, shape) * deviation
+        elif distribution == "uniform":
+            x = random.uniform(key, shape, minval=-1.0, maxval=1.0) * (math.sqrt(3.0) * deviation)
+        else:
+            x = random.truncated_normal(key, -2.0, 2.0, shape) * (deviation / 0.87962566103423978)  # the deviation of those in -2..2
+        return x.astype(dtype)
+
+    return _made(draw)
+
+
+def glorot_normal(in_axis=-2, out_axis=-1):
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis)
+
+
+def glorot_uniform(in_axis=-2, out_axis=-1):
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis)
+
+
+def lecun_normal(in_axis=-2, out_axis=-1):
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis)
+
+
+def lecun_uniform(in_axis=-2, out_axis=-1):
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis)
+
+
+def he_normal(in_axis=-2, out_axis=-1):
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis)
+
+
+def he_uniform(in_axis=-2, out_axis=-1):
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis)
+
+
+def orthogonal(scale=1.0, column_axis=-1):
+    """Matrices with orthonormal rows or columns, whichever are fewer; leading axes count as rows."""
+
+    def draw(key, shape, dtype):
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns
+        q, r = call("qr", random.normal(key, (max(rows, columns), min(rows, columns))))
+        q = q * sign(diagonal(r))
+        q = q if rows >= columns else matrix_transpose(q)
+        moved = [size for i, size in enumerate(shape) if i != column_axis % len(shape)]
+        return (moveaxis(reshape(q, (*moved, columns)), -1, column_axis) * scale).astype(dtype)
+
+    return _made(draw)
+
+
+def _of_one(value):
+    def init(key, shape, dtype="float32"):
+        return full(shape, value, dtype)
+
+    init.__doc__ = f"All elements {value}."
+    return init
+
+
+zeros, ones = _of_one(0), _of_one(1)
+xavier_normal, xavier_uniform, kaiming_normal, kaiming_uniform = glorot_normal, glorot_uniform, he_normal, he_uniform

@@ -1,0 +1,284 @@
+"""Functions of scipy.special over rlx.Array, of each element; operands broadcast, integers count as f32."""
+import builtins
+import math
+
+from .. import numpy as jnp
+from .._custom import custom_jvp
+from ..numpy._base import call, float_of, public
+from ..numpy.elementwise import digamma, erf, erfc, exp, expm1, log, log1p, sqrt, where
+from ..numpy.reductions import logsumexp
+
+psi = digamma
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+def _floats(*xs):
+    """All as floats of one type; numbers of Python take the type of what they meet."""
+    arrays = [x if isinstance(x, (bool, int, float)) else float_of(x) for x in xs]
+    if builtins.all(isinstance(x, (bool, int, float)) for x in arrays):
+        return [float_of(x) for x in arrays]
+    dtype = jnp.result_type(*[x if not isinstance(x, (bool, int)) else float(x) for x in arrays])
+    return [jnp.asarray(float(x), dtype) if isinstance(x, (bool, int, float)) else x.astype(dtype) for x in arrays]
+
+
+def _safe(condition, x, otherwise):
+    """x where the condition holds: what is computed of it elsewhere, and its derivative, is finite."""
+    return where(condition, x, jnp.asarray(otherwise, x.dtype))
+
+
+def gammaln(x):
+    """log |gamma(x)|."""
+    return call("lgamma", float_of(x))
+
+
+def gammasgn(x):
+    """The sign of gamma(x); NaN at -1, -2, ..."""
+    x = float_of(x)
+    whole = jnp.floor(x)
+    odd = jnp.not_equal(jnp.remainder(whole, 2.0), 0.0)
+    sign = where(x < 0, where(odd, -1.0, 1.0), where(jnp.signbit(x), -1.0, 1.0)).astype(x.dtype)
+    return where((x < 0) & jnp.equal(x, whole), math.nan, sign)
+
+
+def gamma(x):
+    """The integral of t^(x - 1) e^-t from 0 to infinity, and its continuation."""
+    x = float_of(x)
+    return gammasgn(x) * exp(gammaln(x))
+
+
+def factorial(n, exact=False):
+    """n!; 0 for n < 0."""
+    n = float_of(n)
+    return where(n < 0, 0.0, gamma(_safe(n >= 0, n, 0.0) + 1.0))
+
+
+def comb(N, k, exact=False, repetition=False):
+    """How many ways there are to choose k of N things; with `repetition` each as often as wanted."""
+    N, k = _floats(N, k)
+    if repetition:
+        return comb(N + k - 1.0, k)
+    fits = (k <= N) & (N >= 0) & (k >= 0)
+    n, m = _safe(fits, N, 1.0), _safe(fits, k, 1.0)
+    return where(fits, exp(gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)), 0.0)
+
+
+def poch(z, m):
+    """gamma(z + m) / gamma(z)."""
+    z, m = _floats(z, m)
+    return where(jnp.equal(m, 0.0), 1.0, gammasgn(z + m) * gammasgn(z) * exp(gammaln(z + m) - gammaln(z)))
+
+
+def betaln(a, b):
+    """log |B(a, b)|."""
+    a, b = _floats(a, b)
+    return gammaln(a) + gammaln(b) - gammaln(a + b)
+
+
+def beta(a, b):
+    """gamma(a) gamma(b) / gamma(a + b)."""
+    a, b = _floats(a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(betaln(a, b))
+
+
+def betainc(a, b, x):
+    """The incomplete beta integral from 0 to x, divided by the complete one."""
+    return call("betainc", *_floats(a, b, x))
+
+
+def gammainc(a, x):
+    """The incomplete gamma integral from 0 to x, divided by gamma(a)."""
+    return call("igamma", *_floats(a, x))
+
+
+def gammaincc(a, x):
+    """1 - gammainc."""
+    return call("igammac", *_floats(a, x))
+
+
+def multigammaln(a, d):
+    """log of the gamma function of d dimensions."""
+    a = float_of(a)
+    return sum((gammaln(a - i / 2.0) for i in range(d)), a * 0.0 + d * (d - 1) / 4.0 * math.log(math.pi))
+
+
+def zeta(x, q=1.0):
+    """The sum over k >= 0 of (q + k)^-x."""
+    return call("zeta", *_floats(x, q))
+
+
+def polygamma(n, x):
+    """The n-th derivative of digamma."""
+    n, x = _floats(n, x)
+    derivative = where(jnp.equal(jnp.remainder(n, 2.0), 0.0), -1.0, 1.0) * exp(gammaln(n + 1.0)) * zeta(_safe(n > 0, n, 1.0) + 1.0, x)
+    return where(jnp.equal(n, 0.0), digamma(x), derivative)
+
+
+def erfinv(y):
+    """x with erf(x) = y."""
+    return call("erf_inv", float_of(y))
+
+
+def expit(x):
+    """1 / (1 + e^-x)."""
+    return call("sigmoid", float_of(x))
+
+
+def logit(p):
+    """log(p / (1 - p))."""
+    p = float_of(p)
+    return log(p) - log1p(-p)
+
+
+def softmax(x, axis=None):
+    """e^x divided by its sum over axes."""
+    x = float_of(x)
+    return exp(x - logsumexp(x, axis, keepdims=True)) if axis is None or isinstance(axis, tuple) else call("softmax", x, axis)
+
+
+def log_softmax(x, axis=None):
+    """log of softmax."""
+    x = float_of(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+def xlogy(x, y):
+    """x log(y), 0 where x is 0."""
+    x, y = _floats(x, y)
+    zero = jnp.equal(x, 0.0) & ~jnp.isnan(y)
+    return where(zero, x * 0.0, x * log(_safe(~zero, y, 1.0)))
+
+
+def xlog1py(x, y):
+    """x log(1 + y), 0 where x is 0."""
+    x, y = _floats(x, y)
+    zero = jnp.equal(x, 0.0) & ~jnp.isnan(y)
+    return where(zero, x * 0.0, x * log1p(_safe(~zero, y, 0.0)))
+
+
+def entr(x):
+    """-x log(x); 0 at 0, -infinity below."""
+    x = float_of(x)
+    return where(x < 0, -math.inf, -xlogy(_safe(~(x < 0), x, 1.0), _safe(~(x < 0), x, 1.0)))
+
+
+def rel_entr(p, q):
+    """p log(p / q); 0 where p is 0 and q >= 0, infinity where else one is not above 0."""
+    p, q = _floats(p, q)
+    both, zero = (p > 0) & (q > 0), jnp.equal(p, 0.0) & (q >= 0)
+    safe_p, safe_q = _safe(both, p, 1.0), _safe(both, q, 1.0)
+    return where(jnp.isnan(p) | jnp.isnan(q), math.nan, where(both, safe_p * (log(safe_p) - log(safe_q)), where(zero, 0.0, math.inf)))
+
+
+def kl_div(p, q):
+    """rel_entr(p, q) - p + q."""
+    p, q = _floats(p, q)
+    return where((p >= 0) & (q >= 0), rel_entr(p, q) - p + q, math.inf)
+
+
+def boxcox(x, lmbda):
+    """(x^lmbda - 1) / lmbda, log(x) where lmbda is 0."""
+    x, lmbda = _floats(x, lmbda)
+    zero = jnp.equal(lmbda, 0.0)
+    return where(zero, log(x), expm1(lmbda * log(x)) / _safe(~zero, lmbda, 1.0))
+
+
+def boxcox1p(x, lmbda):
+    """boxcox(1 + x, lmbda)."""
+    x, lmbda = _floats(x, lmbda)
+    zero = jnp.equal(lmbda, 0.0)
+    return where(zero, log1p(x), expm1(lmbda * log1p(x)) / _safe(~zero, lmbda, 1.0))
+
+
+def ndtr(x):
+    """The share of a normal distribution below x."""
+    return 0.5 * erfc(-float_of(x) * math.sqrt(0.5))
+
+
+def _norm_logpdf(x):
+    return -0.5 * x * x - _HALF_LOG_2PI
+
+
+@custom_jvp
+def log_ndtr(x):
+    """log of ndtr, far below 0 too."""
+    x = float_of(x)
+    edge = -20.0 if x.dtype.name == "f64" else -8.0
+    near = x > edge
+    inside = _safe(near, x, 0.0)
+    middle = where(inside > 0, log1p(-0.5 * erfc(inside * math.sqrt(0.5))), log(ndtr(where(inside > 0, 0.0, inside))))
+    far = _safe(~near, x, edge)
+    inverse = 1.0 / (far * far)  # Abramowitz & Stegun 26.2.12
+    series = 1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse * (1.0 - 9.0 * inverse))))
+    return where(near, middle, _norm_logpdf(far) - log(-far) + log(series))
+
+
+@log_ndtr.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    y = log_ndtr(x)
+    return y, dx * exp(_norm_logpdf(x) - y)
+
+
+@custom_jvp
+def ndtri(p):
+    """x with ndtr(x) = p."""
+    p = float_of(p)
+    small = _safe((p > 0) & (p < 1), where(p < 0.5, p, 1.0 - p), 0.25)
+    goal = log(small)
+    x = -sqrt(-2.0 * goal)
+    for _ in range(7):  # Newton's steps on log ndtr, which is concave
+        y = log_ndtr(x)
+        x = x - (y - goal) * exp(y - _norm_logpdf(x))
+    x = where(p < 0.5, x, -x)
+    x = where(jnp.equal(p, 0.5), 0.0, x)
+    edge = where(jnp.equal(p, 0.0), -math.inf, where(jnp.equal(p, 1.0), math.inf, math.nan))
+    return where((p > 0) & (p < 1), x, edge)
+
+
+@ndtri.defjvp
+def _(primals, tangents):
+    (p,), (dp,) = primals, tangents
+    x = ndtri(p)
+    return x, dp * exp(-_norm_logpdf(x))
+
+
+def i0e(x):
+    """e^-|x| I0(x), I0 the modified Bessel function of order 0."""
+    return call("bessel_i0e", float_of(x))
+
+
+def i1e(x):
+    """e^-|x| I1(x), I1 the modified Bessel function of order 1."""
+    return call("bessel_i1e", float_of(x))
+
+
+def i0(x):
+    """The modified Bessel function of order 0."""
+    x = float_of(x)
+    return exp(abs(x)) * i0e(x)
+
+
+def i1(x):
+    """The modified Bessel function of order 1."""
+    x = float_of(x)
+    return exp(abs(x)) * i1e(x)
+
+
+def erfcx(x):
+    """e^(x^2) erfc(x)."""
+    x = float_of(x)
+    return exp(x * x + math.log(2) + log_ndtr(-x * math.sqrt(2.0)))
+
+
+def bernoulli(n):
+    """The Bernoulli numbers B0 .. Bn."""
+    from fractions import Fraction
+
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):
+        numbers.append(-sum((math.comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0)) / (m + 1))
+    return jnp.asarray([float(each) for each in numbers], "float32")
+
+
+loggamma = gammaln
+__all__ = [*public(globals()), "digamma", "psi", "erf", "erfc", "logsumexp", "log_ndtr", "ndtri", "loggamma"]

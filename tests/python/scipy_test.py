@@ -1,0 +1,224 @@
+"""rlx.scipy, rlx.nn's functions and rlx.random against SciPy, and derivatives against finite differences in f64."""
+import math
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+import scipy.stats
+
+import rlx
+import rlx.numpy as jnp
+from rlx import nn
+from rlx.scipy import linalg, special, stats
+
+X = np.linspace(-4.3, 4.1, 43)
+P = np.linspace(0.02, 0.98, 33)
+POSITIVE = np.linspace(0.05, 12, 41)
+A, B = np.meshgrid(np.float64([0.3, 1, 2.5, 7]), np.float64([0.5, 1.2, 4]))
+
+ELEMENTS = [("gammaln", (POSITIVE,)), ("gamma", (X[::2],)), ("gammasgn", (X,)), ("factorial", (POSITIVE,)), ("comb", (A + 3, B)), ("poch", (A, B)), ("betaln", (A, B)),
+            ("beta", (A, B)), ("betainc", (A, B, 0.4 + 0 * A)), ("gammainc", (A, B)), ("gammaincc", (A, B)), ("zeta", (A + 1.5, B)), ("polygamma", (2, POSITIVE)),
+            ("digamma", (POSITIVE,)), ("erf", (X,)), ("erfc", (X,)), ("erfinv", (P * 2 - 1,)), ("expit", (X,)), ("logit", (P,)), ("xlogy", (A, B)), ("xlogy", (0.0, P)),
+            ("xlog1py", (A, B)), ("entr", (X,)), ("rel_entr", (A, B)), ("kl_div", (A, B)), ("boxcox", (A, B)), ("boxcox", (POSITIVE, 0.0)), ("boxcox1p", (A, B)), ("ndtr", (X,)),
+            ("log_ndtr", (X * 9,)), ("ndtri", (P,)), ("ndtri", (np.float64([1e-30, 1e-9, 0.5, 0, 1, 1 - 1e-9]),)), ("i0", (X,)), ("i0e", (X,)), ("i1", (X,)), ("i1e", (X,)),
+            ("erfcx", (X,)), ("softmax", (A,)), ("log_softmax", (A,))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,args", ELEMENTS, ids=[f"{i}-{case[0]}" for i, case in enumerate(ELEMENTS)])
+@pytest.mark.parametrize("dtype,rtol", [("float64", 1e-9), ("float32", 3e-4)])
+def test_special_functions(name, args, dtype, rtol):
+    given = [np.asarray(x, dtype) if isinstance(x, np.ndarray) else x for x in args]
+    expected = getattr(scipy.special, name)(*[np.asarray(x, np.float64) if isinstance(x, np.ndarray) else x for x in given])
+    seen = getattr(special, name)(*given)
+    assert seen.dtype.name == {"float64": "f64", "float32": "f32"}[dtype]
+    tail = dtype == "float32" and name == "ndtri" and len(args[0]) == 6
+    assert np.allclose(seen.numpy()[: -1 if tail else None], expected[: -1 if tail else None], rtol=rtol, atol=rtol * 1e-2, equal_nan=True), (seen, expected)
+
+
+def slope(function, x, v, h=1e-5):
+    return (float(function(x + h * v)) - float(function(x - h * v))) / (2 * h)
+
+
+FUNCTIONS = [(special.gammaln, POSITIVE), (special.gamma, POSITIVE[:20]), (special.erfinv, P), (special.logit, P), (special.entr, P), (special.ndtri, P), (special.log_ndtr, X * 5),
+             (lambda x: special.xlogy(x, x + 2), P), (lambda x: special.polygamma(1, x), POSITIVE), (lambda x: special.rel_entr(x, 2 * x + 0.1), P), (special.i0, X[:20]),
+             (lambda x: linalg.expm(x.reshape(4, 4)), X[:16]), (lambda x: stats.norm.logpdf(x, 0.5, 2.0), X), (lambda x: stats.t.logpdf(x, 3.0), X),
+             (lambda x: stats.beta.logpdf(x, 2.0, 3.0), P), (lambda x: stats.gamma.logpdf(x, 2.0), POSITIVE), (nn.celu, X), (nn.squareplus, X), (nn.log1mexp, POSITIVE),
+             (nn.sparse_plus, X), (lambda x: nn.standardize(x), X), (lambda x: nn.logmeanexp(x), X), (lambda x: nn.glu(x[:40]), X), (nn.gelu, X)]  # fmt: skip
+
+
+@pytest.mark.parametrize("function,x", FUNCTIONS, ids=range(len(FUNCTIONS)))
+def test_derivatives_follow_finite_differences(function, x):
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=np.shape(function(rlx.asarray(x)).numpy()))
+    total = lambda x: (function(rlx.asarray(x)) * weights).sum()  # noqa: E731
+    gradient = rlx.jit(rlx.grad(total))(x).numpy()
+    for v in (rng.normal(size=x.shape), np.ones_like(x)):
+        assert np.isclose((gradient * v).sum(), slope(total, x, v), rtol=1e-5, atol=1e-6)
+    second = rlx.hvp(total, (x,), (np.ones_like(x),)).numpy()
+    wide = slope(lambda x: (rlx.grad(total)(x) * 1.0).sum(), x, np.ones_like(x))
+    assert np.isclose(second.sum(), wide, rtol=1e-4, atol=1e-5)
+
+
+CONTINUOUS = [("norm", (), (0.5, 2.0), X), ("uniform", (), (-1.0, 3.0), X), ("expon", (), (0.0, 2.0), X), ("laplace", (), (0.5, 2.0), X), ("logistic", (), (0.5, 2.0), X),
+              ("cauchy", (), (0.5, 2.0), X), ("gamma", (2.5,), (0.0, 1.5), POSITIVE), ("beta", (2.0, 3.0), (0.0, 1.0), P), ("chi2", (3.0,), (0.0, 1.0), POSITIVE),
+              ("t", (3.0,), (0.0, 1.0), X), ("pareto", (2.0,), (0.0, 1.0), POSITIVE + 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,shape,place,x", CONTINUOUS, ids=[case[0] for case in CONTINUOUS])
+def test_distributions(name, shape, place, x):
+    mine, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    assert np.allclose(mine.logpdf(x, *shape, *place), theirs.logpdf(x, *shape, *place), rtol=1e-8, atol=1e-10)
+    assert np.allclose(mine.pdf(x, *shape, loc=place[0], scale=place[1]), theirs.pdf(x, *shape, *place), rtol=1e-8, atol=1e-10)
+    if name not in ("t", "pareto"):
+        assert np.allclose(mine.cdf(x, *shape, *place), theirs.cdf(x, *shape, *place), rtol=1e-8, atol=1e-10)
+        assert np.allclose(mine.sf(x, *shape, *place), theirs.sf(x, *shape, *place), rtol=1e-6, atol=1e-9)
+    else:
+        with pytest.raises(rlx.Error, match="no such function"):
+            mine.cdf(x, *shape)
+    if name in ("norm", "uniform", "expon", "laplace", "logistic", "cauchy"):
+        assert np.allclose(mine.ppf(P, *place), theirs.ppf(P, *place), rtol=1e-7, atol=1e-9)
+
+
+def test_distributions_of_integers():
+    k = np.arange(-1, 9)
+    for name, shape in (("bernoulli", (0.3,)), ("binom", (6, 0.3)), ("poisson", (2.5,)), ("geom", (0.3,))):
+        seen = getattr(stats, name).pmf(k, *[np.float64(each) for each in shape])
+        assert np.allclose(seen, getattr(scipy.stats, name).pmf(k, *shape), rtol=1e-5, atol=1e-7), name
+
+
+def test_matrices():
+    a = np.random.default_rng(0).normal(size=(5, 5))
+    spd, b, v = a @ a.T + np.eye(5), a[:, :2], a[0]
+    for lower in (True, False):
+        assert np.allclose(linalg.cholesky(spd, lower), scipy.linalg.cholesky(spd, lower))
+        assert np.allclose(linalg.cho_solve(linalg.cho_factor(spd, lower), b), np.linalg.solve(spd, b))
+        for trans in (0, 1, 2):
+            for right in (b, v):
+                assert np.allclose(linalg.solve_triangular(a, right, trans=trans, lower=lower), scipy.linalg.solve_triangular(a, right, trans=trans, lower=lower))
+    for trans in (0, 1):
+        for right in (b, v):
+            assert np.allclose(linalg.lu_solve(linalg.lu_factor(a), right, trans), scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), right, trans))
+    for part in (a, a[:, :3], a[:3]):
+        for mine, theirs in zip(linalg.lu(part), scipy.linalg.lu(part)):
+            assert np.allclose(mine, theirs)
+    for scale in (1e-3, 1, 30):
+        assert np.allclose(linalg.expm(a * scale), scipy.linalg.expm(a * scale), rtol=1e-7)
+    assert np.allclose(linalg.expm(np.stack([a, spd * 0.1])), [scipy.linalg.expm(a), scipy.linalg.expm(spd * 0.1)])
+    assert np.allclose(linalg.solve(spd, b, assume_a="pos"), np.linalg.solve(spd, b))
+    assert np.allclose(linalg.block_diag(a[:2], [[1.0]]), scipy.linalg.block_diag(a[:2], [[1.0]]))
+    assert np.allclose(linalg.toeplitz(v, a[1]), scipy.linalg.toeplitz(v, a[1]))
+
+
+N = 20000
+DRAWN = {"exponential": ((), "expon", ()), "laplace": ((), "laplace", ()), "logistic": ((), "logistic", ()), "cauchy": ((), "cauchy", ()), "pareto": ((2.0,), "pareto", (2.0,)),
+         "rayleigh": ((2.0,), "rayleigh", (0, 2.0)), "lognormal": ((0.7,), "lognorm", (0.7,)), "maxwell": ((), "maxwell", ()), "triangular": ((0.0, 0.3, 1.0), "triang", (0.3,)),
+         "truncated_normal": ((-1.0, 2.0), "truncnorm", (-1.0, 2.0)), "gamma": ((2.5,), "gamma", (2.5,)), "beta": ((2.0, 0.5), "beta", (2.0, 0.5)),
+         "chisquare": ((3.0,), "chi2", (3.0,)), "t": ((4.0,), "t", (4.0,)), "f": ((3.0, 8.0), "f", (3.0, 8.0)), "weibull_min": ((2.0, 1.5), "weibull_min", (1.5, 0, 2.0))}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_numbers_follow_their_distribution(name):
+    parameters, theirs, shape = DRAWN[name]
+    x = getattr(rlx.random, name)(rlx.random.key(7), *parameters, shape=(N,)).numpy().astype(np.float64)
+    assert scipy.stats.kstest(x, theirs, shape).pvalue > 1e-4  # the key is fixed
+    again = rlx.jit(lambda key: getattr(rlx.random, name)(key, *parameters, shape=(8,)))(rlx.random.key(7))
+    assert np.array_equal(again, rlx.jit(lambda key: getattr(rlx.random, name)(key, *parameters, shape=(8,)))(rlx.random.key(7)))
+
+
+def test_small_gamma_parameters_follow_their_distribution():
+    x = rlx.random.gamma(rlx.random.key(1), 0.3, shape=(N,)).numpy().astype(np.float64)
+    assert scipy.stats.kstest(x, "gamma", (0.3,)).pvalue > 1e-4
+
+
+def test_random_integers_follow_their_distribution():
+    for name, parameters, theirs in (("poisson", (2.5,), scipy.stats.poisson(2.5)), ("geometric", (0.3,), scipy.stats.geom(0.3)), ("binomial", (6, 0.3), scipy.stats.binom(6, 0.3))):
+        x = getattr(rlx.random, name)(rlx.random.key(3), *parameters, shape=(N,)).numpy().astype(int)
+        count = np.bincount(x, minlength=9)[1:7]
+        expected = theirs.pmf(np.arange(1, 7)) * N
+        assert (np.abs(count - expected) < 5 * np.sqrt(expected) + 5).all(), name
+    signs = rlx.random.rademacher(rlx.random.key(0), (N,)).numpy()
+    assert set(signs) == {-1, 1} and abs(signs.mean()) < 0.05
+    assert abs(rlx.random.poisson(rlx.random.key(0), 5000.0, (N,)).numpy().mean() - 5000) < 5
+
+
+def test_choices_and_permutations():
+    key = rlx.random.key(5)
+    assert sorted(rlx.random.permutation(key, 50).tolist()) == list(range(50))
+    x = np.arange(12.0).reshape(3, 4).astype(np.float32)
+    assert sorted(map(tuple, rlx.random.permutation(key, x).tolist())) == sorted(map(tuple, x.tolist()))
+    assert np.array_equal(np.sort(rlx.random.permutation(key, x, 1, independent=True).numpy(), 1), x)
+    p = np.float32([0.1, 0.2, 0.7])
+    drawn = np.bincount(rlx.random.choice(key, 3, (N,), p=p).numpy(), minlength=3) / N
+    assert np.allclose(drawn, p, atol=0.02)
+    few = rlx.random.choice(key, 10, (10,), replace=False).tolist()
+    assert sorted(few) == list(range(10))
+    assert 2 in rlx.random.choice(key, 3, (1,), replace=False, p=np.float32([0, 0, 1])).tolist()
+    with pytest.raises(rlx.Error, match="without replacement"):
+        rlx.random.choice(key, 3, (4,), replace=False)
+
+
+def test_random_vectors():
+    key = rlx.random.key(2)
+    cov = np.float32([[2, 0.5], [0.5, 1]])
+    x = rlx.random.multivariate_normal(key, np.float32([1, -1]), cov, (N,)).numpy()
+    assert np.allclose(np.cov(x.T), cov, atol=0.08) and np.allclose(x.mean(0), [1, -1], atol=0.05)
+    d = rlx.random.dirichlet(key, np.float32([1, 2, 5]), (N,)).numpy()
+    assert np.allclose(d.mean(0), np.float32([1, 2, 5]) / 8, atol=0.01) and np.allclose(d.sum(1), 1, atol=1e-5)
+    q = rlx.random.orthogonal(key, 6, (3,)).numpy()
+    assert np.allclose(q @ q.transpose(0, 2, 1), np.eye(6), atol=1e-5)
+    b = rlx.random.ball(key, 3, shape=(N,)).numpy()
+    radius = np.sqrt((b**2).sum(1))
+    assert radius.max() <= 1 and abs((radius**3).mean() - 0.5) < 0.02
+
+
+def test_initializers_have_their_variance():
+    key, shape = rlx.random.key(0), (300, 200)
+    for name, variance in (("glorot_normal", 2 / 500), ("glorot_uniform", 2 / 500), ("lecun_normal", 1 / 300), ("lecun_uniform", 1 / 300), ("he_normal", 2 / 300), ("he_uniform", 2 / 300)):
+        assert math.isclose(float(getattr(nn.initializers, name)()(key, shape).var()), variance, rel_tol=0.03), name
+    q = nn.initializers.orthogonal()(key, (20, 10)).numpy()
+    assert np.allclose(q.T @ q, np.eye(10), atol=1e-5)
+    q = nn.initializers.orthogonal()(key, (5, 20)).numpy()
+    assert np.allclose(q @ q.T, np.eye(5), atol=1e-5)
+    assert float(nn.initializers.zeros(key, (3,)).sum()) == 0 and float(nn.initializers.constant(2.0)(key, (3,)).sum()) == 6
+
+
+def test_functions_of_networks():
+    x = X.astype(np.float32)
+    for name, expected in (("celu", np.where(x > 0, x, np.expm1(x))), ("hard_tanh", np.clip(x, -1, 1)), ("squareplus", (x + np.sqrt(x * x + 4)) / 2), ("leaky_relu", np.where(x > 0, x, 0.01 * x)),
+                           ("swish", x * scipy.special.expit(x)), ("hard_sigmoid", np.clip(x / 6 + 0.5, 0, 1)), ("soft_sign", x / (1 + abs(x))), ("sparse_sigmoid", np.clip((x + 1) / 2, 0, 1)),
+                           ("standardize", (x - x.mean()) / np.sqrt(x.var() + 1e-5)), ("logmeanexp", np.log(np.exp(x).mean())), ("log_softmax", scipy.special.log_softmax(x))):
+        assert np.allclose(getattr(nn, name)(x), expected, rtol=1e-5, atol=1e-6), name
+    mask = x > 0
+    assert np.allclose(nn.softmax(x, where=mask), np.where(mask, np.exp(x) / np.exp(x[mask]).sum(), 0), atol=1e-6)
+    assert np.array_equal(nn.one_hot([0, 2, 5], 3), [[1, 0, 0], [0, 0, 1], [0, 0, 0]])
+    q, k, v = np.random.default_rng(0).normal(size=(3, 2, 5, 4, 8)).astype(np.float32)
+    seen = nn.dot_product_attention(q, k, v, is_causal=True)
+    scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(8)
+    scores = np.where(np.tril(np.ones((5, 5), bool)), scores, -np.inf)
+    assert np.allclose(seen, np.einsum("bhqk,bkhd->bqhd", scipy.special.softmax(scores, -1), v), atol=1e-5)
+
+
+def test_names_of_lax():
+    from rlx import lax
+
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    y = np.random.default_rng(1).normal(size=(2, 4, 5)).astype(np.float32)
+    assert np.allclose(lax.dot_general(y, y, (((2,), (2,)), ((0,), (0,)))), np.einsum("bij,bkj->bik", y, y), atol=1e-5)
+    assert np.array_equal(lax.dynamic_slice(x, (1, 2), (2, 2)), x[1:3, 2:4]) and np.array_equal(lax.dynamic_slice_in_dim(x, 1, 2, 1), x[:, 1:3])
+    expected = x.copy()
+    expected[1] = 7
+    assert np.array_equal(lax.dynamic_update_index_in_dim(x, np.full(4, 7), 1, 0), expected)
+    assert np.array_equal(lax.pad(x, 9.0, [(1, 0, 1), (-1, 2, 0)])[:, -1], [9.0] * 6) and np.array_equal(lax.rev(x, (0,)), x[::-1])
+    assert np.array_equal(lax.select_n(np.int32([0, 1, 2]), [1, 2, 3], [4, 5, 6], [7, 8, 9]), [1, 5, 9]) and np.array_equal(lax.clamp(-1.0, x, 1.0), np.clip(x, -1, 1))
+    keys, values = lax.sort_key_val(np.int32([3, 1, 2]), np.int32([7, 8, 9]))
+    assert keys.tolist() == [1, 2, 3] and values.tolist() == [8, 9, 7]
+    assert np.allclose(lax.reduce_sum(x, (0,)), x.sum(0), atol=1e-6) and np.allclose(lax.cumlogsumexp(x, 1), np.logaddexp.accumulate(x, 1), atol=1e-5)
+    assert np.array_equal(lax.slice(x, (0, 1), (3, 4), (2, 1)), x[::2, 1:]) and lax.collapse(y, 0, 2).shape == (8, 5) and np.allclose(lax.rsqrt(x * x), 1 / abs(x), rtol=1e-5)
+    image, kernel = np.random.default_rng(2).normal(size=(1, 6, 5, 2)).astype(np.float32), np.random.default_rng(3).normal(size=(3, 3, 2, 4)).astype(np.float32)
+    seen = lax.conv_general_dilated(image, kernel, (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).numpy()
+    padded = np.pad(image, [(0, 0), (0, 1), (1, 1), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::2]
+    assert np.allclose(seen, np.einsum("nhwckl,klco->nhwo", windows, kernel), atol=1e-4)
+    total, ys = lax.scan(lambda c, v: (c + v, c), jnp.zeros(4), x)
+    assert np.allclose(total, x.sum(0), atol=1e-6) and ys.shape == (3, 4)
