@@ -115,8 +115,13 @@ class Scheduler {
     const int innermost = kernel_.loops.back();
     if (kernel_.extent(innermost) == Dim(1)) return false;
     for (std::size_t i = 0; i < kernel_.exprs.size(); ++i)
-      if (reachable_[i] && kernel_.exprs[i].kind == Expr::Kind::reduce && !free_[i].count(innermost)) return true;
+      if (reachable_[i] && kernel_.exprs[i].kind == Expr::Kind::reduce && !free_[i].count(innermost) && !is_of_term(i)) return true;
     return std::ranges::any_of(kernel_.stores, [&](const KernelStore& store) { return !moving(store).count(innermost); });
+  }
+  /// Whether it is reduced for each term of another reduction, by a lane of a group.
+  bool is_of_term(std::size_t reduction) const {
+    const auto is_looped = [&](int v) { return std::ranges::find(kernel_.loops, v) != kernel_.loops.end(); };
+    return options_.group > 0 && !std::ranges::all_of(free_[reduction], is_looped);
   }
   /// The variables that change what is stored, or where.
   std::set<int> moving(const KernelStore& store) const {

@@ -12,10 +12,15 @@ namespace rlx {
 namespace {
 
 constexpr std::int64_t most_neighbours = run_of_block;
-constexpr int side_by_side = 2;               // such runs of elements, with sums of their own, so that no addition waits for the one before
-constexpr int runs_of_group = 4;              // that a lane of a group has
-constexpr std::int64_t most_rows = 8;         // whose sums stay in registers
-constexpr std::int64_t columns_of_group = 4;  // for which the lanes of a group read a row once
+constexpr int side_by_side = 2;        // such runs of elements, with sums of their own, so that no addition waits for the one before
+constexpr int runs_of_group = 4;       // that a lane of a group has
+constexpr std::int64_t most_rows = 8;  // whose sums stay in registers
+/// For which the lanes of a group read a row once: twice as many where these still fill a large device.
+std::int64_t columns_of_group(std::int64_t columns) {
+  constexpr std::int64_t many = 8192;
+  const std::int64_t beside = columns >= many ? 8 : 4;
+  return columns % beside == 0 ? beside : 1;
+}
 
 const BlockFormat& format_of(const Node& node) { return *find_block_format(std::get<std::string>(node.attrs[0])); }
 
@@ -108,7 +113,7 @@ class BlockProduct : public BlockKernelBuilder {
     const std::int64_t columns = type(result_).shape.back().value(), width = columns % width_ == 0 ? width_ : 1;
     const Index first = variable(all_rows, kernel_.loops);
     if (!kernel_.loops.empty()) kernel_.variables.back().step = static_cast<int>(rows);
-    const std::int64_t beside = in_groups_ && rows == 1 && width == 1 && columns % columns_of_group == 0 ? columns_of_group : 1;
+    const std::int64_t beside = in_groups_ && rows == 1 && width == 1 ? columns_of_group(columns) : 1;
     const Index group = variable(columns / width, kernel_.loops);
     if (beside > 1) kernel_.variables.back().step = static_cast<int>(beside);
     const Index first_column = group * Dim(width) + variable(width, kernel_.loops);
@@ -176,22 +181,36 @@ class BlockProduct : public BlockKernelBuilder {
     return kernel_.add(std::move(sum));
   }
 
+  /// A number of neighbours as scale * code + offset, where the code alone differs from one to the next. -1: 1 for factors, and no offset.
+  struct Line {
+    ExprId scale = -1, code = -1, offset = -1;
+    bool is_same() const { return code < 0; }
+  };
+  ExprId product(ExprId a, ExprId b) { return a < 0 ? b : b < 0 ? a : kernel_.scalar(ScalarOp::mul, {a, b}, f32); }
+  Line line(ExprId id) {
+    const Expr e = kernel_.expr(id);
+    if (!free_variables(kernel_)[static_cast<std::size_t>(id)].count(terms_.back())) return {-1, -1, id};
+    const Line whole{-1, id, -1};
+    if (e.kind != Expr::Kind::scalar || e.args.size() != 2) return whole;
+    const Line a = line(e.args[0]), b = line(e.args[1]);
+    if (e.op == ScalarOp::mul) {
+      if (a.is_same() || b.is_same()) {
+        const Line& of = a.is_same() ? b : a;
+        const ExprId by = a.is_same() ? a.offset : b.offset;
+        return {product(of.scale, by), of.code, of.offset < 0 ? -1 : product(of.offset, by)};
+      }
+      return a.offset < 0 && b.offset < 0 ? Line{product(a.scale, b.scale), product(a.code, b.code), -1} : whole;
+    }
+    const bool adds_same = (e.op == ScalarOp::add || e.op == ScalarOp::sub) && b.is_same() && a.offset < 0;
+    if (!in_groups_ || !adds_same) return whole;
+    return {a.scale, a.code, e.op == ScalarOp::add ? b.offset : kernel_.scalar(ScalarOp::neg, {b.offset}, f32)};
+  }
   /// The sum over neighbours of `factor` times `weight`, where what of the weight is the same for all of them is multiplied once.
   ExprId scaled_sum(ExprId weight, ExprId factor) {
-    ExprId scale = -1, code = factor;
-    const std::vector<std::set<int>> free = free_variables(kernel_);
-    const std::function<void(ExprId)> divide = [&](ExprId id) {
-      const Expr e = kernel_.expr(id);
-      if (e.kind == Expr::Kind::scalar && e.op == ScalarOp::mul) {
-        for (const ExprId arg : e.args) divide(arg);
-        return;
-      }
-      ExprId& into = free[static_cast<std::size_t>(id)].count(terms_.back()) ? code : scale;
-      into = into < 0 ? id : kernel_.scalar(ScalarOp::mul, {into, id}, f32);
-    };
-    divide(weight);
-    const ExprId sum = total(code, {terms_.back()});
-    return scale < 0 ? sum : kernel_.scalar(ScalarOp::mul, {scale, sum}, f32);
+    const std::vector<int> neighbours{terms_.back()};
+    const Line of = line(weight);
+    const ExprId sum = product(of.scale, total(product(factor, of.code), neighbours));
+    return of.offset < 0 ? sum : kernel_.scalar(ScalarOp::add, {sum, product(of.offset, total(factor, neighbours))}, f32);
   }
   ExprId total_of_scaled(ExprId sum) { return total(sum, {terms_.begin(), terms_.end() - 1}); }
 

@@ -1,8 +1,11 @@
 #include "lowering/kernels_only/block_terms.h"
 
+#include <algorithm>
+
 namespace rlx {
 namespace {
 
+constexpr int run = 16;                       // elements whose places differ by their number alone
 constexpr std::int64_t longest_block = 1024;  // bytes; those of every type are fewer
 
 const KernelBlock& block_of(const BlockInteger& a, const BlockInteger& b) { return a.block() ? *a.block() : *b.block(); }
@@ -20,6 +23,17 @@ BlockInteger known(const BlockInteger& a, const BlockInteger& b, const Index& in
 
 Index plain(const BlockInteger& a) { return a.index(0); }
 bool are_indices(const BlockInteger& a, const BlockInteger& b) { return a.is_index() && b.is_index(); }
+
+/// How many whole runs an index of a block is, and its place in the next one, where both are known without division: then a place in the
+/// run is in no quotient by a multiple of its length, so that its neighbours stay neighbours.
+std::optional<std::array<Index, 2>> in_runs(const Index& index, int multiple) {
+  if (multiple % run != 0 || multiple == run) return std::nullopt;
+  const std::array parts{Index::quotient(index, run), Index::remainder(index, run)};
+  const auto is_plain = [](const Index& part) {
+    return std::ranges::all_of(part.terms(), [](const Index::Term& term) { return term.atom->kind == Atom::Kind::variable; });
+  };
+  return std::ranges::all_of(parts, is_plain) ? std::optional(parts) : std::nullopt;
+}
 
 BlockCondition compared(const BlockInteger& a, ScalarOp op, int b) {
   const KernelBlock& block = *a.block();
@@ -71,10 +85,12 @@ BlockInteger operator*(const BlockInteger& a, const BlockInteger& b) {
 }
 BlockInteger operator/(const BlockInteger& a, int b) {
   if (!a.is_index()) fail_internal("blocks: {} is divided by what is read", b);
+  if (const auto parts = in_runs(plain(a), b)) return known(a, b, Index::quotient((*parts)[0], Dim(b / run)));
   return known(a, b, Index::quotient(plain(a), Dim(b)));
 }
 BlockInteger operator%(const BlockInteger& a, int b) {
   if (!a.is_index()) fail_internal("blocks: the remainder by {} of what is read", b);
+  if (const auto parts = in_runs(plain(a), b)) return known(a, b, Index::remainder((*parts)[0], Dim(b / run)) * Dim(run) + (*parts)[1]);
   return known(a, b, Index::remainder(plain(a), Dim(b)));
 }
 BlockInteger operator&(const BlockInteger& a, const BlockInteger& b) { return computed(a, ScalarOp::logical_and, b); }
