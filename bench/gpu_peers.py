@@ -46,6 +46,13 @@ def blocks(kind, bytes_per_256, m, k, n, rounds=False):
     return {**product("bf16", m, k, n, True), "text": text, "bytes": 4 * m * (k + n) + n * row}
 
 
+def mixture(m, k, n, experts):
+    """Rows that each ask for one of several matrices in blocks."""
+    text = graph({"x": f"f32[{m},{k}]", "w": f"u8[{experts},{n},{k // 256 * 144}]", "e": f"i32[{m}]"},
+                 'grouped_block_dot(%x, %w, %e) {type="Q4_K", int8=false}')
+    return {"text": text, "flops": 2 * m * k * n, "bytes": 4 * m * (k + n) + experts * n * k // 256 * 144}
+
+
 def rounded_norm(m, k):
     """A norm whose results are rounded to 8 bits in front of a product of few columns."""
     text = (f'graph g {{\n{inputs({"x": f"f32[{m},{k}]", "w": f"u8[32,{k // 32 * 34}]"})}'
@@ -114,6 +121,7 @@ def cases():
         "rows_64_q4_k": blocks("Q4_K", 144, 64, 4096, 14336),
         "rows_2048_q4_k": blocks("Q4_K", 144, 2048, 4096, 14336),
         "rows_2048_q6_k": blocks("Q6_K", 210, 2048, 4096, 14336),
+        "mixture_16384_q4_k": mixture(16384, 2048, 768, 128),
         "row_norm_rounded": rounded_norm(1, 4096),
         "softmax": rows("softmax(%x) {axis=1}", lambda torch, x: torch.softmax(x, 1)),
         "layer_norm": {**rows("layer_norm(%x, %g, %b)", lambda torch, x: torch.nn.functional.layer_norm(x, (8192,))),

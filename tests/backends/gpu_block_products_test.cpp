@@ -28,21 +28,25 @@ Array numbers(DType dtype, const Size& size) {
   return x;
 }
 
-/// As sums in f64, up to 2^-16 of what is added, and what rounding the result takes.
-void expect_product(const BlockFormat& format, const Size& size, const Array& x, const Array& blocks, const Array& seen) {
+/// Row r of what is seen, the product with `count` columns from `first` on: as sums in f64, up to 2^-16 of what is added, and what rounding
+/// the result takes.
+void expect_row(const BlockFormat& format, const Size& size, const Array& x, const Array& blocks, const Array& seen, std::int64_t r,
+                std::int64_t first, std::int64_t count) {
   std::vector<float> w(static_cast<std::size_t>(size.columns * size.depth));
   format.decode(blocks.bytes().data(), w.data(), std::ssize(w));
   const double rounding = seen.dtype() == f32 ? 0 : seen.dtype() == f16 ? 0x1p-11 : 0x1p-8;
-  for (std::int64_t r = 0; r < size.rows; ++r)
-    for (std::int64_t c = 0; c < size.columns; ++c) {
-      double sum = 0, all = 0;
-      for (std::int64_t k = 0; k < size.depth; ++k) {
-        const double term = x.get_double(r * size.depth + k) * double{w[static_cast<std::size_t>(c * size.depth + k)]};
-        sum += term, all += std::abs(term);
-      }
-      ASSERT_NEAR(seen.get_double(r * size.columns + c), sum, 0x1p-16 * all + rounding * std::abs(sum))
-          << format.name << " at " << r << ", " << c;
+  for (std::int64_t c = 0; c < count; ++c) {
+    double sum = 0, all = 0;
+    for (std::int64_t k = 0; k < size.depth; ++k) {
+      const double term = x.get_double(r * size.depth + k) * double{w[static_cast<std::size_t>((first + c) * size.depth + k)]};
+      sum += term, all += std::abs(term);
     }
+    ASSERT_NEAR(seen.get_double(r * count + c), sum, 0x1p-16 * all + rounding * std::abs(sum)) << format.name << " at " << r << ", " << c;
+  }
+}
+
+void expect_product(const BlockFormat& format, const Size& size, const Array& x, const Array& blocks, const Array& seen) {
+  for (std::int64_t r = 0; r < size.rows; ++r) expect_row(format, size, x, blocks, seen, r, 0, size.columns);
 }
 
 class GpuBlockProducts : public EachGpuTest {
@@ -88,6 +92,36 @@ TEST_P(GpuBlockProducts, FillNoTile) {
 TEST_P(GpuBlockProducts, ReadNarrowNumbers) {
   for (const DType dtype : {bf16, f16}) expect_products(session(), {20, 40, 512}, dtype, {"Q4_K"});
 }
+
+/// Rows by the matrix that each asks for: one that none does, and numbers beyond the last one.
+TEST_P(GpuBlockProducts, HaveAMatrixForEachRow) {
+  const BlockFormat& format = *find_block_format("Q6_K");
+  constexpr std::int64_t matrices = 4;
+  const Size size{1, 40, 512}, side_by_side{1, matrices * size.columns, size.depth};
+  Graph graph;
+  const Dim rows = Dim::symbol("T", 200);
+  const Value x = graph.input("x", {rows, size.depth}, f32), number = graph.input("number", {rows}, i32);
+  const Value w = graph.param("w", {matrices, size.columns, row_bytes(format, size.depth)}, u8);
+  graph.output("y", grouped_block_dot(x, w, number, "Q6_K", false));
+  Executable executable = session().compile(graph);
+  const Array blocks = blocks_of(format, side_by_side);
+  Array of_matrices(u8, {matrices, size.columns, row_bytes(format, size.depth)});
+  std::ranges::copy(blocks.bytes(), of_matrices.mutable_bytes().begin());
+  executable.set_param("w", of_matrices);
+  for (const std::int64_t count : {3, 70, 150}) {
+    const Array in = numbers(f32, {count, size.columns, size.depth});
+    Array of_rows(i32, {count});
+    for (std::int64_t r = 0; r < count; ++r) of_rows.set_int(r, r % 7 == 0 ? 9 : r % 5 == 2 ? 1 : 0);
+    const Array seen = executable.run({{"x", in}, {"number", of_rows}}).at("y");
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t matrix = std::min<std::int64_t>(of_rows.get_int(r), matrices - 1);
+      expect_row(format, side_by_side, in, blocks, seen, r, matrix * size.columns, size.columns);
+    }
+  }
+}
+
+/// Whose blocks begin anywhere.
+TEST_P(GpuBlockProducts, AreTilesOfOneRow) { expect_products(session(), {1, 520, 512}, f32, {"Q6_K", "Q8_0", "Q4_0"}); }
 
 /// With smaller tiles.
 TEST_P(GpuBlockProducts, AreTheSameOnOlderDevices) {

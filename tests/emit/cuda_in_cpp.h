@@ -151,6 +151,7 @@ static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static inline int atomicAdd(int* at, int by) { return *at += by, *at - by; }
 static inline float __int_as_float(int bits) {
   float y;
   memcpy(&y, &bits, 4);
