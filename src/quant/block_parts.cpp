@@ -24,13 +24,28 @@ void of_groups(const std::byte* bytes, float* numbers) {
 }
 
 template <class Scheme, int group, auto code, auto scale>
-constexpr BlockParts scaled(int lowest, int highest, int scale_bits) {
-  return {Scheme::name, group, lowest, highest, scale_bits, codes_of<Scheme, code>, of_groups<Scheme, group, scale>, nullptr};
+constexpr BlockParts scaled(int lowest, int highest, int scale_bits, int distinct = 0) {
+  return {Scheme::name,
+          group,
+          lowest,
+          highest,
+          distinct > 0 ? distinct : highest - lowest + 1,
+          scale_bits,
+          codes_of<Scheme, code>,
+          of_groups<Scheme, group, scale>,
+          nullptr};
 }
 template <class Scheme, int group, auto code, auto scale, auto min>
 constexpr BlockParts line(int highest, int scale_bits) {
-  return {
-      Scheme::name, group, 0, highest, scale_bits, codes_of<Scheme, code>, of_groups<Scheme, group, scale>, of_groups<Scheme, group, min>};
+  return {Scheme::name,
+          group,
+          0,
+          highest,
+          highest + 1,
+          scale_bits,
+          codes_of<Scheme, code>,
+          of_groups<Scheme, group, scale>,
+          of_groups<Scheme, group, min>};
 }
 
 template <class Scheme>
@@ -102,21 +117,21 @@ constexpr std::array all{
     scaled<Q6_K, 16, [](Block b, int j) { return low_and_high<Q6_K>(b, j) - 32; },
            [](Block b, int g) { return b.f16(Q6_K::scale_at) * real(b.i8(Q6_K::scales_at + g)); }>(-32, 31, 18),
     scaled<Q8_K, 256, [](Block b, int j) { return b.i8(Q8_K::codes_at + j); }, [](Block b, int) { return b.f32(0); }>(-128, 127, 24),
-    scaled<IQ2_XXS, 32, iq2_xxs_code, [](Block b, int g) { return iq2_scale(b, b.i32(6 + g * 8) >> 28 & 15); }>(-43, 43, 16),
-    scaled<IQ2_XS, 16, iq2_xs_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_XS::scale_low(g))); }>(-43, 43, 16),
-    scaled<IQ2_S, 16, iq2_s_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_S::scale_low(g))); }>(-43, 43, 16),
+    scaled<IQ2_XXS, 32, iq2_xxs_code, [](Block b, int g) { return iq2_scale(b, b.i32(6 + g * 8) >> 28 & 15); }>(-43, 43, 16, 6),
+    scaled<IQ2_XS, 16, iq2_xs_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_XS::scale_low(g))); }>(-43, 43, 16, 6),
+    scaled<IQ2_S, 16, iq2_s_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_S::scale_low(g))); }>(-43, 43, 16, 6),
     scaled<IQ3_XXS, 32, iq3_xxs_code, [](Block b, int g) { return b.f16(0) * (0.5f + real(b.i32(66 + g * 4) >> 28 & 15)) * 0.5f; }>(-62, 62,
-                                                                                                                                    16),
-    scaled<IQ3_S, 32, iq3_s_code, [](Block b, int g) { return b.f16(0) * real(get(b, IQ3_S::scale_low(g)) * 2 + 1); }>(-15, 15, 16),
+                                                                                                                                    16, 16),
+    scaled<IQ3_S, 32, iq3_s_code, [](Block b, int g) { return b.f16(0) * real(get(b, IQ3_S::scale_low(g)) * 2 + 1); }>(-15, 15, 16, 16),
     scaled<IQ1_S, 32, iq1_s_code,
-           [](Block b, int g) { return b.f16(0) * real((b.u16(IQ1_S::high_at + g * 2) >> 12 & 7) * 2 + 1) * 0.125f; }>(-9, 9, 15),
+           [](Block b, int g) { return b.f16(0) * real((b.u16(IQ1_S::high_at + g * 2) >> 12 & 7) * 2 + 1) * 0.125f; }>(-9, 9, 15, 6),
     scaled<IQ1_M, 16, iq1_m_code,
            [](Block b, int g) {
              return IQ1_M::block_scale(b) * real((b.u16(IQ1_M::scales_at + g / 4 * 2) >> (g % 4 * 3) & 7) * 2 + 1) * 0.125f;
-           }>(-9, 9, 15),
-    scaled<IQ4_NL, 32, looked_up<nonlinear_codes, IQ4_NL>, half_at<0>>(-127, 113, 11),
+           }>(-9, 9, 15, 6),
+    scaled<IQ4_NL, 32, looked_up<nonlinear_codes, IQ4_NL>, half_at<0>>(-127, 113, 11, 16),
     scaled<IQ4_XS, 32, looked_up<nonlinear_codes, IQ4_XS>,
-           [](Block b, int g) { return b.f16(IQ4_XS::scale_at) * real(IQ4_XS::scale(b, g)); }>(-127, 113, 17),
+           [](Block b, int g) { return b.f16(IQ4_XS::scale_at) * real(IQ4_XS::scale(b, g)); }>(-127, 113, 17, 16),
     scaled<TQ1_0, 256,
            [](Block b, int j) {
              const int fraction = (b.u8(TQ1_0::byte_of(j)) * look_up(TQ1_0::powers, TQ1_0::digit_of(j))) & 255;
@@ -124,8 +139,8 @@ constexpr std::array all{
            },
            half_at<TQ1_0::scale_at>>(-1, 1, 11),
     scaled<TQ2_0, 256, [](Block b, int j) { return low<TQ2_0>(b, j) - 1; }, half_at<TQ2_0::scale_at>>(-1, 2, 11),
-    scaled<MXFP4, 32, looked_up<e2m1_codes, MXFP4>, [](Block b, int) { return MXFP4::scale(b.u8(0)); }>(-12, 12, 1),
-    scaled<NVFP4, 16, looked_up<e2m1_codes, NVFP4>, [](Block b, int g) { return NVFP4::scale(b.u8(g)); }>(-12, 12, 4),
+    scaled<MXFP4, 32, looked_up<e2m1_codes, MXFP4>, [](Block b, int) { return MXFP4::scale(b.u8(0)); }>(-12, 12, 1, 15),
+    scaled<NVFP4, 16, looked_up<e2m1_codes, NVFP4>, [](Block b, int g) { return NVFP4::scale(b.u8(g)); }>(-12, 12, 4, 15),
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ struct BlockParts {
   std::string_view type;                                      // of GGUF files
   int group;                                                  // neighbours with one scale and one minimum; divides a block
   int lowest, highest;                                        // code
+  int distinct;                                               // codes between them
   int scale_bits;                                             // of a scale's significand: f16 holds 11 of them
   void (*codes)(const std::byte* block, std::int8_t* codes);  // of one block, as are those below
   void (*scales)(const std::byte* block, float* scales);

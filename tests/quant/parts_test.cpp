@@ -1,6 +1,8 @@
 // Codes, scales and minima of blocks give the very values that decoding gives.
 #include "quant/block_parts.h"
 
+#include <set>
+
 #include "backends/block_cases.h"
 
 namespace rlx::test {
@@ -14,11 +16,13 @@ void expect_same_values(const BlockFormat& format) {
   const std::vector<std::byte> blocks = random_blocks(format, 64, format.values);
   std::vector<float> wanted(static_cast<std::size_t>(count));
   format.decode(blocks.data(), wanted.data(), count);
+  std::set<std::int8_t> seen;
   std::vector<std::int8_t> codes(static_cast<std::size_t>(format.values));
   std::vector<float> scales(static_cast<std::size_t>(format.values / parts->group)), minima(scales.size());
   for (std::int64_t i = 0; i < count; i += format.values) {
     const std::byte* const block = blocks.data() + i / format.values * format.bytes;
     parts->codes(block, codes.data());
+    seen.insert(codes.begin(), codes.end());
     parts->scales(block, scales.data());
     if (parts->minima) parts->minima(block, minima.data());
     for (std::size_t j = 0; j < codes.size(); ++j) {
@@ -29,6 +33,7 @@ void expect_same_values(const BlockFormat& format) {
       ASSERT_EQ(value, wanted[static_cast<std::size_t>(i) + j]) << "element " << j << " of a block";
     }
   }
+  EXPECT_LE(seen.size(), static_cast<std::size_t>(parts->distinct));
 }
 
 TEST(BlockParts, EveryType) {
