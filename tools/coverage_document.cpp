@@ -141,6 +141,10 @@ std::string coverage_document() {
   }
   text += "\n## Reasons\n\n";
   for (std::size_t i = 0; i < reasons.all().size(); ++i) text += fmt::format("{}. {}\n", i + 1, reasons.all()[i]);
+  text +=
+      "\n## Weights in blocks in packages of CoreML\n\nCodes, and numbers of f16 or f32 that neighbours share. From iOS 26 on codes may be "
+      "places in a table. f16 holds 11 bits\nof a number.\n\n" +
+      coreml_block_forms();
   return text;
 }
 

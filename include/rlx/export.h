@@ -1,20 +1,49 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "rlx/dim.h"
 #include "rlx/io.h"
+#include "rlx/precision.h"
 
 namespace rlx {
 
+/// One function of a package of several, which share the weights.
+struct CoreMlFunction {
+  std::string name;
+  Bindings sizes = {};  // of symbols, beside CoreMlOptions::sizes
+};
+
 struct CoreMlOptions {
-  Bindings sizes = {};           // of symbols: a package has fixed shapes
-  std::string description = {};  // shown by Xcode
+  Bindings sizes = {};                         // of symbols: a function has fixed shapes
+  std::vector<CoreMlFunction> functions = {};  // from iOS 18 on; the first is the default one. Empty: one, `main`
+  int minimum_target = 0;                      // iOS 16, 17, 18 or 26; 0: 17, or 18 where something asks for it
+  Precision precision = Precision::f32;        // f16: products and convolutions in f16, and the numbers that decode blocks of weights
+  std::string description = {}, version = {}, author = {}, license = {};    // shown by Xcode
+  std::function<void(std::size_t bytes, std::size_t total)> progress = {};  // of the file of weights; what it throws ends the work
 };
 
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14
-/// on. Inputs and outputs keep their names, of letters, digits and _; numbers are f32, f16 and i32 there, bools and narrow integers i32.
-/// Throws Error for a name that exists, a symbol without a size, a parameter without a value, and naming the op and its type for what
-/// CoreML lacks.
+/// on, for iOS 18 and macOS 15 where it has states, several functions, or weights in blocks, which the device then decodes. Inputs and
+/// outputs keep their names, of letters, digits and _; numbers are f32, f16 and i32 there, bools and narrow integers i32, states f16.
+/// Throws Error for a name that exists, a symbol without a size, a parameter without a value or with NaN, and naming the op and its type
+/// for what CoreML lacks.
 void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options = {});
+
+/// Of a language model.
+struct ModelGraphOptions {
+  std::int64_t context = 2048;  // tokens that the caches hold
+  std::int64_t chunk = 64;      // most tokens of a run
+};
+
+/// What a language model computes, with its weights, for other programs: input_ids (1, S), past (1), the tokens that the caches hold, and
+/// rows (1, R), the places among S whose logits are wanted, all i32 -> logits, f32 (1, R, vocabulary). The caches are states of f16. What
+/// stands in them behind `past` does not matter, so that a short prompt may be filled up on the right; past + S is at most the context.
+/// Models with recurrent layers, windows or longrope read more. Of an encoder it is SentenceEncoder::saved. Throws Error as Model::open.
+SavedGraph model_graph(const std::filesystem::path& path, const ModelGraphOptions& options = {});
 
 }  // namespace rlx

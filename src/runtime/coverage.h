@@ -36,4 +36,7 @@ struct OpCoverage {
 /// Every registered op, by compiling its samples, the first of them with all types.
 std::vector<OpCoverage> coverage(const std::vector<DeviceKind>& kinds);
 
+/// How packages of CoreML hold weights in blocks: a table in Markdown.
+std::string coreml_block_forms();
+
 }  // namespace rlx

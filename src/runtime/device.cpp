@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include "backends/coreml/blocks.h"
 #include "backends/coreml/refusals.h"
 #include "backends/cpu/backend.h"
 #include "backends/gpu/backend.h"
@@ -56,6 +57,8 @@ std::vector<DeviceKind> device_kinds() {
   kinds.push_back({"coreml", coreml::refusals});
   return kinds;
 }
+
+std::string coreml_block_forms() { return coreml::block_forms(); }
 
 Device Device::named(std::string_view name) { return name == "cpu" ? cpu() : device_named(name, "no device"); }
 

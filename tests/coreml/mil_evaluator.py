@@ -55,8 +55,36 @@ def floor_div(x, y):
     return np.floor_divide(x, y) if np.asarray(x).dtype.kind == "i" else np.floor(x / y)
 
 
+def blockwise_shift_scale(data, scale, offset=None):
+    for axis in range(data.ndim):
+        scale = np.repeat(scale, data.shape[axis] // scale.shape[axis], axis)
+        offset = None if offset is None else np.repeat(offset, data.shape[axis] // offset.shape[axis], axis)
+    return scale * (data.astype(scale.dtype) - (0 if offset is None else offset.astype(scale.dtype)))
+
+
+def lut_to_dense(indices, lut, vector_axis=None):
+    assert vector_axis is None and lut.shape[-1] == 1 and all(n == 1 for n in lut.shape[:-2]), "tables of blocks, or of vectors"
+    return lut.reshape(-1)[indices.astype(np.int32)]
+
+
+def slice_update(x, update, begin, end, **_):
+    assert (begin >= 0).all() and (end <= x.shape).all(), "an update outside of its operand"
+    y = x.copy()
+    y[tuple(slice(b, e) for b, e in zip(begin, end))] = update
+    return y
+
+
+def slice_by_size(x, begin, size):
+    assert (begin >= 0).all() and (begin + size <= x.shape).all(), "a slice outside of its operand"
+    return x[tuple(slice(b, b + n) for b, n in zip(begin, size))]
+
+
 OWN = {
     "conv": convolution,
+    "slice_update": slice_update,
+    "slice_by_size": slice_by_size,
+    "constexpr_blockwise_shift_scale": blockwise_shift_scale,
+    "constexpr_lut_to_dense": lut_to_dense,
     "silu": lambda x: x / (1 + np.exp(-x)),
     "scatter": scatter,
     "gather": gather,
@@ -97,22 +125,37 @@ def value_of(var, known):
 
 
 class Program:
+    """A package, with what its states hold from run to run."""
+
     def __init__(self, package):
         package = pathlib.Path(package)
         spec = ct.utils.load_spec(str(package))
         weights = package / "Data" / "com.apple.CoreML" / "weights"
         program = load_program(spec, spec.specificationVersion, str(weights))
         program._check_early_error_out_for_invalid_program()
-        self.function = program.functions["main"]
-        self.inputs = {f.name: f.type.multiArrayType for f in spec.description.input}
-        self.outputs = [f.name for f in spec.description.output]
-        assert list(self.inputs) == list(self.function.inputs), "features and inputs of the function differ"
+        described = {f.name: f for f in spec.description.functions} or {"main": spec.description}
+        assert list(described) == list(program.functions), "functions that are described, and those that are there"
+        assert spec.description.defaultFunctionName in ("", *described)
+        self.functions = program.functions
+        self.inputs = {name: [f.name for f in d.input] for name, d in described.items()}
+        self.outputs = {name: [f.name for f in d.output] for name, d in described.items()}
+        self.default = spec.description.defaultFunctionName or "main"
+        self.states = {}
+        for name, d in described.items():
+            for f in d.state:
+                array = f.type.stateType.arrayType
+                assert array.dataType == 65552, "states are f16"
+                self.states[f.name] = np.zeros(tuple(array.shape), np.float16)
+            there = set(self.inputs[name]) | {f.name for f in d.state}
+            assert there == set(self.functions[name].inputs), "features and inputs of the function differ"
 
-    def run(self, inputs):
-        known = {self.function.inputs[name]: np.asarray(value) for name, value in inputs.items()}
+    def run(self, inputs, name=None):
+        name = name or self.default
+        self.function = self.functions[name]
+        known = {self.function.inputs[n]: np.asarray(value) for n, value in inputs.items()}
         with np.errstate(all="ignore"):
             results = self.block(self.function, known)
-        return dict(zip(self.outputs, results))
+        return dict(zip(self.outputs[name], results))
 
     def block(self, block, known):
         for op in block.operations:
@@ -139,6 +182,11 @@ class Program:
             return carry
         if op.op_type == "cond":
             return self.block(op.blocks[0 if value_of(op.pred, known) else 1], dict(known))
+        if op.op_type == "read_state":
+            return [self.states[op.input.name].copy()]
+        if op.op_type == "coreml_update_state":
+            self.states[op.state.name] = np.array(value_of(op.value, known))
+            return [self.states[op.state.name].copy()]
         given = {name: value_of(v, known) for name, v in op.inputs.items() if v is not None}
         given = {k: v.item() if k in SCALARS and isinstance(v, (np.ndarray, np.generic)) else v for k, v in given.items() if k != "name"}
         if op.op_type in OWN:
@@ -151,14 +199,22 @@ class Program:
 
 
 def main(folder):
-    """Runs FOLDER/*/model.mlpackage on the FOLDER/*/in/*.npy beside it, and writes FOLDER/*/out/*.npy, or why there is none: error.txt."""
+    """Runs FOLDER/*/model.mlpackage on the FOLDER/*/in/*.npy beside it, and writes FOLDER/*/out/*.npy, or why there is none: error.txt.
+
+    in_1, in_2 and so on are more runs, with the states of those before. Their folders may name a function: function.txt.
+    """
     for package in sorted(pathlib.Path(folder).glob("*/model.mlpackage")):
         try:
             program = Program(package)
-            inputs = {name: np.load(package.parent / "in" / f"{name}.npy") for name in program.inputs}
-            (package.parent / "out").mkdir()
-            for name, value in program.run(inputs).items():
-                np.save(package.parent / "out" / f"{name}.npy", value)
+            runs = sorted(package.parent.glob("in*"), key=lambda f: int(f.name[3:] or 0))
+            for given in runs:
+                chosen = given / "function.txt"
+                function = chosen.read_text() if chosen.exists() else program.default
+                out = package.parent / given.name.replace("in", "out")
+                out.mkdir()
+                inputs = {name: np.load(given / f"{name}.npy") for name in program.inputs[function]}
+                for name, value in program.run(inputs, function).items():
+                    np.save(out / f"{name}.npy", value)
         except Exception as error:  # noqa: BLE001: whatever coremltools throws is what the test says
             notes = " ".join(getattr(error, "__notes__", []))
             (package.parent / "error.txt").write_text(f"{type(error).__name__}: {error} {notes}")

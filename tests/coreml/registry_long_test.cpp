@@ -45,6 +45,27 @@ Array from_feature(const Array& seen, const Array& wanted) {
   return result;
 }
 
+Array part_of(const Array& array, bool imaginary) {
+  Array part(f32, array.shape());
+  for (std::int64_t i = 0; i < array.size(); ++i) part.set_double(i, imaginary ? array.get_complex(i).imag() : array.get_complex(i).real());
+  return part;
+}
+
+/// Complex numbers are two features.
+void save_feature(const fs::path& name, const Array& array) {
+  if (!is_complex(array.dtype())) return save_npy(name.string() + ".npy", with_axis(as_feature(array)));
+  save_npy(name.string() + "_real.npy", with_axis(part_of(array, false)));
+  save_npy(name.string() + "_imag.npy", with_axis(part_of(array, true)));
+}
+
+Array load_feature(const fs::path& name, const Array& wanted) {
+  if (!is_complex(wanted.dtype())) return from_feature(load_npy(name.string() + ".npy"), wanted);
+  const Array re = load_npy(name.string() + "_real.npy"), im = load_npy(name.string() + "_imag.npy");
+  Array result(wanted.dtype(), wanted.shape());
+  for (std::int64_t i = 0; i < result.size(); ++i) result.set_complex(i, {re.get_double(i), im.get_double(i)});
+  return result;
+}
+
 std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::map<std::string, int>& refused) {
   const auto operands = random_operands(c.sample, 3);
   const Graph graph = graph_of(c, false);
@@ -64,7 +85,7 @@ std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::
   }
   fs::create_directories(folder / "in");
   for (std::size_t i = 0; i < operands.size(); ++i)
-    if (!is_param(c, i)) save_npy(folder / "in" / ("x" + std::to_string(i) + ".npy"), with_axis(as_feature(operands[i])));
+    if (!is_param(c, i)) save_feature(folder / "in" / ("x" + std::to_string(i)), operands[i]);
   Exported exported{&c, folder, evaluate(with_exact_activations(graph), named(operands)), {}};  // a package rounds none
   exported.rounding = rounding_of_reference(c, operands, exported.wanted);
   return exported;
@@ -78,8 +99,8 @@ void check(const Exported& exported) {
     return;
   }
   for (std::size_t i = 0; i < exported.wanted.size(); ++i) {
-    const Array seen = load_npy(exported.folder / "out" / ("y" + std::to_string(i) + ".npy"));
-    expect_equal(*exported.of, from_feature(seen, exported.wanted[i]), exported.wanted[i], exported.rounding[i]);
+    const Array seen = load_feature(exported.folder / "out" / ("y" + std::to_string(i)), exported.wanted[i]);
+    expect_equal(*exported.of, seen, exported.wanted[i], exported.rounding[i]);
   }
 }
 

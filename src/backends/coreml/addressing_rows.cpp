@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/coreml/blocks.h"
 #include "backends/coreml/operations.h"
 
 namespace rlx::coreml {
@@ -37,24 +38,27 @@ Tensor row_of(Body& out, const Tensor& x) {
   return reshape(out, x.element == Element::boolean ? convert(out, x, Element::i32) : x, {product(x.shape)});
 }
 
-/// Places of a window that starts where scalars say, moved so that it lies inside: [elements].
-Tensor window_at(const Call& c, std::size_t first, const Sizes& window) {
+/// Where a window begins, of which the start along each axis is a scalar, moved so that it lies inside: [axes].
+Tensor window_begin(const Call& c, std::size_t first, const Sizes& window) {
   const Sizes& shape = c.x[0].shape;
-  const Sizes strides = strides_of(shape);
-  const Sizes offsets = window_places(window, strides);
-  Tensor places = c.out.constant({static_cast<std::int64_t>(offsets.size())}, offsets);
-  for (std::size_t d = 0; d < window.size(); ++d) {
-    if (window[d] == shape[d]) continue;
-    const Tensor start = clamped(c.out, c.x[first + d], shape[d] - window[d]);
-    places = binary(c.out, "add", places, binary(c.out, "mul", start, number(start, static_cast<double>(strides[d]))));
-  }
-  return places;
+  Tensors begin;
+  for (std::size_t d = 0; d < window.size(); ++d)
+    begin.push_back(window[d] == shape[d] ? c.out.constant({1}, {0})
+                                          : reshape(c.out, clamped(c.out, c.x[first + d], shape[d] - window[d]), {1}));
+  return concat(c.out, begin, 0);
+}
+
+/// The operand with axes and without bools.
+Tensor movable(Body& out, const Tensor& x) {
+  return reshape(out, x.element == Element::boolean ? convert(out, x, Element::i32) : x, x.shape.empty() ? Sizes{1} : x.shape);
 }
 
 Tensors dynamic_slice(const Call& c) {
   const Sizes window = c.sizes();
-  const Tensor y = take(c.out, row_of(c.out, c.x[0]), window_at(c, 1, window), 0);
-  return {convert(c.out, reshape(c.out, y, window), c.x[0].element)};
+  if (window.empty()) return {c.x[0]};
+  const Tensor x = movable(c.out, c.x[0]), begin = window_begin(c, 1, window);
+  const Tensor y = c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", Immediate(window)}}, x.element, window);
+  return {convert(c.out, y, c.x[0].element)};
 }
 
 Tensor put(Body& out, const Tensor& x, const Tensor& places, const Tensor& updates, const char* mode) {
@@ -68,8 +72,23 @@ Tensor put(Body& out, const Tensor& x, const Tensor& places, const Tensor& updat
                  x.element, x.shape);
 }
 
+/// Before iOS 18 the elements are scattered.
 Tensors dynamic_update(const Call& c) {
-  const Tensor x = row_of(c.out, c.x[0]), y = put(c.out, x, window_at(c, 2, c.x[1].shape), row_of(c.out, c.x[1]), "update");
+  const Sizes window = c.x[1].shape;
+  if (window.empty()) return {c.x[1]};
+  const Tensor begin = window_begin(c, 2, window);
+  if (c.out.parts().target >= Target::ios18) {
+    const Tensor x = movable(c.out, c.x[0]), end = binary(c.out, "add", begin, c.out.constant({c.x[1].rank()}, window));
+    const Tensor y =
+        c.out.add("slice_update", {{"x", x}, {"update", movable(c.out, c.x[1])}, {"begin", begin}, {"end", end}}, x.element, x.shape);
+    return {convert(c.out, y, c.x[0].element)};
+  }
+  const Sizes strides = strides_of(c.x[0].shape), offsets = window_places(window, strides);
+  const Tensor scaled = binary(c.out, "mul", begin, c.out.constant({c.x[1].rank()}, strides));
+  const Tensor first =
+      c.out.add("reduce_sum", {{"x", scaled}, {"axes", Immediate(Sizes{0})}, {"keep_dims", Immediate(true)}}, Element::i32, {1});
+  const Tensor places = binary(c.out, "add", first, c.out.constant({static_cast<std::int64_t>(offsets.size())}, offsets));
+  const Tensor y = put(c.out, row_of(c.out, c.x[0]), places, row_of(c.out, c.x[1]), "update");
   return {convert(c.out, reshape(c.out, y, c.x[0].shape), c.x[0].element)};
 }
 
@@ -150,18 +169,34 @@ bool reads_rows(const Call& c, const Sizes& window) {
          c.numbers("operand_batching_dims").empty() && std::equal(window.begin() + 1, window.end(), c.x[0].shape.begin() + 1);
 }
 
+/// The operand, where it is a weight in blocks.
+std::optional<DecodedBlocks> blocks_of(const Call& c) {
+  const Weight* const weight = c.weight(0);
+  if (!weight || weight->blocks.empty()) return std::nullopt;
+  return decode_on_device(c.out, weight->array, weight->blocks, c.out.parts().multiplies_f16 ? Element::f16 : Element::f32);
+}
+
+/// Rows of such: those of its codes, less those of its minima.
+Tensor rows_of_blocks(const Call& c, DecodedBlocks table, const Tensor& rows) {
+  table.scaled = take(c.out, table.scaled, rows, 0);
+  if (table.minima) table.minima = take(c.out, *table.minima, rows, 0);
+  return convert(c.out, whole(c.out, table), Element::f32);
+}
+
 Tensors gather(const Call& c) {
   const Sizes window = c.numbers("slice_sizes");
   const Windows w(c, window, c.word("mode") == "fill");
   Sizes shape = w.batch;
   for (const std::int64_t size : spanned_sizes(c, window)) shape.push_back(size);
+  const std::optional<DecodedBlocks> blocks = blocks_of(c);
   Tensor y;
   if (reads_rows(c, window)) {
     const Tensor rows = clamped(c.out, reshape(c.out, c.x[1], {w.count}), c.x[0].shape[0] - 1);
-    const Tensor x = c.x[0].element == Element::boolean ? convert(c.out, c.x[0], Element::i32) : c.x[0];
-    y = reshape(c.out, take(c.out, x, rows, 0), {w.count, w.elements});
+    const Tensor x = blocks ? rows_of_blocks(c, *blocks, rows)
+                            : take(c.out, c.x[0].element == Element::boolean ? convert(c.out, c.x[0], Element::i32) : c.x[0], rows, 0);
+    y = reshape(c.out, x, {w.count, w.elements});
   } else {
-    y = take(c.out, row_of(c.out, c.x[0]), w.places, 0);
+    y = take(c.out, row_of(c.out, blocks ? convert(c.out, whole(c.out, *blocks), c.x[0].element) : c.x[0]), w.places, 0);
   }
   if (w.inside) y = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), y, number(y, c.attr<double>("fill_value")));
   y = transpose(c.out, reshape(c.out, y, shape), inverse(windows_first(static_cast<std::int64_t>(shape.size()), c.numbers("offset_dims"))));

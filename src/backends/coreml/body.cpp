@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "rlx/error.h"
+
 namespace rlx::coreml {
 namespace {
 
@@ -46,10 +48,17 @@ std::string ProgramParts::name(std::string_view wanted) {
   return name;
 }
 
+void ProgramParts::needs(Target least, std::string_view what) {
+  if (target >= least) return;
+  if (target_is_given) fail("coreml: {} ask for iOS {} (the target is iOS {})", what, static_cast<int>(least), static_cast<int>(target));
+  target = least;
+}
+
 Tensors Body::add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks) {
   ProtobufWriter operation;
   operation.text(type_field, type);
-  for (const auto& [name, value] : arguments) operation.entry(inputs_field, name, argument(value));
+  for (const auto& [name, value] : arguments)
+    if (name != "validate_indices" || parts_.target > Target::ios16) operation.entry(inputs_field, name, argument(value));
   for (Tensor& result : results) {
     if (result.name.empty()) result.name = parts_.name(type);
     operation.message(outputs_field, named_type(result));
@@ -68,19 +77,37 @@ Tensor Body::named(const Tensor& value, std::string name) {
   return add_all("identity", {{"x", value}}, {{std::move(name), value.element, value.shape}})[0];
 }
 
-Tensor Body::constant(const Array& given) {
-  constexpr std::int64_t most_in_place = 16;
-  const Array array = carried(given);
+Tensor Body::constant(const Array& array, const std::string& name) {
   const Element element = *element_of(array.dtype());
-  const bool stored = array.size() > most_in_place && (element == Element::f32 || element == Element::f16);
-  const ProtobufWriter value = stored ? stored_value(element, array.shape(), parts_.weights.add(array))
-                                      : immediate_value(element, array.shape(), elements_of(array, element));
-  const Tensor result{parts_.name("const"), element, array.shape()};
+  if (element == Element::f32 || element == Element::f16) return constant(array, element, name);
+  return stored(immediate_value(element, array.shape(), elements_of(carried(array), element)), element, array.shape());
+}
+
+Tensor Body::constant(const Array& array, Element element, const std::string& name) {
+  constexpr std::int64_t most_in_place = 16;
+  if (array.size() <= most_in_place) {
+    const Array small = Array::of(element == Element::f16 ? f16 : f32, array.shape(), array.floats());
+    return stored(immediate_value(element, array.shape(), elements_of(small, element)), element, array.shape());
+  }
+  const std::string key = fmt::format("{} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), static_cast<int>(element));
+  const std::uint64_t offset = parts_.weights.add(key, element, array.size(), floats_of(array, element, name));
+  return stored(stored_value(element, array.shape(), offset), element, array.shape());
+}
+
+Tensor Body::stored(const ProtobufWriter& value, Element element, const Sizes& shape) {
+  const Tensor result{parts_.name("const"), element, shape};
   ProtobufWriter operation;
   operation.text(type_field, "const").message(outputs_field, named_type(result));
   operation.entry(attributes_field, "name", Immediate(result.name.c_str()).value).entry(attributes_field, "val", value);
   operations_.message(3, operation);
   return result;
+}
+
+void Body::write_state(const Tensor& state, const Tensor& value) {
+  ProtobufWriter operation;
+  operation.text(type_field, "write_state").entry(inputs_field, "input", argument(state)).entry(inputs_field, "data", argument(value));
+  operation.entry(attributes_field, "name", Immediate(parts_.name("write").c_str()).value);
+  operations_.message(3, operation);
 }
 
 Tensor Body::constant(const Sizes& shape, const Sizes& integers) {

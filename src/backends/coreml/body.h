@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,12 +12,22 @@
 
 namespace rlx::coreml {
 
-/// What is one for a whole program: names that are taken, and the weights.
+/// Versions of iOS, and of macOS and the others of the same years, by what they read.
+enum class Target : std::uint8_t { ios16 = 16, ios17 = 17, ios18 = 18, ios26 = 26 };
+
+/// What is one for a whole program: names that are taken, the weights, and who can read it.
 struct ProgramParts {
-  /// A name like `wanted`, of letters, digits and _, that nothing else has.
+  /// A name like `wanted`, of letters, digits and _, that nothing else of the function has.
   std::string name(std::string_view wanted);
+  /// Names are those of a function.
+  void begin_function() { taken_.clear(); }
+  /// Throws Error where the program may not ask for so much; `what` does.
+  void needs(Target least, std::string_view what);
 
   Weights weights;
+  Target target = Target::ios17;  // whose operations the program has
+  bool target_is_given = false;   // else it is as low as the operations allow
+  bool multiplies_f16 = false;    // else products are of f32
 
  private:
   std::set<std::string, std::less<>> taken_;
@@ -39,11 +50,24 @@ class Body {
   Tensor add(std::string_view type, const Arguments& arguments, Element element, Sizes shape);
   /// One with several results, or with blocks.
   Tensors add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks = {});
+  /// What a state holds becomes this value.
+  void write_state(const Tensor& state, const Tensor& value);
   /// The value under a name of `ProgramParts::name`.
   Tensor named(const Tensor& value, std::string name);
-  /// Elements as `carried` gives them; large ones of floats lie in the file of weights.
-  Tensor constant(const Array& array);
+  /// Elements as `carried` gives them; large ones of floats lie in the file of weights, where errors call them `name`.
+  Tensor constant(const Array& array, const std::string& name = "a constant");
+  /// Floats as f32 or f16.
+  Tensor constant(const Array& array, Element element, const std::string& name);
+  /// What a Value holds.
+  Tensor stored(const ProtobufWriter& value, Element element, const Sizes& shape);
   Tensor constant(const Sizes& shape, const Sizes& integers);
+
+  /// What `make` gives for the first time under a key: for values that several operations of the body share.
+  template <class Make>
+  const Tensors& made_once(const std::string& key, const Make& make) {
+    const auto known = made_.find(key);
+    return known != made_.end() ? known->second : made_.emplace(key, make()).first->second;
+  }
 
   /// The block with these inputs and outputs.
   ProtobufWriter block(const Tensors& inputs, const Tensors& outputs) const;
@@ -51,6 +75,7 @@ class Body {
  private:
   ProgramParts& parts_;
   ProtobufWriter operations_;
+  std::map<std::string, Tensors> made_;
 };
 
 }  // namespace rlx::coreml

@@ -12,11 +12,21 @@ namespace rlx::coreml {
 /// Makes operations of a region of an op, behind those of a block; `operands` are its inputs.
 using EmitRegion = std::function<Tensors(Body& block, const Graph& region, const Tensors& operands)>;
 
+/// A value that is the same in every run, and large.
+struct Weight {
+  Array array;
+  std::string blocks;  // the type of the blocks that it is in; empty: it is in floats
+  std::string name;    // for errors
+};
+/// The weight in floats or blocks that an operand is, if it is one; what may only be asked for it is not in `Call::x`.
+using FindWeight = std::function<const Weight*(std::size_t operand)>;
+
 /// A node for which a row makes operations.
 struct Call : NodeView {
   Body& out;
   const Tensors& x;
   const EmitRegion& emit_region;
+  const FindWeight& weight;
 
   /// An empty place for a result.
   Tensor result(std::size_t result = 0) const { return {{}, *element_of(result_type(result)), sizes(result)}; }
@@ -33,6 +43,7 @@ Rows reduction_rows();
 Rows contraction_rows();
 Rows control_rows();
 Rows composite_rows();
+Rows rope_rows();
 Rows missing_rows();
 
 /// All of them.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/coreml/blocks.h"
 #include "backends/coreml/operations.h"
 
 namespace rlx::coreml {
@@ -39,15 +40,58 @@ struct Matrices {
   bool turned;          // the matrices stand transposed
 };
 
-Tensors dot(const Call& c) {
-  const Element element = sum_element(c.x[0].element);
-  const Matrices x(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
-  const Matrices z(c.out, convert(c.out, c.x[1], element), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
+Tensor matmul(Body& out, const Matrices& x, const Matrices& z) {
   Sizes shape{x.result, z.result};
   if (x.matrix.rank() == 3) shape.insert(shape.begin(), x.matrix.shape[0]);
-  const Tensor y =
-      c.out.add("matmul", {{"x", x.matrix}, {"y", z.matrix}, {"transpose_x", Immediate(x.turned)}, {"transpose_y", Immediate(z.turned)}},
-                element, shape);
+  return out.add("matmul", {{"x", x.matrix}, {"y", z.matrix}, {"transpose_x", Immediate(x.turned)}, {"transpose_y", Immediate(z.turned)}},
+                 x.matrix.element, shape);
+}
+
+/// What products are computed in.
+Element product_element(const Call& c, Element of) {
+  if (of == Element::i32) return of;
+  return c.out.parts().multiplies_f16 ? Element::f16 : Element::f32;
+}
+
+/// Sums of x by groups of neighbours on the last axis, for the minima of a weight in blocks.
+Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
+  Sizes grouped = x.shape, sums = x.shape;
+  grouped.back() /= group, sums.back() /= group;
+  grouped.push_back(group);
+  return out.add("reduce_sum", {{"x", reshape(out, x, grouped)}, {"axes", Immediate(Sizes{x.rank()})}, {"keep_dims", Immediate(false)}},
+                 x.element, sums);
+}
+
+/// x times the transpose of a weight in blocks: the products with the codes, less the sums of x times the minima.
+Tensor times_blocks(const Call& c, const Weight& weight, Element element) {
+  const DecodedBlocks w = decode_on_device(c.out, weight.array, weight.blocks, element);
+  const auto times = [&](const Tensor& left, const Tensor& right) {
+    const Element computed = right.element;
+    const Matrices a(c.out, convert(c.out, left, computed), {}, {left.rank() - 1}, true), b(c.out, right, {}, {1}, false);
+    return convert(c.out, matmul(c.out, a, b), element);
+  };
+  const Tensor y = times(c.x[0], w.scaled);
+  return w.minima ? binary(c.out, "sub", y, times(group_sums(c.out, convert(c.out, c.x[0], Element::f32), w.group), *w.minima)) : y;
+}
+
+bool is_rows_by_rows(const Call& c) {
+  return c.numbers("lhs_batch").empty() && c.numbers("lhs_contract") == Sizes{c.x[0].rank() - 1} && c.numbers("rhs_contract") == Sizes{1};
+}
+
+Tensors dot(const Call& c) {
+  const Element element = product_element(c, sum_element(c.x[0].element));
+  const Weight* const weight = c.weight(1);
+  Tensor y;
+  if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
+    y = times_blocks(c, *weight, element);
+  } else {
+    const Tensor right = !weight                  ? c.x[1]
+                         : weight->blocks.empty() ? c.out.constant(weight->array, element, weight->name)
+                                                  : whole(c.out, decode_on_device(c.out, weight->array, weight->blocks, element));
+    const Matrices x(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
+    const Matrices z(c.out, convert(c.out, right, element), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
+    y = matmul(c.out, x, z);
+  }
   return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.sizes()), c.x[0].element), c.result_type())};
 }
 
@@ -72,10 +116,13 @@ Tensor laid_out(const Call& c, Tensor x) {
 }
 
 Tensors conv(const Call& c) {
-  const Element element = c.x[0].element == Element::i32 ? Element::f32 : sum_element(c.x[0].element);
+  const Element element = c.x[0].element == Element::i32 ? Element::f32 : product_element(c, sum_element(c.x[0].element));
   const std::int64_t batch_groups = c.number("batch_group_count"), groups = std::max(batch_groups, c.number("feature_group_count"));
   Tensor x = transpose(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_spec"));
-  const Tensor w = transpose(c.out, convert(c.out, c.x[1], element), c.numbers("rhs_spec"));
+  const Weight* const weight = c.weight(1);
+  const bool in_floats = weight && weight->blocks.empty();
+  const Tensor given = in_floats ? c.out.constant(weight->array, element, weight->name) : c.x[1];
+  const Tensor w = transpose(c.out, convert(c.out, given, element), c.numbers("rhs_spec"));
   if (batch_groups > 1) x = grouped_by_channels(c.out, x, batch_groups);
   x = laid_out(c, x);
   const Sizes out_spec = c.numbers("out_spec"), shape = c.sizes(), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");

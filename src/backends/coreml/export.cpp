@@ -1,6 +1,10 @@
 // A package: a manifest, the model's message, and the file of weights.
 #include "rlx/export.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 #include "backends/coreml/program.h"
 
 namespace rlx {
@@ -38,12 +42,29 @@ void check_sizes(const Graph& graph, const Bindings& sizes) {
     if (!symbols.contains(name)) fail("coreml: the graph has no symbol '{}' to give the size {}", name, size);
 }
 
+void check_options(const Graph& graph, const CoreMlOptions& options) {
+  constexpr std::array targets{0, 16, 17, 18, 26};
+  if (std::ranges::find(targets, options.minimum_target) == targets.end())
+    fail("coreml: a target of iOS {} (allowed: 16, 17, 18, 26)", options.minimum_target);
+  if (options.precision != Precision::f32 && options.precision != Precision::f16)
+    fail("coreml: products in {} (allowed: f32, f16)", name(options.precision));
+  if (options.functions.empty()) check_sizes(graph, options.sizes);
+  std::set<std::string> names;
+  for (const CoreMlFunction& function : options.functions) {
+    if (function.name.empty() || !names.insert(function.name).second)
+      fail("coreml: function '{}' (allowed: names that differ)", function.name);
+    Bindings sizes = function.sizes;
+    sizes.insert(options.sizes.begin(), options.sizes.end());
+    check_sizes(graph, sizes);
+  }
+}
+
 }  // namespace
 
 void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options) {
   if (std::filesystem::exists(out)) fail("{}: exists already (a package is written to a new folder)", out.string());
-  check_sizes(saved.graph, options.sizes);
-  const coreml::MadeProgram made = coreml::make_program(saved, options.sizes, options.description);
+  check_options(saved.graph, options);
+  const coreml::MadeProgram made = coreml::make_program(saved, options);
   constexpr std::size_t most_bytes = std::size_t{1} << 31;  // of a message of Protocol Buffers
   if (made.model.bytes().size() >= most_bytes)
     fail("coreml: the program has {} bytes without its weights (allowed: below {})", made.model.bytes().size(), most_bytes);
@@ -51,7 +72,9 @@ void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, co
       weights(out / "Data" / "com.apple.CoreML" / "weights");
   std::vector<FileWriter> writers;
   writers.emplace_back(out / "Data" / "com.apple.CoreML" / "weights" / "weight.bin");
-  made.parts.weights.write(writers.back());
+  made.parts.weights.write(writers.back(), [&](std::uint64_t bytes) {
+    if (options.progress) options.progress(bytes, made.parts.weights.bytes());
+  });
   writers.emplace_back(out / "Data" / "com.apple.CoreML" / "model.mlmodel");
   writers.back().write(made.model.bytes());
   writers.emplace_back(out / "Manifest.json");

@@ -1,6 +1,6 @@
 #pragma once
 #include "backends/coreml/call.h"
-#include "rlx/io.h"
+#include "rlx/export.h"
 
 namespace rlx::coreml {
 
@@ -11,6 +11,6 @@ struct MadeProgram {
 };
 
 /// Throws Error: see export_coreml.
-MadeProgram make_program(const SavedGraph& saved, const Bindings& bindings, const std::string& description);
+MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options);
 
 }  // namespace rlx::coreml

@@ -7,7 +7,7 @@ namespace rlx::coreml {
 /// The message without what it is about: "coreml: WHAT: REASON (allowed: ...)".
 std::set<std::string> refusals(const Graph& graph) {
   try {
-    make_program({graph, {}}, {}, {});
+    make_program({graph, {}}, {});
     return {};
   } catch (const Error& error) {
     std::string reason = error.what();

@@ -56,6 +56,13 @@ ProtobufWriter named_type(const Tensor& tensor) {
   return std::move(ProtobufWriter().text(1, tensor.name).message(2, value_type(tensor.element, tensor.shape)));
 }
 
+ProtobufWriter named_state(const Tensor& tensor) {
+  constexpr std::uint32_t state_type = 5, wrapped = 1;
+  ProtobufWriter type, result;
+  type.message(state_type, ProtobufWriter().message(wrapped, value_type(tensor.element, tensor.shape)));
+  return std::move(result.text(1, tensor.name).message(2, type));
+}
+
 ProtobufWriter immediate_value(Element element, const Sizes& shape, const ProtobufWriter& elements) {
   ProtobufWriter result;
   result.message(type_field, value_type(element, shape)).message(immediate_field, ProtobufWriter().message(tensor_field, elements));

@@ -11,8 +11,22 @@ namespace rlx::coreml {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// Elements of tensors, by their numbers in MIL.
-enum class Element : std::uint8_t { boolean = 1, string = 2, f16 = 10, f32 = 11, i32 = 23 };
+/// Elements of tensors, by their numbers in MIL. Those after i32 are codes of weights only.
+enum class Element : std::uint8_t {
+  boolean = 1,
+  string = 2,
+  f16 = 10,
+  f32 = 11,
+  i8 = 21,
+  i32 = 23,
+  i4 = 25,
+  u8 = 31,
+  u4 = 35,
+  u2 = 36,
+  u1 = 37,
+  u6 = 38,
+  u3 = 39
+};
 
 /// What carries elements of a type: integers below 32 bits are computed in 32, bf16 in f32 (and not rounded between ops). Nothing: CoreML
 /// has no such numbers.
@@ -36,6 +50,7 @@ struct Immediate {
   Immediate(const char* word);          // NOLINT(google-explicit-constructor)
   Immediate(std::vector<bool> values);  // NOLINT(google-explicit-constructor)
   Immediate(Element element, double number);
+  explicit Immediate(ProtobufWriter message) : value(std::move(message)) {}
 
   ProtobufWriter value;  // a message of MIL's type Value
 };
@@ -43,6 +58,8 @@ struct Immediate {
 /// The messages of MIL that name types: ValueType of a tensor, NamedValueType.
 ProtobufWriter value_type(Element element, const Sizes& shape);
 ProtobufWriter named_type(const Tensor& tensor);
+/// The same of a state with such elements.
+ProtobufWriter named_state(const Tensor& tensor);
 /// A Value whose elements stand in it.
 ProtobufWriter immediate_value(Element element, const Sizes& shape, const ProtobufWriter& elements);
 /// A Value whose elements lie in the package's file of weights, at the record with this offset.

@@ -1,0 +1,25 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "backends/coreml/body.h"
+
+namespace rlx::coreml {
+
+/// Weights in blocks of a GGUF type, which the device decodes: x = scaled - minima, where a minimum is that of `group` neighbours on the
+/// last axis.
+struct DecodedBlocks {
+  Tensor scaled;                 // (..., K)
+  std::optional<Tensor> minima;  // (..., K / group)
+  std::int64_t group = 1;
+};
+
+/// What decodes blocks (..., bytes) of a type that find_block_parts knows, to f32 or f16.
+DecodedBlocks decode_on_device(Body& out, const Array& blocks, const std::string& type, Element element);
+/// With the minima taken from the elements.
+Tensor whole(Body& out, const DecodedBlocks& blocks);
+
+/// A table of the form of each type, for documents.
+std::string block_forms();
+
+}  // namespace rlx::coreml
