@@ -229,6 +229,34 @@ TEST_F(MlxTest, MultipliesBlocksOfExperts) {
   }
 }
 
+/// Several steps at a time: of any number of them, and where all keys are one.
+TEST_F(MlxTest, DeltaNetsAreThoseOfSingleSteps) {
+  for (const std::int64_t steps : {1, 8, 21}) {
+    for (const bool same : {false, true}) {
+      Graph graph;
+      const Value q = graph.input("q", {2, steps, 3, 16}, f32), k = graph.input("k", {2, steps, 3, 16}, f32);
+      const Value v = graph.input("v", {2, steps, 3, 4}, f32), g = graph.input("g", {2, steps, 3}, f32);
+      const Values y = gated_delta_net(q, k, v, g, graph.input("beta", {2, steps, 3}, f32), graph.input("state", {2, 3, 16, 4}, f32));
+      graph.output("y", y[0]);
+      graph.output("state", y[1]);
+      std::mt19937 random(static_cast<unsigned>(steps));
+      std::map<std::string, Array> given;
+      std::map<std::string, Feed> fed;
+      for (const auto& [input, value] : graph.inputs()) {
+        const bool is_gate = input.name == "g", is_key = input.name == "k";
+        const double low = is_key && same ? 0.25 : is_gate ? -0.1 : input.name == "beta" ? 0.5 : -0.25;
+        Array x = random_array(input.type, low, is_gate ? 0 : input.name == "beta" ? 1 : 0.25, random);
+        fed.emplace(input.name, x);
+        given.emplace(input.name, x);
+      }
+      const Outputs seen = session({.host = false}).compile(graph).run(fed);
+      const std::vector<Array> wanted = evaluate(graph, given);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_LE(difference(seen[i], wanted[i]), 1e-5 * largest_magnitude(wanted[i])) << steps << " " << same;
+    }
+  }
+}
+
 /// Scales that MLX reads as NaN.
 TEST_F(MlxTest, BlocksThatMlxDoesNotHoldAreDecoded) {
   for (const char* type : {"MXFP4", "NVFP4"}) {

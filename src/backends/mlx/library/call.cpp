@@ -41,7 +41,7 @@ const RowTable<Rule>& table() {
   static const RowTable<Rule> all = [] {
     RowTable<Rule> table;
     for (const Rows rows : {scalar_rows(), structure_rows(), addressing_rows(), reduction_rows(), contraction_rows(), control_rows(),
-                            signal_rows(), composite_rows(), quantized_rows()})
+                            signal_rows(), composite_rows(), quantized_rows(), recurrent_rows()})
       table.add(rows);
     return table;
   }();

@@ -47,6 +47,7 @@ Rows control_rows();
 Rows signal_rows();
 Rows composite_rows();
 Rows quantized_rows();
+Rows recurrent_rows();
 
 /// All of them.
 const RowTable<Rule>& table();
