@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "backends/mlx_device.h"
+#include "backends/recorded_models.h"
 #include "fixture.h"
 #include "models/run/recorded_run.h"
 
@@ -10,8 +11,7 @@ namespace {
 
 class MlxModels : public MlxTest {};
 
-TEST_F(MlxModels, HaveTheRecordedOutputsAndTokens) {
-  const Session device = session();
+void expect_recorded_outputs(const Session& device) {
   for (const auto& entry : std::filesystem::directory_iterator(fixture("hf"))) {
     if (!entry.is_directory()) continue;
     SCOPED_TRACE(entry.path().filename());
@@ -20,6 +20,12 @@ TEST_F(MlxModels, HaveTheRecordedOutputsAndTokens) {
     for (const VerifiedTensor& t : verified) EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
   }
 }
+
+TEST_F(MlxModels, HaveTheRecordedOutputsAndTokens) { expect_recorded_outputs(session()); }
+TEST_F(MlxModels, HaveThemEagerly) { expect_recorded_outputs(session_of_mode("eager")); }
+
+/// Of several families: each function takes a compiler some seconds.
+TEST_F(MlxModels, HaveThemCompiled) { expect_recorded_models(session_of_mode("compiled")); }
 
 }  // namespace
 }  // namespace rlx::test
