@@ -1,4 +1,5 @@
 """Distributions, as in scipy.stats: rlx.scipy.stats.norm.logpdf(x, loc, scale)."""
+# mypy: disable-error-code="misc"
 import math
 
 from .. import numpy as jnp
