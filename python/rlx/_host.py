@@ -50,12 +50,13 @@ def pure_callback(function, results, *args):
     arrays = [leaf_of(leaf) for leaf in leaves]
     wanted, result_tree = _trees.flatten(results)
     like = [_like(each) for each in wanted]
+    dtypes = [each.dtype for each in like]  # of values that may be gone when the function is called
 
     def called(given):
         made, its = _trees.flatten(function(*_trees.unflatten(tree, [to_numpy(each) for each in given])))
         if its != result_tree:
             raise Error(f"pure_callback of {name_of(function)}: the function gives {its} (allowed: {result_tree})")
-        return [asarray(each, array.dtype) for each, array in zip(made, like)]
+        return [asarray(each, dtype) for each, dtype in zip(made, dtypes)]
 
     if current_trace(arrays) is None:
         outputs = called(arrays)

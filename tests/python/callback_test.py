@@ -36,6 +36,11 @@ def test_a_batch_calls_it_for_each_example():
     assert np.array_equal(rlx.vmap(rlx.vmap(f))(np.stack([X, -X])), np.sort(np.stack([X, -X]), 2))
 
 
+def test_results_may_be_like_an_operand():
+    f = lambda v: rlx.pure_callback(np.sort, v, v)  # noqa: E731
+    assert np.array_equal(rlx.jit(rlx.vmap(f))(X), np.sort(X, 1)) and rlx.eval_shape(f, X) == rlx.ShapeDtypeStruct((4, 3), "float32")
+
+
 def test_loops_call_it():
     total, _ = rlx.scan(lambda c, x: (rlx.pure_callback(lambda a, b: a + b, LIKE, c, x), None), jnp.zeros(3), X)
     assert np.allclose(total, X.sum(0), atol=1e-5)
