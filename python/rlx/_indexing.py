@@ -110,8 +110,11 @@ class _Basic:
         return _call("reverse", array, self.reversed) if self.reversed else array
 
 
-def _wrapped(index, size):
-    """Negative indices count from the end."""
+def wrapped(index, size):
+    """Negative indices count from the end. Narrow types have no room for the sum; those without a sign are never negative."""
+    if index.dtype in (DType.u8, DType.u16, DType.u32, DType.u64):
+        index = index.astype("int64")
+        return _call("select", _call("lt", index, 0), 2**62, index)
     index = index if index.dtype in (DType.i32, DType.i64) else index.astype("int32")
     return _call("select", _call("lt", index, 0), _call("add", index, size), index)
 
@@ -120,7 +123,7 @@ def _flat_position(indices, sizes, mode):
     """The place of an element on the joined axes, row by row; with mode fill one behind the last where an index is outside."""
     position, inside, count = None, None, 1
     for index, size in zip(indices, sizes):
-        index = _wrapped(index, size)
+        index = wrapped(index, size)
         within = _call("logical_and", _call("ge", index, 0), _call("lt", index, size))
         inside = within if inside is None else _call("logical_and", inside, within)
         index = _call("min", _call("max", index, 0), size - 1)
@@ -141,7 +144,7 @@ def _advanced(array, entries, mode):
     """`entries` has an array or None for each axis."""
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
-        index = entries[axes[0]] if mode == "fill" else _wrapped(entries[axes[0]], array.shape[axes[0]])  # take wraps by itself then
+        index = entries[axes[0]] if mode == "fill" else wrapped(entries[axes[0]], array.shape[axes[0]])  # take wraps by itself then
         return _call("take", array, index, axes[0], mode)
     taken = _gathered(array, axes, [entries[axis] for axis in axes], mode)
     if axes != list(range(axes[0], axes[0] + len(axes))):

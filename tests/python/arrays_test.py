@@ -119,6 +119,18 @@ def test_masks_choose_elements():
         rlx.jit(lambda v: v[v > 5])(x)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_indices_of_every_type_count_from_the_end_or_are_moved_inside(dtype):
+    limits = np.iinfo(dtype)
+    for size in (5, 200, 40000):
+        x = np.arange(size, dtype=np.float32)
+        index = np.array([0, 2, limits.max, limits.max - 1, limits.min, limits.min + 1, *([-1, -2] if limits.min < 0 else [])], dtype)
+        wanted = [min(max(i + size if i < 0 else i, 0), size - 1) for i in index.tolist()]
+        np.testing.assert_array_equal(rlx.asarray(x)[rlx.asarray(index)], x[wanted])
+        np.testing.assert_array_equal(rlx.asarray(x[:, None])[rlx.asarray(index), rlx.asarray(index * 0)], x[wanted])
+        np.testing.assert_array_equal(rlx.numpy.take_along_axis(rlx.asarray(x), rlx.asarray(index), 0), x[wanted])
+
+
 def test_wrong_indices_are_errors():
     x = rlx.asarray(np.zeros((2, 3)))
     for index in ((0, 0, 0), 2, -3, [0.5], (Ellipsis, Ellipsis)):

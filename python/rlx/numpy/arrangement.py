@@ -5,8 +5,9 @@ import math
 from .._array import asarray
 from .._core import Error
 from .._dtypes import is_complex, is_floating
+from .._indexing import wrapped
 from ._base import along, array_of, call, float_of, public, sizes_of
-from .elementwise import clip, less, remainder, where
+from .elementwise import clip, remainder, where
 from .reductions import sum
 
 
@@ -177,15 +178,21 @@ def broadcast_arrays(*xs):
 def _placed(indices, size, mode):
     """Positions 0 .. size - 1; what lies outside by NumPy's modes."""
     if mode in (None, "raise", "fill", "promise_in_bounds"):
-        return where(less(indices, 0), indices + size, indices)
+        return wrapped(indices, size)
     if mode not in ("clip", "wrap"):
         raise Error(f"take: mode is {mode!r} (allowed: clip, wrap, fill)")
+    indices = indices.astype("int64")  # narrow types have no room for the size
     return clip(indices, 0, size - 1) if mode == "clip" else remainder(indices, size)
+
+
+def _inside(indices, size):
+    indices = indices.astype("int64")
+    return (indices >= -size) & (indices < size)
 
 
 def _filled(result, indices, axis, size, fill_value):
     """The result where its index lies inside."""
-    inside = (indices >= -size) & (indices < size)
+    inside = _inside(indices, size)
     return where(inside.reshape((1,) * axis + inside.shape + (1,) * (result.ndim - axis - inside.ndim)), result, fill_value)
 
 
@@ -214,8 +221,7 @@ def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
     result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode), axis)
     if mode != "fill" and fill_value is None:
         return result
-    inside = (indices >= -x.shape[axis]) & (indices < x.shape[axis])
-    return where(inside, result, fill_value if fill_value is not None else _no_value(x.dtype))
+    return where(_inside(indices, x.shape[axis]), result, fill_value if fill_value is not None else _no_value(x.dtype))
 
 
 def pad(x, pad_width, mode="constant", constant_values=0):
