@@ -18,6 +18,12 @@ class LlvmPrinter : public KernelPrinter {
     return named_by_hash(module(), "k", scheduled_.counted());
   }
 
+  struct UnderWay {  // the innermost loop at hand
+    int loop = 0;
+    bool adds = false;         // floats, in an order that LLVM chooses
+    bool written_out = false;  // holds a loop that is
+  };
+
  private:
   // -- the module around the body: an outer function unpacks the arguments for the inner one
   std::string module() const {
@@ -174,14 +180,15 @@ class LlvmPrinter : public KernelPrinter {
     line(fmt::format("{}.more = icmp slt i64 {}, {}", i, i, high));
     line(fmt::format("br i1 {}.more, label %{}.body, label %{}.exit", i, name, name));
     label(name + ".body");
-    const int mine = loops_, around = std::exchange(innermost_, loops_);
+    const int mine = loops_;
+    const UnderWay around = std::exchange(innermost_, {mine});
     body(i);
-    innermost_ = around;
+    const UnderWay done = std::exchange(innermost_, around);
     line("br label %" + name + ".latch");
     label(name + ".latch");
     line(fmt::format("{0}.next = add nsw i64 {0}, {1}", i, step));
-    const bool holds_loops = loops_ > mine;
-    line("br label %" + name + (holds_loops ? "" : parallel(mine, hints(low, high))));
+    const bool holds_loops = loops_ > mine || done.written_out;
+    line("br label %" + name + (holds_loops ? "" : parallel(mine, hints(low, high, done.adds))));
     label(name + ".exit");
   }
   std::string type_of(const Kept& kept) const { return llvm_register_type(kernel_.expr(kept.expr).dtype); }
@@ -211,25 +218,38 @@ class LlvmPrinter : public KernelPrinter {
     return scalars().emit(ScalarOp::select, {{is_nan, boolean}, {instead, dtype}, {value, dtype}}, dtype);
   }
   std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
+  int most_written_out() const override { return 15; }  // fewer than a vector of AVX-512 has lanes
   void lane_loop(const std::string& low, const std::string& high, int /*lanes*/, const LoopBody& body) override {
     loop(low, high, 1, body);
   }
   std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
-    return scalars().combine(e.reduce, a, b, e.dtype);
+    return scalars().combine(e.reduce, a, b, e.dtype, "nsz ");
   }
+  /// LLVM may order what a row's loop adds: it does so to make vectors of the terms, always in the same way.
   std::string combined(const Expr& e, const std::string& before) override {
     const Expr& body = kernel_.expr(e.args[0]);
-    if (e.reduce != ReduceKind::sum || !is_float(e.dtype) || body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul)
-      return scalars().combine(e.reduce, before, value(e.args[0]), e.dtype);
+    const std::string flags = in_order_ ? "nsz " : "reassoc nsz ";
+    innermost_.adds = innermost_.adds || (!in_order_ && adds_floats(e) && is_short_around(e));
+    innermost_.written_out = innermost_.written_out || written_out_;
+    if (!is_float_sum(e) || body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul)
+      return scalars().combine(e.reduce, before, value(e.args[0]), e.dtype, flags);
     const std::string type = llvm_register_type(e.dtype), suffix = e.dtype == f64 ? "f64" : "f32";
     declare(fmt::format("declare {0} @llvm.fmuladd.{1}({0}, {0}, {0})", type, suffix));
     const std::string &a = value(body.args[0]), &b = value(body.args[1]);
-    return assign(fmt::format("call reassoc nsz contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, suffix, a, b, before));
+    return assign(fmt::format("call {5}contract {0} @llvm.fmuladd.{1}({0} {2}, {0} {3}, {0} {4})", type, suffix, a, b, before, flags));
+  }
+
+  /// Whether LLVM may write out the loops around a reduction's innermost one.
+  bool is_short_around(const Expr& e) const {
+    constexpr std::int64_t most = 64;
+    std::int64_t terms = 1;
+    for (std::size_t i = 0; i + 1 < e.variables.size() && terms <= most; ++i) terms *= kernel_.extent(e.variables[i]).upper();
+    return terms <= most;
   }
 
   /// No two iterations of a loop touch the same element of a buffer, one of them writing: that is what lets LLVM make vectors of them.
   /// Buffers themselves may be one, where a result takes the place of an operand, so they are not `noalias`.
-  std::string access() const { return innermost_ > 0 ? fmt::format(", !llvm.access.group !{}", 3 * innermost_) : ""; }
+  std::string access() const { return innermost_.loop > 0 ? fmt::format(", !llvm.access.group !{}", 3 * innermost_.loop) : ""; }
   std::string parallel(int loop, const std::string& hints) {
     const int group = 3 * loop, self = group + 1, property = group + 2;
     metadata_ += fmt::format("!{0} = distinct !{{!{0}, !{1}{3}}}\n!{1} = !{{!\"llvm.loop.parallel_accesses\", !{2}}}\n", self, property,
@@ -255,25 +275,33 @@ class LlvmPrinter : public KernelPrinter {
     return masks_ == VectorMasks::last && steps > cut_lanes && behind > 1 ? std::to_string(steps - behind) : std::string();
   }
   /// Metadata that has LLVM mask a loop's vectors, or take as many of them at a time as leave none behind.
-  std::string hints(const std::string& low, const std::string& high) const {
+  /// `adds`: sums or products of floats.
+  std::string hints(const std::string& low, const std::string& high, bool adds) const {
     constexpr const char* mask = ", !{!\"llvm.loop.vectorize.predicate.enable\", i1 true}";
     constexpr const char* whole = ", !{!\"llvm.loop.unroll.disable\"}";  // else few steps become scalar code before they are vectors
-    if (masks_ == VectorMasks::none) return "";
-    if (low != "0" && is_number(low) && is_number(high)) return fmt::format("{}{}", mask, whole);  // what was cut off
+    constexpr const char* then_free = ", !{!\"llvm.loop.vectorize.followup_all\", !{!\"llvm.loop.isvectorized\", i32 1}}";
+    const bool is_known = is_number(low) && is_number(high);
+    // A loop that is written out before its terms are vectors gets vectors of rows, and another order in the rows behind the last of these.
+    constexpr int too_many = 64;
+    const bool stays = adds && is_known && std::stoll(high) - std::stoll(low) < too_many;
+    const std::string stays_loop = stays ? fmt::format("{}{}", whole, then_free) : std::string();
+    if (masks_ == VectorMasks::none) return stays_loop;
+    if (low != "0" && is_known) return fmt::format("{}{}", mask, whole);  // what was cut off
     constexpr int most_vectors = 4;
     const int steps = few_steps(low, high);
-    if (masks_ == VectorMasks::all) return is_ragged(steps) ? mask : "";
-    if (steps < cut_lanes) return "";
+    if (masks_ == VectorMasks::all) return (is_ragged(steps) ? mask : "") + stays_loop;
+    if (steps < cut_lanes) return stays_loop;
     // Sums of more steps, written out, would be one chain. Fewer are left to LLVM: a rest behind few vectors costs more than these.
-    const bool stays = steps / cut_lanes > most_vectors;
-    return fmt::format("{}, !{{!\"llvm.loop.interleave.count\", i32 {}}}", stays ? whole : "", std::gcd(steps / cut_lanes, most_vectors));
+    const bool many = steps / cut_lanes > most_vectors;
+    return fmt::format("{}, !{{!\"llvm.loop.interleave.count\", i32 {}}}", many ? whole : stays_loop,
+                       std::gcd(steps / cut_lanes, most_vectors));
   }
 
   static constexpr int cut_lanes = 8;  // of f32 in the vectors of AVX2, where the last alone is masked
   VectorMasks masks_;
   std::vector<std::string> declarations_;
   std::string metadata_;
-  int innermost_ = 0;  // the loop under way
+  UnderWay innermost_;
   std::string block_ = "start";
   int temporaries_ = 0, loops_ = 0;
 };

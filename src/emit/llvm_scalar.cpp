@@ -67,12 +67,12 @@ std::string LlvmScalars::fma(const std::string& a, const std::string& b, const s
   return call("llvm.fma." + suffix(t), t, {a, b, c});
 }
 
-std::string LlvmScalars::combine(ReduceKind kind, const std::string& a, const std::string& b, DType t) {
+std::string LlvmScalars::combine(ReduceKind kind, const std::string& a, const std::string& b, DType t, const std::string& flags) {
   const std::string type = llvm_register_type(t);
   if (is_bool(t)) return assign_(std::string(kind == ReduceKind::max ? "or" : "and") + " i1 " + a + ", " + b);
   if (is_float(t)) {
-    if (kind == ReduceKind::sum) return assign_("fadd reassoc nsz " + type + " " + a + ", " + b);
-    if (kind == ReduceKind::prod) return assign_("fmul reassoc nsz " + type + " " + a + ", " + b);
+    if (kind == ReduceKind::sum) return assign_("fadd " + flags + type + " " + a + ", " + b);
+    if (kind == ReduceKind::prod) return assign_("fmul " + flags + type + " " + a + ", " + b);
     return call(std::string(kind == ReduceKind::max ? "llvm.maximum." : "llvm.minimum.") + suffix(t), t, {a, b}, "nsz ");
   }
   if (kind == ReduceKind::sum) return assign_("add " + type + " " + a + ", " + b);

@@ -27,7 +27,8 @@ class LlvmScalars {
 
   std::string emit(ScalarOp op, const std::vector<Operand>& args, DType result);
   std::string fma(const std::string& a, const std::string& b, const std::string& c, DType t);
-  std::string combine(ReduceKind kind, const std::string& a, const std::string& b, DType t);
+  /// `flags` are LLVM's, of the additions or multiplications of floats.
+  std::string combine(ReduceKind kind, const std::string& a, const std::string& b, DType t, const std::string& flags);
   std::string from_memory(const std::string& raw, DType t);
   std::string to_memory(const std::string& value, DType t);
 

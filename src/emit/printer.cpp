@@ -137,7 +137,7 @@ void KernelPrinter::print_compute(const Statement& s) {
 void KernelPrinter::print_loop(const Statement& s) {
   if (together_.count(s.variable)) return print_block(s.body);
   if (s.shared > 0) return print_shared(s);
-  if (print_unrolled(s)) return;
+  if (print_unrolled(s) || print_written_out(s)) return;
   if (s.vector > 1) return print_vectors(s);
   const auto [low, high] = range(s.variable);
   const LoopBody body = [&](const std::string& i) {
@@ -157,51 +157,6 @@ void KernelPrinter::print_loop(const Statement& s) {
 std::pair<KernelPrinter::Kept, std::string> KernelPrinter::accumulator(ExprId id) const {
   if (!side_.empty()) return {{id, Kept::Part::side}, side_};
   return {id, per_lane(id) ? lane_ : ""};
-}
-
-/// Whole vectors of neighbours, of which each has accumulators of its own, and then what is left.
-void KernelPrinter::print_vectors(const Statement& s) {
-  const auto [low, high] = range(s.variable);
-  std::vector<ExprId> reductions;
-  for (const Statement& inner : s.body)
-    if (inner.kind == Statement::Kind::accumulate) reductions.push_back(inner.expr);
-  for (ExprId id : reductions)
-    if (sided_.insert(id).second) declare_variable({id, Kept::Part::side}, s.vector);
-  if (!reductions.empty())
-    lane_loop(s.vector, [&](const std::string& side) {
-      for (ExprId id : reductions) set_variable({id, Kept::Part::side}, side, neutral(kernel_.expr(id)));
-    });
-  std::string& at = variables_[static_cast<std::size_t>(s.variable)];
-  const std::string rest = size_op(SizeOp::remainder, size_op(SizeOp::subtract, high, low), std::to_string(s.vector));
-  const std::string whole = size_op(SizeOp::subtract, high, rest);
-  loop(low, whole, s.vector, [&](const std::string& first) {
-    lane_loop(s.vector, [&](const std::string& side) {
-      at = size_op(SizeOp::add, first, side);
-      side_ = side;
-      print_block(s.body);
-      side_.clear();
-    });
-  });
-  loop(whole, high, 1, [&](const std::string& i) {
-    at = i;
-    print_block(s.body);
-  });
-  combine_sides(reductions, s.vector);
-  if (!runs_.count(s.variable)) finish_reductions(s.variable);
-}
-
-/// In pairs, so that no element waits for all that are before it.
-void KernelPrinter::combine_sides(const std::vector<ExprId>& reductions, int width) {
-  if (reductions.empty()) return;
-  for (int half = width / 2; half >= 1; half /= 2)
-    lane_loop(half, [&](const std::string& side) {
-      const std::string other = size_op(SizeOp::add, side, std::to_string(half));
-      for (ExprId id : reductions) {
-        const Kept kept{id, Kept::Part::side};
-        set_variable(kept, side, joined(kernel_.expr(id), variable(kept, side), variable(kept, other)));
-      }
-    });
-  for (ExprId id : reductions) set(id, joined(kernel_.expr(id), variable(id, ""), variable({id, Kept::Part::side}, "0")));
 }
 
 void KernelPrinter::print_runs(const Statement& s) {
@@ -226,32 +181,9 @@ void KernelPrinter::print_runs(const Statement& s) {
 }
 
 void KernelPrinter::print_run(const Statement& s, const std::string& low, const std::string& high, bool whole) {
-  runs_[s.variable] = {low, high, whole};
+  runs_[s.variable] = {low, high, whole ? s.steps : 0};
   print_block(s.body);
   runs_.erase(s.variable);
-}
-
-/// Several steps of a whole run for each of the lanes, whose accumulators are then loaded and stored once for all of these. False where
-/// that does not pay.
-bool KernelPrinter::print_unrolled(const Statement& s) {
-  constexpr std::size_t most_statements = 8;
-  const auto run = runs_.find(s.variable);
-  if (run == runs_.end() || !run->second.whole || s.body.size() != 1 || s.body[0].kind != Statement::Kind::lanes) return false;
-  if (s.body[0].body.size() > most_statements) return false;
-  // Rows that are one block lie behind each other in memory, which is read best in order.
-  const int steps = kernel_.extent(s.body[0].variable).upper() > block_lanes ? 4 : 2;
-  loop(run->second.low, run->second.high, steps, [&](const std::string& first) {
-    std::vector<std::string> at{first};
-    for (int step = 1; step < steps; ++step) at.push_back(size_op(SizeOp::add, first, std::to_string(step)));
-    const Statement& lanes = s.body[0];
-    print_lanes(lanes, [&] {
-      for (const std::string& step : at) {
-        variables_[static_cast<std::size_t>(s.variable)] = step;
-        print_block(lanes.body);
-      }
-    });
-  });
-  return true;
 }
 
 void KernelPrinter::print_lanes(const Statement& s, const std::function<void()>& body) {
@@ -260,7 +192,9 @@ void KernelPrinter::print_lanes(const Statement& s, const std::function<void()>&
     variables_[static_cast<std::size_t>(s.variable)] = i;
     lane_ = lane;
     for (ExprId id : scheduled_.per_lane) values_[static_cast<std::size_t>(id)].clear();
+    const bool around = std::exchange(in_order_, true);
     body();
+    in_order_ = around;
   };
   const Dim& extent = kernel_.extent(s.variable);
   const int lanes = scheduled_.block_lanes;

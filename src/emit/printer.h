@@ -88,6 +88,8 @@ class KernelPrinter {
   /// The accumulator `before` combined with the reduction's body; two accumulators combined.
   virtual std::string combined(const Expr& reduction, const std::string& before) = 0;
   virtual std::string joined(const Expr& reduction, const std::string& a, const std::string& b) = 0;
+  /// Loops that add up to so many floats are written out.
+  virtual int most_written_out() const { return 0; }
   /// `a` + or - `b`, rounded as it stands.
   virtual std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) = 0;
   /// `value`, or `instead` where that is NaN.
@@ -108,6 +110,7 @@ class KernelPrinter {
   std::string sum(const std::string& a, const std::string& b);
   std::string guards(const std::vector<Guard>& list);
   const std::string& value(ExprId id);
+  static bool adds_floats(const Expr& reduction);
   const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
   /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop, by variable.
   std::size_t size_arguments() const { return kernel_.symbols.size() + (kernel_.tile ? 2 * kernel_.loops.size() : 0); }
@@ -115,6 +118,8 @@ class KernelPrinter {
   const Kernel& kernel_;
   Scheduled scheduled_;
   std::string entry_, body_;  // statements that run once, and those under way
+  bool in_order_ = false;     // what is added at hand has the order of the text
+  bool written_out_ = false;  // so does the loop at hand
 
  private:
   void print(const Statement& statement);
@@ -132,6 +137,15 @@ class KernelPrinter {
   void print_runs(const Statement& s);
   void print_run(const Statement& s, const std::string& low, const std::string& high, bool whole);
   bool print_unrolled(const Statement& s);
+  bool print_written_out(const Statement& s);
+  std::vector<ExprId> added_floats(const Block& body) const;
+  std::int64_t known_steps(int variable) const;
+  /// A step of a loop, by its number.
+  using Step = std::function<void(int)>;
+  void print_pairs(const std::vector<ExprId>& reductions, int first, int past, const Step& step);
+  void print_steps(const Block& body, int count, const Step& step);
+  std::vector<std::string> take_accumulators(const std::vector<ExprId>& reductions);
+  void add_to_accumulators(const std::vector<ExprId>& reductions, const std::vector<std::string>& before);
   void print_vectors(const Statement& s);
   void print_shared(const Statement& s);
   void print_neighbours(const Statement& s, const std::string& first, const std::string& slot);
@@ -160,7 +174,7 @@ class KernelPrinter {
   std::pair<std::string, std::string> split_range_, block_range_;
   struct Run {
     std::string low, high;
-    bool whole;
+    std::int64_t steps;  // 0: not known
   };
   std::map<int, Run> runs_;                       // by variable: the run at hand
   std::string lane_;                              // position in the block at hand

@@ -170,6 +170,14 @@ int neighbours(const Kernel& kernel, const std::vector<std::set<int>>& free, con
 
 }  // namespace
 
+bool lies_apart(const Kernel& kernel, const Statement& loop) {
+  return std::ranges::any_of(loop.body, [&](const Statement& s) {
+    if (s.kind != Statement::Kind::compute || kernel.expr(s.expr).kind != Expr::Kind::load) return false;
+    const Dim step = coefficient(kernel.expr(s.expr).index, loop.variable);
+    return step != Dim(0) && step != Dim(1) && step != Dim(-1);
+  });
+}
+
 void mark_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width, Block& body) {
   for (Statement& s : body) {
     mark_vectors(kernel, free, width, s.body);

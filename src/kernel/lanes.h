@@ -21,6 +21,10 @@ Block split_lanes(const Kernel& kernel, const std::vector<std::set<int>>& free, 
 /// Whether neighbours along the variable are neighbours in memory, wherever they are.
 bool steps_by_one(const Index& index, int variable);
 
+/// Whether a loop without others inside reads what lies apart in memory, in even steps.
+bool lies_apart(const Kernel& kernel, const Statement& loop);
+inline constexpr std::int64_t apart_run = 32;  // terms of a sum that are added in pairs
+
 /// Marks the loops without others inside whose loads and stores are mostly of neighbours in memory as computed by vectors.
 void mark_vectors(const Kernel& kernel, const std::vector<std::set<int>>& free, int width, Block& body);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/lanes.h"
+
 namespace rlx {
 namespace {
 
@@ -33,14 +35,15 @@ std::optional<Runs> runs_of_row(const Dim& extent, std::size_t at, bool light) {
 
 }  // namespace
 
-std::optional<Runs> runs_of(const Kernel& kernel, const std::vector<int>& variables, bool by_lane, bool light) {
-  // Lanes go through all terms one by one; rows inside other loops are each added to what came before.
-  const std::int64_t run = by_lane ? lane_run : vectors;
+std::optional<Runs> runs_of(const Kernel& kernel, const std::vector<int>& variables, bool by_lane, bool light, bool apart) {
+  // Lanes, and rows whose terms lie apart, go through all terms one by one; rows inside other loops are each added to what came before.
+  const bool one_by_one = by_lane || (apart && light);
+  const std::int64_t run = by_lane ? lane_run : one_by_one ? apart_run : vectors;
   std::int64_t terms = 1;
   for (std::size_t at = variables.size(); at-- > 0;) {
     const Dim& extent = kernel.extent(variables[at]);
     const bool innermost = at + 1 == variables.size();
-    if (innermost && !by_lane) {
+    if (innermost && !one_by_one) {
       if (const auto runs = runs_of_row(extent, at, light)) return runs;
     } else if (extent.upper() > run / terms) {
       const std::int64_t steps = std::max<std::int64_t>(1, run / terms);

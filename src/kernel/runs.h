@@ -16,7 +16,8 @@ struct Runs {
 /// once a term, so it adds the terms of one run only; what is lost where runs are added to their total is known exactly and added at the
 /// end. Vectors of accumulators, too, are added at the end of a run, so what is behind the last whole vectors is a run of its own.
 /// `by_lane`: each lane has one accumulator. `light`: terms are so little work that the loop may be written twice.
-std::optional<Runs> runs_of(const Kernel& kernel, const std::vector<int>& variables, bool by_lane, bool light);
+/// `apart`: its terms lie apart in memory, so that no vectors are made of them.
+std::optional<Runs> runs_of(const Kernel& kernel, const std::vector<int>& variables, bool by_lane, bool light, bool apart);
 
 inline bool is_float_sum(const Expr& e) { return e.kind == Expr::Kind::reduce && e.reduce == ReduceKind::sum && is_float(e.dtype); }
 

@@ -217,7 +217,8 @@ class Scheduler {
     const bool by_lane = (options_.lanes && options_.vector == 1) || free_[static_cast<std::size_t>(group[0])].count(lane_) > 0;
     if (std::ranges::none_of(group, [&](ExprId member) { return is_float_sum(kernel_.expr(member)); })) return std::nullopt;
     if (group_.lanes > 0 && is_of_group(group[0])) return runs_of_group(kernel_, group[0], group_.lanes);
-    return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, !options_.lanes && count(innermost) <= light);
+    const bool apart = !by_lane && !options_.lanes && lies_apart(kernel_, innermost[0]);
+    return runs_of(kernel_, kernel_.expr(group[0]).variables, by_lane, !options_.lanes && count(innermost) <= light, apart);
   }
   /// Whether it is of a whole position, and not of a term of another reduction.
   bool is_of_group(ExprId id) const {

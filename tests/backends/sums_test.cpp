@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "backends/cpu/machine/cpu_features.h"
 #include "fixture.h"
 #include "ir/reference.h"
 #include "ops/values.h"
@@ -199,6 +200,27 @@ TEST(Sums, OfCompositesAndGradientsAreThoseOfWiderNumbers) {
   }
 }
 
+TEST(Sums, OfTermsThatLieApartAreAsCloseAsThoseOfNeighbours) {
+  for (const auto& [shape, axis] : std::vector<std::pair<Sizes, std::int64_t>>{{{50, 1000, 7}, 1},
+                                                                               {{50, 20, 7}, 1},
+                                                                               {{1000, 2}, 0},
+                                                                               {{1000, 5}, 0},
+                                                                               {{16, 300}, 0},
+                                                                               {{15, 300}, 0},
+                                                                               {{300, 15}, 1},
+                                                                               {{300, 9}, 1}}) {
+    const Array x = numbers(f32, shape);
+    const PeerCase c{"sum", "f32", {axis}, shape};
+    const Array y = run({x}, [&](const Values& in) { return sum(in[0], {axis}); });
+    const std::vector<long double> wanted = exact(c, x, y.size());
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      const long double want = wanted[static_cast<std::size_t>(i)];
+      EXPECT_LE(std::abs((y.get_double(i) - want) / want), 3.5L * 0x1p-24L)
+          << type_of(x).to_string() << " over " << axis << ", result " << i;
+    }
+  }
+}
+
 // -- bits
 
 TEST(Sums, HaveTheSameBitsAtAnyNumberOfThreads) {
@@ -212,15 +234,32 @@ TEST(Sums, HaveTheSameBitsAtAnyNumberOfThreads) {
   }
 }
 
+/// All rows, or columns, of a batch are alike.
+Array repeated(std::int64_t length, std::int64_t batch, bool columns) {
+  Array x(f32, columns ? Sizes{length, batch} : Sizes{batch, length});
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, 0.1 + number(static_cast<std::uint32_t>(columns ? i / batch : i % length)));
+  return x;
+}
+
 TEST(Sums, HaveTheSameBitsAtAnyPlaceOfABatch) {
-  for (const std::int64_t length : {5, 17, 100, 777, 5000})
-    for (const bool columns : {false, true}) {
-      const std::int64_t batch = 203;
-      Array x(f32, columns ? Sizes{length, batch} : Sizes{batch, length});
-      for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, number(static_cast<std::uint32_t>(columns ? i / batch : i % length)));
-      const Array y = run({x}, [&](const Values& in) { return sum(in[0] * in[0], {columns ? 0 : 1}); });
-      for (std::int64_t i = 1; i < batch; ++i) ASSERT_EQ(y.get_double(i), y.get_double(0)) << length << " terms, place " << i;
-    }
+  const std::map<std::string, std::function<Value(const Value&, std::int64_t)>> ops{
+      {"sum", [](const Value& x, std::int64_t axis) { return sum(x, {axis}); }},
+      {"squares", [](const Value& x, std::int64_t axis) { return sum(x * x, {axis}); }},
+      {"prod", [](const Value& x, std::int64_t axis) { return prod(x, {axis}); }},
+      {"sum of exponentials", [](const Value& x, std::int64_t axis) { return sum(exp(x), {axis}); }}};
+  for (const cpu::CpuLevel level : cpu::allowed_levels(cpu::cpu_features())) {
+    const Session session(Device::cpu(), {.threads = 1, .cache_folder = "", .cpu_level = std::string(cpu::to_string(level))});
+    for (const auto& [name, op] : ops)
+      for (const std::int64_t length : {3, 8, 12, 20, 33, 49})
+        for (const bool columns : {false, true}) {
+          const Build build = [&](const Values& in) { return op(in[0], columns ? 0 : 1); };
+          const Array alone = run(session, {repeated(length, 1, columns)}, build),
+                      y = run(session, {repeated(length, 203, columns)}, build);
+          for (std::int64_t i = 0; i < y.size(); ++i)
+            ASSERT_EQ(y.get_double(i), columns ? y.get_double(0) : alone.get_double(0))
+                << cpu::to_string(level) << ": " << name << " of " << length << ", place " << i;
+        }
+  }
 }
 
 // -- edges

@@ -196,7 +196,8 @@ TEST_P(OfFamily, TokensHaveTheSameLogitsHoweverTheyAreRead) {
 INSTANTIATE_TEST_SUITE_P(Models, OfFamily,
                          testing::Values("hf/llama", "hf/gemma2", "hf/gemma3", "hf/gpt2", "hf/mixtral", "hf/mamba", "hf/qwen3_next",
                                          "hf/phi3-longrope", "hf_more/mamba2", "hf_more/deepseek_v3", "hf_more/jamba", "hf_more/lfm2",
-                                         "hf_more/falcon-new", "gguf_models/qwen2.gguf", "gguf_models/qwen3_moe.gguf"),
+                                         "hf_more/falcon-new", "gguf_models/qwen2.gguf", "gguf_models/qwen3_moe.gguf", "hf_more/starcoder2",
+                                         "hf_more/gpt_neox-serial"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace_if(
