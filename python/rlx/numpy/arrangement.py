@@ -7,7 +7,7 @@ from .._core import Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import wrapped
 from ._base import along, array_of, call, float_of, public, sizes_of
-from .elementwise import clip, remainder, where
+from .elementwise import clip, less, remainder, where
 from .reductions import sum
 
 
