@@ -126,7 +126,7 @@ class BlockProducts final : public GraphClaim {
     const auto add = [&](GeneratedKernel kernel, std::int64_t least, std::int64_t most) {
       if (least > rows.upper() || most < rows.lower() || least > most) return;
       for (const KernelBuffer& buffer : kernel.kernel.buffers)
-        if (!buffer.written && buffer.value.result == 0 && std::ranges::find(launch.reads, buffer.value) == launch.reads.end())
+        if (!buffer.written && buffer.value.node != value.node && std::ranges::find(launch.reads, buffer.value) == launch.reads.end())
           launch.reads.push_back(buffer.value);
       launch.kernels.push_back(std::move(kernel));
       if (least > rows.lower() || most < rows.upper()) launch.kernels.back().only = SizeRange{rows, least, most};
