@@ -120,6 +120,22 @@ TEST_P(GpuBlockProducts, HaveAMatrixForEachRow) {
   }
 }
 
+/// Numbers of matrices that a node of several results finds.
+TEST_P(GpuBlockProducts, HaveTheMatrixThatARowScoresHighest) {
+  const BlockFormat& format = *find_block_format("Q4_K");
+  const Size size{40, 64, 256};
+  Graph graph;
+  const Value x = graph.input("x", {size.rows, size.depth}, f32), scores = graph.input("scores", {size.rows, 2}, f32);
+  const Value w = graph.input("w", {2, size.columns / 2, row_bytes(format, size.depth)}, u8);
+  graph.output("y", grouped_block_dot(x, w, reshape(top_k(scores, 1)[1], {size.rows}), "Q4_K", false));
+  const Array in = numbers(f32, size), blocks = blocks_of(format, size);
+  Array of_matrices(u8, {2, size.columns / 2, row_bytes(format, size.depth)}), of_rows(f32, {size.rows, 2});
+  std::ranges::copy(blocks.bytes(), of_matrices.mutable_bytes().begin());
+  for (std::int64_t r = 0; r < size.rows; ++r) of_rows.set_double(2 * r + r % 2, 1);
+  const Array seen = session().compile(graph).run({{"x", in}, {"scores", of_rows}, {"w", of_matrices}}).at("y");
+  for (std::int64_t r = 0; r < size.rows; ++r) expect_row(format, size, in, blocks, seen, r, r % 2 * size.columns / 2, size.columns / 2);
+}
+
 /// Whose blocks begin anywhere.
 TEST_P(GpuBlockProducts, AreTilesOfOneRow) { expect_products(session(), {1, 520, 512}, f32, {"Q6_K", "Q8_0", "Q4_0"}); }
 
