@@ -93,7 +93,7 @@ Mode mode_of(const SessionOptions& options) {
   const char* const variable = std::getenv("RLX_MLX_MODE");
   const bool by_option = !options.graph_mode.empty();
   if (!by_option && !variable) return Mode::lazy;
-  const std::string_view given = by_option ? options.graph_mode : variable;
+  const std::string_view given = by_option ? std::string_view(options.graph_mode) : std::string_view(variable);
   const auto* const found = std::ranges::find(names, given);
   if (found == names.end())
     fail("{}: no mode {}{}", by_option ? "session: graph_mode" : "RLX_MLX_MODE", quote_name(given), near_or_allowed(given, names));
