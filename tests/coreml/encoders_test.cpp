@@ -26,8 +26,8 @@ void write_inputs(const fs::path& folder) {
   save_npy(folder / "token_type_ids.npy", types);
 }
 
-void export_model(const fs::path& model, const fs::path& folder) {
-  export_coreml(folder / "model.mlpackage", SentenceEncoder::saved(model), {.sizes = {{"B", 1}, {"S", 8}}});
+void export_model(const fs::path& model, const fs::path& folder, int target = 0) {
+  export_coreml(folder / "model.mlpackage", SentenceEncoder::saved(model), {.sizes = {{"B", 1}, {"S", 8}}, .minimum_target = target});
   write_inputs(folder / "in");
 }
 
@@ -52,9 +52,13 @@ TEST(CoreMl, Encoders) {
     models[type] = folder / fmt::format("{}.gguf", type);
     quantize(model.path(), models[type], {.type = type});
   }
-  for (const auto& [name, path] : models) export_model(path, folder / name);
+  for (const auto& [name, path] : models) {
+    export_model(path, folder / name);
+    for (const int target : {16, 26}) export_model(path, folder / fmt::format("{}_{}", name, target), target);
+  }
   run_packages(folder.path());
-  for (const auto& [name, path] : models) expect_vectors(path, folder / name);
+  for (const auto& [name, path] : models)
+    for (const char* target : {"", "_16", "_26"}) expect_vectors(path, folder / (name + target));
 }
 
 }  // namespace

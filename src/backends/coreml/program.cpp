@@ -2,13 +2,13 @@
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/operations.h"
+#include "backends/coreml/real_parts.h"
 #include "ir/array_type.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"
 #include "ir/sources.h"
 #include "passes/exact_activations.h"
 #include "passes/expand.h"
-#include "passes/real_parts.h"
 #include "quant/block_parts.h"
 
 namespace rlx::coreml {
@@ -72,7 +72,8 @@ using HeldValues = std::map<ValueId, Held>;
 
 class Emitter {
  public:
-  Emitter(const Bindings& bindings) : bindings_(bindings) {}
+  /// `keeps_blocks`: weights in blocks are decoded by the device.
+  Emitter(const Bindings& bindings, bool keeps_blocks) : bindings_(bindings), keeps_blocks_(keeps_blocks) {}
 
   /// The outputs; `values` has the inputs.
   Tensors emit(Body& body, const Graph& graph, HeldValues values) const {
@@ -107,7 +108,7 @@ class Emitter {
       operands.push_back(weight->array);
     }
     const Weight& first = *values.at(node.operands[0]).weight;
-    if (node.op->name == "decode_blocks" && find_block_parts(std::get<std::string>(node.attrs[0])))
+    if (keeps_blocks_ && node.op->name == "decode_blocks" && find_block_parts(std::get<std::string>(node.attrs[0])))
       return keep(values, id, 0, {first.array, std::get<std::string>(node.attrs[0]), first.name});
     if (widens(graph, node) && first.array.size() > most_elements) return keep(values, id, 0, first);
     return evaluate(graph, id, operands, values);
@@ -190,6 +191,7 @@ class Emitter {
   static constexpr std::int64_t most_elements = 4096;                           // of what is computed here
   static constexpr std::int64_t most_foreign_elements = std::int64_t{1} << 28;  // the same of what the device cannot compute
   const Bindings& bindings_;
+  bool keeps_blocks_;
   EmitRegion region_ = [this](Body& block, const Graph& region, const Tensors& operands) {
     HeldValues values;
     for (std::size_t i = 0; i < operands.size(); ++i) values[region.inputs()[i].second.id()] = {operands[i], {}};
@@ -252,7 +254,11 @@ ProtobufWriter metadata(const CoreMlOptions& options) {
 class FunctionMaker {
  public:
   FunctionMaker(ProgramParts& parts, const Graph& graph, const NamedArrays& weights, const Bindings& sizes)
-      : parts_(parts), weights_(weights), bindings_(sizes), emitter_(bindings_), body_(parts) {
+      : parts_(parts),
+        weights_(weights),
+        bindings_(sizes),
+        emitter_(bindings_, !parts.target_is_given || parts.target >= Target::ios18),
+        body_(parts) {
     parts.begin_function();
     for (const auto& [input, value] : graph.inputs()) add_input(input, value.id());
     std::vector<std::string> names;

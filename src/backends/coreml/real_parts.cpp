@@ -1,4 +1,4 @@
-#include "passes/real_parts.h"
+#include "backends/coreml/real_parts.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "ops/wide.h"
 #include "passes/complex_rules.h"
 
-namespace rlx {
+namespace rlx::coreml {
 namespace {
 
 DType type_of_part(DType type) { return type == c64 ? f32 : f64; }
@@ -193,4 +193,4 @@ NamedArrays in_real_parts(const NamedArrays& arrays) {
 
 Graph in_real_parts(const Graph& graph) { return has_complex(graph) ? RealParts(graph).run() : graph; }
 
-}  // namespace rlx
+}  // namespace rlx::coreml
