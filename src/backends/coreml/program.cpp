@@ -99,7 +99,7 @@ class Emitter {
   bool fold(const Graph& graph, std::int32_t id, HeldValues& values) const {
     const Node& node = graph.node(id);
     if (const Array* constant = constant_value(node)) return keep(values, id, 0, {*constant, {}, "a constant"});
-    if (has_regions(node) || node.operands.empty()) return false;
+    if (has_regions(node)) return false;
     if (node.op->name == "broadcast" && element_of(node.results[0].dtype)) return false;
     std::vector<Array> operands;
     for (const ValueId v : node.operands) {
@@ -107,6 +107,7 @@ class Emitter {
       if (!weight || !weight->blocks.empty()) return false;
       operands.push_back(weight->array);
     }
+    if (operands.empty()) return evaluate(graph, id, operands, values);
     const Weight& first = *values.at(node.operands[0]).weight;
     if (keeps_blocks_ && node.op->name == "decode_blocks" && find_block_parts(std::get<std::string>(node.attrs[0])))
       return keep(values, id, 0, {first.array, std::get<std::string>(node.attrs[0]), first.name});

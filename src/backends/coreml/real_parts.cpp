@@ -158,7 +158,7 @@ class RealParts {
       return;
     }
     Value re = cast(was_complex ? from->second.re : real_.at(node.operands[0]), type_of_part(to));
-    complex_[v] = {re, was_complex ? cast(from->second.im, type_of_part(to)) : like(re, 0)};
+    complex_[v] = {re, was_complex ? cast(from->second.im, type_of_part(to)) : broadcast_to(like(re, 0), re.shape())};
   }
 
   ComplexValue scalar(const Node& node) {
