@@ -30,6 +30,7 @@ _HOMES = {
     "_graphs": "Executable Graph Session load_graph parse_graph",
     "_host": "ShapeDtypeStruct eval_shape pure_callback",
     "_jit": "default_device jit",
+    "_kernels": "op",
     "_misses": "explain_cache_misses",
     "_models": "Model Reranker SentenceEncoder convert quantize",
     "_transforms": "checkpoint grad hessian hvp jacfwd jacrev jvp linearize value_and_grad vjp vmap",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # what type checkers read
     from ._graphs import Executable, Graph, Session, load_graph, parse_graph
     from ._host import ShapeDtypeStruct, eval_shape, pure_callback
     from ._jit import default_device, jit
+    from ._kernels import op
     from ._misses import explain_cache_misses
     from ._models import Model, Reranker, SentenceEncoder, convert, quantize
     from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap

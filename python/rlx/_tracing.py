@@ -1,4 +1,5 @@
 """Tracing: a function is called with arrays that stand for those of later runs."""
+import contextlib
 import threading
 
 from . import _core, _trees
@@ -37,6 +38,17 @@ def current_trace(arrays):
     trace = _core.trace_of(arrays)
     stack = getattr(_active, "traces", None)
     return stack[-1] if trace is None and stack else trace
+
+
+@contextlib.contextmanager
+def outside_of_traces():
+    """What is computed meanwhile is no part of the functions that this thread traces."""
+    stack = getattr(_active, "traces", [])
+    _active.traces = []
+    try:
+        yield
+    finally:
+        _active.traces = stack
 
 
 def compile_for(name, arrays, function, sizes=None, donated=()):
