@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test deep levels lint asan tsan arm fuzz bench format clean
+.PHONY: help setup build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -38,7 +38,7 @@ test: build ## run all tests
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 	@$(LIST_SKIPPED) build/release/Testing/Temporary/LastTest.log
 
-deep: setup levels lint arm asan tsan fuzz ## lower levels, lint, ARM, sanitizers and fuzzers: CI runs a share of it
+deep: setup levels lint arm corpus asan tsan fuzz ## lower levels, lint, ARM, corpora on Ray, sanitizers and fuzzers: CI runs a share of it
 
 levels: build ## run the tests at the lower levels of this machine's CPU
 	$(TAKE_PART) scripts/levels.sh build/release $(JOBS)
@@ -66,6 +66,13 @@ arm: setup ## build the kernels for 64-bit ARM and test them under qemu
 	cmake --preset aarch64
 	cmake --build --preset aarch64 --parallel $(JOBS)
 	ctest --preset aarch64 --parallel $(JOBS)
+
+corpus: build ## test corpora on Ray and Dask, through Python
+	ctest --preset release -R '^python_module$$'
+	scripts/corpus_test.sh build/release
+
+site: setup ## build the documentation as a site: build/site/site/index.html
+	scripts/site.sh build/site
 
 fuzz: setup ## run each fuzzer for FUZZ_SECONDS (60)
 	cmake --preset asan-ubsan
