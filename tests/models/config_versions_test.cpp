@@ -1,12 +1,17 @@
 // The configs of small models of all families as transformers 4 and 5 save them (scripts/hf_configs.py): other fields, the same models.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "fixture.h"
+#include "ir/reference.h"
+#include "models/config/rope_config.h"
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
 #include "models/layers/t5.h"
+#include "rlx/ops.h"
 #include "rlx/text.h"
 
 namespace rlx {
@@ -50,6 +55,53 @@ TEST(ConfigVersions, EveryFamilyIsAmongThem) {
     seen.insert(config.at("model_type").get<std::string>());
   }
   for (const std::string_view type : DecoderFamily::model_types()) EXPECT_TRUE(seen.contains(type)) << type;
+}
+
+/// A field that says a size, which no class needs to have; those that only one version has are not among the defaults.
+bool every_config_says(std::string_view name) {
+  constexpr std::array said{"model_type",        "vocab_size",       "hidden_size", "num_hidden_layers", "n_embd",
+                            "n_layer",           "n_layers",         "dim",         "num_experts",       "num_experts_per_tok",
+                            "num_local_experts", "n_routed_experts", "pad_token_id"};
+  return std::ranges::find(said, name) != said.end();
+}
+
+TEST(ConfigDefaults, AreThoseOfTheClasses) {  // scripts/hf_defaults.py
+  const json::Value classes = json::read_file(test::fixture("hf_configs/defaults.json"), {.allow_non_finite = true});
+  EXPECT_GT(classes.size(), 35U);
+  for (const auto& [type, full] : classes.items()) {
+    SCOPED_TRACE(type);
+    json::Value sizes;
+    for (const auto& [name, value] : full.items())
+      if (every_config_says(name)) sizes[name] = value;
+    EXPECT_EQ(described(sizes), described(full));
+  }
+}
+
+/// What rope makes of heads in which one element is 1, that of each pair that its cosine stays in: (pairs, positions, head size).
+Array turned_pairs(const RopeOptions& options, std::int64_t head_size, const std::vector<std::int32_t>& positions) {
+  const std::int64_t pairs = head_size / 2, rows = std::ssize(positions);
+  Array x(f32, {pairs, rows, head_size});
+  for (std::int64_t i = 0; i < pairs * rows; ++i) x.set_double(i * head_size + i / rows, 1);
+  Graph graph("rope");
+  graph.output("y", rope(graph.constant(x), graph.constant(Array::of<std::int32_t>({rows}, positions)), options));
+  return evaluate(graph, {})[0];
+}
+
+TEST(RopeConfigs, TurnAsTransformersDoes) {  // scripts/hf_ropes.py
+  const json::Value cases = json::read_file(test::fixture("hf_configs/ropes.json"));
+  EXPECT_GT(cases.size(), 15U);
+  for (const auto& [name, recorded] : cases.items()) {
+    SCOPED_TRACE(name);
+    const RopeOptions options = read_rope(JsonField(recorded.at("config"), "config.json"), 16);
+    const auto positions = recorded.at("positions").get<std::vector<std::int32_t>>();
+    const Array turned = turned_pairs(options, 16, positions);
+    for (std::size_t pair = 0; pair < 8; ++pair)
+      for (std::size_t row = 0; row < positions.size(); ++row) {
+        const auto at = static_cast<std::int64_t>((pair * positions.size() + row) * 16 + pair);
+        EXPECT_NEAR(turned.get_double(at), recorded.at("cos")[row][pair].get<double>(), 5e-6) << positions[row] << ' ' << pair;
+        EXPECT_NEAR(turned.get_double(at + 8), recorded.at("sin")[row][pair].get<double>(), 5e-6) << positions[row] << ' ' << pair;
+      }
+  }
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class JsonField {
   /// A finite number.
   double as_number() const;
   /// The file and the field, for messages.
-  std::string place() const { return fmt::format("{}: {}", file_, path_); }
+  std::string place() const { return path_.empty() ? file_ : fmt::format("{}: {}", file_, path_); }
 
   /// Throws an Error with the file and the field before `text`.
   template <class... Args>

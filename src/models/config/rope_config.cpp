@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/config/config_field.h"
@@ -14,12 +16,15 @@ std::optional<JsonField> member(const std::optional<JsonField>& object, std::str
   return object ? object->find(name) : std::nullopt;
 }
 
+/// A pair whose frequency is divided by this does not turn.
+constexpr double frozen = 1e30;
+
 std::vector<double> read_factors(const JsonField& rope, std::string_view name, std::int64_t pairs) {
   const auto items = rope.at(name).items();
   if (static_cast<std::int64_t>(items.size()) != pairs)
     rope.at(name).refuse("{} factors for {} pairs of a head's elements", items.size(), pairs);
   std::vector<double> factors;
-  for (const JsonField& item : items) factors.push_back(as_number(item, 1e-6, 1e6));
+  for (const JsonField& item : items) factors.push_back(as_number(item, 1e-6, 2 * frozen));
   return factors;
 }
 
@@ -50,14 +55,62 @@ double yarn_magnitude(const JsonField& rope, double factor) {
   return yarn_scale(factor, number_or(rope, "mscale", 1)) / yarn_scale(factor, number_or(rope, "mscale_all_dim", 1));
 }
 
+/// The same factors at every length, which stand for kinds that the op does not know.
+void set_factors(RopeOptions& options, std::vector<double> factors, double magnitude) {
+  options.scaling = RopeScaling::longrope;
+  options.attention_factor = magnitude;
+  options.short_factors = options.long_factors = std::move(factors);
+}
+
+/// Frequencies are those of a whole head, of whose pairs the first `part` turn (Gemma 4).
+void read_proportional(const JsonField& rope, std::int64_t head_size, double part, RopeOptions& options) {
+  options.dims = head_size;
+  const auto turning = static_cast<std::size_t>(part * static_cast<double>(head_size) / 2);
+  std::vector<double> factors(static_cast<std::size_t>(head_size / 2), frozen);
+  std::fill_n(factors.begin(), std::min(turning, factors.size()), number_or(rope, "factor", 1));
+  set_factors(options, std::move(factors), 1);
+}
+
+/// YaRN's ramp, whose ends stay between pairs where the config says `truncate: false`; the op has them at whole pairs.
+void spread_ramp(RopeOptions& options) {
+  const auto pair_with_turns = [&](double turns) {
+    return static_cast<double>(options.dims) * std::log(options.original_length / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(options.theta));
+  };
+  const double low = std::max(pair_with_turns(options.beta_fast), 0.0);
+  double high = std::min(pair_with_turns(options.beta_slow), static_cast<double>(options.dims - 1));
+  if (low == high) high += 0.001;
+  std::vector<double> factors;
+  for (std::int64_t i = 0; i < options.dims / 2; ++i) {
+    const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    factors.push_back(1 / (stretched / options.factor + 1 - stretched));
+  }
+  set_factors(options, std::move(factors), options.attention_factor > 0 ? options.attention_factor : yarn_scale(options.factor, 1));
+}
+
+void read_yarn(const JsonField& rope, RopeOptions& options) {
+  options.scaling = RopeScaling::yarn;
+  options.beta_fast = number_or(rope, "beta_fast", 32);
+  options.beta_slow = number_or(rope, "beta_slow", 1);
+  options.attention_factor = yarn_magnitude(rope, options.factor);
+  if (!flag_or(rope, "truncate", true)) spread_ramp(options);
+}
+
+/// How much longer contexts are than in training; YaRN's is derived where it is left out.
+double read_factor(const JsonField& config, const JsonField& rope, bool yarn) {
+  if (yarn && !rope.find("factor"))
+    return static_cast<double>(as_size(config.at("max_position_embeddings"))) / trained_length(config, rope);
+  return as_number(rope.at("factor"), 1e-6, 1e6);
+}
+
 void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& options) {
   auto kind = rope.find("rope_type");
   if (!kind) kind = rope.find("type");
   if (!kind) return;
-  const std::size_t which = kind->as_one_of({"default", "linear", "llama3", "yarn", "longrope", "su"});
-  if (which == 0) return;
-  if (which >= 4) return read_longrope(config, rope, options);
-  options.factor = as_number(rope.at("factor"), 1e-6, 1e6);
+  const std::size_t which = kind->as_one_of({"default", "linear", "llama3", "yarn", "longrope", "su", "dynamic"});
+  if (which == 0 || which == 6) return;  // dynamic: changes nothing up to the length of the model
+  if (which == 4 || which == 5) return read_longrope(config, rope, options);
+  options.factor = read_factor(config, rope, which == 3);
   if (which == 1) {
     options.scaling = RopeScaling::linear;
     return;
@@ -69,10 +122,12 @@ void read_scaling(const JsonField& config, const JsonField& rope, RopeOptions& o
     options.high_freq_factor = as_number(rope.at("high_freq_factor"), options.low_freq_factor * 1.000001, 1e7);
     return;
   }
-  options.scaling = RopeScaling::yarn;
-  options.beta_fast = number_or(rope, "beta_fast", 32);
-  options.beta_slow = number_or(rope, "beta_slow", 1);
-  options.attention_factor = yarn_magnitude(rope, options.factor);
+  read_yarn(rope, options);
+}
+
+bool is_proportional(const std::optional<JsonField>& rope) {
+  const auto kind = member(rope, "rope_type");
+  return kind && kind->as_string() == "proportional";
 }
 
 }  // namespace
@@ -94,6 +149,7 @@ RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::stri
   options.theta = number_or(numbers, "rope_theta", number_or(config, "rope_theta", 10000));
   if (!(options.theta > 0)) config.refuse("rope_theta {} (allowed: above 0)", options.theta);
   const double part = number_or(numbers, "partial_rotary_factor", number_or(config, "partial_rotary_factor", 1));
+  if (is_proportional(rope)) return read_proportional(*rope, head_size, part, options), options;
   options.dims = rotary_part(config, head_size, part);
   if (rope) read_scaling(config, *rope, options);
   return options;

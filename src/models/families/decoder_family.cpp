@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "models/config/class_defaults.h"
+
 namespace rlx {
 namespace {
 
@@ -21,6 +23,12 @@ DecoderFamily::DecoderFamily(std::initializer_list<std::string_view> model_types
 const DecoderFamily* DecoderFamily::find(std::string_view model_type) {
   const auto at = families().find(model_type);
   return at == families().end() ? nullptr : at->second;
+}
+
+DecoderConfig DecoderFamily::read(const JsonField& config) const {
+  const auto type = config.find("model_type");
+  const json::Value whole = over_class_defaults(config.value(), type ? type->as_string() : "");
+  return read_(JsonField(whole, config.place()));
 }
 
 json::Value DecoderFamily::write(const DecoderConfig& config) const {

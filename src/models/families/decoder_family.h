@@ -27,7 +27,8 @@ class DecoderFamily {
   /// The types of all families, in alphabetical order.
   static std::vector<std::string_view> model_types();
 
-  DecoderConfig read(const JsonField& config) const { return read_(config); }
+  /// What the config leaves out is what the class of its type takes (class_defaults.h).
+  DecoderConfig read(const JsonField& config) const;
   WeightNames weight_names(const DecoderConfig& config) const { return names_(config); }
   /// The inverse of `read`, where the family has one: config.json but for its classes and tokens.
   json::Value write(const DecoderConfig& config) const;

@@ -19,8 +19,9 @@ DecoderConfig read_gemma(const JsonField& config) {
   c.norm.plus_one = true;
   c.embedding_scale = std::sqrt(static_cast<double>(c.hidden_size));
   c.tied_output = flag_or(config, "tie_word_embeddings", true);
-  const auto activation = config.find("hidden_activation");  // `hidden_act` of old files says gelu and means this
-  c.activation = activation ? read_activation(*activation) : HiddenActivation::gelu_tanh;
+  if (const auto activation = config.find("hidden_activation")) c.activation = read_activation(*activation);
+  else if (!config.find("hidden_act") || c.activation == HiddenActivation::gelu)
+    c.activation = HiddenActivation::gelu_tanh;  // gelu of old files means this
   c.ropes = {read_rope(config, c.head_size)};
   return c;
 }
@@ -29,13 +30,13 @@ DecoderConfig read_gemma_sandwich(const JsonField& config) {
   DecoderConfig c = read_gemma(config);
   c.norm_after = true;
   c.attention_scale = 1 / std::sqrt(as_number(config.at("query_pre_attn_scalar"), 1e-6, 1e9));
+  c.logits_softcap = non_negative_or(config, "final_logit_softcapping", 0);
   return c;
 }
 
 DecoderConfig read_gemma2(const JsonField& config) {
   DecoderConfig c = read_gemma_sandwich(config);
   c.attention_softcap = non_negative_or(config, "attn_logit_softcapping", 0);
-  c.logits_softcap = non_negative_or(config, "final_logit_softcapping", 0);
   read_windows(config, c, [](std::size_t layer) { return layer % 2 == 0; });
   return c;
 }
@@ -46,7 +47,9 @@ DecoderConfig read_gemma3(const JsonField& config) {
   const auto pattern = static_cast<std::size_t>(size_or(config, "sliding_window_pattern", size_or(config, "_sliding_window_pattern", 6)));
   read_windows(config, c, [&](std::size_t layer) { return (layer + 1) % pattern != 0; });
   RopeOptions sliding = read_rope(config, c.head_size, "sliding_attention");
-  if (!config.find("rope_parameters")) sliding = {.theta = number_or(config, "rope_local_base_freq", 10000), .dims = sliding.dims};
+  const auto ropes = config.find("rope_parameters");
+  if (!ropes || !ropes->find("sliding_attention"))
+    sliding = {.theta = number_or(config, "rope_local_base_freq", 10000), .dims = sliding.dims};
   c.ropes = {read_rope(config, c.head_size, "full_attention"), sliding};
   for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
   return c;
@@ -67,8 +70,8 @@ json::Value write_gemma(const DecoderConfig& c) {
   if (!c.norm_after) return out;
   const double scale = c.attention_scale > 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
   out["query_pre_attn_scalar"] = static_cast<std::int64_t>(std::llround(1 / (scale * scale)));  // an integer in all of the family
-  if (c.attention_softcap > 0) out["attn_logit_softcapping"] = c.attention_softcap;
-  if (c.logits_softcap > 0) out["final_logit_softcapping"] = c.logits_softcap;
+  out["attn_logit_softcapping"] = c.attention_softcap > 0 ? json::Value(c.attention_softcap) : json::Value();
+  out["final_logit_softcapping"] = c.logits_softcap > 0 ? json::Value(c.logits_softcap) : json::Value();
   write_windows(c, out);
   if (c.ropes.size() > 1) out["rope_local_base_freq"] = c.ropes[1].theta;
   return out;
@@ -78,11 +81,8 @@ const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names, write_gemma
 const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names, write_gemma);
 const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names, write_gemma);
 
-constexpr std::string_view gemma3_defaults =
-    R"({"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "query_pre_attn_scalar": 256,
-        "max_position_embeddings": 131072, "rope_theta": 1000000.0, "sliding_window": 4096})";
 const DecoderFamily gemma3_vision_family(
-    {"gemma3"}, [](const JsonField& config) { return read_text_part(config, gemma3_defaults, read_gemma3); },
+    {"gemma3"}, [](const JsonField& config) { return read_text_part(config, "gemma3_text", read_gemma3); },
     [](const DecoderConfig& config) { return text_part_names(gemma_sandwich_names(config), "language_model.model."); });
 
 }  // namespace

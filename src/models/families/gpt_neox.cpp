@@ -14,7 +14,6 @@ DecoderConfig read_gpt_neox(const JsonField& config) {
   c.parallel = flag_or(config, "use_parallel_residual", true);
   c.qkv_bias = c.attention_output_bias = flag_or(config, "attention_bias", true);
   c.ffn_bias = true, c.gated = false;
-  if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu;
   RopeOptions rope = read_rope(config, c.head_size);
   if (const auto theta = config.find("rotary_emb_base"); theta && !config.find("rope_parameters"))
     rope.theta = number_or(config, "rotary_emb_base", 10000);

@@ -88,8 +88,8 @@ void write_sliding_layers(const DecoderConfig& c, json::Value& out) {
 
 void write_windows(const DecoderConfig& c, json::Value& out) {
   const std::int64_t window = widest_window(c);
+  out["sliding_window"] = window > 0 ? json::Value(window) : json::Value();  // left out, it would be that of the class
   if (window == 0) return;
-  out["sliding_window"] = window;
   write_sliding_layers(c, out);
 }
 
@@ -97,7 +97,7 @@ json::Value write_llama(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   out["attention_bias"] = c.qkv_bias, out["mlp_bias"] = c.ffn_bias;
   write_rope(c, out);
-  if (widest_window(c) > 0) out["sliding_window"] = widest_window(c);
+  out["sliding_window"] = widest_window(c) > 0 ? json::Value(widest_window(c)) : json::Value();
   return out;
 }
 

@@ -10,6 +10,7 @@ const DecoderFamily mistral_family(
     {"mistral", "ministral"},
     [](const JsonField& config) {
       DecoderConfig c = read_llama(config);
+      c.qkv_bias = c.attention_output_bias = false;
       c.ropes = {read_rope(config, c.head_size)};
       read_windows(config, c, [](std::size_t) { return true; });
       return c;

@@ -15,9 +15,7 @@ DecoderConfig read_phi(const JsonField& config) {
   c.parallel = c.shared_norm = true;
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = c.output_bias = true;
   c.gated = false;
-  if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu_tanh;
   c.ropes = {read_rope(config, c.head_size)};
-  if (!config.find("partial_rotary_factor") && !config.find("rope_parameters")) c.ropes[0].dims = rotary_part(config, c.head_size, 0.5);
   return c;
 }
 
@@ -35,7 +33,6 @@ WeightNames phi_names(const DecoderConfig& config) {
 json::Value write_phi(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   write_rope(c, out);
-  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a half
   out["qk_layernorm"] = c.query_key_norm == QueryKeyNorm::head;
   return out;
 }

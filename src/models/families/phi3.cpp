@@ -17,7 +17,7 @@ WeightNames phi3_names(const DecoderConfig& config) {
 json::Value write_phi3(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   write_rope(c, out);
-  if (widest_window(c) > 0) out["sliding_window"] = widest_window(c);
+  out["sliding_window"] = widest_window(c) > 0 ? json::Value(widest_window(c)) : json::Value();
   return out;
 }
 

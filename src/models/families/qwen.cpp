@@ -10,11 +10,12 @@
 namespace rlx {
 namespace {
 
-DecoderConfig read_qwen(const JsonField& config) {
+/// Layers slide from number `max_window_layers` on; all of them where there is no such field.
+DecoderConfig read_qwen(const JsonField& config, bool has_max_window_layers = true) {
   DecoderConfig c = read_llama(config);
   c.ropes = {read_rope(config, c.head_size)};
   if (!flag_or(config, "use_sliding_window", false)) return c;
-  const auto full = static_cast<std::size_t>(count_or(config, "max_window_layers", 28));
+  const auto full = static_cast<std::size_t>(has_max_window_layers ? count_or(config, "max_window_layers", 28) : 0);
   read_windows(config, c, [&](std::size_t layer) { return layer >= full; });
   return c;
 }
@@ -25,8 +26,8 @@ DecoderConfig read_qwen2(const JsonField& config) {
   return c;
 }
 
-DecoderConfig read_qwen3(const JsonField& config) {
-  DecoderConfig c = read_qwen(config);
+DecoderConfig read_qwen3(const JsonField& config, bool has_max_window_layers = true) {
+  DecoderConfig c = read_qwen(config, has_max_window_layers);
   c.query_key_norm = QueryKeyNorm::head;
   return c;
 }
@@ -41,7 +42,7 @@ json::Value write_qwen(const DecoderConfig& c) {
 }
 
 const DecoderFamily qwen2_family({"qwen2"}, read_qwen2, llama_names, write_qwen);
-const DecoderFamily qwen3_family({"qwen3"}, read_qwen3, llama_names, write_qwen);
+const DecoderFamily qwen3_family({"qwen3"}, [](const JsonField& config) { return read_qwen3(config); }, llama_names, write_qwen);
 const DecoderFamily qwen2_moe_family(
     {"qwen2_moe"},
     [](const JsonField& config) {
@@ -61,7 +62,7 @@ const DecoderFamily qwen2_moe_family(
 const DecoderFamily qwen3_moe_family(
     {"qwen3_moe"},
     [](const JsonField& config) {
-      DecoderConfig c = read_qwen3(config);
+      DecoderConfig c = read_qwen3(config, false);  // some configs bring max_window_layers all the same
       read_sparse_layers(config, c);
       return c;
     },

@@ -11,7 +11,6 @@ namespace {
 json::Value write_stablelm(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   write_rope(c, out);
-  if (!c.ropes.empty() && c.ropes[0].dims == c.head_size) out["partial_rotary_factor"] = 1.0;  // what is left out means a quarter
   out["use_qkv_bias"] = c.qkv_bias;
   out["use_parallel_residual"] = c.parallel;
   out["qk_layernorm"] = c.query_key_norm == QueryKeyNorm::own_head;
@@ -34,8 +33,6 @@ const DecoderFamily stablelm_family(
       c.qkv_bias = flag_or(config, "use_qkv_bias", false), c.attention_output_bias = false;
       c.parallel = c.shared_norm = flag_or(config, "use_parallel_residual", false);
       c.ropes = {read_rope(config, c.head_size)};
-      if (!config.find("partial_rotary_factor") && !config.find("rope_parameters"))
-        c.ropes[0].dims = rotary_part(config, c.head_size, 0.25);
       return c;
     },
     stablelm_names, write_stablelm);

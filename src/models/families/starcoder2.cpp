@@ -12,7 +12,6 @@ DecoderConfig read_starcoder2(const JsonField& config) {
   c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "norm_epsilon", 1e-5)};
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = flag_or(config, "use_bias", true);
   c.gated = false;
-  if (!config.find("hidden_act")) c.activation = HiddenActivation::gelu_tanh;
   c.tied_output = flag_or(config, "tie_word_embeddings", true);
   c.ropes = {read_rope(config, c.head_size)};
   read_windows(config, c, [](std::size_t) { return true; });

@@ -1,13 +1,14 @@
 #include "models/families/text_part.h"
 
+#include "models/config/class_defaults.h"
+
 namespace rlx {
 
-DecoderConfig read_text_part(const JsonField& config, std::string_view defaults, DecoderConfig (*read)(const JsonField& text)) {
+DecoderConfig read_text_part(const JsonField& config, std::string_view model_type, DecoderConfig (*read)(const JsonField& text)) {
   const JsonField text = config.at("text_config");
   if (!text.value().is_object()) text.refuse("expected an object");
-  json::Value merged = json::parse(std::string(defaults), "defaults");
-  merged.update(text.value());
-  return read(JsonField(merged, text.place()));
+  const json::Value whole = over_class_defaults(text.value(), model_type);
+  return read(JsonField(whole, text.place()));
 }
 
 WeightNames text_part_names(WeightNames names, std::string_view prefix) {

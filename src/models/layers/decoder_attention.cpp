@@ -89,7 +89,7 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   else options.mask = seen_by_encoder(step, layer);
   Value mixed = attend(step, q, k, v, options);  // (N, heads, S, D)
   mixed = reshape(transpose(mixed, {0, 2, 1, 3}), {x.dim(0), x.dim(1), c.heads * c.head_size});
-  if (c.attention_gate) mixed = mixed * sigmoid(flow.linear("gate", x, c.heads * c.head_size, false));
+  if (c.attention_gate) mixed = mixed * sigmoid(flow.linear("gate", x, c.heads * c.head_size, c.qkv_bias));
   return flow.linear("output", mixed, c.hidden_size, c.attention_output_bias);
 }
 

@@ -36,7 +36,6 @@ DecoderConfig read_qwen3_5(const JsonField& config) {
   c.norm.plus_one = true;
   c.query_key_norm = QueryKeyNorm::head;
   c.attention_gate = true;
-  if (c.qkv_bias) config.at("attention_bias").refuse("true is not supported (allowed: false)");
   c.ropes = {read_rope(config, c.head_size)};
   read_mixers(config, c);
   read_delta_net(config, c.delta_net);
@@ -76,11 +75,11 @@ WeightNames qwen3_next_names(const DecoderConfig& config) {
   return names;
 }
 
-constexpr std::string_view qwen3_5_defaults = R"({"partial_rotary_factor": 0.25})";
 json::Value write_qwen3_5(const DecoderConfig& c) {
   json::Value out = llama_fields(c);
   const DeltaNetConfig& d = c.delta_net;
   write_rope(c, out);
+  out["attention_bias"] = c.qkv_bias;
   out["linear_num_key_heads"] = d.key_heads, out["linear_num_value_heads"] = d.value_heads;
   out["linear_key_head_dim"] = d.key_size, out["linear_value_head_dim"] = d.value_size;
   out["linear_conv_kernel_dim"] = d.kernel;
@@ -91,7 +90,7 @@ json::Value write_qwen3_5(const DecoderConfig& c) {
 }
 
 const DecoderFamily qwen3_5_vision_family(
-    {"qwen3_5"}, [](const JsonField& config) { return read_text_part(config, qwen3_5_defaults, read_qwen3_5); },
+    {"qwen3_5"}, [](const JsonField& config) { return read_text_part(config, "qwen3_5_text", read_qwen3_5); },
     [](const DecoderConfig& config) { return text_part_names(qwen3_5_names(config), "model.language_model."); });
 const DecoderFamily qwen3_5_family({"qwen3_5_text"}, read_qwen3_5, qwen3_5_names, write_qwen3_5);
 const DecoderFamily qwen3_next_family({"qwen3_next"}, read_qwen3_next, qwen3_next_names, write_qwen3_5);
