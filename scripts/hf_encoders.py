@@ -7,7 +7,7 @@ that say words for masked ones, of which token types are not recorded, it holds 
 
     pip install transformers==5.23.0 torch safetensors
     scripts/hf_encoders.py tests/fixtures/hf_more
-    scripts/hf_encoders.py tests/fixtures/masked_words bert roberta distilbert modernbert
+    scripts/hf_encoders.py tests/fixtures/masked_words bert roberta distilbert modernbert modernbert-biases
 """
 import json
 import sys
@@ -40,6 +40,13 @@ MASKED = {
     "roberta": (tf.RobertaForMaskedLM, tf.RobertaConfig(**ROBERTA), "bytes"),
     "distilbert": (tf.DistilBertForMaskedLM, tf.DistilBertConfig(**DISTIL), "words"),
     "modernbert": (tf.ModernBertForMaskedLM, tf.ModernBertConfig(**MODERN), "words"),
+    "modernbert-biases": (
+        tf.ModernBertForMaskedLM,
+        tf.ModernBertConfig(
+            **MODERN, tie_word_embeddings=False, attention_bias=True, mlp_bias=True, norm_bias=True, classifier_bias=True, decoder_bias=False
+        ),
+        "words"
+    ),
 }
 
 CORPUS = [

@@ -129,7 +129,8 @@ TEST_P(MaskedWords, TheLikeliestAreTheRecordedOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, MaskedWords, testing::Values("bert", "roberta", "distilbert", "modernbert"), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, MaskedWords, testing::Values("bert", "roberta", "distilbert", "modernbert", "modernbert-biases"),
+                         test_name);
 
 TEST(MaskFiller, SaysWhatIsMissing) {
   const auto filler = MaskFiller::open(fixture("masked_words/bert"), Session());

@@ -113,7 +113,7 @@ Value states_of_first(const Values& states) {
 Value decoder_logits(Flow flow, const DecoderConfig& c, const StoredMatrix& table, Value x) {
   if (c.output_dense) {
     Flow head = flow.scope("head");
-    x = decoder_norm(head, "norm", c.norm, activate(c.output_activation, head.linear("dense", x, c.hidden_size, c.ffn_bias)));
+    x = decoder_norm(head, "norm", c.norm, activate(c.output_activation, head.linear("dense", x, c.hidden_size, c.text_head.dense_bias)));
   }
   Value logits = c.tied_output ? flow.adapted("output", x, product(x, table)) : flow.linear("output", x, c.vocab_size, c.output_bias);
   if (c.tied_output && c.output_bias) logits = logits + flow.param("output.bias", {c.vocab_size});

@@ -27,7 +27,7 @@ void read_classifier(const JsonField& config, TextHead& head) {
   head.labels = read_labels(config);
   const auto pooling = config.find("classifier_pooling");
   head.mean = pooling && pooling->as_one_of({"cls", "mean"}) == 1;
-  head.dense_bias = false, head.norm = true;
+  head.dense_bias = flag_or(config, "classifier_bias", false), head.norm = true;
   const auto act = config.find("classifier_activation");
   head.activation = act ? read_activation(*act) : HiddenActivation::gelu;
 }
@@ -39,8 +39,8 @@ DecoderConfig read_modernbert(const JsonField& config) {
   c.activation = HiddenActivation::gelu;
   if (const auto act = config.find("hidden_activation")) c.activation = read_activation(*act);
   c.embedding_norm = true;
-  c.tied_output = true, c.output_bias = flag_or(config, "decoder_bias", true), c.output_dense = true;
-  if (flag_or(config, "classifier_bias", false)) config.at("classifier_bias").refuse("true is not supported (allowed: false)");
+  c.tied_output = flag_or(config, "tie_word_embeddings", true), c.output_bias = flag_or(config, "decoder_bias", true),
+  c.output_dense = true;
   read_modernbert_layers(config, c);
   read_classifier(config, c.text_head);
   c.output_activation = c.text_head.activation;
@@ -73,6 +73,7 @@ json::Value write_modernbert(const DecoderConfig& c) {
   out["local_attention"] = 2 * widest_window(c);
   write_sliding_layers(c, out);
   out["global_rope_theta"] = c.ropes[0].theta, out["local_rope_theta"] = c.ropes.size() > 1 ? c.ropes[1].theta : c.ropes[0].theta;
+  out["classifier_bias"] = c.text_head.dense_bias;
   out["classifier_pooling"] = c.text_head.mean ? "mean" : "cls";
   return out;
 }
