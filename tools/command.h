@@ -13,6 +13,7 @@ void add_tokenize(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_grad(CLI::App& app);
+void add_compile(CLI::App& app);
 void add_save(CLI::App& app);
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);

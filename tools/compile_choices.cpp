@@ -122,6 +122,20 @@ Session open_session(const CompileChoices& choices, Precision usual) {
   return Session(device_of(choices), options_of(choices, usual));
 }
 
+Session open_session_at(const CompileChoices& choices, const std::string& level) {
+  show_progress();
+  SessionOptions options = options_of(choices, Precision::f32);
+  options.cpu_level = level;
+  return Session(device_of(choices), options);
+}
+
+Executable open_program(const CompileChoices& choices, const std::string& file) {
+  if (choices.no_claims || choices.no_fusion || choices.precision)
+    fail("{}: it is compiled: --no-claims, --no-fusion and --precision are for 'rlx compile'", file);
+  show_progress();
+  return ProgramFile::load(file, device_of(choices), options_of(choices, Precision::f32));
+}
+
 std::vector<LayersOn> open_layers_on(const CompileChoices& choices, const Session& session) {
   std::vector<LayersOn> parts;
   for (const auto& [name, layers] : choices.layers_on) {

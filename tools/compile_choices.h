@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "rlx/model.h"
+#include "rlx/program_file.h"
 
 /// What the commands that compile have in common.
 namespace rlx::command {
@@ -50,6 +51,10 @@ CLI::Option* add_pooling(CLI::App& command, std::string& pooling);
 /// Loading and packing of weights show a bar from then on. Throws Error for a device that is not there, and for a calibration that
 /// cannot be read, or without int8.
 Session open_session(const CompileChoices& choices, Precision usual = Precision::f32);
+/// The same for instruction sets of the CPU, or what it has where `level` is empty.
+Session open_session_at(const CompileChoices& choices, const std::string& level);
+/// A program from a file, in a session of its own, for the device that the choices name. Throws Error where they say how to compile.
+Executable open_program(const CompileChoices& choices, const std::string& file);
 /// The same, in the model's usual_precision.
 Session open_session(const CompileChoices& choices, const std::filesystem::path& model);
 

@@ -37,12 +37,16 @@ NamedOutputs run_reference(const Graph& graph, NamedArrays values) {
   return outputs;
 }
 
+NamedOutputs run_executable(Executable executable, const Graph& graph, const NamedArrays& values) {
+  const Outputs outputs = executable.run(bind_values(executable, graph, values));
+  return {outputs.begin(), outputs.end()};
+}
+
 NamedOutputs run_compiled(const Graph& graph, const NamedArrays& values, const CompileChoices& choices) {
   const Session session = open_session(choices);
-  Executable executable = session.compile(graph);
-  const Outputs outputs = executable.run(bind_values(executable, graph, values));
+  NamedOutputs outputs = run_executable(session.compile(graph), graph, values);
   warn_about_cache(session);
-  return {outputs.begin(), outputs.end()};
+  return outputs;
 }
 
 /// An output becomes the file DIR/<name>.npy: its name must not lead elsewhere. Found before the time is spent.
@@ -103,12 +107,24 @@ void explain_types(const std::filesystem::path& folder, const NamedOutputs& outp
       name, quote_name((folder / (name + ".npy")).string()), std::max(info(array.dtype()).bits / 8, 1), npy_header_bytes(array));
 }
 
-void eval(const EvalOptions& options) {
+NamedOutputs eval_graph(const EvalOptions& options) {
   const auto [graph, weights] = read_graph(options.graph);
   check_outputs(graph);
   NamedArrays values = read_values(graph, options);
   values.insert(weights.begin(), weights.end());  // those of a graph file, where the command line gives no other
-  const NamedOutputs outputs = options.reference ? run_reference(graph, values) : run_compiled(graph, values, options.compile);
+  return options.reference ? run_reference(graph, values) : run_compiled(graph, values, options.compile);
+}
+
+NamedOutputs eval_program(const EvalOptions& options) {
+  if (options.reference) fail("{}: it is compiled, and --reference is for graphs", options.graph);
+  const Executable executable = open_program(options.compile, options.graph);
+  const Graph& graph = ProgramFile::graph(executable);
+  check_outputs(graph);
+  return run_executable(executable, graph, read_values(graph, options));
+}
+
+void eval(const EvalOptions& options) {
+  const NamedOutputs outputs = is_program_file(options.graph) ? eval_program(options) : eval_graph(options);
   const std::filesystem::path folder(options.out);
   write_outputs(folder, outputs);
   fmt::print("{:<24} {:<20} {}\n", "output", "type", "file");
@@ -122,7 +138,9 @@ void eval(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Run a graph on arrays from files");
-  command->add_option("graph", options->graph, "File with a graph in text form, or a graph file; - reads standard input")
+  command
+      ->add_option("graph", options->graph,
+                   "File with a graph in text form, a graph file, or a program of 'rlx compile'; - reads standard input")
       ->required()
       ->type_name("GRAPH");
   command

@@ -1,7 +1,9 @@
 #include "graph_input.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <fstream>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -18,19 +20,14 @@ void add_array(std::string name, Array array, NamedArrays& into) {
   if (!into.emplace(name, std::move(array)).second) fail("a value for {} is given twice", quote_name(name));
 }
 
-void read_all_tensors(const std::string& file, NamedArrays& into) {
-  const TensorFile tensors = load_safetensors(file);
-  for (const auto& [name, array] : tensors.arrays) add_array(name, array, into);
-}
-
 /// The tensor that `place` names, "FILE.safetensors:TENSOR"; behind a file alone the one called `name`, or the file's only one.
-Array read_tensor(const std::string& name, const std::string& place) {
+ProgramFile::Source tensor_source(const std::string& name, const std::string& place) {
   constexpr std::string_view ending = ".safetensors";
   const std::size_t end = place.rfind(ending) + ending.size();
   const TensorFile file = load_safetensors(place.substr(0, end));
   const std::string wanted = end < place.size() ? place.substr(end + 1) : name;
-  if (const auto found = file.arrays.find(wanted); found != file.arrays.end()) return found->second;
-  if (end == place.size() && file.arrays.size() == 1) return file.arrays.begin()->second;
+  if (file.arrays.contains(wanted)) return {name, place.substr(0, end), wanted};
+  if (end == place.size() && file.arrays.size() == 1) return {name, place.substr(0, end), file.arrays.begin()->first};
   std::vector<std::string_view> known;
   for (const auto& [tensor, array] : file.arrays) known.push_back(tensor);
   fail("{}: there is no tensor {}{}; {}:TENSOR names another", place.substr(0, end), quote_name(wanted), near_hint(wanted, known),
@@ -66,18 +63,40 @@ SavedGraph read_graph(const std::string& file) {
   return {parse_graph(bytes, file), {}};
 }
 
-void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into) {
+std::vector<ProgramFile::Source> value_sources(const std::vector<std::string>& arguments) {
+  std::vector<ProgramFile::Source> sources;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos && argument.ends_with(".safetensors")) {
-      read_all_tensors(argument, into);
+      for (const auto& [name, array] : load_safetensors(argument).arrays) sources.push_back({name, argument, name});
     } else if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
       throw CLI::ValidationError(fmt::format("{}: not of the form NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors", argument));
     } else {
       const std::string name = argument.substr(0, equals), place = argument.substr(equals + 1);
-      add_array(name, names_safetensors(place) ? read_tensor(name, place) : load_npy(place), into);
+      sources.push_back(names_safetensors(place) ? tensor_source(name, place) : ProgramFile::Source{name, place});
     }
   }
+  return sources;
+}
+
+void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into) {
+  std::map<std::filesystem::path, TensorFile> files;
+  for (const ProgramFile::Source& source : value_sources(arguments)) {
+    if (source.tensor.empty()) {
+      add_array(source.name, load_npy(source.file), into);
+      continue;
+    }
+    const auto [file, is_new] = files.try_emplace(source.file);
+    if (is_new) file->second = load_safetensors(source.file);
+    add_array(source.name, file->second.arrays.at(source.tensor), into);
+  }
+}
+
+bool is_program_file(const std::string& file) {
+  constexpr std::string_view magic = "rlx-prog";
+  std::array<char, magic.size()> begin{};
+  std::ifstream from(file, std::ios::binary);
+  return file != "-" && from.read(begin.data(), begin.size()) && std::string_view(begin.data(), begin.size()) == magic;
 }
 
 std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& arguments) {

@@ -7,6 +7,7 @@
 
 #include "rlx/graph.h"
 #include "rlx/io.h"
+#include "rlx/program_file.h"
 #include "rlx/session.h"
 
 /// What the commands that take a graph share: reading it, and giving values to its inputs.
@@ -26,6 +27,12 @@ bool looks_like_safetensors(std::string_view bytes);
 /// one, or FILE.safetensors:TENSOR for another), or FILE.safetensors for all of its tensors by their names. Throws CLI::ValidationError for
 /// an argument of another form, Error for a bad file or a name given twice.
 void read_arrays(const std::vector<std::string>& arguments, NamedArrays& into);
+
+/// The places of the values that such arguments name.
+std::vector<ProgramFile::Source> value_sources(const std::vector<std::string>& arguments);
+
+/// Whether it is a file that `rlx compile` wrote, by its first bytes.
+bool is_program_file(const std::string& file);
 
 /// Sizes of symbols from arguments NAME=SIZE. Throws CLI::ValidationError.
 std::map<std::string, std::int64_t> parse_sizes(const std::vector<std::string>& arguments);

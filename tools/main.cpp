@@ -31,6 +31,7 @@ void add_commands(CLI::App& app) {
   add_calibrate(app);
   add_eval(app);
   add_grad(app);
+  add_compile(app);
   add_save(app);
   add_dump(app);
   add_explain(app);

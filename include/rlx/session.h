@@ -305,6 +305,7 @@ class Executable {
   void trim() const;
 
  private:
+  friend struct ProgramFile;  // rlx/program_file.h
   std::shared_ptr<State> state_;
 };
 

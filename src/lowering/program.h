@@ -11,6 +11,8 @@
 
 namespace rlx {
 
+class ProgramWriter;
+
 /// Sizes among which one lies.
 struct SizeRange {
   Dim size;
@@ -44,6 +46,9 @@ struct Claimed {
   virtual double flops(const Graph& graph, const Bindings& bindings) const = 0;
   /// Bytes of the operands that a run leaves unread.
   virtual double unread_bytes(const Graph& graph, const Bindings& bindings) const = 0;
+  /// The name under which program files know what reads it again, and what that reads; see program_file/program_parts.h.
+  virtual std::string_view kind() const = 0;
+  virtual void write(ProgramWriter& way) const = 0;
 };
 
 struct Launch {

@@ -171,23 +171,28 @@ std::shared_ptr<Executable::State> take_whole(const std::shared_ptr<Session::Sta
 
 }  // namespace
 
+std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const cpu::KernelObjects& given) {
+  const std::vector<GeneratedKernel*> kernels = program.kernels();
+  std::vector<KernelText> texts;
+  for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
+  if (session.storage.on_host()) {
+    const auto functions = session.jit.load(texts, session.pool, given);
+    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
+    return nullptr;
+  }
+  std::shared_ptr<DeviceKernels> on_device =
+      session.storage.device().load(texts, session.options.cache_folder.value_or(default_cache_folder()));
+  for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->number = i;
+  add_counters(session, on_device->counters);
+  return on_device;
+}
+
 Executable Session::compile(const Graph& given) const {
   if (state_->device == Device::automatic()) return state_->chosen_for(given).compile(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   if (state_->device.backend().takes_graphs()) return Executable(take_whole(state_, graph));
   LoweredGraph lowered = lower_for(graph, state_->options, state_->device, state_->target);
-  const std::vector<GeneratedKernel*> kernels = lowered.program.kernels();
-  std::vector<KernelText> texts;
-  for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
-  std::shared_ptr<DeviceKernels> on_device;
-  if (state_->storage.on_host()) {
-    const auto functions = state_->jit.load(texts, state_->pool);
-    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
-  } else {
-    on_device = state_->storage.device().load(texts, state_->options.cache_folder.value_or(default_cache_folder()));
-    for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->number = i;
-    add_counters(*state_, on_device->counters);
-  }
+  std::shared_ptr<DeviceKernels> on_device = load_kernels(*state_, lowered.program);
   auto executable = std::make_shared<Executable::State>(state_, graph, std::move(lowered.program), std::move(on_device));
   executable->precision = std::move(lowered.precision);
   if (state_->options.check_indices)

@@ -5,12 +5,13 @@
 
 #include "ir/graph_data.h"
 #include "ir/sources.h"
+#include "rlx/text.h"
 #include "runtime/host_node.h"
 
 namespace rlx {
 
 Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> loaded,
-                         bool inner)
+                         const HostPrograms& on_host, bool inner)
     : session(std::move(shared)),
       source(graph),
       program(std::move(lowered)),
@@ -47,15 +48,18 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   steps = cpu::make_steps(program, sizes, slot, is_weight, cpu::level_of(session->target));
   find_prepared();
   find_next_products();
-  for (const auto& [region, part] : program.regions) regions[region] = std::make_unique<State>(session, *region, *part, kernels, true);
-  if (!session->storage.on_host()) prepare_device();
+  for (const auto& [region, part] : program.regions)
+    regions[region] = std::make_unique<State>(session, *region, *part, kernels, on_host, true);
+  if (!session->storage.on_host()) prepare_device(on_host);
 }
 
-void Executable::State::prepare_device() {
+void Executable::State::prepare_device(const HostPrograms& on_host) {
   for (const cpu::Step& step : steps)
     if (step.launch->kind == Launch::Kind::host) {
       const std::optional<Graph> graph = graph_of_node(program.graph, step.launch->node.node);
-      if (graph) on_the_host.emplace(&step, session->host->compile(*graph));
+      if (!graph) continue;
+      const auto known = on_host.empty() ? on_host.end() : on_host.find(to_text(*graph));
+      on_the_host.emplace(&step, known == on_host.end() ? session->host->compile(*graph) : known->second);
     }
   for (const Slot& slot : memory.slots)
     if (slot.place == Slot::Place::constant) {

@@ -31,6 +31,9 @@ struct Session::State {
   mutable std::mutex counting;
   CompileCounters on_device;  // of the kernels of a device with memory of its own
 
+  /// Of the CPU: the word for its instruction sets; of other devices none.
+  std::string cpu_level() const;
+
   /// Of a session on Device::automatic: the one that computes. The first graph chooses its device.
   const Session& chosen_for(const Graph& graph);
   /// Null: no graph has, or the device was named.
@@ -54,10 +57,13 @@ inline bool has_owners(const Array& array, long count) {
   return true;
 }
 
+/// Executables of nodes that a device leaves to the host, by the text of their graphs.
+using HostPrograms = std::map<std::string, Executable, std::less<>>;
+
 struct Executable::State {
-  /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared.
+  /// `inner`: of a region, where any operand may turn out to be a weight, and nothing is prepared. `on_host`: what is not compiled again.
   State(std::shared_ptr<Session::State> session, const Graph& graph, Program lowered, std::shared_ptr<DeviceKernels> kernels = nullptr,
-        bool inner = false);
+        const HostPrograms& on_host = {}, bool inner = false);
 
   std::shared_ptr<Session::State> session;
   Graph source;  // as the user gave it
@@ -113,7 +119,7 @@ struct Executable::State {
 
  private:
   /// Fills `on_the_host`, `constants` and `lists`.
-  void prepare_device();
+  void prepare_device(const HostPrograms& on_host);
   /// Fills `prepared`.
   void find_prepared();
   /// Fills `next_product` and `experts_known`.
@@ -134,6 +140,9 @@ struct LoweredGraph {
 LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, const TargetDevice& target);
 /// The same for a device. Throws Error also where it needs the host, and the options forbid that.
 LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target);
+
+/// Gives the kernels of a program their code: in their functions, or as what a device has loaded. `given`: see Jit::load.
+std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const cpu::KernelObjects& given = {});
 
 /// See LaunchReport.
 std::string arithmetic_of(const Graph& graph, const Launch& launch);

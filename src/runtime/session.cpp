@@ -21,6 +21,10 @@ Session::State::State(const Device& on, SessionOptions given)
                                                 cpu::tuning_machine(cpu::level_of(target), pool.size()));
 }
 
+std::string Session::State::cpu_level() const {
+  return storage.on_host() ? std::string(cpu::to_string(cpu::level_of(target))) : std::string();
+}
+
 Session::Session(Device device, SessionOptions options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);

@@ -68,8 +68,13 @@ struct Jit::State {
     return *opened;
   }
 
-  /// The object of one kernel, from disk or from the compiler.
-  std::string object_of(const KernelText& kernel) {
+  /// The object of one kernel: what is given, or from disk or from the compiler.
+  std::string object_of(const KernelText& kernel, const KernelObjects& given) {
+    if (const auto known = given.find(kernel.name); known != given.end()) {
+      const std::scoped_lock lock(mutex);
+      ++counters.from_disk;
+      return {reinterpret_cast<const char*>(known->second.data()), known->second.size()};
+    }
     const std::string key = flags + "\n" + kernel.text;
     std::string reason;
     if (auto found = cache.find(key, reason)) {
@@ -104,7 +109,9 @@ JitCounters Jit::counters() const {
   return state_->counters;
 }
 
-std::vector<KernelFunction> Jit::load(std::span<const KernelText> texts, ThreadPool& pool) {
+std::string Jit::object(const KernelText& text) { return state_->object_of(text, {}); }
+
+std::vector<KernelFunction> Jit::load(std::span<const KernelText> texts, ThreadPool& pool, const KernelObjects& given) {
   std::map<std::string_view, const KernelText*> missing;
   {
     const std::scoped_lock lock(state_->mutex);
@@ -115,7 +122,7 @@ std::vector<KernelFunction> Jit::load(std::span<const KernelText> texts, ThreadP
   std::vector<const KernelText*> work;
   for (const auto& [name, text] : missing) work.push_back(text);
   std::vector<std::string> objects(work.size());
-  by_threads(pool.size(), work.size(), [&](std::size_t i) { objects[i] = state_->object_of(*work[i]); });
+  by_threads(pool.size(), work.size(), [&](std::size_t i) { objects[i] = state_->object_of(*work[i], given); });
   const std::scoped_lock lock(state_->mutex);
   for (std::size_t i = 0; i < work.size(); ++i)
     if (const std::string& name = work[i]->name; !state_->loaded.count(name))  // else another thread was faster

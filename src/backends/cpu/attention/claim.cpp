@@ -3,6 +3,7 @@
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/attention/run.h"
 #include "backends/cpu/machine/level_of.h"
+#include "lowering/attention/view_parts.h"
 
 namespace rlx::cpu {
 namespace {
@@ -33,6 +34,8 @@ struct AttentionClaim final : Claim {
     return std::make_unique<AttentionClaimed>(draft, cpu::takes, launch_of);
   }
 };
+
+const RegisterWork<AttentionViews> attention_work("attention");
 
 }  // namespace
 

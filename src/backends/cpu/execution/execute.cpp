@@ -39,7 +39,7 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
   for (const Launch& launch : program.launches) {
     Step& step = steps.emplace_back();
     step.launch = &launch;
-    if (launch.kind == Launch::Kind::claim) step.work = static_cast<const Work*>(launch.claimed.get());
+    if (launch.kind == Launch::Kind::claim) step.work = dynamic_cast<const Work*>(launch.claimed.get());
     if (step.work) {
       step.work->prepare(step, given);
     } else if (launch.kind == Launch::Kind::kernel) {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "backends/cpu/machine/cpu_features.h"
-#include "lowering/program.h"
+#include "lowering/program_file/program_parts.h"
 #include "lowering/sizes.h"
 
 namespace rlx::cpu {
@@ -48,8 +48,17 @@ struct WorkWith : Work {
 };
 
 /// The same for whoever makes it: `prepare_step` and `run_step` are functions beside `T`; what else it has to say of `Work` is its own.
+/// `list_parts` beside it says what of it is written to program files, and RegisterWork under which name.
 template <class T>
 struct WorkOf final : WorkWith<T> {
+  inline static std::string_view name;
+  std::string_view kind() const override { return name; }
+  void write(ProgramWriter& way) const override { list_parts(way, what); }
+  static std::shared_ptr<const Claimed> read(ProgramReader& way) {
+    T what{};
+    list_parts(way, what);
+    return std::make_shared<const WorkOf>(std::move(what));
+  }
   using WorkWith<T>::WorkWith, WorkWith<T>::what;
   void prepare(Step& step, const Preparation& given) const override { prepare_step(what, step, given); }
   void run(const Step& step, const RunState& run) const override { run_step(what, step, run); }
@@ -78,6 +87,11 @@ struct WorkOf final : WorkWith<T> {
       return add_chosen_weights(what, step, panels, run, ahead);
     else return false;
   }
+};
+
+template <class T>
+struct RegisterWork : RegisterClaimed {
+  explicit RegisterWork(std::string_view kind) : RegisterClaimed(kind, WorkOf<T>::read) { WorkOf<T>::name = kind; }
 };
 
 /// A launch of such code. `node`: what the claim computes; none where it writes a state.

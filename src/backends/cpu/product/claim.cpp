@@ -5,13 +5,27 @@
 #include "backends/cpu/machine/level_of.h"
 #include "backends/cpu/product/product_kernels.h"
 #include "backends/cpu/product/run.h"
+#include "lowering/products/axis_parts.h"
 #include "lowering/products/epilogue.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
 #include "passes/run_invariant.h"
 
 namespace rlx::cpu {
+
+template <class Way>
+void list_parts(Way& way, Of<Way, Product>& p) {
+  way("element", p.element), way("float left", p.float_left), way("dot", p.dot), way("result", p.result), way("a", p.a), way("b", p.b);
+  way("a offset", p.a_offset), way("b offset", p.b_offset), way("c offset", p.c_offset), way("batch", p.batch), way("rows", p.rows);
+  way("columns", p.columns), way("depth", p.depth), way("row axes", p.row_axes), way("depth axes", p.depth_axes);
+  way("b by tables", p.b_by_tables), way("prologue", p.prologue), way("epilogue", p.epilogue);
+  way("prologue by columns", p.prologue_by_columns), way("winograd", p.winograd), way("dots", p.dots);
+  way("epilogue by columns", p.epilogue_by_columns);
+}
+
 namespace {
+
+const RegisterWork<Product> product_work("product");
 
 class Products final : public GraphClaim {
  public:

@@ -9,7 +9,16 @@
 #include "lowering/attributes.h"
 
 namespace rlx::cpu {
+
+template <class Way>
+void list_parts(Way& way, Of<Way, BlockDot>& dot) {
+  way("node", dot.node), way("x", dot.x), way("blocks", dot.blocks), way("experts", dot.experts), way("block type", dot.type);
+  way("rows", dot.rows), way("columns", dot.columns), way("depth", dot.depth), way("matrices", dot.matrices);
+}
+
 namespace {
+
+const RegisterWork<BlockDot> block_dot_work("block_dot");
 
 bool takes(const Graph& graph, const Node& node) {
   if (node.op->name != "block_dot" && node.op->name != "grouped_block_dot") return false;

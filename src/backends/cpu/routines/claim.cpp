@@ -6,7 +6,19 @@
 #include "ir/op.h"
 
 namespace rlx::cpu {
+
+/// The node says which routine.
+void list_parts(ProgramWriter& way, const RoutineWork& work) { way("node", work.node); }
+void list_parts(ProgramReader& way, RoutineWork& work) {
+  work.node = static_cast<std::int32_t>(way.integer("node", 0, static_cast<std::int64_t>(way.graph->size()) - 1));
+  const Node& node = way.graph->node(work.node);
+  work.routine = routine_for(*way.graph, node);
+  if (!work.routine) way.refuse("node", node.op->name, "ops with a routine");
+}
+
 namespace {
+
+const RegisterWork<RoutineWork> routine_work("routine");
 
 class RoutineNodes final : public GraphClaim {
  public:

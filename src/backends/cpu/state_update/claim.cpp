@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backends/cpu/execution/execute.h"
+#include "lowering/program_file/update_parts.h"
 
 namespace rlx::cpu {
 namespace {
@@ -56,6 +57,8 @@ void copy_windows(std::span<const Window> windows, std::span<const std::int64_t>
 }
 
 namespace {
+
+const RegisterWork<StateUpdate> state_update_work("state_update");
 
 using Shapes = std::vector<std::vector<Size>>;  // of the state, then of each operand
 

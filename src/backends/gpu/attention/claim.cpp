@@ -1,6 +1,8 @@
 #include "backends/gpu/attention/claim.h"
 
 #include "backends/gpu/attention/kernels.h"
+#include "lowering/attention/view_parts.h"
+#include "lowering/program_file/program_parts.h"
 
 namespace rlx::gpu {
 namespace {
@@ -25,8 +27,16 @@ struct AttentionWork final : Claimed {
   explicit AttentionWork(AttentionViews of) : attention(std::move(of)) {}
   double flops(const Graph& graph, const Bindings& bindings) const override { return attention.flops(graph, bindings); }
   double unread_bytes(const Graph& /*graph*/, const Bindings& /*bindings*/) const override { return 0; }
+  std::string_view kind() const override { return "attention of groups"; }
+  void write(ProgramWriter& way) const override { list_parts(way, attention); }
   AttentionViews attention;
 };
+
+const RegisterClaimed attention_work("attention of groups", [](ProgramReader& way) -> std::shared_ptr<const Claimed> {
+  AttentionViews attention;
+  list_parts(way, attention);
+  return std::make_shared<const AttentionWork>(std::move(attention));
+});
 
 Launch launch_of(const Draft& draft, const AttentionViews& attention) {
   Launch launch{Launch::Kind::kernel, "attention", attention.reads(), {attention.result}};

@@ -1,0 +1,86 @@
+// rlx compile, and rlx eval of what it wrote: each a process of its own.
+#include <gtest/gtest.h>
+
+#include "cli/run_command.h"
+#include "fixture.h"
+#include "rlx/io.h"
+#include "rlx/text.h"
+
+namespace rlx {
+namespace {
+
+using test::CommandResult;
+using test::fixture;
+using test::read_text;
+using test::run_rlx;
+
+std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+/// x w = [[4, 5], [10, 11]], whose squares sum to 262.
+class CompileCommand : public testing::Test {
+ protected:
+  CompileCommand() {
+    save_npy(folder / "x.npy", Array::of<float>({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}));
+    save_npy(folder / "w.npy", Array::of<float>({3, 2}, std::vector<float>{1, 0, 0, 1, 1, 1}));
+  }
+  std::string at(std::string_view name) const { return quoted(folder / name); }
+  void expect_loss(const std::string& arguments) const {
+    const CommandResult ended = run_rlx("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out") + arguments);
+    ASSERT_EQ(ended.status, 0) << ended.err;
+    EXPECT_EQ(load_npy(folder / "out" / "loss.npy").get_double(0), 262);
+  }
+  void expect_error(const std::string& arguments, const std::string& part) const {
+    const CommandResult ended = run_rlx(arguments);
+    EXPECT_EQ(ended.status, 1) << arguments << "\n" << ended.err;
+    EXPECT_NE(ended.err.find(part), std::string::npos) << ended.err;
+  }
+
+  test::TemporaryFolder folder;
+  const std::string mlp = quoted(fixture("graphs/mlp.rlx"));
+};
+
+TEST_F(CompileCommand, WritesWhatEvalRuns) {
+  const CommandResult ended = run_rlx("compile " + mlp + " -o " + at("mlp.rlxp"));
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("no value"), std::string::npos) << ended.out;
+  expect_loss(" --param w=" + at("w.npy"));
+  expect_error("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out"), "w");
+}
+
+TEST_F(CompileCommand, SaysWhereWeightsAre) {
+  ASSERT_EQ(run_rlx("compile " + mlp + " --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
+  expect_loss("");
+  std::filesystem::rename(folder / "w.npy", folder / "moved.npy");
+  expect_error("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out"), "w.npy");
+  ASSERT_EQ(run_rlx("compile " + mlp + " --weights-inside --param w=" + at("moved.npy") + " -o " + at("mlp.rlxp")).status, 0);
+  std::filesystem::remove(folder / "moved.npy");
+  expect_loss("");
+}
+
+TEST_F(CompileCommand, TakesGraphFilesWithTheirWeights) {
+  const Graph graph = parse_graph(read_text(fixture("graphs/mlp.rlx")), "mlp.rlx");
+  save_graph(folder / "mlp.safetensors", {graph, {{"w", load_npy(folder / "w.npy")}}});
+  ASSERT_EQ(run_rlx("compile " + at("mlp.safetensors") + " -o " + at("mlp.rlxp")).status, 0);
+  expect_loss("");
+}
+
+TEST_F(CompileCommand, WritesAProgramForEachLevel) {
+  ASSERT_EQ(run_rlx("compile " + mlp + " --levels portable,portable -o " + at("two.rlxp")).status, 1);
+  ASSERT_EQ(run_rlx("compile " + mlp + " --levels portable --weights-inside --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
+  expect_loss("");
+}
+
+TEST_F(CompileCommand, NamesWhatIsWrong) {
+  ASSERT_EQ(run_rlx("compile " + mlp + " -o " + at("mlp.rlxp")).status, 0);
+  const std::string rest = " --in x=" + at("x.npy") + " --param w=" + at("w.npy") + " --out " + at("out");
+  expect_error("eval " + at("mlp.rlxp") + rest + " --no-fusion", "'rlx compile'");
+  expect_error("eval " + at("mlp.rlxp") + rest + " --reference", "--reference is for graphs");
+  expect_error("compile " + mlp + " --levels avx3 -o " + at("no.rlxp"), "avx3");
+  expect_error("compile " + mlp + " --param v=" + at("w.npy") + " -o " + at("no.rlxp"), "'v' is unknown");
+  EXPECT_FALSE(std::filesystem::exists(folder / "no.rlxp"));
+  std::filesystem::resize_file(folder / "mlp.rlxp", 300);
+  expect_error("eval " + at("mlp.rlxp") + rest, "mlp.rlxp: it has 300 bytes, and was written with ");
+}
+
+}  // namespace
+}  // namespace rlx
