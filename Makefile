@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
+.PHONY: help setup browser build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -33,7 +33,10 @@ demo: setup ## build the library and the command alone, and embed a dozen senten
 	cmake --build --preset command --parallel $(JOBS)
 	scripts/demo.sh
 
-test: build ## run all tests
+browser:
+	@scripts/setup.sh browser_packages.txt || echo "test: no Chromium, and so no tests of pages" >&2
+
+test: browser build ## run all tests
 	scripts/fetch_minilm.sh build/minilm
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 	@$(LIST_SKIPPED) build/release/Testing/Temporary/LastTest.log

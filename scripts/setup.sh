@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs the packages of scripts/packages.txt that are missing. With none missing it does nothing and needs no network.
+# Installs the packages of scripts/packages.txt, or of the file $1 beside it, that are missing. With none missing it does nothing and needs
+# no network.
 set -euo pipefail
 cd "$(dirname "$0")"
+list=${1:-packages.txt}
 
 if ! command -v dpkg-query > /dev/null; then
-  echo "setup: this is not Debian; install the equivalents of scripts/packages.txt yourself" >&2
+  echo "setup: this is not Debian; install the equivalents of scripts/$list yourself" >&2
   exit 0
 fi
 
@@ -13,7 +15,7 @@ installed() {
 }
 
 missing=()
-for package in $(sed 's/#.*//' packages.txt); do
+for package in $(sed 's/#.*//' "$list"); do
   installed "$package" || missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0

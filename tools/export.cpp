@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "graph_input.h"
@@ -13,7 +14,7 @@ namespace {
 struct ExportOptions {
   std::string target, graph, out;
   std::vector<std::string> params, sizes, functions;
-  ModelGraphOptions model;
+  std::optional<std::int64_t> context;
   CoreMlOptions coreml;
 };
 
@@ -44,16 +45,25 @@ void complete_sizes(const Graph& graph, const ModelGraphOptions& model, CoreMlOp
   for (CoreMlFunction& function : options.functions) function.sizes.emplace("L", function.sizes.at("S"));
 }
 
-void export_graph(ExportOptions& options) {
-  SavedGraph saved = is_model(options.graph) ? model_graph(options.graph, options.model) : read_graph(options.graph);
+void export_for_coreml(ExportOptions& options) {
+  ModelGraphOptions model;
+  model.context = options.context.value_or(model.context);
+  SavedGraph saved = is_model(options.graph) ? model_graph(options.graph, model) : read_graph(options.graph);
   read_arrays(options.params, saved.weights);
   const std::map<std::string, std::int64_t> given = parse_sizes(options.sizes);
   options.coreml.sizes.insert(given.begin(), given.end());
   for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
-  complete_sizes(saved.graph, options.model, options.coreml);
+  complete_sizes(saved.graph, model, options.coreml);
   ProgressBar bar("writing");
   options.coreml.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   export_coreml(options.out, saved, options.coreml);
+}
+
+void export_for_web(const ExportOptions& options) {
+  if (is_model(options.graph)) return export_web_model(options.out, options.graph, {.context = options.context.value_or(0)});
+  SavedGraph saved = read_graph(options.graph);
+  read_arrays(options.params, saved.weights);
+  export_web(options.out, saved);
 }
 
 }  // namespace
@@ -61,10 +71,12 @@ void export_graph(ExportOptions& options) {
 void add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand("export", "Write a graph as a program of another system");
-  command->add_option("--target", options->target, "coreml: a package for macOS 14, iOS 17 and newer, or what --minimum-target says")
+  command
+      ->add_option("--target", options->target,
+                   "coreml: a package for macOS 14, iOS 17 and newer, or what --minimum-target says; web: a folder for browsers with WebGPU")
       ->required()
       ->type_name("TARGET")
-      ->check(CLI::IsMember(std::vector<std::string>{"coreml"}));
+      ->check(CLI::IsMember(std::vector<std::string>{"coreml", "web"}));
   command
       ->add_option(
           "graph", options->graph,
@@ -72,10 +84,12 @@ void add_export(CLI::App& app) {
           "input")
       ->required()
       ->type_name("GRAPH|MODEL");
-  command->add_option("out", options->out, "Folder to write, as a rule NAME.mlpackage; it must not exist")->required()->type_name("OUT");
+  command->add_option("out", options->out, "Folder to write, for CoreML as a rule NAME.mlpackage; it must not exist")
+      ->required()
+      ->type_name("OUT");
   command->add_option("--param", options->params, "Values of parameters: NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors")
       ->type_name("VALUES");
-  command->add_option("--size", options->sizes, "Size of a symbol, as a package has fixed shapes: NAME=SIZE")->type_name("NAME=SIZE");
+  command->add_option("--size", options->sizes, "coreml: size of a symbol, as a package has fixed shapes: NAME=SIZE")->type_name("NAME=SIZE");
   command
       ->add_option("--function", options->functions,
                    "One of several functions that share the weights, with its sizes; the first is the default. Of a language model without "
@@ -89,7 +103,9 @@ void add_export(CLI::App& app) {
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, Precision>{{"f32", Precision::f32}, {"f16", Precision::f16}}).description(""))
       ->type_name("PRECISION");
-  command->add_option("--context", options->model.context, "Tokens that the caches of a language model hold")->type_name("TOKENS");
+  command->add_option("--context", options->context, "Tokens that the caches of a language model hold: 2048, or 1024 for the web")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
   command->add_option("--description", options->coreml.description, "What Xcode shows of the model, as it does of the next three");
   command->add_option("--model-version", options->coreml.version, "");
   command->add_option("--author", options->coreml.author, "");
@@ -97,8 +113,9 @@ void add_export(CLI::App& app) {
   command->footer(
       "Example:\n  rlx save mlp.rlx --param weights.safetensors -o mlp.graph\n  rlx export --target coreml mlp.graph mlp.mlpackage\n"
       "  rlx export --target coreml all-MiniLM-L6-v2 MiniLM.mlpackage --size B=1 --size S=128\n"
-      "  rlx export --target coreml model-Q4_K_M.gguf Model.mlpackage --context 2048 --precision f16");
-  command->callback([options] { export_graph(*options); });
+      "  rlx export --target coreml model-Q4_K_M.gguf Model.mlpackage --context 2048 --precision f16\n"
+      "  rlx export --target web all-MiniLM-L6-v2 page && python3 -m http.server -d page");
+  command->callback([options] { options->target == "web" ? export_for_web(*options) : export_for_coreml(*options); });
 }
 
 }  // namespace rlx::command

@@ -46,4 +46,20 @@ struct ModelGraphOptions {
 /// Models with recurrent layers, windows or longrope read more. Of an encoder it is SentenceEncoder::saved. Throws Error as Model::open.
 SavedGraph model_graph(const std::filesystem::path& path, const ModelGraphOptions& options = {});
 
+/// Writes a graph and its weights for browsers with WebGPU, as a new folder, whole or not at all: program.json, kernels.wgsl, weights.bin,
+/// rlx.js, which runs them, and a page. Any server of files will do. Symbols stay open, and states are kept on the GPU.
+/// Throws Error for a name that exists, a parameter without a value, and naming the op and its type for what only the host could compute.
+void export_web(const std::filesystem::path& out, const SavedGraph& saved);
+
+/// Tokens of a page's cache where nobody says how many.
+inline constexpr std::int64_t usual_web_context = 1024;
+
+struct WebModelOptions {
+  std::int64_t context = 0;  // tokens that a language model's cache holds; 0: usual_web_context, or as many as it was made for
+};
+
+/// The same for a model's folder with tokenizer.json: the page embeds sentences, or continues texts token by token. Throws Error also for a
+/// folder without that file, for GGUF files, encoders with decoders, and models with recurrent layers.
+void export_web_model(const std::filesystem::path& out, const std::filesystem::path& model, const WebModelOptions& options = {});
+
 }  // namespace rlx

@@ -91,9 +91,13 @@ LoweredGraph lower_graph(const Graph& given, const SessionOptions& options, cons
   return {lower(legal, target, options.fuse), std::move(precise.choices)};
 }
 
-LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target) {
+void check_runnable(const Graph& graph) {
   check_outputs(graph);
   check_symbols(graph);
+}
+
+LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target) {
+  check_runnable(graph);
   LoweredGraph lowered = lower_graph(graph, options, target);
   if (device.backend().memory() && !options.host) refuse_host(lowered.program, device);
   return lowered;

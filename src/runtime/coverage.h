@@ -23,6 +23,9 @@ DeviceKind kind_by_graphs(const Backend& backend);
 /// All that RLX computes or exports for, but those that take whole graphs by a library that is not there.
 std::vector<DeviceKind> device_kinds();
 
+/// What programs for browsers are made for: any device of WebGPU.
+TargetDevice web_target();
+
 /// What becomes of an op's samples on elements of one type, which is that of the first operand, or else of the first result.
 struct CoverageCell {
   int computed = 0, refused = 0;

@@ -59,6 +59,7 @@ std::vector<DeviceKind> device_kinds() {
 }
 
 std::string coreml_block_forms() { return coreml::block_forms(); }
+TargetDevice web_target() { return webgpu::usual_target(); }
 
 Device Device::named(std::string_view name) { return name == "cpu" ? cpu() : device_named(name, "no device"); }
 

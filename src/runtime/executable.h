@@ -132,6 +132,9 @@ struct Executable::State {
   void forget_packed(const std::set<const void*>& owners);
 };
 
+/// Throws Error for a graph that no run could compute: without outputs, or with sizes that do not follow from those of its inputs.
+void check_runnable(const Graph& graph);
+
 /// A graph as launches whose kernels are not compiled yet, and what became of the precision of its products.
 struct LoweredGraph {
   Program program;

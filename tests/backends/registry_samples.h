@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <span>
 
 #include "ir/rebuild.h"
@@ -100,36 +101,48 @@ inline void add_part(Graph& program, const Graph& graph, const std::string& pref
   for (std::size_t i = 0; i < results.size(); ++i) program.output(prefix + graph.outputs()[i].first, results[i]);
 }
 
-/// These samples as one program, as the reference has them; twice: what runs leave behind changes nothing.
-inline void expect_reference(const Session& session, std::span<const Case> cases) {
-  Graph program("samples");
-  std::vector<Part> parts;
-  std::map<std::string, Feed> fed;
-  std::map<std::string, Array> params;
-  for (const Case& c : cases) {
-    const auto operands = random_operands(c.sample, 3);
-    const Graph graph = graph_of(c, false);
-    Part part{&c, "s" + std::to_string(parts.size()) + "_", evaluate(graph, named(operands)), {}};
-    part.rounding = rounding_of_reference(c, operands, part.wanted);
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const std::string name = part.prefix + "x" + std::to_string(i);
-      if (is_param(c, i)) params.emplace(name, operands[i]);
-      else fed.emplace(name, operands[i]);
+/// Samples as one program, with what it reads and what the reference makes of that.
+struct SampleProgram {
+  explicit SampleProgram(std::span<const Case> cases) {
+    for (const Case& c : cases) add(c);
+  }
+  /// `seen(name)`: an output of the program.
+  void expect(const std::function<Array(const std::string& name)>& seen) const {
+    for (const Part& part : parts) {
+      SCOPED_TRACE(part.of->name());
+      for (std::size_t i = 0; i < part.wanted.size(); ++i)
+        expect_equal(*part.of, seen(part.prefix + "y" + std::to_string(i)), part.wanted[i], part.rounding[i]);
     }
-    add_part(program, graph, part.prefix);
+  }
+
+  Graph graph{"samples"};
+  std::vector<Part> parts;
+  std::map<std::string, Array> fed, params;
+
+ private:
+  void add(const Case& c) {
+    const auto operands = random_operands(c.sample, 3);
+    const Graph sample = graph_of(c, false);
+    Part part{&c, "s" + std::to_string(parts.size()) + "_", evaluate(sample, named(operands)), {}};
+    part.rounding = rounding_of_reference(c, operands, part.wanted);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      (is_param(c, i) ? params : fed).emplace(part.prefix + "x" + std::to_string(i), operands[i]);
+    add_part(graph, sample, part.prefix);
     parts.push_back(std::move(part));
   }
-  Executable executable = session.compile(program);
-  executable.set_params(params);
+};
+
+/// These samples as one program, as the reference has them; twice: what runs leave behind changes nothing.
+inline void expect_reference(const Session& session, std::span<const Case> cases) {
+  const SampleProgram program(cases);
+  Executable executable = session.compile(program.graph);
+  executable.set_params(program.params);
+  const std::map<std::string, Feed> fed(program.fed.begin(), program.fed.end());
   const Outputs seen = executable.run(fed), again = executable.run(fed);
-  for (const Part& part : parts) {
-    SCOPED_TRACE(part.of->name());
-    for (std::size_t i = 0; i < part.wanted.size(); ++i) {
-      const std::string name = part.prefix + "y" + std::to_string(i);
-      expect_equal(*part.of, seen.at(name), part.wanted[i], part.rounding[i]);
-      EXPECT_EQ(difference(seen.at(name), again.at(name)), 0) << "in the second run";
-    }
-  }
+  program.expect([&](const std::string& name) {
+    EXPECT_EQ(difference(seen.at(name), again.at(name)), 0) << name << " in the second run";
+    return seen.at(name);
+  });
 }
 
 /// All of these samples, some as one program, as starting a compiler costs more than a kernel.

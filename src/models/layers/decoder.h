@@ -28,7 +28,8 @@ struct DecoderGraphOptions {
   std::int64_t capacity = 0;   // tokens of a cache
   std::int64_t chunk = 0;      // most tokens of a sequence in one run
   CacheType cache = CacheType::f32;
-  bool exact = false;  // attention is exact_attention
+  bool exact = false;        // attention is exact_attention
+  bool rope_tables = false;  // for devices without f64: rope_by_table, of a graph without pages
   HiddenStates hidden_states = HiddenStates::none;
   WeightStorage storage = {};  // of the parameters
   LowRankForms adapters = {};  // of matrices

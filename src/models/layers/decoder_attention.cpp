@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "models/layers/decoder_cache.h"
+#include "models/layers/rope_table.h"
 #include "ops/nn/rounded_attention.h"
 #include "rlx/ops.h"
 
@@ -32,11 +33,14 @@ RopeOptions with_one_set(RopeOptions rope, bool far) {
 Value turned(const DecoderStep& step, const DecoderLayer& layer, Value x) {
   if (layer.rope < 0) return x;
   const RopeOptions& options = step.config.ropes[static_cast<std::size_t>(layer.rope)];
-  if (options.scaling != RopeScaling::longrope) return rope(x, step.positions, options);
-  if (!step.context) return rope(x, step.positions, with_one_set(options, false));
+  const auto turned_by = [&](const RopeOptions& its) {
+    return step.options.rope_tables ? rope_by_table(x, step.positions, step.options.capacity, its) : rope(x, step.positions, its);
+  };
+  if (options.scaling != RopeScaling::longrope) return turned_by(options);
+  if (!step.context) return turned_by(with_one_set(options, false));
   // The whole sequence decides, not the positions of this run: what the cache holds must agree with what is added.
   Value far = gt(step.context, scalar(step.context, options.original_length, i32));
-  return select(far, rope(x, step.positions, with_one_set(options, true)), rope(x, step.positions, with_one_set(options, false)));
+  return select(far, turned_by(with_one_set(options, true)), turned_by(with_one_set(options, false)));
 }
 
 /// What an encoder's token sees: no padding, and nothing farther than the window.

@@ -1,0 +1,62 @@
+// Models for browsers: their graph as a program, with what a page needs to know of them.
+#include <algorithm>
+
+#include "base/cpu_count.h"
+#include "formats/web/web_folder.h"
+#include "models/config/sentence_config.h"
+#include "models/layers/decoder_cache.h"
+#include "models/run/model_state.h"
+#include "models/weights/decoder_files.h"
+#include "rlx/export.h"
+#include "rlx/sentence_encoder.h"
+#include "text/tokenizer/files/open_tokenizer.h"
+
+namespace rlx {
+namespace {
+
+constexpr std::int64_t chunk = 64;  // most tokens of a prompt in one run
+
+std::map<std::string, std::string> tokenizer_file(const std::filesystem::path& model) {
+  constexpr const char* name = "tokenizer.json";
+  const std::filesystem::path file = model / name;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) fail("{}: it is missing, and a page reads texts by it", file.string());
+  return {{name, json::line(json::read_file(file)) + "\n"}};
+}
+
+void export_encoder(const std::filesystem::path& out, const std::filesystem::path& model, const DecoderConfig& encoder) {
+  const SentenceModelConfig config = SentenceModelConfig::read(model, encoder);
+  const json::Value page = {{"kind", "sentences"}, {"max_length", config.max_length}, {"prompt", config.prompt}};
+  write_web_folder(out, SentenceEncoder::saved(model), page, tokenizer_file(model));
+}
+
+void export_decoder(const std::filesystem::path& out, const DecoderFiles& files, const WebModelOptions& options,
+                    const std::filesystem::path& model) {
+  if (files.config.is_recurrent()) fail("{}: a model with recurrent layers is not exported for browsers", model.string());
+  const std::int64_t most = files.config.max_positions, context = options.context > 0 ? options.context : std::min(most, usual_web_context);
+  if (context < 1 || context > most) fail("web: a context of {} tokens (allowed: 1..{}; 0: the usual one)", options.context, most);
+  const DecoderGraphOptions its{
+      .capacity = context, .chunk = std::min(chunk, context), .rope_tables = true, .storage = stored_types(files.checkpoint, files.names)};
+  const Graph graph = decoder_graph(files.config, its);
+  json::Value page = {{"kind", "text"},
+                      {"context", context},
+                      {"short_length", files.config.length_of_short_factors()},
+                      {"end_tokens", files.end_tokens},
+                      {"rings", json::Value::array()}};
+  for (const std::int64_t window : windows_in_pages(files.config, its))
+    page["rings"].push_back(
+        {{"name", ring_name(window)}, {"window", window}, {"pages", window_pages(its, window)}, {"page_tokens", page_tokens}});
+  write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_file(model));
+}
+
+}  // namespace
+
+void export_web_model(const std::filesystem::path& out, const std::filesystem::path& model, const WebModelOptions& options) {
+  const LanguageModelFiles files = open_language_model(model);
+  const auto* const decoder = std::get_if<DecoderFiles>(&files);
+  if (!decoder) refuse_encoder_decoder(model, "a page");
+  if (decoder->config.causal) export_decoder(out, *decoder, options, model);
+  else export_encoder(out, model, decoder->config);
+}
+
+}  // namespace rlx

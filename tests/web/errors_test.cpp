@@ -1,0 +1,49 @@
+// What cannot be a program for browsers is refused with a reason, and leaves nothing.
+#include "formats/temporary_folder.h"
+#include "rlx/export.h"
+#include "rlx/ops.h"
+
+namespace rlx::test {
+namespace {
+
+class WebErrors : public testing::Test {
+ protected:
+  std::string refused(const SavedGraph& saved) const {
+    const std::string message = error_of([&] { export_web(folder_ / "web", saved); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "web"));
+    return message;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(WebErrors, Types) {
+  Graph graph;
+  graph.output("y", -graph.input("x", {3}, f64));
+  EXPECT_EQ(refused({graph, {}}), "web: neg with a result of f64[3] cannot be exported: no kernel of WebGPU computes it");
+}
+
+TEST_F(WebErrors, Parameters) {
+  Graph graph;
+  graph.output("y", graph.input("x", {2}, f32) * graph.param("w", {2}, f32));
+  EXPECT_EQ(refused({graph, {}}), "web: parameter 'w' has no value");
+  EXPECT_EQ(refused({graph, {{"w", Array(f32, {3})}}}), "web: parameter 'w' is f32[2], its value f32[3]");
+}
+
+TEST_F(WebErrors, Folders) {
+  Graph graph;
+  graph.output("y", -graph.input("x", {2}, f32));
+  std::filesystem::create_directory(folder_ / "there");
+  EXPECT_EQ(error_of([&] { export_web(folder_ / "there", {graph, {}}); }),
+            (folder_ / "there").string() + ": exists already (a program for browsers is written to a new folder)");
+}
+
+TEST(WebScript, IsSmall) {
+  Graph graph;
+  graph.output("y", -graph.input("x", {2}, f32));
+  const TemporaryFolder folder;
+  export_web(folder / "web", {graph, {}});
+  EXPECT_LE(std::filesystem::file_size(folder / "web" / "rlx.js"), 40'000U);
+}
+
+}  // namespace
+}  // namespace rlx::test

@@ -1,0 +1,127 @@
+// Pages of models: tokenizers as recorded, vectors of sentences, and texts that go on as other implementations have them.
+#include "fixture.h"
+#include "models/tiny_language_model.h"
+#include "models/tiny_sentence_model.h"
+#include "rlx/model.h"
+#include "rlx/sentence_encoder.h"
+#include "web/pages.h"
+
+namespace rlx::test {
+namespace {
+
+TEST_F(PagesInBrowser, TokenizersGiveTheRecordedTokensAndTexts) {
+  const char* const names[] = {"wordpiece-uncased", "bpe-gpt2", "bpe-llama2", "bpe-llama3"};
+  json::Value given = json::Value::object();
+  for (const char* name : names) {
+    std::filesystem::copy(fixture("tokenizers") / name, folder_ / name);
+    given[name] = json::read_file(fixture("tokenizers") / name / "cases.json");
+  }
+  const json::Value seen = result_of(R"(
+    const all = {};
+    for (const name in given) {
+      const tokenizer = await rlx.Tokenizer.load(`/${name}/`), decodes = name.startsWith("bpe");
+      all[name] = given[name].map(({ text, ids }) => [tokenizer.encode(text), decodes ? tokenizer.decode(ids) : null]);
+    }
+    return all;)",
+                                     given);
+  for (const char* name : names)
+    for (std::size_t i = 0; i < given[name].size(); ++i) {
+      const json::Value& recorded = given[name][i];
+      EXPECT_EQ(seen[name][i][0], recorded["ids_special"]) << name << ": " << recorded["text"];
+      const json::Value wanted = seen[name][i][1].is_null() ? json::Value() : recorded["decoded_skip"];
+      EXPECT_EQ(seen[name][i][1], wanted) << name << ": " << recorded["text"];
+    }
+}
+
+TEST_F(PagesInBrowser, SentencesAreCompared) {
+  const TinySentenceModel model;
+  export_web_model(folder_ / "page", model.path());
+  const std::vector<std::string> texts{"a cat", "dogs ran a cat sat", "unknown words"};
+  const json::Value seen = result_of(R"(
+    await rlx.showPage(document.body, "/page/");
+    document.querySelector("textarea").value = given.join("\n");
+    document.querySelector("button").click();
+    const cells = () => Array.from(document.querySelectorAll("td"), ({ textContent }) => Number(textContent));
+    while (cells().length < 9) await new Promise((done) => setTimeout(done, 10));
+    return cells();)",
+                                     texts);
+  const auto wanted = SentenceEncoder::open(model.path(), Session()).encode(texts);
+  for (std::size_t i = 0; i < 9; ++i) {
+    double product = 0;
+    for (std::size_t k = 0; k < TinySentenceModel::width; ++k) product += wanted[i / 3].values[k] * wanted[i % 3].values[k];
+    EXPECT_NEAR(seen[i].get<double>(), product, 6e-4);
+  }
+}
+
+TEST_F(PagesInBrowser, TokensAreThoseRecorded) {
+  json::Value given = json::Value::object();
+  for (const char* name : {"llama", "gpt2", "gemma3", "phi3-longrope"}) {
+    const std::filesystem::path model = folder_ / fmt::format("model-{}", name);
+    std::filesystem::create_directory(model);
+    for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf") / name / file, model / file);
+    write_text(model / "tokenizer.json", tokenizer_of_bytes());
+    export_web_model(folder_ / name, model);
+    given[name] = recorded_ids("prompt_ids", fmt::format("hf/{}", name).c_str());
+  }
+  const json::Value seen = result_of(R"(
+    const all = {};
+    for (const name in given) {
+      const model = await rlx.LanguageModel.load(`/${name}/`);
+      all[name] = [...given[name]];
+      for (let next = given[name]; all[name].length < 32; next = all[name].slice(-1)) {
+        const logits = await model.append(next);
+        all[name].push(logits.indexOf(logits.reduce((a, b) => Math.max(a, b))));
+      }
+    }
+    return all;)",
+                                     given);
+  for (const auto& [name, prompt] : given.items())
+    EXPECT_EQ(seen[name].get<std::vector<std::int32_t>>(), recorded_ids("greedy_ids", fmt::format("hf/{}", name).c_str())) << name;
+}
+
+TEST_F(PagesInBrowser, TextsGoOn) {
+  const TinyLanguageModel model(tokenizer_of_bytes());
+  export_web_model(folder_ / "page", model.path(), {.context = 40});
+  const std::string prompt = "Once upon a time";
+  const json::Value seen = result_of(R"(
+    await rlx.showPage(document.body, "/page/");
+    const text = document.querySelector("textarea"), button = document.querySelector("button");
+    text.value = given;
+    button.click();
+    while (button.textContent !== "Continue") await new Promise((done) => setTimeout(done, 10));
+    return [text.value, document.querySelector("p").textContent];)",
+                                     prompt);
+  Model here = Model::open(model.path(), Session(), {.context = 40});
+  Generation answer = here.generate(prompt);
+  while (answer.next_token()) continue;
+  std::vector<std::int32_t> ids = here.tokenize(prompt);
+  ids.insert(ids.end(), answer.ids().begin(), answer.ids().end());
+  EXPECT_EQ(seen[1], "");
+  EXPECT_EQ(seen[0].get<std::string>(), here.text_of(ids));
+}
+
+/// Windows lie in rings of pages where the context is much longer.
+TEST_F(PagesInBrowser, WindowsOfLongTexts) {
+  const std::filesystem::path model = folder_ / "model";
+  std::filesystem::create_directory(model);
+  json::Value config = json::read_file(fixture("hf/gemma2/config.json"));
+  config["max_position_embeddings"] = 1024;
+  write_text(model / "config.json", config.dump());
+  std::filesystem::copy(fixture("hf/gemma2/model.safetensors"), model / "model.safetensors");
+  write_text(model / "tokenizer.json", tokenizer_of_bytes());
+  export_web_model(folder_ / "page", model, {.context = 1024});
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < 400; ++i) ids.push_back((i * 37 + i / 7) % 256);
+  const json::Value seen = result_of(R"(
+    const model = await rlx.LanguageModel.load("/page/");
+    return [model.page.rings.length, Array.from(await model.append(given))];)",
+                                     ids);
+  EXPECT_EQ(seen[0], 1);
+  const std::vector<float> wanted =
+      Model::open(model, Session(Device::cpu(), {.round_activations = false}), {.context = 1024, .cache = CacheType::f32, .exact = true})
+          .append(ids);
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(seen[1][i].get<double>(), wanted[i], 2e-5) << "logit " << i;
+}
+
+}  // namespace
+}  // namespace rlx::test
