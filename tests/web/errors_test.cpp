@@ -1,4 +1,5 @@
 // What cannot be a program for browsers is refused with a reason, and leaves nothing.
+#include "fixture.h"
 #include "formats/temporary_folder.h"
 #include "rlx/export.h"
 #include "rlx/ops.h"
@@ -35,6 +36,16 @@ TEST_F(WebErrors, Folders) {
   std::filesystem::create_directory(folder_ / "there");
   EXPECT_EQ(error_of([&] { export_web(folder_ / "there", {graph, {}}); }),
             (folder_ / "there").string() + ": exists already (a program for browsers is written to a new folder)");
+}
+
+TEST_F(WebErrors, Models) {
+  const auto refused = [&](const char* model) { return error_of([&] { export_web_model(folder_ / "web", fixture(model)); }); };
+  EXPECT_EQ(refused("hf/llama"), fixture("hf/llama/tokenizer.json").string() + ": it is missing, and a page reads texts by it");
+  EXPECT_EQ(refused("hf/mamba"), fixture("hf/mamba").string() + ": a model with recurrent layers is not exported for browsers");
+  EXPECT_EQ(refused("hf/t5"), fixture("hf/t5").string() +
+                                  ": a model with an encoder and a decoder reads a prompt and answers it (rlx run): "
+                                  "a page is not for it");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "web"));
 }
 
 TEST(WebScript, IsSmall) {
