@@ -52,12 +52,16 @@ def section_markdown(section, more):
     return f"# {section.title}\n\n`{section.command}`\n\n{section.note} {more}\n\n{tables}\n"
 
 
-def areas_text(files, results):
+def areas_table(files, results):
     """Results: how the folder of all results is reached from the document."""
-    areas = list(summary.areas(files))
-    counts = [[f"[{title}]({results}{area}.md)", f"{met} of {measured}" if measured else "not measured"] for title, area, met, measured, _ in areas]
-    missed = [[f"[{cells[0]}]({results}{area}.md)", cells[1], cells[2]] for _, area, _, _, cells_of_area in areas for cells in cells_of_area]
-    return f"{table(['area', 'bars met'], counts)}\n\n" + (table(["missed, and why", "asked for", "reached"], missed) if missed else "No bar is missed.")
+    counts = [[f"[{title}]({results}{area}.md)", f"{met} of {measured}" if measured else "not measured"]
+              for title, area, met, measured, _ in summary.areas(files)]
+    return table(["area", "bars met"], counts)
+
+
+def missed_table(files, results):
+    missed = [[f"[{cells[0]}]({results}{area}.md)", cells[1], cells[2]] for _, area, _, _, cells_of_area in summary.areas(files) for cells in cells_of_area]
+    return table(["missed, and why", "asked for", "reached"], missed) if missed else "No bar is missed."
 
 
 def charts_text(folder):
@@ -68,7 +72,7 @@ def charts_text(folder):
 def readme(machine, files, sections):
     bars = figures.bar_section(files)
     links = "\n".join(f"- [{section.title}]({name}.md)" for name, section in sections.items())
-    return (f"# Results of {machine}\n\nWritten by `{bars.command}` from the files beside it; do not edit.\n\n## By area\n\n{areas_text(files, '../')}\n\n"
+    return (f"# Results of {machine}\n\nWritten by `{bars.command}` from the files beside it; do not edit.\n\n## By area\n\n{areas_table(files, '../')}\n\n{missed_table(files, '../')}\n\n"
             f"## {bars.title}\n\n{bars.note}\n\n{chart_table(bars.charts[0])}\n\n## Charts\n\n{charts_text('')}\n\n## Tables\n\n{links}\n")
 
 
@@ -84,9 +88,9 @@ def with_summary(text, folder, files):
         raise SystemExit(f"{PERFORMANCE}: no line {end} follows {begin}")
     met, measured = (sum(area[i] for area in summary.areas(files)) for i in (2, 3))
     results = f"../bench/results/{machine}/"
-    parts = [begin, f"### {machine}", f"{met} of {measured} bars are met; [each bar and each table]({results}README.md)."]
-    if "<!-- begin " not in before:  # the page stays one: only the first machine's bars stand in it
-        parts += [areas_text(files, "../bench/results/"), charts_text(results)]
+    parts = [begin, f"### {machine}", f"{met} of {measured} bars are met; [each bar, the missed ones with their reasons, and each table]({results}README.md)."]
+    if "<!-- begin " not in before:  # the page stays one: only the first machine's areas stand in it
+        parts += [areas_table(files, "../bench/results/"), charts_text(results)]
     return before + "\n\n".join([*parts, end]) + after
 
 
