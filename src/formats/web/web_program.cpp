@@ -27,7 +27,7 @@ class WebProgramWriter {
  public:
   explicit WebProgramWriter(const SavedGraph& saved)
       : saved_(saved),
-        lowered_(lower_graph(saved.graph, {.round_activations = false}, web_target())),
+        lowered_(lower_graph(saved.graph, {}, web_target())),
         prepared_(prepared_launches(program())),
         memory_(assign_slots(program(), prepared_)) {}
 

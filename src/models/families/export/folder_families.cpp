@@ -19,7 +19,7 @@ constexpr FolderFamily::Fits has_state_space_heads = [](const GgufFile&, const D
 constexpr FolderFamily::Fits has_experts = [](const GgufFile&, const DecoderConfig& c) { return c.experts.count > 0; };
 constexpr FolderFamily::Fits has_window = [](const GgufFile&, const DecoderConfig& c) { return widest_window(c) > 0; };
 
-constexpr FolderFamily families[] = {
+constexpr FolderFamily known_families[] = {
     {"mixtral", "llama", "Mixtral", has_experts},
     {"mistral", "llama", "Mistral", has_window},
     {"llama", "llama", "Llama"},
@@ -69,6 +69,6 @@ constexpr FolderFamily families[] = {
 
 }  // namespace
 
-std::span<const FolderFamily> folder_families() { return families; }
+std::span<const FolderFamily> folder_families() { return known_families; }
 
 }  // namespace rlx
