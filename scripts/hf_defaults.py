@@ -54,6 +54,7 @@ def defaults(kind, names):
 def types():
     text = sources("families/*.cpp", "families/*/*.cpp")
     found = {kind for group in re.findall(r"DecoderFamily \w+\(\s*\{([^}]*)\}", text) for kind in re.findall(r'"([^"]+)"', group)}
+    found.add("t5")
     return sorted(kind for kind in found if not hasattr(CONFIG_MAPPING[kind](), "text_config"))
 
 

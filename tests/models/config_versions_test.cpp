@@ -47,6 +47,14 @@ TEST(ConfigVersions, SayTheSameModels) {
   }
 }
 
+TEST(ConfigVersions, SayOfT5WhetherItsWordsAreTheEmbeddings) {
+  json::Value config = configs_of(5).at("t5");
+  config["tie_word_embeddings"] = true, config["scale_decoder_outputs"] = false;  // as transformers 5 saves FLAN-T5
+  json::Value old = config;
+  old["tie_word_embeddings"] = false, old.erase("scale_decoder_outputs");
+  EXPECT_EQ(described(config), described(old));
+}
+
 TEST(ConfigVersions, EveryFamilyIsAmongThem) {
   std::set<std::string, std::less<>> seen;
   const json::Value now = configs_of(5);

@@ -103,6 +103,8 @@ constexpr std::string_view classes = R"({
   "layer_norm_eps": 1e-05, "rope_theta": 10000.0, "partial_rotary_factor": 0.25},
 "starcoder2": {"intermediate_size": 12288, "num_attention_heads": 24, "num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh",
   "max_position_embeddings": 4096, "norm_epsilon": 1e-05, "use_bias": true, "tie_word_embeddings": true, "rope_theta": 10000.0},
+"t5": {"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8, "relative_attention_num_buckets": 32,
+  "relative_attention_max_distance": 128, "layer_norm_epsilon": 1e-06, "feed_forward_proj": "relu"},
 "xlm-roberta": {"num_attention_heads": 12, "intermediate_size": 3072, "hidden_act": "gelu", "max_position_embeddings": 512,
   "type_vocab_size": 2, "layer_norm_eps": 1e-12, "tie_word_embeddings": true}
 })";

@@ -1,10 +1,12 @@
 #include "models/config/t5_config.h"
 
+#include "models/config/class_defaults.h"
 #include "models/config/config_field.h"
 
 namespace rlx {
+namespace {
 
-T5Config T5Config::read(const JsonField& config) {
+T5Config read_whole(const JsonField& config) {
   constexpr std::uint64_t most_layers = 1024;
   T5Config c;
   c.vocab_size = as_size(config.at("vocab_size"));
@@ -21,12 +23,20 @@ T5Config T5Config::read(const JsonField& config) {
   c.gated = kind == 1 || kind == 3;
   c.activation = kind == 0 ? HiddenActivation::relu : kind <= 2 ? HiddenActivation::gelu_tanh : HiddenActivation::silu;
   if (kind == 2) c.activation = HiddenActivation::gelu;
-  c.tied_output = flag_or(config, "tie_word_embeddings", true);
+  // transformers 5 always writes the first as true, and says by the second what it was.
+  c.tied_output = flag_or(config, "tie_word_embeddings", true) && flag_or(config, "scale_decoder_outputs", true);
   c.n_positions = size_or(config, "n_positions", c.n_positions);
   auto start = config.find("decoder_start_token_id");
   if (!start) start = config.find("pad_token_id");
   if (start) c.decoder_start_token_id = static_cast<std::int32_t>(start->as_integer(0, static_cast<std::uint64_t>(c.vocab_size - 1)));
   return c;
+}
+
+}  // namespace
+
+T5Config T5Config::read(const JsonField& config) {
+  const json::Value whole = over_class_defaults(config.value(), "t5");
+  return read_whole(JsonField(whole, config.place()));
 }
 
 }  // namespace rlx
