@@ -1,4 +1,5 @@
 // Arrays: memory of others in and out, without copies.
+#include <algorithm>
 #include <atomic>
 
 #include <nanobind/ndarray.h>
@@ -69,8 +70,21 @@ DType from_dlpack_type(nb::dlpack::dtype given) {
   fail("from_dlpack: no element type for DLPack's code {} of {} bits", given.code, given.bits);
 }
 
-nb::object to_dlpack(nb::handle self, const nb::kwargs& options) {
-  const Array array = read(item_of(self));
+Array copy_of(const Array& array) {
+  Array copy(array.dtype(), array.shape());
+  std::ranges::copy(array.bytes(), copy.mutable_bytes().begin());
+  return copy;
+}
+
+/// `copy` is ours to obey: nanobind takes none.
+nb::object to_dlpack(nb::handle self, const nb::kwargs& given) {
+  Array array = read(item_of(self));
+  nb::dict options;
+  for (auto [name, value] : given) options[name] = value;
+  if (options.contains("copy")) {
+    if (options["copy"].is(nb::handle(Py_True))) array = copy_of(array);
+    nb::del(options["copy"]);
+  }
   auto* kept = new Array(array);
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array*>(p); });
   const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());

@@ -168,3 +168,9 @@ def test_a_chain_is_computed_as_one_program():
 def test_importing_needs_neither_numpy_nor_ml_dtypes():
     code = "import sys, rlx; sys.exit('numpy' in sys.modules or 'ml_dtypes' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_dlpack_copies_where_it_is_asked_to():
+    x = rlx.asarray(np.arange(3, dtype=np.float32))
+    shared, copied = np.from_dlpack(x, copy=False), np.from_dlpack(x, copy=True)
+    assert np.array_equal(shared, copied) and not np.shares_memory(shared, copied) and np.shares_memory(shared, x.numpy())
