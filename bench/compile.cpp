@@ -1,5 +1,5 @@
 // How long a program of a decoder takes to compile: with an empty cache, from the kernels that another process left there, and for a new
-// length.
+// length; and from a program file to its first result.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,47 +16,57 @@
 #include "cases/program.h"
 #include "models/layers/flow.h"
 #include "rlx/ops.h"
+#include "rlx/program_file.h"
 
 namespace {
 
 using namespace rlx;
 
-constexpr std::int64_t layers = 24, width = 2048, heads = 32, kv_heads = 4, head_size = 64, hidden = 5632, words = 32000;
+constexpr std::int64_t layers = 24;
 
-Value normalised(Flow flow, std::string_view name, Value x) { return rms_norm(x, flow.scope(name).param("weight", {width})); }
+struct Sizes {
+  std::int64_t width, heads, kv_heads, head_size, hidden, words;
+};
+constexpr Sizes wide{2048, 32, 4, 64, 5632, 32000};
+constexpr Sizes narrow{64, 4, 2, 16, 128, 256};  // whose weights take no time
+
+Value normalised(Flow flow, std::string_view name, Value x) { return rms_norm(x, flow.scope(name).param("weight", {x.dim(-1)})); }
 
 /// (S, heads * head_size) -> (1, heads, S, head_size)
-Value split_heads(Value x, std::int64_t count) { return transpose(reshape(x, {1, x.dim(0), count, head_size}), {0, 2, 1, 3}); }
+Value split_heads(Value x, std::int64_t count, std::int64_t head_size) {
+  return transpose(reshape(x, {1, x.dim(0), count, head_size}), {0, 2, 1, 3});
+}
 
-Value attend(Flow flow, Value x, Value positions) {
-  Value q = rope(split_heads(flow.linear("q_proj", x, heads * head_size, false), heads), positions);
-  Value k = rope(split_heads(flow.linear("k_proj", x, kv_heads * head_size, false), kv_heads), positions);
-  Value v = split_heads(flow.linear("v_proj", x, kv_heads * head_size, false), kv_heads);
+Value attend(Flow flow, Value x, Value positions, const Sizes& sizes) {
+  const auto [width, heads, kv_heads, head_size, hidden, words] = sizes;
+  Value q = rope(split_heads(flow.linear("q_proj", x, heads * head_size, false), heads, head_size), positions);
+  Value k = rope(split_heads(flow.linear("k_proj", x, kv_heads * head_size, false), kv_heads, head_size), positions);
+  Value v = split_heads(flow.linear("v_proj", x, kv_heads * head_size, false), kv_heads, head_size);
   AttentionOptions options;
   options.causal = true;
   Value context = reshape(transpose(attention(q, k, v, options), {0, 2, 1, 3}), {x.dim(0), width});
   return flow.linear("o_proj", context, width, false);
 }
 
-Value feed_forward(Flow flow, Value x) {
-  Value gate = flow.linear("gate_proj", x, hidden, false);
-  return flow.linear("down_proj", swiglu(gate, flow.linear("up_proj", x, hidden, false)), width, false);
+Value feed_forward(Flow flow, Value x, const Sizes& sizes) {
+  Value gate = flow.linear("gate_proj", x, sizes.hidden, false);
+  return flow.linear("down_proj", swiglu(gate, flow.linear("up_proj", x, sizes.hidden, false)), sizes.width, false);
 }
 
 /// A decoder as Llama is one, over (S) tokens: rms_norm, rope, grouped causal attention, swiglu.
-Graph decoder() {
+Graph decoder(const Sizes& sizes = wide) {
   Graph graph("decoder");
   Flow flow(graph);
   const Dim length = Dim::symbol("S", 4096);
   const Value ids = graph.input("ids", {length}, i32), positions = graph.input("positions", {length}, i32);
-  Value x = flow.embedding("embed_tokens", ids, words, width);
+  Value x = flow.embedding("embed_tokens", ids, sizes.words, sizes.width);
   for (std::int64_t i = 0; i < layers; ++i) {
     Flow layer = flow.scope(fmt::format("layers.{}", i));
-    x = x + attend(layer.scope("self_attn"), normalised(layer, "input_layernorm", x), positions);
-    x = x + feed_forward(layer.scope("mlp"), normalised(layer, "post_attention_layernorm", x));
+    x = x + attend(layer.scope("self_attn"), normalised(layer, "input_layernorm", x), positions, sizes);
+    x = x + feed_forward(layer.scope("mlp"), normalised(layer, "post_attention_layernorm", x), sizes);
   }
   const Value last = slice_axis(normalised(flow, "norm", x), 0, length - 1, length);
-  graph.output("logits", flow.linear("lm_head", last, words, false));
+  graph.output("logits", flow.linear("lm_head", last, sizes.words, false));
   return graph;
 }
 
@@ -84,6 +94,27 @@ nlohmann::json compiled_for_new_lengths(const std::filesystem::path& cache, int 
   return {{"kernels", session.counters().kernels_compiled - after_first}};
 }
 
+/// Written by a process that compiles.
+nlohmann::json saved(const std::filesystem::path& file, const std::filesystem::path& cache, int threads) {
+  const Session session(Device::cpu(), {.threads = threads, .cache_folder = cache});
+  const Executable executable = session.compile(decoder(narrow));
+  ProgramFile::save(file, std::span(&executable, 1));
+  return {{"bytes", std::filesystem::file_size(file)}};
+}
+
+/// From opening the file to the first result, and how much of it is opening.
+nlohmann::json loaded(const std::filesystem::path& file, int threads) {
+  const auto params = bench::shared_params(decoder(narrow));
+  const std::vector<std::int32_t> numbers(3, 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  Executable executable = ProgramFile::load(file, Device::cpu(), {.threads = threads, .cache_folder = std::filesystem::path()});
+  const double opened = passed();
+  executable.set_params(params);
+  executable.run({{"ids", numbers}, {"positions", numbers}});
+  return {{"seconds", passed()}, {"opened", opened}};
+}
+
 void keep_fastest(nlohmann::json& best, const nlohmann::json& next) {
   if (best.is_null() || next["seconds"] < best["seconds"]) best = next;
 }
@@ -97,26 +128,34 @@ int main(int argc, char** argv) {
   for (const char* unused : {"--serve", "--seconds"}) app.remove_option(app.get_option(unused));
   return bench::run_command(app, argc, argv, [&] {
     const std::filesystem::path cache = std::filesystem::temp_directory_path() / fmt::format("rlx_bench_compile_{}", getpid());
-    nlohmann::json cold, disk;
+    const std::filesystem::path file = cache.string() + ".rlxp";
+    nlohmann::json cold, disk, from_file;
     for (int round = 0; round < options.rounds; ++round) {
       std::filesystem::remove_all(cache);
       keep_fastest(cold, bench::in_new_process([&] { return compiled(cache, options.threads); }));
       keep_fastest(disk, bench::in_new_process([&] { return compiled(cache, options.threads); }));
     }
+    const nlohmann::json written = bench::in_new_process([&] { return saved(file, cache, options.threads); });
+    for (int round = 0; round < options.rounds; ++round)
+      keep_fastest(from_file, bench::in_new_process([&] { return loaded(file, options.threads); }));
     const nlohmann::json lengths = bench::in_new_process([&] { return compiled_for_new_lengths(cache, options.threads); });
     std::filesystem::remove_all(cache);
+    std::filesystem::remove(file);
     for (const auto& [name, about] : {std::pair("empty", &cold), std::pair("from disk", &disk)}) {
       fmt::print("{:<10} {:>8.1f} ms, {} kernels compiled, {} from disk\n", name, 1e3 * (*about)["seconds"].get<double>(),
                  (*about)["compiled"].get<int>(), (*about)["from_disk"].get<int>());
     }
+    fmt::print("program file of {} bytes: {:.1f} ms until it is open, {:.1f} ms until the first result\n",
+               written["bytes"].get<std::int64_t>(), 1e3 * from_file["opened"].get<double>(), 1e3 * from_file["seconds"].get<double>());
     fmt::print("new length: {} kernels compiled\n", lengths["kernels"].get<int>());
     bench::write_json(options, {{"command", options.command},
                                 {"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())},
                                 {"threads", options.threads},
                                 {"layers", layers},
-                                {"width", width},
+                                {"width", wide.width},
                                 {"empty", cold},
                                 {"disk", disk},
+                                {"program_file", from_file},
                                 {"compiled_for_new_lengths", lengths["kernels"]}});
   });
 }
