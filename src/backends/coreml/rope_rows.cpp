@@ -42,7 +42,7 @@ Turn joined(Body& out, const Turn& a, const Turn& b) {
 Turn turn_of(Body& out, const Tensor& positions, const Array& frequencies, double magnitude) {
   const auto divided = [&](const Tensor& x) { return binary(out, "floor_div", x, number(x, base)); };
   const auto digit = [&](const Tensor& x) { return binary(out, "mod", x, number(x, base)); };
-  const Tensor second = divided(positions), third = binary(out, "add", divided(second), number(positions, base / 2));
+  const Tensor second = divided(positions), third = binary(out, "add", divided(second), number(positions, static_cast<double>(base) / 2));
   const Tensor inside = binary(out, "minimum", binary(out, "maximum", third, number(third, 0)), number(third, base - 1));
   const Turn low = joined(out, turn_of_digit(out, digit(positions), frequencies, 0, 1, magnitude),
                           turn_of_digit(out, digit(second), frequencies, 0, base, 1));
