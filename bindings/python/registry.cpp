@@ -22,6 +22,7 @@ namespace {
 struct Number {
   enum class Kind : std::uint8_t { boolean, integer, real, complex } kind;
   std::complex<double> value;
+  std::int64_t bits = 0;  // of an integer the lowest 64: a double holds 53
 };
 
 /// An operand: a number, an array (its place among the arrays of the call), or an array that stands for a number.
@@ -58,8 +59,16 @@ DType number_type(int rank, DType near) {
   return near == f64 ? c128 : c64;
 }
 
+/// An integer that no double holds.
+bool is_long(const Number& number) { return number.kind == Number::Kind::integer && std::abs(number.value.real()) >= 0x1p53; }
+
 Value number_near(const Value& near, const Number& number, DType like) {
   const DType type = number_type(static_cast<int>(number.kind), like);
+  if (is_long(number) && (type == i64 || type == u64)) {
+    Array exact(type, {});
+    exact.set_int(0, number.bits);
+    return constant(near, std::move(exact));
+  }
   if (!is_complex(type)) return scalar(near, number.value.real(), type);
   const DType part = type == c128 ? f64 : f32;
   return complex(scalar(near, number.value.real(), part), scalar(near, number.value.imag(), part));
@@ -77,7 +86,11 @@ Value nearest(const std::vector<Given>& given, const Values& arrays) {
 }
 
 Value operand(const Slot& slot, const Value& near, const Values& arrays, bool promotes) {
-  if (slot.number) return number_near(near, *slot.number, promotes || slot.number->kind != Number::Kind::integer ? near.dtype() : i32);
+  if (slot.number) {
+    const bool is_count = !promotes && slot.number->kind == Number::Kind::integer;
+    const DType count_type = std::abs(slot.number->value.real()) < 0x1p31 ? i32 : i64;
+    return number_near(near, *slot.number, is_count ? count_type : near.dtype());
+  }
   const Value array = arrays[slot.array];
   if (!slot.weak || !promotes) return array;
   const DType type = number_type(rank_of(array.dtype()), near.dtype());
@@ -144,7 +157,9 @@ class Reader {
   Slot slot(nb::handle object) {
     using Kind = Number::Kind;
     if (nb::isinstance<nb::bool_>(object)) return {Number{Kind::boolean, nb::cast<bool>(object) ? 1.0 : 0.0}};
-    if (nb::isinstance<nb::int_>(object)) return {Number{Kind::integer, nb::cast<double>(nb::float_(object))}};
+    if (nb::isinstance<nb::int_>(object))
+      return {Number{Kind::integer, nb::cast<double>(nb::float_(object)),
+                     static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(object.ptr()))}};
     if (nb::isinstance<nb::float_>(object)) return {Number{Kind::real, nb::cast<double>(object)}};
     if (PyComplex_Check(object.ptr()))
       return {Number{Kind::complex, {PyComplex_RealAsDouble(object.ptr()), PyComplex_ImagAsDouble(object.ptr())}}};

@@ -169,6 +169,8 @@ Values apply(GraphData& graph, const OpDef& op, Attrs attrs);
 
 /// A scalar constant of `dtype` in the graph of `near`; it broadcasts against anything. The value is converted as by `cast`.
 Value scalar(Operand near, double value, DType dtype);
+/// A constant in the graph of `near`.
+Value constant(Operand near, Array value);
 
 // Arithmetic promotes and broadcasts. A number takes the element type of the other operand; throws Error when that cannot hold it, as an
 // integer cannot hold 0.5.

@@ -39,8 +39,10 @@ DType accumulation_type(DType t) {
 Value scalar(Operand near, double value, DType dtype) {
   Array array(dtype, {});
   array.set_double(0, value);
-  return make_constant(near.graph(), std::move(array));
+  return constant(near, std::move(array));
 }
+
+Value constant(Operand near, Array value) { return make_constant(near.graph(), std::move(value)); }
 
 /// x repeated up to `shape` by NumPy's rule: new axes come in front, and axes of size 1 stretch. The other sizes must be equal, else Error;
 /// sizes may be symbols. The result has the dtype of x.

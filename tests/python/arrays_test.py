@@ -174,3 +174,12 @@ def test_dlpack_copies_where_it_is_asked_to():
     x = rlx.asarray(np.arange(3, dtype=np.float32))
     shared, copied = np.from_dlpack(x, copy=False), np.from_dlpack(x, copy=True)
     assert np.array_equal(shared, copied) and not np.shares_memory(shared, copied) and np.shares_memory(shared, x.numpy())
+
+
+@pytest.mark.parametrize("number", [2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
+def test_integers_beyond_what_a_double_holds(number):
+    zeros = np.zeros(3, np.int64)
+    assert np.array_equal(np.asarray(rlx.asarray(zeros) + number), zeros + number)
+    assert int(rlx.asarray(zeros).at[1].set(number)[1]) == number
+    unsigned = number % 2**64
+    assert int((rlx.asarray(zeros.astype(np.uint64)) + unsigned)[0]) == unsigned

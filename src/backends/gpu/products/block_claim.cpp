@@ -6,6 +6,7 @@
 #include "kernel/term.h"
 #include "lowering/kernels_only/block_kernels.h"
 #include "lowering/products/strided_view.h"
+#include "lowering/program_file/program_parts.h"
 #include "passes/run_invariant.h"
 
 namespace rlx::gpu {
@@ -16,14 +17,28 @@ constexpr BlockForm form_of_few{16, 32, 6, 8}, form_of_many{64, 64, 2, 1}, form_
 
 /// What a launch of generated kernels does that no expression of theirs says.
 struct BlockWork final : Claimed {
+  BlockWork() = default;
   BlockWork(Dim of_rows, double of_row) : rows(std::move(of_rows)), row(of_row) {}
   double flops(const Graph& /*graph*/, const Bindings& bindings) const override {
     return row * static_cast<double>(rows.evaluate(bindings));
   }
   double unread_bytes(const Graph& /*graph*/, const Bindings& /*bindings*/) const override { return 0; }
-  Dim rows;
-  double row;
+  std::string_view kind() const override { return "tiles of blocks"; }
+  void write(ProgramWriter& way) const override { list_parts(way, *this); }
+  template <class Way>
+  friend void list_parts(Way& way, Of<Way, BlockWork>& work) {
+    way("rows", work.rows);
+    way("row", work.row);
+  }
+  Dim rows = 0;
+  double row = 0;
 };
+
+const RegisterClaimed block_work("tiles of blocks", [](ProgramReader& way) -> std::shared_ptr<const Claimed> {
+  auto work = std::make_shared<BlockWork>();
+  list_parts(way, *work);
+  return work;
+});
 
 /// The weights of a product as rows of bytes; nothing where they lie otherwise.
 std::optional<View> rows_of_bytes(const Draft& draft, ValueId weights) {
