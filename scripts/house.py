@@ -24,7 +24,7 @@ MOST_FILES = 30
 # Where devices are registered; the CPU also is the host, whose part of a run is in these files.
 DEVICES = "src/runtime/device.cpp"
 HOST = [*(f"src/runtime/{name}" for name in "executable.h prepared.h reports/trace.cpp run.cpp run.h session.cpp".split()),
-        "tools/profile.h", "tools/work.h"]
+        "tools/reports/profile.h", "tools/reports/work.h"]
 MOST_DIALECT_LINES = 120
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -50,7 +50,7 @@ def room(path):
 def included(path):
     """The project's files that `path` includes, public headers aside."""
     for name in INCLUDE.findall((ROOT / path).read_text(encoding="utf-8")):
-        for folder in ("src", path.parent):
+        for folder in ("src", "tools", path.parent):
             if (ROOT / folder / name).is_file():
                 yield pathlib.Path(folder, name)
                 break

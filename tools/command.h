@@ -1,7 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
-/// The subcommands of `rlx`, one file each: tools/<name>.cpp declares the options, calls the library and prints.
+/// The subcommands of `rlx`, one file each: tools/commands/<name>.cpp declares the options, calls the library and prints.
 /// A command throws rlx::Error for what the user can mend. It ends by `throw CLI::RuntimeError(1)` when it has already said on stdout
 /// why the exit status is not 0.
 namespace rlx::command {

@@ -11,10 +11,10 @@
 
 #include "base/names.h"
 #include "command.h"
-#include "interrupt.h"
+#include "reports/version_text.h"
 #include "rlx/error.h"
-#include "say.h"
-#include "version_text.h"
+#include "terminal/interrupt.h"
+#include "terminal/say.h"
 
 namespace {
 

@@ -1,0 +1,123 @@
+#include "rlx/export.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "files/graph_input.h"
+#include "terminal/progress_bar.h"
+
+namespace rlx::command {
+namespace {
+
+struct ExportOptions {
+  std::string target, graph, out;
+  std::vector<std::string> params, sizes, functions;
+  std::optional<std::int64_t> context;
+  CoreMlOptions coreml;
+};
+
+/// A folder or a GGUF file: a language model, or an encoder of texts.
+bool is_model(const std::filesystem::path& path) { return std::filesystem::is_directory(path) || path.extension() == ".gguf"; }
+
+bool has_states(const Graph& graph) {
+  return std::ranges::any_of(graph.inputs(), [](const auto& input) { return input.first.kind == InputKind::state; });
+}
+
+/// NAME:SIZES, where sizes are NAME=SIZE with commas between.
+CoreMlFunction parse_function(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0) throw CLI::ValidationError(fmt::format("{}: not of the form NAME:SYMBOL=SIZE,...", text));
+  const std::map<std::string, std::int64_t> sizes = parse_sizes(CLI::detail::split(text.substr(colon + 1), ','));
+  return {text.substr(0, colon), {sizes.begin(), sizes.end()}};
+}
+
+/// What a language model is exported as where the sizes are not given: a function for prompts, and one for single tokens.
+void complete_sizes(const Graph& graph, const ModelGraphOptions& model, CoreMlOptions& options) {
+  const std::map<std::string, std::int64_t> symbols = graph.symbols();
+  if (!has_states(graph) || !options.functions.empty() || options.sizes.contains("S") || !symbols.contains("S")) return;
+  const std::int64_t chunk = std::min(model.chunk, model.context);
+  options.functions = {{"prompt", {{"S", chunk}}}, {"token", {{"S", 1}}}};
+  options.sizes.emplace("R", 1);
+  if (!symbols.contains("L")) return;
+  options.sizes.emplace("C", 1);  // the chunks of recurrent layers
+  for (CoreMlFunction& function : options.functions) function.sizes.emplace("L", function.sizes.at("S"));
+}
+
+void export_for_coreml(ExportOptions& options) {
+  ModelGraphOptions model;
+  model.context = options.context.value_or(model.context);
+  SavedGraph saved = is_model(options.graph) ? model_graph(options.graph, model) : read_graph(options.graph);
+  read_arrays(options.params, saved.weights);
+  const std::map<std::string, std::int64_t> given = parse_sizes(options.sizes);
+  options.coreml.sizes.insert(given.begin(), given.end());
+  for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
+  complete_sizes(saved.graph, model, options.coreml);
+  ProgressBar bar("writing");
+  options.coreml.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
+  export_coreml(options.out, saved, options.coreml);
+}
+
+void export_for_web(const ExportOptions& options) {
+  if (is_model(options.graph)) return export_web_model(options.out, options.graph, {.context = options.context.value_or(0)});
+  SavedGraph saved = read_graph(options.graph);
+  read_arrays(options.params, saved.weights);
+  export_web(options.out, saved);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = app.add_subcommand("export", "Write a graph as a program of another system");
+  command
+      ->add_option(
+          "--target", options->target,
+          "coreml: a package for macOS 14, iOS 17 and newer, or what --minimum-target says; web: a folder for browsers with WebGPU")
+      ->required()
+      ->type_name("TARGET")
+      ->check(CLI::IsMember(std::vector<std::string>{"coreml", "web"}));
+  command
+      ->add_option(
+          "graph", options->graph,
+          "File with a graph in text form, or a graph file; a folder or GGUF file of a language model or an encoder; - reads standard "
+          "input")
+      ->required()
+      ->type_name("GRAPH|MODEL");
+  command->add_option("out", options->out, "Folder to write, for CoreML as a rule NAME.mlpackage; it must not exist")
+      ->required()
+      ->type_name("OUT");
+  command->add_option("--param", options->params, "Values of parameters: NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors")
+      ->type_name("VALUES");
+  command->add_option("--size", options->sizes, "coreml: size of a symbol, as a package has fixed shapes: NAME=SIZE")
+      ->type_name("NAME=SIZE");
+  command
+      ->add_option("--function", options->functions,
+                   "One of several functions that share the weights, with its sizes; the first is the default. Of a language model without "
+                   "sizes: prompt:S=64 and token:S=1, with R=1")
+      ->type_name("NAME:SYMBOL=SIZE,...");
+  command
+      ->add_option("--minimum-target", options->coreml.minimum_target, "iOS 16, 17, 18 or 26, and what came with it; 17, or 18 if need be")
+      ->type_name("VERSION")
+      ->check(CLI::IsMember(std::vector<int>{16, 17, 18, 26}));
+  command->add_option("--precision", options->coreml.precision, "Of products, convolutions and decoded weights: f32 or f16")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Precision>{{"f32", Precision::f32}, {"f16", Precision::f16}}).description(""))
+      ->type_name("PRECISION");
+  command->add_option("--context", options->context, "Tokens that the caches of a language model hold: 2048, or 1024 for the web")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
+  command->add_option("--description", options->coreml.description, "What Xcode shows of the model, as it does of the next three");
+  command->add_option("--model-version", options->coreml.version, "");
+  command->add_option("--author", options->coreml.author, "");
+  command->add_option("--license", options->coreml.license, "");
+  command->footer(
+      "Example:\n  rlx save mlp.rlx --param weights.safetensors -o mlp.graph\n  rlx export --target coreml mlp.graph mlp.mlpackage\n"
+      "  rlx export --target coreml all-MiniLM-L6-v2 MiniLM.mlpackage --size B=1 --size S=128\n"
+      "  rlx export --target coreml model-Q4_K_M.gguf Model.mlpackage --context 2048 --precision f16\n"
+      "  rlx export --target web all-MiniLM-L6-v2 page && python3 -m http.server -d page");
+  command->callback([options] { options->target == "web" ? export_for_web(*options) : export_for_coreml(*options); });
+}
+
+}  // namespace rlx::command
