@@ -321,7 +321,7 @@ def _converted(value, dtype, copy):
             raise Error("an array with a mask has no place here (allowed: value.filled(...), which has none)")
         return from_numpy(sys.modules["numpy"].asarray(value), copy)
     if type(value) in OF_PYTHON:
-        return _number(value, dtype or OF_PYTHON[type(value)])
+        return _number(value, dtype or _usual_dtype(value))
     if isinstance(value, (list, tuple, range)):
         return _from_list(value, dtype)
     if hasattr(value, "__dlpack__"):
@@ -331,6 +331,13 @@ def _converted(value, dtype, copy):
 
         return from_numpy(numpy.asarray(value), copy)
     raise Error(f"a {type(value).__name__} is no array (allowed: numbers, lists, arrays of NumPy or with DLPack)")
+
+
+def _usual_dtype(value):
+    """Of a number of Python; integers that i32 has no room for have more."""
+    if type(value) is not int or -(2**31) <= value < 2**31:
+        return OF_PYTHON[type(value)]
+    return DType.i64 if value < 2**63 else DType.u64
 
 
 def _number(value, dtype):

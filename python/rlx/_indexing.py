@@ -216,7 +216,7 @@ class AtIndex:
     def _scattered(self, values, kind):
         array = self.array
         places = get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, "fill")
-        values = _call("broadcast_to", asarray(values).astype(array.dtype), list(places.shape))
+        values = _call("broadcast_to", asarray(values, array.dtype if type(values) is int else None).astype(array.dtype), list(places.shape))
         flat = _core.apply(
             "scatter",
             (_call("reshape", array, [array.size]), _call("reshape", places, [places.size, 1]), _call("reshape", values, [places.size])),

@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
+#include "ops/control/host_call.h"
 #include "runtime/executable.h"
 
 namespace rlx {
@@ -13,6 +14,7 @@ namespace {
 // -- what a device leaves to the host
 
 std::string reason_for(const Graph& graph, const Node& node, const Caps& caps) {
+  if (node.op->name == "host_call") return std::string(host_call_reason);
   std::vector<DType> types;
   for (const ValueId operand : node.operands) types.push_back(graph.type(operand).dtype);
   for (const Type& type : node.results) types.push_back(type.dtype);

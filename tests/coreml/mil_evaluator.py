@@ -134,7 +134,7 @@ class Program:
         program = load_program(spec, spec.specificationVersion, str(weights))
         program._check_early_error_out_for_invalid_program()
         described = {f.name: f for f in spec.description.functions} or {"main": spec.description}
-        assert list(described) == list(program.functions), "functions that are described, and those that are there"
+        assert set(described) == set(program.functions), "functions that are described, and those that are there"
         assert spec.description.defaultFunctionName in ("", *described)
         self.functions = program.functions
         self.inputs = {name: [f.name for f in d.input] for name, d in described.items()}

@@ -181,5 +181,6 @@ def test_integers_beyond_what_a_double_holds(number):
     zeros = np.zeros(3, np.int64)
     assert np.array_equal(np.asarray(rlx.asarray(zeros) + number), zeros + number)
     assert int(rlx.asarray(zeros).at[1].set(number)[1]) == number
+    assert int(rlx.asarray(number)) == number
     unsigned = number % 2**64
     assert int((rlx.asarray(zeros.astype(np.uint64)) + unsigned)[0]) == unsigned

@@ -1,5 +1,6 @@
 // Control flow: regions become blocks of CoreML's operations, which see the names outside of them.
 #include "backends/coreml/operations.h"
+#include "ops/control/host_call.h"
 
 namespace rlx::coreml {
 namespace {
@@ -110,7 +111,8 @@ Tensors scan(const Call& c) {
 }  // namespace
 
 Rows control_rows() {
-  static constexpr Row<Rule> rows[] = {{"cond", cond}, {"while", while_rule}, {"scan", scan}};
+  static constexpr Row<Rule> rows[] = {
+      {"cond", cond}, {"while", while_rule}, {"scan", scan}, {"host_call", nullptr, nullptr, host_call_reason}};
   return rows;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "rlx/host_call.h"
@@ -10,6 +11,9 @@ struct HostEntry {
   HostFunction function;
   std::vector<Type> results;
 };
+
+/// Why no device but the CPU computes `host_call`.
+inline constexpr std::string_view host_call_reason = "it calls a function of the host";
 
 /// The number by which a node `host_call` knows it from now on.
 std::int64_t keep_host_function(HostEntry entry);

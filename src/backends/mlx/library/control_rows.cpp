@@ -1,6 +1,7 @@
 // Control flow: the host decides, and regions are computed one after another. Loops evaluate now and then, so that what waits to be
 // computed stays small.
 #include "backends/mlx/library/call.h"
+#include "ops/control/host_call.h"
 
 namespace rlx::mlx {
 namespace {
@@ -59,7 +60,8 @@ Results scan(const Call& c) {
 }  // namespace
 
 Rows control_rows() {
-  static constexpr Row<Rule> rows[] = {{"cond", cond}, {"while", while_loop}, {"scan", scan}};
+  static constexpr Row<Rule> rows[] = {
+      {"cond", cond}, {"while", while_loop}, {"scan", scan}, {"host_call", nullptr, nullptr, host_call_reason}};
   return rows;
 }
 
