@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 
@@ -39,38 +40,58 @@ auto named(std::string_view device, std::string_view what, const Function& funct
   }
 }
 
-/// A stream for one run, of those that are free. MLX's own of each thread would be left behind by threads that end.
+/// The streams of a device's runs. All are made before any of them computes: MLX looks them up without a lock while it computes. Its own of
+/// each thread would be left behind by threads that end.
+class StreamPool {
+ public:
+  static StreamPool& of(const mx::Device& device) {
+    static StreamPool& cpu = *new StreamPool(mx::Device::cpu);
+    static StreamPool& gpu = *new StreamPool(mx::Device::gpu);
+    return device == mx::Device::cpu ? cpu : gpu;
+  }
+  /// Waits where all are in use.
+  mx::Stream take() {
+    std::unique_lock lock(mutex_);
+    if (made_ == 0)
+      for (; made_ < most; ++made_) free_.push_back(mx::new_thread_unsafe_stream(device_));
+    returned_.wait(lock, [&] { return !free_.empty(); });
+    const mx::Stream stream = free_.back();
+    free_.pop_back();
+    return stream;
+  }
+  void give_back(const mx::Stream& stream) {
+    {
+      const std::scoped_lock lock(mutex_);
+      free_.push_back(stream);
+    }
+    returned_.notify_one();
+  }
+
+ private:
+  static constexpr int most = 16;  // runs at a time
+
+  explicit StreamPool(const mx::Device& device) : device_(device) {}
+
+  mx::Device device_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<mx::Stream> free_;
+  int made_ = 0;
+};
+
+/// A stream for one run.
 class StreamOfRun {
  public:
-  explicit StreamOfRun(const mx::Device& device) : stream_(take(device)) {
+  explicit StreamOfRun(const mx::Device& device) : pool_(StreamPool::of(device)), stream_(pool_.take()) {
     mx::set_default_device(device);
     mx::set_default_stream(stream_);
   }
   StreamOfRun(const StreamOfRun&) = delete;
   StreamOfRun& operator=(const StreamOfRun&) = delete;
-  ~StreamOfRun() {
-    const std::scoped_lock lock(mutex());
-    free().push_back(stream_);
-  }
+  ~StreamOfRun() { pool_.give_back(stream_); }
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex& one = *new std::mutex;
-    return one;
-  }
-  static std::vector<mx::Stream>& free() {
-    static std::vector<mx::Stream>& all = *new std::vector<mx::Stream>;
-    return all;
-  }
-  static mx::Stream take(const mx::Device& device) {
-    const std::scoped_lock lock(mutex());
-    const auto found = std::ranges::find(free(), device, &mx::Stream::device);
-    if (found == free().end()) return mx::new_thread_unsafe_stream(device);
-    const mx::Stream stream = *found;
-    free().erase(found);
-    return stream;
-  }
-
+  StreamPool& pool_;
   mx::Stream stream_;
 };
 
