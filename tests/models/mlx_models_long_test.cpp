@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "backends/mlx_device.h"
-#include "backends/recorded_models.h"
 #include "fixture.h"
 #include "models/run/recorded_run.h"
 
@@ -23,9 +22,6 @@ void expect_recorded_outputs(const Session& device) {
 
 TEST_F(MlxModels, HaveTheRecordedOutputsAndTokens) { expect_recorded_outputs(session()); }
 TEST_F(MlxModels, HaveThemEagerly) { expect_recorded_outputs(session_of_mode("eager")); }
-
-/// Of several families: each function takes a compiler some seconds.
-TEST_F(MlxModels, HaveThemCompiled) { expect_recorded_models(session_of_mode("compiled")); }
 
 }  // namespace
 }  // namespace rlx::test
