@@ -284,7 +284,7 @@ class LlvmPrinter : public KernelPrinter {
     // A loop that is written out before its terms are vectors gets vectors of rows, and another order in the rows behind the last of these.
     constexpr int too_many = 64;
     const bool stays = adds && is_known && std::stoll(high) - std::stoll(low) < too_many;
-    const std::string stays_loop = stays ? fmt::format("{}{}", whole, then_free) : std::string();
+    std::string stays_loop = stays ? fmt::format("{}{}", whole, then_free) : std::string();
     if (masks_ == VectorMasks::none) return stays_loop;
     if (low != "0" && is_known) return fmt::format("{}{}", mask, whole);  // what was cut off
     constexpr int most_vectors = 4;

@@ -10,7 +10,8 @@ std::optional<LayerName> layer_name(std::string_view name, std::string_view laye
   const std::size_t digits = name.find_first_not_of("0123456789");
   if (digits == std::string_view::npos || name[digits] != '.') return std::nullopt;
   LayerName found{.layer = 0, .number = name.substr(0, digits), .rest = name.substr(digits + 1)};
-  if (std::from_chars(name.data(), name.data() + digits, found.layer).ec != std::errc()) return std::nullopt;
+  const std::string_view number = found.number;
+  if (std::from_chars(number.data(), number.data() + number.size(), found.layer).ec != std::errc()) return std::nullopt;
   return found;
 }
 
