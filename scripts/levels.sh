@@ -9,6 +9,6 @@ levels=$("$(dirname "$0")/lower_levels.sh" "$build")
 status=0
 for level in $levels; do
   echo "RLX_CPU=$level"
-  RLX_CPU=$level ctest --test-dir "$build" --output-on-failure --no-tests=error --label-exclude "^(opencl|gpu|mlx|python|coreml)$" --parallel "$jobs" || status=1
+  RLX_CPU=$level ctest --test-dir "$build" --output-on-failure --no-tests=error --label-exclude "^(opencl|gpu|mlx|webgpu|web|python|coreml)$" --parallel "$jobs" || status=1
 done
 exit $status
