@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "ir/text/text_arrays.h"
+#include "ops/control/host_call.h"
 
 namespace rlx {
 namespace {
@@ -58,6 +59,7 @@ void check_format(const SafetensorsFile& file) {
 }  // namespace
 
 void save_graph(const std::filesystem::path& path, const SavedGraph& saved) {
+  check_calls_no_host(saved.graph, path.string());
   check_weights(path.string(), saved);
   std::vector<TensorView> tensors;
   for (const auto& [name, array] : saved.weights) {

@@ -4,6 +4,7 @@
 
 #include "formats/temporary_folder.h"
 #include "formats/tensors/safetensors.h"
+#include "rlx/host_call.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -95,6 +96,18 @@ TEST(GraphFile, RefusesArraysThatDoNotFitTheGraph) {
   write(constant, "#1");
   EXPECT_TRUE(load_graph(folder / "f").weights.empty());
   EXPECT_NE(error(constant, "#2").find(":graph:1:45: "), std::string::npos) << error(constant, "#2");
+}
+
+TEST(GraphFile, FunctionsOfTheProcessAreNotKept) {
+  const TemporaryFolder folder;
+  const auto same = [](std::span<const Array> operands) { return std::vector<Array>(operands.begin(), operands.end()); };
+  SavedGraph saved{Graph("example"), {}};
+  const Value x = saved.graph.input("x", {3}, f32), which = saved.graph.input("which", {}, boolean);
+  saved.graph.output(
+      "y", cond(which, {x}, [&](const Values& v) { return host_call(same, v, {x.type()}); }, [](const Values& v) { return v; })[0]);
+  EXPECT_NE(error_of([&] { save_graph(folder / "a.graph", saved); }).find("a.graph: the graph calls a function of this process"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.graph"));
 }
 
 TEST(GraphFile, SavingChecksTheWeights) {

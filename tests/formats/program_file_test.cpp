@@ -7,6 +7,7 @@
 #include "formats/program/container.h"
 #include "formats/temporary_folder.h"
 #include "lowering/program_file/parts.h"
+#include "rlx/host_call.h"
 #include "rlx/io.h"
 #include "rlx/ops.h"
 #include "rlx/transform.h"
@@ -56,6 +57,19 @@ Graph layer() {
 void bind_layer(Executable& executable) {
   executable.set_param("w", numbers({48, 32}));
   executable.set_param("b", numbers({32}, 2));
+}
+
+TEST(ProgramFile, FunctionsOfTheProcessAreNotKept) {
+  const TemporaryFolder folder;
+  const auto same = [](std::span<const Array> operands) { return std::vector<Array>(operands.begin(), operands.end()); };
+  Graph graph;
+  const Value x = graph.input("x", {3}, f32);
+  graph.output("y", host_call(same, {x}, {x.type()})[0]);
+  const Executable executable = compiled(graph);
+  EXPECT_NE(
+      error_of([&] { ProgramFile::save(folder / "a.rlxp", std::span(&executable, 1)); }).find("the graph calls a function of this process"),
+      std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.rlxp"));
 }
 
 TEST(ProgramFile, GivesTheSameBitsForSizesOfRunTime) {

@@ -6,6 +6,7 @@
 #include "formats/program/weight_files.h"
 #include "ir/graph_data.h"
 #include "lowering/program_file/program_parts.h"
+#include "ops/control/host_call.h"
 #include "rlx/text.h"
 #include "rlx/version.h"
 #include "runtime/executable.h"
@@ -198,6 +199,7 @@ void ProgramFile::save(const std::filesystem::path& file, std::span<const Execut
   std::set<std::string> targets;
   for (const Executable& executable : executables) {
     Executable::State& state = *Access::state_of(executable);
+    check_calls_no_host(state.source, file.string());
     const Entry entry = entry_of(*state.session);
     if (!targets.insert(entry.text()).second) fail("{}: two programs for {} (allowed: one for each)", file.string(), entry.text());
     list_entry(directory, entry);

@@ -119,4 +119,14 @@ Values HostCall::batch(const HostCall& op, std::span<const Value> x, const std::
 
 std::int64_t keep_host_function(HostEntry entry) { return functions().add(std::move(entry)); }
 
+void check_calls_no_host(const Graph& graph, std::string_view what) {
+  for (std::size_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(static_cast<std::int32_t>(id));
+    if (node.op->name == HostCall::name && std::get<std::int64_t>(node.attrs[0]) != 0)
+      fail("{}: the graph calls a function of this process (allowed in a file: graphs without host_call)", what);
+    for (const Attr& attr : node.attrs)
+      if (const auto* region = std::get_if<Region>(&attr); region && *region) check_calls_no_host(**region, what);
+  }
+}
+
 }  // namespace rlx
