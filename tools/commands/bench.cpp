@@ -181,11 +181,7 @@ void add_bench(CLI::App& app) {
   add_cache_type(*command, options->cache);
   add_exact(*command, options->exact);
   command->add_flag("--json", options->json, "One JSON object a line for each measurement");
-  add_kernel_choices(*command, options->compile);
-  add_layers_on(*command, options->compile);
-  add_precision(*command, options->compile, that_of_model);
-  add_activations(*command, options->compile);
-  add_threads(*command, options->compile);
+  add_model_choices(*command, options->compile);
   command->footer("The mean and standard deviation of tokens a second.\n\nExample:\n  rlx bench model.gguf -p 512 -n 128");
   command->callback([options] { bench(*options); });
 }

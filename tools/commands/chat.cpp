@@ -352,11 +352,7 @@ void add_chat(CLI::App& app) {
       "--no-history", options->no_history,
       "Keep no line that is typed; else arrow up finds them another day, in rlx/history in $XDG_STATE_HOME or ~/.local/state");
   add_generation(*command, options->generation);
-  add_kernel_choices(*command, options->compile);
-  add_layers_on(*command, options->compile);
-  add_precision(*command, options->compile, that_of_model);
-  add_activations(*command, options->compile);
-  add_threads(*command, options->compile);
+  add_model_choices(*command, options->compile);
   command->footer(
       fmt::format("Options of sampling that are not given are those that the model's file recommends (general.sampling.*, or the folder's\n"
                   "generation_config.json), else as above.\n\nIn the conversation:\n{}",

@@ -90,11 +90,7 @@ void add_perplexity(CLI::App& app) {
         1);
   add_cache_type(*command, options->cache);
   command->add_flag("--json", options->json, "The result as one JSON object");
-  add_kernel_choices(*command, options->compile);
-  add_layers_on(*command, options->compile);
-  add_precision(*command, options->compile, that_of_model);
-  add_activations(*command, options->compile);
-  add_threads(*command, options->compile);
+  add_model_choices(*command, options->compile);
   command->footer(
       "exp(mean of -log(probability)) of the judged tokens, with its standard error, as llama.cpp's tool has it: the text is cut into\n"
       "windows, each is read from an empty cache with the token that texts begin with in place of its first, if the tokenizer has one,\n"

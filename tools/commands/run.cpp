@@ -176,11 +176,7 @@ void add_run(CLI::App& app) {
                    "with them is free")
       ->type_name("FILE");
   command->add_flag("--no-stats", options->no_stats, "Say nothing of times on stderr");
-  add_kernel_choices(*command, options->compile);
-  add_layers_on(*command, options->compile);
-  add_precision(*command, options->compile, that_of_model);
-  add_activations(*command, options->compile);
-  add_threads(*command, options->compile);
+  add_model_choices(*command, options->compile);
   command->footer(
       "Examples:\n  rlx run model.gguf 'Once upon a time' -n 64\n"
       "  rlx run model.gguf -p 'Ada, as JSON: ' --json-schema "

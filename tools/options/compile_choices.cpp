@@ -25,7 +25,10 @@ CLI::Option* add_device(CLI::App& command, CompileChoices& choices) {
       ->type_name("NAME");
 }
 
-CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices) {
+namespace {
+
+/// --layers-on NAME=LAYERS
+void add_layers_on(CLI::App& command, CompileChoices& choices) {
   const auto choose = [&choices](const std::vector<std::string>& parts) {
     for (const std::string& part : parts) {
       const std::size_t sign = part.rfind('=');
@@ -35,7 +38,7 @@ CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices) {
       choices.layers_on.emplace_back(part.substr(0, sign), layers);
     }
   };
-  return command
+  command
       .add_option_function<std::vector<std::string>>(
           "--layers-on", choose,
           "The first layers on other devices, each with its own weights and caches: cuda:0=20,opencl:0=4; --device computes the rest")
@@ -43,6 +46,8 @@ CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices) {
       ->allow_extra_args(false)
       ->type_name("NAME=LAYERS");
 }
+
+}  // namespace
 
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices) {
   return {add_device(command, choices),
@@ -84,6 +89,14 @@ CLI::Option* add_activations(CLI::App& command, CompileChoices& choices) {
                                         "on the CPU weights then take the memory of f32 (default: int8)")
       ->type_name("TYPE")
       ->check(CLI::IsMember(std::vector<std::string>{"int8", "f32"}).description(""));
+}
+
+void add_model_choices(CLI::App& command, CompileChoices& choices) {
+  add_kernel_choices(command, choices);
+  add_layers_on(command, choices);
+  add_precision(command, choices, that_of_model);
+  add_activations(command, choices);
+  add_threads(command, choices);
 }
 
 CLI::Option* add_pooling(CLI::App& command, std::string& pooling) {

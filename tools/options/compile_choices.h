@@ -28,8 +28,6 @@ struct CompileChoices {
 CLI::Option* add_threads(CLI::App& command, CompileChoices& choices);
 /// --device NAME
 CLI::Option* add_device(CLI::App& command, CompileChoices& choices);
-/// --layers-on NAME=LAYERS, of commands that run a language model
-CLI::Option* add_layers_on(CLI::App& command, CompileChoices& choices);
 /// --device, --no-host, --no-claims and --no-fusion
 std::vector<CLI::Option*> add_kernel_choices(CLI::App& command, CompileChoices& choices);
 /// --tune, of commands that run what they compile
@@ -44,6 +42,9 @@ inline constexpr std::string_view that_of_model = "bf16 for a model stored so, w
 
 /// --activations int8|f32, of commands for models that may have weights in blocks
 CLI::Option* add_activations(CLI::App& command, CompileChoices& choices);
+
+/// --device to --threads, of commands that run a language model
+void add_model_choices(CLI::App& command, CompileChoices& choices);
 
 /// --pooling MODE, of commands for sentence encoders
 CLI::Option* add_pooling(CLI::App& command, std::string& pooling);
