@@ -72,6 +72,13 @@ TEST(ProgramFile, FunctionsOfTheProcessAreNotKept) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.rlxp"));
 }
 
+TEST(ProgramFile, ATextEndsWhereTheBytesDo) {
+  const std::array<std::byte, 2> bytes{std::byte{0}, std::byte{2}};  // a new text, of one letter
+  ProgramReader way("a.rlxp", bytes, 0, {});
+  std::string text;
+  EXPECT_NE(error_of([&] { way("name", text); }).find("a.rlxp: name before byte 2 is 1 (allowed: 0..0)"), std::string::npos);
+}
+
 TEST(ProgramFile, GivesTheSameBitsForSizesOfRunTime) {
   const TemporaryFolder folder;
   Executable wanted = compiled(layer()), seen = reread(wanted, folder / "layer.rlxp");

@@ -51,7 +51,12 @@ std::int64_t ProgramReader::integer(const char* name, std::int64_t least, std::i
   return value;
 }
 
-std::int64_t ProgramReader::count(const char* name) { return integer(name, 0, static_cast<std::int64_t>(bytes_.size() - at_)); }
+std::int64_t ProgramReader::count(const char* name) {
+  const std::int64_t value = integer(name, 0, std::numeric_limits<std::int64_t>::max());
+  const auto left = static_cast<std::int64_t>(bytes_.size() - at_);  // behind the number itself
+  if (value > left) refuse(name, std::to_string(value), fmt::format("0..{}", left));
+  return value;
+}
 
 void ProgramReader::leaf(const char* name, double& part) {
   part = std::bit_cast<double>(integer(name, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
