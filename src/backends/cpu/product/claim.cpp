@@ -69,7 +69,16 @@ class Products final : public GraphClaim {
     const auto& contracted = std::get<std::vector<std::int64_t>>(node.attrs[0]);
     double depth = 1;
     for (std::int64_t axis : contracted) depth *= static_cast<double>(graph_.type(node.operands[0]).dim(axis).upper());
-    return depth >= 4 && depth * static_cast<double>(node.results[0].size().upper()) >= 4096;
+    double elements = 1;
+    for (const Dim& dim : node.results[0].shape) elements *= static_cast<double>(often(dim));
+    return depth >= 4 && depth * elements >= 4096;
+  }
+
+  /// How much an extent may be in some run. A low bound of a symbol must not choose the order of sums: a prompt in short pieces has the
+  /// bits of the whole one.
+  static std::int64_t often(const Dim& dim) {
+    constexpr std::int64_t some = 16;
+    return dim.is_static() ? dim.value() : std::max(dim.upper(), some);
   }
 
   bool worth_a_claim(ValueId v) const {
