@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the rooms of src/ and draws them.
 
-usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files;
+usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files, no two types
+                             of a namespace have one name;
                              a claim is named by one file outside of its folder, a device by its registration; the table of a language like C is short
        house.py draw FILE    writes the picture of the rooms, docs/house.svg
 
@@ -27,6 +28,9 @@ HOST = [*(f"src/runtime/{name}" for name in "executable.h prepared.h reports/tra
         "tools/reports/profile.h", "tools/reports/work.h"]
 MOST_DIALECT_LINES = 120
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
+# The begin and the end of a namespace, and a type that is defined in one.
+SCOPE = re.compile(r"^(?:namespace (?P<begin>[\w:]*) ?\{|(?P<end>\})  // namespace.*|(?:struct|class|enum class|union) (?:alignas\(\w+\) )?"
+                   r"(?P<type>\w+)(?: final)?(?: : .*)? \{.*)$", re.M)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -118,6 +122,23 @@ def private_in_public():
                 yield f"{path.relative_to(ROOT)} includes {name} (allowed: public headers)"
 
 
+def twice_named(files):
+    """Two types of one name in one namespace: each file compiles, and what is linked takes members of one for those of the other."""
+    homes = {}
+    for path in files:
+        scope = []
+        for found in SCOPE.finditer((ROOT / path).read_text(encoding="utf-8")):
+            if found["begin"] is not None:
+                scope.append(found["begin"])
+            elif found["end"]:
+                scope.pop()
+            elif "" not in scope:
+                homes.setdefault("::".join([*scope, found["type"]]), []).append(str(path))
+    for name, where in sorted(homes.items()):
+        if len(where) > 1:
+            yield f"{name} is defined in {' and '.join(where)}"
+
+
 def rounded(count, digits):
     """To so many digits, so that the picture changes with the house and not with each commit."""
     unit = 10 ** max(len(str(count)) - digits, 0)
@@ -181,8 +202,9 @@ def main(command, *arguments):
     if command == "draw":
         pathlib.Path(*arguments).write_text(draw(files, edges), encoding="utf-8")
         return
+    headers = [path.relative_to(ROOT) for path in sorted((ROOT / "include").rglob("*.h"))]
     faults = [*upward(edges), *mutual(edges), *crowded(), *claims_named_outside(files, edges), *devices_named_outside(edges),
-              *long_dialects(), *private_in_public()]
+              *long_dialects(), *private_in_public(), *twice_named([*files, *headers])]
     print("\n".join(faults) if faults else f"house: {len(files)} files and {len(edges)} includes in order")
     sys.exit(1 if faults else 0)
 

@@ -84,8 +84,8 @@ void AddedTokens::add_plain(std::string_view content, std::int32_t id, bool spec
   add({std::string(content), std::string(content), id, special, false, false, false, false, std::move(written)}, is_new);
 }
 
-std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) const {
-  std::vector<Segment> segments;
+std::vector<TextSegment> AddedTokens::split(std::string_view text, bool normalized) const {
+  std::vector<TextSegment> segments;
   std::size_t done = 0;  // everything before is in a segment
   const auto leave_to_model = [&](std::size_t end) {
     if (done < end) segments.push_back({{done, end}, nullptr});

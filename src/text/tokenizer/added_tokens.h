@@ -28,7 +28,7 @@ struct AddedToken {
 };
 
 /// A part of a text: one added token, or (token is null) what is left for the model.
-struct Segment {
+struct TextSegment {
   TextRange range;
   const AddedToken* token;
 };
@@ -49,7 +49,7 @@ class AddedTokens {
 
   /// Cuts a text at the added tokens that are (`normalized`) or are not looked for in normalized text: leftmost first, the longest of
   /// those that start at the same place. Segments cover the text, none is empty.
-  std::vector<Segment> split(std::string_view text, bool normalized) const;
+  std::vector<TextSegment> split(std::string_view text, bool normalized) const;
 
   const AddedToken* find(std::string_view content) const;
   const AddedToken* find(std::int32_t id) const;

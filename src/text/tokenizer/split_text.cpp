@@ -13,7 +13,7 @@ namespace rlx {
 void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> word) const {
   if (text.size() > UINT32_MAX) fail("tokenizer: a text of {} bytes is too long (allowed: under 4 GiB)", text.size());
   const TracedText whole = is_utf8(text) ? TracedText(text, 0) : TracedText(align(text), with_origins);
-  for (const Segment& segment : added_tokens.split(whole.bytes(), false)) {
+  for (const TextSegment& segment : added_tokens.split(whole.bytes(), false)) {
     const bool at_start = segment.range.begin == 0;
     if (segment.token) {
       word({{&whole, segment.range}, segment.token});
@@ -32,7 +32,7 @@ void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> w
 }
 
 void TextSplitter::split_part(const TracedText& part, bool at_start, FunctionRef<void(const Word&)> word) const {
-  for (const Segment& segment : added_tokens.split(part.bytes(), true)) {
+  for (const TextSegment& segment : added_tokens.split(part.bytes(), true)) {
     if (segment.token || !pre_tokenizer) {
       word({{&part, segment.range}, segment.token});
       continue;
