@@ -127,7 +127,10 @@ TEST_F(LostGpu, FailsInEveryRunAndTheProcessLives) {
   says = 0;
   const auto lost = with([](gpu::Driver& driver) {
     driver.Allocate = [](auto... all) { return says != 0 ? says : real.Allocate(all...); };
-    driver.Free = [](auto... all) { return says != 0 ? says : real.Free(all...); };
+    driver.Free = [](auto... all) {
+      const gpu::Code freed = real.Free(all...);  // so that the process keeps nothing of the device that stands in
+      return says != 0 ? says : freed;
+    };
     driver.Upload = [](auto... all) { return says != 0 ? says : real.Upload(all...); };
     driver.Download = [](auto... all) { return says != 0 ? says : real.Download(all...); };
     driver.Launch = [](auto... all) { return says != 0 ? says : real.Launch(all...); };
