@@ -255,5 +255,56 @@ TEST(JsonSchemaLimits, NamesOfMembersMayBeginWithEachOther) {
     EXPECT_FALSE(matches(grammar, text)) << text;
 }
 
+/// Everything that stands in one schema holds, and a choice or a reference is a part of it.
+TEST(JsonSchemaLimits, KeywordsBesideAChoiceOrAReferenceHold) {
+  struct Case {
+    const char* schema;
+    std::vector<std::string> valid, invalid;
+  };
+  for (
+      const Case& item : std::vector<Case>{
+          {R"({"$ref": "#/$defs/n", "minimum": 5, "title": "t", "$defs": {"n": {"type": "integer"}}})", {"5"}, {"4", "5.5"}},
+          {R"({"allOf": [{"$ref": "#/$defs/n"}, {"maximum": 9}], "$defs": {"n": {"$ref": "#/$defs/m", "minimum": 5}, "m": {"type": "integer"}}})",
+           {"5", "9"},
+           {"4", "10", "5.5"}},
+          {R"({"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 0}]})", {"5", "-3"}, {"3", "5.5"}},
+          {R"({"type": ["number", "null"], "oneOf": [{"type": "integer"}, {"type": "null"}]})", {"5", "null"}, {"5.5", "\"\""}},
+          {R"({"minLength": 2, "anyOf": [{"const": "abc"}, {"type": "string", "maxLength": 3}]})",
+           {"\"abc\"", "\"xy\""},
+           {"\"x\"", "\"wxyz\""}},
+          {R"({"enum": [1, 2, 3], "anyOf": [{"minimum": 3}, {"maximum": 1}]})", {"1", "3"}, {"2"}},
+          {R"({"properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]})",
+           {R"({"a":1})", R"({"b":null})", R"({"a":1,"b":null})"},
+           {"{}", R"({"a":"1"})"}},
+          {R"({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"a": {"minimum": 5}}}]})",
+           {R"({"a":5})"},
+           {R"({"a":5.5})", R"({"a":4})"}},
+          {R"({"title": "outer", "allOf": [{"title": "inner", "type": "boolean"}]})", {"true"}, {"null"}},
+          {R"({"nullable": true, "allOf": [{"type": "boolean"}]})", {"true", "null"}, {"1"}},
+          {R"({"items": {"$ref": "#/$defs/x", "minimum": 2}, "uniqueItems": true, "$defs": {"x": {"enum": [1, 2, 3]}}})",
+           {"[3,2]"},
+           {"[1]"}},
+          {R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"next": {"type": "object", "$ref": "#/$defs/node"}}}}})",
+           {R"({"next":{"next":{}}})"},
+           {R"({"next":1})"}}}) {
+    SCOPED_TRACE(item.schema);
+    const auto grammar = of_schema(item.schema);
+    for (const std::string& text : item.valid) EXPECT_TRUE(matches(grammar, text)) << text;
+    for (const std::string& text : item.invalid) EXPECT_FALSE(matches(grammar, text)) << text;
+  }
+}
+
+TEST(JsonSchemaLimits, SchemasThatCannotHoldTogetherAreRefused) {
+  EXPECT_EQ(error(R"({"type": "string", "anyOf": [{"minLength": 1}, {"type": "null"}]})"),
+            "f: #/anyOf/1: no value is of type \"string\" and of type \"null\"");
+  EXPECT_EQ(error(R"({"allOf": [{"minimum": 1}, {"minimum": 2}]})"),
+            "f: #: allOf: the keyword 'minimum' differs between schemas that must hold together, which is not supported");
+  EXPECT_EQ(error(R"({"allOf": [{"properties": {"a": {}}, "additionalProperties": false}, {"properties": {"b": {}}}]})"),
+            "f: #: allOf: additionalProperties of one schema beside the property 'b' of another is not supported");
+  EXPECT_EQ(error(R"({"minimum": 1, "anyOf": [{"minimum": 2}]})"),
+            "f: #/anyOf/0: the keyword 'minimum' differs between schemas that must hold together, which is not supported");
+  EXPECT_EQ(error(R"({"type": "integer", "anyOf": [true]})"), "f: #/anyOf/0: a value of type boolean (allowed: objects)");
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -21,6 +21,7 @@
 #include "text/grammar/number_rules.h"
 #include "text/grammar/pattern_rules.h"
 #include "text/grammar/schema_limits.h"
+#include "text/grammar/schema_merge.h"
 
 namespace rlx::grammar {
 namespace {
@@ -67,13 +68,12 @@ class SchemaWriter {
   /// Keywords that tell people something, and those that are looked at; of the others nobody knows what they forbid.
   void check_keywords(const json::Value& schema, const std::string& place) const {
     static const std::set<std::string_view> known = {// clang-format off
-        "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions", "deprecated", "readOnly",
-        "writeOnly", "strict", "nullable", "type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref",
+        "nullable", "type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref",
         "properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems", "uniqueItems",
         "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
     // clang-format on
     for (const auto& [key, value] : schema.items())
-      if (!known.contains(key)) refuse(place, "keyword {} is not supported", quote_name(key));
+      if (!known.contains(key) && !is_annotation(key)) refuse(place, "keyword {} is not supported", quote_name(key));
   }
 
   /// A piece of GBNF that may stand in a sequence.
@@ -91,11 +91,11 @@ class SchemaWriter {
   std::string refuse_false(const std::string& place) const { refuse(place, "the schema 'false' allows nothing"); }
 
   std::string write_object_of_keywords(const json::Value& schema, const std::string& place) {
-    if (schema.contains("$ref")) return write_reference(schema["$ref"], place);
-    if (schema.contains("const") || schema.contains("enum")) return write_values(listed_values(schema, full(place)));
+    if (schema.contains("allOf")) return write(all_merged(schema, place), place);
+    if (schema.contains("$ref")) return write_reference(schema, place);
     for (const char* key : {"anyOf", "oneOf"})
-      if (schema.contains(key)) return write_choice(schema[key], place + "/" + key);
-    if (schema.contains("allOf")) return write_all(schema, place);
+      if (schema.contains(key)) return write_choice(schema, key, place);
+    if (schema.contains("const") || schema.contains("enum")) return write_values(listed_values(schema, full(place)));
     if (!schema.contains("type")) return write_type(implied_type(schema), schema, place);
     const json::Value& type = schema["type"];
     if (type.is_string()) return write_type(type.get<std::string>(), schema, place);
@@ -130,34 +130,32 @@ class SchemaWriter {
     return add_rule(in_parentheses(alternatives));
   }
 
-  std::string write_choice(const json::Value& schemas, const std::string& place) {
-    if (!schemas.is_array() || schemas.empty()) refuse(place, "expected an array of schemas");
+  /// What stands beside the choice holds of each alternative.
+  std::string write_choice(const json::Value& schema, const std::string& key, const std::string& place) {
+    const json::Value& schemas = schema[key];
+    if (!schemas.is_array() || schemas.empty()) refuse(place + "/" + key, "expected an array of schemas");
+    const json::Value demands = demands_beside(schema, key);
     std::vector<std::string> alternatives;
-    for (std::size_t i = 0; i < schemas.size(); ++i) alternatives.push_back(write(schemas[i], fmt::format("{}/{}", place, i)));
+    for (std::size_t i = 0; i < schemas.size(); ++i) {
+      const std::string inner = fmt::format("{}/{}/{}", place, key, i);
+      alternatives.push_back(write(demands.empty() ? schemas[i] : merged_schemas(demands, schemas[i], full(inner)), inner));
+    }
     return add_rule(in_parentheses(alternatives));
   }
 
-  /// Objects that must satisfy several schemas have the members of all.
-  std::string write_all(const json::Value& schema, const std::string& place) {
-    json::Value merged = schema;
-    merged.erase("allOf");
+  json::Value all_merged(const json::Value& schema, const std::string& place) const {
     if (!schema["allOf"].is_array()) refuse(place, "allOf: expected an array of schemas");
-    for (const json::Value& part : schema["allOf"]) {
-      const json::Value& resolved = part.is_object() && part.contains("$ref") ? referred(part["$ref"], place) : part;
-      if (!resolved.is_object()) refuse(place, "allOf: a value of type {} (allowed: objects)", resolved.type_name());
-      for (const auto& [key, value] : resolved.items()) {
-        if (key == "properties" && value.is_object()) {
-          for (const auto& [name, property] : value.items()) merged["properties"][name] = property;
-        } else if (key == "required" && value.is_array()) {
-          for (const json::Value& name : value) merged["required"].push_back(name);
-        } else if (!merged.contains(key) || merged[key] == value) {
-          merged[key] = value;
-        } else {
-          refuse(place, "allOf: the keyword {} differs between schemas, which is not supported", quote_name(key));
-        }
-      }
-    }
-    return write(merged, place);
+    json::Value merged = demands_beside(schema, "allOf");
+    for (const json::Value& part : schema["allOf"]) merged = merged_schemas(merged, resolved(part, place), full(place) + ": allOf");
+    return merged;
+  }
+
+  /// What a reference stands for, with what is demanded beside it.
+  json::Value resolved(const json::Value& schema, const std::string& place) const {
+    if (!schema.is_object() || !schema.contains("$ref")) return schema;
+    const json::Value demands = demands_beside(schema, "$ref");
+    const json::Value& other = referred(schema["$ref"], place);
+    return demands.empty() ? other : merged_schemas(other, demands, full(place));
   }
 
   const json::Value& referred(const json::Value& reference, const std::string& place) const {
@@ -172,8 +170,10 @@ class SchemaWriter {
 
   /// A rule of its own for each place that is referred to, so that schemas may hold themselves.
   std::string write_reference(const json::Value& reference, const std::string& place) {
-    const json::Value& schema = referred(reference, place);
-    const auto name = reference.get<std::string>();
+    const json::Value& schema = referred(reference["$ref"], place);
+    if (!demands_beside(reference, "$ref").empty())
+      if (const json::Value both = resolved(reference, place); both != demands_beside(schema, "")) return write(both, place);
+    const auto name = reference["$ref"].get<std::string>();
     if (const auto known = references_.find(name); known != references_.end()) return known->second;
     const std::string rule = add_rule("");
     references_.emplace(name, rule);
@@ -253,12 +253,11 @@ class SchemaWriter {
 
   /// All values that items may have.
   std::vector<json::Value> values_of_items(const json::Value& schema, const std::string& place) const {
-    const json::Value* items = schema.contains("items") ? &schema["items"] : nullptr;
-    for (int steps = 0; items && items->is_object() && items->contains("$ref") && steps < deepest_schema; ++steps)
-      items = &referred((*items)["$ref"], place);
-    if (items && items->is_object()) {
-      if (items->contains("enum") || items->contains("const")) return listed_values(*items, full(place + "/items"));
-      if (items->contains("type") && (*items)["type"] == "boolean") return {true, false};
+    json::Value items = schema.value("items", json::Value::object());
+    for (int steps = 0; items.is_object() && items.contains("$ref") && steps < deepest_schema; ++steps) items = resolved(items, place);
+    if (items.is_object()) {
+      if (items.contains("enum") || items.contains("const")) return listed_values(items, full(place + "/items"));
+      if (items.contains("type") && items["type"] == "boolean") return {true, false};
     }
     refuse(place, "uniqueItems is supported where items are listed (enum, const, boolean)");
   }
