@@ -315,6 +315,20 @@ TEST(Steps, OfAnySizeAreExactOrAnError) {
     EXPECT_NE(error_of([&] { run({x}, build); }), "no error");
 }
 
+// Moves that would change nothing
+
+TEST(Moves, OfWrongListsAreAnErrorWhereTheyWouldChangeNothing) {
+  const Array x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (const auto& build : std::vector<std::function<Value(const Values&)>>{
+           [](const Values& v) { return transpose(v[0], {0, 0}); }, [](const Values& v) { return transpose(v[0], {1, 1}); },
+           [](const Values& v) { return slice(v[0], {0}, v[0].shape(), {1, 1}); },
+           [](const Values& v) { return slice(v[0], {0, 0}, v[0].shape(), {}); },
+           [](const Values& v) { return pad(v[0], {0, 0}, {0, 0}, {0}); }})
+    EXPECT_NE(error_of([&] { run({x}, build); }), "no error");
+  EXPECT_EQ(both({x}, [](const Values& v) { return pad(slice(transpose(v[0], {0, 1}), {0, 0}, v[0].shape(), {1, 1}), {0, 0}, {0, 0}); }),
+            (Doubles{1, 2, 3, 4, 5, 6}));
+}
+
 // Convolutions
 
 TEST(Conv, MultipliesItsPadding) {

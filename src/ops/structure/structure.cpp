@@ -1,5 +1,6 @@
 // Structure primitives: pure index maps. Fusion rewrites indices through them; nothing here moves data.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "ops/structure/structure.h"
@@ -354,7 +355,8 @@ Value reshape(Operand x, Dims shape) {
 /// once.
 Value transpose(Operand x, std::vector<std::int64_t> perm) {
   for (auto& axis : perm) axis = normalize_axis("transpose", axis, x.type());
-  return std::is_sorted(perm.begin(), perm.end()) && static_cast<int>(perm.size()) == x.rank() ? x : transpose_op({perm}, x);
+  const bool increases = std::adjacent_find(perm.begin(), perm.end(), std::greater_equal()) == perm.end();
+  return increases && static_cast<int>(perm.size()) == x.rank() ? x : transpose_op({perm}, x);
 }
 
 /// Axis i of x becomes axis axes[i] of a result of the given shape; sizes of 1 and new axes are repeated. Throws Error unless axes
@@ -364,8 +366,8 @@ Value broadcast(Operand x, Dims shape, std::vector<std::int64_t> axes) { return 
 /// Elements start, start + stride, ... below limit along each axis, so that its size becomes ceil((limit - start) / stride). The lists
 /// have one number for each axis. Throws Error unless 0 <= start <= limit <= size and stride >= 1; a stride above 1 needs a static length.
 Value slice(Operand x, Dims start, Dims limit, Dims stride) {
-  const bool whole = limit == x.shape() && std::all_of(start.begin(), start.end(), [](const Dim& d) { return d == Dim(0); }) &&
-                     std::all_of(stride.begin(), stride.end(), [](const Dim& d) { return d == Dim(1); });
+  const std::size_t rank = x.shape().size();
+  const bool whole = limit == x.shape() && start == Dims(rank, 0) && stride == Dims(rank, 1);
   return whole ? x : slice_op({start, limit, stride}, x);
 }
 
@@ -387,9 +389,8 @@ Value slice_axis(Operand x, std::int64_t axis, Dim begin, Dim end, std::int64_t 
 /// becomes lo + n + (n - 1) interior + hi; Error when that is negative. The lists have one number for each axis; no interior: none.
 Value pad(Operand x, Dims lo, Dims hi, std::vector<std::int64_t> interior /*= {}*/, double fill /*= 0*/) {
   if (interior.empty()) interior.assign(x.shape().size(), 0);
-  const bool nothing = std::all_of(lo.begin(), lo.end(), [](const Dim& d) { return d == Dim(0); }) && lo == hi &&
-                       std::all_of(interior.begin(), interior.end(), [](std::int64_t v) { return v == 0; });
-  if (nothing && lo.size() == x.shape().size()) return x;
+  const Dims none(x.shape().size(), 0);
+  if (lo == none && hi == none && Dims(interior.begin(), interior.end()) == none) return x;
   return pad_op({lo, hi, Dims(interior.begin(), interior.end()), fill}, x);
 }
 
