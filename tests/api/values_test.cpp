@@ -70,6 +70,11 @@ TEST(Values, AnErrorNamesTheFunctionThatWasCalled) {
   EXPECT_EQ(error_of([&] { sum(x, {1, -1}); }).substr(0, 9), "rlx.sum: ");
   EXPECT_EQ(error_of([&] { dot(x, z, {1}, {0}); }).substr(0, 9), "rlx.dot: ");
   EXPECT_EQ(error_of([&] { softmax(x, 4); }).substr(0, 13), "rlx.softmax: ");
+  EXPECT_EQ(error_of([&] { sum(x, {4}); }).substr(0, 9), "rlx.sum: ");
+  EXPECT_EQ(error_of([&] { reduce_max(x, {4}); }).substr(0, 16), "rlx.reduce_max: ");
+  EXPECT_EQ(error_of([&] { reduce_and(x, {4}); }).substr(0, 16), "rlx.reduce_and: ");
+  EXPECT_EQ(error_of([&] { argsort(x, 4); }).substr(0, 13), "rlx.argsort: ");
+  EXPECT_EQ(error_of([&] { stack({x, x}, 4); }).substr(0, 11), "rlx.stack: ");
 }
 
 }  // namespace

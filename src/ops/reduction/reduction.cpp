@@ -178,8 +178,8 @@ Axes all_axes(Value x) {
   return axes;
 }
 
-Value reduce(ReduceKind kind, Value x, Axes axes, bool keep_dims) {
-  for (auto& axis : axes.values) axis = normalize_axis("reduce", axis, x.type());
+Value reduce(std::string_view builder, ReduceKind kind, Value x, Axes axes, bool keep_dims) {
+  for (auto& axis : axes.values) axis = normalize_axis(builder, axis, x.type());
   std::sort(axes.values.begin(), axes.values.end());
   if (axes.values.empty()) return x;
   Value result = reduce_op({kind, axes}, x);
@@ -193,15 +193,15 @@ Value reduce(ReduceKind kind, Value x, Axes axes, bool keep_dims) {
 
 /// The sum over `axes`, which disappear, or stay with size 1 (keep_dims). No axes: x itself. Integers keep their type and wrap. Throws
 /// Error for bool.
-Value sum(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::sum, x, axes, keep_dims); }
+Value sum(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce("sum", ReduceKind::sum, x, axes, keep_dims); }
 /// The sum over all axes, of rank 0.
 Value sum_all(Operand x) { return sum(x, all_axes(x)); }
 /// The product over `axes`; as sum.
-Value prod(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::prod, x, axes, keep_dims); }
+Value prod(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce("prod", ReduceKind::prod, x, axes, keep_dims); }
 /// The largest element over `axes`, which disappear or stay as in sum; NaN wins, ties share the gradient. Of no elements the least value of
 /// the type: -infinity (f8e4m3: -448), the least integer, false. Throws Error for complex numbers.
-Value reduce_max(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::max, x, axes, keep_dims); }
+Value reduce_max(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce("reduce_max", ReduceKind::max, x, axes, keep_dims); }
 /// The smallest element over `axes`; as reduce_max, of no elements the greatest value.
-Value reduce_min(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce(ReduceKind::min, x, axes, keep_dims); }
+Value reduce_min(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce("reduce_min", ReduceKind::min, x, axes, keep_dims); }
 
 }  // namespace rlx

@@ -179,6 +179,7 @@ Values sort(Operands operands, std::int64_t keys /*= 1*/, std::int64_t axis /*= 
 
 /// The positions (i32, in the shape of x) that sort x along `axis`: take_along_axis(x, argsort(x)) is sorted.
 Value argsort(Operand x, std::int64_t axis /*= -1*/, bool descending /*= false*/) {
+  axis = normalize_axis("argsort", axis, x.type());
   return sort({x, iota(x, x.shape(), i32, axis)}, 1, axis, descending)[1];
 }
 

@@ -153,7 +153,7 @@ const Op<CountNonzero> count_nonzero_op;
 /// The number of elements of x over `axes` as a scalar of `dtype`: a constant where the sizes are, else computed from them at run time.
 Value size_of(Operand x, Axes axes, DType dtype) {
   Dims sizes;
-  for (std::int64_t axis : axes) sizes.push_back(x.dim(axis));
+  for (std::int64_t axis : axes) sizes.push_back(x.dim(normalize_axis("size_of", axis, x.type())));
   const Dim count = product(sizes);
   if (count.is_static()) return scalar(x, static_cast<double>(count.value()), dtype);
   return cast(dim_value(x, count, i64), dtype);

@@ -172,8 +172,8 @@ struct ReduceBits {
 };
 const Op<ReduceBits> reduce_bits_op;
 
-Value reduce_bits(BitReduction op, Value x, Axes axes, bool keep_dims) {
-  for (auto& axis : axes.values) axis = normalize_axis("reduce_bits", axis, x.type());
+Value reduce_bits(std::string_view builder, BitReduction op, Value x, Axes axes, bool keep_dims) {
+  for (auto& axis : axes.values) axis = normalize_axis(builder, axis, x.type());
   std::sort(axes.values.begin(), axes.values.end());
   Value result = reduce_bits_op({op, axes}, x);
   return keep_dims ? expand_dims(result, axes) : result;
@@ -295,11 +295,17 @@ Value nextafter(Operand x, Operand z) {
 Value clz(Operand x) { return clz_op({}, x); }
 
 /// Bitwise or of integers or bool over `axes`; with keep_dims they stay with size 1. Of no elements: 0.
-Value reduce_or(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_or, x, axes, keep_dims); }
+Value reduce_or(Operand x, Axes axes, bool keep_dims /*= false*/) {
+  return reduce_bits("reduce_or", BitReduction::bit_or, x, axes, keep_dims);
+}
 /// Bitwise and over `axes`. Of no elements: all bits set.
-Value reduce_and(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_and, x, axes, keep_dims); }
+Value reduce_and(Operand x, Axes axes, bool keep_dims /*= false*/) {
+  return reduce_bits("reduce_and", BitReduction::bit_and, x, axes, keep_dims);
+}
 /// Bitwise exclusive or over `axes`: the parity of each bit. Of no elements: 0.
-Value reduce_xor(Operand x, Axes axes, bool keep_dims /*= false*/) { return reduce_bits(BitReduction::bit_xor, x, axes, keep_dims); }
+Value reduce_xor(Operand x, Axes axes, bool keep_dims /*= false*/) {
+  return reduce_bits("reduce_xor", BitReduction::bit_xor, x, axes, keep_dims);
+}
 
 /// x in its own dtype with the values of a float type of that many bits: rounded half to even, numbers too large infinite, those below the
 /// smallest normal number 0 where the exponent is narrower than x's. NaN stays. Bits beyond those of the dtype change nothing. The

@@ -182,6 +182,8 @@ Value swap_axes(Operand x, std::int64_t a, std::int64_t b) {
 /// Error when shapes differ.
 Value stack(Operands parts, std::int64_t axis /*= 0*/) {
   if (parts.empty()) fail("rlx.stack: needs at least one operand");
+  if (const int rank = parts[0].rank(); axis < -rank - 1 || axis > rank)
+    fail("rlx.stack: axis {} is out of range for a result of {} axes (allowed: {}..{})", axis, rank + 1, -rank - 1, rank);
   for (Value& part : parts) part = expand_dims(part, {axis});
   return concat(parts, axis < 0 ? axis + parts[0].rank() : axis);
 }
