@@ -40,15 +40,20 @@ std::string layer_of(const std::set<std::string>& params) {
 
 class LaunchNamer {
  public:
-  explicit LaunchNamer(const Executable::State& state) : state_(state), graph_(state.program.graph), follows_(graph_.size()) {
+  explicit LaunchNamer(const Executable::State& state)
+      : state_(state), graph_(state.program.graph), follows_(graph_.size()), varies_(graph_.size()) {
     for (std::size_t l = 0; l < launches().size(); ++l)
       for (ValueId v : launches()[l].writes) writer_[v] = l;
-    for (const auto& [input, value] : graph_.inputs())
+    for (const auto& [input, value] : graph_.inputs()) {
       if (input.kind != InputKind::input) kept_[value.id()] = input.name;
+      varies_[static_cast<std::size_t>(value.id().node)] = true;
+    }
     for (std::size_t id = 0; id < graph_.size(); ++id) {
       follows_[id] = is_backward(static_cast<std::int32_t>(id));
-      for (ValueId operand : graph_.node(static_cast<std::int32_t>(id)).operands)
+      for (ValueId operand : graph_.node(static_cast<std::int32_t>(id)).operands) {
         follows_[id] = follows_[id] || follows_[static_cast<std::size_t>(operand.node)];
+        varies_[id] = varies_[id] || varies_[static_cast<std::size_t>(operand.node)];
+      }
     }
   }
 
@@ -104,11 +109,18 @@ class LaunchNamer {
       if (name == kept || (name.starts_with(gradient) && name.substr(gradient.size()) == kept)) found.insert(kept);
   }
 
+  /// In the order of the nodes. Those of constants alone come last: layers share them, so that they stand before the rest of some.
+  std::vector<std::int32_t> in_order(const std::set<std::int32_t>& nodes) const {
+    std::vector<std::int32_t> ordered(nodes.begin(), nodes.end());
+    std::ranges::stable_partition(ordered, [this](std::int32_t id) { return varies_[static_cast<std::size_t>(id)]; });
+    return ordered;
+  }
+
   /// What moves or converts values is left out where there is more.
   std::string ops(const std::set<std::int32_t>& nodes) const {
     constexpr std::size_t most = 4;
     Names main, all;
-    for (std::int32_t id : nodes) {
+    for (std::int32_t id : in_order(nodes)) {
       const OpDef* composite = graph_.data().origin(id).composite;
       const OpDef& op = composite ? *composite : *graph_.node(id).op;
       const auto add = [&](Names& to) {
@@ -145,6 +157,7 @@ class LaunchNamer {
   const Executable::State& state_;
   const Graph& graph_;
   std::vector<bool> follows_;              // by node: whether it needs a derivative
+  std::vector<bool> varies_;               // by node: whether it needs an input, parameter or state
   std::map<ValueId, std::size_t> writer_;  // the launch, by what it writes
   std::map<ValueId, std::string> kept_;    // names of parameters and states
 };
