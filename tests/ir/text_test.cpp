@@ -249,6 +249,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Malformed{"graph \"g {\n}", "f.rlx:1:7: a string has no end"},
                     Malformed{"graph \"g\\", "f.rlx:1:7: a string has no end"},
                     Malformed{"graph \"\\q\" {}", "f.rlx:1:7: escape '\\q' in a string is unknown (allowed: \\\" \\\\ \\n \\t \\xNN)"},
+                    Malformed{"graph \"a\xff\" {}", "f.rlx:1:7: the string 'a\\xff' is not UTF-8 (\\xNN writes a byte)"},
                     Malformed{"graph \"\\x4\" {}", "f.rlx:1:7: \\x in a string needs two hexadecimal digits"},
                     Malformed{"graph g { @ }", "f.rlx:1:11: '@' starts nothing that is known"},
                     Malformed{"graph g { \x01 }", "f.rlx:1:11: '\\x01' starts nothing that is known"},

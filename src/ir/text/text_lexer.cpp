@@ -140,7 +140,9 @@ Token Lexer::string_token() {
   for (; end < text_.size() && text_[end] != '"' && text_[end] != '\n'; ++end)
     if (text_[end] == '\\') ++end;
   if (end >= text_.size() || text_[end] != '"') fail_at(here_, "a string has no end");
-  return {Token::Kind::string, text_.substr(offset_ + 1, end - offset_ - 1), here_};
+  const std::string_view inner = text_.substr(offset_ + 1, end - offset_ - 1);
+  if (!is_utf8(inner)) fail_at(here_, fmt::format("the string {} is not UTF-8 (\\xNN writes a byte)", quote_name(inner)));
+  return {Token::Kind::string, inner, here_};
 }
 
 void Lexer::advance() {
