@@ -232,6 +232,23 @@ TEST(Docs, EveryBuilderHasASectionWithItsDeclaration) {
   }
 }
 
+/// Adds a public header and what it includes.
+void add_headers(const std::string& name, std::set<std::string>& known) {
+  const std::filesystem::path generated = std::filesystem::path(RLX_COMMAND).parent_path() / "generated/include/rlx" / name;
+  if (!known.insert(name).second) return;
+  std::istringstream header(read_text(std::filesystem::exists(generated) ? generated : project / "include/rlx" / name));
+  const std::string include = "#include \"rlx/";
+  for (std::string line; std::getline(header, line);)
+    if (line.starts_with(include)) add_headers(line.substr(include.size(), line.rfind('"') - include.size()), known);
+}
+
+TEST(Docs, OneHeaderIncludesAllOfCxx) {
+  std::set<std::string> known = {"c.h"};
+  add_headers("rlx.h", known);
+  for (const auto& header : std::filesystem::directory_iterator(project / "include/rlx"))
+    EXPECT_TRUE(known.contains(header.path().filename().string())) << header.path();
+}
+
 /// The rows of the table of op kinds, by kind: all of the row.
 std::map<std::string, std::string> legacy_rows() {
   const std::string text = read_text(project / "docs/ops.md");
