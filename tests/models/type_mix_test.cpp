@@ -115,6 +115,7 @@ TEST(TypeMix, NamesAreFoundWhateverTheirCase) {
   EXPECT_EQ(find_type_mix("iq4_xs").name, "IQ4_XS");
   const std::string message = test::error_of([] { find_type_mix("Q4"); });
   EXPECT_TRUE(message.starts_with("unknown type 'Q4' (allowed: F32, F16, ")) << message;
+  EXPECT_TRUE(test::error_of([] { find_type_mix("q4_km"); }).starts_with("unknown type 'q4_km' (near: 'Q4_K_M'; allowed: F32, "));
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/ranges.h>
-
 #include "base/cpu_count.h"
 #include "base/files/mapped_file.h"
 #include "base/names.h"
@@ -65,7 +63,7 @@ TypeOverride type_override(const std::string& pattern, const std::string& type) 
   const BlockFormat* format = find_block_format(type);
   std::vector<std::string_view> known;
   for (const BlockFormat& each : block_formats()) known.push_back(each.name);
-  if (!format) fail("tensor type {}: unknown type {} (allowed: {})", quote_name(pattern), quote_name(type), fmt::join(known, ", "));
+  if (!format) fail("tensor type {}: unknown type {}{}", quote_name(pattern), quote_name(type), near_or_allowed(type, known));
   try {
     return {pattern, std::regex(pattern), format};
   } catch (const std::regex_error& error) {

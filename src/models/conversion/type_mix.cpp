@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <optional>
 
-#include <fmt/ranges.h>
-
 #include "base/names.h"
 #include "models/families/layer_name.h"
 #include "rlx/error.h"
@@ -288,7 +286,9 @@ const TypeMix& find_type_mix(std::string_view name) {
       return i < mixes.size() - aliases ? mixes[i] : find_type_mix(fmt::format("{}_M", mixes[i].name));
   std::vector<std::string_view> known;
   for (const TypeMix& mix : type_mixes()) known.push_back(mix.name);
-  fail("unknown type {} (allowed: {})", quote_name(name), fmt::join(known, ", "));
+  std::string upper(name);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  fail("unknown type {}{}", quote_name(name), near_or_allowed(upper, known));
 }
 
 std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorView> tensors, const ModelFacts& facts,
