@@ -13,6 +13,8 @@
 
 namespace rlx::command {
 
+constexpr std::size_t tab_stop = 8;
+
 std::size_t wrapping_columns() {
   winsize size{};
   return understands_escapes() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 0;
@@ -25,14 +27,20 @@ std::string WrappedText::next(std::string_view piece) {
   return out;
 }
 
+/// Of a tab, as many as there are to its stop.
+std::size_t WrappedText::width_of(char32_t character) const {
+  if (character == U'\t') return tab_stop - used_ % tab_stop;
+  return static_cast<std::size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(character)), 0));
+}
+
 void WrappedText::put(char32_t character, std::string& out) {
-  const auto width = static_cast<std::size_t>(std::max(utf8proc_charwidth(static_cast<utf8proc_int32_t>(character)), 0));
+  const std::size_t width = width_of(character);
   if (character == U'\n') {
     used_ = word_columns_ = 0;
     word_.clear();
-  } else if (character == U' ' || width > 1) {  // East Asian lines break between any two characters
+  } else if (character == U' ' || character == U'\t' || width > 1) {  // East Asian lines break between any two characters
     if (used_ + width > columns_) out += '\n', used_ = 0;
-    used_ += width, word_columns_ = 0;
+    used_ += width_of(character), word_columns_ = 0;
     word_.clear();
   } else {
     if (used_ + width > columns_ && word_columns_ > 0 && word_columns_ < used_) {

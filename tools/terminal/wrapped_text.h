@@ -16,6 +16,7 @@ class WrappedText {
   std::string next(std::string_view piece);
 
  private:
+  std::size_t width_of(char32_t character) const;
   void put(char32_t character, std::string& out);
 
   std::size_t columns_;
