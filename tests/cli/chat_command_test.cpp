@@ -411,7 +411,7 @@ TEST_F(ChatCommand, AConversationGoesOnAsItWasBegun) {
   EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);
   EXPECT_EQ(chat_about("", choices + "w8").out.find("begun without"), std::string::npos);
   EXPECT_NE(chat_about("", choices + "w9").out.find("in the context, begun without this --system]"), std::string::npos);
-  const CommandResult shown = chat_about("/system\n", choices + "w8");
+  const CommandResult shown = chat_about("/system  \n", choices + "w8");
   EXPECT_NE(shown.out.find("\nw8\n"), std::string::npos) << shown.out;
   EXPECT_NE(chat_about("", choices + "w8").out.find("kept: 3 messages, "), std::string::npos);  // it goes on
   const std::string bare = fmt::format("-n 3 --cache {}", (folder_ / "bare").string());

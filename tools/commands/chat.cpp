@@ -203,8 +203,8 @@ class Conversation {
 
   /// False when the user leaves.
   bool obey(const std::string& text) {
-    const std::size_t space = text.find(' ');
-    const std::string command = text.substr(0, space), rest = space == std::string::npos ? "" : text.substr(space + 1);
+    const std::size_t space = text.find(' '), behind = text.find_first_not_of(' ', space);
+    const std::string command = text.substr(0, space), rest = behind == std::string::npos ? "" : text.substr(behind);
     if (command == "/exit" || command == "/quit") return false;
     if (command == "/help") fmt::print("{}", chat_help);
     else if (command == "/reset") begin(system_text());
