@@ -81,7 +81,7 @@ void add_sampling(CLI::App& command, SamplingChoices& choices) {
       ->type_name("ID:N")
       ->allow_extra_args(false)
       ->group("Sampling");
-  number("--seed", &O::seed, "The same seed and options draw the same tokens");
+  number("--seed", &O::seed, "The same seed and options draw the same tokens, at one level of the CPU (RLX_CPU)");
   CLI::Option* grammar = command.add_option("--grammar", choices.grammar, "The answer is a text of this grammar, a file in GBNF");
   CLI::Option* schema =
       command.add_option("--json-schema", choices.json_schema, "The answer is JSON of this schema: a file, or the schema itself");
