@@ -90,6 +90,9 @@ Values intern(GraphData& graph, const OpDef& op, Attrs attrs, std::vector<ValueI
   for (ValueId id : operands) types.push_back(graph.type(id));
   std::vector<Type> results = op.infer ? op.infer(attrs, types) : detail::infer_from_body(op, attrs, types);
   if (results.empty()) fail("rlx.{}: gives no results", op.name);
+  for (const Type& type : results)
+    for (const Dim& dim : type.shape)
+      if (dim.is_static() && dim.value() < 0) fail("rlx.{}: {} has a negative size", op.name, type.to_string());
   const auto id = static_cast<std::int32_t>(graph.nodes.size());
   graph.nodes.push_back({&op, std::move(attrs), std::move(operands), std::move(results)});
   graph.by_hash.emplace(h, id);

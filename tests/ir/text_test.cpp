@@ -251,6 +251,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Malformed{"graph \"\\q\" {}", "f.rlx:1:7: escape '\\q' in a string is unknown (allowed: \\\" \\\\ \\n \\t \\xNN)"},
                     Malformed{"graph \"a\xff\" {}", "f.rlx:1:7: the string 'a\\xff' is not UTF-8 (\\xNN writes a byte)"},
                     Malformed{"graph \"\\x4\" {}", "f.rlx:1:7: \\x in a string needs two hexadecimal digits"},
+                    Malformed{"graph g { %a = iota {shape=[-1], dtype=i32} output y = %a }",
+                              "f.rlx:1:16: rlx.iota: i32[-1] has a negative size"},
                     Malformed{"graph g { @ }", "f.rlx:1:11: '@' starts nothing that is known"},
                     Malformed{"graph g { \x01 }", "f.rlx:1:11: '\\x01' starts nothing that is known"},
                     Malformed{"graph \"\xc3\xa9\" { $ }", "f.rlx:1:13: '$' starts nothing that is known"},

@@ -317,6 +317,14 @@ TEST(Steps, OfAnySizeAreExactOrAnError) {
 
 // Moves that would change nothing
 
+TEST(Sizes, AreNeverNegative) {
+  const Array x(f32, {0}), one = floats({1}, {1});
+  const auto error = [](const Array& array, const auto& build) { return error_of([&] { run({array}, build); }); };
+  EXPECT_EQ(error(one, [](const Values& v) { return iota(v[0], {-1}, i32); }), "rlx.iota: i32[-1] has a negative size");
+  EXPECT_EQ(error(one, [](const Values& v) { return broadcast(v[0], {-2, 1}, {1}); }), "rlx.broadcast: f32[-2,1] has a negative size");
+  EXPECT_EQ(error(x, [](const Values& v) { return reshape(v[0], {-2, 0}); }), "rlx.reshape: f32[-2,0] has a negative size");
+}
+
 TEST(Moves, OfWrongListsAreAnErrorWhereTheyWouldChangeNothing) {
   const Array x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   for (const auto& build : std::vector<std::function<Value(const Values&)>>{
