@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -42,8 +43,15 @@ std::string_view last_two_parts(std::string_view file) {
   return folder == std::string_view::npos ? file : file.substr(folder + 1);
 }
 
-/// The function of this library that other code called last, where it was adding an op to a graph: "matmul". Else empty. Only builders know
-/// by which name they were called, and there are hundreds: the stack says it, too, and nobody else pays for an error.
+/// Whether a function of that mangled name adds an op to a graph, or fits operands to each other for one that is to be added.
+bool builds(std::string_view function) {
+  constexpr std::string_view functions[] = {"_ZN3rlx5applyE", "_ZN3rlx16broadcast_shapesE", "_ZN3rlx5matchE", "_ZN3rlx12broadcast_toE"};
+  return std::ranges::any_of(functions, [&](std::string_view name) { return function.starts_with(name); });
+}
+
+/// The function of this library that other code called last, where it was adding an op to a graph: "matmul". Else empty, and for operators,
+/// whose ops have names. Only builders know by which name they were called, and there are hundreds: the stack says it, too, and nobody else
+/// pays for an error.
 std::string called_builder() {
   std::array<void*, 256> calls{};
   const int count = backtrace(calls.data(), static_cast<int>(calls.size()));
@@ -58,14 +66,14 @@ std::string called_builder() {
     is_inside = is_inside || is_library;  // a sanitizer's backtrace may come first
     if (!is_inside) continue;
     outermost = call.dli_sname ? call.dli_sname : "";
-    adds_op = adds_op || outermost.starts_with("_ZN3rlx5applyE");
+    adds_op = adds_op || builds(outermost);
   }
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(std::string(outermost).c_str(), nullptr, nullptr, &status),
                                                              &std::free);
   const std::string_view name = adds_op && readable ? readable.get() : "";  // rlx::matmul(rlx::Operand, rlx::Operand)
   constexpr std::string_view space = "rlx::";
-  if (!name.starts_with(space)) return "";
+  if (!name.starts_with(space) || name.starts_with("rlx::operator")) return "";
   const std::string_view plain = name.substr(space.size(), name.find('(') - space.size());
   return plain.find_first_of(":<") == std::string_view::npos ? std::string(plain) : "";
 }

@@ -75,6 +75,10 @@ TEST(Values, AnErrorNamesTheFunctionThatWasCalled) {
   EXPECT_EQ(error_of([&] { reduce_and(x, {4}); }).substr(0, 16), "rlx.reduce_and: ");
   EXPECT_EQ(error_of([&] { argsort(x, 4); }).substr(0, 13), "rlx.argsort: ");
   EXPECT_EQ(error_of([&] { stack({x, x}, 4); }).substr(0, 11), "rlx.stack: ");
+  EXPECT_EQ(error_of([&] { l1(x, z); }).substr(0, 8), "rlx.l1: ");
+  EXPECT_EQ(error_of([&] { where(gt(x, 0), z, x); }).substr(0, 11), "rlx.where: ");
+  EXPECT_EQ(error_of([&] { x + z; }).substr(0, 9), "rlx.add: ");
+  EXPECT_EQ(error_of([&] { gt(x, 0) + 1; }).substr(0, 9), "rlx.add: ");
 }
 
 }  // namespace
