@@ -3,8 +3,8 @@
 
 Usage: check_links.py [FOLDER]  (the root of the project; default: that of this script)
 
-Links are checked in the pages of the root, of docs and bench/results, and in the READMEs of src, and names of files in `code` that count
-from the root, as src/ir/op.h. In the READMEs other names also stand for a file of their folder, or count from src or include. NAME is
+Links are checked in the pages of the root, of docs and bench/results, and in the READMEs of sources and tests, and names of files in `code` that
+count from the root, as src/ir/op.h. In the READMEs other names also stand for a file of their folder, or count from src or include. NAME is
 one that the reader chooses.
 """
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SOURCE = re.compile(r"`([\w./]+\.(?:h|cpp|def|py|sh))`")
 FROM_ROOT = ("src/", "include/", "tools/", "tests/", "bench/", "fuzz/", "scripts/", "cmake/", "examples/")
+README_FOLDERS = ("src", "bindings", "python", "tests")
 GENERATED = {"rlx/ops.h", "rlx/version.h"}
 
 
@@ -48,7 +49,7 @@ def offenders_of_page(root, page, is_of_folder):
 def offenders(root):
     for page in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("bench/results/**/*.md")]):
         yield from offenders_of_page(root, page, is_of_folder=False)
-    for page in sorted(root.glob("src/**/README.md")):
+    for page in sorted(page for folder in README_FOLDERS for page in root.glob(f"{folder}/**/README.md")):
         yield from offenders_of_page(root, page, is_of_folder=True)
 
 
