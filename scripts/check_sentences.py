@@ -5,7 +5,8 @@ Usage: check_sentences.py [FOLDER]  (the root of the project; default: that of t
 
 In README.md, CONTRIBUTING.md, docs/architecture.md, docs/guide.md and src/**/README.md a sentence has at most 40 words (25 in
 architecture.md), and at most 20 in the mean of a page. Code blocks, tables, headings, pictures and the targets of links are no sentences.
-A README of src has at most 40 lines, and the pages of docs that people write at most 150 kB together.
+A README of src has at most 40 lines; one of a folder in it says what to read, what the folder may include and how to add to it. The pages of
+docs that people write have at most 150 kB together.
 """
 import re
 import sys
@@ -15,6 +16,7 @@ MEAN_WORDS = 20
 MOST_WORDS = 40
 MOST_WORDS_OF = {"docs/architecture.md": 25}
 README_LINES = 40
+README_SECTIONS = ("## Read in this order", "## May include", "## To add")
 DOCS_BYTES = 150_000
 GENERATED = {"docs/ops.md", "docs/cli.md", "docs/coverage.md", "docs/decisions/README.md"}  # by generate_docs.sh
 
@@ -85,6 +87,9 @@ def offenders(root):
         lines = len(page.read_text().splitlines())
         if lines > README_LINES:
             yield f"{page.relative_to(root)}:{README_LINES + 1}: {lines} lines (at most {README_LINES})"
+        for section in README_SECTIONS:
+            if page.parent.name != "src" and not re.search(f"^{section}", page.read_text(), re.M):
+                yield f"{page.relative_to(root)}:1: there is no section '{section}'"
     written = [page for page in sorted(root.glob("docs/**/*.md")) if page.relative_to(root).as_posix() not in GENERATED]
     size = sum(page.stat().st_size for page in written)
     if size > DOCS_BYTES:

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,14 +22,18 @@ std::string words(int count) {
   return text;
 }
 
+constexpr std::string_view readme =
+    "# A folder\n\n## Read in this order\n1. It is short.\n\n## May include\nAll.\n\n## To add a file\nDo it.\n";
+
 /// A project of short pages, for the script to read.
 class Sentences : public testing::Test {
  protected:
   Sentences() {
     std::filesystem::create_directories(folder_ / "docs");
     std::filesystem::create_directories(folder_ / "src/base");
-    for (const std::string name : {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/guide.md", "src/base/README.md"})
+    for (const std::string name : {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/guide.md"})
       write_text(folder_ / name, "# A page\n\nIt is short.\n");
+    write_text(folder_ / "src/base/README.md", readme);
   }
 
   void write(std::string_view name, std::string_view text) const { write_text(folder_ / name, text); }
@@ -72,10 +77,15 @@ TEST_F(Sentences, CodeTablesPicturesAndTargetsAreNoSentences) {
 }
 
 TEST_F(Sentences, FoldersHaveShortReadmes) {
-  std::string text;
-  for (int i = 0; i < 41; ++i) text += "Line.\n";
+  std::string text(readme);
+  for (int i = 0; i < 31; ++i) text += "Line.\n";
   write("src/base/README.md", text);
   EXPECT_EQ(offenders(), "src/base/README.md:41: 41 lines (at most 40)\n");
+}
+
+TEST_F(Sentences, FoldersSayHowToAddToThem) {
+  write("src/base/README.md", readme.substr(0, readme.find("## To add")));
+  EXPECT_EQ(offenders(), "src/base/README.md:1: there is no section '## To add'\n");
 }
 
 TEST_F(Sentences, PagesThatPeopleWriteAreNotLongTogether) {
