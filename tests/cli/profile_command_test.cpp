@@ -31,6 +31,8 @@ TEST(Profile, TellsTheTimeOfEachKernel) {
     EXPECT_NE(ended.out.find(launch["layer"].get<std::string>() + ": " + launch["ops"].get<std::string>()), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("w: dot, mul, reduce"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("Thread 0 busy "), std::string::npos) << ended.out;
+  EXPECT_TRUE(std::regex_search(ended.out, std::regex(R"(reached  bound\n)"))) << ended.out;
+  EXPECT_TRUE(std::regex_search(ended.out, std::regex(R"(w: dot, mul, reduce .*%  (memory|compute)\n)"))) << ended.out;
   const std::regex time(R"(The fastest run: (\d+\.\d\d us|[1-9]\d*\.\d{3} ms)\.)");
   EXPECT_TRUE(std::regex_search(ended.out, time)) << ended.out;
 }

@@ -56,7 +56,10 @@ Profile make_profile(const ProfileOptions& options) {
 struct Line {
   std::string name, kind, pass;
   int count = 0;
-  double seconds = 0, least = 0;
+  double seconds = 0, least = 0, by_memory = 0;  // by_memory: the part of `least` of launches that memory binds
+
+  /// What allows no less than most of `least`.
+  const char* bound() const { return by_memory > least / 2 ? "memory" : "compute"; }
 };
 
 std::vector<Line> lines_of(const Profile& profile, bool layers) {
@@ -68,7 +71,9 @@ std::vector<Line> lines_of(const Profile& profile, bool layers) {
     const auto [it, is_new] = known.emplace(std::array{name, launch.kind, launch.pass}, lines.size());
     if (is_new) lines.push_back({name, launch.kind, launch.pass});
     Line& line = lines[it->second];
-    ++line.count, line.seconds += launch.seconds, line.least += profile.roofline.seconds(launch);
+    const double least = profile.roofline.seconds(launch);
+    ++line.count, line.seconds += launch.seconds, line.least += least;
+    if (profile.roofline.bound_by_memory(launch)) line.by_memory += least;
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.seconds > b.seconds; });
   return lines;
@@ -94,11 +99,11 @@ void print(const Profile& profile, bool layers) {
     total += line.seconds;
     width = std::max(width, line.name.size()), pass_width = std::max(pass_width, line.pass.size());
   }
-  fmt::print("{:<{}} {:<8} {:<{}} {:>6} {:>11} {:>6} {:>8}\n", "launches of", width, "kind", pass_width > 0 ? "pass" : "", pass_width,
-             "count", "us", "share", "reached");
+  fmt::print("{:<{}} {:<8} {:<{}} {:>6} {:>11} {:>6} {:>8}  {}\n", "launches of", width, "kind", pass_width > 0 ? "pass" : "", pass_width,
+             "count", "us", "share", "reached", "bound");
   for (const Line& line : lines)
-    fmt::print("{:<{}} {:<8} {:<{}} {:>6} {:>11.2f} {:>5.1f}% {:>7.0f}%\n", line.name, width, line.kind, line.pass, pass_width, line.count,
-               line.seconds * 1e6, share(line.seconds, total), share(line.least, line.seconds));
+    fmt::print("{:<{}} {:<8} {:<{}} {:>6} {:>11.2f} {:>5.1f}% {:>7.0f}%  {}\n", line.name, width, line.kind, line.pass, pass_width,
+               line.count, line.seconds * 1e6, share(line.seconds, total), share(line.least, line.seconds), line.bound());
   print_passes(lines, total);
   fmt::print("The fastest run: {}.", duration(profile.seconds()));
   for (int thread = 0; thread < profile.threads && profile.seconds() > 0; ++thread)
@@ -134,8 +139,9 @@ void add_profile(CLI::App& app) {
   add_threads(*command, options->compile);
   command->footer(
       "`reached` is the least time that the machine's arithmetic and memory allow, as a share of the time taken; what stays in caches can\n"
-      "go beyond 100%. In a graph with a derivative each launch belongs to the forward pass, to the backward pass, or to an update behind "
-      "it.\n\n"
+      "go beyond 100%. `bound` is which of the two takes longer; where little is reached, neither binds. In a graph with a derivative "
+      "each\n"
+      "launch belongs to the forward pass, to the backward pass, or to an update behind it.\n\n"
       "Examples:\n  rlx profile --model all-MiniLM-L6-v2 --size S=128 --html profile.html --trace profile.json\n"
       "  rlx profile --model model.gguf --prompt 512");
   command->callback([options] {
