@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "ir/graph_data.h"
+#include "ir/lift.h"
 #include "ir/op.h"
 #include "ir/sources.h"
 
@@ -32,19 +33,6 @@ GraphData& innermost(const OpDef& op, std::span<const Value> operands) {
 
 bool has_input(const GraphData& graph, std::string_view name) {
   return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const auto& entry) { return entry.first.name == name; });
-}
-
-/// `value` as seen inside `region`: itself, or the capture input that stands for a value of an enclosing graph.
-Value lift(GraphData& region, Value value) {
-  if (&value.graph() == &region) return value;
-  const auto key = std::pair{&value.graph(), value.id()};
-  if (auto it = region.lifted.find(key); it != region.lifted.end()) return it->second;
-  if (region.parent != &value.graph()) value = lift(*region.parent, value);
-  std::string name = "capture" + std::to_string(region.captures.size());
-  while (has_input(region, name)) name += '_';
-  Value input = make_input(region, {name, InputKind::input, value.type()});
-  region.captures.push_back(value);
-  return region.lifted[key] = input;
 }
 
 void normalize_axes(const OpDef& op, Attrs& attrs, std::span<const Value> operands) {
@@ -110,6 +98,18 @@ void check_attrs(const OpDef& op, const Attrs& attrs) {
 }
 
 }  // namespace
+
+Value lift(GraphData& region, Value value) {
+  if (&value.graph() == &region) return value;
+  const auto key = std::pair{&value.graph(), value.id()};
+  if (auto it = region.lifted.find(key); it != region.lifted.end()) return it->second;
+  if (region.parent != &value.graph()) value = lift(*region.parent, value);
+  std::string name = "capture" + std::to_string(region.captures.size());
+  while (has_input(region, name)) name += '_';
+  Value input = make_input(region, {name, InputKind::input, value.type()});
+  region.captures.push_back(value);
+  return region.lifted[key] = input;
+}
 
 namespace {
 

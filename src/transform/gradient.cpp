@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/graph_data.h"
+#include "ir/lift.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
 #include "rlx/ops.h"
@@ -84,11 +85,19 @@ void check_direction(std::string_view op, std::string_view what, std::size_t i, 
   if (!(direction.type() == type)) fail("rlx.{}: {} {} is {}, the value {}", op, what, i, direction.type().to_string(), type.to_string());
 }
 
-GraphData& common_graph(std::string_view op, const Values& outputs) {
+/// The outputs in the innermost of their graphs: what a region takes from an enclosing one depends on nothing there.
+Values in_one_graph(std::string_view op, const Values& outputs) {
   if (outputs.empty()) fail("rlx.{}: no outputs", op);
-  for (Value v : outputs)
-    if (!v || &v.graph() != &outputs[0].graph()) fail("rlx.{}: the outputs must be values of one graph", op);
-  return outputs[0].graph();
+  GraphData* graph = nullptr;
+  for (Value v : outputs) {
+    if (!v) fail("rlx.{}: an output is null", op);
+    if (!graph || encloses(graph, &v.graph())) graph = &v.graph();
+    else if (!encloses(&v.graph(), graph))
+      fail("rlx.{}: outputs belong to different graphs '{}' and '{}'", op, graph->name, v.graph().name);
+  }
+  Values result;
+  for (Value v : outputs) result.push_back(lift(*graph, v));
+  return result;
 }
 
 struct BackwardPass {
@@ -96,9 +105,10 @@ struct BackwardPass {
   Values gradients;  // by input
 };
 
-BackwardPass run_backward(std::string_view op, const Values& outputs, const Values& inputs,
+BackwardPass run_backward(std::string_view op, const Values& given, const Values& inputs,
                           const std::function<Values(const Values&)>& seeds) {
-  GraphData& graph = common_graph(op, outputs);
+  const Values outputs = in_one_graph(op, given);
+  GraphData& graph = outputs[0].graph();
   std::vector<Type> types;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i]) fail("rlx.{}: input {} is null", op, i);
@@ -135,9 +145,10 @@ Value unit_vectors(Value near, const Type& type) {
 
 }  // namespace
 
-Values jvp(const Operands& outputs, const Values& inputs, const Values& tangents) {
+Values jvp(const Operands& given, const Values& inputs, const Values& tangents) {
   check_counts("jvp", "tangents", inputs.size(), tangents.size());
-  GraphData& graph = common_graph("jvp", outputs);
+  const Values outputs = in_one_graph("jvp", given);
+  GraphData& graph = outputs[0].graph();
   for (std::size_t i = 0; i < inputs.size(); ++i) check_direction("jvp", "tangent", i, tangents[i], inputs[i].type());
   check_captures("jvp", graph, inputs);
   Values results;

@@ -118,6 +118,26 @@ def test_higher_derivatives_do_not_confuse_levels():
     assert np.allclose(rlx.jacfwd(jnp.tanh)(x).numpy(), rlx.jacrev(jnp.tanh)(x).numpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, rlx.jit])
+def test_results_that_do_not_depend_on_the_arguments_have_zero_derivatives(wrap):
+    x, known, large = np.float32([1, 2]), jnp.asarray([3.0, 4.0]), jnp.asarray(X)
+    both = lambda x: (known, x * x, large, 1.0)
+    value, change = wrap(lambda x: rlx.jvp(both, (x,), (x,)))(x)
+    assert np.array_equal(value[0], [3, 4]) and np.array_equal(change[1], [2, 8]) and np.array_equal(value[2], X)
+    assert [np.asarray(each).tolist() for each in change[::2]] == [[0, 0], np.zeros((3, 4)).tolist()] and float(change[3]) == 0
+    assert np.array_equal(wrap(lambda x: rlx.vjp(both, x)[1]((known, x, large, jnp.asarray(1.0))))(x)[0], [2, 8])
+    assert np.array_equal(wrap(lambda x: rlx.linearize(both, x)[1](x)[1])(x), [2, 8])
+    for single in (lambda x: known, lambda x: large, lambda x: jnp.asarray(2.0)):
+        size = np.asarray(single(x)).shape
+        assert not np.asarray(wrap(lambda x: rlx.jvp(single, (x,), (x,))[1])(x)).any()
+        assert not np.asarray(wrap(rlx.jacfwd(single))(x)).any() and np.asarray(wrap(rlx.jacrev(single))(x)).shape == (*size, 2)
+        assert np.array_equal(wrap(rlx.vmap(single))(X), np.broadcast_to(np.asarray(single(x)), (3, *size)))
+    scalar = lambda x: jnp.asarray(2.0)
+    assert float(wrap(lambda x: rlx.value_and_grad(scalar)(x)[0])(x)) == 2 and not np.asarray(wrap(rlx.grad(scalar))(x)).any()
+    assert not np.asarray(wrap(rlx.hessian(scalar))(x)).any() and not np.asarray(wrap(lambda x: rlx.hvp(scalar, (x,), (x,)))(x)).any()
+    assert not np.asarray(wrap(rlx.vmap(rlx.grad(scalar)))(X)).any()
+
+
 def test_jvp_and_vjp_are_transposes():
     direction = np.ones_like(X)
     value, change = rlx.jvp(lambda x: jnp.sin(x) @ W, (X,), (direction,))

@@ -178,6 +178,29 @@ TEST(Derivatives, IntegersBetweenFloatsStopTheTangent) {
   EXPECT_EQ(g[0], numbers({3}, {1, -2, 3}));
 }
 
+/// A function may give what it was not given: numbers of the program around it.
+TEST(Derivatives, OfResultsFromOutsideOfTheRegionAreZero) {
+  const auto in_region = [](const auto& derivative) {
+    return [=](const Values& v) {
+      const auto body = [&](const Values& x) { return derivative(Values{v[1], x[0] * x[0], v[1]}, x); };
+      return checkpoint(body, Save::everything)({v[0]});
+    };
+  };
+  const std::vector<Array> x{numbers({2}, {3, 4}), numbers({2}, {7, 8})};
+  const auto forward = run(x, in_region([](const Values& y, const Values& in) { return jvp(y, in, in); }));
+  const auto backward = run(x, in_region([](const Values& y, const Values& in) { return vjp(y, in, {in[0], in[0], in[0]}); }));
+  const auto all_outside = run(x, in_region([](const Values& y, const Values& in) { return jvp({y[0], y[2]}, in, in); }));
+  const auto columns = run(x, in_region([](const Values& y, const Values& in) {
+                             return jacobian([&](const Values&) { return y; }, in[0], JacobianMode::forward);
+                           }));
+  const auto elements = [](const Array& y) { return std::vector<double>(y.values<double>().begin(), y.values<double>().end()); };
+  const std::vector<double> zeros(2, 0), slopes{18, 32};
+  for (const Array& each : {forward[0], forward[2], all_outside[0], all_outside[1]}) EXPECT_EQ(elements(each), zeros);
+  for (const Array& each : {forward[1], backward[0]}) EXPECT_EQ(elements(each), slopes);
+  EXPECT_EQ(elements(columns[0]), std::vector<double>(4, 0));
+  EXPECT_EQ(elements(columns[1]), (std::vector<double>{6, 0, 0, 8}));
+}
+
 TEST(Grad, InsideARegionRefusesALostPath) {
   Graph graph;
   Value x = graph.input("x", {}, f64), square = x * x;
