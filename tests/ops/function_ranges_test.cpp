@@ -51,6 +51,39 @@ TEST(FunctionEdges, SincOfWholeNumbersIsZero) {
     for (const double y : at(t, {1, -1, 2, 125, 1e5, 8388608, 1e20}, [](Value x) { return sinc(x); })) EXPECT_EQ(y, 0);
 }
 
+TEST(FunctionEdges, HardswishIsFiniteForFiniteNumbers) {
+  for (const auto& [t, largest] : {std::pair{f32, 3e38}, std::pair{f64, 1e308}, std::pair{bf16, 3e38}, std::pair{f16, 65504.0}}) {
+    const Array given = array(t, {4}, {largest, -largest, 3, -3});
+    const double rounded = given.get_double(0);
+    EXPECT_EQ(at(t, {largest, -largest, 3, -3}, [](Value x) { return hardswish(x); }), (std::vector<double>{rounded, 0, 3, 0}));
+    EXPECT_EQ(at(t, {largest, -largest, infinity, -infinity, 3, -3}, [](Value x) { return grad(sum(hardswish(x), {0}), {x})[0]; }),
+              (std::vector<double>{1, 0, 1, 0, 1, 0}));
+  }
+}
+
+/// The parts of the unit vector, and those of the angle's gradient, also where squares overflow or vanish.
+TEST(FunctionEdges, DerivativesOfHypotAndAtan2HoldOverTheWholeRange) {
+  for (const DType t : {f32, f64}) {
+    const double far = t == f32 ? 1e30 : 1e250;
+    const std::vector<double> x{3 * far, 3 / far, infinity, 1, infinity, 0, 2, 0}, y{4 * far, 4 / far, 1, -infinity, infinity, 0, 0, 5};
+    const auto slopes = [&](Value (*function)(Operand, Operand), std::size_t by) {
+      return values(
+          run({array(t, {8}, x), array(t, {8}, y)}, [&](const Values& v) { return grad(sum(function(v[0], v[1]), {0}), {v[by]})[0]; }));
+    };
+    const std::vector<double> along_x{0.6, 0.6, 1, 0, std::sqrt(0.5), 0, 1, 0}, along_y{0.8, 0.8, 0, -1, std::sqrt(0.5), 0, 0, 1};
+    const auto by_x = slopes(hypot, 0), by_y = slopes(hypot, 1), angle_by_first = slopes(atan2, 0);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(by_x[i], along_x[i], 1e-6) << i;
+      EXPECT_NEAR(by_y[i], along_y[i], 1e-6) << i;
+    }
+    // atan2(x, y) by x: y / (x^2 + y^2)
+    EXPECT_NEAR(angle_by_first[0] * far, 0.16, 1e-6);
+    EXPECT_NEAR(angle_by_first[1] / far, 0.16, 1e-6);
+    for (const std::size_t i : {2, 3, 4}) EXPECT_EQ(angle_by_first[i], 0) << i;
+    EXPECT_TRUE(std::isnan(angle_by_first[5]));
+  }
+}
+
 /// Derivatives that level off are finite far out, where a factor overflows and another vanishes; what JAX has there is NaN for some.
 TEST(FunctionEdges, DerivativesFarOutAreFinite) {
   using Function = Value (*)(Operand);

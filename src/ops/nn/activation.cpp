@@ -231,7 +231,11 @@ struct HardSwish : Activation<HardSwish> {
   static constexpr std::string_view name = "hardswish";
   static constexpr std::string_view formula = "x * relu6(x + 3) / 6";
   static Value body(const HardSwish&, Value x) {
-    return in_wide(name, x, [](Value v) { return v * relu6(v + 3) / 6; });
+    return in_wide(name, x, [](Value v) { return v * (relu6(v + 3) / 6); });  // in this order no product is larger than x
+  }
+  static Values jvp(const HardSwish&, In x, In, In dx) {
+    Value v = widen(x[0]), moved = v + 3, inside = logical_and(gt(moved, like(v, 0)), lt(moved, like(v, 6)));
+    return times(dx[0], relu6(moved) / 6 + select(inside, v / 6, like(v, 0)));
   }
   static std::vector<Sample> samples() { return samples_around({}, -5, -3, 2.9); }
 };

@@ -190,6 +190,16 @@ struct Sinc : UnaryFunction<Sinc> {
 };
 const Op<Sinc> sinc_op;
 
+/// The point (x, y) divided by the larger of |x| and |y|, so that squares neither overflow nor vanish; of infinite ones the signs.
+struct Direction {
+  Value largest, x, y, square;  // square: x^2 + y^2, 0 at the origin
+  Direction(Value in_x, Value in_y) : largest(max(abs(in_x), abs(in_y))), x(share(in_x)), y(share(in_y)), square(x * x + y * y) {}
+  Value share(Value v) const {
+    Value is_largest = eq(abs(v), largest);
+    return select(is_largest, sign(v), v / select(is_largest, like(v, 1), largest));
+  }
+};
+
 struct Atan2 : BinaryFunction<Atan2> {
   static constexpr std::string_view name = "atan2";
   static constexpr std::string_view formula = "the angle of the point (x, y), operands in the order y, x; -pi..pi";
@@ -204,8 +214,9 @@ struct Atan2 : BinaryFunction<Atan2> {
     return cast(select(is_negative(y), -turned, turned), dtype);
   }
   static Values jvp(const Atan2&, In in, In, In d) {
-    Value y = widen(in[0]), x = widen(in[1]), norm = x * x + y * y;
-    Value from_y = d[0] ? widen(d[0]) * (x / norm) : Value(), from_x = d[1] ? widen(d[1]) * (y / norm) : Value();
+    const Direction to(widen(in[1]), widen(in[0]));
+    Value norm = to.square * to.largest;
+    Value from_y = d[0] ? widen(d[0]) * (to.x / norm) : Value(), from_x = d[1] ? widen(d[1]) * (to.y / norm) : Value();
     Value total = !from_x ? from_y : !from_y ? -from_x : from_y - from_x;
     return {cast(total, in[0].dtype())};
   }
@@ -226,8 +237,9 @@ struct Hypot : BinaryFunction<Hypot> {
     return cast(select(endless, like(large, infinity), large * sqrt(ratio * ratio + 1)), dtype);
   }
   static Values jvp(const Hypot&, In in, In y, In d) {
-    Value length = widen(y[0]), zero = eq(length, like(length, 0)), safe = select(zero, like(length, 1), length);
-    Value a = d[0] ? widen(d[0]) * (widen(in[0]) / safe) : Value(), b = d[1] ? widen(d[1]) * (widen(in[1]) / safe) : Value();
+    const Direction to(widen(in[0]), widen(in[1]));
+    Value length = sqrt(select(eq(to.square, like(to.square, 0)), like(to.square, 1), to.square));
+    Value a = d[0] ? widen(d[0]) * (to.x / length) : Value(), b = d[1] ? widen(d[1]) * (to.y / length) : Value();
     return {cast(!a ? b : !b ? a : a + b, y[0].dtype())};
   }
 };
