@@ -4,6 +4,7 @@
 
 #include "ops/near.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx::test {
 namespace {
@@ -119,6 +120,12 @@ TEST(Softmax, OfARowOfMinusInfinityIsZeroOnlyWhenAsked) {
   expect_near(values_of(run_all({rows}, [](const Values& x) { return Values{softmax(x[0], -1, true)}; })[0]), {0, 0, 0.5, 0.5}, 0);
   expect_near(values_of(run_all({rows}, [](const Values& x) { return Values{logsumexp(x[0], {1})}; })[0]), {-INFINITY, std::numbers::ln2},
               1e-7);
+}
+
+TEST(Softmax, LogSumExpPassesInfinityAndNaNOnToItsDerivative) {
+  const Array rows = floats({4, 3}, {INFINITY, 1, 2, 1, NAN, 2, -INFINITY, 0, 0, -INFINITY, -INFINITY, -INFINITY});
+  expect_near(run({rows}, [](const Values& x) { return grad(sum_all(logsumexp(x[0], {1})), {x[0]})[0]; }),
+              {NAN, 0, 0, NAN, NAN, NAN, 0, 0.5, 0.5, 0, 0, 0}, 1e-6);
 }
 
 TEST(Softmax, AxisOutOfRangeNamesWhatIsAllowed) {

@@ -92,7 +92,8 @@ struct LogSumExp {
     });
   }
   static Values jvp(const LogSumExp& op, In x, In y, In dx) {
-    Value weights = exp(widen(x[0]) - with_axes(op, finite_or_zero(widen(y[0])), x[0].shape()));
+    Value total = widen(y[0]), none = eq(total, like(total, -infinity));  // all x are -infinity: their weights are 0
+    Value weights = exp(widen(x[0]) - with_axes(op, select(none, like(total, 0), total), x[0].shape()));
     return {cast(sum(weights * widen(dx[0]), op.axes, op.keep_dims), dx[0].dtype())};
   }
   static std::vector<Sample> samples() {
