@@ -31,8 +31,11 @@ def select_n(which, *cases):
 
 
 def clamp(low, x, high):
-    """x limited to low..high."""
-    return jnp.clip(x, low, high)
+    """x limited to low..high; at both ends the derivative is 0."""
+    x, limited = array_of(x), jnp.clip(x, low, high)
+    inside = jnp.logical_and(jnp.greater(x, low), jnp.less(x, high))
+    end = where(jnp.greater(low, x), low, where(jnp.less(high, x), high, call("stop_gradient", limited)))
+    return where(inside, x, end)
 
 
 def integer_pow(x, y):

@@ -9,7 +9,7 @@ import scipy.stats
 
 import rlx
 import rlx.numpy as jnp
-from rlx import nn
+from rlx import lax, nn
 from rlx.scipy import linalg, special, stats
 
 X = np.linspace(-4.3, 4.1, 43)
@@ -23,6 +23,21 @@ ELEMENTS = [("gammaln", (POSITIVE,)), ("gamma", (X[::2],)), ("gammasgn", (X,)), 
             ("xlog1py", (A, B)), ("entr", (X,)), ("rel_entr", (A, B)), ("kl_div", (A, B)), ("boxcox", (A, B)), ("boxcox", (POSITIVE, 0.0)), ("boxcox1p", (A, B)), ("ndtr", (X,)),
             ("log_ndtr", (X * 9,)), ("ndtri", (P,)), ("ndtri", (np.float64([1e-30, 1e-9, 0.5, 0, 1, 1 - 1e-9]),)), ("i0", (X,)), ("i0e", (X,)), ("i1", (X,)), ("i1e", (X,)),
             ("erfcx", (X,)), ("softmax", (A,)), ("log_softmax", (A,))]  # fmt: skip
+
+
+def test_derivatives_at_the_ends_are_those_of_jax():
+    zeros, y = np.float32([0, 0, 0, 0]), np.float32([0, 2, np.inf, 0.5])
+    slope = lambda f, x: np.asarray(rlx.vjp(f, jnp.asarray(x))[1](jnp.ones(4))[0])
+    assert np.allclose(slope(lambda x: special.xlogy(x, y), zeros), np.log(y))
+    assert np.allclose(slope(lambda x: special.xlog1py(x, y), zeros), np.log1p(y))
+    assert np.allclose(slope(lambda y: special.xlogy(0.0, y), y[1:].repeat(2)[:4]), 0)
+    assert np.allclose(slope(special.entr, y), [np.inf, -np.log(2) - 1, -np.inf, np.log(2) - 1])
+    x = np.float32([-1, 0.5, 1, 3])
+    assert slope(lambda x: lax.clamp(-1.0, x, 1.0), x).tolist() == [0, 1, 0, 0]
+    assert slope(lambda low: lax.clamp(low, x, 5.0), np.float32([-2, 0.75, 1, 4])).tolist() == [0, 1, 0, 1]
+    special_points = np.float32([0, np.inf, np.nan, -2])
+    assert slope(lambda x: x**0, special_points).tolist() == [0] * 4 and np.asarray(jnp.asarray(special_points) ** 0).tolist() == [1] * 4
+    assert np.array_equal(slope(lambda x: x**3, special_points), [0, np.inf, np.nan, 12], equal_nan=True)
 
 
 @pytest.mark.parametrize("name,args", ELEMENTS, ids=[f"{i}-{case[0]}" for i, case in enumerate(ELEMENTS)])
@@ -200,8 +215,6 @@ def test_functions_of_networks():
 
 
 def test_names_of_lax():
-    from rlx import lax
-
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     y = np.random.default_rng(1).normal(size=(2, 4, 5)).astype(np.float32)
     assert np.allclose(lax.dot_general(y, y, (((2,), (2,)), ((0,), (0,)))), np.einsum("bij,bkj->bik", y, y), atol=1e-5)

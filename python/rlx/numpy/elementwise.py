@@ -108,7 +108,7 @@ def pow(x, y):  # noqa: A001
     """x to the power of y. Integers to the power of integers, by f64 where y is an array, are integers."""
     x, y = operands_of(x, y)
     if is_floating(dtype_of(x)) or is_floating(dtype_of(y)) or is_complex(dtype_of(x)) or is_complex(dtype_of(y)):
-        return call("square", x) if type(y) is int and y == 2 else call("pow", x, y)
+        return _whole_power(x, y) if type(y) is int and 0 <= y <= 4 else call("pow", x, y)
     if type(y) is not int:
         return call("pow", array_of(x).astype(DType.f64), array_of(y).astype(DType.f64)).astype(result_type(x, y))
     if y < 0:

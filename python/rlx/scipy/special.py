@@ -141,24 +141,50 @@ def log_softmax(x, axis=None):
     return x - logsumexp(x, axis, keepdims=True)
 
 
+def _product(log, base):
+    """x log(y), 0 where x is 0; there, too, its derivative by x is log(y). That of `log` is 1 / (y + base)."""
+
+    @custom_jvp
+    def product(x, y):
+        zero = jnp.equal(x, 0.0) & ~jnp.isnan(y)
+        return where(zero, x * 0.0, x * log(_safe(~zero, y, 1.0)))
+
+    @product.defjvp
+    def _(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return product(x, y), dx * log(y) + dy * x / (y + base)
+
+    return product
+
+
+_x_log_y, _x_log1p_y = _product(log, 0.0), _product(log1p, 1.0)
+
+
 def xlogy(x, y):
     """x log(y), 0 where x is 0."""
-    x, y = _floats(x, y)
-    zero = jnp.equal(x, 0.0) & ~jnp.isnan(y)
-    return where(zero, x * 0.0, x * log(_safe(~zero, y, 1.0)))
+    return _x_log_y(*_floats(x, y))
 
 
 def xlog1py(x, y):
     """x log(1 + y), 0 where x is 0."""
-    x, y = _floats(x, y)
-    zero = jnp.equal(x, 0.0) & ~jnp.isnan(y)
-    return where(zero, x * 0.0, x * log1p(_safe(~zero, y, 0.0)))
+    return _x_log1p_y(*_floats(x, y))
+
+
+@custom_jvp
+def _x_log_x(x):
+    return _x_log_y(x, x)
+
+
+@_x_log_x.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    return _x_log_x(x), dx * (log(x) + 1.0)
 
 
 def entr(x):
     """-x log(x); 0 at 0, -infinity below."""
     x = float_of(x)
-    return where(x < 0, -math.inf, -xlogy(_safe(~(x < 0), x, 1.0), _safe(~(x < 0), x, 1.0)))
+    return where(x < 0, -math.inf, -_x_log_x(_safe(~(x < 0), x, 1.0)))
 
 
 def rel_entr(p, q):
