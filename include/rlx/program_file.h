@@ -33,10 +33,14 @@ struct ProgramFile {
 
   /// The executable for the device, in a session of its own, with the values that the file has or says the places of: a file of weights
   /// that was altered since is an Error. On the CPU that of the highest level that it has, but none above
-  /// `options.cpu_level`. Options for compiling say nothing here. It begins with the graph as lowered: `dump(Stage::hir)` shows that, too.
-  /// Throws Error for a file that was cut short or altered, or that was written for other versions or targets: names the field, what was
-  /// seen and what is allowed.
+  /// `options.cpu_level`; of Device::automatic that of the first device of Device::all() that it has one for. Options for compiling say
+  /// nothing here. It begins with the graph as lowered: `dump(Stage::hir)` shows that, too. Throws Error for a file that was cut short or
+  /// altered, or that was written for other versions or targets: names the field, what was seen and what is allowed.
   static Executable load(const std::filesystem::path& file, const Device& device = Device::usual(), const SessionOptions& options = {});
+
+  /// The hash of all that a file has, in 32 hexadecimal digits. The same graph, compiled for the same targets, has the same. Throws Error
+  /// for a file whose beginning is not as it was written; `load` checks the rest, too.
+  static std::string hash(const std::filesystem::path& file);
 
   /// The inputs and outputs of an executable, as a graph.
   static const Graph& graph(const Executable& executable);

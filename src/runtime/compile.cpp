@@ -46,17 +46,6 @@ void check_outputs(const Graph& graph) {
   }
 }
 
-/// Throws Error for the first node that no kernel of the device computes.
-void refuse_host(const Program& program, const Device& device) {
-  for (const Launch& launch : program.launches)
-    if (launch.kind == Launch::Kind::host) {
-      const Type& type = program.graph.node(launch.node.node).results[0];
-      fail("graph '{}': no kernel computes {}, {}, on {}, and the session leaves nothing to the host", program.graph.name(), launch.name,
-           type.to_string(), device.name());
-    }
-  for (const auto& [region, inner] : program.regions) refuse_host(*inner, device);
-}
-
 void add_counters(Session::State& session, const CompileCounters& more) {
   const std::scoped_lock lock(session.counting);
   CompileCounters& all = session.on_device;

@@ -25,4 +25,14 @@ std::optional<Graph> graph_of_node(const Graph& graph, std::int32_t id) {
   return single;
 }
 
+void refuse_host(const Program& program, const Device& device) {
+  for (const Launch& launch : program.launches)
+    if (launch.kind == Launch::Kind::host) {
+      const Type& type = program.graph.node(launch.node.node).results[0];
+      fail("graph '{}': no kernel computes {}, {}, on {}, and the session leaves nothing to the host", program.graph.name(), launch.name,
+           type.to_string(), device.name());
+    }
+  for (const auto& [region, inner] : program.regions) refuse_host(*inner, device);
+}
+
 }  // namespace rlx

@@ -8,8 +8,24 @@
 
 namespace rlx {
 
+namespace {
+
+/// The device. Throws Error for options that no session on it takes.
+const Device& checked(const Device& device, const SessionOptions& options) {
+  if (options.threads < 0 || options.threads > ThreadPool::max_threads)
+    fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
+  if (options.calibration && options.precision != Precision::int8)
+    fail("session: a calibration is of int8, but the precision is {}", name(options.precision));
+  if (!options.graph_mode.empty() && !device.backend().takes_graphs())
+    fail("session: graph_mode '{}' is of devices that take whole graphs, as MLX does, and the device is {}", options.graph_mode,
+         device.name());
+  return device;
+}
+
+}  // namespace
+
 Session::State::State(const Device& on, SessionOptions given)
-    : device(on),
+    : device(checked(on, given)),
       options(std::move(given)),
       target(device.backend().target(options)),
       storage(device.backend(), options.host),
@@ -25,16 +41,7 @@ std::string Session::State::cpu_level() const {
   return storage.on_host() ? std::string(cpu::to_string(cpu::level_of(target))) : std::string();
 }
 
-Session::Session(Device device, SessionOptions options) {
-  if (options.threads < 0 || options.threads > ThreadPool::max_threads)
-    fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
-  if (options.calibration && options.precision != Precision::int8)
-    fail("session: a calibration is of int8, but the precision is {}", name(options.precision));
-  if (!options.graph_mode.empty() && !device.backend().takes_graphs())
-    fail("session: graph_mode '{}' is of devices that take whole graphs, as MLX does, and the device is {}", options.graph_mode,
-         device.name());
-  state_ = std::make_shared<State>(device, std::move(options));
-}
+Session::Session(Device device, SessionOptions options) : state_(std::make_shared<State>(device, std::move(options))) {}
 
 const Device& Session::device() const {
   const Session* const chosen = state_->chosen_already();

@@ -163,6 +163,65 @@ TEST(ProgramFile, SaysWhereValuesAreAndWhatTheyWere) {
   EXPECT_NE(error.find("as when"), std::string::npos) << error;
 }
 
+TEST(ProgramFile, NamesValuesThatAreGoneOrOfAnotherType) {
+  const TemporaryFolder folder;
+  const Executable executable = compiled(layer());
+  const auto refusal = [&](const ProgramFile::Source& source) {
+    ProgramFile::save(folder / "layer.rlxp", std::span(&executable, 1), {&source, 1});
+    return error_of([&] { ProgramFile::load(folder / "layer.rlxp", Device::cpu(), no_cache); });
+  };
+  save_safetensors(folder / "w.safetensors", {{"weight", numbers({48, 32})}});
+  EXPECT_NE(refusal({"w", folder / "w.safetensors", "bias"}).find("w.safetensors: there is no tensor 'bias'"), std::string::npos);
+  EXPECT_NE(refusal({"b", folder / "w.safetensors", "weight"}).find("'b'"), std::string::npos);
+  ProgramFile::save(folder / "layer.rlxp", std::span(&executable, 1),
+                    std::vector<ProgramFile::Source>{{"w", folder / "w.safetensors", "weight"}});
+  std::filesystem::remove(folder / "w.safetensors");
+  const std::string error = error_of([&] { ProgramFile::load(folder / "layer.rlxp", Device::cpu(), no_cache); });
+  EXPECT_NE(error.find("w.safetensors"), std::string::npos) << error;
+  EXPECT_NE(error_of([&] { refusal({"w", folder / "w.safetensors", "weight"}); }).find("w.safetensors"), std::string::npos);
+}
+
+TEST(ProgramFile, HasAHashOfAllThatIsInIt) {
+  const TemporaryFolder folder;
+  Executable executable = compiled(layer());
+  const auto hash = [&](ProgramFile::Weights weights) {
+    ProgramFile::save(folder / "a.rlxp", std::span(&executable, 1), {}, weights);
+    return ProgramFile::hash(folder / "a.rlxp");
+  };
+  const std::string outside = hash(ProgramFile::Weights::outside);
+  EXPECT_EQ(outside.size(), 32U);
+  EXPECT_EQ(outside.find_first_not_of("0123456789abcdef"), std::string::npos);
+  bind_layer(executable);
+  EXPECT_EQ(hash(ProgramFile::Weights::outside), outside);
+  const std::string inside = hash(ProgramFile::Weights::inside);
+  EXPECT_NE(inside, outside);
+  executable.set_param("b", numbers({32}, 3));
+  EXPECT_NE(hash(ProgramFile::Weights::inside), inside);
+  EXPECT_NE(error_of([&] { ProgramFile::hash(folder / "none.rlxp"); }).find("none.rlxp"), std::string::npos);
+}
+
+TEST(ProgramFile, IsOpenedWithOptionsThatASessionTakes) {
+  const TemporaryFolder folder;
+  const auto save = [&](const Graph& graph, const SessionOptions& options) {
+    const Executable executable = compiled(graph, options);
+    ProgramFile::save(folder / "a.rlxp", std::span(&executable, 1));
+  };
+  const auto load = [&](const SessionOptions& options) { return ProgramFile::load(folder / "a.rlxp", Device::cpu(), options); };
+  SessionOptions checks = no_cache;
+  checks.check_indices = true;
+  save(layer(), no_cache);
+  EXPECT_NE(error_of([&] { load({.threads = -1}); }).find("session: -1 threads"), std::string::npos);
+  load(checks);  // it has no indices
+  Graph rows("rows");
+  rows.output("y", take(rows.input("x", {4, 3}, f32), rows.input("ids", {2}, i32), 0));
+  save(rows, no_cache);
+  EXPECT_NE(error_of([&] { load(checks); }).find("compiled without check_indices"), std::string::npos);
+  save(rows, checks);
+  const std::vector<std::int32_t> ids{1, 4};
+  const Executable checked = load(checks);
+  EXPECT_NE(error_of([&] { checked.run({{"x", numbers({4, 3})}, {"ids", ids}}); }).find("4"), std::string::npos);
+}
+
 TEST(ProgramFile, HasAProgramForEachLevel) {
   const TemporaryFolder folder;
   std::vector<Executable> executables;
@@ -205,6 +264,11 @@ TEST(ProgramFile, IsRefusedWhereItIsCutShortOrAltered) {
       EXPECT_NE(std::string(error.what()).find("bad.rlxp: "), std::string::npos) << error.what();
     }
   }
+  std::string later = whole;
+  later[8] = static_cast<char>(program_file_version + 1);  // behind the magic
+  EXPECT_NE(refusal(later).find(
+                fmt::format("format version is {} (allowed: {}): compile it again", program_file_version + 1, program_file_version)),
+            std::string::npos);
   EXPECT_NE(refusal("something else, of more bytes than the header of a program file has, and then some").find("not a program file"),
             std::string::npos);
 }

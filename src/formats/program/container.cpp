@@ -33,6 +33,8 @@ void write_at(FileWriter& to, std::uint64_t& at, std::uint64_t offset, std::span
 
 }  // namespace
 
+std::string hash_text(const std::array<std::uint64_t, 2>& hash) { return fmt::format("{:016x}{:016x}", hash[1], hash[0]); }
+
 void write_container(const std::filesystem::path& file, const Blobs& blobs, const std::string& directory) {
   std::string head;
   std::uint64_t end = sizeof(Header) + blobs.all().size() * sizeof(ProgramContainer::Record) + directory.size();
@@ -71,7 +73,8 @@ ProgramContainer::ProgramContainer(std::string name, std::span<const std::byte> 
   if (!head || *head > bytes.size() - sizeof header)
     fail("{}: blobs {} and directory bytes {} are more than its {} bytes hold", name_, header.blobs, header.directory_bytes, bytes.size());
   const auto covered = bytes.subspan(sizeof header, *head);
-  if (content_hash(covered) != header.hash) fail("{}: hash of the directory is another than that in the header: it was altered", name_);
+  hash_ = header.hash;
+  if (content_hash(covered) != hash_) fail("{}: hash of the directory is another than that in the header: it was altered", name_);
   records_.resize(header.blobs);
   if (*records > 0) std::memcpy(records_.data(), covered.data(), *records);
   directory_ = covered.subspan(*records);

@@ -147,6 +147,7 @@ void read_checks(ProgramReader& way, const std::shared_ptr<Session::State>& sess
 
 std::shared_ptr<Executable::State> read_state(ProgramReader& way, const std::shared_ptr<Session::State>& session) {
   Program program = read_program(way);
+  if (!session->storage.on_host() && !session->options.host) refuse_host(program, session->device);
   const cpu::KernelObjects objects = read_objects(way);
   const HostPrograms host = read_host_programs(way, session->options);
   const Graph source = program.graph;
@@ -212,6 +213,11 @@ void ProgramFile::save(const std::filesystem::path& file, std::span<const Execut
 
 namespace {
 
+ProgramContainer opened(const std::filesystem::path& file) {
+  const auto mapped = std::make_shared<const MappedFile>(MappedFile::open(file));
+  return {file.string(), mapped->bytes(), mapped};
+}
+
 void set_values(Executable& executable, const NamedValues& values) {
   for (const auto& [input, value] : ProgramFile::graph(executable).inputs())
     if (const auto found = values.find(input.name); found != values.end()) {
@@ -220,12 +226,19 @@ void set_values(Executable& executable, const NamedValues& values) {
     }
 }
 
+/// A program, and who runs it.
+struct Chosen {
+  const Entry* entry;
+  Device device;
+  SessionOptions options;
+};
+
 /// With the values that the file has.
-Executable read_executable(const ProgramContainer& container, const Entry& entry, const SessionOptions& options, const Device& device) {
+Executable read_executable(const ProgramContainer& container, const Chosen& chosen) {
   const auto find = [&](std::int64_t number) { return container.blob(number); };
-  ProgramReader way(fmt::format("{}: {}", container.name(), entry.name()), find(entry.blob).bytes, container.blobs(), find);
-  const auto state = read_state(way, std::make_shared<Session::State>(device, options));
-  if (options.check_indices && !state->index_checks)
+  ProgramReader way(fmt::format("{}: {}", container.name(), chosen.entry->name()), find(chosen.entry->blob).bytes, container.blobs(), find);
+  const auto state = read_state(way, std::make_shared<Session::State>(chosen.device, chosen.options));
+  if (chosen.options.check_indices && !state->index_checks && !index_checks(state->source).checks.empty())
     fail("{}: it was compiled without check_indices, which the session asks for", container.name());
   Executable executable(state);
   NamedValues values;
@@ -235,30 +248,36 @@ Executable read_executable(const ProgramContainer& container, const Entry& entry
   return executable;
 }
 
-/// The highest that runs here.
-std::pair<const Entry*, SessionOptions> choose(const ProgramContainer& container, const std::vector<Entry>& entries, const Device& device,
-                                               const SessionOptions& options) {
-  std::pair<const Entry*, SessionOptions> best{nullptr, {}};
+/// The highest that runs there.
+std::optional<Chosen> choose(const std::vector<Entry>& entries, const Device& device, const SessionOptions& options) {
+  std::optional<Chosen> best;
   int level = 0;
-  std::string seen;
   for (const Entry& entry : entries) {
-    seen += (seen.empty() ? "" : "; ") + entry.text();
     const auto its = options_for(entry, device, options);
-    if (const int mine = its ? device.backend().target(*its).level : -1; mine >= level) best = {&entry, *its}, level = mine;
+    if (const int mine = its ? device.backend().target(*its).level : -1; mine >= level) best = {&entry, device, *its}, level = mine;
   }
-  if (best.first) return best;
-  fail("{}: it has no program for {}; it has: {}", container.name(), entry_of(Session::State(device, options)).text(),
-       seen.empty() ? "none" : seen);
+  return best;
+}
+
+Chosen choose_or_refuse(const ProgramContainer& container, const std::vector<Entry>& entries, const Device& device,
+                        const SessionOptions& options) {
+  const bool any = device == Device::automatic();
+  for (const Device& each : any ? Device::all() : std::vector{device})
+    if (const auto chosen = choose(entries, each, options)) return *chosen;
+  std::string seen;
+  for (const Entry& entry : entries) seen += (seen.empty() ? "" : "; ") + entry.text();
+  fail("{}: it has no program for {}; it has: {}", container.name(),
+       any ? "the devices of this machine" : entry_of(Session::State(device, options)).text(), seen.empty() ? "none" : seen);
 }
 
 }  // namespace
 
+std::string ProgramFile::hash(const std::filesystem::path& file) { return hash_text(opened(file).hash()); }
+
 Executable ProgramFile::load(const std::filesystem::path& file, const Device& device, const SessionOptions& options) {
-  const auto mapped = std::make_shared<const MappedFile>(MappedFile::open(file));
-  const ProgramContainer container(file.string(), mapped->bytes(), mapped);
+  const ProgramContainer container = opened(file);
   const Directory directory = directory_of(container);
-  const auto [entry, its] = choose(container, directory.programs, device, options);
-  Executable executable = read_executable(container, *entry, its, device);
+  Executable executable = read_executable(container, choose_or_refuse(container, directory.programs, device, options));
   set_values(executable, load_weights(file, directory.weights));
   return executable;
 }

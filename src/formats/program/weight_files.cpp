@@ -1,7 +1,7 @@
 #include "formats/program/weight_files.h"
 
 #include "base/files/mapped_file.h"
-#include "lowering/program_file/writer.h"
+#include "formats/program/container.h"
 #include "rlx/io.h"
 
 namespace rlx {
@@ -9,11 +9,6 @@ namespace {
 
 std::filesystem::path folder_of(const std::filesystem::path& program) {
   return std::filesystem::weakly_canonical(std::filesystem::absolute(program)).parent_path();
-}
-
-std::string hash_text(std::span<const std::byte> bytes) {
-  const auto hash = content_hash(bytes);
-  return fmt::format("{:016x}{:016x}", hash[1], hash[0]);
 }
 
 /// What a file is, asked once for all that it has.
@@ -27,7 +22,7 @@ class Files {
     const auto [known, is_new] = seen_.try_emplace(file);
     if (is_new) {
       const MappedFile mapped = MappedFile::open(file);
-      known->second = {std::ssize(mapped.bytes()), hash_text(mapped.bytes())};
+      known->second = {std::ssize(mapped.bytes()), hash_text(content_hash(mapped.bytes()))};
     }
     return known->second;
   }
