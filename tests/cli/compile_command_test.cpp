@@ -3,6 +3,7 @@
 
 #include "cli/run_command.h"
 #include "fixture.h"
+#include "formats/json/json.h"
 #include "rlx/io.h"
 #include "rlx/text.h"
 
@@ -50,7 +51,10 @@ TEST_F(CompileCommand, WritesWhatEvalRuns) {
 TEST_F(CompileCommand, SaysWhereWeightsAre) {
   ASSERT_EQ(run_rlx("compile " + mlp + " --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
   expect_loss("");
-  std::filesystem::rename(folder / "w.npy", folder / "moved.npy");
+  save_npy(folder / "moved.npy", load_npy(folder / "w.npy"));
+  save_npy(folder / "w.npy", Array(f32, {3, 2}));
+  expect_error("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out"), "w.npy: it has ");
+  std::filesystem::remove(folder / "w.npy");
   expect_error("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out"), "w.npy");
   ASSERT_EQ(run_rlx("compile " + mlp + " --weights-inside --param w=" + at("moved.npy") + " -o " + at("mlp.rlxp")).status, 0);
   std::filesystem::remove(folder / "moved.npy");
@@ -68,6 +72,36 @@ TEST_F(CompileCommand, WritesAProgramForEachLevel) {
   ASSERT_EQ(run_rlx("compile " + mlp + " --levels portable,portable -o " + at("two.rlxp")).status, 1);
   ASSERT_EQ(run_rlx("compile " + mlp + " --levels portable --weights-inside --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
   expect_loss("");
+}
+
+TEST_F(CompileCommand, PrintsTheHashOfTheFile) {
+  const auto printed = [&](const std::string& arguments) {
+    const CommandResult ended = run_rlx("compile " + mlp + " -o " + at("mlp.rlxp") + arguments);
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return ended.out.substr(ended.out.find("mlp.rlxp: hash "));
+  };
+  const std::string hash = printed("");
+  EXPECT_EQ(hash.size(), std::string("mlp.rlxp: hash ").size() + 33) << hash;
+  EXPECT_EQ(printed(""), hash);
+  EXPECT_NE(printed(" --no-fusion"), hash);
+}
+
+TEST_F(CompileCommand, WritesWhatReportsTake) {
+  ASSERT_EQ(run_rlx("compile " + mlp + " --weights-inside --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
+  for (const std::string stage : {"mir", "lir", "kernels"})
+    EXPECT_EQ(run_rlx("dump " + at("mlp.rlxp") + " --stage " + stage).out, run_rlx("dump " + mlp + " --stage " + stage).out) << stage;
+  const CommandResult explained = run_rlx("explain " + at("mlp.rlxp") + " --size B=4 --json --no-time");
+  ASSERT_EQ(explained.status, 0) << explained.err;
+  const CommandResult of_graph = run_rlx("explain " + mlp + " --size B=4 --json --no-time");
+  const json::Value report = json::parse(explained.out, "explain"), wanted = json::parse(of_graph.out, "explain");
+  EXPECT_EQ(report.at("launches"), wanted.at("launches"));
+  EXPECT_EQ(report.at("memory"), wanted.at("memory"));
+  const CommandResult profiled = run_rlx("profile " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --repeats 1");
+  EXPECT_EQ(profiled.status, 0) << profiled.err;
+  EXPECT_NE(profiled.out.find("The fastest run"), std::string::npos) << profiled.out;
+  for (const std::string command : {"dump --stage lir ", "explain ", "profile "})
+    expect_error(command + at("mlp.rlxp") + " --no-fusion", "'rlx compile'");
+  expect_error("grad --wrt w " + at("mlp.rlxp"), "mlp.rlxp: it is a program of 'rlx compile' (allowed: graphs)");
 }
 
 TEST_F(CompileCommand, NamesWhatIsWrong) {

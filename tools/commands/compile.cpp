@@ -70,6 +70,7 @@ void compile(const CompileOptions& options) {
                : options.weights_inside ? "inside"
                                         : source->file.string());
   }
+  fmt::print("{}: hash {}\n", options.out, ProgramFile::hash(options.out));
 }
 
 }  // namespace

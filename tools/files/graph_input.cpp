@@ -57,6 +57,7 @@ SavedGraph read_graph(const std::string& file) {
   if (file == "-") {
     return {parse_graph(read_bounded(std::cin, "standard input"), "standard input"), {}};
   }
+  if (is_program_file(file)) fail("{}: it is a program of 'rlx compile' (allowed: graphs)", file);
   const MappedFile mapped = MappedFile::open(file);
   const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
   if (!looks_like_graph_text(bytes) && looks_like_safetensors(bytes)) return load_graph(file);

@@ -34,11 +34,31 @@ LoadedWork language_model(const Work& work, const CompileChoices& choices) {
   return {std::move(session), decoder.executable(), decoder.inputs(past, count), decoder.memory_needs().front()};
 }
 
+/// A program from a file. Values that it has stay.
+LoadedWork program(const Work& work, const CompileChoices& choices) {
+  Executable executable = open_program(choices, work.graph);
+  const Graph& graph = ProgramFile::graph(executable);
+  NamedArrays given;
+  read_arrays(work.inputs, given);
+  NamedArrays values = given;
+  fill_missing(graph, parse_sizes(work.sizes), work.default_size, values);
+  const std::vector<std::string> missing = executable.missing_params();
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind != InputKind::input && !given.contains(input.name) && std::ranges::find(missing, input.name) == missing.end())
+      values.erase(input.name);
+  auto inputs = bind_values(executable, graph, values);
+  const MemoryNeed memory = memory_need(graph, executable.arena_bytes());
+  return {open_session(choices), std::move(executable), std::move(inputs), memory};
+}
+
 }  // namespace
 
 void add_work(CLI::App& command, Work& work) {
-  CLI::Option* graph = command.add_option("graph", work.graph, "File with a graph in text form, or a graph file; - reads standard input")
-                           ->type_name("GRAPH");
+  CLI::Option* graph =
+      command
+          .add_option("graph", work.graph,
+                      "File with a graph in text form, a graph file, or a program of 'rlx compile'; - reads standard input")
+          ->type_name("GRAPH");
   CLI::Option* model = command.add_option("--model", work.model, "A model instead of a graph: a folder or a GGUF file");
   model->type_name("PATH")->excludes(graph);
   const auto count = [&](const char* name, std::int64_t& value, const char* text) {
@@ -59,6 +79,7 @@ void add_work(CLI::App& command, Work& work) {
 
 LoadedWork load(const Work& work, const CompileChoices& choices) {
   if (work.graph.empty() && work.model.empty()) throw CLI::RequiredError("graph or --model");
+  if (work.model.empty() && is_program_file(work.graph)) return program(work, choices);
   std::optional<DecoderConfig> config;
   if (!work.model.empty()) config = read_description(work.model);
   if (config && config->causal) return language_model(work, choices);
