@@ -1,7 +1,9 @@
 #include "item.h"
 #include "released.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace rlx::python {
 namespace {
@@ -15,6 +17,28 @@ struct Hooks {
 Hooks& hooks() {
   static auto* one = new Hooks;
   return *one;
+}
+
+/// Of a size, as Python pickles it: the factor, and the names and bounds of its symbols.
+using PickledTerm = std::pair<std::int64_t, std::vector<std::pair<std::string, std::int64_t>>>;
+
+std::vector<PickledTerm> pickled_terms(const Dim& dim) {
+  std::vector<PickledTerm> terms;
+  for (const Dim::Term& term : dim.terms()) {
+    terms.push_back({term.coefficient, {}});
+    for (const auto& symbol : term.symbols) terms.back().second.emplace_back(symbol->name, symbol->bound);
+  }
+  return terms;
+}
+
+Dim dim_of(const std::vector<PickledTerm>& terms) {
+  Dim sum;
+  for (const auto& [factor, symbols] : terms) {
+    Dim product = factor;
+    for (const auto& [name, bound] : symbols) product *= Dim::symbol(name, bound);
+    sum += product;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -130,11 +154,18 @@ void bind_types(nb::module_& m) {
   auto dtype = nb::enum_<DType>(m, "DType", "The element type of an array.");
   for (std::size_t i = 0; i < dtype_table.size(); ++i) dtype.value(dtype_table[i].name.data(), static_cast<DType>(i));
 
+  m.def("dim_of", &dim_of);
   nb::class_<Dim>(m, "Dim", "A size that is known when a compiled function runs: a symbol of 1..bound, or a polynomial of symbols.")
       .def(
           "__init__", [](Dim* self, const std::string& name, std::int64_t bound) { new (self) Dim(Dim::symbol(name, bound)); },
           nb::arg("name"), nb::arg("bound"))
       .def("__repr__", &Dim::to_string)
+      .def(
+          "__reduce__",
+          [](const Dim& dim) {
+            return nb::make_tuple(nb::module_::import_("rlx._pickling").attr("dim_of"), nb::make_tuple(pickled_terms(dim)));
+          },
+          nb::sig("def __reduce__(self) -> tuple"))
       .def("__hash__", &Dim::hash)
       .def("__eq__",
            [](const Dim& a, nb::handle b) {

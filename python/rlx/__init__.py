@@ -8,7 +8,6 @@ from ._core import (
     Error,
     Tokenizer,
     devices,
-    load_safetensors,
     save_graph,
     save_safetensors,
     verify,
@@ -27,7 +26,8 @@ _MODULES = ("data", "lax", "nn", "numpy", "ops", "optim", "random", "scipy")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
-    "_graphs": "Executable Graph Session load_graph parse_graph",
+    "_files": "load_graph load_safetensors",
+    "_graphs": "Executable Graph Session parse_graph",
     "_host": "ShapeDtypeStruct eval_shape pure_callback",
     "_jit": "default_device jit",
     "_kernels": "op",
@@ -42,7 +42,8 @@ if TYPE_CHECKING:  # what type checkers read
     from . import _trees as tree, data, lax, nn, numpy, ops, optim, random, scipy
     from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
     from ._custom import custom_jvp, custom_vjp
-    from ._graphs import Executable, Graph, Session, load_graph, parse_graph
+    from ._files import load_graph, load_safetensors
+    from ._graphs import Executable, Graph, Session, parse_graph
     from ._host import ShapeDtypeStruct, eval_shape, pure_callback
     from ._jit import default_device, jit
     from ._kernels import op

@@ -167,7 +167,14 @@ class Array(_core.ArrayBase):
     def __format__(self, spec):
         return format(self.item(), spec) if spec else str(self)
 
+    _file = None  # path, stamp and name in the file, of an array that is mapped
+
     def __reduce__(self):
+        if self._file is not None:
+            from . import _files, _pickling
+
+            if _files.travels(self._file, _pickling.pickler()):
+                return _files.array_of, self._file
         return _unpickled, (NUMPY_NAMES[self.dtype], self.shape, bytes(self._bytes()))
 
     def copy(self):

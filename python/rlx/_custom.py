@@ -6,20 +6,26 @@ import threading
 
 from . import _core, _trees
 from ._core import Error
+from ._pickling import Pickled
 from ._tracing import flat_outputs, in_trace, leaf_of, name_of
 
 
 _MOST_RULES = 2  # within each other: that of the third derivative and beyond is the function's own
 
 
-class _Custom:
+class _Custom(Pickled):
     """A function whose rules come later. The arguments at `nondiff_argnums` are handed to it and to the rules as they are. A rule may call the
     function, whose derivative there follows the rule again."""
+
+    _added = "rule", "forward", "backward"
 
     def __init__(self, function, nondiff_argnums=()):
         self.function, self.nondiff = function, tuple(sorted(nondiff_argnums))
         self.running = threading.local()  # rules, within each other
         functools.update_wrapper(self, function)
+
+    def _parts(self):
+        return self.function, self.nondiff
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 from . import _core
-from ._array import Array
+from ._array import Array, _implicit
 from ._core import Error
 from ._dtypes import as_dtype
 from ._tables import Table
@@ -214,15 +214,15 @@ def _made(graph):
     return result
 
 
+def _compiled(session, graph, params):
+    executable = session.compile(graph)
+    executable.set_params(params)
+    return executable
+
+
 def parse_graph(text, what="graph") -> Graph:
     """The graph that a text describes; `what` it is called in errors."""
     return _made(_core.parse_graph(text, what))
-
-
-def load_graph(path):
-    """A graph and its weights by name, as save_graph wrote them."""
-    graph, weights = _core.load_graph(path)
-    return _made(graph), weights
 
 
 class Session(_core.Session):
@@ -236,18 +236,33 @@ class Session(_core.Session):
 
     def compile(self, graph) -> "Executable":
         """The graph as a program."""
-        return Executable(super().compile(graph), graph)
+        return Executable(super().compile(graph), graph, self)
 
     def __reduce__(self):
         return Session, self._options
 
 
 class Executable(_core.Executable):
-    """A compiled graph. Any number of threads may run it."""
+    """A compiled graph. Any number of threads may run it. Pickled by its graph and session; the parameters go with it, and the states as they
+    are."""
 
-    def __init__(self, compiled, graph):
+    def __init__(self, compiled, graph, session):
         super().__init__(compiled)
-        self.graph = graph
+        self.graph, self._session, self._params = graph, session, {}
+
+    def set_param(self, name, value):
+        """Binds a parameter, without a copy where the array owns its memory."""
+        self.set_params({name: value})
+
+    def set_params(self, values):
+        """Binds parameters and replaces states by their names, all of them or none."""
+        arrays = {name: _implicit(value) for name, value in values.items()}
+        super().set_params(arrays)
+        self._params.update(arrays)
+
+    def __reduce__(self):
+        states = {name: self.state(name) for name, kind, _ in self.graph.inputs if kind == "state"}
+        return _compiled, (self._session, self.graph, {**self._params, **states})
 
     def set_param_typed(self, name, data, dtype):
         """Binds a parameter from bytes of elements of a type; the graph has its shape."""

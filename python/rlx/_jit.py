@@ -3,11 +3,13 @@ import functools
 
 from . import _core, _misses, _trees
 from ._core import Error
+from ._pickling import Pickled
 from ._tracing import compile_for, current_trace, flat_outputs, leaf_of, name_of
 
 
-class Jit:
-    """A function that is compiled for each signature of its arguments: structure, shapes, element types, static values."""
+class Jit(Pickled):
+    """A function that is compiled for each signature of its arguments: structure, shapes, element types, static values. Where it is pickled
+    to it is traced anew, and finds its kernels on disk."""
 
     def __init__(self, function, static_argnums=(), static_argnames=(), dims=None, donate_argnums=(), donate_argnames=(), device=None):
         self.function = function
@@ -21,12 +23,15 @@ class Jit:
         self.programs, self.calls = _core.Programs(), []
         functools.update_wrapper(self, function)
 
+    def _parts(self):
+        return (self.function, self.static_argnums, self.static_argnames, self.dims, self.donate_argnums, self.donate_argnames, self.device)
+
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
         numbers = [[i - 1 if i > 0 else i for i in each] for each in (self.static_argnums, self.donate_argnums)]
         function = functools.partial(self.function, instance)
-        return Jit(function, numbers[0], self.static_argnames, self.dims, numbers[1], self.donate_argnames, self.device)
+        return _Method(function, numbers[0], self.static_argnames, self.dims, numbers[1], self.donate_argnames, self.device)
 
     def __call__(self, *args, **kwargs):
         if self.device is None:
@@ -128,6 +133,13 @@ class Jit:
 
         program = compile_for(name_of(self.function), arrays, traced, sizes, donated)
         return program, result[0]
+
+
+class _Method(Jit):
+    """That of an object, by whose name it is pickled."""
+
+    def __reduce__(self):
+        return getattr, (self.function.args[0], self.function.func.__name__)
 
 
 class default_device:
