@@ -1,6 +1,8 @@
 #include "trees.h"
 
+#include <atomic>
 #include <map>
+#include <mutex>
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,9 +15,19 @@ struct Registered {
   nb::object flatten, unflatten;
 };
 using Registry = std::map<PyObject*, Registered>;  // by class; classes stay
-Registry& registry() {
-  static auto* one = new Registry;  // not freed: the interpreter may be gone
-  return *one;
+/// The one that holds now. None is freed: other threads may read the one before, and the interpreter may be gone.
+std::atomic<const Registry*>& latest() {
+  static std::atomic<const Registry*> one = new Registry;
+  return one;
+}
+const Registry& registry() { return *latest(); }
+
+void add_registered_class(nb::handle type, nb::object flatten, nb::object unflatten) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  auto* const more = new Registry(registry());
+  (*more)[type.inc_ref().ptr()] = {std::move(flatten), std::move(unflatten)};
+  latest() = more;
 }
 
 nb::object sorted_keys(nb::handle dict) {
@@ -57,12 +69,12 @@ nb::object made(const Tree::Node& node, const nb::object* children) {
 
 }  // namespace
 
-void Tree::add_children(nb::handle values, std::vector<nb::object>& leaves) {
+void Tree::add_children(nb::handle values, const Leaves& leaves) {
   for (nb::handle child : values) add(child, leaves);
 }
 
 /// Containers of Python itself.
-bool Tree::add_plain(Node& node, nb::handle value, std::vector<nb::object>& leaves) {
+bool Tree::add_plain(Node& node, nb::handle value, const Leaves& leaves) {
   if (value.is_none()) node.kind = Kind::none;
   else if (PyTuple_CheckExact(value.ptr())) node.kind = Kind::tuple;
   else if (PyList_CheckExact(value.ptr())) node.kind = Kind::list;
@@ -76,7 +88,7 @@ bool Tree::add_plain(Node& node, nb::handle value, std::vector<nb::object>& leav
   return true;
 }
 
-bool Tree::add_registered(Node& node, nb::handle value, std::vector<nb::object>& leaves) {
+bool Tree::add_registered(Node& node, nb::handle value, const Leaves& leaves) {
   const auto known = registry().find(value.type().ptr());
   if (known != registry().end()) {
     const nb::object parts = known->second.flatten(value);
@@ -93,20 +105,21 @@ bool Tree::add_registered(Node& node, nb::handle value, std::vector<nb::object>&
   return true;
 }
 
-void Tree::add(nb::handle value, std::vector<nb::object>& leaves) {
-  const std::size_t at = nodes_.size(), before = leaves.size();
+void Tree::add(nb::handle value, const Leaves& leaves) {
+  const std::size_t at = nodes_.size(), before = leaves.found.size();
   nodes_.emplace_back();
   Node node;
-  if (is_array(value) || !(add_plain(node, value, leaves) || add_registered(node, value, leaves))) leaves.push_back(nb::borrow(value));
-  node.leaves = leaves.size() - before;
+  const bool is_leaf = is_array(value) || (!leaves.are.is_none() && nb::cast<bool>(leaves.are(value)));
+  if (is_leaf || !(add_plain(node, value, leaves) || add_registered(node, value, leaves))) leaves.found.push_back(nb::borrow(value));
+  node.leaves = leaves.found.size() - before;
   node.size = nodes_.size() - at;
   nodes_[at] = std::move(node);
 }
 
-Tree Tree::flatten(nb::handle value, std::vector<nb::object>& leaves) {
+Tree Tree::flatten(nb::handle value, std::vector<nb::object>& leaves, nb::handle is_leaf) {
   Tree tree;
   tree.nodes_.reserve(8);
-  tree.add(value, leaves);
+  tree.add(value, {leaves, is_leaf});
   return tree;
 }
 
@@ -207,18 +220,19 @@ void bind_trees(nb::module_& m) {
   m.def("tuple_tree", &Tree::tuple_of);
   m.def(
       "flatten",
-      [](nb::handle value) {
+      [](nb::handle value, nb::handle is_leaf) {
         std::vector<nb::object> leaves;
-        Tree tree = Tree::flatten(value, leaves);
+        Tree tree = Tree::flatten(value, leaves, is_leaf);
         return nb::make_tuple(list_of(leaves.data(), leaves.size()), std::move(tree));
       },
-      nb::arg().none(), nb::sig("def flatten(value: object, /) -> tuple[list[typing.Any], Tree]"));
+      nb::arg("value").none(), nb::arg("is_leaf").none() = nb::none(),
+      nb::sig(
+          "def flatten(value: object, is_leaf: typing.Callable[[typing.Any], typing.Any] | None = None) -> tuple[list[typing.Any], Tree]"),
+      "The leaves in order, and the structure. What `is_leaf` holds for is a leaf, None and containers too.");
   m.def(
       "unflatten", [](const Tree& tree, const std::vector<nb::object>& leaves) { return tree.unflatten(leaves); },
       nb::sig("def unflatten(tree: Tree, leaves: collections.abc.Sequence) -> typing.Any"));
-  m.def("register_tree", [](nb::handle type, nb::object flatten, nb::object unflatten) {
-    registry()[type.inc_ref().ptr()] = {std::move(flatten), std::move(unflatten)};
-  });
+  m.def("register_tree", &add_registered_class);
 }
 
 }  // namespace rlx::python

@@ -16,8 +16,9 @@ class Tree {
     nb::object type = {}, rest = {};                 // the class; keys of a dict, what a registered class needs beside its children
   };
 
-  /// The structure of a value, whose leaves are appended. Throws Error for a dict whose keys do not compare.
-  static Tree flatten(nb::handle value, std::vector<nb::object>& leaves);
+  /// The structure of a value, whose leaves are appended. What `is_leaf` holds for, which may be None, is a leaf too. Throws Error for a
+  /// dict whose keys do not compare.
+  static Tree flatten(nb::handle value, std::vector<nb::object>& leaves, nb::handle is_leaf = nb::none());
   static Tree tuple_of(const std::vector<Tree>& children);
   /// The value of this structure with these leaves. Throws Error where they are too few.
   nb::object unflatten(const std::vector<nb::object>& leaves) const;
@@ -30,10 +31,15 @@ class Tree {
   friend bool operator==(const Tree& a, const Tree& b);
 
  private:
-  void add(nb::handle value, std::vector<nb::object>& leaves);
-  void add_children(nb::handle values, std::vector<nb::object>& leaves);
-  bool add_plain(Node& node, nb::handle value, std::vector<nb::object>& leaves);
-  bool add_registered(Node& node, nb::handle value, std::vector<nb::object>& leaves);
+  struct Leaves {
+    std::vector<nb::object>& found;
+    nb::handle are;  // see flatten
+  };
+
+  void add(nb::handle value, const Leaves& leaves);
+  void add_children(nb::handle values, const Leaves& leaves);
+  bool add_plain(Node& node, nb::handle value, const Leaves& leaves);
+  bool add_registered(Node& node, nb::handle value, const Leaves& leaves);
   void write(std::size_t& at, std::string& text) const;
 
   std::vector<Node> nodes_;  // a container, then its children

@@ -21,14 +21,7 @@ class explain_cache_misses:  # noqa: N801: called like a function
 
 def _paths(name, value):
     """The name of each leaf: params['w'][0]."""
-    children = None if value is None else _trees.items(value)
-    if value is None:
-        return []
-    if children is None:
-        return [name]
-    steps = sorted(value) if isinstance(value, dict) else getattr(value, "_children", range(len(children)))
-    mark = (lambda step: f".{step}") if hasattr(value, "_children") else (lambda step: f"[{step!r}]")
-    return [path for step, child in zip(steps, children) for path in _paths(name + mark(step), child)]
+    return [name + _trees.keystr(path) for path, _ in _trees.leaves_with_path(value)]
 
 
 class Call:

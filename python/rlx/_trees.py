@@ -1,8 +1,12 @@
-"""Nested containers of arrays: tuples, lists, dicts, named tuples, dataclasses and registered classes."""
+"""Nested containers of arrays: tuples, lists, dicts, named tuples, dataclasses and registered classes. None has no leaves."""
+import collections
+import functools
+
 from . import _core
 from ._core import Error
 
 _flatten: dict = {}  # by registered class
+_fields: dict = {}  # of a registered class: the names of its children, if it has them as attributes
 flatten, unflatten, tuple_tree = _core.flatten, _core.unflatten, _core.tuple_tree
 
 
@@ -14,30 +18,119 @@ def register(cls, flatten, unflatten):
     return cls
 
 
-def register_dataclass(cls):
-    """Makes a dataclass a container of its fields."""
-    names = tuple(cls.__dataclass_fields__)
-    return register(cls, lambda value: (tuple(getattr(value, name) for name in names), None), lambda _, children: cls(**dict(zip(names, children))))
+def register_dataclass(cls, data_fields=None, meta_fields=()):
+    """Makes a dataclass a container of its fields, but for those of `meta_fields`, which are static and need a hash."""
+    names = tuple(name for name in cls.__dataclass_fields__ if name not in meta_fields) if data_fields is None else tuple(data_fields)
+    _fields[cls] = names
+
+    def parts(value):
+        return tuple(getattr(value, name) for name in names), tuple(getattr(value, name) for name in meta_fields)
+
+    return register(cls, parts, lambda rest, children: cls(**dict(zip(names, children)), **dict(zip(meta_fields, rest))))
 
 
-def map(function, tree, *others):  # noqa: A001
-    """The tree with `function` applied to its leaves, and to those of other trees of the same structure."""
-    leaves, structure = flatten(tree)
-    columns = [leaves]
-    for other in others:
-        more, its = flatten(other)
-        if its != structure:
-            raise Error(f"trees differ: {structure} and {its}")
-        columns.append(more)
+def register_pytree_node_class(cls):
+    """Makes a class with the methods tree_flatten() and tree_unflatten(rest, children) a container."""
+    return register(cls, cls.tree_flatten, cls.tree_unflatten)
+
+
+register(collections.OrderedDict, lambda each: (tuple(each.values()), tuple(each)), lambda keys, children: collections.OrderedDict(zip(keys, children)))
+register(collections.defaultdict, lambda each: (tuple(each[key] for key in sorted(each)), (each.default_factory, tuple(sorted(each)))),
+         lambda rest, children: collections.defaultdict(rest[0], zip(rest[1], children)))  # fmt: skip
+
+
+def map(function, tree, *others, is_leaf=None):  # noqa: A001
+    """The tree with `function` applied to its leaves, and to what other trees, which begin with the same structure, have in their places."""
+    leaves, structure = flatten(tree, is_leaf)
+    columns = [leaves, *(_parts_at_leaves(tree, other, is_leaf) for other in others)]
     return unflatten(structure, [function(*row) for row in zip(*columns)])
+
+
+def _parts_at_leaves(tree, other, is_leaf):
+    """What `other` has where the tree has its leaves."""
+    if is_leaf is not None and is_leaf(tree):
+        return [other]
+    (children, top), (parts, its) = [flatten(each, lambda part, whole=each: part is not whole) for each in (tree, other)]
+    if top.is_leaf:
+        return [other]
+    if top != its:
+        raise Error(f"trees differ: {structure(tree)} and {structure(other)}")
+    return [part for pair in zip(children, parts) for part in _parts_at_leaves(*pair, is_leaf)]
+
+
+def reduce(function, tree, *initial, is_leaf=None):
+    """function(function(first leaf, second), ...) of all leaves, behind `initial` where that is given."""
+    return functools.reduce(function, leaves(tree, is_leaf), *initial)
+
+
+def all(tree, *, is_leaf=None):  # noqa: A001
+    """Whether all leaves are true."""
+    return reduce(lambda one, leaf: one and bool(leaf), tree, True, is_leaf=is_leaf)
+
+
+def transpose(outer, inner, tree):
+    """A tree of the structure `outer` whose leaves have the structure `inner`, as one of `inner` whose leaves have that of `outer`."""
+    rows = [flatten(each) for each in _parts_at_leaves(unflatten(outer, range(outer.leaf_count)), tree, None)]
+    for _, its in rows:
+        if its != inner:
+            raise Error(f"transpose: a leaf of the outer tree is {its} (allowed: {inner})")
+    return unflatten(inner, [unflatten(outer, column) for column in zip(*(leaves for leaves, _ in rows))])
+
+
+class Key(tuple):
+    """A step of a path: that of a dict's key, of a place, or of an attribute. Its text is what is written behind the container."""
+
+    __slots__ = ()
+
+    def __new__(cls, text, key):
+        return super().__new__(cls, (text, key))
+
+    key = property(lambda self: self[1], doc="The key of a dict, the place in a sequence, or the name of an attribute.")
+
+    def __str__(self):
+        return self[0]
+
+
+def _keys(value, count):
+    """The steps to the children of a container."""
+    names = _fields.get(type(value), getattr(value, "_fields", getattr(value, "_children", None)))
+    if names is not None:
+        return [Key(f".{name}", name) for name in names]
+    keys = range(count) if not isinstance(value, dict) else value if isinstance(value, collections.OrderedDict) else sorted(value)
+    return [Key(f"[{key!r}]", key) for key in keys]
+
+
+def leaves_with_path(tree, is_leaf=None):
+    """Pairs of the path to a leaf, a tuple of keys, and the leaf."""
+    children, top = flatten(tree, lambda part: part is not tree or (is_leaf is not None and is_leaf(part)))
+    if top.is_leaf:
+        return [((), tree)]
+    return [((key, *path), leaf) for key, child in zip(_keys(tree, len(children)), children) for path, leaf in leaves_with_path(child, is_leaf)]
+
+
+def flatten_with_path(tree, is_leaf=None):
+    """The same, and the structure."""
+    return leaves_with_path(tree, is_leaf), structure(tree, is_leaf)
+
+
+def map_with_path(function, tree, *others, is_leaf=None):
+    """As map: `function` gets the path to the leaf first."""
+    paths, structure = flatten_with_path(tree, is_leaf)
+    columns = [_parts_at_leaves(tree, other, is_leaf) for other in others]
+    return unflatten(structure, [function(*path_and_leaf, *row) for path_and_leaf, *row in zip(paths, *columns)])
+
+
+def keystr(path):
+    """The text of a path: ['w'][0].bias"""
+    return "".join(str(key) for key in path)
 
 
 def items(value):
     """The children of a container, in order; None for a leaf."""
-    if isinstance(value, dict):
-        return [value[key] for key in sorted(value)]
     if type(value) in _flatten:
         return list(_flatten[type(value)](value)[0])
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value)]
     return list(value) if isinstance(value, (tuple, list)) else None
 
 
@@ -51,9 +144,9 @@ def broadcast_prefix(prefix, tree, is_leaf):
     return [item for each, child in zip(children, below) for item in broadcast_prefix(each, child, is_leaf)]
 
 
-def leaves(tree):
-    return flatten(tree)[0]
+def leaves(tree, is_leaf=None):
+    return flatten(tree, is_leaf)[0]
 
 
-def structure(tree):
-    return flatten(tree)[1]
+def structure(tree, is_leaf=None):
+    return flatten(tree, is_leaf)[1]
