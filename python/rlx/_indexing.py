@@ -1,7 +1,7 @@
 """x[index] and x.at[index] with what NumPy takes: integers, slices, None, ..., arrays of integers or bool."""
 from . import _core
 from ._array import Array, _call, asarray
-from ._core import DType, Dim
+from ._core import DType, Dim, Error
 from ._dtypes import is_integer
 
 
@@ -60,6 +60,19 @@ def _with_all_axes(array, entries):
             raise IndexError("an index holds ... twice")
         return entries[:at] + whole + entries[at + 1 :]
     return entries + whole
+
+
+def _with_integers(array, entries):
+    """Integers beside arrays count as arrays. That matters where these are not neighbours: then their axes come first, as in NumPy."""
+    at = [i for i, entry in enumerate(entries) if entry is not None and not isinstance(entry, slice)]
+    if at == list(range(at[0], at[0] + len(at)) if at else at) or not any(isinstance(entry, Array) for entry in entries):
+        return entries
+    for i in at:
+        if not isinstance(entries[i], Array):
+            axis = sum(entry is not None for entry in entries[:i])
+            _Basic().add(axis, array.shape[axis], entries[i])  # which says what is wrong with it
+            entries[i] = asarray(entries[i].__index__())
+    return entries
 
 
 class _Basic:
@@ -158,7 +171,7 @@ def get(array, index, mode="clip"):
     """The elements at an index. Positions in arrays that lie outside are moved inside, or with mode fill read as the least integer or NaN."""
     if _is_truth(index):  # all or nothing, along a new axis
         return array[None] if index else array[None][:0]
-    entries = _with_all_axes(array, _unmasked(_entries(index), array.shape))
+    entries = _with_integers(array, _with_all_axes(array, _unmasked(_entries(index), array.shape)))
     basic, axis = _Basic(), 0
     for entry in entries:
         if entry is not None:
@@ -178,6 +191,14 @@ def get(array, index, mode="clip"):
     return _advanced(array, arrays, mode) if any(entry is not None for entry in arrays) else array
 
 
+def _placed(mode):
+    """JAX's mode as ours."""
+    modes = {"drop": "fill", "fill": "fill", "clip": "clip", "promise_in_bounds": "clip"}
+    if mode not in modes:
+        raise Error(f"at: there is no mode {mode!r} (allowed: {', '.join(modes)})")
+    return modes[mode]
+
+
 class At:
     """x.at: changed copies of x. What lies outside is left out, as in JAX."""
 
@@ -189,33 +210,60 @@ class At:
 
 
 class AtIndex:
+    """The elements at an index. `mode` says what becomes of places outside: drop or fill leaves them out, clip moves them inside; JAX's hints
+    indices_are_sorted and unique_indices change nothing."""
+
     def __init__(self, array, index):
         self.array, self.index = array, index
 
-    def get(self):
-        return get(self.array, self.index)
+    def get(self, mode="clip", fill_value=None, **_hints):
+        """The elements. With mode fill those outside are `fill_value`, by itself NaN or the least integer."""
+        if _placed(mode) == "clip" or fill_value is None:
+            return get(self.array, self.index, _placed(mode))
+        return _call("where", _call("ge", self._places("fill"), 0), get(self.array, self.index), asarray(fill_value, self.array.dtype))
 
-    def set(self, values):
+    def set(self, values, **options):
         """The array with the elements at the index replaced."""
-        return self._scattered(values, "set")
+        return self._scattered(values, "set", **options)
 
-    def add(self, values):
-        return self._scattered(values, "add")
+    def add(self, values, **options):
+        return self._scattered(values, "add", **options)
 
-    def multiply(self, values):
-        return self._scattered(values, "mul")
+    def subtract(self, values, **options):
+        return self.add(-asarray(values), **options)
+
+    def multiply(self, values, **options):
+        return self._scattered(values, "mul", **options)
 
     mul = multiply
 
-    def min(self, values):
-        return self._scattered(values, "min")
+    def divide(self, values, **options):
+        return self.array / self._factors(values, **options)
 
-    def max(self, values):
-        return self._scattered(values, "max")
+    def power(self, values, **options):
+        return self.array ** self._factors(values, **options)
 
-    def _scattered(self, values, kind):
+    def min(self, values, **options):
+        return self._scattered(values, "min", **options)
+
+    def max(self, values, **options):
+        return self._scattered(values, "max", **options)
+
+    def apply(self, function, **options):
+        """The array with `function` of the elements at the index in their places."""
+        return self.set(function(get(self.array, self.index)), **options)
+
+    def _factors(self, values, **options):
+        """The product of the values of each element, 1 for all others."""
+        return AtIndex(_call("ones_like", self.array), self.index).multiply(values, **options)
+
+    def _places(self, mode):
+        """Where the elements lie in the array, row by row; those outside below 0 with mode fill."""
         array = self.array
-        places = get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, "fill")
+        return get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, mode)
+
+    def _scattered(self, values, kind, mode="fill", **_hints):
+        array, places = self.array, self._places(_placed(mode))
         values = _call("broadcast_to", asarray(values, array.dtype if type(values) is int else None).astype(array.dtype), list(places.shape))
         flat = _core.apply(
             "scatter",

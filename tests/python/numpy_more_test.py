@@ -107,3 +107,24 @@ def test_transforms_of_matrices():
 def test_gradients_pass():
     for function in (lambda x: jnp.median(x), lambda x: jnp.nanmean(x), lambda x: jnp.convolve(x, x).sum(), lambda x: jnp.polyval(x, 2.0), lambda x: jnp.cov(x, x)[0, 1]):
         assert np.isfinite(rlx.grad(function)(V).numpy()).all()
+
+
+def test_integers_beside_arrays_count_as_arrays():
+    x = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+    for index in ((0, slice(None), [1, 2]), (slice(None), 0, slice(None), [1, 2]), (0, slice(None), [1, 2], 3), ([0, 1], slice(None), 2), (0, None, [1, 2]),
+                  (slice(None), 1, [0, 2]), (0, ..., [[1], [2]])):  # fmt: skip
+        assert np.array_equal(rlx.asarray(x)[index], x[index]), index
+    with pytest.raises(IndexError, match="axis 0"):
+        rlx.asarray(x)[5, :, [1, 2]]
+
+
+def test_elements_at_an_index_are_read_and_changed_as_in_jax():  # whose results these are
+    x = rlx.array([1.0, 2.0, 4.0])
+    twice, outside = rlx.array([0, 0, 1]), rlx.array([1, 7])
+    assert x.at[outside].get(mode="fill", fill_value=-1).tolist() == [2, -1] and x.at[outside].get().tolist() == [2, 4]
+    assert np.isnan(x.at[outside].get(mode="fill").tolist()[1]) and x.at[outside].set(9, mode="drop").tolist() == [1, 9, 4]
+    assert x.at[outside].add(1, mode="clip").tolist() == [1, 3, 5] and x.at[outside].set(9).tolist() == [1, 9, 4]
+    assert x.at[twice].divide(2).tolist() == [0.25, 1, 4] and x.at[1:].power(2, unique_indices=True).tolist() == [1, 4, 16]
+    assert x.at[twice].subtract(1).tolist() == [-1, 1, 4] and x.at[1].apply(lambda v: -v).tolist() == [1, -2, 4]
+    with pytest.raises(rlx.Error, match="no mode 'wrap'"):
+        x.at[0].set(1, mode="wrap")
