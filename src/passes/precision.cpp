@@ -341,12 +341,13 @@ class PrecisionPass {
 
 std::string noted_name(std::size_t product, std::string_view end) { return fmt::format("calibration {} {}", product, end); }
 
-PreciseGraph with_precision(const Graph& graph, Precision precision, const Calibration* calibration) {
+PreciseGraph with_precision(const Graph& graph, Precision precision, const Calibration* calibration, const IsClaimed& is_claimed) {
   if (precision == Precision::f32) return {graph, {}};
   std::vector<PrecisionChoice> choices;
   std::optional<CalibratedRanges> ranges;
   if (calibration) ranges.emplace(graph, *calibration);
-  const Graph expanded = expand(graph, PrecisionPass::decides);
+  const Graph expanded =
+      expand(graph, [&](const Graph& in, const Node& node) { return PrecisionPass::decides(in, node) || is_claimed(in, node); });
   Graph result = PrecisionPass(expanded, precision, ranges ? PrecisionPass::Part::calibrated : PrecisionPass::Part::main,
                                ranges ? &*ranges : nullptr, choices)
                      .run();
