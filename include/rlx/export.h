@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rlx/calibration.h"
 #include "rlx/dim.h"
 #include "rlx/io.h"
 #include "rlx/precision.h"
@@ -19,10 +22,15 @@ struct CoreMlFunction {
 };
 
 struct CoreMlOptions {
-  Bindings sizes = {};                         // of symbols: a function has fixed shapes
+  Bindings sizes = {};  // of symbols; the others stay open, from 1 to their bounds
+  /// All sizes that open symbols may have: the first ones together, the second ones, and so on. None: all within their bounds.
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> choices = {};
   std::vector<CoreMlFunction> functions = {};  // from iOS 18 on; the first is the default one. Empty: one, `main`
   int minimum_target = 0;                      // iOS 16, 17, 18 or 26; 0: 17, or 18 where something asks for it
+  bool computes_random_bits = false;           // by Philox, as everywhere; else they are inputs random_bits_0 and so on, filled by the host
   Precision precision = Precision::f32;        // f16: products and convolutions in f16, and the numbers that decode blocks of weights
+                                               // int8: those with weights in 8-bit integers; see rlx/precision.h
+  std::optional<Calibration> calibration = {};                              // of int8
   std::string description = {}, version = {}, author = {}, license = {};    // shown by Xcode
   std::function<void(std::size_t bytes, std::size_t total)> progress = {};  // of the file of weights; what it throws ends the work
 };
@@ -30,7 +38,7 @@ struct CoreMlOptions {
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14
 /// on, for iOS 18 and macOS 15 where it has states, several functions, or weights in blocks, which the device then decodes. Inputs and
 /// outputs keep their names, of letters, digits and _; numbers are f32, f16 and i32 there, bools and narrow integers i32, states f16.
-/// Throws Error for a name that exists, a symbol without a size, a parameter without a value or with NaN, and naming the op and its type
+/// Throws Error for a name that exists, sizes beyond a bound, a parameter without a value or with NaN, and naming the op and its type
 /// for what CoreML lacks.
 void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options = {});
 

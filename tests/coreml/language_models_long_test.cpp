@@ -63,23 +63,25 @@ struct Exported {
   fs::path model;
   CoreMlOptions options = {};
   double bound = 2e-4;
+  bool any_length = false;  // one function for all numbers of tokens
 };
 
 Answer export_model(const Exported& exported, const fs::path& folder) {
   CoreMlOptions options = exported.options;
   const SavedGraph saved = model_graph(exported.model, {.context = context, .chunk = chunk});
   options.sizes = {{"R", 1}};
-  options.functions = {{"prompt", {{"S", chunk}}}, {"token", {{"S", 1}}}};
+  if (!exported.any_length) options.functions = {{"prompt", {{"S", chunk}}}, {"token", {{"S", 1}}}};
   if (saved.graph.symbols().contains("L")) {
     options.sizes.emplace("C", 1);
     for (CoreMlFunction& function : options.functions) function.sizes.emplace("L", function.sizes.at("S"));
   }
   export_coreml(folder / "model.mlpackage", saved, options);
   Answer answer = answer_of(exported.model);
-  write_run(folder / "in", prompt, 0, chunk, "prompt");
+  const auto function = [&](const char* name) { return exported.any_length ? "main" : name; };
+  write_run(folder / "in", prompt, 0, exported.any_length ? std::ssize(prompt) : chunk, function("prompt"));
   for (std::size_t i = 0; i < answer.tokens.size(); ++i)
     write_run(folder / fmt::format("in_{}", i + 1), std::span(&answer.tokens[i], 1), std::ssize(prompt) + static_cast<std::int64_t>(i), 1,
-              "token");
+              function("token"));
   return answer;
 }
 
@@ -116,6 +118,14 @@ TEST(CoreMlLanguageModels, Families) {
   std::vector<Exported> all;
   for (const char* name : {"gpt2", "qwen3", "gemma2", "mamba"})
     all.push_back({name, fixture("hf") / name, {}, std::string_view(name) == "mamba" ? 1e-2 : 2e-4});
+  expect_same_answers(all, folder.path());
+}
+
+TEST(CoreMlLanguageModels, PromptsOfAnyLength) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const TemporaryFolder folder;
+  std::vector<Exported> all;
+  for (const char* name : {"gpt2", "qwen3", "gemma2"}) all.push_back({.name = name, .model = fixture("hf") / name, .any_length = true});
   expect_same_answers(all, folder.path());
 }
 

@@ -14,6 +14,7 @@ import coremltools as ct  # noqa: E402
 from coremltools.converters.mil import Builder as mb  # noqa: E402
 from coremltools.converters.mil.frontend.milproto.load import load as load_program  # noqa: E402
 from coremltools.converters.mil.mil import Function  # noqa: E402
+from coremltools.converters.mil.mil.types.symbolic import is_symbolic  # noqa: E402
 
 logging.disable(logging.NOTSET)
 DTYPES = {"fp32": np.float32, "fp16": np.float16, "int32": np.int32, "bool": np.bool_}
@@ -33,6 +34,23 @@ def convolution(x, weight, strides, pad, dilations, groups, **_):
             w = weight[(slice(g * each_out, (g + 1) * each_out), slice(None), *place)]
             y[:, g * each_out : (g + 1) * each_out] += np.einsum("nc...,oc->no...", part.astype(np.float64), w)
     return y.astype(x.dtype)
+
+
+def windows(x, kernel_sizes, strides, pad, fill):
+    spatial = range(2, x.ndim)
+    x = np.pad(x, [(0, 0), (0, 0), *zip(pad[::2], pad[1::2])], constant_values=fill)
+    all_windows = np.lib.stride_tricks.sliding_window_view(x, tuple(kernel_sizes), tuple(spatial))
+    return all_windows[(slice(None), slice(None), *(slice(None, None, s) for s in strides))]
+
+
+def max_pool(x, kernel_sizes, strides, pad, **_):
+    return windows(x, kernel_sizes, strides, pad, -np.inf).max(tuple(range(x.ndim, 2 * x.ndim - 2)))
+
+
+def avg_pool(x, kernel_sizes, strides, pad, exclude_padding_from_average, **_):
+    axes = tuple(range(x.ndim, 2 * x.ndim - 2))
+    ones = windows(np.ones_like(x), kernel_sizes, strides, pad, 0 if exclude_padding_from_average else 1)
+    return windows(x, kernel_sizes, strides, pad, 0).sum(axes) / ones.sum(axes)
 
 
 def scatter(data, indices, updates, axis, mode, **_):
@@ -75,16 +93,29 @@ def slice_update(x, update, begin, end, **_):
 
 
 def slice_by_size(x, begin, size):
+    size = np.where(size == -1, x.shape - begin, size)
     assert (begin >= 0).all() and (begin + size <= x.shape).all(), "a slice outside of its operand"
     return x[tuple(slice(b, b + n) for b, n in zip(begin, size))]
 
 
+def slice_by_index(x, begin, end, stride, begin_mask, end_mask):
+    begin = [None if whole else b for b, whole in zip(begin, begin_mask)]
+    end = [None if whole else e for e, whole in zip(end, end_mask)]
+    return x[tuple(slice(b, e, s) for b, e, s in zip(begin, end, stride))]
+
+
 OWN = {
     "conv": convolution,
+    "max_pool": max_pool,
+    "avg_pool": avg_pool,
     "slice_update": slice_update,
     "slice_by_size": slice_by_size,
     "constexpr_blockwise_shift_scale": blockwise_shift_scale,
     "constexpr_lut_to_dense": lut_to_dense,
+    "quantize": lambda input, scale, output_dtype: np.clip(np.round(input / scale), -128, 127).astype(output_dtype),
+    "dequantize": lambda input, scale: input.astype(scale.dtype) * scale,
+    "range_1d": lambda start, end, step: np.arange(start, end, step, dtype=np.int32),
+    "shape": lambda x: np.array(x.shape, np.int32),
     "silu": lambda x: x / (1 + np.exp(-x)),
     "scatter": scatter,
     "gather": gather,
@@ -104,7 +135,7 @@ OWN = {
     "log": lambda x, epsilon: np.log(x + epsilon),
     "tile": lambda x, reps: np.tile(x, reps),
     "fill": lambda shape, value: np.full(shape, value),
-    "slice_by_index": lambda x, begin, end, stride, **_: x[tuple(slice(b, e, s) for b, e, s in zip(begin, end, stride))],
+    "slice_by_index": slice_by_index,
     "reduce_sum": lambda x, axes, keep_dims: np.sum(x, tuple(axes), keepdims=keep_dims, dtype=x.dtype),
     "reduce_max": lambda x, axes, keep_dims: np.max(x, tuple(axes), keepdims=keep_dims),
     "reduce_min": lambda x, axes, keep_dims: np.min(x, tuple(axes), keepdims=keep_dims),
@@ -115,13 +146,27 @@ OWN = {
 }
 
 
-SCALARS = {"axis", "dtype", "mode", "keep_dims", "interleave", "groups", "exclusive", "reverse"}  # parameters that Python wants as such
+SCALARS = {"axis", "dtype", "output_dtype", "mode", "keep_dims", "interleave", "groups", "exclusive", "reverse"}  # parameters that Python wants as such
 
 
 def value_of(var, known):
     if isinstance(var, (list, tuple)):
         return [value_of(v, known) for v in var]
     return known[var] if var in known else var.val
+
+
+def check_shape(feature, value):
+    """What CoreML asks of an input: the shape that the package says, or one of those that it says."""
+    array = feature.type.multiArrayType
+    choices = [tuple(s.shape) for s in array.enumeratedShapes.shapes]
+    ranges = [(r.lowerBound, r.upperBound) for r in array.shapeRange.sizeRanges]
+    usual = tuple(array.shape)
+    assert usual in choices or not choices, f"{feature.name}: the usual shape {usual} is not in {choices}"
+    if ranges:
+        assert len(ranges) == value.ndim and all(lo <= n <= hi for n, (lo, hi) in zip(value.shape, ranges)), (
+            f"{feature.name}: {value.shape} is not in {ranges}")
+    else:
+        assert value.shape in (choices or [usual]), f"{feature.name}: {value.shape} is not in {choices or [usual]}"
 
 
 class Program:
@@ -137,7 +182,7 @@ class Program:
         assert set(described) == set(program.functions), "functions that are described, and those that are there"
         assert spec.description.defaultFunctionName in ("", *described)
         self.functions = program.functions
-        self.inputs = {name: [f.name for f in d.input] for name, d in described.items()}
+        self.inputs = {name: {f.name: f for f in d.input} for name, d in described.items()}
         self.outputs = {name: [f.name for f in d.output] for name, d in described.items()}
         self.default = spec.description.defaultFunctionName or "main"
         self.states = {}
@@ -152,6 +197,8 @@ class Program:
     def run(self, inputs, name=None):
         name = name or self.default
         self.function = self.functions[name]
+        for n, value in inputs.items():
+            check_shape(self.inputs[name][n], value)
         known = {self.function.inputs[n]: np.asarray(value) for n, value in inputs.items()}
         with np.errstate(all="ignore"):
             results = self.block(self.function, known)
@@ -166,8 +213,9 @@ class Program:
                 raise
             for var, value in zip(op.outputs, values):
                 value = np.asarray(value)
-                wanted = tuple(var.shape)
-                assert value.shape == wanted, f"{op.op_type} {op.name}: {value.shape}, typed as {wanted}"
+                wanted = tuple(var.shape)  # symbols stand for sizes of a run
+                same = [is_symbolic(w) or n == w for n, w in zip(value.shape, wanted)]
+                assert len(value.shape) == len(wanted) and all(same), f"{op.op_type} {op.name}: {value.shape}, typed as {wanted}"
                 known[var] = value
         return [value_of(v, known) for v in block.outputs]
 

@@ -7,7 +7,7 @@
 
 #include "backends/coreml/call.h"
 #include "backends/registry_samples.h"
-#include "coreml/evaluator.h"
+#include "coreml/features.h"
 #include "passes/exact_activations.h"
 #include "rlx/io.h"
 
@@ -24,24 +24,13 @@ struct Exported {
   std::vector<double> rounding;
 };
 
-/// What a feature can hold: bools and narrow integers are i32.
-Array as_feature(const Array& array) {
-  if (array.dtype() == bf16) return Array::of(f32, array.shape(), array.floats());
-  if (is_float(array.dtype())) return array;
-  Array wide(i32, array.shape());
-  for (std::int64_t i = 0; i < array.size(); ++i) wide.set_int(i, array.get_int(i));
-  return wide;
-}
-
-Array with_axis(const Array& array) {
-  return array.rank() > 0 ? array : Array(array.dtype(), {1}, array.bytes(), std::make_shared<Array>(array));
-}
-
 Array from_feature(const Array& seen, const Array& wanted) {
   if (seen.size() != wanted.size()) return seen;
   Array result(wanted.dtype(), wanted.shape());
   for (std::int64_t i = 0; i < seen.size(); ++i)
-    is_float(wanted.dtype()) ? result.set_double(i, seen.get_double(i)) : result.set_int(i, seen.get_int(i));
+    is_float(wanted.dtype()) ? result.set_double(i, seen.get_double(i))
+    : wanted.dtype() == u32  ? result.set_int(i, static_cast<std::uint32_t>(seen.get_int(i)))
+                             : result.set_int(i, seen.get_int(i));
   return result;
 }
 
@@ -53,9 +42,9 @@ Array part_of(const Array& array, bool imaginary) {
 
 /// Complex numbers are two features.
 void save_feature(const fs::path& name, const Array& array) {
-  if (!is_complex(array.dtype())) return save_npy(name.string() + ".npy", with_axis(as_feature(array)));
-  save_npy(name.string() + "_real.npy", with_axis(part_of(array, false)));
-  save_npy(name.string() + "_imag.npy", with_axis(part_of(array, true)));
+  if (!is_complex(array.dtype())) return save_npy(name.string() + ".npy", as_feature(array));
+  save_npy(name.string() + "_real.npy", as_feature(part_of(array, false)));
+  save_npy(name.string() + "_imag.npy", as_feature(part_of(array, true)));
 }
 
 Array load_feature(const fs::path& name, const Array& wanted) {
@@ -73,7 +62,7 @@ std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (is_param(c, i)) saved.weights.emplace("x" + std::to_string(i), operands[i]);
   try {
-    export_coreml(folder / "model.mlpackage", saved);
+    export_coreml(folder / "model.mlpackage", saved, {.computes_random_bits = true});
   } catch (const InternalError&) {
     throw;
   } catch (const Error& error) {

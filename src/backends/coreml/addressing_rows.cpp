@@ -1,6 +1,5 @@
 // Reads and writes at places that are computed: as places in the operand's elements one behind the other, all of them inside.
 #include <algorithm>
-#include <numeric>
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/operations.h"
@@ -8,39 +7,38 @@
 namespace rlx::coreml {
 namespace {
 
-std::int64_t product(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
 bool contains(const Sizes& list, std::int64_t value) { return std::ranges::find(list, value) != list.end(); }
 
-Sizes strides_of(const Sizes& shape) {
-  Sizes strides(shape.size(), 1);
+Dims strides_of(const Dims& shape) {
+  Dims strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
   return strides;
 }
 
-/// Where the elements of a window lie behind its first one.
-Sizes window_places(const Sizes& window, const Sizes& strides) {
-  Sizes places{0};
-  for (std::size_t d = 0; d < window.size(); ++d) {
-    Sizes next;
-    for (const std::int64_t place : places)
-      for (std::int64_t i = 0; i < window[d]; ++i) next.push_back(place + i * strides[d]);
-    places = std::move(next);
+Tensor scaled(Body& out, const Tensor& x, const Dim& factor) { return factor == 1 ? x : binary(out, "mul", x, size(out, factor)); }
+
+/// For each place of a shape: the sum over its axes of the place along that axis times the axis's stride.
+Tensor places_of(Body& out, const Dims& shape, const Dims& strides) {
+  Tensor places = reshape(out, out.constant({1}, {0}), Dims(shape.size(), 1));
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1 || strides[d] == 0) continue;
+    Dims along(shape.size(), 1);
+    along[d] = shape[d];
+    places = binary(out, "add", places, reshape(out, scaled(out, line(out, shape[d]), strides[d]), along));
   }
-  return places;
+  return stretched(out, places, shape);
 }
 
-Tensor clamped(Body& out, const Tensor& places, std::int64_t last) {
-  return binary(out, "minimum", binary(out, "maximum", places, number(places, 0)), number(places, static_cast<double>(last)));
+Tensor clamped(Body& out, const Tensor& places, const Dim& last) {
+  return binary(out, "minimum", binary(out, "maximum", places, number(places, 0)), size(out, last));
 }
 
 /// The elements in one row, as integers where they are bools.
-Tensor row_of(Body& out, const Tensor& x) {
-  return reshape(out, x.element == Element::boolean ? convert(out, x, Element::i32) : x, {product(x.shape)});
-}
+Tensor row_of(Body& out, const Tensor& x) { return reshape(out, movable(out, x), {product(x.shape)}); }
 
 /// Where a window begins, of which the start along each axis is a scalar, moved so that it lies inside: [axes].
-Tensor window_begin(const Call& c, std::size_t first, const Sizes& window) {
-  const Sizes& shape = c.x[0].shape;
+Tensor window_begin(const Call& c, std::size_t first, const Dims& window) {
+  const Dims& shape = c.x[0].shape;
   Tensors begin;
   for (std::size_t d = 0; d < window.size(); ++d)
     begin.push_back(window[d] == shape[d] ? c.out.constant({1}, {0})
@@ -49,59 +47,44 @@ Tensor window_begin(const Call& c, std::size_t first, const Sizes& window) {
 }
 
 /// The operand with axes and without bools.
-Tensor movable(Body& out, const Tensor& x) {
-  return reshape(out, x.element == Element::boolean ? convert(out, x, Element::i32) : x, x.shape.empty() ? Sizes{1} : x.shape);
-}
+Tensor with_axes(Body& out, const Tensor& x) { return reshape(out, movable(out, x), x.shape.empty() ? Dims{1} : x.shape); }
 
 Tensors dynamic_slice(const Call& c) {
-  const Sizes window = c.sizes();
+  const Dims window = c.shape();
   if (window.empty()) return {c.x[0]};
-  const Tensor x = movable(c.out, c.x[0]), begin = window_begin(c, 1, window);
-  const Tensor y = c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", Immediate(window)}}, x.element, window);
+  const Tensor x = with_axes(c.out, c.x[0]), begin = window_begin(c, 1, window);
+  const Tensor y = c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", sizes(c.out, window)}}, x.element, window);
   return {convert(c.out, y, c.x[0].element)};
-}
-
-Tensor put(Body& out, const Tensor& x, const Tensor& places, const Tensor& updates, const char* mode) {
-  return out.add("scatter",
-                 {{"data", x},
-                  {"indices", places},
-                  {"updates", updates},
-                  {"axis", Immediate(0)},
-                  {"mode", Immediate(mode)},
-                  {"validate_indices", Immediate(false)}},
-                 x.element, x.shape);
 }
 
 /// Before iOS 18 the elements are scattered.
 Tensors dynamic_update(const Call& c) {
-  const Sizes window = c.x[1].shape;
+  const Dims& window = c.x[1].shape;
   if (window.empty()) return {c.x[1]};
   const Tensor begin = window_begin(c, 2, window);
   if (c.out.parts().target >= Target::ios18) {
-    const Tensor x = movable(c.out, c.x[0]), end = binary(c.out, "add", begin, c.out.constant({c.x[1].rank()}, window));
+    const Tensor x = with_axes(c.out, c.x[0]), end = binary(c.out, "add", begin, sizes(c.out, window));
     const Tensor y =
-        c.out.add("slice_update", {{"x", x}, {"update", movable(c.out, c.x[1])}, {"begin", begin}, {"end", end}}, x.element, x.shape);
+        c.out.add("slice_update", {{"x", x}, {"update", with_axes(c.out, c.x[1])}, {"begin", begin}, {"end", end}}, x.element, x.shape);
     return {convert(c.out, y, c.x[0].element)};
   }
-  const Sizes strides = strides_of(c.x[0].shape), offsets = window_places(window, strides);
-  const Tensor scaled = binary(c.out, "mul", begin, c.out.constant({c.x[1].rank()}, strides));
-  const Tensor first =
-      c.out.add("reduce_sum", {{"x", scaled}, {"axes", Immediate(Sizes{0})}, {"keep_dims", Immediate(true)}}, Element::i32, {1});
-  const Tensor places = binary(c.out, "add", first, c.out.constant({static_cast<std::int64_t>(offsets.size())}, offsets));
+  const Dims strides = strides_of(c.x[0].shape);
+  const Tensor moves = binary(c.out, "mul", begin, sizes(c.out, strides));
+  const Tensor first = reshape(c.out, reduced(c.out, "sum", moves, {0}), {1});
+  const Tensor places = binary(c.out, "add", first, row_of(c.out, places_of(c.out, window, strides)));
   const Tensor y = put(c.out, row_of(c.out, c.x[0]), places, row_of(c.out, c.x[1]), "update");
   return {convert(c.out, reshape(c.out, y, c.x[0].shape), c.x[0].element)};
 }
 
 /// JAX's dimension numbers as places: [windows, elements of one].
 struct Windows {
-  Windows(const Call& c, const Sizes& window, bool fill) {
-    const Sizes& shape = c.x[0].shape;
-    const Sizes strides = strides_of(shape), map = c.numbers("start_index_map");
+  Windows(const Call& c, const Dims& window, bool fill) {
+    const Dims &shape = c.x[0].shape, strides = strides_of(shape);
+    const Sizes map = c.numbers("start_index_map");
     const Tensor& indices = c.x[1];
     batch = {indices.shape.begin(), indices.shape.end() - 1};
     count = product(batch);
-    Sizes begins = batched_begins(c, strides);
-    Tensor start = c.out.constant({count}, begins);
+    Tensor start = reshape(c.out, batched_begins(c, strides), {count});
     const auto numbers = static_cast<std::int64_t>(map.size());
     const Tensor rows = numbers > 0 ? reshape(c.out, indices, {count, numbers}) : indices;
     for (std::size_t k = 0; k < map.size(); ++k) {
@@ -112,35 +95,30 @@ struct Windows {
         const Tensor is_inside = compare(c.out, "equal", raw, place);
         inside = inside ? logical(c.out, "logical_and", *inside, is_inside) : is_inside;
       }
-      start = binary(c.out, "add", start, binary(c.out, "mul", place, number(place, static_cast<double>(strides[axis]))));
+      start = binary(c.out, "add", start, scaled(c.out, place, strides[axis]));
     }
-    const Sizes offsets = window_places(window, strides);
-    elements = static_cast<std::int64_t>(offsets.size());
-    places = binary(c.out, "add", reshape(c.out, start, {count, 1}), c.out.constant({1, elements}, offsets));
+    elements = product(window);
+    places = binary(c.out, "add", reshape(c.out, start, {count, 1}), reshape(c.out, places_of(c.out, window, strides), {1, elements}));
   }
 
   /// Where the windows begin along the axes that operand and indices have in common.
-  Sizes batched_begins(const Call& c, const Sizes& strides) const {
-    const Sizes operand = c.numbers("operand_batching_dims"), index = c.numbers("start_indices_batching_dims"),
-                of_batch = strides_of(batch);
-    Sizes begins(static_cast<std::size_t>(count), 0);
-    for (std::int64_t i = 0; i < count; ++i)
-      for (std::size_t k = 0; k < operand.size(); ++k) {
-        const auto axis = static_cast<std::size_t>(index[k]);
-        begins[static_cast<std::size_t>(i)] += i / of_batch[axis] % batch[axis] * strides[static_cast<std::size_t>(operand[k])];
-      }
-    return begins;
+  Tensor batched_begins(const Call& c, const Dims& strides) const {
+    const Sizes operand = c.numbers("operand_batching_dims"), index = c.numbers("start_indices_batching_dims");
+    Dims of_batch(batch.size(), 0);
+    for (std::size_t k = 0; k < operand.size(); ++k)
+      of_batch[static_cast<std::size_t>(index[k])] = strides[static_cast<std::size_t>(operand[k])];
+    return places_of(c.out, batch, of_batch);
   }
 
-  Sizes batch;
-  std::int64_t count = 1, elements = 1;
+  Dims batch;
+  Dim count = 1, elements = 1;
   std::optional<Tensor> inside;  // [windows]
   Tensor places;
 };
 
 /// The axes of the operand that windows span, in order.
-Sizes spanned_sizes(const Call& c, const Sizes& window) {
-  Sizes spanned;
+Dims spanned_sizes(const Call& c, const Dims& window) {
+  Dims spanned;
   for (std::size_t d = 0; d < window.size(); ++d)
     if (!contains(c.numbers("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
         !contains(c.numbers("operand_batching_dims"), static_cast<std::int64_t>(d)))
@@ -157,14 +135,8 @@ Sizes windows_first(std::int64_t rank, const Sizes& window_axes) {
   return order;
 }
 
-Sizes inverse(const Sizes& perm) {
-  Sizes back(perm.size());
-  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<std::int64_t>(d);
-  return back;
-}
-
 /// Whether rows of the operand are read whole, as embeddings are.
-bool reads_rows(const Call& c, const Sizes& window) {
+bool reads_rows(const Call& c, const Dims& window) {
   return c.numbers("start_index_map") == Sizes{0} && c.numbers("collapsed_slice_dims") == Sizes{0} &&
          c.numbers("operand_batching_dims").empty() && std::equal(window.begin() + 1, window.end(), c.x[0].shape.begin() + 1);
 }
@@ -184,16 +156,15 @@ Tensor rows_of_blocks(const Call& c, DecodedBlocks table, const Tensor& rows) {
 }
 
 Tensors gather(const Call& c) {
-  const Sizes window = c.numbers("slice_sizes");
+  const Dims window = c.dims("slice_sizes");
   const Windows w(c, window, c.word("mode") == "fill");
-  Sizes shape = w.batch;
-  for (const std::int64_t size : spanned_sizes(c, window)) shape.push_back(size);
+  Dims shape = w.batch;
+  for (const Dim& along : spanned_sizes(c, window)) shape.push_back(along);
   const std::optional<DecodedBlocks> blocks = blocks_of(c);
   Tensor y;
   if (reads_rows(c, window)) {
     const Tensor rows = clamped(c.out, reshape(c.out, c.x[1], {w.count}), c.x[0].shape[0] - 1);
-    const Tensor x = blocks ? rows_of_blocks(c, *blocks, rows)
-                            : take(c.out, c.x[0].element == Element::boolean ? convert(c.out, c.x[0], Element::i32) : c.x[0], rows, 0);
+    const Tensor x = blocks ? rows_of_blocks(c, *blocks, rows) : take(c.out, movable(c.out, c.x[0]), rows, 0);
     y = reshape(c.out, x, {w.count, w.elements});
   } else {
     y = take(c.out, row_of(c.out, blocks ? convert(c.out, whole(c.out, *blocks), c.x[0].element) : c.x[0]), w.places, 0);
@@ -205,9 +176,9 @@ Tensors gather(const Call& c) {
 
 /// Windows that are dropped go to an element behind the operand, which is cut off again.
 Tensors scatter(const Call& c) {
-  const Sizes& shape = c.x[0].shape;
-  const std::int64_t size = product(shape);
-  Sizes window(shape.size(), 1);
+  const Dims& shape = c.x[0].shape;
+  const Dim all = product(shape);
+  Dims window(shape.size(), 1);
   std::size_t next = 0;
   const Sizes offset_dims = c.numbers("offset_dims");
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -216,27 +187,24 @@ Tensors scatter(const Call& c) {
       window[d] = c.x[2].shape[static_cast<std::size_t>(offset_dims[next++])];
   const Windows w(c, window, c.word("mode") == "fill");
   Tensor places = w.places;
-  if (w.inside) places = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), places, number(places, static_cast<double>(size)));
-  const Tensor updates = transpose(c.out, c.x[2].element == Element::boolean ? convert(c.out, c.x[2], Element::i32) : c.x[2],
-                                   windows_first(c.x[2].rank(), offset_dims));
+  if (w.inside) places = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), places, size(c.out, all));
+  const Tensor updates = transpose(c.out, movable(c.out, c.x[2]), windows_first(c.x[2].rank(), offset_dims));
   const Tensor x = row_of(c.out, c.x[0]);
   const Tensor room = concat(c.out, {x, filled(c.out, x.element, {1}, 0)}, 0);
   const std::string_view kind = c.word("op");
   const std::string mode(kind == "set" ? "update" : kind);
   const Tensor y =
       put(c.out, room, reshape(c.out, places, {w.count * w.elements}), reshape(c.out, updates, {w.count * w.elements}), mode.c_str());
-  return {convert(c.out, wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, size), shape), c.result_type()), c.x[0].element)};
+  return {convert(c.out, wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, all), shape), c.result_type()), c.x[0].element)};
 }
 
 /// The lines of the result lie one behind the other.
 Tensors place(const Call& c) {
-  const Sizes shape = c.sizes();
-  const std::int64_t size = shape.back(), length = c.x[0].shape.back(), lines = product(c.x[0].shape) / length;
-  Sizes begins;
-  for (std::int64_t line = 0; line < lines; ++line) begins.push_back(line * size);
+  const Dims shape = c.shape();
+  const Dim width = shape.back(), length = c.x[0].shape.back(), lines = product({shape.begin(), shape.end() - 1});
   const Tensor to = reshape(c.out, c.x[1], {lines, length});
-  const Tensor places = binary(c.out, "add", clamped(c.out, to, size - 1), c.out.constant({lines, 1}, begins));
-  const Tensor x = row_of(c.out, c.x[0]), everywhere = filled(c.out, x.element, {lines * size}, c.attr<double>("fill"));
+  const Tensor places = binary(c.out, "add", clamped(c.out, to, width - 1), places_of(c.out, {lines, 1}, {width, 0}));
+  const Tensor x = row_of(c.out, c.x[0]), everywhere = filled(c.out, x.element, {lines * width}, c.attr<double>("fill"));
   const Tensor y = put(c.out, everywhere, reshape(c.out, places, {lines * length}), x, "update");
   return {convert(c.out, reshape(c.out, y, shape), c.x[0].element)};
 }

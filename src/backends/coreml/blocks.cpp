@@ -147,7 +147,8 @@ class Decoding {
     const Sizes groups = blocks_.shape(blocks_.parts->group);
     const Immediate scales(stored_value(element_, groups, numbers(blocks_.parts->scales, "scales")));
     DecodedBlocks result{{}, {}, blocks_.parts->group};
-    result.scaled = out_.add("constexpr_blockwise_shift_scale", {{"data", codes()}, {"scale", scales}}, element_, blocks_.shape(1));
+    result.scaled =
+        out_.add("constexpr_blockwise_shift_scale", {{"data", codes()}, {"scale", scales}}, element_, dims_of(blocks_.shape(1)));
     if (blocks_.parts->minima) {
       const std::uint64_t offset = numbers(blocks_.parts->minima, "minima");
       result.minima = out_.stored(stored_value(element_, groups, offset), element_, groups);
@@ -194,7 +195,7 @@ class Decoding {
     constexpr std::uint32_t bytes = 7, values = 1;
     const Immediate entries(immediate_value(Element::i8, of_table, ProtobufWriter().message(bytes, ProtobufWriter().text(values, table))));
     return out_.add("constexpr_lut_to_dense", {{"indices", Immediate(stored_value(element, blocks_.shape(1), offset))}, {"lut", entries}},
-                    Element::i8, blocks_.shape(1));
+                    Element::i8, dims_of(blocks_.shape(1)));
   }
 
   Body& out_;
@@ -211,9 +212,9 @@ DecodedBlocks decode_on_device(Body& out, const Array& blocks, const std::string
 
 Tensor whole(Body& out, const DecodedBlocks& blocks) {
   if (!blocks.minima) return blocks.scaled;
-  Sizes apart = blocks.minima->shape;
+  Dims apart = blocks.minima->shape;
   apart.push_back(1);
-  Sizes grouped = apart;
+  Dims grouped = apart;
   grouped.back() = blocks.group;
   const Tensor y = binary(out, "sub", reshape(out, blocks.scaled, grouped), reshape(out, *blocks.minima, apart));
   return reshape(out, y, blocks.scaled.shape);

@@ -69,7 +69,7 @@ Tensors Body::add_all(std::string_view type, const Arguments& arguments, Tensors
   return results;
 }
 
-Tensor Body::add(std::string_view type, const Arguments& arguments, Element element, Sizes shape) {
+Tensor Body::add(std::string_view type, const Arguments& arguments, Element element, Dims shape) {
   return add_all(type, arguments, {{{}, element, std::move(shape)}})[0];
 }
 
@@ -94,8 +94,15 @@ Tensor Body::constant(const Array& array, Element element, const std::string& na
   return stored(stored_value(element, array.shape(), offset), element, array.shape());
 }
 
+Tensor Body::codes(const Array& array) {
+  const std::string key = fmt::format("codes {} {}", static_cast<const void*>(array.bytes().data()), array.size());
+  const std::uint64_t offset =
+      parts_.weights.add(key, Element::i8, array.size(), [array](const Weights::Sink& sink) { sink(array.bytes()); });
+  return stored(stored_value(Element::i8, array.shape(), offset), Element::i8, array.shape());
+}
+
 Tensor Body::stored(const ProtobufWriter& value, Element element, const Sizes& shape) {
-  const Tensor result{parts_.name("const"), element, shape};
+  const Tensor result{parts_.name("const"), element, dims_of(shape)};
   ProtobufWriter operation;
   operation.text(type_field, "const").message(outputs_field, named_type(result));
   operation.entry(attributes_field, "name", Immediate(result.name.c_str()).value).entry(attributes_field, "val", value);

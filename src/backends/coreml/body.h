@@ -20,14 +20,18 @@ struct ProgramParts {
   /// A name like `wanted`, of letters, digits and _, that nothing else of the function has.
   std::string name(std::string_view wanted);
   /// Names are those of a function.
-  void begin_function() { taken_.clear(); }
+  void begin_function() {
+    taken_.clear();
+    symbols.clear();
+  }
   /// Throws Error where the program may not ask for so much; `what` does.
   void needs(Target least, std::string_view what);
 
   Weights weights;
-  Target target = Target::ios17;  // whose operations the program has
-  bool target_is_given = false;   // else it is as low as the operations allow
-  bool multiplies_f16 = false;    // else products are of f32
+  Target target = Target::ios17;                            // whose operations the program has
+  bool target_is_given = false;                             // else it is as low as the operations allow
+  bool multiplies_f16 = false;                              // else products are of f32
+  std::map<std::string, Tensor, std::less<>> symbols = {};  // of the function: the sizes that its inputs have in a run, [1] of i32
 
  private:
   std::set<std::string, std::less<>> taken_;
@@ -47,7 +51,7 @@ class Body {
 
   ProgramParts& parts() const { return parts_; }
   /// An operation of MIL with one result.
-  Tensor add(std::string_view type, const Arguments& arguments, Element element, Sizes shape);
+  Tensor add(std::string_view type, const Arguments& arguments, Element element, Dims shape);
   /// One with several results, or with blocks.
   Tensors add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks = {});
   /// What a state holds becomes this value.
@@ -58,6 +62,8 @@ class Body {
   Tensor constant(const Array& array, const std::string& name = "a constant");
   /// Floats as f32 or f16.
   Tensor constant(const Array& array, Element element, const std::string& name);
+  /// 8-bit integers, in the file of weights.
+  Tensor codes(const Array& array);
   /// What a Value holds.
   Tensor stored(const ProtobufWriter& value, Element element, const Sizes& shape);
   Tensor constant(const Sizes& shape, const Sizes& integers);

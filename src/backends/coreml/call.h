@@ -29,7 +29,10 @@ struct Call : NodeView {
   const FindWeight& weight;
 
   /// An empty place for a result.
-  Tensor result(std::size_t result = 0) const { return {{}, *element_of(result_type(result)), sizes(result)}; }
+  Tensor result(std::size_t result = 0) const { return {{}, *element_of(result_type(result)), shape(result)}; }
+  /// Sizes of a result, and those that an attribute lists; a run has those of symbols.
+  const Dims& shape(std::size_t result = 0) const { return node.results[result].shape; }
+  const Dims& dims(std::string_view name) const { return attr<Dims>(name); }
 };
 
 using Rule = Tensors (*)(const Call&);
@@ -44,9 +47,12 @@ Rows contraction_rows();
 Rows control_rows();
 Rows composite_rows();
 Rows rope_rows();
+Rows random_rows();
 Rows missing_rows();
 
 /// All of them.
 const RowTable<Rule>& table();
+/// Whether a node may have numbers of u32, whose bits are those of i32: for it the highest one is no sign.
+bool takes_u32(const Node& node);
 
 }  // namespace rlx::coreml

@@ -1,14 +1,11 @@
 // Products. f16 is multiplied and added in f32.
 #include <algorithm>
-#include <numeric>
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/operations.h"
 
 namespace rlx::coreml {
 namespace {
-
-std::int64_t product(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
 
 /// One operand of a product: [batch, rows, columns] or the other way round, without the batch where it has no axes.
 struct Matrices {
@@ -25,27 +22,20 @@ struct Matrices {
     const Sizes &rows = left ? free : contracted, &columns = left ? contracted : free;
     turned = !std::ranges::is_sorted(order(rows, columns)) && std::ranges::is_sorted(order(columns, rows));
     const Sizes &first = turned ? columns : rows, &second = turned ? rows : columns;
-    const auto size = [&](const Sizes& axes) {
-      std::int64_t all = 1;
-      for (const std::int64_t d : axes) all *= x.shape[static_cast<std::size_t>(d)];
-      return all;
+    const auto all = [&](const Sizes& axes) {
+      Dim product = 1;
+      for (const std::int64_t d : axes) product *= x.shape[static_cast<std::size_t>(d)];
+      return product;
     };
-    Sizes shape{size(first), size(second)};
-    if (!batch.empty()) shape.insert(shape.begin(), size(batch));
+    Dims shape{all(first), all(second)};
+    if (!batch.empty()) shape.insert(shape.begin(), all(batch));
     matrix = reshape(out, transpose(out, x, order(first, second)), shape);
-    result = size(free);
   }
   Tensor matrix;
-  std::int64_t result;  // rows or columns of the product
-  bool turned;          // the matrices stand transposed
+  bool turned;  // the matrices stand transposed
 };
 
-Tensor matmul(Body& out, const Matrices& x, const Matrices& z) {
-  Sizes shape{x.result, z.result};
-  if (x.matrix.rank() == 3) shape.insert(shape.begin(), x.matrix.shape[0]);
-  return out.add("matmul", {{"x", x.matrix}, {"y", z.matrix}, {"transpose_x", Immediate(x.turned)}, {"transpose_y", Immediate(z.turned)}},
-                 x.matrix.element, shape);
-}
+Tensor matmul(Body& out, const Matrices& x, const Matrices& z) { return matmul(out, x.matrix, z.matrix, x.turned, z.turned); }
 
 /// What products are computed in.
 Element product_element(const Call& c, Element of) {
@@ -55,11 +45,10 @@ Element product_element(const Call& c, Element of) {
 
 /// Sums of x by groups of neighbours on the last axis, for the minima of a weight in blocks.
 Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
-  Sizes grouped = x.shape, sums = x.shape;
-  grouped.back() /= group, sums.back() /= group;
+  Dims grouped = x.shape;
+  grouped.back() = x.shape.back().value() / group;
   grouped.push_back(group);
-  return out.add("reduce_sum", {{"x", reshape(out, x, grouped)}, {"axes", Immediate(Sizes{x.rank()})}, {"keep_dims", Immediate(false)}},
-                 x.element, sums);
+  return reduced(out, "sum", reshape(out, x, grouped), {x.rank()});
 }
 
 /// x times the transpose of a weight in blocks: the products with the codes, less the sums of x times the minima.
@@ -74,6 +63,33 @@ Tensor times_blocks(const Call& c, const Weight& weight, Element element) {
   return w.minima ? binary(c.out, "sub", y, times(group_sums(c.out, convert(c.out, c.x[0], Element::f32), w.group), *w.minima)) : y;
 }
 
+/// Whether both operands are 8-bit integers, as under the policy of int8.
+bool multiplies_int8(const Graph& graph, const Node& node) {
+  return std::ranges::all_of(node.operands, [&](ValueId v) {
+    const Node& operand = graph.node(v.node);
+    return operand.op->name == "cast" && graph.type(operand.operands[0]).dtype == i8;
+  });
+}
+
+/// 8-bit integers as floats, by the operations by which CoreML knows such products.
+Tensor int8_operand(const Call& c, std::size_t i) {
+  constexpr Element element = Element::f32;
+  c.out.parts().needs(Target::ios17, "products of 8 bits");
+  const Immediate one(element, 1);
+  const Weight* const weight = c.weight(i);
+  const Tensor codes =
+      weight ? c.out.codes(weight->array)
+             : c.out.add("quantize", {{"input", convert(c.out, c.x[i], element)}, {"scale", one}, {"output_dtype", Immediate("int8")}},
+                         Element::i8, c.x[i].shape);
+  return c.out.add("dequantize", {{"input", codes}, {"scale", one}}, element, codes.shape);
+}
+
+/// Floats of a weight in the elements of a product.
+Tensor given_weight(const Call& c, const Weight& weight, Element element) {
+  if (!weight.blocks.empty()) return whole(c.out, decode_on_device(c.out, weight.array, weight.blocks, element));
+  return is_float(weight.array.dtype()) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
+}
+
 bool is_rows_by_rows(const Call& c) {
   return c.numbers("lhs_batch").empty() && c.numbers("lhs_contract") == Sizes{c.x[0].rank() - 1} && c.numbers("rhs_contract") == Sizes{1};
 }
@@ -82,24 +98,26 @@ Tensors dot(const Call& c) {
   const Element element = product_element(c, sum_element(c.x[0].element));
   const Weight* const weight = c.weight(1);
   Tensor y;
-  if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
+  if (multiplies_int8(c.graph, c.node)) {
+    const Matrices x(c.out, int8_operand(c, 0), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
+    const Matrices z(c.out, int8_operand(c, 1), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
+    y = convert(c.out, matmul(c.out, x, z), element);
+  } else if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
     y = times_blocks(c, *weight, element);
   } else {
-    const Tensor right = !weight                  ? c.x[1]
-                         : weight->blocks.empty() ? c.out.constant(weight->array, element, weight->name)
-                                                  : whole(c.out, decode_on_device(c.out, weight->array, weight->blocks, element));
+    const Tensor right = weight ? given_weight(c, *weight, element) : c.x[1];
     const Matrices x(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
     const Matrices z(c.out, convert(c.out, right, element), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
     y = matmul(c.out, x, z);
   }
-  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.sizes()), c.x[0].element), c.result_type())};
+  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.shape()), c.x[0].element), c.result_type())};
 }
 
 /// Groups of a batch become groups of channels: (g * n, c, ...) as (n, g * c, ...).
 Tensor grouped_by_channels(Body& out, const Tensor& x, std::int64_t groups) {
-  const std::int64_t n = x.shape[0] / groups, spatial = product({x.shape.begin() + 2, x.shape.end()});
+  const Dim n = *Dim::exact_div(x.shape[0], groups), spatial = product({x.shape.begin() + 2, x.shape.end()});
   const Tensor apart = reshape(out, x, {groups, n, x.shape[1], spatial});
-  Sizes shape = x.shape;
+  Dims shape = x.shape;
   shape[0] = n, shape[1] *= groups;
   return reshape(out, transpose(out, apart, {1, 0, 2, 3}), shape);
 }
@@ -118,17 +136,19 @@ Tensor laid_out(const Call& c, Tensor x) {
 Tensors conv(const Call& c) {
   const Element element = c.x[0].element == Element::i32 ? Element::f32 : product_element(c, sum_element(c.x[0].element));
   const std::int64_t batch_groups = c.number("batch_group_count"), groups = std::max(batch_groups, c.number("feature_group_count"));
-  Tensor x = transpose(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_spec"));
+  const bool int8 = multiplies_int8(c.graph, c.node);
+  Tensor x = transpose(c.out, int8 ? int8_operand(c, 0) : convert(c.out, c.x[0], element), c.numbers("lhs_spec"));
   const Weight* const weight = c.weight(1);
-  const bool in_floats = weight && weight->blocks.empty();
-  const Tensor given = in_floats ? c.out.constant(weight->array, element, weight->name) : c.x[1];
+  const bool is_given = weight && weight->blocks.empty();
+  const Tensor given = int8 ? int8_operand(c, 1) : is_given ? given_weight(c, *weight, element) : c.x[1];
   const Tensor w = transpose(c.out, convert(c.out, given, element), c.numbers("rhs_spec"));
   if (batch_groups > 1) x = grouped_by_channels(c.out, x, batch_groups);
   x = laid_out(c, x);
-  const Sizes out_spec = c.numbers("out_spec"), shape = c.sizes(), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");
-  Sizes made, pads, back(out_spec.size());
+  const Sizes out_spec = c.numbers("out_spec"), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");
+  const Dims shape = c.shape();
+  Dims made;
+  Sizes pads;
   for (const std::int64_t axis : out_spec) made.push_back(shape[static_cast<std::size_t>(axis)]);
-  for (std::size_t d = 0; d < out_spec.size(); ++d) back[static_cast<std::size_t>(out_spec[d])] = static_cast<std::int64_t>(d);
   for (std::size_t s = 0; s < lo.size(); ++s) pads.insert(pads.end(), {std::max<std::int64_t>(0, lo[s]), std::max<std::int64_t>(0, hi[s])});
   const Tensor y = c.out.add("conv",
                              {{"x", x},
@@ -139,7 +159,7 @@ Tensors conv(const Call& c) {
                               {"dilations", Immediate(c.numbers("rhs_dilation"))},
                               {"groups", Immediate(static_cast<int>(groups))}},
                              element, made);
-  return {wrapped(c.out, convert(c.out, transpose(c.out, y, back), c.x[0].element), c.result_type())};
+  return {wrapped(c.out, convert(c.out, transpose(c.out, y, inverse(out_spec)), c.x[0].element), c.result_type())};
 }
 
 /// Sums of products of 8 bits are exact in f32 while they stay below 2^24.
@@ -147,16 +167,14 @@ bool has_convolution(const Graph& graph, const Node& node) {
   const Type& type = node.results[0];
   const int spatial = type.rank() - 2;
   if (spatial < 1 || spatial > 3) return false;
-  return is_float(type.dtype) || (info(type.dtype).bits <= 8 && graph.type(node.operands[1]).size().upper() <= 1024);
+  return is_float(type.dtype) || multiplies_int8(graph, node) ||
+         (info(type.dtype).bits <= 8 && graph.type(node.operands[1]).size().upper() <= 1024);
 }
 
 }  // namespace
 
 Rows contraction_rows() {
-  static constexpr Row<Rule> rows[] = {
-      {"dot", dot},
-      {"conv", conv, has_convolution, "CoreML convolves floats over 1 to 3 axes"},
-  };
+  static constexpr Row<Rule> rows[] = {{"dot", dot}, {"conv", conv, has_convolution, "CoreML convolves floats over 1 to 3 axes"}};
   return rows;
 }
 

@@ -62,15 +62,14 @@ Tensors while_rule(const Call& c) {
       [&](Body& block, const Tensors& now) { return c.emit_region(block, *c.attr<Region>("step"), joined(now, constants)); });
 }
 
-Tensor as_moved(Body& out, const Tensor& x) { return x.element == Element::boolean ? convert(out, x, Element::i32) : x; }
-
 /// Slices are read and written at a place that is carried: (place, carry..., stacked results...).
 Tensors scan(const Call& c) {
   const auto carries = static_cast<std::size_t>(c.number("carries")), scanned = static_cast<std::size_t>(c.number("scanned"));
-  const std::int64_t length = c.numbers("length")[0];
+  const Dim length = c.dims("length")[0];
   const bool reverse = c.flag("reverse");
   const auto over = std::span(c.x).subspan(carries, scanned), constants = std::span(c.x).subspan(carries + scanned);
-  Tensors carry{c.out.constant(Sizes{}, Sizes{reverse ? length - 1 : 0})};
+  const Tensor zero = c.out.constant(Sizes{}, Sizes{0});
+  Tensors carry{reverse ? binary(c.out, "add", zero, size(c.out, length - 1)) : zero};
   carry.insert(carry.end(), c.x.begin(), c.x.begin() + static_cast<std::ptrdiff_t>(carries));
   for (std::size_t r = carries; r < c.node.results.size(); ++r) {
     const Tensor place = c.result(r);
@@ -79,27 +78,19 @@ Tensors scan(const Call& c) {
   Tensors results = loop(
       c, carry,
       [&](Body& block, const Tensors& now) {
-        return reverse ? compare(block, "greater_equal", now[0], number(now[0], 0))
-                       : compare(block, "less", now[0], number(now[0], static_cast<double>(length)));
+        return reverse ? compare(block, "greater_equal", now[0], number(now[0], 0)) : compare(block, "less", now[0], size(block, length));
       },
       [&](Body& block, const Tensors& now) {
         Tensors operands(now.begin() + 1, now.begin() + 1 + static_cast<std::ptrdiff_t>(carries));
-        for (const Tensor& x : over) operands.push_back(convert(block, take(block, as_moved(block, x), now[0], 0), x.element));
+        for (const Tensor& x : over) operands.push_back(convert(block, take(block, movable(block, x), now[0], 0), x.element));
         const Tensors made = c.emit_region(block, *c.attr<Region>("step"), joined(operands, constants));
         Tensors next{binary(block, "add", now[0], number(now[0], reverse ? -1 : 1))};
         next.insert(next.end(), made.begin(), made.begin() + static_cast<std::ptrdiff_t>(carries));
         for (std::size_t y = carries; y < made.size(); ++y) {
           const Tensor& stack = now[1 + y];
-          Sizes one = made[y].shape;
+          Dims one = made[y].shape;
           one.insert(one.begin(), 1);
-          next.push_back(block.add("scatter",
-                                   {{"data", stack},
-                                    {"indices", reshape(block, now[0], {1})},
-                                    {"updates", reshape(block, as_moved(block, made[y]), one)},
-                                    {"axis", Immediate(0)},
-                                    {"mode", Immediate("update")},
-                                    {"validate_indices", Immediate(false)}},
-                                   stack.element, stack.shape));
+          next.push_back(put(block, stack, reshape(block, now[0], {1}), reshape(block, movable(block, made[y]), one), "update"));
         }
         return next;
       });

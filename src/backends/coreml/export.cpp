@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "backends/coreml/program.h"
@@ -30,32 +31,59 @@ constexpr std::string_view manifest = R"({
 }
 )";
 
-void check_sizes(const Graph& graph, const Bindings& sizes) {
-  const std::map<std::string, std::int64_t> symbols = graph.symbols();
+constexpr std::int64_t most_size = std::numeric_limits<std::int32_t>::max();
+
+using Symbols = std::map<std::string, std::int64_t>;
+
+void check_size(const Symbols& symbols, const std::string& name, std::int64_t size) {
+  const auto symbol = symbols.find(name);
+  if (symbol == symbols.end()) fail("coreml: the graph has no symbol '{}' to give the size {}", name, size);
+  if (size < 1 || size > symbol->second) fail("coreml: size {} of '{}' (allowed: 1..{})", size, name, symbol->second);
+}
+
+/// Symbols without a size are open. Where some have choices, all open ones have.
+void check_sizes(const Symbols& symbols, const Bindings& sizes, const CoreMlOptions& options) {
+  for (const auto& [name, size] : sizes) check_size(symbols, name, size);
   for (const auto& [name, bound] : symbols) {
-    const auto size = sizes.find(name);
-    if (size == sizes.end())
-      fail("coreml: the size of '{}' is open: a package has fixed shapes (give {} a size, 1..{})", name, name, bound);
-    if (size->second < 1 || size->second > bound) fail("coreml: size {} of '{}' (allowed: 1..{})", size->second, name, bound);
+    if (sizes.contains(name) || options.choices.contains(name)) continue;
+    if (bound > most_size) fail("coreml: the bound of '{}' is {} (allowed: below 2^31; or give {} a size)", name, bound, name);
+    if (!options.choices.empty())
+      fail("coreml: '{}' is open, and '{}' has choices (allowed: choices for both, or a size for {})", name, options.choices.begin()->first,
+           name);
   }
-  for (const auto& [name, size] : sizes)
-    if (!symbols.contains(name)) fail("coreml: the graph has no symbol '{}' to give the size {}", name, size);
+}
+
+void check_choices(const Symbols& symbols, const CoreMlOptions& options) {
+  constexpr std::size_t most_choices = 128;  // of CoreML
+  for (const auto& [name, choices] : options.choices) {
+    const auto& [first, others] = *options.choices.begin();
+    if (options.sizes.contains(name)) fail("coreml: '{}' has a size and choices (allowed: one of them)", name);
+    if (choices.empty() || choices.size() > most_choices)
+      fail("coreml: {} choices of '{}' (allowed: 1..{})", choices.size(), name, most_choices);
+    if (choices.size() != others.size())
+      fail("coreml: {} choices of '{}' and {} of '{}' (allowed: as many, as they belong together)", others.size(), first, choices.size(),
+           name);
+    for (const std::int64_t size : choices) check_size(symbols, name, size);
+  }
 }
 
 void check_options(const Graph& graph, const CoreMlOptions& options) {
   constexpr std::array targets{0, 16, 17, 18, 26};
   if (std::ranges::find(targets, options.minimum_target) == targets.end())
     fail("coreml: a target of iOS {} (allowed: 16, 17, 18, 26)", options.minimum_target);
-  if (options.precision != Precision::f32 && options.precision != Precision::f16)
-    fail("coreml: products in {} (allowed: f32, f16)", name(options.precision));
-  if (options.functions.empty()) check_sizes(graph, options.sizes);
+  if (options.precision == Precision::bf16) fail("coreml: products in bf16 (allowed: f32, f16, int8)");
+  if (options.calibration && options.precision != Precision::int8)
+    fail("coreml: a calibration beside products in {} (allowed: int8)", name(options.precision));
+  const Symbols symbols = graph.symbols();
+  check_choices(symbols, options);
+  if (options.functions.empty()) check_sizes(symbols, options.sizes, options);
   std::set<std::string> names;
   for (const CoreMlFunction& function : options.functions) {
     if (function.name.empty() || !names.insert(function.name).second)
       fail("coreml: function '{}' (allowed: names that differ)", function.name);
     Bindings sizes = function.sizes;
     sizes.insert(options.sizes.begin(), options.sizes.end());
-    check_sizes(graph, sizes);
+    check_sizes(symbols, sizes, options);
   }
 }
 

@@ -1,14 +1,17 @@
 #include "backends/coreml/program.h"
 
+#include <algorithm>
+
 #include "backends/coreml/blocks.h"
+#include "backends/coreml/feature.h"
 #include "backends/coreml/operations.h"
-#include "backends/coreml/real_parts.h"
+#include "backends/coreml/prepared.h"
 #include "ir/array_type.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"
 #include "ir/sources.h"
 #include "passes/exact_activations.h"
-#include "passes/expand.h"
+#include "passes/precision.h"
 #include "quant/block_parts.h"
 
 namespace rlx::coreml {
@@ -31,38 +34,6 @@ Version version_of(Target target) {
   fail_internal("coreml: target {}", static_cast<int>(target));
 }
 
-/// What users pass and get: CoreML's arrays have an axis at least, and elements of f32, f16 or i32.
-struct Feature {
-  std::string name, description;
-  Element element;
-  Sizes shape;
-
-  explicit Feature(std::string of, const Tensor& value, const Type& type)
-      : name(std::move(of)),
-        description(type.to_string()),
-        element(value.element == Element::boolean ? Element::i32 : value.element),
-        shape(value.shape.empty() ? Sizes{1} : value.shape) {}
-
-  ProtobufWriter message() const {
-    constexpr std::uint32_t array_type = 5;
-    return described(ProtobufWriter().message(array_type, array()));
-  }
-  ProtobufWriter state_message() const {
-    constexpr std::uint32_t state_type = 8, array_type = 1;
-    return described(ProtobufWriter().message(state_type, ProtobufWriter().message(array_type, array())));
-  }
-  Tensor tensor() const { return {name, element, shape}; }
-
- private:
-  ProtobufWriter array() const {
-    const std::uint64_t type = element == Element::f32 ? 65568 : element == Element::f16 ? 65552 : 131104;
-    return std::move(ProtobufWriter().packed(1, shape).integer(2, type));
-  }
-  ProtobufWriter described(const ProtobufWriter& type) const {
-    return std::move(ProtobufWriter().text(1, name).text(2, description).message(3, type));
-  }
-};
-
 /// Values of a graph: tensors of the program, or what is the same in every run and may become one.
 struct Held {
   std::optional<Tensor> tensor = {};
@@ -73,7 +44,7 @@ using HeldValues = std::map<ValueId, Held>;
 class Emitter {
  public:
   /// `keeps_blocks`: weights in blocks are decoded by the device.
-  Emitter(const Bindings& bindings, bool keeps_blocks) : bindings_(bindings), keeps_blocks_(keeps_blocks) {}
+  explicit Emitter(bool keeps_blocks) : keeps_blocks_(keeps_blocks) {}
 
   /// The outputs; `values` has the inputs.
   Tensors emit(Body& body, const Graph& graph, HeldValues values) const {
@@ -91,7 +62,7 @@ class Emitter {
 
   Tensor input(const std::string& name, const Type& type) const {
     check(type, "input", name);
-    return {{}, *element_of(type.dtype), sizes_of(type.shape, bindings_)};
+    return {{}, *element_of(type.dtype), type.shape};
   }
 
  private:
@@ -111,30 +82,38 @@ class Emitter {
     const Weight& first = *values.at(node.operands[0]).weight;
     if (keeps_blocks_ && node.op->name == "decode_blocks" && find_block_parts(std::get<std::string>(node.attrs[0])))
       return keep(values, id, 0, {first.array, std::get<std::string>(node.attrs[0]), first.name});
-    if (widens(graph, node) && first.array.size() > most_elements) return keep(values, id, 0, first);
+    if (widens(graph, node) && (first.array.dtype() == i8 || first.array.size() > most_elements)) return keep(values, id, 0, first);
     return evaluate(graph, id, operands, values);
   }
   bool evaluate(const Graph& graph, std::int32_t id, const std::vector<Array>& operands, HeldValues& values) const {
     const Node& node = graph.node(id);
+    if (std::ranges::any_of(node.attrs, is_open)) return false;
     for (const Type& type : node.results) {
-      const bool runs_there = node.op->name != "decode_blocks" && element_of(type.dtype);
-      if (type.size().evaluate(bindings_) > (runs_there ? most_elements : most_foreign_elements)) return false;
+      const bool runs_there = has_row(graph, node) && element_of(type.dtype);
+      if (!type.is_static() || type.size().value() > (runs_there ? most_elements : most_foreign_elements)) return false;
     }
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i].dtype() != graph.type(node.operands[i]).dtype) return false;
-    const std::vector<Array> results = evaluate_node(graph, id, bindings_, operands, {});
+    const std::vector<Array> results = evaluate_node(graph, id, {}, operands, {});
     for (std::size_t r = 0; r < results.size(); ++r) keep(values, id, r, {results[r], {}, std::string(node.op->name)});
     return true;
+  }
+  static bool is_open(const Attr& attr) {
+    const auto* const dims = std::get_if<Dims>(&attr);
+    return dims && !std::ranges::all_of(*dims, &Dim::is_static);
   }
   static bool keep(HeldValues& values, std::int32_t id, std::size_t result, Weight weight) {
     values[{id, static_cast<std::int32_t>(result)}] = {{}, std::move(weight)};
     return true;
   }
-  /// A cast to f32 after which the numbers are the same.
+  /// A cast after which the numbers are the same.
   static bool widens(const Graph& graph, const Node& node) {
-    const DType from = graph.type(node.operands[0]).dtype;
-    return node.op->name == "cast" && node.results[0].dtype == f32 && (from == bf16 || from == f16);
+    if (node.op->name != "cast") return false;
+    const DType from = graph.type(node.operands[0]).dtype, to = node.results[0].dtype;
+    return (to == f32 && (from == bf16 || from == f16)) || (to == i32 && from == i8);
   }
+  /// Weights for which rows ask.
+  static bool is_weight(const Array& array) { return is_float(array.dtype()) || array.dtype() == i8; }
 
   Tensors results(Body& body, const Graph& graph, std::int32_t id, HeldValues& values) const {
     const Node& node = graph.node(id);
@@ -144,13 +123,27 @@ class Emitter {
       fail("coreml: {} with a result of {} cannot be exported: {}", node.op->name, node.results[0].to_string(),
            known ? known->reason : "it has no form there");
     }
+    const auto is_u32 = [&](const Type& type) { return type.dtype == u32; };
+    if (!takes_u32(node) &&
+        (std::ranges::any_of(node.results, is_u32) || std::ranges::any_of(node.operands, [&](ValueId v) { return is_u32(graph.type(v)); })))
+      fail("coreml: {} with a result of {} cannot be exported: CoreML has no u32, which i32 cannot stand for there", node.op->name,
+           node.results[0].to_string());
     Tensors operands;
     for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(operand(body, graph, node, i, values));
     const FindWeight weight = [&](std::size_t i) {
       const std::optional<Weight>& held = values.at(node.operands[i]).weight;
-      return held && (is_float(held->array.dtype()) || !held->blocks.empty()) ? &*held : nullptr;
+      return held && (is_weight(held->array) || !held->blocks.empty()) ? &*held : nullptr;
     };
-    return row->rule({{graph, node, bindings_}, body, operands, region_, weight});
+    try {
+      return row->rule({{graph, node, none_}, body, operands, region_, weight});
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error& error) {
+      const std::string_view why = error.what();
+      if (why.starts_with("coreml: ")) throw;
+      fail("coreml: {} with a result of {} cannot be exported: {} (give its symbols sizes)", node.op->name, node.results[0].to_string(),
+           why);
+    }
   }
 
   Tensor operand(Body& body, const Graph& graph, const Node& node, std::size_t i, HeldValues& values) const {
@@ -159,7 +152,7 @@ class Emitter {
     const bool is_right = i == 1 && (node.op->name == "dot" || node.op->name == "conv");
     const bool is_table = i == 0 && node.op->name == "gather";
     if (weight && node.op->name == "rope" && i == 2) return {};
-    if (weight && (weight->blocks.empty() ? is_right && is_float(weight->array.dtype()) : is_table || (is_right && node.op->name == "dot")))
+    if (weight && (weight->blocks.empty() ? is_right && is_weight(weight->array) : is_table || (is_right && node.op->name == "dot")))
       return input(std::string(node.op->name), graph.type(v));  // the row asks for the weight
     return node.op->kind == OpKind::scalar ? tensor(body, graph, v, values) : whole(body, graph, v, values);
   }
@@ -176,22 +169,22 @@ class Emitter {
   }
   /// A value with all its elements: operations of elements take axes of size 1 for any size, and so results of broadcasts have them.
   Tensor whole(Body& body, const Graph& graph, ValueId v, HeldValues& values) const {
-    return stretched(body, tensor(body, graph, v, values), sizes_of(graph.type(v).shape, bindings_));
+    return stretched(body, tensor(body, graph, v, values), graph.type(v).shape);
   }
 
   /// What CoreML's tensors can be.
   void check(const Type& type, std::string_view what, const std::string& name) const {
     if (!element_of(type.dtype))
-      fail("coreml: {} '{}' is {}: CoreML computes no {} (allowed: f32, f16, bf16, i32, bool, and integers below 32 bits)", what, name,
+      fail("coreml: {} '{}' is {}: CoreML computes no {} (allowed: f32, f16, bf16, bool, and integers of up to 32 bits)", what, name,
            type.to_string(), rlx::name(type.dtype));
     if (type.rank() > most_axes) fail("coreml: {} '{}' is {}: CoreML has at most {} axes", what, name, type.to_string(), most_axes);
-    for (const std::int64_t size : sizes_of(type.shape, bindings_))
+    for (const Dim& size : type.shape)
       if (size == 0) fail("coreml: {} '{}' is {}, which has no elements: CoreML has no such arrays", what, name, type.to_string());
   }
 
   static constexpr std::int64_t most_elements = 4096;                           // of what is computed here
   static constexpr std::int64_t most_foreign_elements = std::int64_t{1} << 28;  // the same of what the device cannot compute
-  const Bindings& bindings_;
+  const Bindings none_;                                                         // no symbol has a size that the graph does not have
   bool keeps_blocks_;
   EmitRegion region_ = [this](Body& block, const Graph& region, const Tensors& operands) {
     HeldValues values;
@@ -205,39 +198,14 @@ Tensor from_feature(Body& body, const Tensor& feature, const Tensor& wanted) {
   return convert(body, reshape(body, feature, wanted.shape), wanted.element);
 }
 
-/// Rows of blocks that are read and then decoded are decoded and then read: CoreML has them as numbers.
-Graph with_decoded_tables(const Graph& graph) {
-  Rebuilder out(graph);
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
-    const Node* const read = node.op->name == "decode_blocks" ? &graph.node(node.operands[0].node) : nullptr;
-    if (!read || read->op->name != "gather") {
-      out.copy(id);
-      continue;
-    }
-    const Value table = emit(out.data(), *node.op, node.attrs, std::array{out.value(read->operands[0])})[0];
-    Attrs attrs = read->attrs;
-    auto& sizes = std::get<Dims>(attrs[5]);
-    if (!(sizes.back() == graph.type(read->operands[0]).shape.back()))
-      fail("coreml: {} reads parts of blocks", node.results[0].to_string());
-    sizes.back() = table.shape().back();
-    out.replace(id, emit(out.data(), *read->op, attrs, std::array{table, out.value(read->operands[1])}));
+/// What open symbols may be together.
+std::vector<Bindings> choices_of(const CoreMlOptions& options) {
+  std::vector<Bindings> choices;
+  for (const auto& [symbol, sizes] : options.choices) {
+    choices.resize(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) choices[i].emplace(symbol, sizes[i]);
   }
-  return out.finish();
-}
-
-/// What has no row takes its body or its expansion, if there is one.
-bool has_row(const Graph& graph, const Node& node) { return table().taking(graph, node) != nullptr; }
-
-/// With pairs in place of complex numbers.
-Graph without_complex(const Graph& graph) {
-  try {
-    return expand(in_real_parts(graph), has_row, has_row);
-  } catch (const InternalError&) {
-    throw;
-  } catch (const Error& error) {
-    fail("coreml: {}", error.what());
-  }
+  return choices;
 }
 
 ProtobufWriter metadata(const CoreMlOptions& options) {
@@ -254,14 +222,16 @@ ProtobufWriter metadata(const CoreMlOptions& options) {
 /// A function of the package, and what the package says of it.
 class FunctionMaker {
  public:
-  FunctionMaker(ProgramParts& parts, const Graph& graph, const NamedArrays& weights, const Bindings& sizes)
+  /// `choices`: what open symbols may be together; none: all within their bounds.
+  FunctionMaker(ProgramParts& parts, const Graph& graph, const NamedArrays& weights, const std::vector<Bindings>& choices)
       : parts_(parts),
         weights_(weights),
-        bindings_(sizes),
-        emitter_(bindings_, !parts.target_is_given || parts.target >= Target::ios18),
+        choices_(choices),
+        emitter_(!parts.target_is_given || parts.target >= Target::ios18),
         body_(parts) {
     parts.begin_function();
     for (const auto& [input, value] : graph.inputs()) add_input(input, value.id());
+    if (!choices.empty() && std::ranges::count_if(read_, &Feature::is_open) > 1) parts.needs(Target::ios18, "choices for several inputs");
     std::vector<std::string> names;
     for (const auto& [name, value] : graph.outputs()) names.push_back(states_.contains(name) ? std::string() : parts.name(name));
     const Tensors results = emitter_.emit(body_, graph, std::move(values_));
@@ -275,8 +245,8 @@ class FunctionMaker {
   /// As fields with these numbers.
   ProtobufWriter features(std::uint32_t input, std::uint32_t output, std::uint32_t state) const {
     ProtobufWriter result;
-    for (const Feature& feature : read_) result.message(input, feature.message());
-    for (const Feature& feature : written_) result.message(output, feature.message());
+    for (const Feature& feature : read_) result.message(input, feature.message(choices_));
+    for (const Feature& feature : written_) result.message(output, feature.output_message());
     for (const auto& [name, feature] : states_) result.message(state, feature.state_message());
     return result;
   }
@@ -291,13 +261,29 @@ class FunctionMaker {
     Feature feature(parts_.name(input.name), wanted, input.type);
     if (input.kind == InputKind::state) return add_state(input, value, wanted, std::move(feature));
     inputs_.message(1, named_type(feature.tensor()));
+    find_symbols(feature.tensor());
     values_[value] = {from_feature(body_, feature.tensor(), wanted), {}};
     read_.push_back(std::move(feature));
+  }
+
+  /// The sizes of axes that are symbols are their sizes.
+  void find_symbols(const Tensor& input) {
+    std::optional<Tensor> shape;
+    for (std::size_t d = 0; d < input.shape.size(); ++d) {
+      const std::vector<Dim::Term> terms = input.shape[d].terms();
+      if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].symbols.size() != 1) continue;
+      const std::string& symbol = terms[0].symbols[0]->name;
+      if (parts_.symbols.contains(symbol)) continue;
+      if (!shape) shape = body_.add("shape", {{"x", input}}, Element::i32, {input.rank()});
+      parts_.symbols.emplace(symbol, cut(body_, *shape, 0, d, d + 1));
+    }
   }
 
   void add_state(const Input& input, ValueId value, const Tensor& wanted, Feature feature) {
     if (!is_float(input.type.dtype))
       fail("coreml: state '{}' is {} (allowed: floats, which are f16 there)", input.name, input.type.to_string());
+    if (!input.type.is_static())
+      fail("coreml: state '{}' is {}: states have fixed shapes (give its symbols sizes)", input.name, input.type.to_string());
     parts_.needs(Target::ios18, "states");
     feature.element = Element::f16;
     inputs_.message(1, named_state(feature.tensor()));
@@ -310,7 +296,7 @@ class FunctionMaker {
     const auto value = weights_.find(input.name);
     if (value == weights_.end()) fail("coreml: parameter '{}' has no value", input.name);
     const Array& array = value->second;
-    if (array.dtype() != input.type.dtype || array.shape() != sizes_of(input.type.shape, bindings_))
+    if (array.dtype() != input.type.dtype || dims_of(array.shape()) != input.type.shape)
       fail("coreml: parameter '{}' is {}, its value {}", input.name, input.type.to_string(), type_of(array).to_string());
     return {array, {}, input.name};
   }
@@ -328,7 +314,7 @@ class FunctionMaker {
 
   ProgramParts& parts_;
   const NamedArrays& weights_;
-  const Bindings& bindings_;
+  const std::vector<Bindings>& choices_;
   Emitter emitter_;
   Body body_;
   HeldValues values_;
@@ -345,8 +331,10 @@ MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options) 
   made.parts.target = options.minimum_target == 0 ? Target::ios17 : static_cast<Target>(options.minimum_target);
   made.parts.target_is_given = options.minimum_target != 0;
   made.parts.multiplies_f16 = options.precision == Precision::f16;
-  const Graph graph = with_decoded_tables(without_complex(expand(with_exact_activations(saved.graph), has_row, has_row)));
-  const NamedArrays weights = in_real_parts(saved.weights);
+  const std::vector<Bindings> choices = choices_of(options);
+  Graph graph = with_exact_activations(saved.graph);
+  if (options.precision == Precision::int8)
+    graph = with_precision(graph, Precision::int8, options.calibration ? &*options.calibration : nullptr, has_row).graph;
   std::vector<CoreMlFunction> wanted = options.functions;
   const bool is_one = wanted.empty();
   if (is_one) wanted.push_back({"main", {}});
@@ -354,7 +342,8 @@ MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options) 
   std::vector<std::pair<std::string, std::unique_ptr<FunctionMaker>>> functions;
   for (CoreMlFunction& function : wanted) {
     function.sizes.insert(options.sizes.begin(), options.sizes.end());
-    functions.emplace_back(function.name, std::make_unique<FunctionMaker>(made.parts, graph, weights, function.sizes));
+    functions.emplace_back(function.name, std::make_unique<FunctionMaker>(
+                                              made.parts, prepared(graph, function.sizes, saved.weights, options), saved.weights, choices));
   }
   const Version version = version_of(made.parts.target);
   ProtobufWriter program, features;

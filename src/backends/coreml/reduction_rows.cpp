@@ -15,7 +15,7 @@ Tensors reduce(const Call& c) {
   const Tensor& given = c.x[0];
   const Element element = given.element == Element::boolean ? Element::i32 : ordered ? given.element : sum_element(given.element);
   const Tensor x = convert(c.out, given, element);
-  const Tensor y = c.out.add("reduce_" + kind, {{"x", x}, {"axes", Immediate(axes)}, {"keep_dims", Immediate(false)}}, element, c.sizes());
+  const Tensor y = reduced(c.out, kind, x, axes);
   return {convert(c.out, wrapped(c.out, y, c.result_type()), given.element)};
 }
 
@@ -36,16 +36,15 @@ Tensor turned(Body& out, const Tensor& x, std::int64_t axis, bool turn) {
 /// `count` elements of one value before those along an axis, whose last ones are dropped.
 Tensor later(Body& out, const Tensor& x, std::int64_t axis, std::int64_t count, double value) {
   const auto d = static_cast<std::size_t>(axis);
-  Sizes shape = x.shape;
+  Dims shape = x.shape;
   shape[d] = count;
-  if (count == x.shape[d]) return filled(out, x.element, shape, value);
-  return concat(out, {filled(out, x.element, shape, value), cut(out, x, d, 0, x.shape[d] - count)}, axis);
+  return cut(out, concat(out, {filled(out, x.element, shape, value), x}, axis), d, 0, x.shape[d]);
 }
 
 Tensors cumulative(const Call& c) {
   static constexpr std::string_view names[] = {"add", "maximum", "minimum", "mul"};
   const std::string_view kind = c.word("op");
-  const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)];
+  const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)].upper();
   const double start = neutral(kind, c.type(0));
   const std::string_view name = names[kind == "sum" ? 0 : kind == "max" ? 1 : kind == "min" ? 2 : 3];
   Tensor y = turned(c.out, convert(c.out, c.x[0], sum_element(c.x[0].element)), axis, c.flag("reverse"));
@@ -56,7 +55,7 @@ Tensors cumulative(const Call& c) {
 
 /// A step of 2^i places puts two stretches of that length together.
 Tensors linear_recurrence(const Call& c) {
-  const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)];
+  const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)].upper();
   const bool reverse = c.flag("reverse");
   const Element element = sum_element(c.x[0].element);
   Tensor a = turned(c.out, convert(c.out, c.x[0], element), axis, reverse),
@@ -71,8 +70,8 @@ Tensors linear_recurrence(const Call& c) {
 /// Which of two keys comes first, for [rows, n, 1] and [rows, 1, n]: NaN is the largest, whatever the bits.
 struct Order {
   Order(Body& out, const Tensor& key, bool descending) {
-    const Tensor x = key.element == Element::boolean ? convert(out, key, Element::i32) : key;
-    const std::int64_t rows = x.shape[0], n = x.shape[1];
+    const Tensor x = movable(out, key);
+    const Dim &rows = x.shape[0], &n = x.shape[1];
     const Tensor self = reshape(out, x, {rows, n, 1}), other = reshape(out, x, {rows, 1, n});
     before = compare(out, descending ? "greater" : "less", other, self);
     same = compare(out, "equal", other, self);
@@ -91,45 +90,32 @@ constexpr std::int64_t most_sorted = 2048;
 /// CoreML's own sorting leaves open which of equal elements is first: each element counts those that come before it.
 Tensors sort(const Call& c) {
   const auto axis = static_cast<std::size_t>(c.axis());
-  Sizes perm, moved_shape;
+  Sizes perm;
+  Dims moved_shape;
   for (std::int64_t d = 0; d < c.x[0].rank(); ++d)
     if (d != static_cast<std::int64_t>(axis)) perm.push_back(d);
   perm.push_back(static_cast<std::int64_t>(axis));
   for (const std::int64_t d : perm) moved_shape.push_back(c.x[0].shape[static_cast<std::size_t>(d)]);
-  const std::int64_t n = moved_shape.back();
-  std::int64_t rows = 1;
-  for (std::size_t d = 0; d + 1 < moved_shape.size(); ++d) rows *= moved_shape[d];
+  const Dim n = moved_shape.back(), rows = product({moved_shape.begin(), moved_shape.end() - 1});
   Tensors lines;
-  for (const Tensor& x : c.x)
-    lines.push_back(reshape(c.out, transpose(c.out, x.element == Element::boolean ? convert(c.out, x, Element::i32) : x, perm), {rows, n}));
+  for (const Tensor& x : c.x) lines.push_back(reshape(c.out, transpose(c.out, movable(c.out, x), perm), {rows, n}));
 
-  Sizes earlier;  // other < self
-  for (std::int64_t self = 0; self < n; ++self)
-    for (std::int64_t other = 0; other < n; ++other) earlier.push_back(other < self);
-  Tensor first = convert(c.out, c.out.constant({1, n, n}, earlier), Element::boolean);
+  const Tensor numbers = line(c.out, n), elements = reshape(c.out, numbers, {1, n, 1}), places = reshape(c.out, numbers, {1, 1, n});
+  Tensor first = compare(c.out, "less", places, elements);
   for (std::int64_t key = c.number("keys"); key-- > 0;) {
     const Order order(c.out, lines[static_cast<std::size_t>(key)], c.flag("descending"));
     first = logical(c.out, "logical_or", order.before, logical(c.out, "logical_and", order.same, first));
   }
-  const auto count = [&](const Tensor& words, Sizes shape, int along) {
-    return c.out.add("reduce_sum", {{"x", words}, {"axes", Immediate(Sizes{along})}, {"keep_dims", Immediate(false)}}, Element::i32,
-                     std::move(shape));
-  };
-  const Tensor place = count(convert(c.out, first, Element::i32), {rows, n}, 2);  // of each element
-  Sizes numbers(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i)] = i;
-  const Tensor places = c.out.constant({1, 1, n}, numbers), elements = c.out.constant({1, n, 1}, numbers);
+  const Tensor place = reduced(c.out, "sum", convert(c.out, first, Element::i32), {2});  // of each element
   const Tensor is_there = convert(c.out, compare(c.out, "equal", reshape(c.out, place, {rows, n, 1}), places), Element::i32);
-  const Tensor from = count(binary(c.out, "mul", is_there, elements), {rows, n}, 1);  // by place: the element that lies there
+  const Tensor from = reduced(c.out, "sum", binary(c.out, "mul", is_there, elements), {1});  // by place: the element that lies there
 
-  Sizes back(perm.size());
-  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<std::int64_t>(d);
   Tensors results;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Tensor y =
         c.out.add("gather_along_axis", {{"x", lines[i]}, {"indices", from}, {"axis", Immediate(1)}, {"validate_indices", Immediate(false)}},
                   lines[i].element, {rows, n});
-    results.push_back(convert(c.out, transpose(c.out, reshape(c.out, y, moved_shape), back), c.x[i].element));
+    results.push_back(convert(c.out, transpose(c.out, reshape(c.out, y, moved_shape), inverse(perm)), c.x[i].element));
   }
   return results;
 }
@@ -148,8 +134,7 @@ Rows reduction_rows() {
       {"cumulative", cumulative},
       {"linear_recurrence", linear_recurrence},
       {"sort", sort, is_short,
-       "CoreML's sorting leaves open which of equal elements is first, and comparing all pairs is for 2048 of them"},
-  };
+       "CoreML's sorting leaves open which of equal elements is first, and comparing all pairs is for 2048 of them"}};
   return rows;
 }
 

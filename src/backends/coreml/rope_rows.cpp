@@ -56,7 +56,7 @@ Turn shared_turn(const Call& c, const Array& frequencies) {
   const std::string key =
       fmt::format("rope {} {} ", c.x[1].name, magnitude) + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const Tensors made = c.out.made_once(key, [&] {
-    const Sizes shape(c.x[1].shape.begin(), c.x[1].shape.end() - 1);
+    const Dims shape(c.x[1].shape.begin(), c.x[1].shape.end() - 1);
     const Turn turn = turn_of(c.out, reshape(c.out, convert(c.out, c.x[1], Element::i32), shape), frequencies, magnitude);
     return Tensors{turn.cosine, turn.sine};
   });
@@ -69,7 +69,7 @@ Tensors rope(const Call& c) {
   const Turn turn = shared_turn(c, frequencies->array);
   const Tensor x = convert(c.out, c.x[0], Element::f32);
   const std::size_t last = x.shape.size() - 1;
-  const std::int64_t pairs = frequencies->array.size(), size = x.shape[last];
+  const std::int64_t pairs = frequencies->array.size(), size = x.shape[last].value();
   const bool half = c.word("style") == "half";
   const Tensor a = half ? cut(c.out, x, last, 0, pairs) : cut(c.out, x, last, 0, 2 * pairs, 2);
   const Tensor b = half ? cut(c.out, x, last, pairs, 2 * pairs) : cut(c.out, x, last, 1, 2 * pairs, 2);
@@ -79,7 +79,7 @@ Tensors rope(const Call& c) {
   if (half) {
     y = concat(c.out, {turned.cosine, turned.sine}, axis);
   } else {
-    Sizes column = a.shape, front = a.shape;
+    Dims column = a.shape, front = a.shape;
     column.push_back(1), front.back() *= 2;
     y = reshape(c.out, concat(c.out, {reshape(c.out, turned.cosine, column), reshape(c.out, turned.sine, column)}, axis + 1), front);
   }

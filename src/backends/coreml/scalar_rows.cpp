@@ -8,6 +8,15 @@
 namespace rlx::coreml {
 namespace {
 
+/// With the highest bit turned: u32 in the order of i32, and back.
+Tensor signed_order(Body& out, const Tensor& x) { return binary(out, "add", x, number(x, std::ldexp(-1, 31))); }
+/// An operand as numbers that CoreML compares.
+Tensor ordered(const Call& c, std::size_t operand) {
+  const Tensor& x = c.x[operand];
+  if (c.type(operand) == u32) return signed_order(c.out, x);
+  return movable(c.out, x);
+}
+
 /// Ops that CoreML has, under its names.
 Tensors direct(const Call& c) {
   static const std::map<std::string_view, std::string_view> names{{"abs", "abs"},   {"atan", "atan"},   {"cos", "cos"},     {"erf", "erf"},
@@ -15,6 +24,8 @@ Tensors direct(const Call& c) {
                                                                   {"sqrt", "sqrt"}, {"tanh", "tanh"},   {"add", "add"},     {"sub", "sub"},
                                                                   {"mul", "mul"},   {"max", "maximum"}, {"min", "minimum"}, {"pow", "pow"}};
   const std::string_view name = names.at(c.node.op->name);
+  if (c.type(0) == u32 && (name == "maximum" || name == "minimum"))
+    return {signed_order(c.out, binary(c.out, name, ordered(c, 0), ordered(c, 1)))};
   if (c.x.size() == 1) return {wrapped(c.out, unary(c.out, name, c.x[0]), c.result_type())};
   if (c.x[0].element != Element::boolean) return {wrapped(c.out, binary(c.out, name, c.x[0], c.x[1]), c.result_type())};
   return {logical(c.out, name == "maximum" ? "logical_or" : "logical_and", c.x[0], c.x[1])};
@@ -81,22 +92,10 @@ Tensors rem(const Call& c) {
   return {select(c.out, negative, binary(c.out, "mul", size, number(size, -1)), size)};
 }
 
-Tensor comparable(Body& out, const Tensor& x) { return x.element == Element::boolean ? convert(out, x, Element::i32) : x; }
-
 Tensors comparison(const Call& c) {
   static const std::map<std::string_view, std::string_view> names{{"eq", "equal"},      {"ne", "not_equal"}, {"lt", "less"},
                                                                   {"le", "less_equal"}, {"gt", "greater"},   {"ge", "greater_equal"}};
-  return {compare(c.out, names.at(c.node.op->name), comparable(c.out, c.x[0]), comparable(c.out, c.x[1]))};
-}
-
-/// The bytes of an integer, the lowest first, each 0..255.
-Tensors bytes_of(Body& out, const Tensor& x, int bits) {
-  Tensors bytes;
-  for (int low = 0; low < bits; low += 8) {
-    const Tensor moved = low == 0 ? x : binary(out, "floor_div", x, number(x, std::ldexp(1, low)));
-    bytes.push_back(binary(out, "mod", moved, number(x, 256)));
-  }
-  return bytes;
+  return {compare(c.out, names.at(c.node.op->name), ordered(c, 0), ordered(c, 1))};
 }
 
 /// CoreML has no operations of bits: what two bytes have in common is looked up.
@@ -153,9 +152,20 @@ Tensors shl(const Call& c) {
   return {wrapped(c.out, select(c.out, outside(c.out, c.x[1], bits), number(y, 0), y), c.result_type())};
 }
 
+/// By 1, with 0 as the highest bit.
+Tensor half_of_u32(Body& out, const Tensor& x) {
+  const Tensor y = binary(out, "floor_div", x, number(x, 2));
+  return select(out, compare(out, "less", x, number(x, 0)), signed_order(out, y), y);
+}
+
 /// Division by a power of two goes down as shifting does; by 2^31 it leaves the sign.
 Tensors shr(const Call& c) {
-  const Tensor& x = c.x[0];
+  const Tensor &x = c.x[0], &z = c.x[1];
+  if (c.type(0) == u32) {
+    const Tensor rest = power_of_two(c.out, binary(c.out, "sub", z, number(z, 1)), 31);
+    const Tensor y = select(c.out, compare(c.out, "equal", z, number(z, 0)), x, binary(c.out, "floor_div", half_of_u32(c.out, x), rest));
+    return {select(c.out, outside(c.out, z, 32), number(y, 0), y)};
+  }
   const int bits = info(c.result_type()).bits, most = std::min(bits, 31);
   const Tensor y = binary(c.out, "floor_div", x, power_of_two(c.out, c.x[1], most));
   const Tensor negative = convert(c.out, compare(c.out, "less", x, number(x, 0)), Element::i32);
@@ -173,6 +183,12 @@ Tensors select_rule(const Call& c) {
 /// Floats to integers: towards 0, into the range of the type, and NaN to 0.
 Tensor truncated(Body& out, const Tensor& given, DType to) {
   const Tensor x = convert(out, given, Element::f32);
+  if (to == u32) {  // in two halves
+    const Tensor low = truncated(out, x, i32), high = truncated(out, binary(out, "sub", x, number(x, 0x1p31)), i32);
+    const Tensor y =
+        select(out, compare(out, "less", x, number(x, 0x1p31)), binary(out, "maximum", low, number(low, 0)), signed_order(out, high));
+    return select(out, is_nan(out, x), number(y, 0), y);
+  }
   const bool signed_type = is_signed_int(to);
   const int bits = info(to).bits - (signed_type ? 1 : 0);
   const double above = std::ldexp(1, bits), low = signed_type ? -above : 0, high = bits == 31 ? 2147483520.0 : above - 1;
@@ -187,6 +203,12 @@ Tensors cast(const Call& c) {
   const Tensor& x = c.x[0];
   if (is_bool(to)) return {x.element == Element::boolean ? x : compare(c.out, "not_equal", x, number(x, 0))};
   if (is_float(from) && is_integer(to)) return {truncated(c.out, x, to)};
+  if (from == u32 && is_float(to)) {  // halves of 16 bits are exact
+    const Tensor high = binary(c.out, "mod", binary(c.out, "floor_div", x, number(x, 0x1p16)), number(x, 0x1p16));
+    const Tensor low = convert(c.out, binary(c.out, "mod", x, number(x, 0x1p16)), Element::f32);
+    const Tensor wide = binary(c.out, "mul", convert(c.out, high, Element::f32), Immediate(Element::f32, 0x1p16));
+    return {convert(c.out, binary(c.out, "add", wide, low), *element_of(to))};
+  }
   const Tensor y = convert(c.out, x, *element_of(to));
   return {is_integer(from) ? wrapped(c.out, y, to) : y};
 }
@@ -196,47 +218,45 @@ Tensors fma(const Call& c) { return {binary(c.out, "add", binary(c.out, "mul", c
 }  // namespace
 
 Rows scalar_rows() {
-  static constexpr Row<Rule> rows[] = {
-      {"abs", direct},
-      {"atan", direct},
-      {"cos", direct},
-      {"erf", direct},
-      {"exp", direct},
-      {"floor", direct},
-      {"round", direct},
-      {"sin", direct},
-      {"sqrt", direct},
-      {"tanh", direct},
-      {"add", direct},
-      {"sub", direct},
-      {"mul", direct},
-      {"max", direct},
-      {"min", direct},
-      {"pow", direct},
-      {"neg", neg},
-      {"sign", sign},
-      {"log", log},
-      {"rsqrt", rsqrt},
-      {"log1p", log1p},
-      {"expm1", expm1},
-      {"div", div},
-      {"rem", rem},
-      {"eq", comparison},
-      {"ne", comparison},
-      {"lt", comparison},
-      {"le", comparison},
-      {"gt", comparison},
-      {"ge", comparison},
-      {"logical_and", logical_and_or_xor},
-      {"logical_or", logical_and_or_xor},
-      {"logical_xor", logical_and_or_xor},
-      {"logical_not", logical_not_rule},
-      {"shl", shl},
-      {"shr", shr},
-      {"select", select_rule},
-      {"cast", cast},
-      {"fma", fma},
-  };
+  static constexpr Row<Rule> rows[] = {{"abs", direct},
+                                       {"atan", direct},
+                                       {"cos", direct},
+                                       {"erf", direct},
+                                       {"exp", direct},
+                                       {"floor", direct},
+                                       {"round", direct},
+                                       {"sin", direct},
+                                       {"sqrt", direct},
+                                       {"tanh", direct},
+                                       {"add", direct},
+                                       {"sub", direct},
+                                       {"mul", direct},
+                                       {"max", direct},
+                                       {"min", direct},
+                                       {"pow", direct},
+                                       {"neg", neg},
+                                       {"sign", sign},
+                                       {"log", log},
+                                       {"rsqrt", rsqrt},
+                                       {"log1p", log1p},
+                                       {"expm1", expm1},
+                                       {"div", div},
+                                       {"rem", rem},
+                                       {"eq", comparison},
+                                       {"ne", comparison},
+                                       {"lt", comparison},
+                                       {"le", comparison},
+                                       {"gt", comparison},
+                                       {"ge", comparison},
+                                       {"logical_and", logical_and_or_xor},
+                                       {"logical_or", logical_and_or_xor},
+                                       {"logical_xor", logical_and_or_xor},
+                                       {"logical_not", logical_not_rule},
+                                       {"shl", shl},
+                                       {"shr", shr},
+                                       {"select", select_rule},
+                                       {"cast", cast},
+                                       {"fma", fma}};
   return rows;
 }
 

@@ -10,7 +10,8 @@ namespace rlx::coreml {
 namespace {
 
 // Fields of MIL.proto.
-constexpr std::uint32_t tensor_type = 1, data_type = 1, rank_field = 2, dimensions = 3, constant_dimension = 1, size_field = 1;
+constexpr std::uint32_t tensor_type = 1, data_type = 1, rank_field = 2, dimensions = 3, constant_dimension = 1, unknown_dimension = 2;
+constexpr std::uint32_t size_field = 1, variadic_field = 1;
 constexpr std::uint32_t type_field = 2, immediate_field = 3, blob_field = 5, tensor_field = 1;
 constexpr std::uint32_t floats = 1, ints = 2, bools = 3, strings = 4, bytes = 7, values_field = 1;
 
@@ -39,16 +40,20 @@ std::optional<Element> element_of(DType dtype) {
   if (is_bool(dtype)) return Element::boolean;
   if (dtype == f32 || dtype == bf16) return Element::f32;
   if (dtype == f16) return Element::f16;
-  if (dtype == i32 || (is_integer(dtype) && info(dtype).bits < 32)) return Element::i32;
+  if (is_integer(dtype) && info(dtype).bits <= 32) return Element::i32;
   return std::nullopt;
 }
 
-ProtobufWriter value_type(Element element, const Sizes& shape) {
+ProtobufWriter value_type(Element element, const Dims& shape) {
   ProtobufWriter type;
   type.integer(data_type, static_cast<std::uint64_t>(element)).integer(rank_field, shape.size());
-  for (const std::int64_t size : shape)
-    type.message(dimensions,
-                 ProtobufWriter().message(constant_dimension, ProtobufWriter().integer(size_field, static_cast<std::uint64_t>(size))));
+  for (const Dim& size : shape) {
+    ProtobufWriter dimension;
+    if (size.is_static())
+      dimension.message(constant_dimension, ProtobufWriter().integer(size_field, static_cast<std::uint64_t>(size.value())));
+    else dimension.message(unknown_dimension, ProtobufWriter().integer(variadic_field, 0));
+    type.message(dimensions, dimension);
+  }
   return std::move(ProtobufWriter().message(tensor_type, type));
 }
 
@@ -65,14 +70,15 @@ ProtobufWriter named_state(const Tensor& tensor) {
 
 ProtobufWriter immediate_value(Element element, const Sizes& shape, const ProtobufWriter& elements) {
   ProtobufWriter result;
-  result.message(type_field, value_type(element, shape)).message(immediate_field, ProtobufWriter().message(tensor_field, elements));
+  result.message(type_field, value_type(element, dims_of(shape)))
+      .message(immediate_field, ProtobufWriter().message(tensor_field, elements));
   return result;
 }
 
 ProtobufWriter stored_value(Element element, const Sizes& shape, std::uint64_t offset) {
   ProtobufWriter result, place;
   place.text(1, "@model_path/weights/weight.bin").integer(2, offset);
-  result.message(type_field, value_type(element, shape)).message(blob_field, place);
+  result.message(type_field, value_type(element, dims_of(shape))).message(blob_field, place);
   return result;
 }
 
@@ -93,7 +99,7 @@ Array carried(const Array& array) {
   if (dtype == bf16) return Array::of(f32, array.shape(), array.floats());
   if (!is_integer(dtype) || dtype == i32) return array;
   Array wide(i32, array.shape());
-  for (std::int64_t i = 0; i < array.size(); ++i) wide.set_int(i, array.get_int(i));
+  for (std::int64_t i = 0; i < array.size(); ++i) wide.set_int(i, static_cast<std::int32_t>(array.get_int(i)));
   return wide;
 }
 

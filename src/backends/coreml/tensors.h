@@ -6,10 +6,14 @@
 
 #include "backends/coreml/protobuf_writer.h"
 #include "rlx/array.h"
+#include "rlx/dim.h"
 
 namespace rlx::coreml {
 
 using Sizes = std::vector<std::int64_t>;
+
+/// The same as sizes that a run may decide.
+inline Dims dims_of(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
 
 /// Elements of tensors, by their numbers in MIL. Those after i32 are codes of weights only.
 enum class Element : std::uint8_t {
@@ -28,15 +32,15 @@ enum class Element : std::uint8_t {
   u3 = 39
 };
 
-/// What carries elements of a type: integers below 32 bits are computed in 32, bf16 in f32 (and not rounded between ops). Nothing: CoreML
-/// has no such numbers.
+/// What carries elements of a type: integers below 32 bits are computed in 32, u32 has the bits of i32, bf16 is f32 (and not rounded
+/// between ops). Nothing: CoreML has no such numbers.
 std::optional<Element> element_of(DType dtype);
 
-/// A value of a program: what an operation gave a name.
+/// A value of a program: what an operation gave a name. Sizes that are no numbers are those that a run has.
 struct Tensor {
   std::string name;
   Element element = Element::f32;
-  Sizes shape;
+  Dims shape;
 
   int rank() const { return static_cast<int>(shape.size()); }
 };
@@ -56,7 +60,7 @@ struct Immediate {
 };
 
 /// The messages of MIL that name types: ValueType of a tensor, NamedValueType.
-ProtobufWriter value_type(Element element, const Sizes& shape);
+ProtobufWriter value_type(Element element, const Dims& shape);
 ProtobufWriter named_type(const Tensor& tensor);
 /// The same of a state with such elements.
 ProtobufWriter named_state(const Tensor& tensor);

@@ -1,0 +1,178 @@
+#include "backends/coreml/prepared.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "backends/coreml/call.h"
+#include "ir/op.h"
+#include "ir/rebuild.h"
+#include "ir/reference.h"
+#include "ir/sources.h"
+#include "ops/wide.h"
+#include "passes/expand.h"
+#include "passes/legalize.h"
+#include "passes/narrow_types.h"
+#include "passes/run_invariant.h"
+#include "transform/substitute.h"
+
+namespace rlx::coreml {
+
+bool has_row(const Graph& graph, const Node& node) { return table().taking(graph, node) != nullptr; }
+
+namespace {
+
+/// In real numbers, as far as `legalize` has rules: an input or output `x` of complex ones is two, `x_real` and `x_imag`; parameters stay.
+Graph in_real_parts(const Graph& graph) {
+  Graph result(graph.name());
+  std::map<ValueId, Value> values;
+  for (const auto& [input, value] : graph.inputs()) {
+    const auto part = [&](const char* end) {
+      return make_input(result.data(), {input.name + end, input.kind, {part_type(input.type.dtype), input.type.shape}});
+    };
+    const bool is_pair = is_complex(input.type.dtype) && input.kind != InputKind::param;
+    values[value.id()] = is_pair ? complex(part("_real"), part("_imag")) : make_input(result.data(), input);
+  }
+  for (const std::int32_t id : needed_nodes(graph.data(), output_ids(graph))) {
+    Values operands;
+    for (const ValueId operand : graph.node(id).operands) operands.push_back(values.at(operand));
+    const Values results = emit(result.data(), *graph.node(id).op, graph.node(id).attrs, operands);
+    for (std::size_t r = 0; r < results.size(); ++r) values[{id, static_cast<std::int32_t>(r)}] = results[r];
+  }
+  for (const auto& [name, output] : graph.outputs()) {
+    const Value value = values.at(output.id());
+    if (!is_complex(value.dtype())) {
+      result.output(name, value);
+      continue;
+    }
+    result.output(name + "_real", real(value));
+    result.output(name + "_imag", imag(value));
+  }
+  return legalize(result, [](DType type) { return !is_complex(type); }, has_row);
+}
+
+/// Rows of blocks that are read and then decoded are decoded and then read: CoreML has them as numbers.
+Graph with_decoded_tables(const Graph& graph) {
+  Rebuilder out(graph);
+  for (const std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    const Node* const read = node.op->name == "decode_blocks" ? &graph.node(node.operands[0].node) : nullptr;
+    if (!read || read->op->name != "gather") {
+      out.copy(id);
+      continue;
+    }
+    const Value table = emit(out.data(), *node.op, node.attrs, std::array{out.value(read->operands[0])})[0];
+    Attrs attrs = read->attrs;
+    auto& sizes = std::get<Dims>(attrs[5]);
+    if (!(sizes.back() == graph.type(read->operands[0]).shape.back()))
+      fail("coreml: {} reads parts of blocks", node.results[0].to_string());
+    sizes.back() = table.shape().back();
+    out.replace(id, emit(out.data(), *read->op, attrs, std::array{table, out.value(read->operands[1])}));
+  }
+  return out.finish();
+}
+
+using Ints = std::vector<std::int64_t>;
+
+/// A reduction of a value of `graph`, axis by axis where it is one of windows: what is left of the other axes has the same windows.
+Value reduced_apart(const Rebuilder& out, const Graph& graph, const Node& reduce, ValueId v, const Ints& axes) {
+  const auto reduced = [&](Value x, const Ints& along) { return emit(out.data(), *reduce.op, {reduce.attrs[0], along}, std::array{x})[0]; };
+  const Node& window = graph.node(v.node);
+  if (window.op->name != "window" || axes.size() < 2) return reduced(out.value(v), axes);
+  const auto axis = std::get<std::int64_t>(window.attrs[0]);
+  if (std::ranges::find(axes, axis) != axes.end() || std::ranges::find(axes, axis + 1) == axes.end()) return reduced(out.value(v), axes);
+  Ints others;
+  std::int64_t place = axis;
+  for (const std::int64_t along : axes) {
+    if (along < axis) --place;
+    if (along != axis + 1) others.push_back(along > axis ? along - 1 : along);
+  }
+  Attrs attrs = window.attrs;
+  attrs[0] = place;
+  const Value left = reduced_apart(out, graph, reduce, window.operands[0], others);
+  return reduced(emit(out.data(), *window.op, attrs, std::array{left})[0], {place + 1});
+}
+
+/// Windows over several axes have more axes than CoreML has.
+Graph with_windows_apart(const Graph& graph) {
+  Rebuilder out(graph);
+  for (const std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    if (node.op->name != "reduce") out.copy(id);
+    else out.replace(id, {reduced_apart(out, graph, node, node.operands[0], std::get<Ints>(node.attrs[1]))});
+  }
+  return out.finish();
+}
+
+/// Sizes that a run decides are counted in i64 by graphs, as places on an axis that are moved and then cast: i32 holds them.
+Graph with_narrow_places(const Graph& graph) {
+  Rebuilder out(graph);
+  std::map<ValueId, Value> narrow;
+  for (const std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    Values operands;
+    for (const ValueId v : node.operands)
+      if (const auto found = narrow.find(v); found != narrow.end()) operands.push_back(found->second);
+    const bool are_narrow = operands.size() == node.operands.size();
+    Attrs attrs = node.attrs;
+    const bool counts = node.op->name == "iota" && std::get<DType>(attrs[1]) == i64;
+    if (counts) attrs[1] = i32;
+    if (counts || (node.op->sources && !operands.empty() && are_narrow)) narrow[{id, 0}] = emit(out.data(), *node.op, attrs, operands)[0];
+    if (const auto made = narrow.find({id, 0}); made != narrow.end()) out.replace(id, {cast(made->second, i64)});
+    else if (node.op->name == "cast" && !operands.empty() && are_narrow) out.replace(id, {cast(operands[0], node.results[0].dtype)});
+    else out.copy(id);
+  }
+  return out.finish();
+}
+
+/// With inputs in place of random bits, which the host fills. Those of regions stay.
+Graph with_random_inputs(const Graph& graph) {
+  Rebuilder out(graph);
+  int inputs = 0;
+  for (const std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    if (node.op->name != "random_bits") out.copy(id);
+    else out.replace(id, {make_input(out.data(), {fmt::format("random_bits_{}", inputs++), InputKind::input, node.results[0]})});
+  }
+  return out.finish();
+}
+
+/// With what follows from parameters alone computed here, as weights are that become 8-bit integers. Those are widened, and what is spread
+/// over axes is, by the device.
+Graph with_computed_weights(const Graph& graph, const NamedArrays& weights) {
+  const std::vector<bool> invariant = run_invariant_nodes(graph);
+  std::map<ValueId, Array> known;
+  for (const auto& [input, value] : graph.inputs())
+    if (const auto weight = weights.find(input.name); weight != weights.end()) known.emplace(value.id(), weight->second);
+  Rebuilder out(graph);
+  for (const std::int32_t id : out.needed()) {
+    const Node& node = graph.node(id);
+    std::vector<Array> operands;
+    for (const ValueId v : node.operands)
+      if (const auto array = known.find(v); array != known.end()) operands.push_back(array->second);
+    const bool is_known = invariant[static_cast<std::size_t>(id)] && operands.size() == node.operands.size() && !constant_value(node);
+    Values results;
+    if (const Array* constant = constant_value(node)) known.emplace(ValueId{id, 0}, *constant);
+    if (is_known)
+      for (const Array& array : evaluate_node(graph, id, {}, operands, {})) {
+        known.emplace(ValueId{id, static_cast<std::int32_t>(results.size())}, array);
+        results.push_back(make_constant(out.data(), array));
+      }
+    const bool widens = node.op->name == "cast" && graph.type(node.operands[0]).dtype == i8;
+    if (!is_known || widens || node.op->name == "broadcast") out.copy(id);
+    else out.replace(id, results);
+  }
+  return out.finish();
+}
+
+}  // namespace
+
+Graph prepared(Graph graph, const Bindings& sizes, const NamedArrays& weights, const CoreMlOptions& options) {
+  for (const auto& [symbol, size] : sizes) graph = with_symbol(graph, symbol, size);
+  const Graph real = in_real_parts(expand(graph, has_row, has_row));
+  Graph rows = with_narrow_places(with_windows_apart(with_decoded_tables(expand(real, has_row, has_row))));
+  if (options.precision == Precision::int8) rows = with_computed_weights(rows, weights);
+  return options.computes_random_bits ? rows : with_random_inputs(rows);
+}
+
+}  // namespace rlx::coreml
