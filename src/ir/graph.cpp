@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 #include "ir/graph_data.h"
-#include "ir/lift.h"
 #include "ir/op.h"
+#include "ir/region.h"
 #include "ir/sources.h"
 
 namespace rlx {

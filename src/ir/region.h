@@ -12,6 +12,9 @@ namespace rlx {
 /// Error when they do not lie on one chain of regions.
 GraphData& innermost_graph(std::string_view op, std::span<const Value> values);
 
+/// `value` as seen inside `region`: itself, or the capture input that stands for a value of an enclosing graph.
+Value lift(GraphData& region, Value value);
+
 using RegionBody = std::function<Values(const Values&)>;
 
 /// Runs `body` on fresh inputs of the given types, in a region of `parent` (null: a graph of its own). The results become its outputs.

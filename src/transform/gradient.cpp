@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ir/graph_data.h"
-#include "ir/lift.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
 #include "rlx/ops.h"
