@@ -47,16 +47,17 @@ std::vector<Adapter> adapters_of(const Driver& driver, Instance instance, std::s
   return {};
 }
 
-DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, Instance instance, Adapter adapter) {
+DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, const std::shared_ptr<InstanceOf>& instance, Adapter adapter) {
   DeviceFacts facts;
   facts.driver = driver;
   facts.instance = instance;
-  facts.adapter = adapter;
+  facts.adapter = {adapter, [driver, instance](Adapter held) { driver->AdapterRelease(held); }};
   AdapterInfo info{};
   driver->AdapterGetInfo(adapter, &info);
   facts.title = info.device.string();
   facts.version = info.description.string();
   facts.is_cpu = info.type == adapter_is_cpu;
+  driver->AdapterInfoFreeMembers(info);
   driver->AdapterGetLimits(adapter, &facts.limits);
   facts.limits.next = nullptr;
   return facts;
@@ -86,9 +87,11 @@ Devices find_devices(const std::vector<std::string>& files) {
   Devices devices;
   const auto driver = open_driver(files, devices.missing);
   if (!driver) return devices;
-  const Instance instance = driver->CreateInstance(nullptr);
+  const std::shared_ptr<InstanceOf> instance(driver->CreateInstance(nullptr), [driver](Instance made) {
+    if (made) driver->InstanceRelease(made);
+  });
   if (!instance) return devices.missing = "the library makes no instance", devices;
-  for (const Adapter adapter : adapters_of(*driver, instance, devices.missing)) {
+  for (const Adapter adapter : adapters_of(*driver, instance.get(), devices.missing)) {
     devices.found.push_back(facts_of(driver, instance, adapter));
     devices.found.back().name = fmt::format("webgpu:{}", devices.found.size() - 1);
   }
@@ -108,8 +111,8 @@ OpenDevice::OpenDevice(const DeviceFacts& of) : facts(of) {
     static_cast<OpenDevice*>(self)->note("", message);
   };
   descriptor.lost.first = descriptor.error.first = this;
-  driver().AdapterRequestDevice(facts.adapter, &descriptor, given.callback());
-  wait_for(driver(), facts.instance, given.done);
+  driver().AdapterRequestDevice(facts.adapter.get(), &descriptor, given.callback());
+  wait_for(driver(), facts.instance.get(), given.done);
   if (!given.handle) fail("{} ({}): opening it: {}", facts.name, facts.title, given.message);
   handle = given.handle;
   queue = driver().DeviceGetQueue(handle);
@@ -123,7 +126,7 @@ OpenDevice::~OpenDevice() {
 
 void OpenDevice::wait(const bool& done) const {
   if (driver().DevicePoll) driver().DevicePoll(handle, 1, nullptr);
-  wait_for(driver(), facts.instance, done);
+  wait_for(driver(), facts.instance.get(), done);
 }
 
 void OpenDevice::note(std::string_view kind, const Text& message) {

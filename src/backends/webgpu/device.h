@@ -13,8 +13,8 @@ namespace rlx::webgpu {
 /// A device as its driver describes it.
 struct DeviceFacts {
   std::shared_ptr<const Driver> driver;
-  Instance instance = nullptr;
-  Adapter adapter = nullptr;
+  std::shared_ptr<InstanceOf> instance;
+  std::shared_ptr<AdapterOf> adapter;
   std::string name;     // "webgpu:0"
   std::string title;    // of its maker
   std::string version;  // of the driver below

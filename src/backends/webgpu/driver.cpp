@@ -31,6 +31,7 @@ Driver functions_of(Library& library) {
   FIND(InstanceRequestAdapter);
   FIND(InstanceProcessEvents);
   FIND(AdapterGetInfo);
+  FIND(AdapterInfoFreeMembers);
   FIND(AdapterGetLimits);
   FIND(AdapterRequestDevice);
   FIND(DeviceGetQueue);
@@ -56,6 +57,8 @@ Driver functions_of(Library& library) {
   FIND(BufferMapAsync);
   FIND(BufferGetConstMappedRange);
   FIND(BufferUnmap);
+  FIND(InstanceRelease);
+  FIND(AdapterRelease);
   FIND(BufferRelease);
   FIND(BindGroupRelease);
   FIND(BindGroupLayoutRelease);

@@ -182,6 +182,7 @@ struct Driver {
   Future (*InstanceRequestAdapter)(Instance, const AdapterOptions*, Callback<AdapterGiven>);
   void (*InstanceProcessEvents)(Instance);
   std::uint32_t (*AdapterGetInfo)(Adapter, AdapterInfo*);
+  void (*AdapterInfoFreeMembers)(AdapterInfo);
   std::uint32_t (*AdapterGetLimits)(Adapter, Limits*);
   Future (*AdapterRequestDevice)(Adapter, const DeviceDescriptor*, Callback<DeviceGiven>);
   Queue (*DeviceGetQueue)(DeviceHandle);
@@ -208,6 +209,8 @@ struct Driver {
   Future (*BufferMapAsync)(BufferHandle, std::uint64_t mode, std::size_t offset, std::size_t bytes, Callback<Mapped>);
   const void* (*BufferGetConstMappedRange)(BufferHandle, std::size_t offset, std::size_t bytes);
   void (*BufferUnmap)(BufferHandle);
+  void (*InstanceRelease)(Instance);
+  void (*AdapterRelease)(Adapter);
   void (*BufferRelease)(BufferHandle);
   void (*BindGroupRelease)(BindGroup);
   void (*BindGroupLayoutRelease)(BindGroupLayout);
