@@ -67,6 +67,19 @@ TEST_F(VerifyCommand, AnotherRecordingIsOverWithStatusOne) {
   EXPECT_EQ(result.err, "");
 }
 
+/// What may differ is ten times the distance of these two.
+TEST_F(VerifyCommand, RecordingsInF32AndF64ThatDoNotBelongTogetherAreRefused) {
+  for (const char* name : {"pooler_output", "pooler_output_f64"}) {
+    const Array recorded = SafetensorsFile::open(fixture("hf/bert/expected.safetensors")).array(name);
+    Array changed(recorded.dtype(), recorded.shape());
+    for (std::int64_t i = 0; i < changed.size(); ++i) changed.set_double(i, recorded.get_double(i) + (i == 70 ? 0.5 : 0));
+    record(name, changed);
+    const CommandResult result = verify();
+    EXPECT_EQ(result.status, 1) << result.out;
+    EXPECT_NE(result.err.find("tensors 'pooler_output' and 'pooler_output_f64' are 0.5 apart"), std::string::npos) << result.err;
+  }
+}
+
 TEST_F(VerifyCommand, AFolderThatCannotBeComparedDoesNotStopTheOthers) {
   const CommandResult result = run_rlx("verify /dev/null nowhere " + folder_.path().string());
   EXPECT_EQ(result.status, 1);

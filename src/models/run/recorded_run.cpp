@@ -260,10 +260,17 @@ double RecordedRun::largest(const std::string& name) const {
   return difference(name, values, Array(f32, values.shape())).difference;
 }
 
-/// Between the f32 and the f64 recording of an output; 0 where there is no f64 recording.
+/// Between the f32 and the f64 recording of an output; 0 where there is no f64 recording. As it says what may differ, one that rounding
+/// does not explain is an Error: a number was altered, which would allow anything.
 double RecordedRun::recorded_distance(const std::string& name) const {
   const std::string twin = name + std::string(f64_ending);
-  return recorded_.find(twin) ? difference(name, recorded_.array(name), recorded_.array(twin)).difference : 0;
+  if (!recorded_.find(twin)) return 0;
+  const double distance = difference(name, recorded_.array(name), recorded_.array(twin)).difference;
+  constexpr double most = 1e-3;  // of the largest number; models of f32 are within 1e-4
+  if (const double allowed = most * largest(name); !(distance <= allowed))
+    fail("{}: tensors {} and {} are {:.3g} apart, so they are not of one run (allowed: {:.3g})", recorded_.name(), quote_name(name),
+         quote_name(twin), distance, allowed);
+  return distance;
 }
 
 std::vector<VerifiedTensor> RecordedRun::compare(const std::function<Array(std::string_view name)>& output) const {
