@@ -38,6 +38,7 @@ MODELS = {
     "stablelm-parallel": ("stablelm", False),
     "phi": ("phi2", False),
     "cohere": ("command-r", False),
+    "arcee": ("arcee", True),
     "smollm3": ("smollm3", True),
     "deepseek_v2": ("deepseek2", False),
     "deepseek_v3": ("deepseek2", False),

@@ -106,6 +106,7 @@ MODELS = {
     "stablelm-norms": ("StableLmConfig", dict(GROUPED, qk_layernorm=True, use_parallel_residual=True)),
     "cohere": ("CohereConfig", dict(GROUPED, logit_scale=0.25, use_qk_norm=True, **rope(8000000.0))),
     "smollm3": ("SmolLM3Config", dict(GROUPED, no_rope_layer_interval=2, **rope(5000000.0))),
+    "arcee": ("ArceeConfig", dict(GROUPED, **rope(10000.0))),
     "granite": ("GraniteConfig", dict(GROUPED, embedding_multiplier=12.0, logits_scaling=8.0, residual_multiplier=0.22, attention_multiplier=0.0156)),
     "olmo2": ("Olmo2Config", dict(GROUPED, **rope(500000.0))),
     "olmo3": ("Olmo3Config", dict(GROUPED, sliding_window=5, **ALTERNATING, **rope(500000.0))),

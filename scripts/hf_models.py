@@ -62,6 +62,7 @@ MODELS = {
     "deepseek_v2-greedy": tf.DeepseekV2Config(
         **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=dict(YARN, mscale=0.7)
     ),
+    "arcee": tf.ArceeConfig(**GROUPED),
     "smollm3": tf.SmolLM3Config(**{**GROUPED, "num_hidden_layers": 4}, no_rope_layer_interval=4),
     "phi4": tf.Phi3Config(
         **GROUPED, tie_word_embeddings=True, original_max_position_embeddings=16, sliding_window=None,

@@ -101,7 +101,7 @@ TEST_F(VerifyCommand, WhatDoesNotFitIsNamed) {
   std::filesystem::remove(folder_ / "expected.safetensors");
   EXPECT_EQ(verify().status, 1);
   write_text(folder_ / "config.json", R"({"model_type": "clip"})");
-  EXPECT_NE(verify().err.find("'clip' is not supported (supported: t5, bert, "), std::string::npos);
+  EXPECT_NE(verify().err.find("'clip' is not supported (supported: t5, arcee, bert, "), std::string::npos);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST(ModelFolder, OtherArchitecturesAreNamedWithTheSupportedOnes) {
   std::filesystem::create_directory(folder);
   EXPECT_NE(error_of([&] { ModelFolder::open(folder); }).find("no config.json"), std::string::npos);
   write_file(folder / "config.json", R"({"model_type": "perceptron"})");
-  EXPECT_NE(error_of([&] { RecordedRun::open(folder); }).find("model_type: 'perceptron' is not supported (supported: t5, bert, "),
+  EXPECT_NE(error_of([&] { RecordedRun::open(folder); }).find("model_type: 'perceptron' is not supported (supported: t5, arcee, bert, "),
             std::string::npos);
   std::filesystem::remove_all(folder);
   EXPECT_EQ(error_of([&] { ModelFolder::open(folder); }), folder.string() + ": No such file or directory");

@@ -7,6 +7,8 @@ namespace rlx {
 namespace {
 
 constexpr std::string_view classes = R"({
+"arcee": {"intermediate_size": 18432, "num_attention_heads": 32, "hidden_act": "relu2", "max_position_embeddings": 4096, "rms_norm_eps":
+  1e-05, "rope_theta": 10000.0},
 "bert": {"num_attention_heads": 12, "intermediate_size": 3072, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2,
   "layer_norm_eps": 1e-12, "tie_word_embeddings": true},
 "camembert": {"num_attention_heads": 12, "intermediate_size": 3072, "hidden_act": "gelu", "max_position_embeddings": 512,

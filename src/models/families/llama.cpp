@@ -112,5 +112,16 @@ const DecoderFamily llama_family(
     },
     llama_names, write_llama);
 
+/// Arcee: feed-forward blocks have no gate, and square what is positive.
+const DecoderFamily arcee_family(
+    {"arcee"},
+    [](const JsonField& config) {
+      DecoderConfig c = read_llama(config);
+      c.ropes = {read_rope(config, c.head_size)};
+      c.gated = false;
+      return c;
+    },
+    llama_names, write_llama);
+
 }  // namespace
 }  // namespace rlx

@@ -45,6 +45,7 @@ constexpr FolderFamily known_families[] = {
     {"cohere", "command-r", "Cohere"},
     {"smollm3", "smollm3", "SmolLM3"},
     {"granite", "granite", "Granite"},
+    {"arcee", "arcee", "Arcee"},
     {"olmo3", "olmo2", "Olmo3", has_window},
     {"olmo2", "olmo2", "Olmo2"},
     {"deepseek_v3", "deepseek2", "DeepseekV3",

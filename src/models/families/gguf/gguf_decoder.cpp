@@ -42,6 +42,7 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "gemma3", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true, .full_every = 6},
     {.name = "phi3"},
     {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
+    {.name = "arcee", .rope = RopeStyle::interleaved, .activation = HiddenActivation::relu_squared},
     {.name = "granite", .rope = RopeStyle::interleaved, .logits_divided = true},
     {.name = "olmo2", .full_every = 4},
     {.name = "gptneox", .activation = HiddenActivation::gelu},
