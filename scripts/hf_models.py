@@ -4,6 +4,7 @@ tests/fixtures/hf_more. `expected.safetensors` holds input_ids, logits and hidde
 
     pip install transformers==5.23.0 torch safetensors
     scripts/hf_models.py tests/fixtures/hf_more [NAME...]
+    scripts/hf_models.py tests/fixtures/hf_options [NAME...]
 """
 import contextlib
 import json
@@ -20,6 +21,11 @@ LATENT = dict(
     SIZES, num_key_value_heads=4, intermediate_size=48, moe_intermediate_size=16, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=6,
     n_routed_experts=8, num_experts_per_tok=3
 )
+SMALL = dict(vocab_size=64, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=32)
+SMALL_LATENT = dict(
+    {**LATENT, **SMALL}, num_hidden_layers=1, intermediate_size=24, moe_intermediate_size=8, kv_lora_rank=8, q_lora_rank=8, n_shared_experts=1,
+    first_k_dense_replace=0
+)
 HYBRID = dict(GROUPED, num_hidden_layers=3)
 WITHOUT_ATTENTION = dict(vocab_size=128, hidden_size=32, num_hidden_layers=2, tie_word_embeddings=False)
 VISION = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=8, patch_size=4)
@@ -33,6 +39,9 @@ MODELS = {
     "gpt_neox-serial": tf.GPTNeoXConfig(**SIZES, intermediate_size=48, rotary_pct=0.5, use_parallel_residual=False),
     "falcon": tf.FalconConfig(**SIZES, ffn_hidden_size=48, multi_query=True, new_decoder_architecture=False, parallel_attn=True),
     "falcon-new": tf.FalconConfig(**SIZES, ffn_hidden_size=48, num_kv_heads=2, new_decoder_architecture=True),
+    "falcon-alibi": tf.FalconConfig(
+        **dict(SMALL, num_attention_heads=12), ffn_hidden_size=32, multi_query=False, new_decoder_architecture=False, parallel_attn=False, bias=True, alibi=True
+    ),
     "starcoder2": tf.Starcoder2Config(**GROUPED, sliding_window=6),
     "stablelm": tf.StableLmConfig(**GROUPED, use_qkv_bias=True, partial_rotary_factor=0.25),
     "stablelm-parallel": tf.StableLmConfig(**GROUPED, use_parallel_residual=True, partial_rotary_factor=0.5),
@@ -63,6 +72,13 @@ MODELS = {
         **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=dict(YARN, mscale=0.7)
     ),
     "arcee": tf.ArceeConfig(**GROUPED),
+    "deepseek_v2-normalized": tf.DeepseekV2Config(
+        **SMALL_LATENT, topk_method="greedy", scoring_func="softmax", norm_topk_prob=True, routed_scaling_factor=2.5
+    ),
+    "deepseek_v2-sigmoid": tf.DeepseekV2Config(
+        **SMALL_LATENT, n_group=4, topk_group=2, topk_method="noaux_tc", scoring_func="sigmoid", norm_topk_prob=True, routed_scaling_factor=2.5
+    ),
+    "deepseek_v3-plain": tf.DeepseekV3Config(**SMALL_LATENT, n_group=1, topk_group=1, norm_topk_prob=False, routed_scaling_factor=1.5),
     "smollm3": tf.SmolLM3Config(**{**GROUPED, "num_hidden_layers": 4}, no_rope_layer_interval=4),
     "phi4": tf.Phi3Config(
         **GROUPED, tie_word_embeddings=True, original_max_position_embeddings=16, sliding_window=None,
@@ -107,6 +123,46 @@ MODELS = {
     ),
 }
 
+# What GGUF files cannot say: tests/fixtures/hf_options.
+OPTIONS = {
+    "gpt2-scaled": tf.GPT2Config(
+        vocab_size=64, n_embd=24, n_layer=3, n_head=4, n_positions=32, n_inner=32, scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True,
+        reorder_and_upcast_attn=True
+    ),
+    "qwen3_5-mish": tf.Qwen3_5TextConfig(
+        **SMALL, num_key_value_heads=2, intermediate_size=24, head_dim=8, linear_key_head_dim=4, linear_value_head_dim=4, linear_num_key_heads=2,
+        linear_num_value_heads=4, hidden_act="mish", layer_types=["linear_attention", "full_attention"]
+    ),
+    "mamba-mish": tf.MambaConfig(
+        vocab_size=64, hidden_size=16, num_hidden_layers=2, state_size=4, hidden_act="mish", tie_word_embeddings=False
+    ),
+    "llama-mish": tf.LlamaConfig(**SMALL, intermediate_size=32, hidden_act="mish"),
+}
+
+
+def authors_router(gate, config):
+    """The router of DeepSeek's own code, of which transformers has a part: scores, choice and weights are options."""
+    if config.topk_method == "noaux_tc":
+        gate.e_score_correction_bias = torch.nn.Buffer(torch.randn(config.n_routed_experts) * 0.1)
+
+    def forward(hidden_states):
+        logits = hidden_states.reshape(-1, config.hidden_size) @ gate.weight.to(hidden_states.dtype).T
+        scores = logits.sigmoid() if config.scoring_func == "sigmoid" else logits.softmax(-1)
+        judged = scores
+        if config.topk_method == "noaux_tc":
+            judged = scores + gate.e_score_correction_bias
+            groups = judged.view(len(scores), config.n_group, -1)
+            best = groups.topk(2, dim=-1).values.sum(-1).topk(config.topk_group, dim=-1).indices
+            kept = torch.zeros(groups.shape[:2], dtype=torch.bool).scatter(1, best, True)
+            judged = groups.masked_fill(~kept[..., None], float("-inf")).flatten(1)
+        chosen = judged.topk(config.num_experts_per_tok, dim=-1).indices
+        weights = scores.gather(1, chosen)
+        if config.norm_topk_prob:
+            weights = weights / (weights.sum(-1, keepdim=True) + 1e-20)
+        return logits, weights * config.routed_scaling_factor, chosen
+
+    gate.forward = forward
+
 
 def randomised(model):
     """Weights with enough spread that every part of the model shows in the result."""
@@ -141,8 +197,14 @@ def write(folder, config):
     torch.manual_seed(1)
     config.bos_token_id = config.eos_token_id = config.pad_token_id = None
     config._attn_implementation = config._experts_implementation = "eager"
+    if getattr(config, "alibi", False):
+        config._attn_implementation = "sdpa"  # eager attention of transformers 5.24 adds the slopes twice
     kind = tf.AutoModelForImageTextToText if hasattr(config, "vision_config") else tf.AutoModelForCausalLM
-    model = randomised(kind.from_config(config).eval())
+    model = kind.from_config(config).eval()
+    if hasattr(config, "scoring_func"):
+        for layer in model.model.layers:
+            authors_router(layer.mlp.gate, config)
+    model = randomised(model)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
@@ -171,8 +233,8 @@ def write(folder, config):
 
 def main():
     target = Path(sys.argv[1])
-    for name in sys.argv[2:] or MODELS:
-        write(target / name, MODELS[name])
+    for name in sys.argv[2:] or (OPTIONS if target.name == "hf_options" else MODELS):
+        write(target / name, (OPTIONS if target.name == "hf_options" else MODELS)[name])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,15 @@
 namespace rlx {
 namespace {
 
+/// The name of an activation, of blocks with a gate behind `gated-`. (gated-gelu is what it has always been, by tanh.)
+void read_feed_forward(const JsonField& field, T5Config& c) {
+  constexpr std::string_view gate = "gated-";
+  const std::string text = field.as_string();
+  c.gated = text.starts_with(gate);
+  c.activation = read_activation(field, std::string_view(text).substr(c.gated ? gate.size() : 0));
+  if (c.gated && c.activation == HiddenActivation::gelu) c.activation = HiddenActivation::gelu_tanh;
+}
+
 T5Config read_whole(const JsonField& config) {
   constexpr std::uint64_t most_layers = 1024;
   T5Config c;
@@ -19,10 +28,7 @@ T5Config read_whole(const JsonField& config) {
   const auto distance = config.find("relative_attention_max_distance");
   if (distance) c.max_distance = static_cast<std::int64_t>(distance->as_integer(static_cast<std::uint64_t>(c.buckets / 2 + 1), 1 << 20));
   c.layer_norm_epsilon = non_negative_or(config, "layer_norm_epsilon", 1e-6);
-  const std::size_t kind = config.at("feed_forward_proj").as_one_of({"relu", "gated-gelu", "gelu", "gated-silu", "silu"});
-  c.gated = kind == 1 || kind == 3;
-  c.activation = kind == 0 ? HiddenActivation::relu : kind <= 2 ? HiddenActivation::gelu_tanh : HiddenActivation::silu;
-  if (kind == 2) c.activation = HiddenActivation::gelu;
+  read_feed_forward(config.at("feed_forward_proj"), c);
   // transformers 5 always writes the first as true, and says by the second what it was.
   c.tied_output = flag_or(config, "tie_word_embeddings", true) && flag_or(config, "scale_decoder_outputs", true);
   c.n_positions = size_or(config, "n_positions", c.n_positions);
