@@ -115,10 +115,10 @@ TEST_P(BatchedFamilies, EachIsAsItIsAlone) {
 INSTANTIATE_TEST_SUITE_P(Families, BatchedFamilies,
                          testing::Values("hf/llama", "hf/llama-tied", "hf/mistral", "hf/qwen2", "hf/qwen3", "hf/gemma2", "hf/gemma3",
                                          "hf/phi3", "hf/phi3-longrope", "hf/gpt2", "hf/granite", "hf/olmo2", "hf/mixtral",
-                                         "hf_more/deepseek_v2", "hf_more/deepseek_v3", "hf_more/falcon-new", "hf_more/cohere",
-                                         "hf_more/gpt_neox", "hf_more/qwen2_moe", "hf/mamba", "hf/qwen3_next", "hf_more/falcon_mamba",
-                                         "hf_more/mamba2", "hf_more/mamba2-limited", "hf_more/jamba", "hf_more/lfm2", "hf_more/lfm2_moe",
-                                         "hf_more/qwen3_5"),
+                                         "hf_more/deepseek_v2", "hf_more/deepseek_v3", "hf_more/falcon-new", "hf_more/falcon-alibi",
+                                         "hf_more/cohere", "hf_more/gpt_neox", "hf_more/qwen2_moe", "hf/mamba", "hf/qwen3_next",
+                                         "hf_more/falcon_mamba", "hf_more/mamba2", "hf_more/mamba2-limited", "hf_more/jamba",
+                                         "hf_more/lfm2", "hf_more/lfm2_moe", "hf_more/qwen3_5"),
                          name_of_fixture);
 
 class RecurrentBatches : public testing::TestWithParam<std::string> {};

@@ -26,9 +26,10 @@ constexpr bool is_attention(Mixer mixer) { return mixer == Mixer::attention || m
 /// What layers of one model may differ in.
 struct DecoderLayer {
   Mixer mixer = Mixer::attention;
-  std::int64_t window = 0;  // of attention; 0: all that came before. Of encoders: tokens to either side; 0: all
-  bool norm = true;         // of what attention reads, where others have one
-  int rope = 0;             // index in DecoderConfig::ropes; -1: none
+  std::int64_t window = 0;   // of attention; 0: all that came before. Of encoders: tokens to either side; 0: all
+  bool norm = true;          // of what attention reads, where others have one
+  int rope = 0;              // index in DecoderConfig::ropes; -1: none
+  double score_divisor = 1;  // attention's scores are divided by it
   bool feed_forward = true;
   bool experts = false;  // its feed-forward block is a mixture
 };
@@ -144,6 +145,7 @@ struct DecoderConfig {
   TextHead text_head;
   double embedding_scale = 1, residual_scale = 1, logits_scale = 1;
   double attention_scale = 0;  // 0: 1 / sqrt(head_size)
+  bool alibi = false;          // scores take in a slope for each head times the key's position, before they are scaled (Press et al. 2022)
   double attention_softcap = 0, logits_softcap = 0;
 
   /// The last length that the first set of longrope factors serves; 0 where nothing changes with the length.

@@ -13,6 +13,13 @@ std::int64_t falcon_kv_heads(const JsonField& config, std::int64_t heads, bool g
   return flag_or(config, "multi_query", true) ? 1 : heads;
 }
 
+void read_positions(const JsonField& config, DecoderConfig& c) {
+  c.alibi = flag_or(config, "alibi", false);
+  if (!c.alibi) c.ropes = {read_rope(config, c.head_size)};
+  else
+    for (DecoderLayer& layer : c.layers) layer.rope = -1;
+}
+
 DecoderConfig read_falcon(const JsonField& config) {
   DecoderConfig c;
   c.vocab_size = as_size(config.at("vocab_size"));
@@ -26,7 +33,6 @@ DecoderConfig read_falcon(const JsonField& config) {
   if (c.heads % c.kv_heads != 0) config.at("num_kv_heads").refuse("{} do not divide {} attention heads", c.kv_heads, c.heads);
   c.ffn_size = size_or(config, "ffn_hidden_size", 4 * c.hidden_size);
   c.layers.resize(static_cast<std::size_t>(config.at("num_hidden_layers").as_integer(1, 1024)));
-  if (flag_or(config, "alibi", false)) config.at("alibi").refuse("true is not supported (allowed: false)");
   c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_epsilon", 1e-5)};
   c.parallel = grouped || flag_or(config, "parallel_attn", true);
   c.shared_norm = c.parallel && (!grouped || size_or(config, "num_ln_in_parallel_attn", 2) == 1);
@@ -35,7 +41,7 @@ DecoderConfig read_falcon(const JsonField& config) {
   c.activation = HiddenActivation::gelu;
   if (const auto act = config.find("activation")) c.activation = read_activation(*act);
   c.tied_output = flag_or(config, "tie_word_embeddings", true);
-  c.ropes = {read_rope(config, c.head_size)};
+  read_positions(config, c);
   return c;
 }
 
@@ -65,7 +71,7 @@ json::Value write_falcon(const DecoderConfig& c) {
   out["multi_query"] = c.kv_heads == 1;
   out["parallel_attn"] = c.parallel;
   out["bias"] = c.qkv_bias;
-  out["alibi"] = false;
+  out["alibi"] = c.alibi;
   out["activation"] = activation_name(c.activation);
   return out;
 }

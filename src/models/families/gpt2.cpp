@@ -23,9 +23,10 @@ namespace {
 
 DecoderConfig read_gpt2(const JsonField& config) {
   DecoderConfig c = read_gpt2_sizes(config);
-  for (DecoderLayer& layer : c.layers) layer.rope = -1;
-  for (std::string_view name : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"})
-    if (flag_or(config, name, false)) config.at(name).refuse("true is not supported (allowed: false)");
+  const bool by_layer = flag_or(config, "scale_attn_by_inverse_layer_idx", false);
+  for (std::size_t i = 0; i < c.layers.size(); ++i)
+    c.layers[i].rope = -1, c.layers[i].score_divisor = by_layer ? static_cast<double>(i + 1) : 1;
+  if (flag_or(config, "add_cross_attention", false)) config.at("add_cross_attention").refuse("true is not supported (allowed: false)");
   if (!flag_or(config, "scale_attn_weights", true)) c.attention_scale = 1;
   c.norm = {.centred = true, .bias = true, .eps = non_negative_or(config, "layer_norm_epsilon", 1e-5)};
   c.qkv_bias = c.attention_output_bias = c.ffn_bias = true;
@@ -54,10 +55,15 @@ WeightNames gpt2_names(const DecoderConfig& config) {
 }
 
 json::Value write_gpt2(const DecoderConfig& c) {
-  return {{"vocab_size", c.vocab_size},          {"n_embd", c.hidden_size},
-          {"n_positions", c.max_positions},      {"n_head", c.heads},
-          {"n_layer", c.layers.size()},          {"n_inner", c.ffn_size},
-          {"layer_norm_epsilon", c.norm.eps},    {"activation_function", "gelu_new"},
+  return {{"vocab_size", c.vocab_size},
+          {"n_embd", c.hidden_size},
+          {"n_positions", c.max_positions},
+          {"n_head", c.heads},
+          {"n_layer", c.layers.size()},
+          {"n_inner", c.ffn_size},
+          {"layer_norm_epsilon", c.norm.eps},
+          {"activation_function", c.activation == HiddenActivation::gelu_tanh ? "gelu_new" : activation_name(c.activation)},
+          {"scale_attn_weights", c.attention_scale != 1},
           {"tie_word_embeddings", c.tied_output}};
 }
 

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -59,6 +60,31 @@ Value rows_of_text(const PackedTexts& texts, Value x) {
   return transpose(rows, {0, 2, 1, 3});
 }
 
+/// Slopes of ALiBi: powers of one root for as many heads as a power of two has, and for the others those between, two by two.
+std::vector<float> alibi_slopes(std::int64_t heads) {
+  std::vector<float> slopes;
+  const auto first = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  for (std::int64_t i = 0; i < heads; ++i) {
+    const auto step = static_cast<double>(i < first ? 2 * (i + 1) : 2 * (i - first) + 1);
+    slopes.push_back(static_cast<float>(std::exp2(-4 * step / static_cast<double>(first))));
+  }
+  return slopes;
+}
+
+/// What ALiBi adds to scores, (1, heads, 1, keys): positions of keys alone, as a softmax does not see what all keys of a query share. In
+/// bf16, as models are trained with it.
+Value alibi_bias(const DecoderConfig& c, Value keys) {
+  const auto narrow = [](Value x) { return cast(cast(x, bf16), f32); };
+  Value slopes = constant(keys, Array::of<float>({1, c.heads, 1, 1}, alibi_slopes(c.heads)));
+  return narrow(narrow(slopes) * narrow(iota(keys, {1, 1, 1, keys.dim(2)}, f32, 3)));
+}
+
+/// What scores are multiplied by in a layer.
+double score_scale(const DecoderConfig& c, const DecoderLayer& layer) {
+  const double scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  return scale / layer.score_divisor;
+}
+
 /// Who keeps f32 asks for exact results, as encoders, which keep nothing, do.
 Value attend(const DecoderStep& step, Value q, Value k, Value v, const AttentionOptions& options) {
   if (step.options.exact) return exact_attention(q, k, v, options);
@@ -85,7 +111,8 @@ Value decoder_attention(Flow flow, const DecoderStep& step, const DecoderLayer& 
   if (c.causal) k = appended_to_cache(flow, step, layer, "keys", k), v = appended_to_cache(flow, step, layer, "values", v);
   if (step.texts) k = rows_of_text(*step.texts, k), v = rows_of_text(*step.texts, v);
   AttentionOptions options;
-  options.scale = c.attention_scale;
+  options.scale = layer.score_divisor == 1 ? c.attention_scale : score_scale(c, layer);
+  if (c.alibi) options.bias = alibi_bias(c, k) * score_scale(c, layer);
   options.softcap = c.attention_softcap;
   options.causal = c.causal;  // by position: what a cache holds behind a token is not seen
   if (c.causal) options.window = layer.window, options.positions = rows_in_cache(step, layer);
@@ -118,7 +145,7 @@ Value decoder_latent_attention(Flow flow, const DecoderStep& step, const Decoder
   Value key = turned(step, layer, by_head(flow.linear("rope_key", x, l.rope_size, c.qkv_bias), 1));
   Value seen = appended_to_cache(flow, step, layer, "latents", concat({latent, key}, -1));
   AttentionOptions options;
-  options.scale = c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  options.scale = score_scale(c, layer);
   options.causal = true;
   options.positions = rows_in_cache(step, layer);
   Value mixed = attend(step, concat({plain, turning}, -1), seen, slice_axis(seen, -1, 0, l.rank), options);

@@ -175,6 +175,7 @@ void describe_windows(const std::vector<DecoderLayer>& layers, KeyWriter& keys) 
 /// What readers of some architectures ask for.
 void describe_habits(const DecoderConfig& c, std::string_view architecture, KeyWriter& keys) {
   if (architecture == "gptneox" || architecture == "stablelm") keys.flag("use_parallel_residual", c.parallel);
+  if (c.alibi) keys.number("attention.max_alibi_bias", 8);
   if (architecture == "command-r") keys.text("rope.scaling.type", "none");
   if (architecture == "phi3") keys.size("attention.sliding_window", 0);  // nothing would mean the first models' 2047
   if (architecture == "qwen35") {  // pairs that turn by time, height and width, in thirds: a text's three positions are alike

@@ -269,6 +269,14 @@ DecoderConfig gguf_form(DecoderConfig c, std::string_view architecture) {
   c.norm.plus_one = false;
   c.first_position = 0;
   c.state_space.log_decay = c.delta_net.log_decay = false;
+/// Falcon's slopes, which fall to 2^-8 with the last of a power of two heads; other readers know none of Falcon.
+bool has_alibi(const GgufConfig& config, const GgufArchitecture& architecture) {
+  constexpr double known = 8;
+  const double bias = architecture.name == "falcon" ? config.number_or("attention.max_alibi_bias", 0) : 0;
+  if (bias != 0 && bias != known) config.refuse("attention.max_alibi_bias", "is {} (allowed: 0, {})", bias, known);
+  return bias != 0;
+}
+
   c.delta_net.heads_in_turn = architecture.starts_with("qwen35");
   c.latent.keys_by_feature = c.latent.rank > 0;
   for (RopeOptions& rope : c.ropes) rope.style = find_architecture(architecture, "GGUF").rope;
@@ -307,7 +315,8 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   read_gguf_experts(config, architecture, c);
   if (architecture.causal) read_gguf_windows(config, architecture, c);
   read_gguf_scales(config, architecture, c);
-  if (c.position_embedding || architecture.rope_pause == 1) {
+  c.alibi = has_alibi(config, architecture);
+  if (c.position_embedding || c.alibi || architecture.rope_pause == 1) {
     for (DecoderLayer& layer : c.layers) layer.rope = -1;
   } else {
     c.ropes = {read_gguf_rope(config, c, architecture.rope)};
