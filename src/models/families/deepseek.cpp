@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3: latent attention, mixtures with shared experts behind the first layers; V3's router scores experts by sigmoids, and
-// chooses them with a bias.
+// DeepSeek V2 and V3: latent attention, mixtures with shared experts behind the first layers; V3's router usually scores experts by
+// sigmoids, and chooses them with a bias.
 #include <algorithm>
 #include <cmath>
 
@@ -50,23 +50,21 @@ void read_groups(const JsonField& config, std::int64_t judges, ExpertsConfig& e)
                   e.chosen, e.count, e.chosen_groups, e.groups, judges);
 }
 
-DecoderConfig read_deepseek_v2(const JsonField& config) {
-  DecoderConfig c = read_llama(config);
-  read_latent_attention(config, c);
-  read_deepseek_experts(config, c);
-  if (flag_or(config, "norm_topk_prob", false)) config.at("norm_topk_prob").refuse("true is not supported (allowed: false)");
-  if (const auto method = config.find("topk_method"); method && method->as_one_of({"greedy", "group_limited_greedy"}) == 1)
-    read_groups(config, 1, c.experts);
-  return c;
+/// How experts are scored, chosen and weighed. A group is judged by its best expert, or where there is a bias by its best two.
+void read_router(const JsonField& config, bool third, ExpertsConfig& e) {
+  const auto scores = config.find("scoring_func"), method = config.find("topk_method");
+  e.sigmoid = scores ? scores->as_one_of({"softmax", "sigmoid"}) == 1 : third;
+  const std::size_t chosen = method ? method->as_one_of({"greedy", "group_limited_greedy", "noaux_tc"}) : third ? 2 : 0;
+  e.router_bias = chosen == 2;
+  e.normalize = flag_or(config, "norm_topk_prob", third);
+  if (chosen > 0) read_groups(config, e.router_bias ? 2 : 1, e);
 }
 
-DecoderConfig read_deepseek_v3(const JsonField& config) {
+DecoderConfig read_deepseek(const JsonField& config, bool third) {
   DecoderConfig c = read_llama(config);
   read_latent_attention(config, c);
   read_deepseek_experts(config, c);
-  c.experts.sigmoid = c.experts.router_bias = true;
-  c.experts.normalize = flag_or(config, "norm_topk_prob", true);
-  read_groups(config, 2, c.experts);
+  read_router(config, third, c.experts);
   return c;
 }
 
@@ -123,12 +121,15 @@ json::Value write_deepseek(const DecoderConfig& c) {
   out["norm_topk_prob"] = e.normalize;
   out["n_group"] = e.groups, out["topk_group"] = e.chosen_groups;
   out["first_k_dense_replace"] = std::ranges::find(c.layers, true, &DecoderLayer::experts) - c.layers.begin();
-  if (!e.sigmoid) out["topk_method"] = e.groups > 1 ? "group_limited_greedy" : "greedy";
+  out["scoring_func"] = e.sigmoid ? "sigmoid" : "softmax";
+  out["topk_method"] = e.router_bias ? "noaux_tc" : e.groups > 1 ? "group_limited_greedy" : "greedy";
   return out;
 }
 
-const DecoderFamily deepseek_v2_family({"deepseek_v2"}, read_deepseek_v2, deepseek_names, write_deepseek);
-const DecoderFamily deepseek_v3_family({"deepseek_v3"}, read_deepseek_v3, deepseek_names, write_deepseek);
+const DecoderFamily deepseek_v2_family(
+    {"deepseek_v2"}, [](const JsonField& config) { return read_deepseek(config, false); }, deepseek_names, write_deepseek);
+const DecoderFamily deepseek_v3_family(
+    {"deepseek_v3"}, [](const JsonField& config) { return read_deepseek(config, true); }, deepseek_names, write_deepseek);
 
 }  // namespace
 }  // namespace rlx

@@ -49,7 +49,9 @@ constexpr FolderFamily known_families[] = {
     {"olmo3", "olmo2", "Olmo3", has_window},
     {"olmo2", "olmo2", "Olmo2"},
     {"deepseek_v3", "deepseek2", "DeepseekV3",
-     [](const GgufFile& file, const DecoderConfig& c) { return has_latent_experts(file, c) && c.experts.sigmoid; }},
+     [](const GgufFile& file, const DecoderConfig& c) {
+       return has_latent_experts(file, c) && c.experts.sigmoid && c.experts.router_bias;
+     }},
     {"deepseek_v2", "deepseek2", "DeepseekV2", has_latent_experts},
     {"lfm2", "lfm2", "Lfm2"},
     {"lfm2_moe", "lfm2moe", "Lfm2Moe"},
