@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tiny language models as GGUF files: the fixtures in tests/fixtures/gguf_models, from the folders of the same name in
-tests/fixtures/hf and hf_more. Names come from the `gguf` package (its map of tensors), and the changes of values from the format's conventions: rows
+tests/fixtures/hf and hf_more; that of hf_options lies beside its folder. Names come from the `gguf` package (its map of tensors), and the changes of values from the format's conventions: rows
 of queries and keys of Llama's kin are reordered, weights of Gemma's norms are written with their 1 added.
 
     pip install gguf numpy
@@ -54,6 +54,7 @@ MODELS = {
     "qwen2_moe": ("qwen2moe", False),
     "qwen3_next": ("qwen3next", False),
     "qwen3_5": ("qwen35", False),
+    "embedding-gemma": ("gemma-embedding", False),
     "t5": ("t5", False),
     "t5-gated": ("t5", False),
 }
@@ -331,6 +332,19 @@ def in_gguf_form(name, values, c):
     return delta_net_form(name, values, c) if "linear_attn" in name else [(name, values)]
 
 
+def add_modules(writer, folder):
+    """How a sentence model makes vectors: by a mean and dense layers."""
+    if not (folder / "modules.json").exists():
+        return
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    for number in (2, 3):
+        layer = folder / f"{number}_Dense"
+        config = json.loads((layer / "config.json").read_text())
+        writer.add_dense_features_dims(f"dense_{number}", config["in_features"], config["out_features"])
+        for _, values, _ in read_safetensors(layer / "model.safetensors"):
+            writer.add_tensor(f"dense_{number}.weight", values)
+
+
 def convert(folder, target, arch, reorder):
     c = json.loads((folder / "config.json").read_text())
     layers = c.get("num_hidden_layers", c.get("n_layer", c.get("num_layers")))
@@ -345,6 +359,7 @@ def convert(folder, target, arch, reorder):
     for length in ("long", "short"):
         if f"{length}_factor" in rope:
             writer.add_tensor(f"rope_factors_{length}.weight", np.array(rope[f"{length}_factor"], np.float32))
+    add_modules(writer, folder)
     experts = {}
     for name, values, dtype in read_safetensors(folder / "model.safetensors"):
         if reorder and ".q_proj." in name:
@@ -385,8 +400,8 @@ def main():
     target = fixtures / "gguf_models"
     target.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or MODELS:
-        folder = fixtures / "hf" / name
-        convert(folder if folder.exists() else fixtures / "hf_more" / name, target / f"{name}.gguf", *MODELS[name])
+        folder = next(fixtures / part / name for part in ("hf", "hf_more", "hf_options") if (fixtures / part / name).exists())
+        convert(folder, (folder.parent if "options" in str(folder) else target) / f"{name}.gguf", *MODELS[name])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ that say words for masked ones, of which token types are not recorded, it holds 
 
     pip install transformers==5.23.0 torch safetensors
     scripts/hf_encoders.py tests/fixtures/hf_more
-    scripts/hf_encoders.py tests/fixtures/masked_words bert roberta distilbert modernbert modernbert-biases
+    scripts/hf_encoders.py tests/fixtures/masked_words
+    scripts/hf_encoders.py tests/fixtures/hf_options
 """
 import json
 import sys
@@ -33,6 +34,19 @@ MODELS = {
     "xlm-roberta-scores": (tf.XLMRobertaForSequenceClassification, tf.XLMRobertaConfig(**ROBERTA, **ONE), "pieces"),
     "modernbert-scores": (tf.ModernBertForSequenceClassification, tf.ModernBertConfig(**MODERN, classifier_pooling="mean", **ONE), "words"),
     "distilbert-labels": (tf.DistilBertForSequenceClassification, tf.DistilBertConfig(**DISTIL, num_labels=3), None),
+}
+
+# EmbeddingGemma: what GGUF files have names for, but folders made of them do not hold (tests/fixtures/hf_options).
+OPTIONS = {
+    "embedding-gemma": (
+        tf.Gemma3TextModel,
+        tf.Gemma3TextConfig(
+            vocab_size=272, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=8, intermediate_size=32,
+            query_pre_attn_scalar=8, max_position_embeddings=40, sliding_window=6, use_bidirectional_attention=True, pad_token_id=0,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"]
+        ),
+        "bytes"
+    ),
 }
 
 MASKED = {
@@ -105,8 +119,10 @@ def answer(model, encoding):
         out = model(**inputs)
     if "logits" in out:
         return out.logits[0]
-    mean = out.last_hidden_state[0].mean(0)
-    return mean / mean.norm()
+    vector = out.last_hidden_state[0].mean(0)
+    for layer in getattr(model, "dense_layers", []):
+        vector = vector @ layer.weight.detach().to(vector.dtype).T
+    return vector / vector.norm()
 
 
 def likeliest(model, ids, mask):
@@ -147,6 +163,31 @@ def record_texts(folder, model, tokenizer):
     (folder / "texts.json").write_text(json.dumps({"distance": distance, "rows": rows}, indent=1) + "\n")
 
 
+def add_modules(folder, model):
+    """Pooling, two dense layers and a norm, as sentence-transformers saves them."""
+    modules = ["Transformer", "Pooling", "Dense", "Dense", "Normalize"]
+    width = model.config.hidden_size
+    model.dense_layers = [torch.nn.Linear(width, 20, bias=False), torch.nn.Linear(20, 16, bias=False)]
+    configs = {1: {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True, "include_prompt": True}}
+    for number, layer in enumerate(model.dense_layers, 2):
+        layer.weight.data.normal_(0, layer.in_features ** -0.5)
+        configs[number] = {
+            "in_features": layer.in_features, "out_features": layer.out_features, "bias": False,
+            "activation_function": "torch.nn.modules.linear.Identity"
+        }
+    for number, config in configs.items():
+        part = folder / f"{number}_{modules[number]}"
+        part.mkdir(exist_ok=True)
+        (part / "config.json").write_text(json.dumps(config) + "\n")
+        if number > 1:
+            save_file({"linear.weight": model.dense_layers[number - 2].weight.data}, part / "model.safetensors")
+    table = [
+        {"idx": i, "name": str(i), "path": f"{i}_{name}" if i > 0 else "", "type": f"sentence_transformers.models.{name}"}
+        for i, name in enumerate(modules)
+    ]
+    (folder / "modules.json").write_text(json.dumps(table) + "\n")
+
+
 def write(folder, kind, config, tokenizer):
     torch.manual_seed(1)
     config._attn_implementation = "eager"
@@ -156,6 +197,8 @@ def write(folder, kind, config, tokenizer):
             parameter.data.normal_(0, 1)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
+    if "Gemma3" in kind.__name__:
+        add_modules(folder, model)
     ids = torch.randint(5, config.vocab_size, (2, 12))
     mask = torch.ones_like(ids)
     mask[1, 9:] = 0  # no token of padding is out of reach of all others: eager attention gives NaN for such
@@ -179,8 +222,9 @@ def write(folder, kind, config, tokenizer):
 
 def main():
     target = Path(sys.argv[1])
-    for name in sys.argv[2:] or MODELS:
-        write(target / name, *(MASKED if target.name == "masked_words" else MODELS)[name])
+    models = {"masked_words": MASKED, "hf_options": OPTIONS}.get(target.name, MODELS)
+    for name in sys.argv[2:] or models:
+        write(target / name, *models[name])
 
 
 if __name__ == "__main__":

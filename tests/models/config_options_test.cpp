@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_json.h"
 #include "formats/json/json.h"
 #include "formats/json/json_field.h"
 #include "formats/temporary_folder.h"
@@ -10,6 +12,7 @@
 #include "models/layers/activation.h"
 #include "models/run/recorded_run.h"
 #include "rlx/convert.h"
+#include "rlx/sentence_encoder.h"
 
 namespace rlx {
 namespace {
@@ -53,7 +56,7 @@ TEST_P(ConfigOptions, ResultsAreTheRecordedOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, ConfigOptions,
-                         testing::Values("gpt2-scaled", "llama-mish"),
+                         testing::Values("gpt2-scaled", "llama-mish", "embedding-gemma"),
                          [](const auto& each) { return std::string(each.param).replace(each.param.find('-'), 1, "_"); });
 
 TEST(ConfigOptions, WhatGgufFilesCannotSayIsRefused) {
@@ -61,6 +64,48 @@ TEST(ConfigOptions, WhatGgufFilesCannotSayIsRefused) {
   for (const char* name : {"gpt2-scaled", "llama-mish"})
     EXPECT_NE(error_of([&] { convert(fixture("hf_options") / name, folder / "m.gguf"); }).find("what metadata of GGUF files cannot say"),
               std::string::npos);
+}
+
+/// As recorded in f64: a mean, two dense layers, a norm.
+void expect_recorded_embeddings(const std::filesystem::path& model) {
+  const json::Value recorded = json::read_file(fixture("hf_options/embedding-gemma/texts.json"));
+  std::vector<std::string> texts;
+  for (const json::Value& row : recorded.at("rows")) texts.push_back(row.at("text"));
+  const auto embeddings = SentenceEncoder::open(model, Session(), {.batch_size = 3}).encode(texts);
+  const double allowed = 10 * recorded.at("distance").get<double>();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const json::Value& row = recorded.at("rows").at(i);
+    EXPECT_EQ(embeddings[i].ids, row.at("ids").get<std::vector<std::int32_t>>()) << texts[i];
+    const auto expected = row.at("values").get<std::vector<double>>();
+    ASSERT_EQ(embeddings[i].values.size(), expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(embeddings[i].values[k], expected[k], allowed) << texts[i];
+  }
+}
+
+TEST(EmbeddingGemma, VectorsOfTextsAreTheRecordedOnes) { expect_recorded_embeddings(fixture("hf_options/embedding-gemma")); }
+
+/// The file of others was made by scripts/gguf_models.py, without a tokenizer.
+TEST(EmbeddingGemma, GgufFilesOfOthersAreReadAndWritten) {
+  const auto theirs = fixture("hf_options/embedding-gemma.gguf");
+  for (const VerifiedTensor& t : verify_model(theirs, fixture("hf_options/embedding-gemma"), Session()))
+    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+  const test::TemporaryFolder folder;
+  convert(fixture("hf_options/embedding-gemma"), folder / "m.gguf", {.type = "F32"});
+  const GgufFile wanted = GgufFile::open(theirs), ours = GgufFile::open(folder / "m.gguf");
+  EXPECT_EQ(ours.tensors().size(), wanted.tensors().size());
+  for (const TensorView& tensor : wanted.tensors())
+    EXPECT_EQ(to_array(ours.at(tensor.name), nullptr), to_array(tensor, nullptr)) << tensor.name;
+  for (const GgufValue& value : wanted.metadata()) EXPECT_EQ(to_json(ours.value(value.key())).dump(), to_json(value).dump()) << value.key();
+}
+
+TEST(EmbeddingGemma, IsTheSameAsAGgufFileAndBackInAFolder) {
+  const test::TemporaryFolder folder;
+  convert(fixture("hf_options/embedding-gemma"), folder / "m.gguf", {.type = "F32"});
+  expect_recorded_embeddings(folder / "m.gguf");
+  for (const VerifiedTensor& t : verify_model(folder / "m.gguf", fixture("hf_options/embedding-gemma"), Session()))
+    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+  convert(folder / "m.gguf", folder / "back");
+  expect_recorded_embeddings(folder / "back");
 }
 
 }  // namespace

@@ -344,6 +344,24 @@ TEST(FolderOfGguf, WhatHasNoFormIsRefusedAndLeavesNothing) {
 
 /// The tokenizer of another model, say, would be read as this one's.
 TEST(FolderOfGguf, IsNotMixedWithAnotherModel) {
+TEST(ConvertedEncoder, KeepsThePromptTheLengthAndThatOfVectors) {
+  const test::TinySentenceModel model;
+  model.write("config_sentence_transformers.json", R"({"prompts": {"q": "dogs "}, "default_prompt_name": "q"})");
+  model.write("modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"}])");
+  std::string text = "a";
+  for (int i = 0; i < 30; ++i) text += " cat";
+  const auto embedding = [&](const std::filesystem::path& path) { return SentenceEncoder::open(path, Session()).encode({&text, 1})[0]; };
+  const Embedding expected = embedding(model.path());
+  EXPECT_EQ(expected.ids.size(), 16u);
+  const TemporaryFolder folder;
+  convert_folder(model.path(), folder / "m.gguf");
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  for (const char* path : {"m.gguf", "back"}) {
+    EXPECT_EQ(embedding(folder / path).ids, expected.ids) << path;
+    EXPECT_EQ(embedding(folder / path).values, expected.values) << path;
+  }
+}
+
   const TemporaryFolder folder;
   convert_folder(fixture("hf/llama"), folder / "m.gguf");
   const GgufFile file = GgufFile::open(folder / "m.gguf");

@@ -5,6 +5,7 @@
 #include "models/run/batches/text_batches.h"
 #include "models/run/sentence_graph.h"
 #include "models/weights/decoder_files.h"
+#include "models/weights/sentence_dense.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 
 namespace rlx {
@@ -54,7 +55,7 @@ struct OpenedModel {
     const Graph graph =
         sentence_graph(config, options.batch_size, stored_types(files.checkpoint, files.names), files.adapters.forms(), padded);
     NamedArrays known = files.adapters.load(graph);
-    if (config.dense) known.merge(load_dense(*config.dense));
+    known.merge(load_dense(config.dense));
     NamedArrays weights = load_weights(graph, files.checkpoint, files.names, threads, std::move(known));
     return {std::move(config), std::move(tokenizer), graph, std::move(weights)};
   }

@@ -19,4 +19,9 @@ bool DecoderConfig::has_mixer(Mixer mixer) const {
   return std::any_of(layers.begin(), layers.end(), [mixer](const DecoderLayer& layer) { return layer.mixer == mixer; });
 }
 
+void DecoderConfig::see_both_ways() {
+  causal = output = false;
+  for (DecoderLayer& layer : layers) layer.window /= 2;
+}
+
 }  // namespace rlx

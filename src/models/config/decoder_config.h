@@ -153,6 +153,8 @@ struct DecoderConfig {
   /// True where a layer keeps a state that holds all tokens at once: it cannot be taken back to fewer.
   bool is_recurrent() const;
   bool has_mixer(Mixer mixer) const;
+  /// Makes an encoder of a decoder: every token also sees what comes after it, and windows reach half of their tokens to either side.
+  void see_both_ways();
 };
 
 }  // namespace rlx

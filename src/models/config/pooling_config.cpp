@@ -64,6 +64,12 @@ Pooling parse_pooling(std::string_view word) {
   return *mode;
 }
 
+std::string_view pooling_word(Pooling mode) {
+  for (const ModeName& name : mode_names)
+    if (name.mode == mode) return name.word;
+  fail_internal("pooling: mode {} is not in the table", static_cast<int>(mode));
+}
+
 std::vector<Pooling> read_pooling(const JsonField& config, std::int64_t width) {
   check_width(config, width);
   std::vector<Pooling> modes;

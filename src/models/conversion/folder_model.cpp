@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/config/sentence_config.h"
 #include "models/families/export/folder_config.h"
 #include "models/families/export/same_model.h"
 #include "models/families/gguf/gguf_decoder.h"
@@ -30,6 +31,37 @@ FolderModel t5_folder(const GgufFile& file) {
 }
 
 }  // namespace
+/// The layers behind the pooling, whose tensors are among the file's.
+void add_dense_modules(const GgufFile& file, const std::vector<SentenceDense>& layers, std::vector<FolderModule>& modules) {
+  const ModelSource source = source_of(file);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const SentenceDense& layer = layers[i];
+    FolderModule module{.kind = "Dense",
+                        .config = {{"in_features", layer.in},
+                                   {"out_features", layer.out},
+                                   {"bias", layer.bias},
+                                   {"activation_function", dense_activation_class(layer.activation)}}};
+    for (const char* part : {"weight", "bias"})
+      for (SourceTensor tensor : source.tensors)
+        if (tensor.view.name == fmt::format("{}.{}", gguf_dense_names[i], part))
+          tensor.view.name = fmt::format("linear.{}", part), module.tensors.push_back(std::move(tensor));
+    modules.push_back(std::move(module));
+  }
+}
+
+/// How an encoder that says how it pools makes vectors of texts.
+void add_sentence_modules(const GgufFile& file, const DecoderConfig& encoder, FolderModel& out) {
+  if (encoder.causal || !names_pooling(file)) return;
+  const SentenceModelConfig sentences = SentenceModelConfig::read(file, encoder);
+  json::Value pooling{{"word_embedding_dimension", encoder.hidden_size}, {"pooling_mode", pooling_word(sentences.pooling.front())}};
+  out.modules.push_back({.kind = "Pooling", .config = std::move(pooling)});
+  add_dense_modules(file, sentences.dense, out.modules);
+  if (sentences.normalize) out.modules.push_back({.kind = "Normalize"});
+  out.others["sentence_bert_config.json"] = {{"max_seq_length", sentences.max_length}};
+  if (!sentences.prompt.empty())
+    out.others["config_sentence_transformers.json"] = {{"prompts", {{"default", sentences.prompt}}}, {"default_prompt_name", "default"}};
+}
+
 
 std::string prefixed(std::string_view prefix, std::string_view name) {
   const bool is_head = std::ranges::any_of(heads, [&](std::string_view part) { return name.starts_with(part); });
@@ -49,6 +81,7 @@ FolderModel FolderModel::of(const GgufFile& file) {
                   converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to, changes_between(model, there))};
   for (SourceTensor& tensor : out.tensors) tensor.view.name = prefixed(config.prefix, tensor.view.name);
   return out;
+  add_sentence_modules(file, model, out);
 }
 
 }  // namespace rlx

@@ -11,6 +11,7 @@
 #include "formats/checkpoint.h"
 #include "models/config/model_folder.h"
 #include "models/config/rope_factors.h"
+#include "models/config/sentence_config.h"
 #include "models/conversion/gguf_vocabulary.h"
 #include "models/conversion/source_check.h"
 #include "models/families/decoder_family.h"
@@ -23,6 +24,7 @@
 #include "models/weights/converted_tensors.h"
 #include "models/weights/param_changes.h"
 #include "models/weights/quantized/folder_weights.h"
+#include "models/weights/sentence_dense.h"
 #include "models/weights/t5_files.h"
 #include "models/weights/tensor_names.h"
 #include "quant/block_format.h"
@@ -55,11 +57,18 @@ std::vector<std::int64_t> gguf_shape(std::string_view name, std::vector<std::int
   return shape;
 }
 
-void add_vector(ModelSource& source, std::string name, std::vector<double> wide) {
-  const TensorView view{std::move(name), f32, {static_cast<std::int64_t>(wide.size())}, {}, find_block_format("F32")};
-  std::vector<float> values(wide.begin(), wide.end());
-  source.tensors.push_back(
-      {view, [values = std::move(values)](std::int64_t, std::int64_t, float* out) { std::copy(values.begin(), values.end(), out); }});
+/// `values`: f32.
+void add_array(ModelSource& source, std::string name, const Array& values) {
+  const TensorView view{std::move(name), f32, values.shape(), {}, find_block_format("F32")};
+  source.tensors.push_back({view, [values](std::int64_t first, std::int64_t count, float* out) {
+                              const std::int64_t row = values.shape().back();
+                              std::copy_n(values.values<float>().data() + first * row, count * row, out);
+                            }});
+}
+
+void add_vector(ModelSource& source, std::string name, const std::vector<double>& wide) {
+  const std::vector<float> values(wide.begin(), wide.end());
+  add_array(source, std::move(name), Array::of<float>({static_cast<std::int64_t>(wide.size())}, values));
 }
 
 void add_rope_factors(const DecoderConfig& c, ModelSource& source) {
@@ -134,12 +143,32 @@ void check_places(const ModelForm& form, const ModelFolder& folder, std::string_
       fail("{}: GGUF files of {} have no tensor for {}", folder.path().string(), architecture, quote_name(input.name));
 }
 
-ModelSource decoder_source(const ModelFolder& folder, std::string_view architecture) {
+/// The layers behind a sentence model's pooling, which have files of their own.
+void add_dense_layers(const ModelFolder& folder, const DecoderConfig& c, std::string_view architecture, ModelSource& source) {
+  if (!is_sentence_model(folder)) return;
+  const std::vector<SentenceDense> layers = SentenceModelConfig::read(folder.path(), c).dense;
+  if (layers.size() > gguf_dense_names.size())
+    fail("{}: {} dense layers (GGUF files have names for {})", folder.path().string(), layers.size(), gguf_dense_names.size());
+  const NamedArrays values = load_dense(layers);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string key = fmt::format("{}.{}", architecture, gguf_dense_names[i]);
+    source.metadata.set(key + "_feat_in", static_cast<std::uint32_t>(layers[i].in));
+    source.metadata.set(key + "_feat_out", static_cast<std::uint32_t>(layers[i].out));
+    if (layers[i].activation != HiddenActivation::linear)
+      source.metadata.set(key + "_activation", activation_name(layers[i].activation));  // ours: others know none
+    for (const char* part : {"weight", "bias"})
+      if (const auto found = values.find(fmt::format("dense.{}.{}", i, part)); found != values.end())
+        add_array(source, fmt::format("{}.{}", gguf_dense_names[i], part), found->second);
+  }
+}
+
+ModelSource decoder_source(const ModelFolder& folder) {
   const DecoderFamily* family = DecoderFamily::find(folder.model_type());
   if (!family) fail_internal("the family {} is listed and not found", folder.model_type());
   const auto checkpoint = std::make_shared<const Checkpoint>(open_weights(folder.path()));
   const FolderForm from = folder_form(folder, *family, *checkpoint);
   const DecoderConfig& c = from.config;
+  const std::string_view architecture = gguf_architecture(folder.model_type(), c.causal);
   const DecoderConfig written = gguf_form(c, architecture);
   const ModelForm to{param_graph(written, from.dense), gguf_names(written, GgufLayout::of(architecture, written, from.form.names))};
   check_places(to, folder, architecture);
@@ -153,6 +182,7 @@ ModelSource decoder_source(const ModelFolder& folder, std::string_view architect
   add_rope_factors(written, source);
   const std::size_t factors = source.tensors.size();
   add_tensors(converted_tensors(checkpoint, from.form, to, changes_between(c, written)), written, source);
+  if (!c.causal) add_dense_layers(folder, c, architecture, source);
   source.losses = describe_tokenizer(folder.path(), c.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   check_source(source, factors, written);
   return source;
@@ -167,6 +197,9 @@ ModelSource t5_source(const ModelFolder& folder) {
   describe_t5(folder, config, source.metadata);
   const ModelForm from{graph, t5_weight_names()}, to{graph, t5_gguf_names(config)};
   add_tensors(converted_tensors(checkpoint, from, to, [](const std::string& param) { return ParamChange{.param = param}; }), {}, source);
+  DecoderConfig sizes;
+  sizes.hidden_size = config.d_model, sizes.max_positions = config.n_positions;
+  add_dense_layers(folder, sizes, "t5", source);
   source.losses = describe_tokenizer(folder.path(), config.vocab_size, source.metadata);  // of as many tokens as the embeddings have rows
   return source;
 }
@@ -175,8 +208,7 @@ ModelSource t5_source(const ModelFolder& folder) {
 
 ModelSource source_of_folder(const std::filesystem::path& path) {
   const ModelFolder folder = ModelFolder::open(path);
-  const std::string_view architecture = gguf_architecture(folder.model_type());
-  return architecture == "t5" ? t5_source(folder) : decoder_source(folder, architecture);
+  return gguf_architecture(folder.model_type()) == "t5" ? t5_source(folder) : decoder_source(folder);
 }
 
 }  // namespace rlx

@@ -1,5 +1,6 @@
 // Gemma 1 to 3: norms times 1 + weight, embeddings times the root of their size, a tied head. From 2 on norms before and after each block,
-// sliding layers, and soft caps (2) or norms of queries and keys with a rope of their own for sliding layers (3).
+// sliding layers, and soft caps (2) or norms of queries and keys with a rope of their own for sliding layers (3). EmbeddingGemma is 3 as an
+// encoder.
 #include <cmath>
 
 #include "models/config/config_field.h"
@@ -12,10 +13,13 @@
 namespace rlx {
 namespace {
 
-DecoderConfig read_gemma(const JsonField& config) {
-  DecoderConfig c = read_llama(config);
+void refuse_both_ways(const JsonField& config) {
   if (flag_or(config, "use_bidirectional_attention", false))
     config.at("use_bidirectional_attention").refuse("true is not supported (allowed: false)");
+}
+
+DecoderConfig read_gemma(const JsonField& config) {
+  DecoderConfig c = read_llama(config);
   c.norm.plus_one = true;
   c.embedding_scale = std::sqrt(static_cast<double>(c.hidden_size));
   c.tied_output = flag_or(config, "tie_word_embeddings", true);
@@ -35,6 +39,7 @@ DecoderConfig read_gemma_sandwich(const JsonField& config) {
 }
 
 DecoderConfig read_gemma2(const JsonField& config) {
+  refuse_both_ways(config);
   DecoderConfig c = read_gemma_sandwich(config);
   c.attention_softcap = non_negative_or(config, "attn_logit_softcapping", 0);
   read_windows(config, c, [](std::size_t layer) { return layer % 2 == 0; });
@@ -52,6 +57,7 @@ DecoderConfig read_gemma3(const JsonField& config) {
     sliding = {.theta = number_or(config, "rope_local_base_freq", 10000), .dims = sliding.dims};
   c.ropes = {read_rope(config, c.head_size, "full_attention"), sliding};
   for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
+  if (flag_or(config, "use_bidirectional_attention", false)) c.see_both_ways();
   return c;
 }
 
@@ -73,11 +79,13 @@ json::Value write_gemma(const DecoderConfig& c) {
   out["attn_logit_softcapping"] = c.attention_softcap > 0 ? json::Value(c.attention_softcap) : json::Value();
   out["final_logit_softcapping"] = c.logits_softcap > 0 ? json::Value(c.logits_softcap) : json::Value();
   write_windows(c, out);
+  if (!c.causal) out["use_bidirectional_attention"] = true, out["sliding_window"] = 2 * widest_window(c);
   if (c.ropes.size() > 1) out["rope_local_base_freq"] = c.ropes[1].theta;
   return out;
 }
 
-const DecoderFamily gemma_family({"gemma"}, read_gemma, llama_names, write_gemma);
+const DecoderFamily gemma_family(
+    {"gemma"}, [](const JsonField& config) { return refuse_both_ways(config), read_gemma(config); }, llama_names, write_gemma);
 const DecoderFamily gemma2_family({"gemma2"}, read_gemma2, gemma_sandwich_names, write_gemma);
 const DecoderFamily gemma3_family({"gemma3_text"}, read_gemma3, gemma_sandwich_names, write_gemma);
 

@@ -13,6 +13,7 @@ namespace {
 /// `positions`: of the tokens; null where they follow each other in rows, which takes no gather.
 Value embed_text(Flow flow, const DecoderConfig& c, const StoredMatrix& table, const TextInputs& inputs, Value positions) {
   Value x = rows_of(table, inputs.input_ids);
+  if (c.embedding_scale != 1) x = x * c.embedding_scale;
   if (inputs.token_type_ids) x = x + flow.embedding("type_embedding", inputs.token_type_ids, c.token_types, c.hidden_size);
   if (c.position_embedding) {
     const Dim first = c.first_position, end = first + (positions ? Dim(c.max_positions) : x.dim(1));

@@ -3,7 +3,6 @@
 
 #include "models/config/sentence_config.h"
 #include "models/layers/encoder.h"
-#include "rlx/io.h"
 
 namespace rlx {
 
@@ -14,8 +13,4 @@ TextForm text_form(const SentenceModelConfig& config);
 /// `adapters`: what changes them. `padded`: all texts of a run have the same length, whatever `text_form` says.
 Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, WeightStorage storage = {}, LowRankForms adapters = {},
                      bool padded = false);
-
-/// The values of the parameters that `sentence_graph` has for the layer.
-NamedArrays load_dense(const SentenceDense& dense);
-
 }  // namespace rlx

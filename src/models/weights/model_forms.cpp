@@ -8,7 +8,7 @@ namespace rlx {
 
 std::string architecture_of(const std::filesystem::path& path, const DecoderFiles& model) {
   if (const GgufFile* file = model.checkpoint.gguf()) return std::string(file->value("general.architecture").string());
-  return std::string(gguf_architecture(ModelFolder::open(path).model_type()));
+  return std::string(gguf_architecture(ModelFolder::open(path).model_type(), model.config.causal));
 }
 
 ModelForms ModelForms::of(const std::filesystem::path& path, const DecoderFiles& model) {

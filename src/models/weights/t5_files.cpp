@@ -8,6 +8,7 @@
 #include "models/config/end_tokens.h"
 #include "models/config/model_folder.h"
 #include "models/families/gguf/gguf_decoder.h"
+#include "models/families/gguf/gguf_encoder.h"
 
 namespace rlx {
 namespace {
@@ -48,6 +49,7 @@ WeightNames t5_gguf_names(const T5Config& c) {
   WeightNames names{.unused = {"dec.blk.0.cross_attn_rel_b"}, .whole = {{{"shared"}, "token_embd"}, {{"lm_head"}, "output"}}};
   add_stack("encoder", "enc", c.num_layers, false, names.whole);
   add_stack("decoder", "dec", c.num_decoder_layers, true, names.whole);
+  add_gguf_dense_names(names);
   return names;
 }
 

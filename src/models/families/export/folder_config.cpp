@@ -48,7 +48,8 @@ void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out
 
 }  // namespace
 
-std::string_view gguf_architecture(std::string_view model_type) {
+std::string_view gguf_architecture(std::string_view model_type, bool causal) {
+  if (model_type == "gemma3_text" && !causal) return "gemma-embedding";
   std::vector<std::string_view> known;
   for (const FolderFamily& family : folder_families()) {
     if (family.model_type == model_type) return family.architecture;

@@ -9,8 +9,9 @@
 
 namespace rlx {
 
-/// The architecture of GGUF files that holds models of that type of Hugging Face's configs. Throws Error that lists those that are known.
-std::string_view gguf_architecture(std::string_view model_type);
+/// The architecture of GGUF files that holds models of that type of Hugging Face's configs, which continue texts or, of an encoder's type,
+/// read them. Throws Error that lists those that are known.
+std::string_view gguf_architecture(std::string_view model_type, bool causal = true);
 
 /// The ids of the special tokens that config.json names; null for those that the file does not.
 void write_token_ids(const GgufFile& file, json::Value& out);

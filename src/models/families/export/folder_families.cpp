@@ -34,6 +34,7 @@ constexpr FolderFamily known_families[] = {
     {"gemma", "gemma", "Gemma"},
     {"gemma2", "gemma2", "Gemma2"},
     {"gemma3_text", "gemma3", "Gemma3"},
+    {"gemma3_text", "gemma-embedding", "Gemma3Text"},
     {"gemma3", "gemma3"},
     {"phi3", "phi3", "Phi3"},
     {"phi", "phi2", "Phi"},

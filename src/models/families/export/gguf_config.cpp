@@ -160,15 +160,15 @@ void describe_rope(const DecoderConfig& c, KeyWriter& keys) {
   }
 }
 
-void describe_windows(const std::vector<DecoderLayer>& layers, KeyWriter& keys) {
+void describe_windows(const DecoderConfig& c, KeyWriter& keys) {
   std::vector<bool> slides;
   std::int64_t window = 0;
-  for (const DecoderLayer& layer : layers) {
+  for (const DecoderLayer& layer : c.layers) {
     slides.push_back(layer.window > 0);
     window = std::max(window, layer.window);
   }
   if (window == 0) return;
-  keys.size("attention.sliding_window", window);
+  keys.size("attention.sliding_window", c.causal ? window : 2 * window);
   if (std::find(slides.begin(), slides.end(), false) != slides.end()) keys.flags("attention.sliding_window_pattern", slides);
 }
 
@@ -193,11 +193,15 @@ void describe_pooling(const ModelFolder& folder, const DecoderConfig& c, KeyWrit
   if (c.text_head.labels > 0) return keys.size("pooling_type", 4);
   std::error_code error;
   if (!std::filesystem::exists(folder.path() / "modules.json", error)) return;
-  const std::vector<Pooling> modes = SentenceModelConfig::read(folder.path(), c).pooling;
+  const SentenceModelConfig sentences = SentenceModelConfig::read(folder.path(), c);
   constexpr std::array<Pooling, 3> kinds{Pooling::mean, Pooling::cls, Pooling::last_token};
-  const auto kind = std::find(kinds.begin(), kinds.end(), modes.front());
-  if (modes.size() != 1 || kind == kinds.end()) refuse_encoder(folder, "it pools otherwise than by mean, cls or lasttoken");
+  const auto kind = std::find(kinds.begin(), kinds.end(), sentences.pooling.front());
+  if (sentences.pooling.size() != 1 || kind == kinds.end()) refuse_encoder(folder, "it pools otherwise than by mean, cls or lasttoken");
   keys.size("pooling_type", kind - kinds.begin() + 1);
+  // These three are ours: others leave them to whoever asks.
+  if (sentences.max_length != c.max_positions) keys.size(gguf_embedding_keys.max_length, sentences.max_length);
+  if (!sentences.prompt.empty()) keys.text(gguf_embedding_keys.prompt, sentences.prompt);
+  if (!sentences.normalize) keys.flag(gguf_embedding_keys.normalize, false);
 }
 
 /// One layer of n sees all, the first among them.
@@ -241,7 +245,7 @@ void describe_model(const DecoderConfig& c, std::string_view architecture, GgufM
   if (c.has_mixer(Mixer::short_convolution)) keys.size("shortconv.l_cache", c.short_convolution.kernel);
   describe_rope(c, keys);
   describe_habits(c, architecture, keys);  // before what says more
-  if (c.causal) describe_windows(c.layers, keys);
+  if (architecture != "modern-bert") describe_windows(c, keys);
   const bool gemma = architecture.starts_with("gemma");  // its readers know the scale of embeddings
   if (!gemma) keys.number_unless("embedding_scale", c.embedding_scale, 1);
   keys.number_unless("residual_scale", c.residual_scale, 1);
@@ -254,6 +258,7 @@ void describe_model(const DecoderConfig& c, std::string_view architecture, GgufM
 void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, std::string_view architecture, GgufMetadata& metadata) {
   KeyWriter keys(metadata, architecture);
   keys.flag("attention.causal", false);
+  if (architecture == "gemma-embedding") return describe_pooling(folder, c, keys);
   metadata.set("tokenizer.ggml.token_type_count", static_cast<std::uint32_t>(std::max<std::int64_t>(c.token_types, 1)));
   describe_pooling(folder, c, keys);
   const bool modern = architecture == "modern-bert";

@@ -27,7 +27,8 @@ struct GgufArchitecture {
   std::size_t rope_pause = 0;         // every n-th layer knows no positions; 0: all know them
   bool normalize_experts = true;
   bool logits_divided = false;  // by logit_scale; else multiplied
-  bool causal = true;           // else an encoder
+  bool causal = true;           // else an encoder of BERT's kin
+  bool both_ways = false;       // a decoder as an encoder
   bool delta_nets = false;      // in most layers; queries of the others come with gates
 };
 
@@ -40,6 +41,11 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "gemma", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true},
     {.name = "gemma2", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true, .full_every = 2},
     {.name = "gemma3", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true, .full_every = 6},
+    {.name = "gemma-embedding",
+     .activation = HiddenActivation::gelu_tanh,
+     .embedding_root_scale = true,
+     .full_every = 6,
+     .both_ways = true},
     {.name = "phi3"},
     {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
     {.name = "arcee", .rope = RopeStyle::interleaved, .activation = HiddenActivation::relu_squared},
@@ -263,12 +269,6 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   c.logits_softcap = config.non_negative_or("final_logit_softcapping", 0);
 }
 
-}  // namespace
-
-DecoderConfig gguf_form(DecoderConfig c, std::string_view architecture) {
-  c.norm.plus_one = false;
-  c.first_position = 0;
-  c.state_space.log_decay = c.delta_net.log_decay = false;
 /// Falcon's slopes, which fall to 2^-8 with the last of a power of two heads; other readers know none of Falcon.
 bool has_alibi(const GgufConfig& config, const GgufArchitecture& architecture) {
   constexpr double known = 8;
@@ -277,6 +277,12 @@ bool has_alibi(const GgufConfig& config, const GgufArchitecture& architecture) {
   return bias != 0;
 }
 
+}  // namespace
+
+DecoderConfig gguf_form(DecoderConfig c, std::string_view architecture) {
+  c.norm.plus_one = false;
+  c.first_position = 0;
+  c.state_space.log_decay = c.delta_net.log_decay = false;
   c.delta_net.heads_in_turn = architecture.starts_with("qwen35");
   c.latent.keys_by_feature = c.latent.rank > 0;
   for (RopeOptions& rope : c.ropes) rope.style = find_architecture(architecture, "GGUF").rope;
@@ -325,12 +331,14 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   }
   if (c.has_mixer(Mixer::latent_attention)) read_gguf_yarn_scale(config, c);
   const bool olmo3 = architecture.name == "olmo2" && config.size_or("attention.sliding_window", 0) > 0;
-  if (architecture.name == "gemma3" || olmo3) {  // sliding layers turn by a rope of their own, which is not stretched
+  const bool gemma3 = architecture.name == "gemma3" || architecture.both_ways;
+  if (gemma3 || olmo3) {  // sliding layers turn by a rope of their own, which is not stretched
     const double theta = config.number_or("rope.freq_base_swa", olmo3 ? c.ropes[0].theta : 10000);
     c.ropes.push_back({.theta = theta, .dims = c.ropes[0].dims, .style = c.ropes[0].style});
     for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
   }
   if (!architecture.causal) read_gguf_encoder(file, c);
+  if (architecture.both_ways) c.see_both_ways();
   return c;
 }
 

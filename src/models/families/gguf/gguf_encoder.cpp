@@ -4,6 +4,7 @@
 
 #include "base/names.h"
 #include "formats/json/json_field.h"
+#include "models/config/sentence_config.h"
 #include "models/families/gguf/gguf_decoder.h"
 
 namespace rlx {
@@ -87,6 +88,12 @@ void add_gguf_encoder_names(WeightNames& names) {
   names.layer.push_back({{"attention_post_norm"}, "attn_output_norm"});
   names.layer.push_back({{"ffn_post_norm"}, "layer_output_norm"});
   names.unused.push_back("cls");
+}
+
+void add_gguf_dense_names(WeightNames& names) {
+  for (std::size_t i = 0; i < gguf_dense_names.size(); ++i)
+    names.whole.push_back({{fmt::format("dense.{}", i)}, std::string(gguf_dense_names[i])});
+  names.unused.insert(names.unused.end(), gguf_dense_names.begin(), gguf_dense_names.end());
 }
 
 }  // namespace rlx

@@ -10,5 +10,7 @@ namespace rlx {
 void read_gguf_encoder(const GgufFile& file, DecoderConfig& config);
 /// The names of tensors that only encoders have.
 void add_gguf_encoder_names(WeightNames& names);
+/// Those of the layers behind the pooling, which a graph of states alone does not have.
+void add_gguf_dense_names(WeightNames& names);
 
 }  // namespace rlx

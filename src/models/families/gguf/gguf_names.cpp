@@ -112,7 +112,8 @@ WeightNames gguf_names(const DecoderConfig& c, const GgufLayout& layout) {
     names.layer.push_back({{"state_space.gate", "state_space.input", "state_space.step"}, "ssm_in"});
     names.layer.push_back({{"state_space.step_bias"}, "ssm_dt.bias"});
   }
-  if (!c.causal) add_gguf_encoder_names(names);
+  if (!c.causal && !c.norm_after) add_gguf_encoder_names(names);
+  if (!c.causal) add_gguf_dense_names(names);
   return names;
 }
 
