@@ -15,6 +15,7 @@
 #include "models/run/recorded_run.h"
 #include "models/tiny_sentence_model.h"
 #include "quant/block_format.h"
+#include "rlx/mask_filler.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
@@ -139,6 +140,40 @@ TEST_P(EveryModel, GivesWhatIsRecordedThroughGgufAndBackInAFolder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, EveryModel, testing::ValuesIn(recorded_models()), named_after);
+
+/// Models that say words for masked ones, whose head other readers of GGUF files may not know.
+class EveryWordHead : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryWordHead, GivesWhatIsRecordedThroughGgufAndBackInAFolder) {
+  const std::string name = "masked_words/" + GetParam();
+  const TemporaryFolder folder;
+  convert_folder(fixture(name), folder / "m.gguf", &find_type_mix("F32"));
+  expect_recorded(folder / "m.gguf", name);
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  expect_recorded(folder / "back", name);
+  expect_same_tensors(fixture(name), folder / "back");
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, EveryWordHead, testing::Values("roberta", "distilbert", "modernbert", "modernbert-biases"), named_after);
+
+/// Its recording has an activation that GGUF files do not say.
+TEST(GgufFiles, OfBertSayTheSameWords) {
+  const TemporaryFolder folder;
+  for (const char* name : {"model.safetensors", "tokenizer.json"})
+    std::filesystem::copy_file(fixture("masked_words/bert") / name, folder / name);
+  json::Value config = json::read_file(fixture("masked_words/bert/config.json"));
+  config["hidden_act"] = "gelu";
+  test::write_text(folder / "config.json", config.dump());
+  convert_folder(folder.path(), folder / "m.gguf", &find_type_mix("F32"));
+  const std::vector<std::string> texts{"A [MASK] dog"};
+  const auto expected = MaskFiller::open(folder.path(), Session()).fill(texts)[0][0];
+  const auto seen = MaskFiller::open(folder / "m.gguf", Session()).fill(texts)[0][0];
+  ASSERT_EQ(seen.size(), expected.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].token, expected[i].token);
+    EXPECT_EQ(seen[i].probability, expected[i].probability);
+  }
+}
 
 /// As of files that were made of configs without the field.
 TEST(GgufFiles, OfRoutersWithABiasScoreBySigmoidsUnlessTheySayOtherwise) {
@@ -309,6 +344,24 @@ TEST(ConvertedEncoder, PoolsAsModulesSay) {
   }
 }
 
+TEST(ConvertedEncoder, KeepsThePromptTheLengthAndThatOfVectors) {
+  const test::TinySentenceModel model;
+  model.write("config_sentence_transformers.json", R"({"prompts": {"q": "dogs "}, "default_prompt_name": "q"})");
+  model.write("modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"}])");
+  std::string text = "a";
+  for (int i = 0; i < 30; ++i) text += " cat";
+  const auto embedding = [&](const std::filesystem::path& path) { return SentenceEncoder::open(path, Session()).encode({&text, 1})[0]; };
+  const Embedding expected = embedding(model.path());
+  EXPECT_EQ(expected.ids.size(), 16u);
+  const TemporaryFolder folder;
+  convert_folder(model.path(), folder / "m.gguf");
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  for (const char* path : {"m.gguf", "back"}) {
+    EXPECT_EQ(embedding(folder / path).ids, expected.ids) << path;
+    EXPECT_EQ(embedding(folder / path).values, expected.values) << path;
+  }
+}
+
 /// One token and one text at a time through the files that were written.
 void expect_same_tokens(const std::filesystem::path& a, const std::filesystem::path& b) {
   const Tokenizer wanted = open_tokenizer(a), seen = open_tokenizer(b);
@@ -344,24 +397,6 @@ TEST(FolderOfGguf, WhatHasNoFormIsRefusedAndLeavesNothing) {
 
 /// The tokenizer of another model, say, would be read as this one's.
 TEST(FolderOfGguf, IsNotMixedWithAnotherModel) {
-TEST(ConvertedEncoder, KeepsThePromptTheLengthAndThatOfVectors) {
-  const test::TinySentenceModel model;
-  model.write("config_sentence_transformers.json", R"({"prompts": {"q": "dogs "}, "default_prompt_name": "q"})");
-  model.write("modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"}])");
-  std::string text = "a";
-  for (int i = 0; i < 30; ++i) text += " cat";
-  const auto embedding = [&](const std::filesystem::path& path) { return SentenceEncoder::open(path, Session()).encode({&text, 1})[0]; };
-  const Embedding expected = embedding(model.path());
-  EXPECT_EQ(expected.ids.size(), 16u);
-  const TemporaryFolder folder;
-  convert_folder(model.path(), folder / "m.gguf");
-  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
-  for (const char* path : {"m.gguf", "back"}) {
-    EXPECT_EQ(embedding(folder / path).ids, expected.ids) << path;
-    EXPECT_EQ(embedding(folder / path).values, expected.values) << path;
-  }
-}
-
   const TemporaryFolder folder;
   convert_folder(fixture("hf/llama"), folder / "m.gguf");
   const GgufFile file = GgufFile::open(folder / "m.gguf");

@@ -18,7 +18,8 @@
 namespace rlx {
 namespace {
 
-constexpr std::string_view heads[] = {"lm_head", "embed_out", "classifier", "pre_classifier", "head.", "decoder."};
+constexpr std::string_view heads[] = {"lm_head",  "embed_out", "classifier",      "pre_classifier",   "head.",
+                                      "decoder.", "cls.",      "vocab_transform", "vocab_layer_norm", "vocab_projector"};
 
 FolderModel t5_folder(const GgufFile& file) {
   const T5Config config = read_gguf_t5(file);
@@ -30,7 +31,6 @@ FolderModel t5_folder(const GgufFile& file) {
                                              [](const std::string& param) { return ParamChange{.param = param}; })};
 }
 
-}  // namespace
 /// The layers behind the pooling, whose tensors are among the file's.
 void add_dense_modules(const GgufFile& file, const std::vector<SentenceDense>& layers, std::vector<FolderModule>& modules) {
   const ModelSource source = source_of(file);
@@ -62,6 +62,7 @@ void add_sentence_modules(const GgufFile& file, const DecoderConfig& encoder, Fo
     out.others["config_sentence_transformers.json"] = {{"prompts", {{"default", sentences.prompt}}}, {"default_prompt_name", "default"}};
 }
 
+}  // namespace
 
 std::string prefixed(std::string_view prefix, std::string_view name) {
   const bool is_head = std::ranges::any_of(heads, [&](std::string_view part) { return name.starts_with(part); });
@@ -80,8 +81,8 @@ FolderModel FolderModel::of(const GgufFile& file) {
   FolderModel out{std::move(config.json),
                   converted_tensors(std::make_shared<const Checkpoint>(Checkpoint::of(file)), from, to, changes_between(model, there))};
   for (SourceTensor& tensor : out.tensors) tensor.view.name = prefixed(config.prefix, tensor.view.name);
-  return out;
   add_sentence_modules(file, model, out);
+  return out;
 }
 
 }  // namespace rlx

@@ -129,9 +129,9 @@ FolderForm folder_form(const ModelFolder& folder, const DecoderFamily& family, c
   const WeightNames names = family.weight_names(c);
   const auto spelled = spelled_names(checkpoint.names(), names);
   const auto has = [&](std::string_view param) { return spelled.contains(place_of(param, 1, names).tensors.front()); };
-  // What says words for masked ones is kept of a ModernBERT, except of one that was made for whole texts: other files have no place for it.
-  if (!c.causal) c.output = c.output && c.norm_before && c.text_head.labels == 0 && has("output.bias") && !is_sentence_model(folder);
-  const bool dense = !c.causal && has("classifier.dense.weight");
+  // What says words for masked ones is kept, except of a model that was made for whole texts: other readers may know no place for it.
+  if (!c.causal) c.output = c.output && c.text_head.labels == 0 && has("head.norm.weight") && !is_sentence_model(folder);
+  const bool dense = !c.causal && !c.output && has("classifier.dense.weight");  // which would stand where the other head's layer does
   Graph graph = param_graph(c, dense);
   return {std::move(c), dense, {std::move(graph), names}};
 }

@@ -73,6 +73,8 @@ json::Value write_modernbert(const DecoderConfig& c) {
   out["local_attention"] = 2 * widest_window(c);
   write_sliding_layers(c, out);
   out["global_rope_theta"] = c.ropes[0].theta, out["local_rope_theta"] = c.ropes.size() > 1 ? c.ropes[1].theta : c.ropes[0].theta;
+  out["attention_bias"] = c.qkv_bias, out["mlp_bias"] = c.ffn_bias, out["norm_bias"] = c.norm.bias;
+  if (c.output) out["decoder_bias"] = c.output_bias;
   out["classifier_bias"] = c.text_head.dense_bias;
   out["classifier_pooling"] = c.text_head.mean ? "mean" : "cls";
   return out;

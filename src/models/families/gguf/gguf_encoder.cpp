@@ -50,8 +50,8 @@ void read_gguf_classifier(const GgufFile& file, bool modern, DecoderConfig& c) {
 
 /// What says words for masked ones: a dense layer where a classifier would have one, the embeddings, a bias.
 void read_gguf_word_head(const GgufFile& file, DecoderConfig& c) {
-  c.output = c.text_head.labels == 0 && file.find("output.bias") != nullptr;
-  c.output_bias = c.output_dense = c.output;
+  c.output = c.output_dense = c.text_head.labels == 0 && file.find("cls.norm.weight") != nullptr;
+  c.output_bias = c.output && file.find("output.bias") != nullptr;
 }
 
 }  // namespace
