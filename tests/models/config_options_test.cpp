@@ -56,12 +56,12 @@ TEST_P(ConfigOptions, ResultsAreTheRecordedOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, ConfigOptions,
-                         testing::Values("gpt2-scaled", "llama-mish", "embedding-gemma"),
+                         testing::Values("gpt2-scaled", "llama-mish", "qwen3_5-mish", "mamba-mish", "embedding-gemma"),
                          [](const auto& each) { return std::string(each.param).replace(each.param.find('-'), 1, "_"); });
 
 TEST(ConfigOptions, WhatGgufFilesCannotSayIsRefused) {
   const test::TemporaryFolder folder;
-  for (const char* name : {"gpt2-scaled", "llama-mish"})
+  for (const char* name : {"gpt2-scaled", "llama-mish", "qwen3_5-mish", "mamba-mish"})
     EXPECT_NE(error_of([&] { convert(fixture("hf_options") / name, folder / "m.gguf"); }).find("what metadata of GGUF files cannot say"),
               std::string::npos);
 }

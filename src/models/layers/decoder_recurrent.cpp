@@ -130,7 +130,7 @@ Value decoder_delta_net(Flow flow, const DecoderStep& step, Value x) {
   const DeltaNetConfig& d = c.delta_net;
   const std::int64_t keys = d.key_heads * d.key_size, values = d.value_heads * d.value_size;
   Value inputs = concat({flow.linear("q", x, keys, false), flow.linear("k", x, keys, false), flow.linear("v", x, values, false)}, -1);
-  inputs = silu(causal_convolution(flow, step, "convolution", inputs, d.kernel, false));
+  inputs = activate(c.activation, causal_convolution(flow, step, "convolution", inputs, d.kernel, false));
   const auto key_heads = [&](std::int64_t from) {
     Value heads = unit_length(by_head(slice_axis(inputs, -1, from, from + keys), d.key_heads, d.key_size));
     const std::int64_t share = d.value_heads / d.key_heads;
@@ -166,7 +166,7 @@ Value decoder_state_space(Flow flow, const DecoderStep& step, Value x) {
         to_output = normalised("c_norm", flow.linear("c", inner, s.states, false));
   const Values result = selective_scan(inner, size, decay, b, to_output, flow.param("skip", {s.width}), state);
   flow.keep("state", result[1]);
-  return flow.linear("output", result[0] * activate(c.activation, gate), c.hidden_size, s.bias);
+  return flow.linear("output", result[0] * silu(gate), c.hidden_size, s.bias);
 }
 
 Value decoder_state_space_heads(Flow flow, const DecoderStep& step, Value x) {
