@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "handles.h"
+#include "rlx/program_file.h"
 #include "rlx/registry.h"
 #include "rlx/text.h"
 #include "rlx/transform.h"
@@ -93,6 +94,8 @@ std::map<std::string, Feed> feeds_of(const char* const* names, const rlx_array* 
   for (std::size_t i = 0; i < count; ++i) feeds.emplace(all_names[i], given(arrays[i], "an array").array);
   return feeds;
 }
+
+Device device_of(const char* name) { return name == nullptr ? Device::usual() : Device::named(name); }
 
 /// All results or none.
 void give(const Outputs& results, rlx_array** outputs, std::size_t capacity, std::size_t* count) {
@@ -194,8 +197,7 @@ rlx_status rlx_session_new_on(const char* device, int threads, const char* preci
     const std::string word = precision == nullptr ? "f32" : precision;
     const auto found = rlx::precision_named(word);
     if (!found) rlx::fail("there is no precision '{}' (allowed: f32, bf16, f16, int8)", word);
-    const rlx::Device on = device == nullptr ? rlx::Device::usual() : rlx::Device::named(device);
-    given(out, "the place for the session") = new rlx_session{rlx::Session(on, {.threads = threads, .precision = *found})};
+    given(out, "the place for the session") = new rlx_session{rlx::Session(device_of(device), {.threads = threads, .precision = *found})};
   });
 }
 
@@ -213,6 +215,21 @@ void rlx_executable_free(rlx_executable* executable) { delete executable; }
 rlx_status rlx_set_param(rlx_executable* executable, const char* name, const rlx_array* value) {
   return guarded(
       [&] { given(executable, "the executable").executable.set_param(text(name, "the name"), given(value, "the array").array); });
+}
+
+rlx_status rlx_program_save(const rlx_executable* executable, const char* path, int weights_inside) {
+  return guarded([&] {
+    using Weights = rlx::ProgramFile::Weights;
+    rlx::ProgramFile::save(text(path, "the path"), std::span(&given(executable, "the executable").executable, 1), {},
+                           weights_inside != 0 ? Weights::inside : Weights::outside);
+  });
+}
+
+rlx_status rlx_program_open(const char* path, const char* device, int threads, rlx_executable** out) {
+  return guarded([&] {
+    auto& made = given(out, "the place for the executable");
+    made = new rlx_executable{rlx::ProgramFile::load(text(path, "the path"), device_of(device), {.threads = threads})};
+  });
 }
 
 rlx_status rlx_run(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs, std::size_t input_count,

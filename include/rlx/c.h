@@ -151,6 +151,12 @@ RLX_API rlx_status rlx_set_param(rlx_executable* executable, const char* name, c
 RLX_API rlx_status rlx_run(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs, size_t input_count,
                            rlx_array** outputs, size_t capacity, size_t* count);
 
+/* Program files: executables that are opened without compiling. What is in one is run as code: open files of those whom you trust alone. */
+/* Writes one. `weights_inside`: not 0: with the values of parameters and states. */
+RLX_API rlx_status rlx_program_save(const rlx_executable* executable, const char* path, int weights_inside);
+/* Opens one, also of `rlx compile`, in a session of its own. The device and the threads are those of rlx_session_new_on. */
+RLX_API rlx_status rlx_program_open(const char* path, const char* device, int threads, rlx_executable** out);
+
 /* A run that goes on while the caller does something else. Arrays that are fed may be freed at once. Any number may be going on. */
 typedef struct rlx_pending rlx_pending;
 RLX_API rlx_status rlx_run_start(const rlx_executable* executable, const char* const* names, const rlx_array* const* inputs,

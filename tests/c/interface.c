@@ -80,6 +80,38 @@ static void test_run(const rlx_session* session) {
   CHECK(released == 7);
 }
 
+/* What was compiled, from a file. */
+static void test_programs(const rlx_session* session) {
+  const char* path = "interface.rlxp";
+  rlx_graph* graph = build();
+  rlx_executable *executable = NULL, *opened = NULL;
+  CHECK(rlx_compile(session, graph, &executable) == RLX_OK);
+  rlx_graph_free(graph);
+  const int64_t w_shape[] = {2}, x_shape[] = {1, 2};
+  const float w[] = {1, 10}, x[] = {3, 4};
+  rlx_array *w_array = NULL, *x_array = NULL, *output = NULL;
+  CHECK(rlx_array_new(RLX_F32, w_shape, 1, w, &w_array) == RLX_OK && rlx_array_new(RLX_F32, x_shape, 2, x, &x_array) == RLX_OK);
+  CHECK(rlx_set_param(executable, "w", w_array) == RLX_OK);
+  const char* names[] = {"x"};
+  const rlx_array* inputs[] = {x_array};
+  CHECK(rlx_program_save(executable, path, 0) == RLX_OK && rlx_program_open(path, "cpu", 1, &opened) == RLX_OK);
+  CHECK(rlx_run(opened, names, inputs, 1, &output, 1, NULL) == RLX_ERROR && strstr(rlx_last_error(), "w") != NULL);
+  rlx_executable_free(opened);
+  CHECK(rlx_program_save(executable, path, 1) == RLX_OK && rlx_program_open(path, "cpu", 1, &opened) == RLX_OK);
+  CHECK(rlx_run(opened, names, inputs, 1, &output, 1, NULL) == RLX_OK && *(const float*)rlx_array_data(output) == 43);
+  rlx_array_free(output);
+  rlx_array_free(w_array);
+  rlx_array_free(x_array);
+  rlx_executable_free(opened);
+  opened = NULL;
+  CHECK(rlx_program_open("there/is/no.rlxp", "cpu", 1, &opened) == RLX_ERROR && strstr(rlx_last_error(), "no.rlxp") != NULL);
+  CHECK(rlx_program_open(path, "abacus:0", 1, &opened) == RLX_ERROR && strstr(rlx_last_error(), "abacus") != NULL);
+  CHECK(rlx_program_open(path, "cpu", -1, &opened) == RLX_ERROR && opened == NULL);
+  CHECK(rlx_program_save(NULL, path, 0) == RLX_ERROR && rlx_program_save(executable, "there/is/no.rlxp", 0) == RLX_ERROR);
+  rlx_executable_free(executable);
+  CHECK(remove(path) == 0);
+}
+
 static void test_runs_that_go_on(const rlx_session* session) {
   rlx_graph* graph = build();
   rlx_executable* executable = NULL;
@@ -233,6 +265,7 @@ int main(int argc, char** argv) {
   rlx_session* session = NULL;
   CHECK(rlx_session_new(1, NULL, &session) == RLX_OK);
   test_run(session);
+  test_programs(session);
   test_runs_that_go_on(session);
   test_dlpack();
   test_errors();
