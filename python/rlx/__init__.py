@@ -1,16 +1,16 @@
 """RLX: a compiler and runtime for machine learning.
 
 rlx.numpy has NumPy's functions over rlx.Array, rlx.ops every function of the registry; jit, grad, vmap and others take functions of arrays."""
-from ._array import Array, array, asarray, from_dlpack
+from ._array import Array as Array, array as array, asarray as asarray, from_dlpack as from_dlpack
 from ._core import (
-    Dim,
-    DType,
-    Error,
-    Tokenizer,
-    devices,
-    save_graph,
-    save_safetensors,
-    verify,
+    Dim as Dim,
+    DType as DType,
+    Error as Error,
+    Tokenizer as Tokenizer,
+    devices as devices,
+    save_graph as save_graph,
+    save_safetensors as save_safetensors,
+    verify as verify,
 )
 from ._core import version as __version__
 from ._dtypes import OF_NUMPY as _OF_NUMPY
@@ -38,21 +38,25 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # what type checkers read
-    from . import _trees as tree, data, lax, nn, numpy, ops, optim, random, scipy
-    from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
-    from ._custom import custom_jvp, custom_vjp
-    from ._files import load_graph, load_safetensors
-    from ._graphs import Executable, Graph, Session, parse_graph
-    from ._host import ShapeDtypeStruct, eval_shape, pure_callback
-    from ._jit import default_device, jit
-    from ._kernels import op
-    from ._misses import explain_cache_misses
-    from ._models import Model, Reranker, SentenceEncoder, convert, quantize
-    from ._transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
+    import typing
+
+    from . import _trees, data as data, lax as lax, nn as nn, numpy as numpy, ops as ops, optim as optim, random as random, scipy as scipy
+    from ._control import associative_scan as associative_scan, cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
+    from ._custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
+    from ._files import load_graph as load_graph, load_safetensors as load_safetensors
+    from ._graphs import Executable as Executable, Graph as Graph, Session as Session, parse_graph as parse_graph
+    from ._host import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, pure_callback as pure_callback
+    from ._jit import default_device as default_device, jit as jit
+    from ._kernels import op as op
+    from ._misses import explain_cache_misses as explain_cache_misses
+    from ._models import Model as Model, Reranker as Reranker, SentenceEncoder as SentenceEncoder, convert as convert, quantize as quantize
+    from ._transforms import checkpoint as checkpoint, grad as grad, hessian as hessian, hvp as hvp, jacfwd as jacfwd, jacrev as jacrev, jvp as jvp, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
+
+    tree = _trees
 
 
-def __getattr__(name):
+def __getattr__(name) -> "typing.Any":
     """Every function of the registry is here, too: rlx.softmax."""
     from importlib import import_module
 
