@@ -107,7 +107,7 @@ def test_ray_serve_batches_requests(encoder, expected):
 
     serve.start(proxy_location="Disabled")  # no requests by HTTP
     handle = serve.run(Embedder.bind(encoder))
-    results = [reply.result() for reply in [handle.remote(text) for text in TEXTS[:64]]]
+    results = [reply.result(timeout_s=120) for reply in [handle.remote(text) for text in TEXTS[:64]]]
     assert np.array_equal([row for row, _ in results], expected[:64]) and max(size for _, size in results) > 1
     serve.shutdown()
 
