@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/interruption.h"
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/region.h"
@@ -69,6 +70,7 @@ Values results_of(GraphData& graph, std::int32_t id) {
 
 /// Finds the equal node or appends one.
 Values intern(GraphData& graph, const OpDef& op, Attrs attrs, std::vector<ValueId> operands) {
+  check_interruption();
   const std::size_t h = hash_node(op, attrs, operands);
   for (auto [it, end] = graph.by_hash.equal_range(h); it != end; ++it) {
     const Node& node = graph.node(it->second);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interruption.h"
 #include "ir/rebuild.h"
 #include "lowering/claim.h"
 #include "lowering/one_row.h"
@@ -108,6 +109,7 @@ std::optional<Launch> Lowering::claimed(ValueId v) const {
 bool Lowering::build_launches() {
   Cut& cut = draft_.cut;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    check_interruption();
     const ValueId v{id, 0};
     if (!cut.live(id) || cut.is_source(v) || !cut.is_stored(v) || draft_.inside.count(v)) continue;
     if (kernels_.count(v) || claimed_.count(v)) continue;

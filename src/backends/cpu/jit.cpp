@@ -10,6 +10,7 @@
 
 #include "backends/cpu/compiler.h"
 #include "base/function_ref.h"
+#include "base/interruption.h"
 #include "lowering/object_cache.h"
 #include "rlx/error.h"
 
@@ -25,7 +26,10 @@ void by_threads(int most, std::size_t count, FunctionRef<void(std::size_t)> body
   std::exception_ptr failure;
   const auto work = [&] {
     try {
-      for (std::size_t i = next++; i < count; i = next++) body(i);
+      for (std::size_t i = next++; i < count; i = next++) {
+        check_interruption();  // by the thread that called
+        body(i);
+      }
     } catch (...) {
       next = count;
       const std::scoped_lock lock(mutex);
