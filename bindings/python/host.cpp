@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "item.h"
+#include "released.h"
 
 namespace rlx::python {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 HostFunction host_function(const nb::object& callable) {
   auto* kept = new nb::object(callable);  // as long as the process, like the function
   return [kept](std::span<const Array> operands) {
-    const nb::gil_scoped_acquire held;
+    const Held held;
     nb::list arrays;
     for (const Array& operand : operands) {
       Array copy(operand.dtype(), operand.shape());

@@ -14,8 +14,7 @@
 namespace rlx::python {
 
 bool is_interrupted() {
-  const nb::gil_scoped_acquire held;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  check_signals();
   return false;
 }
 
@@ -23,7 +22,7 @@ std::function<void(std::size_t, std::size_t)> progress_of(const nb::object& func
   return [given = nb::handle(function)](std::size_t done, std::size_t total) {
     is_interrupted();
     if (given.is_none()) return;
-    const nb::gil_scoped_acquire held;
+    const Held held;
     given(done, total);
   };
 }

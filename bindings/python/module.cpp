@@ -12,7 +12,7 @@ NB_MODULE(_core, m) {
   // What a user can cause has a class of its own; a fault of RLX is a RuntimeError like those of C++ at large.
   nanobind::exception<rlx::Error>(m, "Error", PyExc_ValueError);
   m.attr("version") = std::string(rlx::version);
-  watch_for_the_end();
+  watch_the_interpreter();
   bind_types(m);
   bind_arrays(m);
   bind_registry(m);
