@@ -125,32 +125,52 @@ def hvp(function, primals, tangents):
     return result[0] if len(primals) == 1 else result
 
 
-def _jacobian(function, forward):
+def _jacobian(function, forward, argnums):
     @functools.wraps(function)
-    def differentiated(x, *rest):
-        array = leaf_of(x)
-        _check_differentiable("jacobian", [array], [0])
+    def differentiated(*args, **kwargs):
+        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        leaves, tree = _trees.flatten(tuple(args[place] for place in places))
+        arrays = [leaf_of(leaf) for leaf in leaves]
+        _check_differentiable("jacobian", arrays, range(len(arrays)))
+
+        sizes = [array.size for array in arrays]
+        begins = [sum(sizes[:i]) for i in range(len(sizes))]
+
+        def parts(joined):
+            """The last axis, which stands for all leaves, as a tree of their axes."""
+            front, columns = joined.shape[:-1], [joined[..., begin : begin + size] for begin, size in zip(begins, sizes)]
+            return _trees.unflatten(tree, [column.reshape(*front, *array.shape) for column, array in zip(columns, arrays)])
+
+        def of_joined(joined):
+            full = list(args)
+            for place, arg in zip(places, parts(joined)):
+                full[place] = arg
+            return function(*full, **kwargs)
+
         trees = []
-        called = _flat_function(lambda value: function(value, *rest), _trees.structure((0,)), trees)
-        results = in_trace("jacobian", [array], lambda trace, inputs: _core.jacobian(called, inputs, forward, trace))
-        return _trees.unflatten(trees[0], results)
+        called = _flat_function(of_joined, _trees.structure((0,)), trees)
+        joined = _core.apply("concat", ([array.reshape(-1) for array in arrays], 0), {})
+        results = in_trace("jacobian", [joined], lambda trace, inputs: _core.jacobian(called, inputs, forward, trace))
+        rows = [parts(each) for each in results]
+        return _trees.unflatten(trees[0], [row[0] for row in rows] if isinstance(argnums, int) else rows)
 
     return differentiated
 
 
-def jacfwd(function):
-    """The derivative of every element of the result by every element of the first argument, an array; one pass for each of the latter."""
-    return _jacobian(function, True)
+def jacfwd(function, argnums=0):
+    """The derivative of every element of the results by every element of the arguments at `argnums`: for each result a tree like these. One
+    pass for each element of the arguments."""
+    return _jacobian(function, True, argnums)
 
 
-def jacrev(function):
-    """The same with one backward pass for each element of the result."""
-    return _jacobian(function, False)
+def jacrev(function, argnums=0):
+    """The same with one backward pass for each element of the results."""
+    return _jacobian(function, False, argnums)
 
 
-def hessian(function):
-    """The second derivative of a scalar function by its first argument, an array."""
-    return jacfwd(jacrev(function))
+def hessian(function, argnums=0):
+    """The second derivative of a scalar function by the arguments at `argnums`."""
+    return jacfwd(jacrev(function, argnums), argnums)
 
 
 def _is_axis(value):
@@ -159,29 +179,36 @@ def _is_axis(value):
 
 def vmap(function, in_axes=0, out_axes=0):
     """A function for a whole batch from one for single examples. `in_axes` is the axis of the batch in all arguments (None: no batch), or a
-    tree of axes that is a prefix of the arguments'; `out_axes` likewise for the result."""
+    tree of axes that is a prefix of the arguments'; `out_axes` likewise for the result. Arguments by name have the batch on axis 0. A result
+    with the axis None is that of the first example, and should be the same for all."""
 
     @functools.wraps(function)
-    def batched(*args):
-        leaves, tree = _trees.flatten(args)
+    def batched(*args, **kwargs):
+        leaves, tree = _trees.flatten((args, kwargs))
         arrays = [leaf_of(leaf) for leaf in leaves]
-        axes = _trees.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, tree, _is_axis)
+        axes = _trees.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, _trees.structure(args), _is_axis)
+        axes += [0] * (len(arrays) - len(axes))
         if all(axis is None for axis in axes):
             raise Error(f"vmap of {name_of(function)}: no argument has a batch (in_axes={in_axes})")
         trees = []
-        called = _flat_function(function, tree, trees)
+        called = _flat_function(lambda args, kwargs: function(*args, **kwargs), tree, trees)
 
         def traced(trace, inputs):
             wanted = [] if out_axes == 0 else _OutAxes(called, trees, out_axes)
             if isinstance(wanted, _OutAxes):
                 results = _core.vmap(wanted, inputs, axes, [], trace)
-                return [_core.apply("move_axis", (result, 0, axis), {}) if axis else result for result, axis in zip(results, wanted.axes())]
+                return [_moved(result, axis) for result, axis in zip(results, wanted.axes())]
             return _core.vmap(called, inputs, axes, [], trace)
 
         results = in_trace("vmap", arrays, traced)
         return _trees.unflatten(trees[0], results)
 
     return batched
+
+
+def _moved(result, axis):
+    """A result whose batch is on axis 0."""
+    return result[0] if axis is None else _core.apply("move_axis", (result, 0, axis), {}) if axis else result
 
 
 class _OutAxes:

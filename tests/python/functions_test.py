@@ -256,3 +256,23 @@ def test_threads_call_one_function():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_vmap_takes_arguments_by_name_and_gives_results_without_a_batch():
+    assert np.array_equal(rlx.vmap(lambda x, *, k: x * k)(X, k=np.arange(len(X), dtype=np.float32)), X * np.arange(len(X))[:, None])
+    total, y = rlx.vmap(lambda x, y: (x + y, y * 2), in_axes=(0, None), out_axes=(1, None))(X, X[0])
+    assert np.array_equal(total, (X + X[0]).T) and np.array_equal(y, X[0] * 2)
+
+
+def test_jacobians_are_trees_like_arguments_and_results():
+    a, b = np.float32([1, 2]), np.float32([3, 5, 7])
+
+    def f(p, c):
+        return {"outer": p["a"][:, None] * p["b"] * c, "sum": p["a"].sum() * c}
+
+    for jacobian in (rlx.jacfwd, rlx.jacrev):
+        by_p, by_c = jacobian(f, argnums=(0, 1))({"a": a, "b": b}, 2.0)["outer"]
+        assert np.array_equal(by_p["a"], 2 * np.eye(2)[:, None, :] * b[None, :, None]) and np.array_equal(by_p["b"], 2 * a[:, None, None] * np.eye(3))
+        assert np.array_equal(by_c, np.outer(a, b)) and jacobian(f)({"a": a, "b": b}, 2.0)["sum"]["b"].tolist() == [0, 0, 0]
+    second = rlx.hessian(lambda p: (p["a"] * p["b"][:2]).sum() + (p["a"] ** 3.0).sum())({"a": a, "b": b})
+    assert np.array_equal(second["a"]["a"], np.diag(6 * a)) and np.array_equal(second["b"]["a"], np.eye(3, 2)) and not second["b"]["b"].numpy().any()
