@@ -12,9 +12,9 @@ namespace rlx::command {
 namespace {
 
 struct ExportOptions {
-  std::string target, graph, out;
+  std::string target, graph, out, calibration;
   std::vector<std::string> params, sizes, functions;
-  std::optional<std::int64_t> context;
+  std::optional<std::int64_t> context, chunk;
   CoreMlOptions coreml;
 };
 
@@ -25,10 +25,26 @@ bool has_states(const Graph& graph) {
   return std::ranges::any_of(graph.inputs(), [](const auto& input) { return input.first.kind == InputKind::state; });
 }
 
+/// NAME=SIZE, and NAME=SIZE/SIZE/... of symbols that stay open.
+void read_sizes(const std::vector<std::string>& arguments, CoreMlOptions& options) {
+  for (const std::string& argument : arguments) {
+    const bool is_choice = argument.find('/') != std::string::npos;
+    std::string name;
+    for (const std::string& part : CLI::detail::split(argument, '/')) {
+      const auto [symbol, size] = *parse_sizes({name.empty() ? part : name + '=' + part}).begin();
+      name = symbol;
+      if (is_choice) options.choices[symbol].push_back(size);
+      else if (!options.sizes.emplace(symbol, size).second)
+        throw CLI::ValidationError(fmt::format("{}: the symbol is given twice", argument));
+    }
+  }
+}
+
 /// NAME:SIZES, where sizes are NAME=SIZE with commas between.
 CoreMlFunction parse_function(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0) throw CLI::ValidationError(fmt::format("{}: not of the form NAME:SYMBOL=SIZE,...", text));
+  if (colon + 1 == text.size()) return {text.substr(0, colon)};
   const std::map<std::string, std::int64_t> sizes = parse_sizes(CLI::detail::split(text.substr(colon + 1), ','));
   return {text.substr(0, colon), {sizes.begin(), sizes.end()}};
 }
@@ -36,7 +52,9 @@ CoreMlFunction parse_function(const std::string& text) {
 /// What a language model is exported as where the sizes are not given: a function for prompts, and one for single tokens.
 void complete_sizes(const Graph& graph, const ModelGraphOptions& model, CoreMlOptions& options) {
   const std::map<std::string, std::int64_t> symbols = graph.symbols();
-  if (!has_states(graph) || !options.functions.empty() || options.sizes.contains("S") || !symbols.contains("S")) return;
+  if (!has_states(graph) || !options.functions.empty() || options.sizes.contains("S") || options.choices.contains("S") ||
+      !symbols.contains("S"))
+    return;
   const std::int64_t chunk = std::min(model.chunk, model.context);
   options.functions = {{"prompt", {{"S", chunk}}}, {"token", {{"S", 1}}}};
   options.sizes.emplace("R", 1);
@@ -48,12 +66,13 @@ void complete_sizes(const Graph& graph, const ModelGraphOptions& model, CoreMlOp
 void export_for_coreml(ExportOptions& options) {
   ModelGraphOptions model;
   model.context = options.context.value_or(model.context);
+  model.chunk = options.chunk.value_or(model.chunk);
   SavedGraph saved = is_model(options.graph) ? model_graph(options.graph, model) : read_graph(options.graph);
   read_arrays(options.params, saved.weights);
-  const std::map<std::string, std::int64_t> given = parse_sizes(options.sizes);
-  options.coreml.sizes.insert(given.begin(), given.end());
+  read_sizes(options.sizes, options.coreml);
   for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
   complete_sizes(saved.graph, model, options.coreml);
+  if (!options.calibration.empty()) options.coreml.calibration = load_calibration(options.calibration);
   ProgressBar bar("writing");
   options.coreml.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
   export_coreml(options.out, saved, options.coreml);
@@ -90,7 +109,11 @@ void add_export(CLI::App& app) {
       ->type_name("OUT");
   command->add_option("--param", options->params, "Values of parameters: NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors")
       ->type_name("VALUES");
-  command->add_option("--size", options->sizes, "coreml: size of a symbol, as a package has fixed shapes: NAME=SIZE")
+  command
+      ->add_option(
+          "--size", options->sizes,
+          "coreml: size of a symbol, or all that a run may choose from, in the same order for each: NAME=SIZE/SIZE/... Other symbols "
+          "stay open up to their bounds")
       ->type_name("NAME=SIZE");
   command
       ->add_option("--function", options->functions,
@@ -101,11 +124,21 @@ void add_export(CLI::App& app) {
       ->add_option("--minimum-target", options->coreml.minimum_target, "iOS 16, 17, 18 or 26, and what came with it; 17, or 18 if need be")
       ->type_name("VERSION")
       ->check(CLI::IsMember(std::vector<int>{16, 17, 18, 26}));
-  command->add_option("--precision", options->coreml.precision, "Of products, convolutions and decoded weights: f32 or f16")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Precision>{{"f32", Precision::f32}, {"f16", Precision::f16}}).description(""))
+  const std::map<std::string, Precision> precisions{{"f32", Precision::f32}, {"f16", Precision::f16}, {"int8", Precision::int8}};
+  command
+      ->add_option("--precision", options->coreml.precision, "Of products, convolutions and decoded weights: f32, f16, or int8 of products")
+      ->transform(CLI::CheckedTransformer(precisions).description(""))
       ->type_name("PRECISION");
+  command
+      ->add_option("--calibration", options->calibration,
+                   "Ranges for --precision int8, as rlx calibrate writes them; else a run finds its own")
+      ->type_name("FILE");
+  command->add_flag("--philox", options->coreml.computes_random_bits,
+                    "coreml: random bits are computed, the same as everywhere; else they are inputs random_bits_0 and so on");
   command->add_option("--context", options->context, "Tokens that the caches of a language model hold: 2048, or 1024 for the web")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
+  command->add_option("--chunk", options->chunk, "coreml: most tokens of a run of a language model, which bounds S; 64")
       ->check(CLI::PositiveNumber)
       ->type_name("TOKENS");
   command->add_option("--description", options->coreml.description, "What Xcode shows of the model, as it does of the next three");
@@ -114,8 +147,9 @@ void add_export(CLI::App& app) {
   command->add_option("--license", options->coreml.license, "");
   command->footer(
       "Example:\n  rlx save mlp.rlx --param weights.safetensors -o mlp.graph\n  rlx export --target coreml mlp.graph mlp.mlpackage\n"
-      "  rlx export --target coreml all-MiniLM-L6-v2 MiniLM.mlpackage --size B=1 --size S=128\n"
+      "  rlx export --target coreml all-MiniLM-L6-v2 MiniLM.mlpackage --size B=1\n"
       "  rlx export --target coreml model-Q4_K_M.gguf Model.mlpackage --context 2048 --precision f16\n"
+      "  rlx export --target coreml model.gguf Model.mlpackage --chunk 512 --function any_length:R=1\n"
       "  rlx export --target web all-MiniLM-L6-v2 page && python3 -m http.server -d page");
   command->callback([options] { options->target == "web" ? export_for_web(*options) : export_for_coreml(*options); });
 }

@@ -1,0 +1,53 @@
+// rlx export: what it writes, and the one line where it writes nothing.
+#include "cli/run_command.h"
+#include "fixture.h"
+
+namespace rlx::test {
+namespace {
+
+class ExportCommand : public testing::Test {
+ protected:
+  CommandResult run(const std::string& options) const {
+    return run_rlx(fmt::format("export --target coreml {} {} {}", graph_.string(), out_.string(), options));
+  }
+  std::string refused(const std::string& options) const {
+    const CommandResult result = run(options);
+    EXPECT_NE(result.status, 0);
+    EXPECT_FALSE(std::filesystem::exists(out_));
+    return result.err;
+  }
+  void SetUp() override {
+    write_text(graph_, "graph turned(B<=4, S<=9) {\n  %x: f32[B,S] = input {label=\"x\"}\n  %y = neg(%x)\n  output y = %y\n}\n");
+  }
+  TemporaryFolder folder_;
+  std::filesystem::path graph_ = folder_ / "graph.rlx", out_ = folder_ / "m.mlpackage";
+};
+
+TEST_F(ExportCommand, LeavesSizesOpen) {
+  for (const char* options :
+       {"", "--size B=2", "--size B=2 --size S=3", "--size B=1 --size S=3/5/9", "--function a:B=1 --function b:", "--philox"}) {
+    const CommandResult result = run(options);
+    EXPECT_EQ(result.status, 0) << options << ": " << result.err;
+    EXPECT_TRUE(std::filesystem::exists(out_ / "Data/com.apple.CoreML/model.mlmodel")) << options;
+    std::filesystem::remove_all(out_);
+  }
+}
+
+TEST_F(ExportCommand, RefusesSizes) {
+  EXPECT_EQ(refused("--size B=5"), "rlx: coreml: size 5 of 'B' (allowed: 1..4)\n");
+  EXPECT_EQ(refused("--size B=1/2"), "rlx: coreml: 'S' is open, and 'B' has choices (allowed: choices for both, or a size for S)\n");
+  EXPECT_EQ(refused("--size B=1 --size S=1/10"), "rlx: coreml: size 10 of 'S' (allowed: 1..9)\n");
+  EXPECT_NE(refused("--size B=1/x").find("B=x: not of the form NAME=SIZE"), std::string::npos);
+  EXPECT_NE(refused("--size B=1 --size B=2").find("B=2: the symbol is given twice"), std::string::npos);
+  EXPECT_EQ(refused("--precision f16 --calibration none.safetensors").find("rlx: none.safetensors: "), 0U);
+}
+
+TEST_F(ExportCommand, OneFunctionForAnyNumberOfTokens) {
+  graph_ = fixture("hf/qwen3");
+  const CommandResult result = run("--context 16 --chunk 8 --function any:R=1");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(read_text(out_ / "Data/com.apple.CoreML/model.mlmodel").find("any"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rlx::test
