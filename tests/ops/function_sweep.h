@@ -9,6 +9,7 @@
 #include "backends/cpu/jit.h"
 #include "backends/cpu/machine/denormals.h"
 #include "base/thread_pool.h"
+#include "ir/sources.h"
 #include "lowering/lowering.h"
 #include "ops/evaluated.h"
 #include "ops/function_ranges.h"
@@ -78,9 +79,14 @@ std::vector<T> by_kernel(const std::function<Value(Value)>& build, const std::ve
   cpu::Jit jit(cpu::target_of(level), {});
   const auto function = jit.load(std::span(&kernels[0]->text, 1), pool)[0];
   std::vector<T> y(x.size());
-  void* buffers[] = {const_cast<T*>(x.data()), y.data()};
+  std::vector<void*> buffers;
+  for (const KernelBuffer& buffer : kernels[0]->kernel.buffers) {
+    const Array* table = constant_value(program.graph.node(buffer.value.node));
+    const void* read = table ? static_cast<const void*>(table->bytes().data()) : x.data();
+    buffers.push_back(buffer.written ? y.data() : const_cast<void*>(read));
+  }
   const cpu::FlushDenormals flush;  // as in a run
-  function(buffers, nullptr, 0, count);
+  function(buffers.data(), nullptr, 0, count);
   return y;
 }
 

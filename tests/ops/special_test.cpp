@@ -28,11 +28,41 @@ TEST(Special, LogGamma) {
               {690.7755278982137, 11.512919692895826, 1.0957979948180756, 0.6931471805599453, 11.689333420797269, 13.940625219403763,
                709.1431630309282, 220258509288.81058, 6.897755278982137e+302, 1.2655121234846454, 0.5555015450206475, -75.73940730906097},
               1e-14);
-  // Near the zeros between negative integers the error is absolute: terms of about 3 cancel.
-  expect_close(of(lgamma, {-2.4570247}), {5.792758455100296e-08}, 1e-14);
   expect_near(of(lgamma, {1, 2, 0.99999999, 2.00001}), {0, 0, 5.772156760265731e-09, 4.22787559764836e-06}, 1e-14);
   expect_near(of(lgamma, {0, -0.0, -1, -7, infinity, -infinity, nan}), {infinity, infinity, infinity, infinity, infinity, infinity, nan},
               0);
+}
+
+constexpr double four_ulps = 4 * std::numeric_limits<double>::epsilon();
+
+/// With 60 digits, at the numbers nearest to some roots, far from others and beside poles.
+TEST(Special, LogGammaBetweenNegativeIntegers) {
+  expect_near(
+      of(lgamma, {-2.4570247, -2.457024738220801, -2.7476826467274127, -2.62, -2.55, -3.14358088834998, -3.955294284858598, -4.0393618398,
+                  -5.991781, -10.000000275573013, -17.000000000000004, -24.000001, -2.0000000000000004, -2.9999999999999996, -24.6}),
+      {5.792758455100296e-08, -6.168712140884665e-16, 1.733509244024501e-16, -0.11815946067133064, -0.09942418386840478,
+       1.6978655906121085e-15, -4.14382750757705e-16, -1.5930388397784991e-09, -1.7624461330703989, 1.2668051387565237e-09,
+       -0.2340087832595242, -40.96922203991689, 34.657359027997266, 33.55874673932916, -55.516349922557104},
+      four_ulps);
+}
+
+TEST(Special, DigammaNearItsRoots) {
+  expect_near(of(digamma, {1.4616321449683622, 1.4616321449683625, 1.46, -0.5040830082644554, -0.504083, -0.3, -1.5734984731623904,
+                           -2.6107208684441447, -9.702672540001863, -24.737, -24.99, -7.7}),
+              {-9.241265521729427e-17, 1.2245374622004068e-16, -0.0015805619870834522, 7.289763902976895e-17, 7.388256696842615e-08,
+               2.113309779635399, 1.5649788481838454e-16, -1.0720275936410002e-15, 4.939256869086382e-15, 0.33345651461102466,
+               -96.7287488244621, -0.17774844371896933},
+              four_ulps);
+}
+
+TEST(Special, DigammaHasADerivativeOnBothSidesOfZero) {
+  const Doubles x{-0.3, -2.6, -7.25, 0.3, 2.5, 1e-3, 1e6}, ones(7, 1);
+  const Doubles slopes =
+      run({array_of(f64, {7}, x), array_of(f64, {7}, ones)}, [](const Values& v) { return jvp({digamma(v[0])}, {v[0]}, {v[1]})[0]; });
+  expect_near(slopes,
+              {13.945160267805722, 10.591688362390217, 19.61035453929327, 12.245364546107732, 0.49035775610023485, 1000001.6425331958,
+               1.0000005000001667e-06},
+              1e-14);
 }
 
 TEST(Special, Digamma) {
@@ -51,7 +81,11 @@ TEST(Special, Zeta) {
                6.66667166666875e-10, 0.0018305640382639378},
               2e-14);
   expect_near(slope_in_first(zeta, {2, 1.5, 7}, {1, 0.25, 2.5}), {-0.9375482543158438, 7.06005081904969, -0.0017541347816030475}, 1e-12);
-  expect_near(of(zeta, {1, 0.5, 2, 2, nan}, {2, 1, 0, -1, 1}), {infinity, nan, nan, nan, nan}, 0);
+  expect_near(of(zeta, {1, 1, 0.5, 2, 4, 3, 2.5, 2, 3, 2, 1e4, 1e38, 1e300, nan},
+                 {2, -2, 1, 0, -1, 0, -0.5, -11.5, infinity, 1e300, 0.01, 0.5, 2, 1}),
+              {infinity, infinity, nan, infinity, infinity, nan, nan, nan, 0, 1e-300, infinity, infinity, 0, nan}, 1e-15);
+  expect_near(of(zeta, {2, 2, 3, 3, 5}, {-0.5, -1.5, -0.5, -2.25, -9.75}),
+              {8.934802200544679, 9.379246644989124, 0.41439832211716, -61.94847488703008, 1020.0656384221169}, 2e-14);
 }
 
 TEST(Special, IncompleteBeta) {
@@ -82,6 +116,15 @@ TEST(Special, BesselFunctions) {
               {0, 4.99999995e-09, 0.1564208031848717, 0.16397226694454237, 0.0877171021317061, 0.08729685184320159, -0.03974415302513025,
                0.0003989421307980308, 0, 5e-301},
               1e-14);
+}
+
+/// In f32 as exact as the values: what they are made of cancels. i0e' = i1e - i0e, i1e' = i0e - i1e / x - i1e.
+TEST(Special, DerivativesOfBesselFunctionsAreRoundedOnce) {
+  const auto slopes = [](Value (*op)(Operand), const Doubles& x) {
+    return run({floats({4}, x)}, [=](const Values& v) { return grad(sum_all(op(v[0])), {v[0]})[0]; });
+  };
+  expect_near(slopes(bessel_i0e, {20, 50, 1.5, 2e-38}), {-0.00227408970154, -0.000568502754559, -0.148394221633, -1}, 1e-7);
+  expect_near(slopes(bessel_i1e, {1.5, 2.5, 20, 2e-38}), {0.00236796335262, -0.0191720677316, -0.00210122140763, 0.5}, 1e-7);
 }
 
 TEST(Special, IncompleteGamma) {

@@ -3,18 +3,20 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
+#include <vector>
 
-#include "ops/wide.h"
+#include "ir/sources.h"
+#include "ops/scalar/function.h"
+#include "ops/scalar/gamma_roots.h"
+#include "ops/scalar/horner.h"
+#include "ops/scalar/special_fits.h"
 
 namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
 using std::numbers::pi;
-
-// Bernoulli's numbers B2, B4, ... B16: with arguments from `shift` on, the first one left out is below 1e-17 of the result.
-constexpr std::array<double, 8> bernoulli{1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
-constexpr int shift = 10;
 
 template <class Body>
 Value in_f64(std::string_view op, Value x, Body body) {
@@ -24,13 +26,6 @@ Value in_f64(std::string_view op, Value x, Body body) {
 // The tangent of op's operand times `slope`.
 Values times_in_f64(Value dx, Value slope) { return {cast(cast(dx, f64) * slope, dx.dtype())}; }
 
-// coefficients[0] + coefficients[1] * x + ...
-Value polynomial(Value x, std::span<const double> coefficients) {
-  Value y = like(x, coefficients.back());
-  for (std::size_t i = coefficients.size() - 1; i-- > 0;) y = y * x + coefficients[i];
-  return y;
-}
-
 // Both sides of 0, where gamma has poles at the integers.
 std::vector<Sample> around_poles() {
   auto all = elementwise_samples({}, 0.2, 14);
@@ -39,36 +34,69 @@ std::vector<Sample> around_poles() {
   return all;
 }
 
+/// The polynomial at x, and how it changes between x and z, divided by z - x: no digits are lost where they are near each other.
+struct Divided {
+  Value at_x, slope;
+  Divided(Value x, Value z, std::span<const double> coefficients) : at_x(like(x, coefficients.back())), slope(like(x, 0)) {
+    for (std::size_t i = coefficients.size() - 1; i-- > 0;) {
+      slope = fma(slope, z, at_x);
+      at_x = fma(at_x, x, like(x, coefficients[i]));
+    }
+  }
+};
+
+// sin(pi v): pi is more than a number of f64, and what the product is rounded by counts as well.
+Value sine_of_half_turns(Value v) {
+  constexpr double pi_low = 1.2246467991473532e-16;
+  Value angle = v * pi, lost = fma(v, like(v, pi), -angle) + v * pi_low;
+  return fma(lost, cos(angle), sin(angle));
+}
+
+/// A place r between negative integers, by its distance from one of them, `whole`, for each element v; and t = v - r without error where
+/// that is small. What a function is there is known, so that what follows from t has the digits that reflection loses: it subtracts.
+struct Anchor {
+  using Table = std::span<const std::array<double, 2>>;
+  Table table;
+  Value whole, row, fraction, distance, t;  // fraction: v - whole
+  Anchor(Table of, Value v, Value whole_of_row, Value at) : table(of), whole(whole_of_row), row(cast(at, i32)), fraction(v - whole) {
+    distance = looked_up([](auto r) { return r[0]; });
+    t = (fraction - distance) - looked_up([](auto r) { return r[1]; });
+  }
+  template <class Of>
+  Value looked_up(Of of) const {
+    Array numbers(f64, {std::ssize(table)});
+    for (std::size_t i = 0; i < table.size(); ++i) numbers.set_double(static_cast<std::int64_t>(i), static_cast<double>(of(table[i])));
+    return take(make_constant(row.graph(), numbers), row, 0, IndexMode::clip);
+  }
+  template <class Of>
+  Value of_angle(Of of) const {  // of the angle pi * distance
+    return looked_up([&](auto r) { return of(std::numbers::pi_v<long double> * r[0]); });
+  }
+  Value reflected() const { return (1 - whole) - distance; }  // 1 - r
+};
+// v where the anchors of n = `first`, `first` + 1, ... 24 are, elsewhere a number that has one.
+Value anchored(Value v, Value has_anchor, int first) { return select(has_anchor, v, like(v, -first - 0.25)); }
+constexpr double last_anchor = -25;
+
+// What the fit `stirling` is a polynomial of, at 1 / v.
+Value stirling_power(Value inverse) { return fma(inverse * inverse, like(inverse, 18), like(inverse, -1)); }
+
 struct LogGamma {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "lgamma";
   static constexpr std::string_view formula = "log |gamma(x)|; infinity at 0, -1, -2, ...; derivative digamma(x)";
   static auto fields() { return Fields<>{}; }
-  /// Of v >= shift: Stirling's series (Abramowitz and Stegun 6.1.40).
+  static constexpr int shift = 10;
+  /// Of v >= shift.
   static Value large(Value v) {
-    std::array<double, bernoulli.size()> terms;
-    for (std::size_t k = 1; k <= terms.size(); ++k) terms[k - 1] = bernoulli[k - 1] / static_cast<double>(2 * k * (2 * k - 1));
-    Value inverse = 1 / v, series = inverse * polynomial(inverse * inverse, terms);
+    Value inverse = 1 / v, series = inverse * horner(stirling_power(inverse), stirling);
     return (v - 0.5) * (log(v) - 1) + ((0.5 * std::log(2 * pi) - 0.5) + series);
   }
-  /// (zeta(k) - 1) / k for k >= 2: the sum up to 100, the rest by Euler and Maclaurin.
-  static double taylor_coefficient(int k) {
-    constexpr double end = 100;
-    double total = std::pow(end, 1 - k) / (k - 1) + std::pow(end, -k) / 2;
-    total += k * std::pow(end, -k - 1) / 12 - k * (k + 1) * (k + 2) * std::pow(end, -k - 3) / 720;
-    for (int n = 2; n < 100; ++n) total += std::pow(n, -k);
-    return total / k;
-  }
-  static std::vector<double> taylor_series() {
-    std::vector<double> terms{1 - std::numbers::egamma};
-    for (int k = 2; k <= 28; ++k) terms.push_back((k % 2 == 0 ? 1 : -1) * taylor_coefficient(k));
-    return terms;
-  }
-  /// Of 0.5 <= v <= 2.5, exact at the zeros 1 and 2: the Taylor series at 2 (Abramowitz and Stegun 6.1.33), below 1.5 less log(v).
+  /// Of 0.5 <= v <= 2.5, exact at the zeros 1 and 2; below 0.75 by gamma(v) = gamma(v + 1) / v.
   static Value near_zeros(Value v) {
-    static const std::vector<double> terms = taylor_series();
-    Value first = lt(v, like(v, 1.5)), distance = select(first, v - 1, v - 2), y = distance * polynomial(distance, terms);
-    return select(first, y - log1p(select(first, distance, like(v, 0))), y);
+    Value small = lt(v, like(v, 0.75)), w = select(small, v + 1, v);
+    Value y = (w - 1) * (w - 2) * horner((w - 1.625) / 0.875, between_zeros);
+    return select(small, y - log(select(small, v, like(v, 1))), y);
   }
   /// Of v >= 0.5: up to `shift` v is moved below 2.5, exactly, by gamma(v) = (v - 1) gamma(v - 1), so that nothing cancels.
   static Value right_half(Value v) {
@@ -80,11 +108,36 @@ struct LogGamma {
     }
     return select(far, large(select(far, v, like(v, shift))), near_zeros(rest) + log(product));
   }
+  /// lgamma(b) - lgamma(b - t), b and b - t >= 3.
+  static Value drop(Value b, Value t) {
+    Value a = b - t, inverse_a = 1 / a, inverse_b = 1 / b;
+    const Divided series(stirling_power(inverse_b), stirling_power(inverse_a), stirling);
+    Value step = inverse_a * inverse_b * t;  // 1 / a - 1 / b
+    Value slope = series.at_x + inverse_a * (inverse_a + inverse_b) * series.slope * 18;
+    return fma(t, log(a) - 1, (0.5 - b) * log1p(-(t * inverse_b))) - step * slope;
+  }
+  /// Of v in -25..-2: by gamma(v) gamma(1 - v) = pi / sin(pi v) at v and at a root, or at the extremum in -3..-2.
+  static Value between_poles(Value v) {
+    Value up = ceil(v), below = up - v, left = gt(below, like(v, 0.68));
+    Value middle = logical_and(eq(up, like(v, -2)), logical_and(gt(below, like(v, 0.54)), logical_not(left)));
+    Value row = select(middle, like(v, lgamma_roots.size() - 1.0), select(left, up * -2 - 3, up * -2 - 4));
+    const Anchor at(lgamma_roots, v, select(left, up - 1, up), row);
+    // q: sin(pi v) / sin(pi r) less 1
+    Value half = sin(at.t * (pi / 2)), cotangent = at.of_angle([](auto x) { return std::cos(x) / std::sin(x); });
+    Value q = fma(sine_of_half_turns(at.t), cotangent, half * half * -2), near = lt(abs(q), like(v, 0.45));
+    Value sines = sine_of_half_turns(at.fraction) * at.of_angle([](auto x) { return 1 / std::sin(x); });
+    Value ratio = select(near, log1p(select(near, q, like(v, 0))), log(abs(sines)));
+    return select(middle, like(v, lgamma_at_extremum), like(v, 0)) + (drop(at.reflected(), at.t) - ratio);
+  }
   static Value body(const LogGamma&, Value x) {
-    return in_f64(name, x, [](Value v) {
+    return in_f64(name, x, [&](Value v) {
       Value reflect = lt(v, like(v, 0.5)), y = right_half(select(reflect, 1 - v, v)), whole = round(v);
       Value mirrored = std::log(pi) - log(abs(sin((v - whole) * pi))) - y;  // gamma(v) gamma(1 - v) = pi / sin(pi v)
       Value pole = logical_and(le(v, like(v, 0)), eq(v, whole));            // of -infinity too
+      if (x.dtype() == f64) {
+        Value anchor = logical_and(logical_and(gt(v, like(v, last_anchor)), lt(v, like(v, -2))), logical_not(pole));
+        mirrored = select(anchor, between_poles(anchored(v, anchor, 2)), mirrored);
+      }
       return select(pole, like(v, infinity), select(reflect, mirrored, y));
     });
   }
@@ -93,105 +146,148 @@ struct LogGamma {
 };
 const Op<LogGamma> lgamma_op;
 
+constexpr double digamma_root = 1.4616321449683622, digamma_root_low = 9.549995429965697e-17;
+// What `far_rest` is a polynomial of, at 1 / v^2.
+Value far_power(Value square) { return fma(square, like(square, 12.5), like(square, -1)); }
+
 struct Digamma {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "digamma";
   static constexpr std::string_view formula = "the derivative of log |gamma(x)|; NaN at 0, -1, -2, ...";
   static auto fields() { return Fields<>{}; }
-  /// Of v > 0: the asymptotic series at v + shift (Abramowitz and Stegun 6.3.18), less 1 / v + 1 / (v + 1) + ... + 1 / (v + shift - 1).
   static Value positive(Value v) {
-    std::array<double, bernoulli.size()> terms;
-    for (std::size_t k = 1; k <= terms.size(); ++k) terms[k - 1] = -bernoulli[k - 1] / static_cast<double>(2 * k);
-    Value inverse = 1 / (v + shift), square = inverse * inverse;
-    Value y = log(v + shift) - inverse * 0.5 + square * polynomial(square, terms);
-    for (int k = 0; k < shift; ++k) y = y - 1 / (v + k);
-    return y;
+    Value far = gt(v, like(v, 2.5)), small = lt(v, like(v, 1)), far_v = select(far, v, like(v, 3)), inverse = 1 / far_v;
+    Value square = inverse * inverse, outer = log(far_v) - (inverse * 0.5 + square * horner(far_power(square), far_rest));
+    Value near_v = select(far, like(v, 2), select(small, v + 1, v));
+    Value inner = ((near_v - digamma_root) - digamma_root_low) * (horner((near_v - 1.75) / 0.75, near_root) + 1 / (near_v * digamma_root));
+    return select(far, outer, select(small, inner - 1 / select(small, v, like(v, 1)), inner));
+  }
+  /// digamma(b - t) - digamma(b), b and b - t >= 1; both are moved by 2.
+  static Value change(Value b, Value t) {
+    Value a = b - t, inverse_a = 1 / (a + 2), inverse_b = 1 / (b + 2), square_a = inverse_a * inverse_a;
+    const Divided rest(far_power(inverse_b * inverse_b), far_power(square_a), far_rest);
+    Value step = inverse_a * inverse_b * t;
+    Value far = log1p(-(t * inverse_b)) - step * (0.5 + (inverse_a + inverse_b) * (rest.at_x + square_a * rest.slope * 12.5));
+    return far - t * (1 / (a * b) + 1 / ((a + 1) * (b + 1)));
+  }
+  /// Of v in -25..0: by digamma(v) = digamma(1 - v) - pi / tan(pi v) at v and at a root.
+  static Value between_poles(Value v) {
+    Value up = ceil(v);
+    const Anchor at(digamma_roots, v, up, -up);
+    Value slope = at.of_angle([](auto x) { return std::numbers::pi_v<long double> / std::sin(x); });
+    return sine_of_half_turns(at.t) * abs(slope / sine_of_half_turns(v - round(v))) + change(at.reflected(), at.t);
   }
   static Value body(const Digamma&, Value x) {
-    return in_f64(name, x, [](Value v) {
+    return in_f64(name, x, [&](Value v) {
       Value zero = like(v, 0), reflect = le(v, zero), fraction = v - round(v), pole = logical_and(reflect, eq(fraction, zero));
-      Value angle = select(logical_and(reflect, ne(fraction, zero)), fraction * pi, like(v, 1));
-      Value y = positive(select(reflect, 1 - v, v)), mirrored = y - cos(angle) / sin(angle) * pi;
+      Value beside = logical_and(reflect, ne(fraction, zero)), turns = select(beside, fraction, like(v, 0.25));
+      Value y = positive(select(reflect, 1 - v, v)), mirrored = y - cos(turns * pi) / sine_of_half_turns(turns) * pi;
+      if (x.dtype() == f64) {
+        // Elsewhere both terms have one sign, or one of them is much larger.
+        Value lossy = logical_or(gt(fraction, like(v, 0.06)), lt(fraction, like(v, -0.4)));
+        Value anchor = logical_and(logical_and(beside, lossy), gt(v, like(v, last_anchor)));
+        mirrored = select(anchor, between_poles(anchored(v, anchor, 0)), mirrored);
+      }
       return select(pole, like(v, nan), select(reflect, mirrored, y));
     });
+  }
+  /// digamma'(v) = zeta(2, v), of v < 0 by reflection.
+  static Values jvp(const Digamma&, In x, In, In dx) {
+    Value v = cast(x[0], f64), reflect = lt(v, like(v, 0)), slope = zeta(like(v, 2), select(reflect, 1 - v, v));
+    Value sine = sin((v - round(v)) * pi);
+    return times_in_f64(dx[0], select(reflect, square(pi / select(reflect, sine, like(v, 1))) - slope, slope));
   }
   static std::vector<Sample> samples() { return around_poles(); }
 };
 const Op<Digamma> digamma_op;
 
+// Bernoulli's numbers B2, B4, ... B16: with arguments from 10 on, the first one left out is below 1e-17 of the result.
+constexpr std::array<double, 8> bernoulli{1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
+constexpr int shift = 20, lowest_q = -10;
+
 struct Zeta {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "zeta";
   static constexpr std::string_view formula =
-      "Hurwitz's zeta: the sum over k >= 0 of (q + k)^-s, operands s, q; infinity at s = 1, NaN for s < 1 or q <= 0";
+      "Hurwitz's zeta: the sum over k >= 0 of (q + k)^-s, operands s, q; infinity at s = 1, NaN for s < 1, and for q <= 0 but where s is "
+      "whole: infinity at 0, -1, ... for even s, the sum between them down to -10";
   static auto fields() { return Fields<>{}; }
   /// The sum up to `shift`, the rest by Euler and Maclaurin's formula (DLMF 25.11.28 in the form of 2.10.1).
   static Value summed(Value s, Value q) {
     Value head = sum(pow(expand_dims(q, {-1}) + iota(q, {shift}, f64), -expand_dims(s, {-1})), {-1});
-    Value z = q + shift, tail = z / (s - 1) + 0.5, factor = s / z;
+    Value z = q + shift, power = pow(z, 1 - s), vanishes = eq(power, like(s, 0)), safe = select(vanishes, like(s, 2), s);
+    Value tail = 1 / (safe - 1) + 0.5 / z, factor = safe / (z * z);
     double factorial = 2;
     for (int k = 1; k <= static_cast<int>(bernoulli.size()); ++k) {
       tail = tail + factor * (bernoulli[static_cast<std::size_t>(k - 1)] / factorial);
-      factor = factor * (s + (2 * k - 1)) * (s + 2 * k) / (z * z);
+      factor = factor * (safe + (2 * k - 1)) * (safe + 2 * k) / (z * z);
       factorial *= (2 * k + 1) * (2 * k + 2);
     }
-    return head + pow(z, -s) * tail;
+    return head + power * tail;
   }
   static Value body(const Zeta&, Value s, Value q) {
     const DType dtype = s.dtype();
     check_float(name, s);
     s = cast(s, f64), q = cast(q, f64);
-    Value allowed = logical_and(ge(s, like(s, 1)), gt(q, like(q, 0)));
-    Value y = summed(select(allowed, s, like(s, 2)), select(allowed, q, like(q, 1)));
-    return cast(select(allowed, y, like(y, nan)), dtype);
+    Value zero = like(s, 0), one = like(s, 1), end = like(s, infinity), is_whole = eq(q, floor(q)), above = gt(s, one);
+    Value between = logical_and(logical_and(gt(q, like(q, lowest_q)), eq(s, floor(s))), logical_not(is_whole));
+    Value allowed = logical_and(logical_and(above, lt(s, end)), logical_and(lt(q, end), logical_or(gt(q, zero), between)));
+    Value y = summed(select(allowed, s, like(s, 2)), select(allowed, q, one));
+    Value half = s * 0.5, pole = logical_and(logical_and(le(q, zero), is_whole), eq(half, floor(half)));
+    Value endless = logical_or(logical_and(eq(s, one), eq(q, q)), logical_and(logical_and(above, lt(s, end)), pole));
+    Value border = select(endless, end, select(logical_and(above, eq(q, end)), zero, like(s, nan)));
+    return cast(select(allowed, y, border), dtype);
   }
   static std::vector<Sample> samples() { return elementwise_samples({}, 1.4, 4, true, 2); }
 };
 const Op<Zeta> zeta_op;
 
-// I_order(v) e^-|v| of order 0 or 1 in f64: the power series up to |v| = 20 (all its terms have one sign), above it the asymptotic one
-// (Abramowitz and Stegun 9.6.10, 9.7.1). The terms left out are below 1e-17.
-Value scaled_bessel(int order, Value v) {
-  constexpr double border = 20;
-  std::vector<double> power{1}, asymptotic{1};
-  for (int k = 1; k <= 36; ++k) power.push_back(power.back() / (k * (k + order)));
-  for (int k = 1; k <= 26; ++k) asymptotic.push_back(asymptotic.back() * ((2 * k - 1) * (2 * k - 1) - 4 * order * order) / (8 * k));
-  Value a = abs(v), near = le(a, like(a, border)), small = select(near, v, like(v, 1)), large = select(near, like(a, border), a);
-  Value inner = exp(-abs(small)) * polynomial(small * small * 0.25, power);
-  Value outer = polynomial(1 / large, asymptotic) / sqrt(large * (2 * pi));
-  return order == 0 ? select(near, inner, outer) : select(near, small * 0.5 * inner, sign(v) * outer);
-}
+// The two ranges of the fits of Bessel functions.
+struct Ranges {
+  static constexpr double border = 8;
+  Value is_near, near, far, near_power, far_power;  // |x| in its range, elsewhere the border, and what each fit is a polynomial of
+  explicit Ranges(Value v) {
+    Value a = abs(v);
+    is_near = le(a, like(a, border));
+    near = select(is_near, a, like(a, border)), far = select(is_near, like(a, border), a);
+    near_power = (near - 2) * 2 / (near + 4), far_power = 16 / far - 1;
+  }
+};
 
-struct BesselI0e {
-  static constexpr OpKind kind = OpKind::composite;
+struct BesselI0e : UnaryFunction<BesselI0e> {
   static constexpr std::string_view name = "bessel_i0e";
   static constexpr std::string_view formula = "e^-|x| I0(x), I0 the modified Bessel function of order 0";
-  static auto fields() { return Fields<>{}; }
+  static constexpr double low = -25, high = 25;
   static Value body(const BesselI0e&, Value x) {
-    return in_f64(name, x, [](Value v) { return scaled_bessel(0, v); });
+    return in_f64(name, x, [](Value v) {
+      const Ranges r(v);
+      return select(r.is_near, horner(r.near_power, near_0) / sqrt(r.near + 1), horner(r.far_power, far_0) / sqrt(r.far));
+    });
   }
-  static Values jvp(const BesselI0e&, In x, In y, In dx) {
+  static Values jvp(const BesselI0e&, In x, In, In dx) {
     Value v = cast(x[0], f64);
-    return times_in_f64(dx[0], bessel_i1e(v) - sign(v) * cast(y[0], f64));
+    return times_in_f64(dx[0], bessel_i1e(v) - sign(v) * bessel_i0e(v));  // not y, which is rounded: they cancel
   }
-  static std::vector<Sample> samples() { return elementwise_samples({}, -25, 25); }
 };
 const Op<BesselI0e> bessel_i0e_op;
 
-struct BesselI1e {
-  static constexpr OpKind kind = OpKind::composite;
+struct BesselI1e : UnaryFunction<BesselI1e> {
   static constexpr std::string_view name = "bessel_i1e";
   static constexpr std::string_view formula = "e^-|x| I1(x), I1 the modified Bessel function of order 1";
-  static auto fields() { return Fields<>{}; }
+  static constexpr double low = -25, high = 25;
   static Value body(const BesselI1e&, Value x) {
-    return in_f64(name, x, [](Value v) { return scaled_bessel(1, v); });
+    return in_f64(name, x, [](Value v) {
+      const Ranges r(v);
+      Value end = r.near + 1, lost = r.near - (end - 1), rounded = r.near * horner(r.near_power, near_1) / (end * sqrt(end));
+      Value near = fma(rounded, lost / end * -1.5, rounded);
+      return sign(v) * select(r.is_near, near, horner(r.far_power, far_1) / sqrt(r.far));
+    });
   }
-  static Values jvp(const BesselI1e&, In x, In y, In dx) {
-    Value v = cast(x[0], f64), z = cast(y[0], f64), zero = eq(v, like(v, 0));
+  static Values jvp(const BesselI1e&, In x, In, In dx) {
+    Value v = cast(x[0], f64), z = bessel_i1e(v), zero = eq(v, like(v, 0));
     Value ratio = select(zero, like(v, 0.5), z / select(zero, like(v, 1), v));
     return times_in_f64(dx[0], bessel_i0e(v) - ratio - sign(v) * z);
   }
-  static std::vector<Sample> samples() { return elementwise_samples({}, -25, 25); }
 };
 const Op<BesselI1e> bessel_i1e_op;
 
