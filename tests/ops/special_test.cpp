@@ -102,9 +102,17 @@ TEST(Special, IncompleteBeta) {
                                     {0.6579700492858666, 8.5398150169700217, 151.30192847753458, 0.5219428539276123}};
   for (std::size_t by = 0; by < 3; ++by)
     expect_near(betainc_of(a, b, x, [&](const Values& v) { return jvp({value(v)}, {v[by]}, {v[3]})[0]; }), slopes[by], 1e-10);
-  expect_near(betainc_of({2, 2, 0, 2, -1, 2, 2, nan, infinity, 1e-300}, {3, 3, 3, 0, 2, 3, 3, 1, 1, 1},
-                         {0, 1, 0.5, 0.5, 0.5, -0.1, 1.1, 0.5, 0.5, 0.5}, value),
-              {0, 1, nan, nan, nan, nan, nan, nan, nan, 1}, 0);
+  expect_near(betainc_of({2, 2, -1, 2, 2, nan, 1e-300}, {3, 3, 2, 3, 3, 1, 1}, {0, 1, 0.5, -0.1, 1.1, 0.5, 0.5}, value),
+              {0, 1, nan, nan, nan, nan, 1}, 0);
+  // As in JAX: all of the distribution lies at 0, or all of it at 1, or nowhere.
+  expect_near(betainc_of({0, 0, 2, 2, 2, 2, infinity, infinity, 0, infinity, 0, infinity},
+                         {3, 3, infinity, infinity, 0, 0, 3, 3, 0, infinity, infinity, 0},
+                         {0, 0.5, 0, 0.5, 0.5, 1, 0.5, 1, 0.5, 0.5, 0.5, 0.5}, value),
+              {0, 1, 0, 1, 0, 1, 0, 1, nan, nan, 1, 0}, 0);
+  // The density at the ends: b x^0, 0 or infinity.
+  expect_near(betainc_of({1, 2, 0.5, 4, 4, 4}, {3, 3, 3, 1, 2, 0.5}, {0, 0, 0, 1, 1, 1},
+                         [&](const Values& v) { return jvp({value(v)}, {v[2]}, {v[3]})[0]; }),
+              {3, 0, infinity, 4, 0, infinity}, 0);
 }
 
 TEST(Special, BesselFunctions) {
@@ -145,9 +153,18 @@ TEST(Special, IncompleteGamma) {
 }
 
 TEST(Special, IncompleteGammaAtTheBorders) {
-  const Doubles a{2, 0, 2, 0, -1, 2, nan}, x{0, 1, infinity, 0, 1, -1, 1};
-  expect_near(of(igamma, a, x), {0, 1, 1, nan, nan, nan, nan}, 0);
-  expect_near(of(igammac, a, x), {1, 0, 0, nan, nan, nan, nan}, 0);
+  // As in JAX and SciPy.
+  const Doubles a{2, 0, 2, 0, -1, 2, nan, 2, infinity, infinity, infinity, 0},
+      x{0, 1, infinity, 0, 1, -1, 1, nan, 3, 0, infinity, infinity};
+  expect_near(of(igamma, a, x), {0, 1, 1, nan, nan, nan, nan, nan, 0, 0, 1, 1}, 0);
+  expect_near(of(igammac, a, x), {1, 0, 0, nan, nan, nan, nan, nan, 1, 1, 0, 0}, 0);
+  const auto slopes = [](Value (*op)(Operand, Operand), std::size_t by) {
+    return run({array_of(f64, {5}, {0.5, 1, 2, 3, -1}), array_of(f64, {5}, {0, 0, 0, infinity, 1}), array_of(f64, {5}, Doubles(5, 1))},
+               [=](const Values& v) { return jvp({op(v[0], v[1])}, {v[by]}, {v[2]})[0]; });
+  };
+  expect_near(slopes(igamma, 1), {infinity, 1, 0, 0, nan}, 0);
+  expect_near(slopes(igammac, 1), {-infinity, -1, 0, 0, nan}, 0);
+  expect_near(slopes(igamma, 0), {0, 0, 0, 0, nan}, 0);
 }
 
 TEST(Special, OperandsBroadcastAndIntegersAreRefused) {

@@ -1,39 +1,37 @@
 // The incomplete gamma functions, by one quadrature that the graph holds as a sum over an axis of nodes.
-#include <limits>
-
 #include "ops/scalar/quadrature.h"
 
 namespace rlx {
 namespace {
 
+using In = std::span<const Value>;
+
 // With t = x e^-s the integral over 0..x of t^(a-1) e^-t is x^a e^-x times that of e^(-a s + x (1 - e^-s)) over s in 0..infinity; with
 // t = x e^s the integral over x..infinity is x^a e^-x times that of e^(a s - x (e^s - 1)). The first decays for x <= a, the second for
 // x >= a. The other function is 1 less the one that decays.
-Value regularized(Value a, Value x, bool upper) {
-  Value below = le(x, max(a, like(a, 1))), direction = select(below, like(a, -1), like(a, 1));
-  // How fast the integrand decays: the scale of s. The integral does not depend on it, so no derivative needs to flow here.
-  Value slow = select(gt(x, a), a, min(a, a - x + sqrt(min(x, a))));
-  Value rate = stop_gradient(select(below, slow, x - a + sqrt(x)));
-  const Quadrature rule(a);
-  Value s = Quadrature::over_nodes(direction / rate) * rule.nodes;
-  Value integral = sum(exp(Quadrature::over_nodes(a) * s - Quadrature::over_nodes(x) * expm1(s)) * rule.weights, {-1}) / rate;
-  Value part = exp(a * log(x) - x - lgamma(a)) * integral;
-  return select(upper ? below : logical_not(below), 1 - part, part);
-}
+struct GammaIntegral {
+  Value below, factor, value, by_a;  // of the function that decays: factor * value, and d value / da
+  GammaIntegral(Value a, Value x) : below(le(x, max(a, like(a, 1)))) {
+    Value direction = select(below, like(a, -1), like(a, 1));
+    // How fast the integrand decays: the scale of s. The integral does not depend on it, so no derivative needs to flow here.
+    Value slow = select(gt(x, a), a, min(a, a - x + sqrt(min(x, a))));
+    Value rate = stop_gradient(select(below, slow, x - a + sqrt(x)));
+    const Quadrature rule(a);
+    Value s = Quadrature::over_nodes(direction / rate) * rule.nodes;
+    Value terms = exp(Quadrature::over_nodes(a) * s - Quadrature::over_nodes(x) * expm1(s)) * rule.weights;
+    factor = exp(a * log(x) - x - lgamma(a)), value = sum(terms, {-1}) / rate, by_a = sum(terms * s, {-1}) / rate;
+  }
+};
 
-// The function where 0 < a and 0 < x, both finite; its limits at the borders.
-Value bounded(std::string_view op, Value a, Value x, bool upper) {
-  const DType dtype = x.dtype();
-  check_float(op, x);
-  a = cast(a, f64), x = cast(x, f64);
-  Value zero = like(x, 0), one = like(x, 1), end = like(x, infinity);
-  auto inside = [&](Value v) { return logical_and(gt(v, zero), lt(v, end)); };
-  Value none = logical_and(eq(x, zero), inside(a));
-  Value all = select(eq(a, zero), gt(x, zero), logical_and(eq(x, end), inside(a)));
-  Value border = select(none, upper ? one : zero, select(all, upper ? zero : one, like(x, std::numeric_limits<double>::quiet_NaN())));
-  Value regular = logical_and(inside(a), inside(x));
-  return cast(select(regular, regularized(select(regular, a, one), select(regular, x, one), upper), border), dtype);
-}
+/// Where 0 < a and 0 < x, both finite; elsewhere other numbers that are.
+struct GammaRegular {
+  Value is_regular, a, x;
+  GammaRegular(Value all_a, Value all_x) {
+    auto inside = [](Value v) { return logical_and(gt(v, like(v, 0)), lt(v, like(v, infinity))); };
+    is_regular = logical_and(inside(all_a), inside(all_x));
+    a = select(is_regular, all_a, like(all_a, 1)), x = select(is_regular, all_x, like(all_x, 1));
+  }
+};
 
 template <bool upper>
 struct IncompleteGamma {
@@ -42,7 +40,41 @@ struct IncompleteGamma {
   static constexpr std::string_view formula = upper ? "1 / gamma(a) * integral of t^(a - 1) e^-t from x to infinity, operands a, x"
                                                     : "1 / gamma(a) * integral of t^(a - 1) e^-t from 0 to x, operands a, x";
   static auto fields() { return Fields<>{}; }
-  static Value body(const IncompleteGamma&, Value a, Value x) { return bounded(name, a, x, upper); }
+  static Value body(const IncompleteGamma&, Value a, Value x) {
+    const DType dtype = x.dtype();
+    check_float(name, x);
+    a = cast(a, f64), x = cast(x, f64);
+    const GammaRegular inside(a, x);
+    const GammaIntegral integral(inside.a, inside.x);
+    Value part = integral.factor * integral.value, zero = like(x, 0);
+    Value regular = select(upper ? integral.below : logical_not(integral.below), 1 - part, part);
+    // P is 1 at x = infinity, else 0 at a = infinity and x = 0, else 1 at a = 0; NaN is neither.
+    Value all = logical_or(eq(x, like(x, infinity)), logical_and(eq(a, zero), gt(x, zero)));
+    Value none = logical_or(eq(a, like(a, infinity)), logical_and(eq(x, zero), gt(a, zero)));
+    Value allowed = logical_and(ge(a, zero), ge(x, zero)), border = select(none, like(x, upper ? 1 : 0), like(x, nan));
+    border = select(allowed, select(all, like(x, upper ? 0 : 1), border), like(x, nan));
+    return cast(select(inside.is_regular, regular, border), dtype);
+  }
+  /// The density x^(a - 1) e^-x / gamma(a) by x, at 0 its limit; by a as the integral changes. At other borders 0.
+  static Values jvp(const IncompleteGamma&, In in, In y, In d) {
+    Value a = cast(in[0], f64), x = cast(in[1], f64), total;
+    const GammaRegular inside(a, x);
+    const GammaIntegral integral(inside.a, inside.x);
+    Value invalid = select(ne(cast(y[0], f64), cast(y[0], f64)), like(x, nan), like(x, 0));
+    if (d[0]) {
+      Value slope = integral.factor * ((log(inside.x) - digamma(inside.a)) * integral.value + integral.by_a);
+      slope = select(integral.below, slope, -slope);
+      total = cast(d[0], f64) * select(inside.is_regular, slope, invalid);
+    }
+    if (d[1]) {
+      Value slope = exp((inside.a - 1) * log(inside.x) - inside.x - lgamma(inside.a)), one = like(a, 1);
+      Value at_zero = select(lt(a, one), like(a, infinity), select(eq(a, one), one, like(a, 0)));
+      Value border = select(logical_and(eq(x, like(x, 0)), gt(a, like(a, 0))), at_zero, invalid);
+      Value by_x = cast(d[1], f64) * select(inside.is_regular, slope, border);
+      total = total ? total + by_x : by_x;
+    }
+    return {cast(upper ? -total : total, y[0].dtype())};
+  }
   static std::vector<Sample> samples() { return elementwise_samples({}, 0.3, 6, true, 2); }
 };
 const Op<IncompleteGamma<false>> igamma_op;
