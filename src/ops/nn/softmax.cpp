@@ -78,12 +78,6 @@ struct LogSumExp {
 
   /// Infinities replaced by 0: subtracting them would give NaN.
   static Value finite_or_zero(Value v) { return select(is_finite(v), v, like(v, 0)); }
-  /// `reduced` with the reduced axes back, of size 1.
-  static Value with_axes(const LogSumExp& op, Value reduced, const Dims& full) {
-    Dims shape = full;
-    for (std::int64_t axis : op.axes) shape[static_cast<std::size_t>(axis)] = 1;
-    return reshape(reduced, shape);
-  }
   static Value body(const LogSumExp& op, Value x) {
     return in_wide(name, x, [&](Value v) {
       Value shift = finite_or_zero(reduce_max(v, op.axes, true));
@@ -91,9 +85,10 @@ struct LogSumExp {
       return op.keep_dims ? total : reshape(total, sum(v, op.axes).shape());
     });
   }
-  static Values jvp(const LogSumExp& op, In x, In y, In dx) {
-    Value total = widen(y[0]), none = eq(total, like(total, -infinity));  // all x are -infinity: their weights are 0
-    Value weights = exp(widen(x[0]) - with_axes(op, select(none, like(total, 0), total), x[0].shape()));
+  // Not e^(x - y): y is rounded, by more than 1 where x is large.
+  static Values jvp(const LogSumExp& op, In x, In, In dx) {
+    Value v = widen(x[0]), e = exp(v - finite_or_zero(reduce_max(v, op.axes, true))), total = sum(e, op.axes, true);
+    Value weights = e / select(eq(total, like(v, 0)), like(v, 1), total);  // of only -infinity: 0
     return {cast(sum(weights * widen(dx[0]), op.axes, op.keep_dims), dx[0].dtype())};
   }
   static std::vector<Sample> samples() {
