@@ -35,6 +35,13 @@ TEST(FunctionEdges, RootsOfCubesAreWhole) {
   for (const DType t : {f32, f64}) EXPECT_EQ(at(t, cubes, [](Value x) { return cbrt(x); }), roots);
 }
 
+TEST(FunctionEdges, RootsOfDenormalNumbersAreNumbers) {
+  for (const double x : {1e-45, -1e-45, 1e-39})
+    for (const float y :
+         by_kernel<float>([](Value v) { return cbrt(v); }, {static_cast<float>(x)}, cpu::allowed_levels(cpu::cpu_features()).back()))
+      EXPECT_TRUE(y == 0 || std::fabs(y - std::cbrt(static_cast<float>(x))) < 1e-6 * std::fabs(y)) << y;
+}
+
 TEST(FunctionEdges, HypotOfInfinityIsInfiniteBesideNaN) {
   const std::vector<double> x{infinity, -infinity, not_a_number, not_a_number, 3, 0}, z{not_a_number, not_a_number, infinity, 1, -4, -0.0};
   for (const DType t : {f32, f64}) {
@@ -44,6 +51,17 @@ TEST(FunctionEdges, HypotOfInfinityIsInfiniteBesideNaN) {
     EXPECT_EQ(y[4], 5);
     EXPECT_EQ(y[5], 0);
   }
+}
+
+TEST(FunctionEdges, LogarithmsHaveOneDerivativeOnBothSidesOfZero) {
+  for (const DType t : {f32, f64})
+    for (Value (*f)(Operand) : {log2, log10}) {
+      const auto slopes = at(t, {0.5, -0.5, 0, infinity}, [=](Value x) { return grad(sum(f(x), {0}), {x})[0]; });
+      EXPECT_NEAR(slopes[0], f == log2 ? 2 / std::numbers::ln2 : 2 / std::numbers::ln10, 1e-6);
+      EXPECT_EQ(slopes[1], -slopes[0]);
+      EXPECT_EQ(slopes[2], infinity);
+      EXPECT_EQ(slopes[3], 0);
+    }
 }
 
 TEST(FunctionEdges, SincOfWholeNumbersIsZero) {

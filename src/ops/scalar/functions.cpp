@@ -76,6 +76,7 @@ struct Log2 : UnaryComplexFunction<Log2> {
         name, x, [](Value z) { return log(z) * std::numbers::log2e; },
         [](Value v) { return log_times(v, std::numbers::log2e, 2.0355273740931033e-17); });
   }
+  static Values jvp(const Log2&, In x, In, In dx) { return {dx[0] * (std::numbers::log2e / x[0])}; }
 };
 const Op<Log2> log2_op;
 
@@ -88,6 +89,7 @@ struct Log10 : UnaryComplexFunction<Log10> {
         name, x, [](Value z) { return log(z) * std::numbers::log10e; },
         [](Value v) { return log_times(v, std::numbers::log10e, 1.098319650216765e-17); });
   }
+  static Values jvp(const Log10&, In x, In, In dx) { return {dx[0] * (std::numbers::log10e / x[0])}; }
 };
 const Op<Log10> log10_op;
 
@@ -101,7 +103,8 @@ struct Cbrt : UnaryFunction<Cbrt> {
       Value small = lt(a, like(v, 0x1p-90));  // what its root is off by would be no normal number
       Value safe = select(regular, select(small, a * 0x1p90, a), like(v, 1));
       Value root = pow(safe, like(v, 1.0 / 3)), square = root * root;  // 1/3 is rounded, so Newton's step follows
-      root = root - fma(root, square, -safe) / (square * 3);
+      Value vanishes = eq(root, like(v, 0));  // denormal numbers count as 0, but not in every comparison of a kernel
+      root = root - fma(root, square, -safe) / select(vanishes, like(v, 1), square * 3);
       return sign(v) * select(regular, select(small, root * 0x1p-30, root), a);
     });
   }
