@@ -110,7 +110,8 @@ const Op<IncompleteBeta> betainc_op;
 }  // namespace
 
 /// The regularized incomplete beta function I_x(a, b): gamma(a + b) / (gamma(a) gamma(b)) times the integral of t^(a - 1) (1 - t)^(b - 1)
-/// over 0..x; a, b and x broadcast. NaN unless a and b are positive and finite and x lies in 0..1. Differentiable in all three, x inside.
+/// over 0..x; a, b and x broadcast. NaN where x lies outside of 0..1 or a or b is negative. Where a is 0 or b infinite all lies at 0, where
+/// b is 0 or a infinite all lies at 1; both are NaN. Differentiable in all three.
 /// Relative error 1e-13, for a + b above 100 1e-15 (a + b), up to the mean x = a / (a + b); above it that is the error of 1 - I_x(a, b).
 /// Throws Error when they are no floats.
 Value betainc(Operand a, Operand b, Operand x) {

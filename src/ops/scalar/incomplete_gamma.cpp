@@ -83,8 +83,8 @@ const Op<IncompleteGamma<true>> igammac_op;
 }  // namespace
 
 /// The regularized lower incomplete gamma function P(a, x): 1 / gamma(a) times the integral of t^(a - 1) e^-t over 0..x. a and x broadcast;
-/// NaN where one is negative. Differentiable in both where both are positive. Relative error 1e-13, for a above 100 1e-15 a. Throws Error
-/// when they are no floats.
+/// NaN where one is negative or both are 0; 1 at x = infinity, else 0 at a = infinity. Differentiable in both. Relative error 1e-13, for a
+/// above 100 1e-15 a. Throws Error when they are no floats.
 Value igamma(Operand a, Operand x) {
   std::tie(a, x) = match("igamma", a, x);
   return igamma_op({}, a, x);
