@@ -213,11 +213,12 @@ class Merger {
     std::set<ValueId> read;
     for (const Unit& unit : units)
       for (ValueId v : reads(unit)) read.insert(root_(v));
+    const auto is_read = [&](ValueId v) { return outputs.count(v) > 0 || read.count(v) > 0; };
+    std::erase_if(units, [&](const Unit& unit) { return unit.outputs && std::ranges::none_of(unit.outputs->values, is_read); });
     for (Unit& unit : units) {
-      if (!unit.outputs || unit.outputs->values.size() == 1) continue;
+      if (!unit.outputs) continue;
       std::vector<ValueId> kept;
-      for (ValueId v : unit.outputs->values)
-        if (outputs.count(v) || read.count(v)) kept.push_back(v);
+      std::ranges::copy_if(unit.outputs->values, std::back_inserter(kept), is_read);
       if (kept.size() < unit.outputs->values.size()) unit.outputs = rebuild(std::move(kept), unit.outputs->values);
     }
   }
