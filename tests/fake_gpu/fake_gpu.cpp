@@ -220,7 +220,7 @@ ENTRY(Code, cuMemFreeAsync, hipFreeAsync)(std::uintptr_t address, Stream* stream
   if (at == device.taken.end()) return invalid_value;
   device.taken_bytes -= at->second;
   device.taken.erase(at);
-  return later(stream, true, [=] { std::free(real(address)); });
+  return later(stream, true, [memory = std::shared_ptr<void>(real(address), std::free)] {});  // also where it never comes to that
 }
 ENTRY(Code, cuMemHostAlloc, hipHostMalloc)(void** memory, std::size_t bytes, unsigned) {
   const std::lock_guard lock(device.mutex);
