@@ -11,6 +11,7 @@
 #include "rlx/graph.h"
 #include "rlx/graph_cache.h"
 #include "rlx/host_call.h"
+#include "rlx/interruption.h"
 #include "rlx/io.h"
 #include "rlx/mask_filler.h"
 #include "rlx/model.h"
