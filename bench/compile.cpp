@@ -1,9 +1,10 @@
-// How long a program of a decoder takes to compile: with an empty cache, from the kernels that another process left there, and for a new
-// length; and from a program file to its first result.
+// How long a program of a decoder takes to compile on a device: with an empty cache, from the kernels that another process left there, and
+// for a new length; and from a program file to its first result.
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include "backends/backend.h"
 #include "backends/cpu/machine/cpu_features.h"
 #include "cases/new_process.h"
 #include "cases/program.h"
@@ -70,9 +72,26 @@ Graph decoder(const Sizes& sizes = wide) {
   return graph;
 }
 
-nlohmann::json compiled(const std::filesystem::path& cache, int threads) {
+/// Where it compiles. The driver of a device is there by then: opening it is no part of compiling.
+struct Place {
+  std::string device = "cpu";
+  int threads = 0;
+  std::filesystem::path cache;
+
+  Session open() const { return Session(opened(), {.threads = threads, .cache_folder = cache}); }
+  Device opened() const {
+    ::setenv("POCL_CACHE_DIR", (cache / "pocl").c_str(), 1);  // what that driver keeps by itself
+    std::filesystem::create_directories(cache / "pocl");
+    Device found = Device::named(device);
+    if (DeviceMemory* const memory = found.backend().memory()) memory->finish();
+    return found;
+  }
+};
+
+nlohmann::json compiled(const Place& place) {
+  place.opened();
   const auto begin = std::chrono::steady_clock::now();
-  const Session session(Device::cpu(), {.threads = threads, .cache_folder = cache});
+  const Session session = place.open();
   const Executable executable = session.compile(decoder());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const CompileCounters counters = session.counters();
@@ -80,8 +99,8 @@ nlohmann::json compiled(const std::filesystem::path& cache, int threads) {
 }
 
 /// Kernels that LLVM compiles for lengths that come after the first.
-nlohmann::json compiled_for_new_lengths(const std::filesystem::path& cache, int threads) {
-  const Session session(Device::cpu(), {.threads = threads, .cache_folder = cache});
+nlohmann::json compiled_for_new_lengths(const Place& place) {
+  const Session session = place.open();
   const Graph graph = decoder();
   Executable executable = session.compile(graph);
   executable.set_params(bench::shared_params(graph));
@@ -95,20 +114,20 @@ nlohmann::json compiled_for_new_lengths(const std::filesystem::path& cache, int 
 }
 
 /// Written by a process that compiles.
-nlohmann::json saved(const std::filesystem::path& file, const std::filesystem::path& cache, int threads) {
-  const Session session(Device::cpu(), {.threads = threads, .cache_folder = cache});
-  const Executable executable = session.compile(decoder(narrow));
+nlohmann::json saved(const std::filesystem::path& file, const Place& place) {
+  const Executable executable = place.open().compile(decoder(narrow));
   ProgramFile::save(file, std::span(&executable, 1));
   return {{"bytes", std::filesystem::file_size(file)}};
 }
 
 /// From opening the file to the first result, and how much of it is opening.
-nlohmann::json loaded(const std::filesystem::path& file, int threads) {
+nlohmann::json loaded(const std::filesystem::path& file, const Place& place) {
+  const Device device = place.opened();
   const auto params = bench::shared_params(decoder(narrow));
   const std::vector<std::int32_t> numbers(3, 1);
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  Executable executable = ProgramFile::load(file, Device::cpu(), {.threads = threads, .cache_folder = std::filesystem::path()});
+  Executable executable = ProgramFile::load(file, device, {.threads = place.threads, .cache_folder = place.cache});
   const double opened = passed();
   executable.set_params(params);
   executable.run({{"ids", numbers}, {"positions", numbers}});
@@ -124,22 +143,25 @@ void keep_fastest(nlohmann::json& best, const nlohmann::json& next) {
 int main(int argc, char** argv) {
   CLI::App app("Time to compile a decoder of 24 layers: with an empty cache, from disk, and for a new length");
   bench::Options options;
+  Place place;
   bench::add_options(app, options, argc, argv);
+  app.add_option("--device", place.device, "A name that 'rlx devices' lists")->capture_default_str();
   for (const char* unused : {"--serve", "--seconds"}) app.remove_option(app.get_option(unused));
   return bench::run_command(app, argc, argv, [&] {
-    const std::filesystem::path cache = std::filesystem::temp_directory_path() / fmt::format("rlx_bench_compile_{}", getpid());
-    const std::filesystem::path file = cache.string() + ".rlxp";
+    place.threads = options.threads;
+    place.cache = std::filesystem::temp_directory_path() / fmt::format("rlx_bench_compile_{}", getpid());
+    const std::filesystem::path file = place.cache.string() + ".rlxp";
     nlohmann::json cold, disk, from_file;
     for (int round = 0; round < options.rounds; ++round) {
-      std::filesystem::remove_all(cache);
-      keep_fastest(cold, bench::in_new_process([&] { return compiled(cache, options.threads); }));
-      keep_fastest(disk, bench::in_new_process([&] { return compiled(cache, options.threads); }));
+      std::filesystem::remove_all(place.cache);
+      keep_fastest(cold, bench::in_new_process([&] { return compiled(place); }));
+      keep_fastest(disk, bench::in_new_process([&] { return compiled(place); }));
     }
-    const nlohmann::json written = bench::in_new_process([&] { return saved(file, cache, options.threads); });
+    const nlohmann::json written = bench::in_new_process([&] { return saved(file, place); });
     for (int round = 0; round < options.rounds; ++round)
-      keep_fastest(from_file, bench::in_new_process([&] { return loaded(file, options.threads); }));
-    const nlohmann::json lengths = bench::in_new_process([&] { return compiled_for_new_lengths(cache, options.threads); });
-    std::filesystem::remove_all(cache);
+      keep_fastest(from_file, bench::in_new_process([&] { return loaded(file, place); }));
+    const nlohmann::json lengths = bench::in_new_process([&] { return compiled_for_new_lengths(place); });
+    std::filesystem::remove_all(place.cache);
     std::filesystem::remove(file);
     for (const auto& [name, about] : {std::pair("empty", &cold), std::pair("from disk", &disk)}) {
       fmt::print("{:<10} {:>8.1f} ms, {} kernels compiled, {} from disk\n", name, 1e3 * (*about)["seconds"].get<double>(),
@@ -149,6 +171,7 @@ int main(int argc, char** argv) {
                written["bytes"].get<std::int64_t>(), 1e3 * from_file["opened"].get<double>(), 1e3 * from_file["seconds"].get<double>());
     fmt::print("new length: {} kernels compiled\n", lengths["kernels"].get<int>());
     bench::write_json(options, {{"command", options.command},
+                                {"device", place.device},
                                 {"cpu", cpu::describe(cpu::cpu_features(), cpu::cpu_level())},
                                 {"threads", options.threads},
                                 {"layers", layers},
