@@ -1,18 +1,34 @@
 #include <cstdint>
+#include <string>
 
 #include "lowering/program_file/program_parts.h"
 #include "rlx/error.h"
 
-/// The input is a program as it stands in a program file, behind its hash; elements of constants are one blob of so many zeros as they ask
-/// for. What is read is the same when it is written and read again.
+namespace {
+
+/// What constants are of: elements of 4 bytes, all different, as equal constants are one.
+const rlx::Blobs& constants() {
+  static const rlx::Blobs once = [] {
+    rlx::Blobs blobs;
+    for (char number = 0; number < 32; ++number) blobs.add(std::string{number, 0, 0, 0});
+    return blobs;
+  }();
+  return once;
+}
+
+}  // namespace
+
+/// The input is a program as it stands in a program file, behind its hash. What is read is the same when it is written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::array<std::byte, 64> zeros{};
   const auto read = [](std::span<const std::byte> bytes) {
-    rlx::ProgramReader way("fuzz", bytes, 1, [](std::int64_t) { return rlx::FoundBlob{zeros, nullptr}; });
+    rlx::ProgramReader way("fuzz", bytes, std::ssize(constants().all()), [](std::int64_t number) {
+      const rlx::Blobs::Blob& blob = constants().all()[static_cast<std::size_t>(number)];
+      return rlx::FoundBlob{blob.bytes, blob.owner};
+    });
     return rlx::read_program(way);
   };
   const auto written = [](const rlx::Program& program) {
-    rlx::Blobs blobs;
+    rlx::Blobs blobs = constants();
     rlx::ProgramWriter way(blobs);
     rlx::write_program(way, program);
     return way.bytes();
