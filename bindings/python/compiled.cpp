@@ -5,11 +5,12 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include "released.h"
-#include "rlx/graph_cache.h"
+#include "rlx/program_file.h"
 #include "rlx/result_memory.h"
 #include "trees.h"
 #include "words.h"
@@ -170,7 +171,7 @@ GraphCache& graph_cache() {
   return all->emplace(thread_device, GraphCache(Session(device))).first->second;
 }
 
-Compiled::Compiled(Trace& trace, nb::handle outputs) : inputs_(trace.inputs()) {
+Compiled::Compiled(Trace& trace, nb::handle outputs) : cache_(graph_cache()), inputs_(trace.inputs()) {
   std::size_t count = 0;
   for (const Value& value : values_of(outputs, trace)) {
     const std::size_t donor = donor_of(value.type());
@@ -187,7 +188,7 @@ Compiled::Compiled(Trace& trace, nb::handle outputs) : inputs_(trace.inputs()) {
   for (nb::handle array : trace.captured()) captured_.push_back(item_of(array).known());
   if (count == 0) return;  // there is nothing to run
   const Released released;
-  executable_ = donors_.empty() ? graph_cache().compile(trace.graph()) : graph_cache().session().compile(trace.graph());
+  executable_ = donors_.empty() ? cache_.compile(trace.graph()) : cache_.session().compile(trace.graph());
 }
 
 /// The first donated input of that type whose memory no result has yet; the number of inputs: there is none.
@@ -282,6 +283,44 @@ std::string Compiled::dump(const std::string& stage) const {
   return executable_->dump(word<Stage>("dump", "stage", stage));
 }
 
+namespace {
+
+/// The graph with what was captured as parameters.
+Graph with_parameters(const Graph& graph) {
+  Graph made(graph.name());
+  std::map<ValueId, Value> known;
+  for (const auto& [input, value] : graph.inputs()) {
+    const InputKind kind = input.name.starts_with("captured.") ? InputKind::param : input.kind;
+    known.emplace(value.id(), made.add_input({input.name, kind, input.type}));
+  }
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
+    if (known.contains({id, 0})) continue;
+    const Node& node = graph.node(id);
+    Values operands;
+    for (const ValueId& operand : node.operands) operands.push_back(known.at(operand));
+    const Values results = operands.empty() ? apply(made.data(), *node.op, node.attrs) : apply(*node.op, node.attrs, operands);
+    for (std::size_t i = 0; i < results.size(); ++i) known.emplace(ValueId{id, static_cast<std::int32_t>(i)}, results[i]);
+  }
+  for (const auto& [name, value] : graph.outputs()) made.output(name, known.at(value.id()));
+  return made;
+}
+
+}  // namespace
+
+void Compiled::save(const std::filesystem::path& path) const {
+  if (!executable_) fail("a function without results was not compiled");
+  if (has_donated()) fail("{}: a function with donated arguments is not saved: their memory is that of callers", path.string());
+  std::map<std::string, Feed> captured;
+  Executable executable = *executable_;
+  if (!captured_.empty()) {
+    const Released released;
+    read_captured(captured, true);
+    executable = cache_.session().compile(with_parameters(ProgramFile::graph(executable)));
+    for (const auto& [name, value] : captured) executable.set_param(name, value);
+  }
+  save_program(executable, path, true);
+}
+
 void bind_compiled(nb::module_& m) {
   m.def("set_device_of_thread", &set_device_of_thread);
   nb::class_<Compiled>(m, "Compiled", "A compiled function of arrays.")
@@ -297,7 +336,9 @@ void bind_compiled(nb::module_& m) {
              for (Array& array : compiled(std::move(inputs))) results.append(wrap_array(std::move(array)));
              return results;
            })
-      .def("dump", &Compiled::dump, nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.");
+      .def("dump", &Compiled::dump, nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.")
+      .def("save", &Compiled::save, nb::arg("path"),
+           "Writes it to a file, for load_program: inputs are the leaves of the arguments, outputs those of the results.");
   nb::class_<Programs>(m, "Programs", "The programs of one function by what it was called with.")
       .def(nb::init<>())
       .def("add", &Programs::add)

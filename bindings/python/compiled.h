@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "item.h"
+#include "rlx/graph_cache.h"
 #include "rlx/session.h"
 
 namespace rlx::python {
@@ -20,6 +21,8 @@ class Compiled {
   const std::vector<TracedInput>& inputs() const { return inputs_; }
   bool has_donated() const { return !donors_.empty(); }
   std::string dump(const std::string& stage) const;
+  /// Writes a program file, in which the arrays that it captured are parameters.
+  void save(const std::filesystem::path& path) const;
 
  private:
   std::size_t donor_of(const Type& type) const;
@@ -36,6 +39,7 @@ class Compiled {
     std::size_t bytes;
   };
 
+  GraphCache cache_;  // of the device for which it was compiled
   std::optional<Executable> executable_;
   std::vector<Large> large_;
   std::vector<Tensor> captured_;

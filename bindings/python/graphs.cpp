@@ -9,6 +9,7 @@
 #include "item.h"
 #include "released.h"
 #include "rlx/io.h"
+#include "rlx/program_file.h"
 #include "rlx/session.h"
 #include "rlx/text.h"
 #include "rlx/transform.h"
@@ -128,6 +129,15 @@ void bind_graph_transforms(nb::module_& m) {
                          nb::handle size) { return vmap_graph(graph, axes, out, sizes_of(nb::make_tuple(size))[0]); });
 }
 
+nb::tuple load_program(const std::filesystem::path& path, const std::string& device, int threads) {
+  std::optional<Executable> executable;
+  {
+    const Released released;
+    executable = ProgramFile::load(path, device.empty() ? Device::usual() : Device::named(device), {.threads = threads});
+  }
+  return nb::make_tuple(*executable, ProgramFile::graph(*executable));
+}
+
 void bind_executables(nb::module_& m) {
   nb::class_<Executable>(m, "Executable", "A compiled graph. Any number of threads may run it.")
       .def(nb::init<const Executable&>())
@@ -149,10 +159,21 @@ void bind_executables(nb::module_& m) {
           nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.")
       .def("explain", &reports, "For each node its text, how it is computed, and by what.")
       .def("profile", &profile, nb::arg("inputs"), nb::arg("repeats") = 5, "For each launch its cost and the least time of several runs.")
+      .def("save", &save_program, nb::arg("path"), nb::arg("weights") = false,
+           "Writes it to a file for load_program: machine code, or what the driver of its device compiles; `weights`: with the values of "
+           "parameters and states.")
       .def_prop_ro("arena_bytes", &Executable::arena_bytes);
+  m.def("load_program", &load_program, nb::arg("path"), nb::arg("device") = "", nb::arg("threads") = 0,
+        "What Executable.save, Compiled.save or `rlx compile` wrote, and its graph. Its code is run: open files of those whom you trust "
+        "alone.");
 }
 
 }  // namespace
+
+void save_program(const Executable& executable, const std::filesystem::path& path, bool weights) {
+  const Released released;
+  ProgramFile::save(path, std::span(&executable, 1), {}, weights ? ProgramFile::Weights::inside : ProgramFile::Weights::outside);
+}
 
 void bind_graphs(nb::module_& m) {
   nb::class_<Value>(m, "Value", "A value of a graph, for Trace.value.");

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -102,6 +103,9 @@ GraphCache& graph_cache();
 const std::string& device_of_thread();
 /// The line of the Python caller, outside of the package.
 SourceLine caller();
+
+/// Writes a program file, with the values of parameters and states where `weights` says so.
+void save_program(const Executable& executable, const std::filesystem::path& path, bool weights);
 
 void bind_types(nb::module_& m);
 void bind_arrays(nb::module_& m);

@@ -225,6 +225,13 @@ def parse_graph(text, what="graph") -> Graph:
     return _made(_core.parse_graph(text, what))
 
 
+def load_program(path, device="", threads=0) -> "Executable":
+    """What Executable.save, jit(f).lower(...).save or `rlx compile` wrote, ready to run: nothing is traced or compiled. Its code is run: open
+    files of those whom you trust alone. A function's inputs are the leaves of its arguments, for `run_flat`."""
+    compiled, graph = _core.load_program(path, device, threads)
+    return Executable(compiled, _made(graph))
+
+
 class Session(_core.Session):
     """A device with its threads and its compiler. threads: 0 takes as many as the process may use. precision of matrix products: f32, bf16, f16
     or int8. device: a name of rlx.devices(); empty: RLX_DEVICE, else the CPU. Pickled by these options."""

@@ -57,7 +57,7 @@ class Jit(Pickled):
         return _trees.unflatten(result_tree, program(arrays))
 
     def lower(self, *args, **kwargs):
-        """The compiled program for such arguments, whose `dump(stage)` shows it."""
+        """The compiled program for such arguments: `dump(stage)` shows it, and `save(path)` writes it for rlx.load_program."""
         static, dynamic = self._split(args, kwargs) if self.has_static else ((), (args, kwargs))
         leaves, tree = _trees.flatten(dynamic)
         with default_device(self.device):
