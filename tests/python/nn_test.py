@@ -127,3 +127,11 @@ def test_dropout_needs_a_key():
     assert np.array_equal(layer(x).numpy(), x.numpy()) and abs((y == 0).mean() - 0.25) < 0.02 and np.allclose(y[y != 0], 4 / 3)
     net = nn.Sequential(layer, layer)
     assert abs((net(x, key=KEY).numpy() == 0).mean() - 0.4375) < 0.02
+
+
+def test_keys_of_keys_are_the_same_noted_down_and_read():
+    def bits(between):
+        keys = rlx.random.split(rlx.random.key(0), 12)
+        return np.asarray(rlx.random.normal(between(rlx.random.split(between(keys[1]), 3)[2]), (8, 8)))
+
+    np.testing.assert_array_equal(bits(lambda key: key), bits(lambda key: rlx.array(np.asarray(key))))
