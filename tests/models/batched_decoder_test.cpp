@@ -31,6 +31,12 @@ struct Batch {
     const auto logits = decoder.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
     return {logits[0].begin(), logits[0].end()};
   }
+  /// In the model's vocabulary.
+  Ids some_ids(std::size_t length, std::size_t first) const {
+    Ids ids = test::some_ids(length, first);
+    for (std::int32_t& id : ids) id %= static_cast<std::int32_t>(files.config.vocab_size);
+    return ids;
+  }
   /// Mostly the bits are the same. Where a prompt is cut at other places, or one query runs without others, sums run in another order.
   double tolerance() const { return test::f32_distance(name); }
 
@@ -74,7 +80,7 @@ TEST_P(BatchedFamilies, RecordedGreedyTokensAmongOthersThatJoinAndLeave) {
   const auto length = static_cast<std::int64_t>(greedy.size());
   Batch batch(GetParam(), {.context = length + 8, .chunk = 16, .tokens = 4 * 2 * page_tokens});
   const auto guest = batch.decoder.add(), first = batch.decoder.add();
-  const Ids guest_prompt = some_ids(5, 3);
+  const Ids guest_prompt = batch.some_ids(5, 3);
   auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{guest, guest_prompt}, {first, prompt}});
   Ids mine = prompt, late = prompt;
   mine.push_back(greedy_choice(logits[1]));
@@ -98,7 +104,7 @@ TEST_P(BatchedFamilies, RecordedGreedyTokensAmongOthersThatJoinAndLeave) {
 TEST_P(BatchedFamilies, EachIsAsItIsAlone) {
   Batch batch(GetParam(), {.context = 48, .chunk = 24, .tokens = 3 * page_tokens});
   CachedDecoder alone(session(), batch.files, {.context = 48});
-  const std::vector<Ids> prompts{some_ids(17, 1), some_ids(3, 2), some_ids(31, 3)}, next{{9}, {7, 8, 9, 10}, {11, 12}};
+  const std::vector<Ids> prompts{batch.some_ids(17, 1), batch.some_ids(3, 2), batch.some_ids(31, 3)}, next{{9}, {7, 8, 9, 10}, {11, 12}};
   std::vector<BatchedDecoder::Tokens> first, second;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const auto sequence = batch.decoder.add();

@@ -161,7 +161,7 @@ TEST(SentenceEncoder, FilesThatDoNotFitAreNamed) {
       {"1_Pooling/config.json", "{}", "no pooling mode is set"},
       {"sentence_bert_config.json", R"({"max_seq_length": 0})", "max_seq_length: expected an integer"},
       {"sentence_bert_config.json", R"({"do_lower_case": true})", "do_lower_case"},
-      {"config.json", R"({"model_type": "mpnet"})", "'mpnet' is not supported (supported: bert, camembert, "},
+      {"config.json", R"({"model_type": "mpnet"})", "'mpnet' is not supported (supported: arcee, bert, camembert, "},
       {"config.json", R"({"model_type": "bert"})", "is missing"},
       {"tokenizer.json", "{}", "tokenizer.json"},
       {"model.safetensors", "", "model.safetensors"},
