@@ -229,7 +229,7 @@ def load_program(path, device="", threads=0) -> "Executable":
     """What Executable.save, jit(f).lower(...).save or `rlx compile` wrote, ready to run: nothing is traced or compiled. Its code is run: open
     files of those whom you trust alone. A function's inputs are the leaves of its arguments, for `run_flat`."""
     compiled, graph = _core.load_program(path, device, threads)
-    return Executable(compiled, _made(graph))
+    return Executable(compiled, _made(graph), Session(device=device, threads=threads))
 
 
 class Session(_core.Session):

@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import threading
 
 from . import _core, _progress
 from ._core import Error
@@ -97,6 +98,7 @@ class Model(_Opened):
         super().__init__(path, dict(threads=threads, precision=precision, context=context, exact=exact, adapters=adapters, cache=cache, device=device),
                          session)  # fmt: skip
         self._session = session or _session(threads, precision, device)
+        self._turn = threading.Lock()  # a batch is of one thread at a time
         self._core = None
         try:
             self._core = _core.Model._open(path, self._session, context, adapters=adapters, cache=cache, exact=exact)
@@ -144,10 +146,11 @@ class Model(_Opened):
 
     def answers(self, prompts, sequences=8, **options):
         """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time."""
-        if self._batch is None or self._batch[0] != sequences:
-            more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
-            self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
-        return self._batch[1]._generate(list(prompts), _options_of(options))
+        with self._turn:
+            if self._batch is None or self._batch[0] != sequences:
+                more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
+                self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
+            return self._batch[1]._generate(list(prompts), _options_of(options))
 
     _batch = None
 

@@ -11,7 +11,7 @@ namespace rlx {
 namespace {
 
 /// The device. Throws Error for options that no session on it takes.
-const Device& checked(const Device& device, const SessionOptions& options) {
+Device checked(const Device& device, const SessionOptions& options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     fail("session: {} threads (allowed: 1..{}, or 0 for as many as the process may use)", options.threads, ThreadPool::max_threads);
   if (options.calibration && options.precision != Precision::int8)

@@ -165,6 +165,22 @@ def test_many_prompts_are_answered_at_a_time(model):
     assert answers[0].finish_reason == "max_tokens" and len(answers[0].ids) == 5
 
 
+def test_threads_that_ask_one_model_for_answers_take_turns(model):
+    prompts = ["w1 w2", "w3", "w4 w5 w6"]
+    expected, found = [each.ids for each in model.answers(prompts, max_tokens=5)], []
+
+    def ask():
+        for _ in range(20):
+            found.append([each.ids for each in model.answers(prompts, max_tokens=5)])
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [expected] * 60
+
+
 def test_perplexity_says_how_well_a_text_is_predicted(model):
     judged = model.perplexity(" ".join(f"w{i}" for i in range(40)), context=8)
     assert judged["windows"] == 5 and judged["perplexity"] == pytest.approx(np.exp(judged["nll"])) and judged["tokens"] > 0

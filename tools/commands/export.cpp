@@ -31,7 +31,7 @@ void read_sizes(const std::vector<std::string>& arguments, CoreMlOptions& option
     const bool is_choice = argument.find('/') != std::string::npos;
     std::string name;
     for (const std::string& part : CLI::detail::split(argument, '/')) {
-      const auto [symbol, size] = *parse_sizes({name.empty() ? part : name + '=' + part}).begin();
+      const auto [symbol, size] = *parse_sizes({name.empty() ? part : fmt::format("{}={}", name, part)}).begin();
       name = symbol;
       if (is_choice) options.choices[symbol].push_back(size);
       else if (!options.sizes.emplace(symbol, size).second)

@@ -50,7 +50,7 @@ Tensor window_begin(const Call& c, std::size_t first, const Dims& window) {
 Tensor with_axes(Body& out, const Tensor& x) { return reshape(out, movable(out, x), x.shape.empty() ? Dims{1} : x.shape); }
 
 Tensors dynamic_slice(const Call& c) {
-  const Dims window = c.shape();
+  const Dims& window = c.shape();
   if (window.empty()) return {c.x[0]};
   const Tensor x = with_axes(c.out, c.x[0]), begin = window_begin(c, 1, window);
   const Tensor y = c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", sizes(c.out, window)}}, x.element, window);
@@ -156,7 +156,7 @@ Tensor rows_of_blocks(const Call& c, DecodedBlocks table, const Tensor& rows) {
 }
 
 Tensors gather(const Call& c) {
-  const Dims window = c.dims("slice_sizes");
+  const Dims& window = c.dims("slice_sizes");
   const Windows w(c, window, c.word("mode") == "fill");
   Dims shape = w.batch;
   for (const Dim& along : spanned_sizes(c, window)) shape.push_back(along);
@@ -200,8 +200,9 @@ Tensors scatter(const Call& c) {
 
 /// The lines of the result lie one behind the other.
 Tensors place(const Call& c) {
-  const Dims shape = c.shape();
-  const Dim width = shape.back(), length = c.x[0].shape.back(), lines = product({shape.begin(), shape.end() - 1});
+  const Dims& shape = c.shape();
+  const Dim &width = shape.back(), &length = c.x[0].shape.back();
+  const Dim lines = product({shape.begin(), shape.end() - 1});
   const Tensor to = reshape(c.out, c.x[1], {lines, length});
   const Tensor places = binary(c.out, "add", clamped(c.out, to, width - 1), places_of(c.out, {lines, 1}, {width, 0}));
   const Tensor x = row_of(c.out, c.x[0]), everywhere = filled(c.out, x.element, {lines * width}, c.attr<double>("fill"));

@@ -145,7 +145,7 @@ Tensors conv(const Call& c) {
   if (batch_groups > 1) x = grouped_by_channels(c.out, x, batch_groups);
   x = laid_out(c, x);
   const Sizes out_spec = c.numbers("out_spec"), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");
-  const Dims shape = c.shape();
+  const Dims& shape = c.shape();
   Dims made;
   Sizes pads;
   for (const std::int64_t axis : out_spec) made.push_back(shape[static_cast<std::size_t>(axis)]);

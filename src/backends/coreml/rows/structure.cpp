@@ -24,7 +24,7 @@ Tensor broadcast(const Call& c, const Tensor& x) {
 }
 
 Tensor slice(const Call& c, const Tensor& x) {
-  const Dims start = c.dims("start"), limit = c.dims("limit");
+  const Dims &start = c.dims("start"), &limit = c.dims("limit");
   const Sizes stride = c.numbers("stride");
   Tensor y = x;
   for (std::size_t d = 0; d < start.size(); ++d) y = cut(c.out, y, d, start[d], limit[d], stride[d]);
@@ -32,7 +32,7 @@ Tensor slice(const Call& c, const Tensor& x) {
 }
 
 Tensor pad(const Call& c, const Tensor& x) {
-  const Dims lo = c.dims("lo"), hi = c.dims("hi");
+  const Dims &lo = c.dims("lo"), &hi = c.dims("hi");
   const Sizes interior = c.numbers("interior");
   const auto fill = c.attr<double>("fill");
   Tensor y = x;
