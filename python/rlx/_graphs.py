@@ -1,4 +1,5 @@
 """Graphs with named inputs and outputs, sessions that compile them, and what came of it."""
+import os
 import re
 import shutil
 import subprocess
@@ -214,9 +215,10 @@ def _made(graph):
     return result
 
 
-def _compiled(session, graph, params):
-    executable = session.compile(graph)
-    executable.set_params(params)
+def _made_again(origin, values):
+    make, *arguments = origin
+    executable = make(*arguments)
+    executable.set_params(values)
     return executable
 
 
@@ -229,7 +231,7 @@ def load_program(path, device="", threads=0) -> "Executable":
     """What Executable.save, jit(f).lower(...).save or `rlx compile` wrote, ready to run: nothing is traced or compiled. Its code is run: open
     files of those whom you trust alone. A function's inputs are the leaves of its arguments, for `run_flat`."""
     compiled, graph = _core.load_program(path, device, threads)
-    return Executable(compiled, _made(graph), Session(device=device, threads=threads))
+    return Executable(compiled, _made(graph), (load_program, os.path.abspath(path), device, threads))
 
 
 class Session(_core.Session):
@@ -243,19 +245,19 @@ class Session(_core.Session):
 
     def compile(self, graph) -> "Executable":
         """The graph as a program."""
-        return Executable(super().compile(graph), graph, self)
+        return Executable(super().compile(graph), graph, (Session.compile, self, graph))
 
     def __reduce__(self):
         return Session, self._options
 
 
 class Executable(_core.Executable):
-    """A compiled graph. Any number of threads may run it. Pickled by its graph and session; the parameters go with it, and the states as they
-    are."""
+    """A compiled graph. Any number of threads may run it. Pickled by its graph and session, or by the file that it was loaded from; parameters
+    that were set go with it, and the states as they are."""
 
-    def __init__(self, compiled, graph, session):
+    def __init__(self, compiled, graph, origin):
         super().__init__(compiled)
-        self.graph, self._session, self._params = graph, session, {}
+        self.graph, self._origin, self._params = graph, origin, {}
 
     def set_param(self, name, value):
         """Binds a parameter, without a copy where the array owns its memory."""
@@ -269,7 +271,7 @@ class Executable(_core.Executable):
 
     def __reduce__(self):
         states = {name: self.state(name) for name, kind, _ in self.graph.inputs if kind == "state"}
-        return _compiled, (self._session, self.graph, {**self._params, **states})
+        return _made_again, (self._origin, {**self._params, **states})
 
     def set_param_typed(self, name, data, dtype):
         """Binds a parameter from bytes of elements of a type; the graph has its shape."""

@@ -168,17 +168,6 @@ f(x)
 """
 
 
-def test_a_forked_process_computes():
-    done = run(PROGRAM + """
-if os.fork() == 0:
-    signal.alarm(60)
-    f(x), (rlx.array(x) @ x).numpy()
-    os._exit(0)
-assert os.wait()[1] == 0
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
 def test_the_interpreter_may_end_while_runs_go_on():
     done = run(PROGRAM + """
 for _ in range(3):

@@ -111,7 +111,7 @@ time.sleep(0.5)
 def test_a_child_of_a_process_that_has_computed_computes(folder):
     lines = run("""
 model = rlx.Model.open(sys.argv[1], threads=2)
-f = rlx.jit(lambda a: jnp.tanh(a @ a))
+f = rlx.jit(lambda a: rlx.fori_loop(0, 20, lambda i, c: jnp.tanh(c @ a), a))
 a = np.full((300, 300), 0.01, np.float32)
 expected = f(a).numpy()
 thread = threading.Thread(target=f, args=(a,))
@@ -121,6 +121,7 @@ for _ in range(5):
     if os.fork() == 0:
         signal.alarm(60)
         right = np.array_equal(f(a), expected) and np.array_equal(rlx.jit(lambda a: a + 1)(x), x + 1)
+        right = right and np.allclose(rlx.array(a) @ a, a @ a)
         right = right and len(list(model.generate("w1 w2", max_tokens=3))) == 3
         os._exit(0 if right else 1)
     print(os.wait()[1])

@@ -1,4 +1,5 @@
 """Program files: executables and compiled functions, opened again without tracing or compiling."""
+import pickle
 import subprocess
 import sys
 
@@ -30,6 +31,8 @@ def test_an_executable_comes_back_without_its_values_or_with_them(tmp_path):
         for rows in (X, X[:1]):
             assert np.array_equal(loaded.run({"x": rows})["y"], executable.run({"x": rows})["y"])
     assert loaded.dump("lir") == executable.dump("lir")
+    again = pickle.loads(pickle.dumps(rlx.load_program(tmp_path / "product.rlxp", threads=1)))  # with the values in the file
+    assert np.array_equal(again.run({"x": X})["y"], executable.run({"x": X})["y"])
 
 
 def test_a_function_is_saved_with_what_it_captured(tmp_path):
