@@ -113,11 +113,6 @@ void bind_language_models(nb::module_& m) {
   nb::class_<Generation>(m, "Generation", "An answer in the making: an iterator of pieces of text.")
       .def(
           "__iter__", [](nb::object self) { return self; }, nb::sig("def __iter__(self) -> Generation"))
-      .def(
-          "__aiter__", [](nb::object self) { return self; }, nb::sig("def __aiter__(self) -> Generation"))
-      .def(
-          "__anext__", [](nb::object self) { return nb::module_::import_("rlx._models").attr("piece_later")(self); },
-          nb::sig("def __anext__(self) -> collections.abc.Awaitable[str]"))
       .def("__next__", &next_piece, nb::sig("def __next__(self) -> str"))
       .def_prop_ro(
           "ids", [](const Generation& generation) { return to_vector(generation.ids()); }, "Tokens of the answer so far.")

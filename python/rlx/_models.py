@@ -88,6 +88,52 @@ def _options_of(options):
     return _core.GenerateOptions(**({**options, "schema": json.dumps(schema)} if not isinstance(schema, str) else options))
 
 
+def _in_turn(method):
+    """A method of a model, which is of one thread at a time; others wait. A callback of the same thread may come back in."""
+
+    @functools.wraps(method)
+    def waiting(self, *arguments, **options):
+        with self._turn:
+            return method(self, *arguments, **options)
+
+    return waiting
+
+
+class Generation:
+    """An answer in the making: an iterator of pieces of text, for `async for` too."""
+
+    def __init__(self, core, turn):
+        self._core, self._turn = core, turn
+
+    def __iter__(self):
+        return self
+
+    @_in_turn
+    def __next__(self) -> str:
+        return next(self._core)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self) -> str:
+        """The next piece, computed by another thread while others wait."""
+        import asyncio
+
+        piece = await asyncio.to_thread(next, self, None)
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    @property
+    def ids(self):
+        """Tokens of the answer so far."""
+        return self._core.ids
+
+    @property
+    def finish_reason(self) -> str:
+        return self._core.finish_reason
+
+
 class Model(_Opened):
     """A language model with one cache of tokens, the conversation so far: a GGUF file, or a folder of Hugging Face. Without `precision` its
     products are computed in what suits its weights. `adapters` are paths, or pairs of a path and a scale; `cache` is the type of its cache:
@@ -98,7 +144,7 @@ class Model(_Opened):
         super().__init__(path, dict(threads=threads, precision=precision, context=context, exact=exact, adapters=adapters, cache=cache, device=device),
                          session)  # fmt: skip
         self._session = session or _session(threads, precision, device)
-        self._turn = threading.Lock()  # a batch is of one thread at a time
+        self._turn = threading.RLock()
         self._core = None
         try:
             self._core = _core.Model._open(path, self._session, context, adapters=adapters, cache=cache, exact=exact)
@@ -130,10 +176,11 @@ class Model(_Opened):
             raise Error(f"{self.path}: it is no language model (allowed: embed, rerank)")
         return self._core
 
+    @_in_turn
     def generate(self, prompt, **options):
         """An iterator of the answer's pieces of text, for `async for` too. Options: max_tokens, stop, temperature, top_k, top_p, min_p,
         repetition_penalty, seed, grammar (GBNF), schema (JSON)."""
-        return self._language._generate(prompt, _options_of(options))
+        return Generation(self._language._generate(prompt, _options_of(options)), self._turn)
 
     def chat(self, messages, tools=None, **options):
         """The same for a conversation: a list of dicts with role and content."""
@@ -144,13 +191,13 @@ class Model(_Opened):
         messages, tools = [each if each is None or isinstance(each, str) else json.dumps(each) for each in (messages, tools)]
         return self._language.chat_prompt(messages, tools)
 
+    @_in_turn
     def answers(self, prompts, sequences=8, **options):
         """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time."""
-        with self._turn:
-            if self._batch is None or self._batch[0] != sequences:
-                more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
-                self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
-            return self._batch[1]._generate(list(prompts), _options_of(options))
+        if self._batch is None or self._batch[0] != sequences:
+            more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
+            self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
+        return self._batch[1]._generate(list(prompts), _options_of(options))
 
     _batch = None
 
@@ -162,6 +209,7 @@ class Model(_Opened):
         """As Reranker.rank."""
         return self._reranker.rank(query, texts, progress)
 
+    @_in_turn
     def perplexity(self, text, context=512, stride=0, progress=False):
         """How well the model predicts a text: a dict of perplexity, error, nll (in nats), tokens and windows."""
         with _progress.shown(progress, "perplexity") as report:
@@ -175,23 +223,28 @@ class Model(_Opened):
         """The text of ids."""
         return self._language.text_of(ids)
 
+    @_in_turn
     def logits(self, ids, wanted=1):
         """Appends tokens to the cache and gives the logits behind the last `wanted` of them."""
         return self._language.logits(ids, wanted)
 
+    @_in_turn
     def rewind(self, length):
         """Forgets all but the first tokens of the cache."""
         self._language.rewind(length)
 
+    @_in_turn
     def save_cache(self, file):
         """Writes the cache with its tokens to a file."""
         self._language.save_cache(file)
 
+    @_in_turn
     def load_cache(self, file):
         """Replaces the cache by one that was saved."""
         return self._language.load_cache(file)
 
     @property
+    @_in_turn
     def ids(self):
         """The tokens in the cache."""
         return self._language.ids
@@ -204,16 +257,6 @@ class Model(_Opened):
     def context(self) -> int:
         """Tokens that fit into the cache."""
         return self._language.context
-
-
-async def piece_later(generation):
-    """The next piece of an answer, computed by another thread while others wait."""
-    import asyncio
-
-    piece = await asyncio.to_thread(next, generation, None)
-    if piece is None:
-        raise StopAsyncIteration
-    return piece
 
 
 def convert(source, out, type="", progress=False, **options):  # noqa: A002

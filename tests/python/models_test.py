@@ -181,6 +181,26 @@ def test_threads_that_ask_one_model_for_answers_take_turns(model):
     assert found == [expected] * 60
 
 
+def test_threads_that_use_one_model_in_every_way_take_turns(model):
+    text, failures = " ".join(["w1"] * 200), []
+    judged = model.perplexity(text, context=32)["nll"]
+
+    def use():
+        try:
+            for _ in range(20):
+                assert model.perplexity(text, context=32, progress=lambda done, total: None)["nll"] == judged
+                list(model.generate("w1", max_tokens=20))
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not failures
+
+
 def test_perplexity_says_how_well_a_text_is_predicted(model):
     judged = model.perplexity(" ".join(f"w{i}" for i in range(40)), context=8)
     assert judged["windows"] == 5 and judged["perplexity"] == pytest.approx(np.exp(judged["nll"])) and judged["tokens"] > 0
