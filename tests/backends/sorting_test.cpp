@@ -69,6 +69,19 @@ TEST(Sorting, LongLinesOfSeveralKeys) {
     }
 }
 
+/// Where nothing goes along, elements come from their ranks; zeros of both signs and NaNs keep their order too.
+TEST(Sorting, KeysAlone) {
+  std::mt19937 random(7);
+  for (const DType dtype : {f64, f32, f16, bf16, f8e4m3, f8e5m2, i4, u4, i8, i16, i32, i64, u8, u16, u32, u64, boolean})
+    for (const Dims& dims : {Dims{0}, Dims{1}, Dims{64}, Dims{3, 130}, Dims{5000}, Dims{2, 70001}, Dims{4, 5000, 2}})
+      for (const bool descending : {false, true}) {
+        Graph graph;
+        const auto axis = std::min<std::int64_t>(1, std::ssize(dims) - 1);
+        graph.output("y", sort({graph.input("x", dims, dtype)}, 1, axis, descending)[0]);
+        expect_reference(graph, {{"x", keys(dtype, dims, random)}}, fmt::format("{} of {}", name(dtype), dims.back().value()));
+      }
+}
+
 TEST(TopK, EveryTypeAndAxis) {
   std::mt19937 random(5);
   for (const DType dtype : {f64, f32, f16, bf16, f8e4m3, f8e5m2, i4, i8, i16, i32, i64, u8, u16, u32, u64})

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "rlx/dtype.h"
 
@@ -11,17 +12,34 @@ template <class Bits>
 class Ranks {
  public:
   explicit Ranks(DType type, bool descending)
-      : infinity_(infinity(type)),
-        kind_(is_float(type)        ? Kind::floating
-              : is_signed_int(type) ? Kind::with_sign
-                                    : Kind::plain),
+      : infinity_(is_float(type) ? infinity(type) : all >> 1),
+        base_(is_float(type) || is_signed_int(type) ? sign : 0),
+        float_(is_float(type) ? all : 0),
         flip_(descending ? all : 0) {}
 
-  Bits operator()(Bits bits) const { return static_cast<Bits>(increasing(bits) ^ flip_); }
+  // Both without branches, which signs in no order would mislead.
+  Bits operator()(Bits bits) const {
+    const auto magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign));
+    const auto number = static_cast<Bits>(bits ^ (base_ | (mask(bits >> top) & float_)));
+    const auto zeros_equal = static_cast<Bits>(number + (((bits ^ sign) | static_cast<Bits>(~float_)) == 0));
+    return static_cast<Bits>((zeros_equal | mask(static_cast<Signed>(magnitude) > static_cast<Signed>(infinity_))) ^ flip_);
+  }
+  /// The element of a rank; of zeros and of NaNs one.
+  Bits element(Bits rank) const {
+    const auto increasing = static_cast<Bits>(rank ^ flip_);
+    return static_cast<Bits>(increasing ^ (base_ | (static_cast<Bits>(~mask(increasing >> top)) & float_)));
+  }
+  /// Of floats, whose zeros and NaNs have one each.
+  Bits zero() const { return static_cast<Bits>(sign ^ flip_); }
+  Bits nan() const { return static_cast<Bits>(all ^ flip_); }
 
  private:
-  enum class Kind : std::uint8_t { plain, with_sign, floating };
+  using Signed = std::make_signed_t<Bits>;  // vectors compare these
   static constexpr auto all = static_cast<Bits>(~Bits{0}), sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+
+  static constexpr int top = 8 * sizeof(Bits) - 1;
+  /// All bits, or none.
+  static Bits mask(Bits one) { return static_cast<Bits>(Bits{0} - one); }
 
   /// The largest that is no NaN; of f8e4m3 a finite one.
   static Bits infinity(DType type) {
@@ -29,17 +47,8 @@ class Ranks {
     const int mantissa = type == f8e5m2 ? 2 : type == f16 ? 10 : type == bf16 ? 7 : type == f32 ? 23 : 52;
     return static_cast<Bits>(static_cast<std::uint64_t>(all >> 1) >> mantissa << mantissa);
   }
-  Bits increasing(Bits bits) const {
-    const auto flipped = static_cast<Bits>(bits ^ sign), magnitude = static_cast<Bits>(bits & static_cast<Bits>(~sign));
-    if (kind_ != Kind::floating) return kind_ == Kind::plain ? bits : flipped;
-    if (magnitude > infinity_) return all;
-    if (magnitude == 0) return sign;
-    return bits & sign ? static_cast<Bits>(~bits) : flipped;
-  }
 
-  Bits infinity_;
-  Kind kind_;
-  Bits flip_;
+  Bits infinity_, base_, float_, flip_;
 };
 
 }  // namespace rlx::cpu

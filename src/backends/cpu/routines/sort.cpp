@@ -1,8 +1,11 @@
 // Sorting by stable radix passes over ranks: unsigned integers in the order of the keys.
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <atomic>
+#include <cstring>
+#include <limits>
 
+#include "backends/cpu/routines/radix.h"
 #include "backends/cpu/routines/ranks.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
@@ -10,115 +13,58 @@
 namespace rlx::cpu {
 namespace {
 
-template <class Bits>
-struct Item {
-  Bits rank;
-  Bits from;  // where the element stands on its line
-};
-
 struct Line {
   std::int64_t begin, length, stride;
 };
 
-/// The parts of a line that threads take, each with counts of its own.
-struct Parts {
-  std::int64_t count, length;
-  std::int64_t begin(std::int64_t part) const { return std::min(length, part * ((length + count - 1) / count)); }
-};
-
-/// Few counters where a line is short, few passes where it is long.
-int digit_bits(const Parts& parts) { return parts.length < 4096 ? 8 : 11; }
-
-template <class Bits, class Stored>
-void read_ranks(const RoutineArray& key, const Line& line, bool descending, const Parts& parts, Item<Bits>* items, ThreadPool& pool) {
-  const Ranks<Stored> ranks(key.dtype, descending);
-  const Stored* x = key.as<const Stored>() + line.begin;
-  pool.parallel_for(parts.count, 1, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t i = parts.begin(first); i < parts.begin(last); ++i)
-      items[i].rank = ranks(x[static_cast<std::int64_t>(items[i].from) * line.stride]);
-  });
-}
-
-template <class Bits>
-void read_ranks(const RoutineArray& key, const Line& line, bool descending, const Parts& parts, Item<Bits>* items, ThreadPool& pool) {
-  switch (info(key.dtype).bits) {
-    case 64:
-      if constexpr (sizeof(Bits) == 8) return read_ranks<Bits, std::uint64_t>(key, line, descending, parts, items, pool);
-      break;
-    case 32: return read_ranks<Bits, std::uint32_t>(key, line, descending, parts, items, pool);
-    case 16: return read_ranks<Bits, std::uint16_t>(key, line, descending, parts, items, pool);
-    default: return read_ranks<Bits, std::uint8_t>(key, line, descending, parts, items, pool);
+/// `use` of an unsigned integer of so many bits.
+template <class Use>
+auto with_bits(int bits, const Use& use) {
+  switch (bits) {
+    case 64: return use(std::uint64_t{});
+    case 32: return use(std::uint32_t{});
+    case 16: return use(std::uint16_t{});
+    default: return use(std::uint8_t{});
   }
 }
 
-/// Moves items into the order of one digit; false where all have the same, and nothing moved.
-template <class Bits>
-bool radix_pass(const Item<Bits>* from, Item<Bits>* to, int shift, const Parts& parts, std::uint64_t* counts, ThreadPool& pool) {
-  const std::size_t digits = std::size_t{1} << digit_bits(parts);
-  const auto digit = [&](std::int64_t i) { return static_cast<std::size_t>(from[i].rank >> shift) & (digits - 1); };
-  pool.parallel_for(parts.count, 1, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t part = first; part < last; ++part) {
-      std::uint64_t* mine = counts + static_cast<std::size_t>(part) * digits;
-      std::fill_n(mine, digits, 0);
-      for (std::int64_t i = parts.begin(part); i < parts.begin(part + 1); ++i) ++mine[digit(i)];
-    }
-  });
-  std::uint64_t place = 0;
-  for (std::size_t d = 0; d < digits; ++d) {
-    const std::uint64_t before = place;
-    for (std::int64_t part = 0; part < parts.count; ++part) {
-      std::uint64_t& count = counts[static_cast<std::size_t>(part) * digits + d];
-      place += std::exchange(count, place);
-    }
-    if (place - before == static_cast<std::uint64_t>(parts.length)) return false;
-  }
-  pool.parallel_for(parts.count, 1, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t part = first; part < last; ++part) {
-      std::uint64_t* mine = counts + static_cast<std::size_t>(part) * digits;
-      for (std::int64_t i = parts.begin(part); i < parts.begin(part + 1); ++i) to[mine[digit(i)]++] = from[i];
-    }
-  });
-  return true;
-}
+int bits_of_key(const RoutineCall& call, std::int64_t key) { return info(call.operands[static_cast<std::size_t>(key)].dtype).bits; }
 
-template <class Bits>
-void insertion_sort(Item<Bits>* items, std::int64_t n) {
-  for (std::int64_t i = 1; i < n; ++i) {
-    const Item<Bits> item = items[i];
-    std::int64_t at = i;
-    for (; at > 0 && items[at - 1].rank > item.rank; --at) items[at] = items[at - 1];
-    items[at] = item;
-  }
+template <class Stored, class Bits>
+void read_ranks(const RoutineCall& call, std::int64_t key, const Line& line, const LineParts& parts, Placed<Bits>* items) {
+  const RoutineArray& x = call.operands[static_cast<std::size_t>(key)];
+  const Ranks<Stored> ranks(x.dtype, std::get<bool>(call.attrs[2]));
+  const Stored* in = x.as<const Stored>() + line.begin;
+  for_each_part(parts, call.pool, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      items[i].rank = static_cast<Bits>(ranks(in[static_cast<std::int64_t>(items[i].from) * line.stride]));
+  });
 }
 
 template <class Stored, class Bits>
-void move_elements(const RoutineArray& x, const RoutineArray& y, const Line& line, const Parts& parts, const Item<Bits>* items,
+void move_elements(const RoutineArray& x, const RoutineArray& y, const Line& line, const LineParts& parts, const Placed<Bits>* items,
                    ThreadPool& pool) {
   const Stored* in = x.as<const Stored>() + line.begin;
   Stored* out = y.as<Stored>() + line.begin;
-  pool.parallel_for(parts.count, 1, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t i = parts.begin(first); i < parts.begin(last); ++i)
-      out[i * line.stride] = in[static_cast<std::int64_t>(items[i].from) * line.stride];
+  for_each_part(parts, pool, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i * line.stride] = in[static_cast<std::int64_t>(items[i].from) * line.stride];
   });
 }
 
 template <class Bits>
-void sort_line(const RoutineCall& call, const Line& line, const Parts& parts) {
-  const auto n = static_cast<std::size_t>(line.length), counters = static_cast<std::size_t>(parts.count) << digit_bits(parts);
-  std::byte* space = call.scratch(counters * sizeof(std::uint64_t) + 2 * n * sizeof(Item<Bits>));
-  auto* counts = reinterpret_cast<std::uint64_t*>(space);
-  auto* items = reinterpret_cast<Item<Bits>*>(counts + counters);
+void sort_line(const RoutineCall& call, const Line& line, const LineParts& parts) {
+  using Widest = RadixSort<Placed<Bits>, Bits, 8 * sizeof(Bits)>;
+  const auto n = static_cast<std::size_t>(line.length), counters = static_cast<std::size_t>(Widest::counters(parts));
+  auto* items = reinterpret_cast<Placed<Bits>*>(call.scratch(2 * n * sizeof(Placed<Bits>) + counters * sizeof(Bits)));
   auto* other = items + n;
+  auto* counts = reinterpret_cast<Bits*>(other + n);
   for (std::size_t i = 0; i < n; ++i) items[i].from = static_cast<Bits>(i);
   // Passes are stable: by the last key first.
-  for (std::int64_t key = std::get<std::int64_t>(call.attrs[1]) - 1; key >= 0; --key) {
-    const RoutineArray& x = call.operands[static_cast<std::size_t>(key)];
-    read_ranks(x, line, std::get<bool>(call.attrs[2]), parts, items, call.pool);
-    if (n <= 64) insertion_sort(items, line.length);
-    else
-      for (int shift = 0; shift < info(x.dtype).bits; shift += digit_bits(parts))
-        if (radix_pass(items, other, shift, parts, counts, call.pool)) std::swap(items, other);
-  }
+  for (std::int64_t key = std::get<std::int64_t>(call.attrs[1]) - 1; key >= 0; --key)
+    with_bits(bits_of_key(call, key), [&]<class Stored>(Stored) {
+      read_ranks<Stored>(call, key, line, parts, items);
+      if (RadixSort<Placed<Bits>, Bits, 8 * sizeof(Stored)>(parts, call.pool).sort(items, other, counts) == other) std::swap(items, other);
+    });
   for (std::size_t k = 0; k < call.operands.size(); ++k) {
     const RoutineArray &x = call.operands[k], &y = call.results[k];
     switch (info(x.dtype).bits) {
@@ -131,6 +77,72 @@ void sort_line(const RoutineCall& call, const Line& line, const Parts& parts) {
   }
 }
 
+/// Puts elements of one rank whose bits differ into their order on the line: zeros of both signs, and NaNs.
+template <class Bits>
+void write_equals(const RoutineCall& call, const Line& line, const Ranks<Bits>& ranks, Bits rank, std::span<const Bits> sorted) {
+  const Bits* in = call.operands[0].as<const Bits>() + line.begin;
+  const auto equals = std::ranges::equal_range(sorted, rank);
+  Bits* out = call.results[0].as<Bits>() + line.begin + (equals.begin() - sorted.begin()) * line.stride;
+  for (std::int64_t i = 0, left = std::ssize(equals); left > 0; ++i) {
+    const Bits bits = in[i * line.stride];
+    if (ranks(bits) != rank) continue;
+    *out = bits;
+    out += line.stride;
+    --left;
+  }
+}
+
+/// `to` of each of `count` elements, in vectors where both sides lie next to each other.
+template <class Bits, class Change>
+void change_each(const Bits* from, std::int64_t from_stride, Bits* to, std::int64_t to_stride, std::int64_t count, const Change& change) {
+  constexpr std::int64_t block = 64;
+  std::int64_t i = 0;
+  for (; from_stride == 1 && to_stride == 1 && i + block <= count; i += block) {
+    std::array<Bits, block> values;
+    for (std::int64_t k = 0; k < block; ++k) values[static_cast<std::size_t>(k)] = change(from[i + k]);
+    std::memcpy(to + i, values.data(), sizeof values);
+  }
+  for (; i < count; ++i) to[i * to_stride] = change(from[i * from_stride]);
+}
+
+/// Keys that nothing goes along with: ranks are sorted by themselves, and are elements again.
+template <class Bits>
+void sort_keys(const RoutineCall& call, const Line& line, const LineParts& parts) {
+  using Sort = RadixSort<Bits, std::uint32_t, 8 * sizeof(Bits)>;
+  const auto n = static_cast<std::size_t>(line.length), counters = static_cast<std::size_t>(Sort::counters(parts));
+  auto* keys = reinterpret_cast<Bits*>(call.scratch(counters * sizeof(std::uint32_t) + 2 * n * sizeof(Bits)));
+  auto* counts = reinterpret_cast<std::uint32_t*>(keys + 2 * n);
+  const Ranks<Bits> ranks(call.operands[0].dtype, std::get<bool>(call.attrs[2]));
+  const Bits* in = call.operands[0].as<const Bits>() + line.begin;
+  Bits* out = call.results[0].as<Bits>() + line.begin;
+  std::atomic<bool> differ = false;  // elements of one rank
+  for_each_part(parts, call.pool, [=, &differ](std::int64_t, std::int64_t begin, std::int64_t end) {
+    Bits difference = 0;
+    change_each(in + begin * line.stride, line.stride, keys + begin, 1, end - begin, [=, &difference](Bits bits) {
+      const Bits rank = ranks(bits);
+      difference |= static_cast<Bits>(ranks.element(rank) ^ bits);
+      return rank;
+    });
+    if (difference != 0) differ = true;
+  });
+  const Bits* sorted = Sort(parts, call.pool).sort(keys, keys + n, counts);
+  for_each_part(parts, call.pool, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
+    change_each(sorted + begin, 1, out + begin * line.stride, line.stride, end - begin, [=](Bits rank) { return ranks.element(rank); });
+  });
+  if (!differ) return;
+  for (const Bits rank : {ranks.zero(), ranks.nan()}) write_equals<Bits>(call, line, ranks, rank, {sorted, n});
+}
+
+using SortLine = void (*)(const RoutineCall&, const Line&, const LineParts&);
+
+SortLine sort_of(const RoutineCall& call, std::int64_t length) {
+  bool wide = length > std::int64_t{std::numeric_limits<std::uint32_t>::max()};
+  if (call.operands.size() == 1 && !wide)
+    return with_bits(bits_of_key(call, 0), []<class Bits>(Bits) -> SortLine { return sort_keys<Bits>; });
+  for (std::int64_t key = 0; key < std::get<std::int64_t>(call.attrs[1]); ++key) wide |= bits_of_key(call, key) == 64;
+  return wide ? sort_line<std::uint64_t> : sort_line<std::uint32_t>;
+}
+
 void run(const RoutineCall& call) {
   const std::vector<std::int64_t>& shape = call.operands[0].shape;
   const auto axis = static_cast<std::size_t>(std::get<std::int64_t>(call.attrs[0]));
@@ -138,10 +150,7 @@ void run(const RoutineCall& call) {
   for (std::size_t d = 0; d < shape.size(); ++d) (d < axis ? outer : inner) *= d == axis ? 1 : shape[d];
   const std::int64_t n = shape[axis], lines = outer * inner;
   if (lines == 0 || n == 0) return;
-  bool wide = n > std::int64_t{0xffffffff};
-  for (std::int64_t key = 0; key < std::get<std::int64_t>(call.attrs[1]); ++key)
-    wide |= info(call.operands[static_cast<std::size_t>(key)].dtype).bits == 64;
-  const auto sort = wide ? sort_line<std::uint64_t> : sort_line<std::uint32_t>;
+  const SortLine sort = sort_of(call, n);
   const auto line = [&](std::int64_t i) { return Line{i / inner * n * inner + i % inner, n, inner}; };
   // Few long lines are sorted by all threads together, others by a thread each.
   constexpr std::int64_t shared_length = 1 << 15;
