@@ -225,8 +225,15 @@ TEST(Sums, OfTermsThatLieApartAreAsCloseAsThoseOfNeighbours) {
 
 TEST(Sums, HaveTheSameBitsAtAnyNumberOfThreads) {
   const Session one(Device::cpu(), {.threads = 1, .cache_folder = ""}), three(Device::cpu(), {.threads = 3, .cache_folder = ""});
-  for (const auto& [axes, shape] : std::vector<std::pair<Sizes, Sizes>>{
-           {{0, 1}, {3000, 101}}, {{0}, {3000, 333}}, {{1}, {333, 3000}}, {{0}, {200000}}, {{0, 2}, {300, 37, 41}}, {{1}, {9, 900, 37}}}) {
+  for (const auto& [axes, shape] : std::vector<std::pair<Sizes, Sizes>>{{{0, 1}, {3000, 101}},
+                                                                        {{0}, {3000, 333}},
+                                                                        {{1}, {333, 3000}},
+                                                                        {{0}, {200000}},
+                                                                        {{0, 2}, {300, 37, 41}},
+                                                                        {{1}, {9, 900, 37}},
+                                                                        {{0}, {1 << 20}},
+                                                                        {{0, 1}, {640, 1000}},
+                                                                        {{0}, {1 << 18, 3}}}) {
     const std::vector<Array> x{numbers(f32, shape)};
     const Build build = [&](const Values& in) { return sum(in[0] * in[0], axes); };
     const Array a = run(one, x, build), b = run(three, x, build);
@@ -263,6 +270,30 @@ TEST(Sums, HaveTheSameBitsAtAnyPlaceOfABatch) {
 }
 
 // -- edges
+
+/// Lines that threads share: of a length that has no parts of one length too, alone and in a batch.
+TEST(Sums, OfVeryLongLinesAreThoseOfTheirParts) {
+  const std::map<std::string, std::function<Value(const Value&)>> ops{{"sum", [](const Value& x) { return sum(x, {1}); }},
+                                                                      {"max", [](const Value& x) { return reduce_max(x, {1}); }},
+                                                                      {"min", [](const Value& x) { return reduce_min(x, {1}); }},
+                                                                      {"prod", [](const Value& x) { return prod(x * 1e-6 + 1, {1}); }}};
+  for (const DType dtype : {f64, f32, bf16, i32})
+    for (const std::int64_t length : {1 << 18, 300000, 262147}) {
+      const Array x = numbers(dtype, {3, length}, -5, 9),
+                  first = run({x}, [](const Values& in) { return slice(in[0], {0, 0}, {1, in[0].dim(1)}, {1, 1}); });
+      for (const auto& [name, op] : ops) {
+        if (name == "prod" && dtype != f64) continue;  // of others the factors are rounded
+        const Build build = [&](const Values& in) { return op(in[0]); };
+        const Array seen = run({x}, build), alone = run({first}, build),
+                    wide = run({x}, [&](const Values& in) { return op(cast(in[0], is_float(dtype) ? f64 : i64)); });
+        EXPECT_TRUE(std::ranges::equal(alone.bytes(), seen.bytes().first(alone.bytes().size()))) << name << " of " << length;
+        const double bound = dtype == f64 || dtype == i32 ? 1e-13 : dtype == f32 ? 2e-7 : 0x1p-8;
+        for (std::int64_t i = 0; i < 3; ++i)
+          EXPECT_NEAR(seen.get_double(i), wide.get_double(i), bound * std::abs(wide.get_double(i)))
+              << name << " of " << length << " " << rlx::name(dtype);
+      }
+    }
+}
 
 TEST(Sums, KeepInfinitiesAndNaN) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -10,9 +10,10 @@
 namespace rlx::cpu {
 
 std::vector<const Claim*> claims(bool all) {
-  if (!all) return {&state_update_claim(), &destination_claim()};
+  if (!all) return {&state_update_claim(), &destination_claim(), &split_claim()};
   // Products come last, as attention says what they may leave to it; scatters into states before the routine for scatters.
-  return {&state_update_claim(), &attention_claim(), &block_dot_claim(), &routine_claim(), &product_claim(), &destination_claim()};
+  return {&state_update_claim(), &attention_claim(),   &block_dot_claim(), &routine_claim(),
+          &product_claim(),      &destination_claim(), &split_claim()};
 }
 
 }  // namespace rlx::cpu

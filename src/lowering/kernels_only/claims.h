@@ -12,7 +12,7 @@ const Claim& factor_claim();
 /// Elements of an operand that are stored where the op says that they belong.
 const Claim& destination_claim();
 
-/// Reductions of many terms to few results are computed in two steps where lanes work together.
+/// Reductions of very many terms are computed in two steps; where lanes work together, those of many terms to few results too.
 const Claim& split_claim();
 
 /// Products with weights in blocks, and their decoding.

@@ -1,5 +1,5 @@
-// Reductions of many terms to few results, and products with one row, of which a device with many lanes computes parts first, and then what
-// they are together.
+// Reductions of very many terms are computed in parts first, and then what these are together. A device with many lanes has parts also of
+// fewer terms to few results, and of products with one row.
 #include <algorithm>
 
 #include "ir/op.h"
@@ -27,8 +27,19 @@ struct Split {
   std::int64_t axis = -1, parts = 1;
 };
 
-/// By sizes alone. Terms that are neighbours are those of a group of lanes; others of one lane, beside whose terms are those of the next.
-Split split_of(const Graph& graph, const Node& reduction) {
+/// Of threads: as many whatever else is reduced beside, so that a line has the same bits in any batch.
+constexpr std::int64_t thread_parts = 64, least_thread_terms = 1 << 18;
+
+/// Into how many parts `terms` are to be cut at most. Terms that are neighbours are those of a group of lanes; others of one lane, beside
+/// whose terms are those of the next.
+std::int64_t most_parts(std::int64_t terms, std::int64_t results, bool neighbours, const Caps& caps) {
+  if (caps.schedule.group == 0) return terms < least_thread_terms ? 1 : thread_parts;
+  const std::int64_t workers = neighbours ? 1024 : 1 << 18, least_terms = neighbours ? 1 << 14 : 1 << 5;
+  return std::min(workers / std::max<std::int64_t>(1, results), terms / least_terms);
+}
+
+/// By sizes alone.
+Split split_of(const Graph& graph, const Node& reduction, const Caps& caps) {
   const Type& x = graph.type(reduction.operands[0]);
   const AxisNumbers& axes = axes_of(reduction);
   if (!x.is_static() || is_complex(x.dtype) || axes.empty()) return {};
@@ -36,12 +47,10 @@ Split split_of(const Graph& graph, const Node& reduction) {
   std::int64_t terms = 1;
   for (const std::int64_t axis : axes) terms *= extent(axis);
   if (terms == 0) return {};
-  const std::int64_t results = x.size().value() / terms;
-  const bool by_groups = std::ranges::find(axes, x.rank() - 1) != axes.end();
-  const std::int64_t workers = by_groups ? 1024 : 1 << 18, least_terms = by_groups ? 1 << 14 : 1 << 5;
-  const Split split{*std::ranges::max_element(axes, {}, extent), 1};
-  const std::int64_t most = std::min(workers / std::max<std::int64_t>(1, results), terms / least_terms);
-  return most < 4 ? Split{} : Split{split.axis, parts_of(extent(split.axis), most)};
+  const bool neighbours = std::ranges::find(axes, x.rank() - 1) != axes.end();
+  const std::int64_t longest = *std::ranges::max_element(axes, {}, extent);
+  const std::int64_t most = most_parts(terms, x.size().value() / terms, neighbours, caps);
+  return most < 4 ? Split{} : Split{longest, parts_of(extent(longest), most)};
 }
 
 Value reduced(GraphData& data, const Node& reduction, const Value& x, const AxisNumbers& axes) {
@@ -66,8 +75,8 @@ Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split&
 
 /// Into how many sums a product of one row with columns is cut, whose neighbours in memory are those of other columns; 1: it is none, or
 /// has enough columns.
-std::int64_t parts_of_product(const Graph& graph, const Node& node) {
-  if (node.op->name != "dot") return 1;
+std::int64_t parts_of_product(const Graph& graph, const Node& node, const Caps& caps) {
+  if (node.op->name != "dot" || caps.schedule.group == 0) return 1;
   const Type &x = graph.type(node.operands[0]), &w = graph.type(node.operands[1]);
   const AxisNumbers &of_x = std::get<AxisNumbers>(node.attrs[0]), &of_w = std::get<AxisNumbers>(node.attrs[1]);
   const bool has_batch = !std::get<AxisNumbers>(node.attrs[2]).empty();
@@ -87,6 +96,15 @@ Value product_in_two_steps(GraphData& data, const Node& node, Value x, Value w, 
   return reshape(cast(sum(products, {0}), type.dtype), type.shape);
 }
 
+/// Whether a reduction is the second of two steps.
+bool are_parts(const Graph& graph, const Node& reduction, const Caps& caps) {
+  const Node& parts = graph.node(reduction.operands[0].node);
+  const bool is_same = is_reduction(parts) && parts.attrs[0] == reduction.attrs[0];
+  if (caps.schedule.group > 0) return is_same || parts.op->name == "dot";
+  const Type& x = graph.type(is_same ? parts.operands[0] : reduction.operands[0]);
+  return is_same && x.is_static() && x.size().value() >= least_thread_terms;
+}
+
 /// Parts are computed by kernels of their own.
 struct Parts final : GraphClaim {
   std::optional<Launch> launch(ValueId /*value*/) override { return std::nullopt; }
@@ -94,14 +112,13 @@ struct Parts final : GraphClaim {
 
 struct SplitClaim final : Claim {
   Graph prepare(const Graph& graph, const Caps& caps) const override {
-    if (caps.schedule.group == 0) return graph;
     Rebuilder out(graph);
     for (const std::int32_t id : out.needed()) {
       const Node& node = graph.node(id);
-      const Split split = is_reduction(node) ? split_of(graph, node) : Split{};
+      const Split split = is_reduction(node) ? split_of(graph, node, caps) : Split{};
       const Values operands = out.operands(id);
       if (split.parts > 1) out.replace(id, {in_two_steps(out.data(), node, operands[0], split)});
-      else if (const std::int64_t parts = parts_of_product(graph, node); parts > 1)
+      else if (const std::int64_t parts = parts_of_product(graph, node, caps); parts > 1)
         out.replace(id, {product_in_two_steps(out.data(), node, operands[0], operands[1], graph.type({id, 0}), parts)});
       else out.copy(id);
     }
@@ -109,12 +126,9 @@ struct SplitClaim final : Claim {
   }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override {
     const Graph& graph = draft.graph;
-    for (std::int32_t id = 0; draft.target.caps.schedule.group > 0 && id < static_cast<std::int32_t>(graph.size()); ++id) {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
       if (!draft.cut.live(id) || draft.cut.on_host(id) || !is_reduction(graph.node(id))) continue;
-      const ValueId parts = graph.node(id).operands[0];
-      const Node& of_parts = graph.node(parts.node);
-      const bool is_same = is_reduction(of_parts) && of_parts.attrs[0] == graph.node(id).attrs[0];
-      if (is_same || of_parts.op->name == "dot") draft.cut.store(parts);
+      if (are_parts(graph, graph.node(id), draft.target.caps)) draft.cut.store(graph.node(id).operands[0]);
     }
     return std::make_unique<Parts>();
   }
